@@ -1,0 +1,178 @@
+//! f64 instructions. A NaN operand is passed on, quieted, the first one first; an invalid operation
+//! gives the default NaN. (f32 instructions instead always give one canonical NaN.)
+
+use super::convert::{F64, Round, decompose, widen};
+
+/// The NaN of invalid operations.
+const INVALID: u64 = 0xfff8_0000_0000_0000;
+
+/// Finishes the result of operands that stand in order.
+fn output(value: f64, operands: &[u64]) -> u64 {
+    if !value.is_nan() {
+        return value.to_bits();
+    }
+    let nan = operands.iter().find(|bits| f64::from_bits(**bits).is_nan());
+    nan.map_or(INVALID, |bits| bits | 1 << 51)
+}
+
+/// `cvt.f64.f32`: a NaN keeps its payload.
+pub(crate) fn of_single(bits: u32) -> u64 {
+    let value = f32::from_bits(bits);
+    if value.is_nan() {
+        widen(u64::from(bits), super::convert::F32, F64)
+    } else {
+        f64::from(value).to_bits()
+    }
+}
+
+/// `cvt.rn.f32.f64`
+pub(crate) fn to_single(bits: u64) -> u32 {
+    let value = f64::from_bits(bits);
+    if value.is_nan() {
+        return widen(bits, F64, super::convert::F32) as u32;
+    }
+    (value as f32).to_bits()
+}
+
+/// `add.rn.f64`
+pub(crate) fn add(a: u64, b: u64) -> u64 {
+    output(f64::from_bits(a) + f64::from_bits(b), &[a, b])
+}
+
+/// `sub.rn.f64`
+pub(crate) fn sub(a: u64, b: u64) -> u64 {
+    output(f64::from_bits(a) - f64::from_bits(b), &[a, b])
+}
+
+/// `mul.rn.f64`
+pub(crate) fn mul(a: u64, b: u64) -> u64 {
+    output(f64::from_bits(a) * f64::from_bits(b), &[a, b])
+}
+
+/// `div.rn.f64`
+pub(crate) fn div(a: u64, b: u64) -> u64 {
+    output(f64::from_bits(a) / f64::from_bits(b), &[a, b])
+}
+
+/// `rcp.rn.f64`
+pub(crate) fn rcp(a: u64) -> u64 {
+    output(1.0 / f64::from_bits(a), &[a])
+}
+
+/// `sqrt.rn.f64`
+pub(crate) fn sqrt(a: u64) -> u64 {
+    output(f64::from_bits(a).sqrt(), &[a])
+}
+
+/// `fma.rn.f64`
+pub(crate) fn fma(a: u64, b: u64, c: u64) -> u64 {
+    let value = libm::fma(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
+    // The addend's NaN goes before those of the factors.
+    output(value, &[c, a, b])
+}
+
+/// Moves a nearest-rounded value to the other neighbour where the direction asks for it; `error`
+/// is the exact result minus `value`.
+fn direct(value: f64, error: f64, finite: bool, round: Round) -> u64 {
+    if value.is_infinite() && finite {
+        let keep = match round {
+            Round::Zero => false,
+            Round::Down => value < 0.0,
+            Round::Up => value > 0.0,
+            Round::Nearest | Round::Away => true,
+        };
+        return if keep { value.to_bits() } else { f64::MAX.copysign(value).to_bits() };
+    }
+    if !value.is_finite() {
+        return value.to_bits();
+    }
+    let towards_zero = (value > 0.0 && error < 0.0) || (value < 0.0 && error > 0.0);
+    match round {
+        Round::Zero if towards_zero => (value.to_bits()) - 1,
+        Round::Down if error < 0.0 => value.next_down().to_bits(),
+        Round::Up if error > 0.0 => value.next_up().to_bits(),
+        _ => value.to_bits(),
+    }
+}
+
+/// `add.{rz,rm,rp}.f64`
+pub(crate) fn add_round(a: u64, b: u64, round: Round) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    let sum = x + y;
+    if sum.is_nan() {
+        return output(sum, &[a, b]);
+    }
+    let part = sum - x;
+    let error = (x - (sum - part)) + (y - part);
+    if sum == 0.0 && round == Round::Down && x.to_bits() != y.to_bits() {
+        return (-0.0_f64).to_bits();
+    }
+    direct(sum, error, x.is_finite() && y.is_finite(), round)
+}
+
+/// `sub.{rz,rm,rp}.f64`
+pub(crate) fn sub_round(a: u64, b: u64, round: Round) -> u64 {
+    let minus_b = if f64::from_bits(b).is_nan() { b } else { b ^ (1 << 63) };
+    add_round(a, minus_b, round)
+}
+
+/// `mul.{rz,rm,rp}.f64`: the product of the mantissas is exact in 128 bits.
+pub(crate) fn mul_round(a: u64, b: u64, round: Round) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    if !x.is_finite() || !y.is_finite() {
+        return output(x * y, &[a, b]);
+    }
+    let ((nx, mx, ex), (ny, my, ey)) = (decompose(x), decompose(y));
+    F64.pack(nx != ny, u128::from(mx) * u128::from(my), ex + ey, round)
+}
+
+/// `div.{rz,rm,rp}.f64`: the quotient of the mantissas to 64 bits and more, its last bit set if
+/// something remains.
+pub(crate) fn div_round(a: u64, b: u64, round: Round) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    if !x.is_finite() || !y.is_finite() || y == 0.0 {
+        return output(x / y, &[a, b]);
+    }
+    let ((nx, mx, ex), (ny, my, ey)) = (decompose(x), decompose(y));
+    // Subnormal mantissas are brought to full length so that the quotient has enough bits.
+    let (lift_x, lift_y) = (mx.leading_zeros(), my.leading_zeros());
+    if mx == 0 {
+        return F64.pack(nx != ny, 0, 0, round);
+    }
+    let (mx, my) = (u128::from(mx << lift_x) << 63, u128::from(my << lift_y));
+    let quotient = (mx / my) << 1 | u128::from(mx % my != 0);
+    let exponent = ex - lift_x as i32 - 63 - (ey - lift_y as i32) - 1;
+    F64.pack(nx != ny, quotient, exponent, round)
+}
+
+/// What `min` and `max` make of two NaNs.
+const NAN: u64 = 0x7fff_ffff_ffff_ffff;
+
+/// `min.f64`
+pub(crate) fn min(a: u64, b: u64) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    if x.is_nan() {
+        return if y.is_nan() { NAN } else { b };
+    }
+    if y.is_nan() || x < y {
+        return a;
+    }
+    if y < x { b } else { a | b }
+}
+
+/// `max.f64`
+pub(crate) fn max(a: u64, b: u64) -> u64 {
+    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+    if x.is_nan() {
+        return if y.is_nan() { NAN } else { b };
+    }
+    if y.is_nan() || x > y {
+        return a;
+    }
+    if y > x { b } else { a & b }
+}
+
+/// `copysign.f64`: the sign of `a` on the magnitude of `b`.
+pub(crate) fn copysign(a: u64, b: u64) -> u64 {
+    (b & !(1 << 63)) | (a & (1 << 63))
+}

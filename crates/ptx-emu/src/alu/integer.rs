@@ -1,0 +1,343 @@
+//! Integer, bit and shift instructions (PTX ISA, "Integer Arithmetic Instructions" and "Logic and
+//! Shift Instructions").
+
+/// Sign-extends the low 16 bits.
+pub(crate) fn sx16(a: u32) -> i32 {
+    i32::from(a as u16 as i16)
+}
+
+/// `div.u32`; the machine gives all ones for a zero divisor.
+pub(crate) fn div_u32(a: u32, b: u32) -> u32 {
+    a.checked_div(b).unwrap_or(u32::MAX)
+}
+
+/// `div.s32`
+pub(crate) fn div_s32(a: u32, b: u32) -> u32 {
+    if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 }
+}
+
+/// `rem.u32`
+pub(crate) fn rem_u32(a: u32, b: u32) -> u32 {
+    a.checked_rem(b).unwrap_or(a)
+}
+
+/// `rem.s32`
+pub(crate) fn rem_s32(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 }
+}
+
+/// `div.u64`
+pub(crate) fn div_u64(a: u64, b: u64) -> u64 {
+    a.checked_div(b).unwrap_or(u64::MAX)
+}
+
+/// `div.s64`
+pub(crate) fn div_s64(a: u64, b: u64) -> u64 {
+    if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
+}
+
+/// `rem.u64`
+pub(crate) fn rem_u64(a: u64, b: u64) -> u64 {
+    a.checked_rem(b).unwrap_or(a)
+}
+
+/// `rem.s64`
+pub(crate) fn rem_s64(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 }
+}
+
+/// `mul.hi.s32`
+pub(crate) fn mul_hi_s32(a: u32, b: u32) -> u32 {
+    ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
+}
+
+/// `mul.hi.u32`
+pub(crate) fn mul_hi_u32(a: u32, b: u32) -> u32 {
+    ((u64::from(a) * u64::from(b)) >> 32) as u32
+}
+
+/// `mul.hi.s64`
+pub(crate) fn mul_hi_s64(a: u64, b: u64) -> u64 {
+    ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
+}
+
+/// `mul.hi.u64`
+pub(crate) fn mul_hi_u64(a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> 64) as u64
+}
+
+/// `mul.wide.s32`
+pub(crate) fn mul_wide_s32(a: u32, b: u32) -> u64 {
+    (i64::from(a as i32) * i64::from(b as i32)) as u64
+}
+
+/// `mul.wide.u32`
+pub(crate) fn mul_wide_u32(a: u32, b: u32) -> u64 {
+    u64::from(a) * u64::from(b)
+}
+
+/// `mul24.lo` and `mul24.hi`, signed or not.
+pub(crate) fn mul24<const SIGNED: bool, const HI: bool>(a: u32, b: u32) -> u32 {
+    let product = if SIGNED {
+        (i64::from((a << 8) as i32 >> 8) * i64::from((b << 8) as i32 >> 8)) as u64
+    } else {
+        u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)
+    };
+    if HI { (product >> 16) as u32 } else { product as u32 }
+}
+
+/// `mad.hi.sat.s32` and the like end in this clamp.
+pub(crate) fn add_sat_s32(a: u32, b: u32) -> u32 {
+    (a as i32).saturating_add(b as i32) as u32
+}
+
+/// `sub.sat.s32`
+pub(crate) fn sub_sat_s32(a: u32, b: u32) -> u32 {
+    (a as i32).saturating_sub(b as i32) as u32
+}
+
+/// `shl.b32`: amounts beyond the width give 0.
+pub(crate) fn shl32(a: u32, n: u32) -> u32 {
+    a.checked_shl(n).unwrap_or(0)
+}
+
+/// `shr.u32`
+pub(crate) fn shr_u32(a: u32, n: u32) -> u32 {
+    a.checked_shr(n).unwrap_or(0)
+}
+
+/// `shr.s32`: amounts beyond the width fill with the sign.
+pub(crate) fn shr_s32(a: u32, n: u32) -> u32 {
+    ((a as i32) >> n.min(31)) as u32
+}
+
+/// `shl.b64`
+pub(crate) fn shl64(a: u64, n: u32) -> u64 {
+    a.checked_shl(n).unwrap_or(0)
+}
+
+/// `shr.u64`
+pub(crate) fn shr_u64(a: u64, n: u32) -> u64 {
+    a.checked_shr(n).unwrap_or(0)
+}
+
+/// `shr.s64`
+pub(crate) fn shr_s64(a: u64, n: u32) -> u64 {
+    ((a as i64) >> n.min(63)) as u64
+}
+
+/// `shf.l`: high half of `(b:a) << n`; the amount wraps or clamps at 32.
+pub(crate) fn funnel_left<const CLAMP: bool>(a: u32, b: u32, n: u32) -> u32 {
+    let n = if CLAMP { n.min(32) } else { n & 31 };
+    ((((u64::from(b) << 32) | u64::from(a)) << n) >> 32) as u32
+}
+
+/// `shf.r`: low half of `(b:a) >> n`.
+pub(crate) fn funnel_right<const CLAMP: bool>(a: u32, b: u32, n: u32) -> u32 {
+    let n = if CLAMP { n.min(32) } else { n & 31 };
+    (((u64::from(b) << 32) | u64::from(a)) >> n) as u32
+}
+
+/// `lop3.b32` with its table as the fourth operand.
+pub(crate) fn lop3(a: u32, b: u32, c: u32, table: u32) -> u32 {
+    let mut out = 0;
+    for i in 0..8 {
+        let x = if i & 4 == 0 { !a } else { a };
+        let y = if i & 2 == 0 { !b } else { b };
+        let z = if i & 1 == 0 { !c } else { c };
+        out |= x & y & z & 0_u32.wrapping_sub((table >> i) & 1);
+    }
+    out
+}
+
+/// `bfe.u64` and, by its mask, `bfe.u32`.
+pub(crate) fn bfe_u64(a: u64, pos: u32, len: u32) -> u64 {
+    let shifted = shr_u64(a, pos);
+    if len >= 64 { shifted } else { shifted & ((1 << len) - 1) }
+}
+
+/// `bfe.u32`
+pub(crate) fn bfe_u32(a: u32, pos: u32, len: u32) -> u32 {
+    bfe_u64(u64::from(a), pos & 0xff, len & 0xff) as u32
+}
+
+fn bfe_signed(a: u64, pos: u32, len: u32, bits: u32) -> u64 {
+    let (pos, len) = (pos.min(255), len.min(255));
+    if len == 0 {
+        return 0;
+    }
+    let msb = bits - 1;
+    let sign = (a >> (pos + len - 1).min(msb)) & 1;
+    let mut out = 0;
+    for i in 0..bits {
+        let bit = if i < len && pos + i <= msb { (a >> (pos + i)) & 1 } else { sign };
+        out |= bit << i;
+    }
+    out
+}
+
+/// `bfe.s32`: the field is filled with the sign of its last bit in range.
+pub(crate) fn bfe_s32(a: u32, pos: u32, len: u32) -> u32 {
+    bfe_signed(u64::from(a), pos & 0xff, len & 0xff, 32) as u32
+}
+
+/// `bfe.s64`
+pub(crate) fn bfe_s64(a: u64, pos: u32, len: u32) -> u64 {
+    bfe_signed(a, pos, len, 64)
+}
+
+/// `bfi.b64`: puts the low `len` bits of `a` into `b` at `pos`.
+pub(crate) fn bfi64(a: u64, b: u64, pos: u32, len: u32) -> u64 {
+    let field = if len >= 64 { u64::MAX } else { (1 << len) - 1 };
+    let mask = shl64(field, pos);
+    (b & !mask) | (shl64(a, pos) & mask)
+}
+
+/// `bfi.b32`
+pub(crate) fn bfi32(a: u32, b: u32, pos: u32, len: u32) -> u32 {
+    let (pos, len) = (pos & 0xff, len & 0xff);
+    let field = if len >= 32 { u32::MAX } else { (1 << len) - 1 };
+    let mask = shl32(field, pos);
+    (b & !mask) | (shl32(a, pos) & mask)
+}
+
+/// `bfind` on 64 bits; `SHIFT` gives the shift that brings the found bit to the top.
+pub(crate) fn bfind64<const SIGNED: bool, const SHIFT: bool>(a: u64) -> u32 {
+    let a = if SIGNED && (a as i64) < 0 { !a } else { a };
+    match a.checked_ilog2() {
+        None => u32::MAX,
+        Some(pos) => {
+            if SHIFT {
+                63 - pos
+            } else {
+                pos
+            }
+        }
+    }
+}
+
+/// `bfind` on 32 bits.
+pub(crate) fn bfind32<const SIGNED: bool, const SHIFT: bool>(a: u32) -> u32 {
+    let a = if SIGNED && (a as i32) < 0 { !a } else { a };
+    match a.checked_ilog2() {
+        None => u32::MAX,
+        Some(pos) => {
+            if SHIFT {
+                31 - pos
+            } else {
+                pos
+            }
+        }
+    }
+}
+
+/// `fns`: position of the `offset`-th set bit of `mask` counted from `base`.
+pub(crate) fn fns(mask: u32, base: u32, offset: u32) -> u32 {
+    let offset = offset as i32;
+    let base = base & 31;
+    if offset == 0 {
+        return if (mask >> base) & 1 == 1 { base } else { u32::MAX };
+    }
+    let step = offset.signum();
+    let mut count = 0;
+    let mut pos = base as i32;
+    while (0..32).contains(&pos) {
+        if (mask >> pos) & 1 == 1 {
+            count += 1;
+            if count == offset.abs() {
+                return pos as u32;
+            }
+        }
+        pos += step;
+    }
+    u32::MAX
+}
+
+/// `bmsk`: `len` ones from `pos` up; both wrap or clamp at 32.
+pub(crate) fn bmsk<const CLAMP: bool>(pos: u32, len: u32) -> u32 {
+    let (pos, len) = if CLAMP { (pos.min(32), len.min(32)) } else { (pos & 31, len & 31) };
+    let field = if len >= 32 { u32::MAX } else { (1 << len) - 1 };
+    shl32(field, pos)
+}
+
+/// Byte `selector & 7` of `(b:a)`, or its sign spread if bit 3 is set.
+fn pick_byte(a: u32, b: u32, selector: u32) -> u32 {
+    let bytes = (u64::from(b) << 32) | u64::from(a);
+    let byte = (bytes >> (8 * (selector & 7))) as u8;
+    if selector & 8 == 0 { u32::from(byte) } else { u32::from(((byte as i8) >> 7) as u8) }
+}
+
+/// `prmt.b32` in its default mode.
+pub(crate) fn prmt(a: u32, b: u32, control: u32) -> u32 {
+    (0..4).fold(0, |out, i| out | pick_byte(a, b, (control >> (4 * i)) & 15) << (8 * i))
+}
+
+/// `prmt.b32` with a mode: the selectors of each control value, lowest byte first.
+fn prmt_mode(a: u32, b: u32, control: u32, table: [u32; 4]) -> u32 {
+    prmt(a, b, table[(control & 3) as usize])
+}
+
+/// `prmt.b32.f4e`
+pub(crate) fn prmt_f4e(a: u32, b: u32, c: u32) -> u32 {
+    prmt_mode(a, b, c, [0x3210, 0x4321, 0x5432, 0x6543])
+}
+
+/// `prmt.b32.b4e`
+pub(crate) fn prmt_b4e(a: u32, b: u32, c: u32) -> u32 {
+    prmt_mode(a, b, c, [0x5670, 0x6701, 0x7012, 0x0123])
+}
+
+/// `prmt.b32.rc8`
+pub(crate) fn prmt_rc8(a: u32, b: u32, c: u32) -> u32 {
+    prmt_mode(a, b, c, [0x0000, 0x1111, 0x2222, 0x3333])
+}
+
+/// `prmt.b32.ecl`
+pub(crate) fn prmt_ecl(a: u32, b: u32, c: u32) -> u32 {
+    prmt_mode(a, b, c, [0x3210, 0x3211, 0x3222, 0x3333])
+}
+
+/// `prmt.b32.ecr`
+pub(crate) fn prmt_ecr(a: u32, b: u32, c: u32) -> u32 {
+    prmt_mode(a, b, c, [0x0000, 0x1110, 0x2210, 0x3210])
+}
+
+/// `prmt.b32.rc16`
+pub(crate) fn prmt_rc16(a: u32, b: u32, c: u32) -> u32 {
+    prmt_mode(a, b, c, [0x1010, 0x3232, 0x1010, 0x3232])
+}
+
+fn byte_of(a: u32, i: u32, signed: bool) -> i64 {
+    let byte = (a >> (8 * i)) as u8;
+    if signed { i64::from(byte as i8) } else { i64::from(byte) }
+}
+
+/// `dp4a`
+pub(crate) fn dp4a<const SA: bool, const SB: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let dot: i64 = (0..4).map(|i| byte_of(a, i, SA) * byte_of(b, i, SB)).sum();
+    c.wrapping_add(dot as u32)
+}
+
+/// `dp2a`: the halves of `a` times the low or high bytes of `b`.
+pub(crate) fn dp2a<const SA: bool, const SB: bool, const HI: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let half = |i: u32| {
+        let h = (a >> (16 * i)) as u16;
+        if SA { i64::from(h as i16) } else { i64::from(h) }
+    };
+    let first = if HI { 2 } else { 0 };
+    let dot: i64 = (0..2).map(|i| half(i) * byte_of(b, first + i, SB)).sum();
+    c.wrapping_add(dot as u32)
+}
+
+/// `sad.s32`
+pub(crate) fn sad_s32(a: u32, b: u32, c: u32) -> u32 {
+    c.wrapping_add((a as i32).abs_diff(b as i32))
+}
+
+/// `sad.u32`
+pub(crate) fn sad_u32(a: u32, b: u32, c: u32) -> u32 {
+    c.wrapping_add(a.abs_diff(b))
+}
+
+#[cfg(test)]
+mod tests;

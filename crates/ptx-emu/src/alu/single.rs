@@ -1,0 +1,233 @@
+//! f32 instructions. Every NaN result is the canonical one; `FTZ` flushes subnormal inputs and
+//! results to a zero of their sign; `SAT` clamps to `[0, 1]` with NaN as 0.
+
+use super::convert::{Round, add_odd};
+
+/// The machine's NaN.
+pub(crate) const NAN: u32 = 0x7fff_ffff;
+
+/// Replaces a subnormal number by a zero of its sign.
+pub(crate) fn flush(bits: u32) -> u32 {
+    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
+}
+
+fn input<const FTZ: bool>(bits: u32) -> f32 {
+    f32::from_bits(if FTZ { flush(bits) } else { bits })
+}
+
+/// Finishes a result: NaN, flush, clamp.
+pub(crate) fn output<const FTZ: bool, const SAT: bool>(value: f32) -> u32 {
+    let bits = if value.is_nan() { NAN } else { value.to_bits() };
+    let bits = if FTZ { flush(bits) } else { bits };
+    if !SAT {
+        bits
+    } else if value > 1.0 {
+        0x3f80_0000
+    } else if value > 0.0 {
+        bits
+    } else {
+        0
+    }
+}
+
+/// `add.rn.f32`
+pub(crate) fn add<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
+    output::<FTZ, SAT>(input::<FTZ>(a) + input::<FTZ>(b))
+}
+
+/// `sub.rn.f32`
+pub(crate) fn sub<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
+    output::<FTZ, SAT>(input::<FTZ>(a) - input::<FTZ>(b))
+}
+
+/// `mul.rn.f32`
+pub(crate) fn mul<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
+    output::<FTZ, SAT>(input::<FTZ>(a) * input::<FTZ>(b))
+}
+
+/// `div.rn.f32`
+pub(crate) fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
+    output::<FTZ, false>(input::<FTZ>(a) / input::<FTZ>(b))
+}
+
+/// `sqrt.rn.f32`
+pub(crate) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
+    output::<FTZ, false>(input::<FTZ>(a).sqrt())
+}
+
+/// `fma.rn.f32`: the product is exact in f64 and the sum is rounded to odd, so the last rounding
+/// is the only one.
+pub(crate) fn fma<const FTZ: bool, const SAT: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let product = f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b));
+    output::<FTZ, SAT>(add_odd(product, f64::from(input::<FTZ>(c))) as f32)
+}
+
+/// `fma.rn.f32` over a warp, with a quick path.
+///
+/// The f64 sum rounded once more is wrong only where it lies on the midpoint of two singles or
+/// below the smallest normal single; such lanes are rare and send the warp to the exact form.
+pub(crate) fn fma_lanes(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [u32; 32] {
+    let mut out = [0; 32];
+    let mut doubtful = 0_u64;
+    for i in 0..32 {
+        let product = f64::from(f32::from_bits(a[i])) * f64::from(f32::from_bits(b[i]));
+        let sum = product + f64::from(f32::from_bits(c[i]));
+        let bits = sum.to_bits();
+        doubtful |= u64::from((bits as u32) & 0x1fff_ffff == 0x1000_0000)
+            | u64::from(sum.abs() < f64::from(f32::MIN_POSITIVE)) & u64::from(sum != 0.0);
+        let value = sum as f32;
+        out[i] = if value.is_nan() { NAN } else { value.to_bits() };
+    }
+    if doubtful != 0 {
+        for i in 0..32 {
+            out[i] = fma::<false, false>(a[i], b[i], c[i]);
+        }
+    }
+    out
+}
+
+/// Rounds an exact or odd-rounded value in a direction: to nearest first, then a step back where
+/// that went the wrong way.
+fn directed<const FTZ: bool, const SAT: bool>(value: f64, round: Round) -> u32 {
+    let near = value as f32;
+    let back = f64::from(near);
+    let result = match round {
+        Round::Zero if back > value && value > 0.0 => near.next_down(),
+        Round::Zero if back < value && value < 0.0 => near.next_up(),
+        Round::Down if back > value => near.next_down(),
+        Round::Up if back < value => near.next_up(),
+        Round::Nearest | Round::Away | Round::Zero | Round::Down | Round::Up => near,
+    };
+    output::<FTZ, SAT>(result)
+}
+
+/// A zero sum of non-zero terms is negative when rounding down.
+fn add_directed(a: f64, b: f64, round: Round) -> f64 {
+    let sum = add_odd(a, b);
+    // IEEE 754 section 6.3: an exact cancellation gives -0 only when rounding down.
+    if sum == 0.0 && round == Round::Down && !(a == 0.0 && b == 0.0 && a.to_bits() == b.to_bits()) {
+        return -0.0;
+    }
+    sum
+}
+
+/// `add.{rz,rm,rp}.f32`
+pub(crate) fn add_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
+    let sum = add_directed(f64::from(input::<FTZ>(a)), f64::from(input::<FTZ>(b)), round);
+    directed::<FTZ, SAT>(sum, round)
+}
+
+/// `mul.{rz,rm,rp}.f32`
+pub(crate) fn mul_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
+    directed::<FTZ, SAT>(f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b)), round)
+}
+
+/// `fma.{rz,rm,rp}.f32`
+pub(crate) fn fma_round<const FTZ: bool, const SAT: bool>(
+    a: u32,
+    b: u32,
+    c: u32,
+    round: Round,
+) -> u32 {
+    let product = f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b));
+    directed::<FTZ, SAT>(add_directed(product, f64::from(input::<FTZ>(c)), round), round)
+}
+
+/// `div.{rz,rm,rp}.f32`: the remainder of the f64 quotient tells on which side the exact one lies.
+pub(crate) fn div_round<const FTZ: bool>(a: u32, b: u32, round: Round) -> u32 {
+    let (x, y) = (f64::from(input::<FTZ>(a)), f64::from(input::<FTZ>(b)));
+    let quotient = x / y;
+    if !quotient.is_finite() || quotient == 0.0 {
+        return directed::<FTZ, false>(quotient, round);
+    }
+    let error = -libm::fma(quotient, y, -x) * y.signum();
+    directed::<FTZ, false>(odd(quotient, error), round)
+}
+
+/// `sqrt.{rz,rm,rp}.f32`
+pub(crate) fn sqrt_round<const FTZ: bool>(a: u32, round: Round) -> u32 {
+    let x = f64::from(input::<FTZ>(a));
+    let root = x.sqrt();
+    if !root.is_finite() || root == 0.0 {
+        return directed::<FTZ, false>(root, round);
+    }
+    directed::<FTZ, false>(odd(root, -libm::fma(root, root, -x)), round)
+}
+
+/// `value` made odd if the exact result differs from it by something of `error`'s sign.
+fn odd(value: f64, error: f64) -> f64 {
+    let bits = value.to_bits();
+    if error == 0.0 || bits & 1 == 1 {
+        return value;
+    }
+    let step = if (error > 0.0) == (value > 0.0) { 1 } else { u64::MAX };
+    f64::from_bits(bits.wrapping_add(step))
+}
+
+/// `min.f32`: a NaN loses against a number unless `PROPAGATE`; -0 is below +0.
+pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
+    let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
+    let pick = if x < y {
+        x.to_bits()
+    } else if y < x {
+        y.to_bits()
+    } else {
+        x.to_bits() | y.to_bits()
+    };
+    extreme::<PROPAGATE>(x, y, pick)
+}
+
+/// `max.f32`
+pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
+    let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
+    let pick = if x > y {
+        x.to_bits()
+    } else if y > x {
+        y.to_bits()
+    } else {
+        x.to_bits() & y.to_bits()
+    };
+    extreme::<PROPAGATE>(x, y, pick)
+}
+
+fn extreme<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
+    let one_nan = if PROPAGATE {
+        NAN
+    } else if x.is_nan() {
+        y.to_bits()
+    } else {
+        x.to_bits()
+    };
+    let both = x.is_nan() & y.is_nan();
+    let any = x.is_nan() | y.is_nan();
+    if both {
+        NAN
+    } else if any {
+        one_nan
+    } else {
+        pick
+    }
+}
+
+/// `abs.f32`
+pub(crate) fn abs<const FTZ: bool>(a: u32) -> u32 {
+    input::<FTZ>(a).to_bits() & 0x7fff_ffff
+}
+
+/// `neg.f32`
+pub(crate) fn neg<const FTZ: bool>(a: u32) -> u32 {
+    input::<FTZ>(a).to_bits() ^ 0x8000_0000
+}
+
+/// Rounding to an integral value.
+pub(crate) fn integral(a: u32, round: impl Fn(f32) -> f32) -> u32 {
+    output::<false, false>(round(f32::from_bits(a)))
+}
+
+/// `copysign.f32`: the sign of `a` on the magnitude of `b`.
+pub(crate) fn copysign(a: u32, b: u32) -> u32 {
+    (b & 0x7fff_ffff) | (a & 0x8000_0000)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The syntax tree of a PTX module: names and literals as written, nothing resolved.
+
+/// A module.
+#[derive(Debug, Default)]
+pub(crate) struct Ptx<'a> {
+    /// `.file` directives: index and name.
+    pub files: Vec<(u32, &'a str)>,
+    /// Variables outside functions.
+    pub variables: Vec<Variable<'a>>,
+    /// Functions and kernels, declarations included.
+    pub functions: Vec<Function<'a>>,
+}
+
+/// State space of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// `.global`
+    Global,
+    /// `.const`
+    Const,
+    /// `.shared`
+    Shared,
+    /// `.local`
+    Local,
+    /// `.param`
+    Param,
+}
+
+/// A variable in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Variable<'a> {
+    /// Where it lives.
+    pub space: Space,
+    /// Its name.
+    pub name: &'a str,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// Bytes of one element.
+    pub element_bytes: u32,
+    /// Size in bytes; 0 for an array without a length.
+    pub bytes: usize,
+    /// `.extern`
+    pub is_extern: bool,
+    /// Initial values, one per element from the start; the rest is zero.
+    pub init: Vec<Init<'a>>,
+}
+
+/// One initial value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Init<'a> {
+    /// Integer bits.
+    Int(u64),
+    /// Bits of an f32.
+    F32(u32),
+    /// Bits of an f64.
+    F64(u64),
+    /// Address of a symbol plus an offset.
+    Symbol(&'a str, i64),
+}
+
+/// A kernel or a device function.
+#[derive(Debug)]
+pub(crate) struct Function<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// `.entry`
+    pub is_entry: bool,
+    /// Return values.
+    pub returns: Vec<Variable<'a>>,
+    /// Parameters.
+    pub params: Vec<Variable<'a>>,
+    /// `None` for a declaration.
+    pub body: Option<Vec<Statement<'a>>>,
+}
+
+/// A source position: file index, line, column.
+pub(crate) type Position = (u32, u32, u32);
+
+/// One statement of a body.
+#[derive(Debug)]
+pub(crate) enum Statement<'a> {
+    /// `.reg` : type, name, and the count of a `<n>` range.
+    Reg(&'a str, &'a str, Option<u32>),
+    /// A variable declared inside the body.
+    Variable(Variable<'a>),
+    /// A label.
+    Label(&'a str),
+    /// `.loc` with where the code was inlined at.
+    Loc(Position, Option<Position>),
+    /// `name: .branchtargets a, b, c;`
+    BranchTargets(&'a str, Vec<&'a str>),
+    /// `{`
+    Open,
+    /// `}`
+    Close,
+    /// An instruction.
+    Instruction(Instruction<'a>),
+}
+
+/// An instruction as written.
+#[derive(Debug, Clone)]
+pub(crate) struct Instruction<'a> {
+    /// Predicate register and whether it is negated.
+    pub guard: Option<(&'a str, bool)>,
+    /// Opcode with its modifiers.
+    pub opcode: &'a str,
+    /// Operands in order.
+    pub operands: Vec<Operand<'a>>,
+    /// Line of the PTX text.
+    pub ptx_line: u32,
+    /// The instruction's text without its semicolon.
+    pub text: &'a str,
+    /// Byte offset of `text` in the PTX.
+    pub start: usize,
+}
+
+/// An operand.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Operand<'a> {
+    /// Register, special register, label or symbol.
+    Name(&'a str),
+    /// `!name`
+    Not(&'a str),
+    /// Symbol with an offset.
+    Offset(&'a str, i64),
+    /// Integer bits, sign-extended.
+    Int(u64),
+    /// Bits of an f32.
+    F32(u32),
+    /// Bits of an f64.
+    F64(u64),
+    /// `[base + offset]`; the base is a name or an absolute number.
+    Address(Option<&'a str>, i64),
+    /// `{a, b, ..}`
+    Vector(Vec<Self>),
+    /// `(a, b, ..)` of a call.
+    List(Vec<Self>),
+    /// `a|b`
+    Pair(Box<Self>, Box<Self>),
+}

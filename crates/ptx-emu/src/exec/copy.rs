@@ -1,0 +1,157 @@
+//! `cp.async`: a copy reads its source at once and reaches its destination only at the wait that
+//! covers it, so a kernel that forgets the wait sees what was there before.
+
+use super::{
+    Machine,
+    access::{Registers, addresses},
+    transfer::Action,
+};
+use crate::{
+    op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W},
+    report::Stop,
+};
+
+/// A copy under way.
+#[derive(Debug)]
+struct Pending {
+    /// Lanes whose part has not arrived.
+    lanes: u32,
+    to: D,
+    words: [W; 4],
+    bytes: u32,
+    /// Groups each lane had committed when it was issued.
+    group: W,
+    /// The instruction.
+    pc: u32,
+}
+
+/// The copies of a warp.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    pending: Vec<Pending>,
+    /// Groups each lane has committed.
+    commits: W,
+}
+
+impl Copies {
+    /// Forgets everything, at the start of a block.
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+        self.commits = [0; 32];
+    }
+}
+
+fn access(store: bool, bytes: u32, count: u32, place: Place, scratch: R) -> MemoryOp {
+    MemoryOp {
+        store,
+        bytes,
+        signed: false,
+        volatile: false,
+        address: Address { place, base: None, offset: 0 },
+        regs: (0..count).map(|i| Some(Reg::W(scratch + i))).collect(),
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn async_op(
+        &mut self,
+        index: u32,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) -> Result<(), Stop> {
+        let program = self.program;
+        match &program.copies[index as usize] {
+            AsyncOp::Commit => {
+                for (lane, commits) in regs.copies.commits.iter_mut().enumerate() {
+                    *commits += (mask >> lane) & 1;
+                }
+                Ok(())
+            }
+            AsyncOp::Wait { pending, scratch } => {
+                self.arrive_copies(Some(*pending), *scratch, regs, mask)
+            }
+            AsyncOp::WaitAll { scratch } => self.arrive_copies(None, *scratch, regs, mask),
+            AsyncOp::Copy { to, from, bytes, size, scratch } => {
+                let source = addresses(from, regs);
+                let to = addresses(to, regs);
+                let sizes = size.map_or([*bytes; 32], |r| regs.w[r as usize]);
+                let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask)?;
+                let group = regs.copies.commits;
+                let copy = Pending { lanes: mask, to, words, bytes: *bytes, group, pc };
+                regs.copies.pending.push(copy);
+                Ok(())
+            }
+        }
+    }
+
+    /// The source bytes of each lane, as words; what lies past a lane's size is zero.
+    #[expect(clippy::too_many_arguments, reason = "the instruction's operands")]
+    fn read_source(
+        &mut self,
+        source: D,
+        sizes: W,
+        bytes: u32,
+        scratch: R,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) -> Result<[W; 4], Stop> {
+        self.touched = true;
+        let mut words = [[0_u32; 32]; 4];
+        let whole = (0..32).filter(|i| sizes[*i] >= bytes).fold(0, |m, i| m | 1 << i) & mask;
+        if whole != 0 {
+            let m = access(false, 4, bytes / 4, Place::Global, scratch);
+            let done = self.act(&Action::Memory(&m), Place::Global, source, regs, whole);
+            done.map_err(|refusal| self.refused(&refusal, regs, pc))?;
+            for (w, word) in words.iter_mut().enumerate().take(bytes as usize / 4) {
+                let loaded = regs.w[scratch as usize + w];
+                *word = std::array::from_fn(|i| if (whole >> i) & 1 == 1 { loaded[i] } else { 0 });
+            }
+        }
+        for byte in 0..bytes {
+            let lanes = (0..32).filter(|i| sizes[*i] > byte && sizes[*i] < bytes);
+            let lanes = lanes.fold(0_u32, |m, i| m | 1 << i) & mask;
+            if lanes == 0 {
+                continue;
+            }
+            let m = access(false, 1, 1, Place::Global, scratch);
+            let at = source.map(|a| a.wrapping_add(u64::from(byte)));
+            let done = self.act(&Action::Memory(&m), Place::Global, at, regs, lanes);
+            done.map_err(|refusal| self.refused(&refusal, regs, pc))?;
+            for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+                let loaded = regs.w[scratch as usize][lane];
+                words[byte as usize / 4][lane] |= loaded << (8 * (byte % 4));
+            }
+        }
+        Ok(words)
+    }
+
+    /// Delivers the copies of `mask`'s lanes but for those of the last `keep` groups; all if `None`.
+    fn arrive_copies(
+        &mut self,
+        keep: Option<u32>,
+        scratch: R,
+        regs: &mut Registers<'_>,
+        mask: u32,
+    ) -> Result<(), Stop> {
+        let mut list = std::mem::take(&mut regs.copies.pending);
+        let commits = regs.copies.commits;
+        for copy in &mut list {
+            let covered = |i: &usize| keep.is_none_or(|keep| copy.group[*i] + keep < commits[*i]);
+            let ready = (0..32).filter(covered).fold(0_u32, |m, i| m | 1 << i) & copy.lanes & mask;
+            if ready == 0 {
+                continue;
+            }
+            copy.lanes &= !ready;
+            regs.w[scratch as usize..scratch as usize + 4].copy_from_slice(&copy.words);
+            let m = access(true, 4, copy.bytes / 4, Place::Shared, scratch);
+            self.changes += 1;
+            let done = self.act(&Action::Memory(&m), Place::Shared, copy.to, regs, ready);
+            done.map_err(|refusal| self.refused(&refusal, regs, copy.pc))?;
+        }
+        list.retain(|copy| copy.lanes != 0);
+        regs.copies.pending = list;
+        Ok(())
+    }
+}

@@ -1,0 +1,574 @@
+//! Launches: blocks as resumable machines, and what they share.
+
+mod access;
+mod call;
+mod copy;
+mod fault;
+mod matrix;
+mod simple;
+mod spin;
+mod sync;
+mod transfer;
+mod warp;
+
+use std::collections::{HashMap, VecDeque};
+
+use self::{
+    access::Registers,
+    call::prepare,
+    simple::put_p,
+    warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
+};
+use crate::{
+    ast::Space,
+    lower::{MAX_VARIABLE, Program},
+    memory::{INITIALISED, Memory},
+    module::Module,
+    op::{BarrierKind, Op},
+    report::{FaultKind, Stop},
+};
+
+/// A kernel launch.
+#[derive(Debug, Clone, Default)]
+pub struct Launch {
+    /// Kernel's name as PTX spells it.
+    pub kernel: String,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_smem: u32,
+    /// Little-endian bytes of each argument.
+    pub args: Vec<Vec<u8>>,
+}
+
+/// What a launch may use up.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Instructions times active threads.
+    pub lane_instructions: u64,
+    /// Bytes of device `printf` that are kept.
+    pub printf_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { lane_instructions: 20_000_000_000, printf_bytes: 64 << 10 }
+    }
+}
+
+/// What a launch did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchReport {
+    /// Instructions times active threads.
+    pub lane_instructions: u64,
+    /// Output of device `printf`.
+    pub stdout: String,
+}
+
+/// Shared memory of a block.
+#[derive(Debug, Default)]
+struct Shared {
+    data: Vec<u8>,
+    flags: Vec<u8>,
+}
+
+/// The state of the launch that runs.
+struct Machine<'m> {
+    program: &'m Program,
+    memory: &'m mut Memory,
+    launch: &'m Launch,
+    limits: Limits,
+    params: Vec<u8>,
+    /// Address of each module variable in its state space.
+    variable_addresses: Vec<u64>,
+    /// Offset and size of the shared variable in each slot.
+    shared_map: Vec<Option<(usize, usize)>>,
+    /// Module variable in each slot.
+    shared_names: Vec<Option<u32>>,
+    shared_bytes: usize,
+    n_sm: u32,
+    kernel: usize,
+    /// The running block.
+    block: [u32; 3],
+    block_index: u64,
+    shared: Shared,
+    /// Threads that arrived without waiting, by barrier.
+    arrivals: HashMap<u32, u32>,
+    lane_instructions: u64,
+    stdout: String,
+    /// A volatile load or an atomic ran since this was cleared.
+    waited: bool,
+    /// Any access to memory ran since this was cleared.
+    touched: bool,
+    /// Stores and atomics that changed something.
+    changes: u64,
+}
+
+/// A block that was left before its end.
+struct Parked {
+    index: u64,
+    warps: Vec<Warp>,
+    shared: Shared,
+    arrivals: HashMap<u32, u32>,
+}
+
+/// How a block's turn ended.
+enum Turn {
+    Done,
+    /// Its threads spin on memory that only others can change.
+    Spinning,
+}
+
+/// Most blocks that are kept half-run at once, near what a large GPU holds.
+const MAX_RESIDENT: usize = 2112;
+
+/// Rounds of turns without any change of memory after which this many spinning blocks count as
+/// deadlocked. A block that only reads volatile memory for long looks the same, hence the patience.
+fn idle_rounds(blocks: usize) -> usize {
+    if blocks < 4 { 256 } else { 32 }
+}
+
+/// Most shared memory of a block, static and dynamic, in bytes.
+const MAX_SHARED: usize = 227 << 10;
+
+fn refuse<T>(message: impl Into<String>) -> Result<T, Stop> {
+    Err(Stop::Launch { message: message.into() })
+}
+
+/// Slot of a shared variable's addresses; see [`crate::memory`].
+fn shared_address(slot: usize) -> u64 {
+    (slot as u64) << 24 | 1 << 23
+}
+
+/// Runs `launch` to its end.
+pub(crate) fn launch(
+    module: &Module,
+    memory: &mut Memory,
+    variable_addresses: &[u64],
+    launch: &Launch,
+    limits: Limits,
+    n_sm: u32,
+) -> Result<LaunchReport, Stop> {
+    let program = module.program();
+    let kernel = check(program, launch)?;
+    if let Some(v) = program.variables.iter().find(|v| v.is_global() && v.bytes > MAX_VARIABLE) {
+        return refuse(format!("variable `{}` of {} bytes is too large", v.label, v.bytes));
+    }
+    let mut machine = Machine {
+        program,
+        memory,
+        launch,
+        limits,
+        params: parameters(program, kernel, launch)?,
+        variable_addresses: variable_addresses.to_vec(),
+        shared_map: Vec::new(),
+        shared_names: Vec::new(),
+        shared_bytes: 0,
+        n_sm,
+        kernel,
+        block: [0; 3],
+        block_index: 0,
+        shared: Shared::default(),
+        arrivals: HashMap::new(),
+        lane_instructions: 0,
+        stdout: String::new(),
+        waited: false,
+        touched: false,
+        changes: 0,
+    };
+    machine.place_shared()?;
+    machine.run()?;
+    Ok(LaunchReport { lane_instructions: machine.lane_instructions, stdout: machine.stdout })
+}
+
+/// Checks the launch's shape; gives the kernel's index.
+fn check(program: &Program, launch: &Launch) -> Result<usize, Stop> {
+    let name = &launch.kernel;
+    let found = program.signatures.iter().position(|s| s.is_entry && s.name == *name);
+    let Some(kernel) = found else {
+        return refuse(format!("kernel `{name}` is not in the module"));
+    };
+    let [x, y, z] = launch.block;
+    let threads = u64::from(x) * u64::from(y) * u64::from(z);
+    if threads == 0 || threads > 1024 || x > 1024 || y > 1024 || z > 64 {
+        return refuse(format!("block ({x},{y},{z}) of `{name}` must have 1 to 1024 threads"));
+    }
+    let [x, y, z] = launch.grid;
+    if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
+        return refuse(format!("grid ({x},{y},{z}) of `{name}` is out of range"));
+    }
+    let frame = program.code[kernel].frame_bytes as usize;
+    if frame > MAX_LOCAL {
+        return refuse(format!(
+            "kernel `{name}` needs {frame} bytes of local memory per thread, more than {MAX_LOCAL}"
+        ));
+    }
+    Ok(kernel)
+}
+
+/// The parameter block.
+fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u8>, Stop> {
+    let signature = &program.signatures[kernel];
+    let (want, got) = (signature.params.len(), launch.args.len());
+    if want != got {
+        return refuse(format!("kernel `{}` takes {want} arguments, {got} given", launch.kernel));
+    }
+    let size = signature.params.last().map_or(0, |(at, size)| at + size);
+    let mut block = vec![0; size];
+    for (n, (&(at, size), arg)) in signature.params.iter().zip(&launch.args).enumerate() {
+        if arg.len() != size {
+            return refuse(format!(
+                "argument {n} of kernel `{}` has {size} bytes, {} given",
+                launch.kernel,
+                arg.len()
+            ));
+        }
+        block[at..at + size].copy_from_slice(arg);
+    }
+    Ok(block)
+}
+
+impl Machine<'_> {
+    /// Gives every shared variable the kernel can reach its place.
+    fn place_shared(&mut self) -> Result<(), Stop> {
+        let mut functions = vec![self.kernel];
+        let mut seen = vec![false; self.program.code.len()];
+        let mut used = vec![false; self.program.variables.len()];
+        while let Some(f) = functions.pop() {
+            if std::mem::replace(&mut seen[f], true) {
+                continue;
+            }
+            let code = &self.program.code[f];
+            for &v in &code.shared {
+                used[v as usize] = true;
+            }
+            for call in &code.calls {
+                match call {
+                    Some(index) => functions.push(*index as usize),
+                    None => functions.extend(0..self.program.code.len()),
+                }
+            }
+        }
+        // Slot 0 stays empty, so that no variable's address is near zero; slot 1 is dynamic memory.
+        self.shared_map = vec![None, None];
+        self.shared_names = vec![None, None];
+        let mut end = 0_usize;
+        let mut dynamic = None;
+        for (index, variable) in self.program.variables.iter().enumerate() {
+            if variable.space != Space::Shared {
+                continue;
+            }
+            if variable.is_extern || variable.bytes == 0 {
+                self.variable_addresses[index] = shared_address(1);
+                if used[index] {
+                    dynamic = dynamic.or(Some(index as u32));
+                }
+                continue;
+            }
+            if !used[index] {
+                continue;
+            }
+            let at = end.next_multiple_of((variable.align as usize).max(16));
+            end = at + variable.bytes;
+            self.variable_addresses[index] = shared_address(self.shared_map.len());
+            self.shared_map.push(Some((at, variable.bytes)));
+            self.shared_names.push(Some(index as u32));
+        }
+        if self.shared_map.len() > 250 {
+            return refuse("more than 248 shared variables are not known to the emulator");
+        }
+        let at = end.next_multiple_of(128);
+        let dynamic_bytes = self.launch.dynamic_smem as usize;
+        self.shared_map[1] = Some((at, dynamic_bytes));
+        self.shared_names[1] = dynamic;
+        self.shared_bytes = at + dynamic_bytes;
+        if end + dynamic_bytes > MAX_SHARED {
+            return refuse(format!(
+                "kernel `{}` needs {end} bytes of static and {dynamic_bytes} of dynamic shared \
+                 memory, more than {MAX_SHARED}",
+                self.launch.kernel
+            ));
+        }
+        Ok(())
+    }
+
+    fn coordinates(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.launch.grid.map(u64::from);
+        [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
+    }
+
+    /// Runs all blocks, those that spin in turns with the others.
+    fn run(&mut self) -> Result<(), Stop> {
+        let n_blocks: u64 = self.launch.grid.iter().map(|n| u64::from(*n)).product();
+        let mut next = 0;
+        let mut parked: VecDeque<Parked> = VecDeque::new();
+        let mut spare: Option<(Vec<Warp>, Shared)> = None;
+        let mut idle = 0_usize;
+        loop {
+            let changes = self.changes;
+            let starts = next < n_blocks && parked.len() < MAX_RESIDENT;
+            let mut block = if starts {
+                next += 1;
+                self.start(next - 1, spare.take())
+            } else if let Some(block) = parked.pop_front() {
+                block
+            } else {
+                return Ok(());
+            };
+            self.block_index = block.index;
+            self.block = self.coordinates(block.index);
+            self.shared = std::mem::take(&mut block.shared);
+            self.arrivals = std::mem::take(&mut block.arrivals);
+            let turn = self.run_block(&mut block.warps)?;
+            let shared = std::mem::take(&mut self.shared);
+            match turn {
+                Turn::Done => {
+                    spare = Some((block.warps, shared));
+                    idle = 0;
+                }
+                Turn::Spinning => {
+                    idle = if self.changes == changes && !starts { idle + 1 } else { 0 };
+                    let blocks = parked.len() + 1;
+                    if idle > blocks * idle_rounds(blocks) {
+                        return Err(Stop::Deadlock {
+                            message: format!(
+                                "deadlock: {blocks} blocks spin and nothing they read changes; {}",
+                                self.describe_all(&block.warps)
+                            ),
+                            line: self.first_line(&block.warps),
+                            at_barrier: false,
+                        });
+                    }
+                    block.shared = shared;
+                    block.arrivals = std::mem::take(&mut self.arrivals);
+                    parked.push_back(block);
+                }
+            }
+        }
+    }
+
+    /// A block at its first instruction, in the storage of one that ended.
+    fn start(&mut self, index: u64, spare: Option<(Vec<Warp>, Shared)>) -> Parked {
+        let code = &self.program.code[self.kernel];
+        let threads: u32 = self.launch.block.iter().product();
+        let (mut warps, mut shared) = spare.unwrap_or_else(|| {
+            let n = threads.div_ceil(32);
+            let warps = (0..n).map(|w| self.new_warp(w)).collect();
+            (warps, Shared::default())
+        });
+        shared.data.resize(self.shared_bytes, 0);
+        shared.flags.clear();
+        shared.flags.resize(self.shared_bytes, 0);
+        for warp in &mut warps {
+            let lanes = (threads - warp.index * 32).min(32);
+            warp.alive = u32::MAX >> (32 - lanes);
+            let [nw, nd, np] = code.first_const.map(|n| n as usize);
+            warp.r32[..nw].fill([0; 32]);
+            warp.r64[..nd].fill([0; 32]);
+            warp.pred[..np].fill(0);
+            warp.carry = 0;
+            warp.slices = 0;
+            warp.copies.clear();
+            warp.spins_since = None;
+            warp.groups.clear();
+            warp.groups.push(Group {
+                pc: code.entry,
+                mask: warp.alive,
+                frame: Frame { function: self.kernel as u32, ..Frame::default() },
+                callers: Vec::new(),
+                wait: Wait::None,
+                penalty: 0,
+            });
+        }
+        Parked { index, warps, shared, arrivals: HashMap::new() }
+    }
+
+    fn new_warp(&self, index: u32) -> Warp {
+        let mut warp = Warp { index, ..Warp::default() };
+        let [x, y, _] = self.launch.block;
+        for lane in 0..32 {
+            let thread = index * 32 + lane;
+            let at = [thread % x, thread / x % y, thread / (x * y)];
+            for (axis, at) in warp.tid.iter_mut().zip(at) {
+                axis[lane as usize] = at;
+            }
+        }
+        let code = &self.program.code[self.kernel];
+        warp.local.reserve(code.frame_bytes as usize);
+        let frame = Frame { function: self.kernel as u32, ..Frame::default() };
+        prepare(&mut warp, code, frame, |c| self.resolve(c));
+        warp
+    }
+
+    /// Counts threads that arrive at a barrier without waiting.
+    fn arrive(&mut self, id: u32, threads: u32) {
+        *self.arrivals.entry(id).or_insert(0) += threads;
+    }
+
+    /// Lets the block's warps run in turns until all have ended or they only spin.
+    fn run_block(&mut self, warps: &mut [Warp]) -> Result<Turn, Stop> {
+        loop {
+            self.waited = false;
+            let changes = self.changes;
+            for warp in &mut *warps {
+                if !warp.groups.is_empty() {
+                    self.run_warp(warp)?;
+                }
+            }
+            if warps.iter().all(|w| w.groups.is_empty()) {
+                return Ok(Turn::Done);
+            }
+            let released = self.release(warps);
+            if released {
+                continue;
+            }
+            if !warps.iter().any(Warp::runnable) {
+                return Err(self.stuck(warps));
+            }
+            if self.waited && self.changes == changes {
+                return Ok(Turn::Spinning);
+            }
+        }
+    }
+
+    /// Opens the barriers whose threads have all come; whether there were any.
+    fn release(&mut self, warps: &mut [Warp]) -> bool {
+        let mut waiting: Vec<(u32, Option<u32>, u32)> = Vec::new();
+        for warp in &*warps {
+            for group in &warp.groups {
+                if let Wait::Block(id, count) = group.wait {
+                    let n = group.mask.count_ones();
+                    // A warp that came whole counts as 32 threads where threads are counted.
+                    let n = if count.is_some() && group.mask == warp.alive { 32 } else { n };
+                    match waiting.iter_mut().find(|(i, ..)| *i == id) {
+                        Some((_, c, total)) => {
+                            *total += n;
+                            *c = c.or(count);
+                        }
+                        None => waiting.push((id, count, n)),
+                    }
+                }
+            }
+        }
+        let alive: u32 = warps.iter().map(|w| w.alive.count_ones()).sum();
+        let mut any = false;
+        for (id, count, total) in waiting {
+            let arrived = self.arrivals.get(&id).copied().unwrap_or(0);
+            if total + arrived >= count.unwrap_or(alive).min(alive.next_multiple_of(32)) {
+                self.open(warps, id);
+                self.arrivals.remove(&id);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Lets the threads that wait at barrier `id` go on.
+    fn open(&mut self, warps: &mut [Warp], id: u32) {
+        let waits = |g: &Group| matches!(g.wait, Wait::Block(i, _) if i == id);
+        let mut popc = 0;
+        let mut threads = 0;
+        for warp in &mut *warps {
+            for at in 0..warp.groups.len() {
+                let group = &warp.groups[at];
+                if !waits(group) {
+                    continue;
+                }
+                let (frame, mask, pc) = (group.frame, group.mask, group.pc);
+                threads += mask.count_ones();
+                if let Op::Barrier(index) = self.program.ops[pc as usize]
+                    && let BarrierKind::Popc(_, p, negated) | BarrierKind::Reduce(_, _, p, negated) =
+                        self.program.barriers[index as usize].kind
+                {
+                    let regs = Registers::new(warp, frame);
+                    let p = regs.p[p as usize];
+                    popc += ((if negated { !p } else { p }) & mask).count_ones();
+                }
+            }
+        }
+        for warp in warps {
+            for at in 0..warp.groups.len() {
+                if !waits(&warp.groups[at]) {
+                    continue;
+                }
+                let (frame, mask, pc) =
+                    (warp.groups[at].frame, warp.groups[at].mask, warp.groups[at].pc);
+                if let Op::Barrier(index) = self.program.ops[pc as usize] {
+                    let regs = Registers::new(warp, frame);
+                    match self.program.barriers[index as usize].kind {
+                        BarrierKind::Popc(d, ..) => {
+                            put_w(&mut regs.w[d as usize], &[popc; 32], mask);
+                        }
+                        BarrierKind::Reduce(all, d, ..) => {
+                            let hit = if all { popc == threads } else { popc > 0 };
+                            put_p(&mut regs.p[d as usize], if hit { u32::MAX } else { 0 }, mask);
+                        }
+                        BarrierKind::Sync | BarrierKind::Arrive => {}
+                    }
+                }
+                warp.groups[at].wait = Wait::None;
+                warp.groups[at].penalty = 0;
+                warp.groups[at].pc += 1;
+            }
+        }
+    }
+
+    /// The report of a block none of whose threads can move.
+    fn stuck(&self, warps: &mut [Warp]) -> Stop {
+        let waiting = self.describe_all(warps);
+        for warp in warps {
+            for at in 0..warp.groups.len() {
+                if warp.groups[at].wait != Wait::None {
+                    let (frame, mask, pc) =
+                        (warp.groups[at].frame, warp.groups[at].mask, warp.groups[at].pc);
+                    let regs = Registers::new(warp, frame);
+                    let what =
+                        format!("barrier divergence, no thread of the block can go on: {waiting}");
+                    return self.fault_here(FaultKind::BarrierDivergence, &what, &regs, pc, mask);
+                }
+            }
+        }
+        Stop::Deadlock { message: waiting, line: None, at_barrier: true }
+    }
+
+    fn clock(&self) -> u64 {
+        self.lane_instructions
+    }
+}
+
+/// Creates the module's variables in global memory; gives each one's address.
+pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Vec<u64> {
+    let mut addresses = vec![0; program.variables.len()];
+    for (index, variable) in program.variables.iter().enumerate() {
+        if variable.is_global() {
+            let bytes = variable.bytes.min(MAX_VARIABLE);
+            let id = memory.alloc(&variable.label, bytes, variable.element_bytes);
+            addresses[index] = Memory::address(id);
+        }
+    }
+    for (index, variable) in program.variables.iter().enumerate() {
+        if !variable.is_global() {
+            continue;
+        }
+        let mut bytes = variable.init.clone();
+        bytes.resize(variable.bytes.min(MAX_VARIABLE), 0);
+        for &(at, target, offset) in &variable.relocations {
+            let address = addresses[target as usize].wrapping_add(offset);
+            if let Some(place) = bytes.get_mut(at..at + 8) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        if let Some((id, _)) = memory.decode(addresses[index]) {
+            let buffer = &mut memory.buffers[id];
+            buffer.data = bytes;
+            buffer.flags = None;
+            buffer.read_only = variable.space == Space::Const;
+        }
+    }
+    addresses
+}
+
+/// Marks of a host write.
+pub(crate) const HOST_WRITTEN: u8 = INITIALISED;

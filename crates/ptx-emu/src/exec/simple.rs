@@ -1,0 +1,286 @@
+//! Operations that neither wait nor change the flow of control.
+
+use super::{
+    Machine,
+    access::Registers,
+    warp::{put_d, put_w},
+};
+use crate::{
+    alu::integer,
+    memory::window_of,
+    op::{CarryKind, CarryOp, D, LaneMask, Op, Reg, Special, W},
+    report::{FaultKind, Stop},
+};
+
+impl Machine<'_> {
+    #[expect(clippy::too_many_lines, reason = "one arm per operand shape")]
+    #[inline]
+    pub(super) fn simple(
+        &mut self,
+        op: Op,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) -> Result<(), Stop> {
+        /// The registers named by the operands.
+        macro_rules! w {
+            ($r:expr) => {
+                &regs.w[$r as usize]
+            };
+        }
+        macro_rules! d {
+            ($r:expr) => {
+                &regs.d[$r as usize]
+            };
+        }
+        match op {
+            Op::W1(f, to, a) => {
+                let v = f(w!(a));
+                put_w(&mut regs.w[to as usize], &v, mask);
+            }
+            Op::W2(f, to, a, b) => {
+                let v = f(w!(a), w!(b));
+                put_w(&mut regs.w[to as usize], &v, mask);
+            }
+            Op::W3(f, to, a, b, c) => {
+                let v = f(w!(a), w!(b), w!(c));
+                put_w(&mut regs.w[to as usize], &v, mask);
+            }
+            Op::W4(f, to, a, b, c, e) => {
+                let v = f(w!(a), w!(b), w!(c), w!(e));
+                put_w(&mut regs.w[to as usize], &v, mask);
+            }
+            Op::D1(f, to, a) => {
+                let v = f(d!(a));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::D2(f, to, a, b) => {
+                let v = f(d!(a), d!(b));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::D3(f, to, a, b, c) => {
+                let v = f(d!(a), d!(b), d!(c));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::WtoD(f, to, a) => {
+                let v = f(w!(a));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::DtoW(f, to, a) => {
+                let v = f(d!(a));
+                put_w(&mut regs.w[to as usize], &v, mask);
+            }
+            Op::WWtoD(f, to, a, b) => {
+                let v = f(w!(a), w!(b));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::WWDtoD(f, to, a, b, c) => {
+                let v = f(w!(a), w!(b), d!(c));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::DWtoD(f, to, a, b) => {
+                let v = f(d!(a), w!(b));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::DWWtoD(f, to, a, b, c) => {
+                let v = f(d!(a), w!(b), w!(c));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::DDWWtoD(f, to, a, b, c, e) => {
+                let v = f(d!(a), d!(b), w!(c), w!(e));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::WtoP(f, to, a) => {
+                let v = f(w!(a));
+                put_p(&mut regs.p[to as usize], v, mask);
+            }
+            Op::DtoP(f, to, a) => {
+                let v = f(d!(a));
+                put_p(&mut regs.p[to as usize], v, mask);
+            }
+            Op::WWtoP(f, to, a, b) => {
+                let v = f(w!(a), w!(b));
+                put_p(&mut regs.p[to as usize], v, mask);
+            }
+            Op::DDtoP(f, to, a, b) => {
+                let v = f(d!(a), d!(b));
+                put_p(&mut regs.p[to as usize], v, mask);
+            }
+            Op::P2(f, to, a, b) => {
+                let v = f(regs.p[a as usize], regs.p[b as usize]);
+                put_p(&mut regs.p[to as usize], v, mask);
+            }
+            Op::SelectW(to, a, b, p) => {
+                let p = regs.p[p as usize];
+                let mut v = *w!(b);
+                put_w(&mut v, w!(a), p);
+                put_w(&mut regs.w[to as usize], &v, mask);
+            }
+            Op::SelectD(to, a, b, p) => {
+                let p = regs.p[p as usize];
+                let mut v = *d!(b);
+                put_d(&mut v, d!(a), p);
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::AddBase(to, a, base) => {
+                let v = d!(a).map(|a| a.wrapping_add(base));
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::Memory(index) => {
+                let program = self.program;
+                if let Err(refusal) = self.memory_op(&program.memory[index as usize], regs, mask) {
+                    return Err(self.refused(&refusal, regs, pc));
+                }
+            }
+            Op::Nop => {}
+            other => return self.rare(other, regs, pc, mask),
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn rare(&mut self, op: Op, regs: &mut Registers<'_>, pc: u32, mask: u32) -> Result<(), Stop> {
+        let program = self.program;
+        match op {
+            Op::Atomic(index) => {
+                if let Err(refusal) = self.atomic_op(&program.atomics[index as usize], regs, mask) {
+                    return Err(self.refused(&refusal, regs, pc));
+                }
+            }
+            Op::Carry(index) => carry(program.carries[index as usize], regs, mask),
+            Op::Convert(index) => {
+                let (conversion, to, a, b) = &program.conversions[index as usize];
+                let read = |reg: &Reg| match *reg {
+                    Reg::W(r) => regs.w[r as usize].map(u64::from),
+                    Reg::D(r) => regs.d[r as usize],
+                    Reg::P(_) => [0; 32],
+                };
+                let mut v = read(a).map(|a| conversion.apply(a));
+                if let Some(b) = b {
+                    // The first source goes into the upper half.
+                    let low = read(b).map(|b| conversion.apply(b));
+                    for (v, low) in v.iter_mut().zip(low) {
+                        *v = *v << 16 | low;
+                    }
+                }
+                put(regs, *to, &v, mask);
+            }
+            Op::Special(special, to) => {
+                let v = self.special(special, regs);
+                put(regs, to, &v, mask);
+            }
+            Op::LocalAddress(to, offset) => {
+                let v = [u64::from(regs.frame.local + offset); 32];
+                put_d(&mut regs.d[to as usize], &v, mask);
+            }
+            Op::IsSpace(to, a, window) => {
+                let a = regs.d[a as usize];
+                let v = (0..32).fold(0, |m, i| m | u32::from(window_of(a[i]) == window) << i);
+                put_p(&mut regs.p[to as usize], v, mask);
+            }
+            Op::ActiveMask(to) => put_w(&mut regs.w[to as usize], &[mask; 32], mask),
+            Op::Async(index) => return self.async_op(index, regs, pc, mask),
+            Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
+            Op::Trap => return Err(self.fault_here(FaultKind::Trap, "trap", regs, pc, mask)),
+            Op::Unsupported(index) => {
+                return Err(self.unsupported(pc, &program.unsupported[index as usize]));
+            }
+            _ => return Err(self.unsupported(pc, "the operation is not known here")),
+        }
+        Ok(())
+    }
+
+    fn special(&self, special: Special, regs: &Registers<'_>) -> D {
+        let same = |v: u32| [u64::from(v); 32];
+        let lane = || std::array::from_fn(|i| i as u64);
+        let threads = self.launch.block.iter().product::<u32>();
+        match special {
+            Special::Tid(axis) => regs.tid[axis as usize].map(u64::from),
+            Special::Ntid(axis) => same(self.launch.block[axis as usize]),
+            Special::Ctaid(axis) => same(self.block[axis as usize]),
+            Special::Nctaid(axis) => same(self.launch.grid[axis as usize]),
+            Special::LaneId => lane(),
+            Special::WarpId => same(regs.warp),
+            Special::NWarpId => same(threads.div_ceil(32)),
+            Special::SmId => same(self.block_index as u32 % self.n_sm),
+            Special::NSmId => same(self.n_sm),
+            Special::GridId => same(1),
+            Special::LaneMask(kind) => lane().map(|i| {
+                let eq = 1_u64 << i;
+                match kind {
+                    LaneMask::Eq => eq,
+                    LaneMask::Lt => eq - 1,
+                    LaneMask::Le => eq | (eq - 1),
+                    LaneMask::Gt => 0xffff_ffff & !(eq | (eq - 1)),
+                    LaneMask::Ge => 0xffff_ffff & !(eq - 1),
+                }
+            }),
+            Special::Clock | Special::TimerLo => [self.clock() & 0xffff_ffff; 32],
+            Special::ClockHi | Special::TimerHi => [self.clock() >> 32; 32],
+            Special::Clock64 | Special::Timer => [self.clock(); 32],
+            Special::DynamicShared => same(self.launch.dynamic_smem),
+            Special::TotalShared => same(self.shared.data.len() as u32),
+        }
+    }
+}
+
+pub(super) fn put_p(to: &mut u32, value: u32, mask: u32) {
+    *to = (*to & !mask) | (value & mask);
+}
+
+fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
+    match to {
+        Reg::W(r) => {
+            let v: W = v.map(|v| v as u32);
+            put_w(&mut regs.w[r as usize], &v, mask);
+        }
+        Reg::D(r) => put_d(&mut regs.d[r as usize], v, mask),
+        Reg::P(_) => {}
+    }
+}
+
+fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
+    let read = |r: u32| {
+        if op.wide { regs.d[r as usize] } else { regs.w[r as usize].map(u64::from) }
+    };
+    let mad =
+        matches!(op.kind, CarryKind::MadLo | CarryKind::MadHiSigned | CarryKind::MadHiUnsigned);
+    let (a, b) = (read(op.regs[1]), read(op.regs[2]));
+    let c = if mad { read(op.regs[3]) } else { [0; 32] };
+    let width = if op.wide { 64 } else { 32 };
+    let all = u64::MAX >> (64 - width);
+    let mut out = [0; 32];
+    let mut flags = 0;
+    for i in 0..32 {
+        let carry_in = u128::from(op.carry_in && (*regs.carry >> i) & 1 == 1);
+        let (x, y) = match op.kind {
+            CarryKind::Add | CarryKind::Sub => (a[i], b[i]),
+            CarryKind::MadLo => (a[i].wrapping_mul(b[i]) & all, c[i]),
+            CarryKind::MadHiUnsigned if op.wide => (integer::mul_hi_u64(a[i], b[i]), c[i]),
+            CarryKind::MadHiUnsigned => ((a[i] * b[i]) >> 32, c[i]),
+            CarryKind::MadHiSigned if op.wide => (integer::mul_hi_s64(a[i], b[i]), c[i]),
+            CarryKind::MadHiSigned => {
+                (u64::from(integer::mul_hi_s32(a[i] as u32, b[i] as u32)), c[i])
+            }
+        };
+        let (value, carry) = if op.kind == CarryKind::Sub {
+            // The flag is a borrow.
+            let taken = u128::from(y) + carry_in;
+            ((u128::from(x).wrapping_sub(taken)) as u64, u128::from(x) < taken)
+        } else {
+            let sum = u128::from(x) + u128::from(y) + carry_in;
+            (sum as u64, sum >> width != 0)
+        };
+        out[i] = value & all;
+        flags |= u32::from(carry) << i;
+    }
+    if op.wide {
+        put_d(&mut regs.d[op.regs[0] as usize], &out, mask);
+    } else {
+        let out: W = out.map(|v| v as u32);
+        put_w(&mut regs.w[op.regs[0] as usize], &out, mask);
+    }
+    if op.carry_out {
+        put_p(regs.carry, flags, mask);
+    }
+}

@@ -1,0 +1,91 @@
+//! Proof that a warp loops for ever.
+//!
+//! Now and then a warp runs one operation at a time and is compared with what it was before. If all
+//! its registers and places come back while no memory changed, it will go round for ever: for good
+//! if the loop touches no memory, else until somebody changes memory. (Time is no way out: a loop
+//! that reads a clock does not come back to the same registers.)
+
+use super::{
+    Machine,
+    warp::{SLICE, Wait, Warp},
+};
+use crate::{
+    op::{D, W},
+    report::Stop,
+};
+
+/// A warp's state as far as its future depends on it.
+struct Snapshot {
+    places: Vec<(u32, u32, usize)>,
+    r32: Vec<W>,
+    r64: Vec<D>,
+    pred: Vec<u32>,
+    carry: u32,
+}
+
+fn places(warp: &Warp) -> Vec<(u32, u32, usize)> {
+    let mut places: Vec<_> = warp.groups.iter().map(|g| (g.pc, g.mask, g.callers.len())).collect();
+    places.sort_unstable();
+    places
+}
+
+impl Snapshot {
+    fn of(warp: &Warp) -> Self {
+        Self {
+            places: places(warp),
+            r32: warp.r32.clone(),
+            r64: warp.r64.clone(),
+            pred: warp.pred.clone(),
+            carry: warp.carry,
+        }
+    }
+
+    fn is(&self, warp: &Warp) -> bool {
+        warp.groups.len() == self.places.len()
+            && warp.groups.iter().any(|g| g.pc == self.places[0].0)
+            && places(warp) == self.places
+            && warp.pred == self.pred
+            && warp.carry == self.carry
+            && warp.r32 == self.r32
+            && warp.r64 == self.r64
+    }
+}
+
+/// Whether the slice with this number is spent on the proof.
+pub(super) fn is_due(slice: u32) -> bool {
+    matches!(slice, 4 | 32) || slice % 256 == 255
+}
+
+impl Machine<'_> {
+    /// Runs the warp for a slice and looks for a loop without end.
+    ///
+    /// # Errors
+    /// A loop that no change of memory can end, and whatever else stops the warp.
+    pub(super) fn probe(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+        let before = Snapshot::of(warp);
+        let changes = self.changes;
+        self.touched = false;
+        for _ in 0..SLICE {
+            self.run_slice(warp, &mut 1)?;
+            if self.changes != changes || !warp.runnable() {
+                return Ok(());
+            }
+            if !before.is(warp) {
+                continue;
+            }
+            if self.touched {
+                warp.spins_since = Some(changes);
+                self.waited = true;
+                return Ok(());
+            }
+            let line = warp.groups.iter().find(|g| g.wait == Wait::None);
+            let line = line.and_then(|g| self.program.place_of(g.pc).0);
+            let message = format!(
+                "endless loop: registers repeat and no memory is read; {}",
+                self.describe_all(std::slice::from_ref(warp))
+            );
+            return Err(Stop::Deadlock { message, line, at_barrier: false });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,388 @@
+//! A warp: registers, groups of lanes that stand at the same place, and the interpreter's loop.
+//!
+//! A warp is a list of groups. The group that runs is the least penalised, then the deepest in
+//! calls, then the one with the lowest program counter; groups that meet merge. A group that used
+//! up its time slice is penalised, so lanes that spin do not starve the lanes they wait for.
+
+use super::{Machine, access::Registers, copy::Copies};
+use crate::{
+    op::{BarrierKind, D, Op, W, WarpSyncKind},
+    report::Stop,
+};
+
+/// An activation of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Frame {
+    /// First register of each class.
+    pub base: [u32; 3],
+    /// First byte of local memory.
+    pub local: u32,
+    /// Function index.
+    pub function: u32,
+    /// Where the caller goes on.
+    pub return_pc: u32,
+    /// The call that made it.
+    pub call: u32,
+}
+
+/// What a group waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Nothing.
+    None,
+    /// The lanes named by the member mask of the operation at its program counter.
+    Warp,
+    /// The block barrier at its program counter, with its number and thread count.
+    Block(u32, Option<u32>),
+}
+
+/// Lanes that stand at the same place.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    pub pc: u32,
+    pub mask: u32,
+    pub frame: Frame,
+    /// Frames of the callers, outermost first.
+    pub callers: Vec<Frame>,
+    pub wait: Wait,
+    pub penalty: u32,
+}
+
+/// Local memory of a warp: one contiguous part per lane.
+#[derive(Debug, Default)]
+pub(super) struct Local {
+    pub bytes: Vec<u8>,
+    /// Bytes per lane.
+    pub stride: usize,
+}
+
+/// Most local memory of a thread.
+pub(super) const MAX_LOCAL: usize = 512 << 10;
+
+impl Local {
+    /// Makes room for `bytes` per lane.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        if bytes <= self.stride {
+            return;
+        }
+        let stride = bytes.next_power_of_two();
+        let mut grown = vec![0; stride * 32];
+        if self.stride > 0 {
+            for (lane, old) in self.bytes.chunks_exact(self.stride).enumerate() {
+                grown[lane * stride..lane * stride + self.stride].copy_from_slice(old);
+            }
+        }
+        self.bytes = grown;
+        self.stride = stride;
+    }
+}
+
+/// A warp of the running block.
+#[derive(Debug, Default)]
+pub(super) struct Warp {
+    /// Number within its block.
+    pub index: u32,
+    pub r32: Vec<W>,
+    pub r64: Vec<D>,
+    pub pred: Vec<u32>,
+    /// Carry flag of each lane.
+    pub carry: u32,
+    /// Lanes that have not exited.
+    pub alive: u32,
+    pub groups: Vec<Group>,
+    pub local: Local,
+    /// Thread index of each lane.
+    pub tid: [W; 3],
+    /// Asynchronous copies under way.
+    pub copies: Copies,
+    /// Slices that were used up.
+    pub slices: u32,
+    /// The state of memory in which the warp is known to loop until memory changes.
+    pub spins_since: Option<u64>,
+}
+
+impl Warp {
+    /// Whether some lanes can go on.
+    pub(super) fn runnable(&self) -> bool {
+        self.groups.iter().any(|g| g.wait == Wait::None)
+    }
+
+    /// Index of the group to run next.
+    fn pick(&self) -> Option<usize> {
+        let key = |g: &Group| (g.penalty, usize::MAX - g.callers.len(), g.pc);
+        let runnable = self.groups.iter().enumerate().filter(|(_, g)| g.wait == Wait::None);
+        runnable.min_by_key(|(_, g)| key(g)).map(|(i, _)| i)
+    }
+
+    /// Takes the group at `index` out, merged with those at the same place.
+    fn take_merged(&mut self, index: usize) -> Group {
+        let mut group = self.groups.swap_remove(index);
+        let mut i = 0;
+        while i < self.groups.len() {
+            let other = &self.groups[i];
+            if other.pc == group.pc
+                && other.wait == Wait::None
+                && other.frame == group.frame
+                && other.callers == group.callers
+            {
+                group.mask |= other.mask;
+                group.penalty = group.penalty.max(other.penalty);
+                self.groups.swap_remove(i);
+            } else {
+                i += 1;
+            }
+        }
+        group
+    }
+}
+
+/// Writes the active lanes of a 32-bit register.
+pub(super) fn put_w(to: &mut W, from: &W, mask: u32) {
+    if mask == u32::MAX {
+        *to = *from;
+    } else {
+        for i in 0..32 {
+            to[i] = if (mask >> i) & 1 == 1 { from[i] } else { to[i] };
+        }
+    }
+}
+
+/// Writes the active lanes of a 64-bit register.
+pub(super) fn put_d(to: &mut D, from: &D, mask: u32) {
+    if mask == u32::MAX {
+        *to = *from;
+    } else {
+        for i in 0..32 {
+            to[i] = if (mask >> i) & 1 == 1 { from[i] } else { to[i] };
+        }
+    }
+}
+
+/// Why the loop over a group's operations ended.
+enum End {
+    /// The group stands at `pc` and can go on.
+    Yield,
+    /// Its time slice is over.
+    Slice,
+    /// Some of its lanes go elsewhere.
+    Diverged(u32, u32),
+    /// Its lanes have exited.
+    Exited,
+    /// It enters the call with this index.
+    Call(u32),
+    /// It leaves its function.
+    Return,
+    /// It waits at the operation at `pc`.
+    Wait(Wait),
+    /// A branch through a table.
+    Table(u32, u32),
+}
+
+/// Operations a group runs before others get a turn.
+pub(super) const SLICE: u32 = 4096;
+
+impl Machine<'_> {
+    /// Runs the warp until all its lanes wait or have exited or its slice is over.
+    pub(super) fn run_warp(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+        if warp.spins_since == Some(self.changes) {
+            self.waited = true;
+            return Ok(());
+        }
+        warp.spins_since = None;
+        if super::spin::is_due(warp.slices) {
+            warp.slices += 1;
+            return self.probe(warp);
+        }
+        let mut fuel = SLICE;
+        self.run_slice(warp, &mut fuel)?;
+        warp.slices += u32::from(fuel == 0);
+        Ok(())
+    }
+
+    /// Runs the warp until all its lanes wait or have exited or the fuel is gone.
+    pub(super) fn run_slice(&mut self, warp: &mut Warp, fuel: &mut u32) -> Result<(), Stop> {
+        loop {
+            let Some(index) = warp.pick() else {
+                if !self.resolve_syncs(warp)? {
+                    return Ok(());
+                }
+                continue;
+            };
+            if *fuel == 0 {
+                return Ok(());
+            }
+            let mut group = warp.take_merged(index);
+            let stop_pc = warp
+                .groups
+                .iter()
+                .filter(|g| {
+                    g.wait == Wait::None
+                        && g.penalty <= group.penalty
+                        && g.callers.len() == group.callers.len()
+                })
+                .map(|g| g.pc)
+                .filter(|pc| *pc > group.pc)
+                .min()
+                .unwrap_or(u32::MAX);
+            let before = *fuel;
+            let end = self.run_group(warp, &mut group, stop_pc, fuel);
+            self.lane_instructions +=
+                u64::from(before - *fuel) * u64::from(group.mask.count_ones());
+            self.settle(warp, group, end?)?;
+            if self.lane_instructions > self.limits.lane_instructions {
+                return Err(self.out_of_budget(warp));
+            }
+        }
+    }
+
+    /// Puts the group back where the end of its run leaves it.
+    fn settle(&mut self, warp: &mut Warp, mut group: Group, end: End) -> Result<(), Stop> {
+        match end {
+            End::Yield => warp.groups.push(group),
+            End::Slice => {
+                group.penalty += 1;
+                warp.groups.push(group);
+            }
+            End::Diverged(pc, mask) => {
+                let mut other = group.clone();
+                other.pc = pc;
+                other.mask = mask;
+                group.mask &= !mask;
+                warp.groups.push(group);
+                warp.groups.push(other);
+            }
+            End::Exited => warp.alive &= !group.mask,
+            End::Call(index) => self.enter(warp, group, index)?,
+            End::Return => self.leave(warp, group),
+            End::Wait(wait) => {
+                group.wait = wait;
+                warp.groups.push(group);
+            }
+            End::Table(register, table) => {
+                let row = warp.r32[(group.frame.base[0] + register) as usize];
+                let targets = &self.program.branch_tables[table as usize];
+                for lane in 0..32 {
+                    if (group.mask >> lane) & 1 == 0 {
+                        continue;
+                    }
+                    // An index past the table is undefined; the last target is taken.
+                    let target = (row[lane] as usize).min(targets.len() - 1);
+                    let mut part = group.clone();
+                    part.pc = targets[target];
+                    part.mask = 1 << lane;
+                    match warp.groups.iter_mut().find(|g| {
+                        g.pc == part.pc
+                            && g.wait == Wait::None
+                            && g.frame == part.frame
+                            && g.callers == part.callers
+                    }) {
+                        Some(same) => same.mask |= part.mask,
+                        None => warp.groups.push(part),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run_group(
+        &mut self,
+        warp: &mut Warp,
+        group: &mut Group,
+        stop_pc: u32,
+        fuel: &mut u32,
+    ) -> Result<End, Stop> {
+        let program = self.program;
+        let ops = program.ops.as_slice();
+        let mask = group.mask;
+        let mut pc = group.pc;
+        let mut left = *fuel;
+        let alive = warp.alive;
+        let regs = &mut Registers::new(warp, group.frame);
+        let end = loop {
+            if pc >= stop_pc {
+                break Ok(End::Yield);
+            }
+            if left == 0 {
+                break Ok(End::Slice);
+            }
+            left -= 1;
+            match ops[pc as usize] {
+                Op::Jump(target) => pc = target,
+                Op::Branch(p, negated, target) => {
+                    let p = regs.p[p as usize];
+                    let taken = (if negated { !p } else { p }) & mask;
+                    if taken == mask {
+                        pc = target;
+                    } else if taken == 0 {
+                        pc += 1;
+                    } else {
+                        pc += 1;
+                        break Ok(End::Diverged(target, taken));
+                    }
+                }
+                Op::Guard(p, negated) => {
+                    let p = regs.p[p as usize];
+                    let taken = (if negated { !p } else { p }) & mask;
+                    if taken != 0
+                        && let Err(stop) = self.simple(ops[pc as usize + 1], regs, pc + 1, taken)
+                    {
+                        break Err(stop);
+                    }
+                    pc += 2;
+                }
+                Op::Return => {
+                    break Ok(if group.callers.is_empty() { End::Exited } else { End::Return });
+                }
+                Op::Exit => break Ok(End::Exited),
+                Op::Call(index) => break Ok(End::Call(index)),
+                Op::BranchTable(r, table) => break Ok(End::Table(r, table)),
+                Op::WarpSync(index) => {
+                    let sync = program.syncs[index as usize];
+                    let members = regs.w[sync.members as usize];
+                    let first = members[mask.trailing_zeros() as usize & 31];
+                    let uniform = members
+                        .iter()
+                        .enumerate()
+                        .all(|(i, m)| *m == first || (mask >> i) & 1 == 0);
+                    if uniform && first & alive == mask {
+                        if let WarpSyncKind::Matrix(index) = sync.kind {
+                            if mask != u32::MAX {
+                                break Err(self.unsupported(pc, "fewer than 32 threads take part"));
+                            }
+                            if let Err(stop) = self.matrix(index, regs, pc) {
+                                break Err(stop);
+                            }
+                        } else {
+                            super::sync::single(&sync, regs, mask);
+                        }
+                        pc += 1;
+                    } else {
+                        break Ok(End::Wait(Wait::Warp));
+                    }
+                }
+                Op::Barrier(index) => {
+                    let barrier = program.barriers[index as usize];
+                    let lane = mask.trailing_zeros() as usize & 31;
+                    let id = regs.w[barrier.id as usize][lane];
+                    let count = barrier.count.map(|c| regs.w[c as usize][lane]);
+                    if matches!(barrier.kind, BarrierKind::Arrive) {
+                        self.arrive(id, mask.count_ones());
+                        pc += 1;
+                    } else {
+                        break Ok(End::Wait(Wait::Block(id, count)));
+                    }
+                }
+                op => {
+                    if let Err(stop) = self.simple(op, regs, pc, mask) {
+                        break Err(stop);
+                    }
+                    pc += 1;
+                }
+            }
+        };
+        *fuel = left;
+        group.pc = pc;
+        end
+    }
+}

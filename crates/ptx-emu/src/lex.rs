@@ -1,0 +1,196 @@
+//! Splits PTX text into tokens, each with its line and byte range.
+//!
+//! A dotted opcode (`ld.global.v4.f32`) is one word: the parser splits it. Comments vanish.
+
+use crate::ParseError;
+
+/// What a token is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Tok<'a> {
+    /// Identifier, register, directive or dotted opcode.
+    Word(&'a str),
+    /// Integer literal, as its 64 bits (a minus sign is its own token).
+    Int(u64),
+    /// `0f` literal: the bits of an f32.
+    F32(u32),
+    /// `0d` literal or decimal literal: the bits of an f64.
+    F64(u64),
+    /// Quoted string without its quotes.
+    Str(&'a str),
+    /// A single character.
+    Punct(u8),
+}
+
+/// A token and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Token<'a> {
+    /// What it is.
+    pub tok: Tok<'a>,
+    /// Line of the PTX text, from 1.
+    pub line: u32,
+    /// Byte offset of its first character.
+    pub start: usize,
+    /// Byte offset past its last character.
+    pub end: usize,
+}
+
+/// Tokens of `text`.
+///
+/// # Errors
+/// A character or literal that PTX does not know.
+pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), pos: 0, line: 1 };
+    let mut tokens = Vec::with_capacity(text.len() / 4);
+    while let Some(token) = lexer.next_token()? {
+        tokens.push(token);
+    }
+    Ok(tokens)
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    pos: usize,
+    line: u32,
+}
+
+fn starts_word(c: u8) -> bool {
+    c.is_ascii_alphabetic() || matches!(c, b'_' | b'$' | b'%' | b'.')
+}
+
+fn continues_word(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'%' | b'.')
+}
+
+impl<'a> Lexer<'a> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.pos + ahead).copied().unwrap_or(0)
+    }
+
+    fn skip_blank(&mut self) {
+        loop {
+            match self.peek(0) {
+                b'\n' => {
+                    self.line += 1;
+                    self.pos += 1;
+                }
+                b' ' | b'\t' | b'\r' => self.pos += 1,
+                b'/' if self.peek(1) == b'/' => {
+                    while self.pos < self.bytes.len() && self.peek(0) != b'\n' {
+                        self.pos += 1;
+                    }
+                }
+                b'/' if self.peek(1) == b'*' => {
+                    while self.pos < self.bytes.len()
+                        && !(self.peek(0) == b'*' && self.peek(1) == b'/')
+                    {
+                        self.line += u32::from(self.peek(0) == b'\n');
+                        self.pos += 1;
+                    }
+                    self.pos = (self.pos + 2).min(self.bytes.len());
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn next_token(&mut self) -> Result<Option<Token<'a>>, ParseError> {
+        self.skip_blank();
+        let start = self.pos;
+        let line = self.line;
+        if start >= self.bytes.len() {
+            return Ok(None);
+        }
+        let c = self.peek(0);
+        let tok = if c.is_ascii_digit() {
+            self.number()?
+        } else if starts_word(c) {
+            self.word()
+        } else if c == b'"' {
+            self.string()?
+        } else if c.is_ascii_graphic() {
+            self.pos += 1;
+            Tok::Punct(c)
+        } else {
+            return Err(self.error(format!("unexpected byte 0x{c:02x}")));
+        };
+        Ok(Some(Token { tok, line, start, end: self.pos }))
+    }
+
+    fn word(&mut self) -> Tok<'a> {
+        let start = self.pos;
+        loop {
+            if continues_word(self.peek(0)) {
+                self.pos += 1;
+            } else if self.peek(0) == b':' && self.peek(1) == b':' {
+                self.pos += 2;
+            } else {
+                return Tok::Word(&self.text[start..self.pos]);
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<Tok<'a>, ParseError> {
+        self.pos += 1;
+        let start = self.pos;
+        while self.pos < self.bytes.len() && self.peek(0) != b'"' {
+            self.line += u32::from(self.peek(0) == b'\n');
+            self.pos += 1 + usize::from(self.peek(0) == b'\\');
+        }
+        if self.pos >= self.bytes.len() {
+            return Err(self.error("string without an end".to_owned()));
+        }
+        self.pos += 1;
+        self.text
+            .get(start..self.pos - 1)
+            .map(Tok::Str)
+            .ok_or_else(|| self.error("string ends inside a character".to_owned()))
+    }
+
+    fn number(&mut self) -> Result<Tok<'a>, ParseError> {
+        let start = self.pos;
+        let prefix = self.peek(1).to_ascii_lowercase();
+        if self.peek(0) == b'0' && matches!(prefix, b'x' | b'f' | b'd' | b'b') {
+            self.pos += 2;
+            let digits = self.pos;
+            while self.peek(0).is_ascii_hexdigit() {
+                self.pos += 1;
+            }
+            let text = &self.text[digits..self.pos];
+            let radix = if prefix == b'b' { 2 } else { 16 };
+            let bits = u64::from_str_radix(text, radix);
+            let bits = bits.map_err(|e| self.error(format!("number `{text}`: {e}")))?;
+            if prefix == b'x' || prefix == b'b' {
+                self.pos += usize::from(self.peek(0) == b'U');
+            }
+            return match prefix {
+                b'f' if text.len() == 8 => Ok(Tok::F32(bits as u32)),
+                b'd' if text.len() == 16 => Ok(Tok::F64(bits)),
+                b'x' | b'b' => Ok(Tok::Int(bits)),
+                _ => Err(self.error(format!("float literal `{text}` has the wrong length"))),
+            };
+        }
+        while self.peek(0).is_ascii_digit() {
+            self.pos += 1;
+        }
+        let whole = &self.text[start..self.pos];
+        if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
+            self.pos += 1;
+            while self.peek(0).is_ascii_digit() {
+                self.pos += 1;
+            }
+            let text = &self.text[start..self.pos];
+            let value = text.parse::<f64>();
+            let value = value.map_err(|e| self.error(format!("number `{text}`: {e}")))?;
+            return Ok(Tok::F64(value.to_bits()));
+        }
+        self.pos += usize::from(self.peek(0) == b'U');
+        let radix = if whole.len() > 1 && whole.starts_with('0') { 8 } else { 10 };
+        let value = u64::from_str_radix(whole, radix);
+        value.map(Tok::Int).map_err(|e| self.error(format!("number `{whole}`: {e}")))
+    }
+
+    fn error(&self, message: String) -> ParseError {
+        ParseError { line: self.line, message }
+    }
+}

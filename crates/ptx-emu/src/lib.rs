@@ -1,0 +1,37 @@
+//! PTX interpreter and sanitizer.
+//!
+//! Runs what NVRTC emits on a CPU, a warp at a time, and fails closed: an access outside a buffer, a
+//! read of bytes nobody wrote, a barrier that can never open or an instruction it does not know
+//! stops the launch with a report that names line, block, thread, buffer and element.
+//!
+//! ```text
+//! PTX text --lex, parse--> ast --lower--> ops over register indices --exec--> Result<_, Stop>
+//! ```
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "registers are bits: truncation, reinterpretation and exact comparison, unordered \
+              values included, are what the instructions mean"
+)]
+#![expect(clippy::needless_range_loop, reason = "a lane number indexes several registers at once")]
+
+mod alu;
+mod ast;
+mod emulator;
+mod exec;
+mod lex;
+mod lower;
+mod memory;
+mod module;
+mod op;
+mod parse;
+mod report;
+
+pub use emulator::{Config, Emulator};
+pub use exec::{Launch, LaunchReport, Limits};
+pub use memory::BufferId;
+pub use module::Module;
+pub use report::{Fault, FaultKind, ParseError, Stop};

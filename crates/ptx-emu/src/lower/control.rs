@@ -1,0 +1,205 @@
+//! Control flow, calls and the dispatch over opcodes.
+
+use super::{Builder, Lowered, Symbol, table::Modifiers};
+use crate::{
+    ast::{Instruction, Operand},
+    op::{BarrierKind, BarrierOp, Builtin, BuiltinOp, CallOp, CallTarget, Op, R, Reg, Window},
+};
+
+impl<'a> Builder<'a, '_> {
+    /// Lowers an instruction with its guard.
+    pub(super) fn guarded(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+        let parts: Vec<&str> = i.opcode.split('.').collect();
+        let Some((name, negated)) = i.guard else {
+            return self.instruction(i, &parts, None);
+        };
+        let (p, _) = self.src_p(&Operand::Name(name))?;
+        if parts[0] == "bra" {
+            return self.instruction(i, &parts, Some((p, negated)));
+        }
+        // Anything else may become several operations: branch around them.
+        let skip = self.new_label();
+        self.push(Op::Branch(p, !negated, skip));
+        self.instruction(i, &parts, None)?;
+        self.labels[skip as usize] = self.ops.len();
+        Ok(())
+    }
+
+    fn instruction(
+        &mut self,
+        i: &Instruction<'a>,
+        parts: &[&'a str],
+        guard: Option<(R, bool)>,
+    ) -> Lowered<()> {
+        let m = Modifiers::new(&parts[1..]);
+        match parts[0] {
+            "bra" => self.branch(i, guard),
+            "brx" => self.branch_table(i),
+            "ret" => {
+                self.push(Op::Return);
+                Ok(())
+            }
+            "exit" => {
+                self.push(Op::Exit);
+                Ok(())
+            }
+            "trap" => {
+                self.push(Op::Trap);
+                Ok(())
+            }
+            "brkpt" | "membar" | "prefetch" | "prefetchu" | "discard" | "applypriority"
+            | "nanosleep" | "griddepcontrol" | "pmevent" | "setmaxnreg" => {
+                self.push(Op::Nop);
+                Ok(())
+            }
+            "fence" => self.fence(&m),
+            "call" => self.call(i),
+            "bar" | "barrier" => self.barrier(i, &m),
+            "ld" | "ldu" => self.load(i, &m),
+            "st" => self.store(i, &m),
+            "atom" | "red" => self.atomic(i, &m),
+            "cvta" => self.cvta(i, &m),
+            "isspacep" => self.isspacep(i, &m),
+            "shfl" | "vote" | "match" | "redux" | "elect" => self.warp_sync(i, parts[0], &m),
+            "wmma" => self.wmma(i, &m),
+            "mma" => self.mma(i, &m),
+            "ldmatrix" | "stmatrix" => self.matrix_rows(i, &m),
+            "cp" => self.async_copy(i, &m),
+            "activemask" => {
+                let d = self.dst_w(operand(i, 0)?)?;
+                self.push(Op::ActiveMask(d));
+                Ok(())
+            }
+            _ => self.compute(i, parts, &m),
+        }
+    }
+
+    /// Only fences between threads are without effect here; proxies belong to asynchronous copies.
+    fn fence(&mut self, m: &Modifiers<'_>) -> Lowered<()> {
+        if m.has("proxy") || m.flags.iter().any(|f| f.contains("::")) {
+            return Err("proxy fences are not known".to_owned());
+        }
+        self.push(Op::Nop);
+        Ok(())
+    }
+
+    fn branch(&mut self, i: &Instruction<'a>, guard: Option<(R, bool)>) -> Lowered<()> {
+        let Operand::Name(name) = operand(i, 0)? else {
+            return Err("expected a label".to_owned());
+        };
+        let label = self.find_label(name).ok_or(format!("label `{name}` is not known"))?;
+        self.push(match guard {
+            Some((p, negated)) => Op::Branch(p, negated, label),
+            None => Op::Jump(label),
+        });
+        Ok(())
+    }
+
+    fn branch_table(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+        let index = self.src_w(operand(i, 0)?, "u32")?;
+        let Operand::Name(name) = operand(i, 1)? else {
+            return Err("expected a table of labels".to_owned());
+        };
+        let targets = self.branch_targets.get(name).ok_or(format!("`{name}` is not known"))?;
+        let labels: Option<Vec<u32>> = targets.iter().map(|t| self.find_label(t)).collect();
+        self.program.branch_tables.push(labels.ok_or("a label of the table is not known")?);
+        self.push(Op::BranchTable(index, self.program.branch_tables.len() as u32 - 1));
+        Ok(())
+    }
+
+    fn frame_offsets(&self, operand: Option<&Operand<'a>>) -> Lowered<Vec<u32>> {
+        let Some(Operand::List(list)) = operand else { return Ok(Vec::new()) };
+        let offset = |o: &Operand<'a>| match o {
+            Operand::Name(name) => match self.symbol(name) {
+                Some(Symbol::Frame(at)) => Ok(at),
+                _ => Err(format!("argument `{name}` is no `.param` variable")),
+            },
+            _ => Err("argument form is not known".to_owned()),
+        };
+        list.iter().map(offset).collect()
+    }
+
+    fn call(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+        let has_results = matches!(i.operands.first(), Some(Operand::List(_)));
+        let at = usize::from(has_results);
+        let results = self.frame_offsets(if has_results { i.operands.first() } else { None })?;
+        let args = self.frame_offsets(i.operands.get(at + 1))?;
+        let Operand::Name(name) = operand(i, at)? else {
+            return Err("expected a function".to_owned());
+        };
+        let builtin = match *name {
+            "vprintf" => Some(Builtin::Printf),
+            "__assertfail" => Some(Builtin::AssertFail),
+            _ => None,
+        };
+        if let Some(kind) = builtin {
+            self.program.builtins.push(BuiltinOp { kind, args, results });
+            self.push(Op::Builtin(self.program.builtins.len() as u32 - 1));
+            return Ok(());
+        }
+        let target = if let Some(index) = self.names.functions.get(name) {
+            self.code.calls.push(Some(*index));
+            CallTarget::Direct(*index)
+        } else if let Some(Symbol::Register(Reg::D(r))) = self.symbol(name) {
+            self.code.calls.push(None);
+            CallTarget::Indirect(r)
+        } else {
+            return Err(format!("function `{name}` is not known"));
+        };
+        self.program.calls.push(CallOp { target, args, results });
+        self.push(Op::Call(self.program.calls.len() as u32 - 1));
+        Ok(())
+    }
+
+    fn barrier(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        if m.has("warp") {
+            return self.warp_barrier(i);
+        }
+        if m.has("cluster") || m.flags.iter().any(|f| f.contains("::")) {
+            return Err("cluster barriers are not known".to_owned());
+        }
+        let (kind, at) = if m.has("red") {
+            let (p, negated) = self.src_p(i.operands.last().ok_or("operands are missing")?)?;
+            let first = operand(i, 0)?;
+            let kind = if m.has("popc") {
+                BarrierKind::Popc(self.dst_w(first)?, p, negated)
+            } else {
+                BarrierKind::Reduce(m.has("and"), self.dst_p(first)?, p, negated)
+            };
+            (kind, 1)
+        } else if m.has("arrive") {
+            (BarrierKind::Arrive, 0)
+        } else {
+            (BarrierKind::Sync, 0)
+        };
+        let id = self.src_w(operand(i, at)?, "u32")?;
+        let last = i.operands.len() - usize::from(at == 1);
+        let count = match i.operands.get(at + 1) {
+            Some(o) if at + 1 < last => Some(self.src_w(o, "u32")?),
+            _ => None,
+        };
+        self.program.barriers.push(BarrierOp { kind, id, count });
+        self.push(Op::Barrier(self.program.barriers.len() as u32 - 1));
+        Ok(())
+    }
+
+    fn isspacep(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let d = self.dst_p(operand(i, 0)?)?;
+        let a = self.src_d(operand(i, 1)?)?;
+        let window = match m.flags[..] {
+            ["global"] => Window::Global,
+            ["const"] => Window::Const,
+            ["shared"] | ["shared::cta"] => Window::Shared,
+            ["local"] => Window::Local,
+            ["param"] => Window::Param,
+            _ => return Err("state space is not known".to_owned()),
+        };
+        self.push(Op::IsSpace(d, a, window));
+        Ok(())
+    }
+}
+
+/// Operand number `n`.
+pub(super) fn operand<'i, 'a>(i: &'i Instruction<'a>, n: usize) -> Lowered<&'i Operand<'a>> {
+    i.operands.get(n).ok_or_else(|| "operands are missing".to_owned())
+}

@@ -1,0 +1,363 @@
+//! The floating-point half of the opcode table.
+
+use super::table::{Compare, Fun, Modifiers};
+use crate::alu::{
+    approx,
+    convert::Round,
+    double,
+    half::{self, Bf16Type, F16Type, Half, pair1, pair2, pair3},
+    lanes::{d1, d2, d3, dd_to_p, w1, w2, w3, ww_to_p},
+    single,
+};
+
+/// Lifts `path::<FTZ, SAT>`.
+macro_rules! ftz_sat {
+    ($lift:ident, $m:expr, $($p:ident)::+) => {
+        match ($m.has("ftz"), $m.has("sat")) {
+            (false, false) => $lift!($($p)::+::<false, false>),
+            (false, true) => $lift!($($p)::+::<false, true>),
+            (true, false) => $lift!($($p)::+::<true, false>),
+            (true, true) => $lift!($($p)::+::<true, true>),
+        }
+    };
+}
+
+/// Lifts `path::<FTZ>`.
+macro_rules! ftz {
+    ($lift:ident, $m:expr, $($p:ident)::+) => {
+        if $m.has("ftz") { $lift!($($p)::+::<true>) } else { $lift!($($p)::+::<false>) }
+    };
+}
+
+/// Lifts a function with a rounding argument; the arguments are those of the lane function.
+macro_rules! rounded {
+    ($lift:ident, $round:expr, ($($a:ident: $t:ty),+), $f:expr) => {
+        match $round {
+            Round::Zero => $lift!(|$($a: $t),+| $f($($a),+, Round::Zero)),
+            Round::Down => $lift!(|$($a: $t),+| $f($($a),+, Round::Down)),
+            Round::Up => $lift!(|$($a: $t),+| $f($($a),+, Round::Up)),
+            Round::Nearest | Round::Away => $lift!(|$($a: $t),+| $f($($a),+, Round::Nearest)),
+        }
+    };
+}
+
+/// Directed singles with all flag combinations.
+macro_rules! rounded_ftz_sat {
+    ($lift:ident, $m:expr, $round:expr, ($($a:ident: $t:ty),+), $($p:ident)::+) => {
+        match ($m.has("ftz"), $m.has("sat")) {
+            (false, false) => rounded!($lift, $round, ($($a: $t),+), $($p)::+::<false, false>),
+            (false, true) => rounded!($lift, $round, ($($a: $t),+), $($p)::+::<false, true>),
+            (true, false) => rounded!($lift, $round, ($($a: $t),+), $($p)::+::<true, false>),
+            (true, true) => rounded!($lift, $round, ($($a: $t),+), $($p)::+::<true, true>),
+        }
+    };
+}
+
+/// Rounding named among the flags.
+fn rounding(m: &Modifiers<'_>) -> Option<Round> {
+    m.flags.iter().find_map(|f| match *f {
+        "rn" => Some(Round::Nearest),
+        "rz" => Some(Round::Zero),
+        "rm" => Some(Round::Down),
+        "rp" => Some(Round::Up),
+        _ => None,
+    })
+}
+
+/// The lane function of a floating-point instruction.
+pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+    let known = ["ftz", "sat", "rn", "rz", "rm", "rp", "approx", "full", "NaN", "relu"];
+    if !m.only(&known) || m.types.len() != 1 {
+        return None;
+    }
+    match m.ty() {
+        "f32" => f32_function(op, m),
+        "f64" => f64_function(op, m),
+        "f16" => f16_function(op, m),
+        "bf16" => bf16_function(op, m),
+        "f16x2" => f16x2_function(op, m),
+        "bf16x2" => bf16x2_function(op, m),
+        _ => None,
+    }
+}
+
+fn f32_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+    if m.has("relu") {
+        return None;
+    }
+    if let Some(round @ (Round::Zero | Round::Down | Round::Up)) = rounding(m) {
+        return f32_directed(op, m, round);
+    }
+    Some(match op {
+        "add" => Fun::W2(ftz_sat!(w2, m, single::add)),
+        "sub" => Fun::W2(ftz_sat!(w2, m, single::sub)),
+        "mul" => Fun::W2(ftz_sat!(w2, m, single::mul)),
+        "fma" | "mad" if !m.has("ftz") && !m.has("sat") => Fun::W3(single::fma_lanes),
+        "fma" | "mad" => Fun::W3(ftz_sat!(w3, m, single::fma)),
+        "div" if m.has("approx") => Fun::W2(ftz!(w2, m, approx::div)),
+        "div" if m.has("full") => Fun::W2(ftz!(w2, m, approx::div_full)),
+        "div" if m.has("rn") => Fun::W2(ftz!(w2, m, single::div)),
+        "rcp" if m.has("rn") => {
+            if m.has("ftz") {
+                Fun::W1(w1!(|a: u32| single::div::<true>(0x3f80_0000, a)))
+            } else {
+                Fun::W1(w1!(|a: u32| single::div::<false>(0x3f80_0000, a)))
+            }
+        }
+        "rcp" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::rcp)),
+        "sqrt" if m.has("rn") => Fun::W1(ftz!(w1, m, single::sqrt)),
+        "sqrt" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::sqrt)),
+        "rsqrt" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::rsqrt)),
+        "sin" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::sin)),
+        "cos" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::cos)),
+        "lg2" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::lg2)),
+        "ex2" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::ex2)),
+        "tanh" if m.has("approx") => Fun::W1(w1!(approx::tanh)),
+        "min" if m.has("NaN") => Fun::W2(match m.has("ftz") {
+            true => w2!(single::min::<true, true>),
+            false => w2!(single::min::<false, true>),
+        }),
+        "max" if m.has("NaN") => Fun::W2(match m.has("ftz") {
+            true => w2!(single::max::<true, true>),
+            false => w2!(single::max::<false, true>),
+        }),
+        "min" => Fun::W2(match m.has("ftz") {
+            true => w2!(single::min::<true, false>),
+            false => w2!(single::min::<false, false>),
+        }),
+        "max" => Fun::W2(match m.has("ftz") {
+            true => w2!(single::max::<true, false>),
+            false => w2!(single::max::<false, false>),
+        }),
+        "abs" => Fun::W1(ftz!(w1, m, single::abs)),
+        "neg" => Fun::W1(ftz!(w1, m, single::neg)),
+        "copysign" => Fun::W2(w2!(single::copysign)),
+        _ => return None,
+    })
+}
+
+fn f32_directed(op: &str, m: &Modifiers<'_>, round: Round) -> Option<Fun> {
+    Some(match op {
+        "add" => Fun::W2(rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::add_round)),
+        "sub" => return sub_directed(m, round),
+        "mul" => Fun::W2(rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::mul_round)),
+        "fma" | "mad" => {
+            Fun::W3(rounded_ftz_sat!(w3, m, round, (a: u32, b: u32, c: u32), single::fma_round))
+        }
+        "div" if m.has("ftz") => {
+            Fun::W2(rounded!(w2, round, (a: u32, b: u32), single::div_round::<true>))
+        }
+        "div" => Fun::W2(rounded!(w2, round, (a: u32, b: u32), single::div_round::<false>)),
+        "rcp" if m.has("ftz") => Fun::W1(rounded!(w1, round, (a: u32), |a, r| {
+            single::div_round::<true>(0x3f80_0000, a, r)
+        })),
+        "rcp" => Fun::W1(rounded!(w1, round, (a: u32), |a, r| {
+            single::div_round::<false>(0x3f80_0000, a, r)
+        })),
+        "sqrt" if m.has("ftz") => {
+            Fun::W1(rounded!(w1, round, (a: u32), single::sqrt_round::<true>))
+        }
+        "sqrt" => Fun::W1(rounded!(w1, round, (a: u32), single::sqrt_round::<false>)),
+        _ => return None,
+    })
+}
+
+fn sub_directed(m: &Modifiers<'_>, round: Round) -> Option<Fun> {
+    Some(Fun::W2(match (m.has("ftz"), m.has("sat")) {
+        (false, false) => rounded!(w2, round, (a: u32, b: u32), |a, b: u32, r| {
+            single::add_round::<false, false>(a, b ^ 0x8000_0000, r)
+        }),
+        (true, false) => rounded!(w2, round, (a: u32, b: u32), |a, b: u32, r| {
+            single::add_round::<true, false>(a, b ^ 0x8000_0000, r)
+        }),
+        _ => return None,
+    }))
+}
+
+fn f64_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+    if m.has("sat") || m.has("relu") || m.has("NaN") {
+        return None;
+    }
+    if let Some(round @ (Round::Zero | Round::Down | Round::Up)) = rounding(m) {
+        return Some(match op {
+            "add" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::add_round)),
+            "sub" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::sub_round)),
+            "mul" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::mul_round)),
+            "div" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::div_round)),
+            "rcp" => Fun::D1(rounded!(d1, round, (a: u64), |a, r| {
+                double::div_round(1.0_f64.to_bits(), a, r)
+            })),
+            _ => return None,
+        });
+    }
+    Some(match op {
+        "add" => Fun::D2(d2!(double::add)),
+        "sub" => Fun::D2(d2!(double::sub)),
+        "mul" => Fun::D2(d2!(double::mul)),
+        "fma" | "mad" => Fun::D3(d3!(double::fma)),
+        "div" => Fun::D2(d2!(double::div)),
+        "rcp" if m.has("approx") => Fun::D1(d1!(approx::rcp64)),
+        "rcp" => Fun::D1(d1!(double::rcp)),
+        "sqrt" => Fun::D1(d1!(double::sqrt)),
+        "rsqrt" if m.has("approx") => Fun::D1(d1!(approx::rsqrt64)),
+        "min" => Fun::D2(d2!(double::min)),
+        "max" => Fun::D2(d2!(double::max)),
+        "abs" => Fun::D1(d1!(|a: u64| a & !(1 << 63))),
+        "neg" => Fun::D1(d1!(|a: u64| a ^ (1 << 63))),
+        "copysign" => Fun::D2(d2!(double::copysign)),
+        _ => return None,
+    })
+}
+
+/// `half::op::<H, FTZ, SAT>`, alone or on pairs.
+macro_rules! half_binary {
+    ($m:expr, $f:ident, $wrap:ident) => {
+        match ($m.has("ftz"), $m.has("sat")) {
+            (false, false) => $wrap!(half::$f::<H, false, false>),
+            (false, true) => $wrap!(half::$f::<H, false, true>),
+            (true, false) => $wrap!(half::$f::<H, true, false>),
+            (true, true) => $wrap!(half::$f::<H, true, true>),
+        }
+    };
+}
+
+/// `half::fma::<H, FTZ, SAT, RELU>`, alone or on pairs.
+macro_rules! half_fma {
+    ($m:expr, $wrap:ident) => {
+        match ($m.has("ftz"), $m.has("sat"), $m.has("relu")) {
+            (false, false, false) => $wrap!(half::fma::<H, false, false, false>),
+            (false, true, false) => $wrap!(half::fma::<H, false, true, false>),
+            (true, false, false) => $wrap!(half::fma::<H, true, false, false>),
+            (true, true, false) => $wrap!(half::fma::<H, true, true, false>),
+            (false, false, true) => $wrap!(half::fma::<H, false, false, true>),
+            (true, false, true) => $wrap!(half::fma::<H, true, false, true>),
+            _ => return None,
+        }
+    };
+}
+
+/// `half::extreme::<H, MAX, PROPAGATE, FTZ>`, alone or on pairs.
+macro_rules! half_extreme {
+    ($m:expr, $max:literal, $wrap:ident) => {
+        match ($m.has("NaN"), $m.has("ftz")) {
+            (false, false) => $wrap!(half::extreme::<H, $max, false, false>),
+            (false, true) => $wrap!(half::extreme::<H, $max, false, true>),
+            (true, false) => $wrap!(half::extreme::<H, $max, true, false>),
+            (true, true) => $wrap!(half::extreme::<H, $max, true, true>),
+        }
+    };
+}
+
+/// One value per register: three operands.
+macro_rules! alone3 {
+    ($f:expr) => {
+        w3!(|a: u32, b: u32, c: u32| $f(a, b, c))
+    };
+}
+
+/// Two values per register: two operands.
+macro_rules! both2 {
+    ($f:expr) => {
+        w2!(|a: u32, b: u32| pair2($f, a, b))
+    };
+}
+
+/// Two values per register: three operands.
+macro_rules! both3 {
+    ($f:expr) => {
+        w3!(|a: u32, b: u32, c: u32| pair3($f, a, b, c))
+    };
+}
+
+/// The functions of one 16-bit format. A macro, because the lane functions are items and cannot see
+/// a type parameter.
+macro_rules! half_functions {
+    ($single:ident, $pair:ident, $half:ty, $bfloat:literal) => {
+fn $single(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+    type H = $half;
+    if matches!(rounding(m), Some(r) if r != Round::Nearest) || ($bfloat && m.has("ftz") && op != "ex2") {
+        return None;
+    }
+    Some(match op {
+        "add" => Fun::W2(half_binary!(m, add, w2)),
+        "sub" => Fun::W2(half_binary!(m, sub, w2)),
+        "mul" => Fun::W2(half_binary!(m, mul, w2)),
+        "fma" => Fun::W3(half_fma!(m, alone3)),
+        "min" => Fun::W2(half_extreme!(m, false, w2)),
+        "max" => Fun::W2(half_extreme!(m, true, w2)),
+        "abs" if !m.has("ftz") => Fun::W1(w1!(half::abs)),
+        "neg" if !m.has("ftz") => Fun::W1(w1!(half::neg::<H>)),
+        "ex2" if $bfloat => Fun::W1(w1!(approx::ex2_bf16)),
+        "ex2" if !m.has("ftz") => Fun::W1(w1!(approx::ex2_f16)),
+        "tanh" if $bfloat => Fun::W1(w1!(approx::tanh_bf16)),
+        "tanh" => Fun::W1(w1!(approx::tanh_f16)),
+        _ => return None,
+    })
+}
+
+fn $pair(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+    type H = $half;
+    if matches!(rounding(m), Some(r) if r != Round::Nearest) || ($bfloat && m.has("ftz") && op != "ex2") {
+        return None;
+    }
+    Some(match op {
+        "add" => Fun::W2(half_binary!(m, add, both2)),
+        "sub" => Fun::W2(half_binary!(m, sub, both2)),
+        "mul" => Fun::W2(half_binary!(m, mul, both2)),
+        "fma" => Fun::W3(half_fma!(m, both3)),
+        "min" => Fun::W2(half_extreme!(m, false, both2)),
+        "max" => Fun::W2(half_extreme!(m, true, both2)),
+        "abs" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(half::abs, a))),
+        "neg" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(half::neg::<H>, a))),
+        "ex2" if $bfloat => Fun::W1(w1!(|a: u32| pair1(approx::ex2_bf16, a))),
+        "ex2" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(approx::ex2_f16, a))),
+        "tanh" if $bfloat => Fun::W1(w1!(|a: u32| pair1(approx::tanh_bf16, a))),
+        "tanh" => Fun::W1(w1!(|a: u32| pair1(approx::tanh_f16, a))),
+        _ => return None,
+    })
+}
+    };
+}
+
+half_functions!(f16_function, f16x2_function, F16Type, false);
+half_functions!(bf16_function, bf16x2_function, Bf16Type, true);
+
+macro_rules! float_compare {
+    ($lift:ident, $cmp:expr, $key:expr) => {
+        match $cmp {
+            "eq" => $lift!(|a, b| $key(a) == $key(b)),
+            "ne" => $lift!(|a, b| ($key(a) < $key(b)) | ($key(a) > $key(b))),
+            "lt" => $lift!(|a, b| $key(a) < $key(b)),
+            "le" => $lift!(|a, b| $key(a) <= $key(b)),
+            "gt" => $lift!(|a, b| $key(a) > $key(b)),
+            "ge" => $lift!(|a, b| $key(a) >= $key(b)),
+            "equ" => $lift!(|a, b| !(($key(a) < $key(b)) | ($key(a) > $key(b)))),
+            "neu" => $lift!(|a, b| $key(a) != $key(b)),
+            "ltu" => $lift!(|a, b| !($key(a) >= $key(b))),
+            "leu" => $lift!(|a, b| !($key(a) > $key(b))),
+            "gtu" => $lift!(|a, b| !($key(a) <= $key(b))),
+            "geu" => $lift!(|a, b| !($key(a) < $key(b))),
+            "num" => $lift!(|a, b| !$key(a).is_nan() & !$key(b).is_nan()),
+            "nan" => $lift!(|a, b| $key(a).is_nan() | $key(b).is_nan()),
+            _ => return None,
+        }
+    };
+}
+
+/// The comparison `cmp` on floats of type `ty`.
+pub(super) fn compare(cmp: &str, ty: &str, ftz: bool) -> Option<Compare> {
+    Some(match (ty, ftz) {
+        ("f32", false) => Compare::W(float_compare!(ww_to_p, cmp, |a: u32| f32::from_bits(a))),
+        ("f32", true) => {
+            Compare::W(float_compare!(ww_to_p, cmp, |a: u32| f32::from_bits(single::flush(a))))
+        }
+        ("f64", false) => Compare::D(float_compare!(dd_to_p, cmp, |a: u64| f64::from_bits(a))),
+        ("f16", false) => {
+            Compare::W(float_compare!(ww_to_p, cmp, |a: u32| F16Type::to_f32(a & 0xffff)))
+        }
+        ("bf16", false) => {
+            Compare::W(float_compare!(ww_to_p, cmp, |a: u32| Bf16Type::to_f32(a & 0xffff)))
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,437 @@
+//! Orders the blocks of a function so that the program counter is a rank for reconvergence.
+//!
+//! Of the diverged parts of a warp the one with the lowest program counter runs first and equal
+//! ones merge. That reconverges structured code when a loop's blocks are contiguous and stand
+//! before its exits, which is what a weak topological order gives (Bourdoncle, "Efficient chaotic
+//! iteration strategies with widenings").
+
+use super::{Builder, CONST_MARK};
+use crate::op::{AsyncOp, Code, MatrixOp, Op, Origin, Reg};
+
+impl Builder<'_, '_> {
+    /// Resolves constants and labels, orders the blocks and appends them to the program.
+    pub(super) fn finish(mut self) -> Code {
+        self.merge_guards();
+        let blocks = self.blocks();
+        let order = weak_topological_order(&blocks.successors);
+        let base = self.program.ops.len() as u32;
+        let start = self.emit(&blocks, &order);
+        let labels: Vec<u32> = self
+            .labels
+            .iter()
+            .map(|&at| if at == usize::MAX { base } else { start[blocks.of[at]] })
+            .collect();
+        self.patch(base as usize, &labels);
+        self.code.entry = start[0];
+        self.code.first_const = self.registers;
+        self.code.frame_bytes = self.frame_bytes.next_multiple_of(16);
+        let [w, d] = std::mem::take(&mut self.const_lists);
+        let [nw, nd, np] = self.registers;
+        self.code.registers = [nw + w.len() as u32, nd + d.len() as u32, np];
+        self.resolve_constants(base as usize);
+        self.code.shared = self.shared_variables(w.iter().chain(&d));
+        self.code.consts_w = w;
+        self.code.consts_d = d;
+        self.code
+    }
+
+    /// A branch around a single plain operation becomes a guard of it.
+    fn merge_guards(&mut self) {
+        for at in 0..self.ops.len().saturating_sub(1) {
+            let (Op::Branch(p, negated, label), _) = self.ops[at] else { continue };
+            let plain = !matches!(
+                self.ops[at + 1].0,
+                Op::Jump(_)
+                    | Op::Branch(..)
+                    | Op::BranchTable(..)
+                    | Op::Call(_)
+                    | Op::Return
+                    | Op::Exit
+                    | Op::Trap
+                    | Op::WarpSync(_)
+                    | Op::Barrier(_)
+                    | Op::ActiveMask(_)
+                    | Op::Builtin(_)
+                    | Op::Unsupported(_)
+                    | Op::Guard(..)
+            );
+            let target = self.labels[label as usize];
+            if plain && target == at + 2 && !self.labels.contains(&(at + 1)) {
+                self.ops[at].0 = Op::Guard(p, !negated);
+            }
+        }
+    }
+
+    fn blocks(&self) -> Blocks {
+        let n = self.ops.len();
+        let mut leads = vec![false; n + 1];
+        leads[0] = true;
+        for &at in self.labels.iter().filter(|at| **at < n) {
+            leads[at] = true;
+        }
+        for (at, (op, _)) in self.ops.iter().enumerate() {
+            if ends_block(*op) {
+                leads[at + 1] = true;
+            }
+        }
+        let mut of = vec![0; n + 1];
+        let mut first = Vec::new();
+        for at in 0..n {
+            if leads[at] {
+                first.push(at);
+            }
+            of[at] = first.len() - 1;
+        }
+        let end = |b: usize| first.get(b + 1).copied().unwrap_or(n);
+        let target = |label: u32| {
+            let at = self.labels[label as usize];
+            if at < n { Some(of[at]) } else { None }
+        };
+        let mut successors = Vec::with_capacity(first.len());
+        for b in 0..first.len() {
+            let mut list: Vec<usize> = Vec::new();
+            let last = self.ops[end(b) - 1].0;
+            match last {
+                Op::Jump(label) => list.extend(target(label)),
+                Op::Branch(_, _, label) => list.extend(target(label)),
+                Op::BranchTable(_, table) => {
+                    let labels = &self.program.branch_tables[table as usize];
+                    list.extend(labels.iter().filter_map(|l| target(*l)));
+                }
+                _ => {}
+            }
+            if falls_through(last) && b + 1 < first.len() {
+                list.push(b + 1);
+            }
+            successors.push(list);
+        }
+        let last = first.len() - 1;
+        of[n] = last;
+        Blocks { first, of, successors }
+    }
+
+    /// Appends the blocks in order; gives the program counter of each block.
+    fn emit(&mut self, blocks: &Blocks, order: &[usize]) -> Vec<u32> {
+        let n = self.ops.len();
+        let mut start = vec![self.program.ops.len() as u32; blocks.first.len()];
+        for (place, &b) in order.iter().enumerate() {
+            start[b] = self.program.ops.len() as u32;
+            let end = blocks.first.get(b + 1).copied().unwrap_or(n);
+            for (op, origin) in &self.ops[blocks.first[b]..end] {
+                self.program.ops.push(*op);
+                self.program.origins.push(*origin);
+            }
+            let last = self.ops[end - 1].0;
+            let next = order.get(place + 1).copied();
+            if falls_through(last) && next != Some(b + 1) {
+                // A label id past the real ones names a block by its number.
+                let id = self.labels.len() as u32;
+                self.labels.push(blocks.first.get(b + 1).copied().unwrap_or(n));
+                self.program.ops.push(Op::Jump(id));
+                let origin: Origin = self.ops[end - 1].1;
+                self.program.origins.push(origin);
+            }
+        }
+        start
+    }
+
+    fn patch(&mut self, base: usize, labels: &[u32]) {
+        let mut tables = Vec::new();
+        for op in &mut self.program.ops[base..] {
+            match op {
+                Op::Jump(label) | Op::Branch(_, _, label) => *label = labels[*label as usize],
+                Op::BranchTable(_, table) => tables.push(*table),
+                _ => {}
+            }
+        }
+        for table in tables {
+            for label in &mut self.program.branch_tables[table as usize] {
+                *label = labels[*label as usize];
+            }
+        }
+    }
+
+    /// Replaces marked constants by their place behind the registers.
+    #[expect(clippy::too_many_lines, reason = "one arm per operand shape")]
+    fn resolve_constants(&mut self, base: usize) {
+        let [nw, nd, _] = self.registers;
+        let fix_w = |r: &mut u32| {
+            if *r & CONST_MARK != 0 {
+                *r = nw + (*r & !CONST_MARK);
+            }
+        };
+        let fix_d = |r: &mut u32| {
+            if *r & CONST_MARK != 0 {
+                *r = nd + (*r & !CONST_MARK);
+            }
+        };
+        let fix = |reg: &mut Reg| match reg {
+            Reg::W(r) => fix_w(r),
+            Reg::D(r) => fix_d(r),
+            Reg::P(_) => {}
+        };
+        let program = &mut *self.program;
+        for op in &mut program.ops[base..] {
+            match op {
+                Op::W1(_, _, a) | Op::WtoD(_, _, a) | Op::WtoP(_, _, a) => fix_w(a),
+                Op::W2(_, _, a, b) | Op::WWtoD(_, _, a, b) | Op::WWtoP(_, _, a, b) => {
+                    fix_w(a);
+                    fix_w(b);
+                }
+                Op::W3(_, _, a, b, c) => [a, b, c].into_iter().for_each(fix_w),
+                Op::W4(_, _, a, b, c, d) => [a, b, c, d].into_iter().for_each(fix_w),
+                Op::D1(_, _, a)
+                | Op::DtoW(_, _, a)
+                | Op::DtoP(_, _, a)
+                | Op::AddBase(_, a, _)
+                | Op::IsSpace(_, a, _) => fix_d(a),
+                Op::D2(_, _, a, b) | Op::DDtoP(_, _, a, b) => [a, b].into_iter().for_each(fix_d),
+                Op::D3(_, _, a, b, c) => [a, b, c].into_iter().for_each(fix_d),
+                Op::WWDtoD(_, _, a, b, c) => {
+                    fix_w(a);
+                    fix_w(b);
+                    fix_d(c);
+                }
+                Op::DWtoD(_, _, a, b) => {
+                    fix_d(a);
+                    fix_w(b);
+                }
+                Op::DWWtoD(_, _, a, b, c) => {
+                    fix_d(a);
+                    fix_w(b);
+                    fix_w(c);
+                }
+                Op::DDWWtoD(_, _, a, b, c, d) => {
+                    fix_d(a);
+                    fix_d(b);
+                    fix_w(c);
+                    fix_w(d);
+                }
+                Op::SelectW(_, a, b, _) => [a, b].into_iter().for_each(fix_w),
+                Op::SelectD(_, a, b, _) => [a, b].into_iter().for_each(fix_d),
+                Op::BranchTable(a, _) => fix_w(a),
+                Op::Carry(index) => {
+                    let carry = &mut program.carries[*index as usize];
+                    for r in &mut carry.regs {
+                        if carry.wide { fix_d(r) } else { fix_w(r) }
+                    }
+                }
+                Op::Convert(index) => {
+                    let (_, _, a, b) = &mut program.conversions[*index as usize];
+                    fix(a);
+                    b.as_mut().map(fix);
+                }
+                Op::Memory(index) => {
+                    let memory = &mut program.memory[*index as usize];
+                    memory.address.base.as_mut().map(fix);
+                    memory.regs.iter_mut().flatten().for_each(fix);
+                }
+                Op::Atomic(index) => {
+                    let atomic = &mut program.atomics[*index as usize];
+                    atomic.address.base.as_mut().map(fix);
+                    atomic.a.iter_mut().for_each(fix);
+                    atomic.b.as_mut().map(fix);
+                }
+                Op::WarpSync(index) => {
+                    let sync = &mut program.syncs[*index as usize];
+                    fix_w(&mut sync.members);
+                    fix_sync(&mut sync.kind, fix_w, fix);
+                    if let crate::op::WarpSyncKind::Matrix(index) = sync.kind {
+                        fix_matrix(&mut program.matrices[index as usize], fix_w, fix);
+                    }
+                }
+                Op::Async(index) => {
+                    if let AsyncOp::Copy { to, from, size, .. } =
+                        &mut program.copies[*index as usize]
+                    {
+                        to.base.as_mut().map(fix);
+                        from.base.as_mut().map(fix);
+                        size.as_mut().map(fix_w);
+                    }
+                }
+                Op::Barrier(index) => {
+                    let barrier = &mut program.barriers[*index as usize];
+                    fix_w(&mut barrier.id);
+                    barrier.count.as_mut().map(fix_w);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The module's shared variables among the constants.
+    fn shared_variables<'c>(&self, consts: impl Iterator<Item = &'c crate::op::Const>) -> Vec<u32> {
+        let mut list: Vec<u32> = consts
+            .filter_map(|c| match c {
+                crate::op::Const::Variable(index, _) => Some(*index),
+                crate::op::Const::Value(_) => None,
+            })
+            .filter(|i| self.program.variables[*i as usize].space == crate::ast::Space::Shared)
+            .collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+}
+
+fn fix_sync(kind: &mut crate::op::WarpSyncKind, fix_w: impl Fn(&mut u32), fix: impl Fn(&mut Reg)) {
+    use crate::op::WarpSyncKind;
+    match kind {
+        WarpSyncKind::Shuffle(_, _, _, a, b, c) => {
+            fix_w(a);
+            fix_w(b);
+            fix_w(c);
+        }
+        WarpSyncKind::MatchAny(_, value) | WarpSyncKind::MatchAll(_, _, value) => fix(value),
+        WarpSyncKind::Redux(_, _, a) => fix_w(a),
+        WarpSyncKind::Barrier
+        | WarpSyncKind::Vote(..)
+        | WarpSyncKind::Elect(..)
+        | WarpSyncKind::Matrix(_) => {}
+    }
+}
+
+fn fix_matrix(op: &mut MatrixOp, fix_w: impl Fn(&mut u32), fix: impl Fn(&mut Reg)) {
+    match op {
+        MatrixOp::Fragment { address, stride, .. } => {
+            fix_w(stride);
+            address.base.as_mut().map(fix);
+        }
+        MatrixOp::Rows { address, .. } => {
+            address.base.as_mut().map(fix);
+        }
+        MatrixOp::Product { .. } => {}
+    }
+}
+
+fn ends_block(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Jump(_) | Op::Branch(..) | Op::BranchTable(..) | Op::Return | Op::Exit | Op::Trap
+    )
+}
+
+fn falls_through(op: Op) -> bool {
+    !matches!(op, Op::Jump(_) | Op::BranchTable(..) | Op::Return | Op::Exit | Op::Trap)
+}
+
+/// Basic blocks of a function.
+struct Blocks {
+    /// First operation of each block.
+    first: Vec<usize>,
+    /// Block of each operation.
+    of: Vec<usize>,
+    /// Blocks that may follow each block.
+    successors: Vec<Vec<usize>>,
+}
+
+/// The blocks reachable from block 0, loops contiguous with their head first, then the others.
+fn weak_topological_order(successors: &[Vec<usize>]) -> Vec<usize> {
+    let n = successors.len();
+    let mut order = Vec::with_capacity(n);
+    let everything: Vec<usize> = (0..n).collect();
+    let mut alive = vec![true; n];
+    arrange(successors, &everything, &mut alive, &mut order);
+    order
+}
+
+/// Appends the strongly connected components of `nodes` in topological order, each arranged again
+/// without its head's incoming edges. `alive` marks `nodes`.
+fn arrange(successors: &[Vec<usize>], nodes: &[usize], alive: &mut [bool], order: &mut Vec<usize>) {
+    let components = components(successors, nodes, alive);
+    for component in components.into_iter().rev() {
+        // The head is the block that stands first in the source among those entered from outside;
+        // the first block found by the depth-first walk has that property.
+        let head = component[component.len() - 1];
+        order.push(head);
+        if component.len() == 1 {
+            continue;
+        }
+        let rest: Vec<usize> = component.iter().copied().filter(|b| *b != head).collect();
+        for &b in nodes {
+            alive[b] = false;
+        }
+        for &b in &rest {
+            alive[b] = true;
+        }
+        arrange(successors, &rest, alive, order);
+        for &b in nodes {
+            alive[b] = true;
+        }
+    }
+}
+
+/// Tarjan's algorithm without recursion; components come in reverse topological order, the root
+/// (first visited) block last in each.
+fn components(successors: &[Vec<usize>], nodes: &[usize], alive: &[bool]) -> Vec<Vec<usize>> {
+    let n = successors.len();
+    let mut number = vec![usize::MAX; n];
+    let mut low = vec![0; n];
+    let mut on_stack = vec![false; n];
+    let mut stack = Vec::new();
+    let mut result = Vec::new();
+    let mut counter = 0;
+    let mut sorted = nodes.to_vec();
+    sorted.sort_unstable();
+    for &root in &sorted {
+        if number[root] != usize::MAX {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some(&mut (b, ref mut next)) = work.last_mut() {
+            if *next == 0 {
+                number[b] = counter;
+                low[b] = counter;
+                counter += 1;
+                stack.push(b);
+                on_stack[b] = true;
+            }
+            if let Some(&s) = successors[b].get(*next) {
+                *next += 1;
+                if !alive[s] {
+                    continue;
+                }
+                if number[s] == usize::MAX {
+                    work.push((s, 0));
+                } else if on_stack[s] {
+                    low[b] = low[b].min(number[s]);
+                }
+                continue;
+            }
+            work.pop();
+            if let Some(&mut (parent, _)) = work.last_mut() {
+                low[parent] = low[parent].min(low[b]);
+            }
+            if low[b] == number[b] {
+                let at = stack.iter().rposition(|s| *s == b).unwrap_or(0);
+                let component = stack.split_off(at);
+                for &c in &component {
+                    on_stack[c] = false;
+                }
+                let mut component = component;
+                component.reverse();
+                result.push(component);
+            }
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weak_topological_order;
+
+    #[test]
+    fn loops_stay_together_before_their_exits() {
+        // 0 -> 1; 1 -> {3 (exit), 2}; 2 -> 1: the exit is visited first and still comes last.
+        let order = weak_topological_order(&[vec![1], vec![3, 2], vec![1], vec![]]);
+        assert_eq!(order, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn joins_follow_both_branches() {
+        let order = weak_topological_order(&[vec![3, 1], vec![2], vec![], vec![2]]);
+        assert_eq!(order.last(), Some(&2));
+        assert_eq!(order[0], 0);
+    }
+}

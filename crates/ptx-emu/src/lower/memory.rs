@@ -1,0 +1,272 @@
+//! Loads, stores, atomics and address conversions.
+
+use super::{Builder, Lowered, Symbol, control::operand, table::Modifiers};
+use crate::{
+    alu::{
+        double,
+        half::{self, Bf16Type, F16Type},
+        single,
+    },
+    ast::{Instruction, Operand, Space},
+    op::{Address, AtomicKind, AtomicOp, MemoryOp, Op, Place, Reg, Window},
+};
+
+/// Modifiers of loads and stores that change nothing here: caching, ordering, scope.
+const HARMLESS: [&str; 40] = [
+    "weak",
+    "relaxed",
+    "acquire",
+    "release",
+    "acq_rel",
+    "volatile",
+    "mmio",
+    "nc",
+    "ca",
+    "cg",
+    "cs",
+    "lu",
+    "cv",
+    "wb",
+    "wt",
+    "cta",
+    "cluster",
+    "gpu",
+    "sys",
+    "v2",
+    "v4",
+    "v8",
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+    "L2::evict_normal",
+    "L2::evict_first",
+    "L2::evict_last",
+    "L2::64B",
+    "L2::128B",
+    "L2::256B",
+    "global",
+    "shared",
+    "local",
+    "const",
+    "param",
+    "shared::cta",
+    "param::func",
+];
+
+impl<'a> Builder<'a, '_> {
+    fn place(&self, m: &Modifiers<'_>) -> Place {
+        for flag in &m.flags {
+            return match *flag {
+                "global" | "const" => Place::Global,
+                "shared" | "shared::cta" => Place::Shared,
+                "local" => Place::Local,
+                "param" | "param::func" | "param::entry" => {
+                    if self.function.is_entry {
+                        Place::Param
+                    } else {
+                        Place::Local
+                    }
+                }
+                _ => continue,
+            };
+        }
+        Place::Generic
+    }
+
+    /// An address operand of an access to `place`.
+    pub(super) fn address(&mut self, o: &Operand<'a>, place: Place) -> Lowered<Address> {
+        let Operand::Address(base, offset) = o else {
+            return Err("expected an address".to_owned());
+        };
+        let offset = *offset as u64;
+        let Some(name) = base else { return Ok(Address { place, base: None, offset }) };
+        match self.symbol(name) {
+            Some(Symbol::Register(reg @ (Reg::W(_) | Reg::D(_)))) => {
+                Ok(Address { place, base: Some(reg), offset })
+            }
+            Some(Symbol::Register(Reg::P(_))) => Err("a predicate is no address".to_owned()),
+            Some(Symbol::Frame(at)) => {
+                let offset = offset.wrapping_add(u64::from(at));
+                Ok(Address { place: Place::Frame, base: None, offset })
+            }
+            Some(Symbol::KernelParam(at)) => {
+                let offset = offset.wrapping_add(u64::from(at));
+                Ok(Address { place: Place::Param, base: None, offset })
+            }
+            None => {
+                let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
+                let space = self.program.variables[index as usize].space;
+                let place = match (place, space) {
+                    (Place::Generic, Space::Shared) => Place::Shared,
+                    (place, _) => place,
+                };
+                let base = self.constant(1, crate::op::Const::Variable(index, offset));
+                Ok(Address { place, base: Some(Reg::D(base)), offset: 0 })
+            }
+        }
+    }
+
+    fn element_registers(&mut self, o: &Operand<'a>, bytes: u32) -> Lowered<Vec<Option<Reg>>> {
+        let list = match o {
+            Operand::Vector(list) => list.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        list.iter()
+            .map(|o| match o {
+                Operand::Name("_") => Ok(None),
+                Operand::Name(name) if self.symbol(name).is_some() => match self.register(o)? {
+                    Reg::W(_) if bytes == 8 => Err("the register is too narrow".to_owned()),
+                    Reg::P(_) => Err("a predicate cannot be loaded or stored".to_owned()),
+                    reg => Ok(Some(reg)),
+                },
+                literal if bytes == 8 => Ok(Some(Reg::D(self.src_d(literal)?))),
+                literal => Ok(Some(Reg::W(self.src_w(literal, "b32")?))),
+            })
+            .collect()
+    }
+
+    fn access(
+        &mut self,
+        m: &Modifiers<'_>,
+        address: &Operand<'a>,
+        data: &Operand<'a>,
+        store: bool,
+    ) -> Lowered<()> {
+        if !m.only(&HARMLESS) || m.types.len() != 1 {
+            return Err("a modifier of the access is not known".to_owned());
+        }
+        let bytes = crate::parse::type_bytes(m.ty()).filter(|b| *b <= 8);
+        let bytes = bytes.ok_or("the type is not known here")?;
+        let place = self.place(m);
+        let address = self.address(address, place)?;
+        let regs = self.element_registers(data, bytes)?;
+        let lanes = if m.has("v8") {
+            8
+        } else if m.has("v4") {
+            4
+        } else if m.has("v2") {
+            2
+        } else {
+            1
+        };
+        if regs.len() != lanes {
+            return Err("the number of registers does not match".to_owned());
+        }
+        let signed = m.ty().starts_with('s');
+        let volatile = ["volatile", "relaxed", "acquire", "mmio", "cv"].iter().any(|f| m.has(f));
+        self.program.memory.push(MemoryOp { store, bytes, signed, volatile, address, regs });
+        self.push(Op::Memory(self.program.memory.len() as u32 - 1));
+        Ok(())
+    }
+
+    pub(super) fn load(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        self.access(m, operand(i, 1)?, operand(i, 0)?, false)
+    }
+
+    pub(super) fn store(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        self.access(m, operand(i, 0)?, operand(i, 1)?, true)
+    }
+
+    pub(super) fn atomic(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let returns = i.opcode.starts_with("atom");
+        let known = |f: &&&str| !HARMLESS.contains(f) && **f != "noftz";
+        let mut operations = m.flags.iter().filter(known);
+        let (Some(operation), None) = (operations.next(), operations.next()) else {
+            return Err("a modifier of the atomic is not known".to_owned());
+        };
+        if m.types.len() != 1 {
+            return Err("the type is not known here".to_owned());
+        }
+        let bytes = crate::parse::type_bytes(m.ty()).filter(|b| (2..=8).contains(b));
+        let bytes = bytes.ok_or("the type is not known here")?;
+        let kind = if *operation == "cas" {
+            AtomicKind::Cas
+        } else {
+            let f = atomic_function(operation, m.ty()).ok_or("the atomic is not known")?;
+            AtomicKind::Binary(f)
+        };
+        let at = usize::from(returns);
+        let place = self.place(m);
+        let address = self.address(operand(i, at)?, place)?;
+        let present = |regs: Vec<Option<Reg>>| -> Lowered<Vec<Reg>> {
+            regs.into_iter().map(|r| r.ok_or("an operand is missing".to_owned())).collect()
+        };
+        let a = self.element_registers(operand(i, at + 1)?, bytes)?;
+        let a = present(a)?;
+        let b = match kind {
+            AtomicKind::Cas => {
+                let b = self.element_registers(operand(i, at + 2)?, bytes)?;
+                present(b)?.first().copied()
+            }
+            AtomicKind::Binary(_) => None,
+        };
+        let dest =
+            if returns { self.element_registers(operand(i, 0)?, bytes)? } else { Vec::new() };
+        if returns && dest.len() != a.len() {
+            return Err("the number of registers does not match".to_owned());
+        }
+        let op = AtomicOp { kind, bytes, address, dest, a, b };
+        self.program.atomics.push(op);
+        self.push(Op::Atomic(self.program.atomics.len() as u32 - 1));
+        Ok(())
+    }
+
+    pub(super) fn cvta(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let to = m.has("to");
+        let (d, o) = (operand(i, 0)?, operand(i, 1)?);
+        let window = match m.flags.iter().find(|f| **f != "to") {
+            Some(&"global") => Window::Global,
+            Some(&"const") => Window::Const,
+            Some(&"shared" | &"shared::cta") => Window::Shared,
+            Some(&"local") => Window::Local,
+            Some(&"param" | &"param::entry") if self.function.is_entry => Window::Param,
+            Some(&"param") => Window::Local,
+            _ => return Err("the state space is not known".to_owned()),
+        };
+        if m.ty() != "u64" {
+            return Err("the type is not known here".to_owned());
+        }
+        let a = self.src_d(o)?;
+        let d = self.dst_d(d)?;
+        let base = crate::memory::window_base(window);
+        self.push(Op::AddBase(d, a, if to { base.wrapping_neg() } else { base }));
+        Ok(())
+    }
+}
+
+fn low32(f: impl Fn(u32, u32) -> u32, old: u64, operand: u64) -> u64 {
+    u64::from(f(old as u32, operand as u32))
+}
+
+/// What the operation makes of the old value and its operand.
+fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
+    Some(match (operation, ty) {
+        ("exch", _) => |_, b| b,
+        ("and", "b32" | "b64") => |a, b| a & b,
+        ("or", "b32" | "b64") => |a, b| a | b,
+        ("xor", "b32" | "b64") => |a, b| a ^ b,
+        ("add", "u32" | "s32") => |a, b| u64::from((a as u32).wrapping_add(b as u32)),
+        ("add", "u64" | "s64") => |a, b| a.wrapping_add(b),
+        ("add", "f32") => |a, b| low32(single::add::<true, false>, a, b),
+        ("add", "f64") => double::add,
+        ("add", "f16") => |a, b| low32(half::add::<F16Type, false, false>, a, b),
+        ("add", "bf16") => |a, b| low32(half::add::<Bf16Type, false, false>, a, b),
+        ("add", "f16x2") => {
+            |a, b| low32(|a, b| half::pair2(half::add::<F16Type, false, false>, a, b), a, b)
+        }
+        ("add", "bf16x2") => {
+            |a, b| low32(|a, b| half::pair2(half::add::<Bf16Type, false, false>, a, b), a, b)
+        }
+        ("inc", "u32") => |a, b| if a as u32 >= b as u32 { 0 } else { a + 1 },
+        ("dec", "u32") => |a, b| if a == 0 || a as u32 > b as u32 { b } else { a - 1 },
+        ("min", "u32") | ("min", "u64") => |a, b| a.min(b),
+        ("max", "u32") | ("max", "u64") => |a, b| a.max(b),
+        ("min", "s32") => |a, b| u64::from((a as i32).min(b as i32) as u32),
+        ("max", "s32") => |a, b| u64::from((a as i32).max(b as i32) as u32),
+        ("min", "s64") => |a, b| (a as i64).min(b as i64) as u64,
+        ("max", "s64") => |a, b| (a as i64).max(b as i64) as u64,
+        _ => return None,
+    })
+}

@@ -1,0 +1,697 @@
+//! From the syntax tree to executable operations.
+//!
+//! Registers become indices into per-class files, literals become constant registers, labels become
+//! program counters. What is not known lowers to [`Op::Unsupported`], which stops a launch only
+//! when it is reached.
+
+mod arithmetic;
+mod control;
+mod float_table;
+mod layout;
+mod matrix;
+mod memory;
+mod sync;
+mod table;
+
+use std::collections::HashMap;
+
+use self::arithmetic::special;
+use crate::{
+    ParseError,
+    alu::convert::Conversion,
+    ast::{Function, Init, Instruction, Operand, Position, Ptx, Space, Statement, Variable},
+    op::{
+        AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, Code, Const, MatrixOp, MemoryOp,
+        Op, Origin, R, Reg, WarpSyncOp,
+    },
+};
+
+/// Why an instruction cannot be lowered.
+type Lowered<T> = Result<T, String>;
+
+/// A variable of the module.
+#[derive(Debug, Clone)]
+pub(crate) struct ModuleVariable {
+    /// Source-level name as far as PTX keeps it.
+    pub label: String,
+    /// Where it lives.
+    pub space: Space,
+    /// Size in bytes.
+    pub bytes: usize,
+    /// Bytes of one element.
+    pub element_bytes: usize,
+    /// Alignment.
+    pub align: u32,
+    /// Dynamic shared memory.
+    pub is_extern: bool,
+    /// Initial bytes.
+    pub init: Vec<u8>,
+    /// Places in `init` that receive the address of a variable plus an offset.
+    pub relocations: Vec<(usize, u32, u64)>,
+}
+
+impl ModuleVariable {
+    /// Whether it lives in a buffer of its own.
+    pub(crate) fn is_global(&self) -> bool {
+        matches!(self.space, Space::Global | Space::Const)
+    }
+}
+
+/// Name and parameters of a function.
+#[derive(Debug)]
+pub(crate) struct Signature {
+    /// Name.
+    pub name: String,
+    /// Kernel, else device function.
+    pub is_entry: bool,
+    /// Offset and size of each kernel parameter.
+    pub params: Vec<(usize, usize)>,
+}
+
+/// A lowered module.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    /// All operations.
+    pub ops: Vec<Op>,
+    /// Where each comes from.
+    pub origins: Vec<Origin>,
+    /// Functions with a body and, at the same index, their signatures.
+    pub code: Vec<Code>,
+    pub signatures: Vec<Signature>,
+    pub variables: Vec<ModuleVariable>,
+    pub memory: Vec<MemoryOp>,
+    pub atomics: Vec<AtomicOp>,
+    pub carries: Vec<CarryOp>,
+    pub conversions: Vec<(Conversion, Reg, Reg, Option<Reg>)>,
+    pub syncs: Vec<WarpSyncOp>,
+    pub matrices: Vec<MatrixOp>,
+    pub copies: Vec<AsyncOp>,
+    pub barriers: Vec<BarrierOp>,
+    pub calls: Vec<CallOp>,
+    pub builtins: Vec<BuiltinOp>,
+    pub branch_tables: Vec<Vec<u32>>,
+    pub unsupported: Vec<String>,
+    /// The PTX text, for messages.
+    pub text: String,
+    /// Last path component of the kernel file.
+    pub file: String,
+}
+
+impl Program {
+    /// Line of the kernel file and text of the instruction at `pc`.
+    pub(crate) fn place_of(&self, pc: u32) -> (Option<u32>, String) {
+        let origin = self.origins[pc as usize];
+        let (start, end) = origin.text;
+        let text = self.text.get(start as usize..end as usize).unwrap_or("");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (Some(origin.line).filter(|l| *l != 0), text)
+    }
+
+    /// Opcode, line and message of an instruction that is not known.
+    pub(crate) fn refusal(&self, pc: usize, reason: &str) -> (String, Option<u32>, String) {
+        let (line, text) = self.place_of(pc as u32);
+        let instruction = opcode(&text).to_owned();
+        let at = match line {
+            Some(line) => format!("{}:{line}", self.file),
+            None => format!("PTX line {}", self.origins[pc].ptx_line),
+        };
+        let message = if reason == UNKNOWN {
+            format!("unsupported: {instruction} ({at})")
+        } else {
+            format!("unsupported: {instruction} ({at}): {reason}")
+        };
+        (instruction, line, message)
+    }
+}
+
+/// The refusal that needs no more words than the instruction itself.
+const UNKNOWN: &str = "the instruction is not known";
+
+/// The opcode of an instruction's text.
+pub(crate) fn opcode(text: &str) -> &str {
+    let mut words = text.split_whitespace();
+    words.find(|w| !w.starts_with('@')).unwrap_or("").trim_end_matches(';')
+}
+
+/// Lowers a module.
+///
+/// # Errors
+/// A name that is not declared where the module's structure needs it.
+pub(crate) fn lower(ptx: &Ptx<'_>, text: &str) -> Result<Program, ParseError> {
+    let mut program = Program { text: text.to_owned(), ..Program::default() };
+    let mut names = Names { main_file: main_file(ptx), ..Names::default() };
+    program.file = names.main_file.1.clone();
+    for variable in &ptx.variables {
+        let index = declare(&mut program, variable);
+        names.variables.insert(variable.name, index);
+    }
+    for function in ptx.functions.iter().filter(|f| f.body.is_some()) {
+        names.functions.insert(function.name, program.signatures.len() as u32);
+        program.signatures.push(signature(function));
+    }
+    for function in &ptx.functions {
+        for statement in function.body.iter().flatten() {
+            if let Statement::Variable(v) = statement
+                && !matches!(v.space, Space::Local | Space::Param)
+            {
+                let index = declare(&mut program, v);
+                names.local_variables.insert((function.name, v.name), index);
+            }
+        }
+    }
+    for variable in &ptx.variables {
+        let index = names.variables[variable.name] as usize;
+        initialise(&mut program, index, variable, &names)?;
+    }
+    for function in &ptx.functions {
+        if let Some(body) = &function.body {
+            let code = Builder::new(&mut program, &names, function).run(body)?;
+            program.code.push(code);
+        }
+    }
+    Ok(program)
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Index and name of the kernel file: NVRTC's `k.cu`, else the first file.
+fn main_file(ptx: &Ptx<'_>) -> (u32, String) {
+    let named = ptx.files.iter().find(|(_, name)| base_name(name) == "k.cu");
+    let file = named.or_else(|| ptx.files.iter().min_by_key(|(i, _)| *i));
+    file.map_or((1, "k.cu".to_owned()), |(i, name)| (*i, base_name(name).to_owned()))
+}
+
+fn signature(function: &Function<'_>) -> Signature {
+    let mut offset = 0;
+    let mut params = Vec::new();
+    for param in &function.params {
+        offset = usize::next_multiple_of(offset, param.align as usize);
+        params.push((offset, param.bytes));
+        offset += param.bytes;
+    }
+    Signature { name: function.name.to_owned(), is_entry: function.is_entry, params }
+}
+
+/// `_ZZ3undE1s` is the mangled name of `s` in `und`; other names stay.
+fn label(name: &str) -> String {
+    let Some(rest) = name.rfind('E').map(|i| &name[i + 1..]) else { return name.to_owned() };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if !name.starts_with("_ZZ") || digits == 0 {
+        return name.to_owned();
+    }
+    let length: usize = rest[..digits].parse().unwrap_or(0);
+    rest.get(digits..digits + length).unwrap_or(name).to_owned()
+}
+
+fn declare(program: &mut Program, v: &Variable<'_>) -> u32 {
+    program.variables.push(ModuleVariable {
+        label: label(v.name),
+        space: v.space,
+        bytes: v.bytes,
+        element_bytes: v.element_bytes as usize,
+        align: v.align,
+        is_extern: v.is_extern,
+        init: Vec::new(),
+        relocations: Vec::new(),
+    });
+    program.variables.len() as u32 - 1
+}
+
+fn initialise(
+    program: &mut Program,
+    index: usize,
+    v: &Variable<'_>,
+    names: &Names<'_>,
+) -> Result<(), ParseError> {
+    let size = v.element_bytes as usize;
+    // Larger ones are refused at launch.
+    let mut bytes = vec![0; v.bytes.min(MAX_VARIABLE)];
+    let mut relocations = Vec::new();
+    for (i, value) in v.init.iter().enumerate() {
+        let bits = match *value {
+            Init::Int(bits) | Init::F64(bits) => bits,
+            Init::F32(bits) => u64::from(bits),
+            Init::Symbol(name, offset) => {
+                if let Some(f) = names.functions.get(name) {
+                    function_address(*f)
+                } else {
+                    let Some(target) = names.variables.get(name) else {
+                        let message = format!("`{}` holds the address of unknown `{name}`", v.name);
+                        return Err(ParseError { line: 1, message });
+                    };
+                    relocations.push((i * size, *target, offset as u64));
+                    0
+                }
+            }
+        };
+        if let Some(slot) = bytes.get_mut(i * size..(i + 1) * size) {
+            slot.copy_from_slice(&bits.to_le_bytes()[..size.min(8)]);
+        }
+    }
+    let variable = &mut program.variables[index];
+    variable.init = bytes;
+    variable.relocations = relocations;
+    Ok(())
+}
+
+/// What `mov` of a function's name yields: recognisable, and no buffer's address.
+pub(crate) fn function_address(index: u32) -> u64 {
+    (0xfffd << 48) | u64::from(index) << 8
+}
+
+/// Module-level names.
+#[derive(Debug, Default)]
+struct Names<'a> {
+    variables: HashMap<&'a str, u32>,
+    local_variables: HashMap<(&'a str, &'a str), u32>,
+    functions: HashMap<&'a str, u32>,
+    main_file: (u32, String),
+}
+
+/// A name inside a function.
+#[derive(Debug, Clone, Copy)]
+enum Symbol {
+    Register(Reg),
+    /// Offset in the frame.
+    Frame(u32),
+    /// Offset in the kernel's parameters.
+    KernelParam(u32),
+}
+
+/// Lowers one function.
+struct Builder<'a, 'p> {
+    program: &'p mut Program,
+    names: &'p Names<'a>,
+    function: &'p Function<'a>,
+    scopes: Vec<HashMap<&'a str, Symbol>>,
+    /// Ranges `%r<22>`: prefix and first register.
+    ranges: Vec<(&'a str, u32, Reg)>,
+    registers: [u32; 3],
+    consts: [HashMap<Const, R>; 3],
+    const_lists: [Vec<Const>; 2],
+    frame_bytes: u32,
+    code: Code,
+    /// Operations with labels as targets.
+    ops: Vec<(Op, Origin)>,
+    /// Index in `ops` of each label.
+    labels: Vec<usize>,
+    /// Label by scope path and name.
+    label_names: HashMap<(u32, &'a str), u32>,
+    scope_parents: Vec<u32>,
+    scope_stack: Vec<u32>,
+    branch_targets: HashMap<&'a str, Vec<&'a str>>,
+    origin: Origin,
+    inlined: HashMap<Position, Option<Position>>,
+}
+
+/// Where the size of a frame stops growing.
+const MAX_FRAME: u32 = 1 << 28;
+
+/// Most bytes of a variable in global memory.
+pub(crate) const MAX_VARIABLE: usize = 256 << 20;
+
+/// Registers of constants are marked until the number of real registers is known.
+const CONST_MARK: u32 = 1 << 31;
+
+impl<'a, 'p> Builder<'a, 'p> {
+    fn new(program: &'p mut Program, names: &'p Names<'a>, function: &'p Function<'a>) -> Self {
+        Self {
+            program,
+            names,
+            function,
+            scopes: vec![HashMap::new()],
+            ranges: Vec::new(),
+            registers: [0; 3],
+            consts: Default::default(),
+            const_lists: Default::default(),
+            frame_bytes: 0,
+            code: Code::default(),
+            ops: Vec::new(),
+            labels: Vec::new(),
+            label_names: HashMap::new(),
+            scope_parents: vec![0],
+            scope_stack: vec![0],
+            branch_targets: HashMap::new(),
+            origin: Origin::default(),
+            inlined: HashMap::new(),
+        }
+    }
+
+    fn run(mut self, body: &[Statement<'a>]) -> Result<Code, ParseError> {
+        self.parameters();
+        self.prepass(body);
+        let mut next_scope = 0;
+        for statement in body {
+            match statement {
+                Statement::Open => {
+                    next_scope += 1;
+                    self.scope_stack.push(next_scope);
+                    self.scopes.push(HashMap::new());
+                }
+                Statement::Close => {
+                    self.scope_stack.pop();
+                    self.scopes.pop();
+                }
+                Statement::Reg(ty, name, count) => self.declare_registers(ty, name, *count)?,
+                Statement::Variable(v) => self.declare_variable(v),
+                Statement::Label(name) => {
+                    let id = self.find_label(name).expect("the pre-pass saw every label");
+                    self.labels[id as usize] = self.ops.len();
+                }
+                Statement::Loc(at, inlined) => self.origin.line = self.resolve(*at, *inlined),
+                Statement::BranchTargets(..) => {}
+                Statement::Instruction(i) => self.statement(i),
+            }
+        }
+        self.push(Op::Return);
+        Ok(self.finish())
+    }
+
+    /// Assigns frame slots or kernel offsets to the parameters and results.
+    fn parameters(&mut self) {
+        if self.function.is_entry {
+            let mut offset = 0_u32;
+            for p in &self.function.params {
+                offset = offset.next_multiple_of(p.align);
+                self.scopes[0].insert(p.name, Symbol::KernelParam(offset));
+                offset = offset.saturating_add(p.bytes as u32).min(MAX_FRAME);
+            }
+            return;
+        }
+        for p in &self.function.params {
+            let at = self.frame_slot(p);
+            self.code.params.push((at, p.bytes as u32));
+        }
+        for p in &self.function.returns {
+            let at = self.frame_slot(p);
+            self.code.results.push((at, p.bytes as u32));
+        }
+    }
+
+    fn frame_slot(&mut self, v: &Variable<'a>) -> u32 {
+        let at = self.frame_bytes.next_multiple_of(v.align.max(1));
+        // A frame too large for a thread is refused at launch; until then it only has to stay large.
+        let bytes = u32::try_from(v.bytes).unwrap_or(MAX_FRAME).min(MAX_FRAME);
+        self.frame_bytes = (at + bytes.max(1)).min(MAX_FRAME);
+        self.scope().insert(v.name, Symbol::Frame(at));
+        at
+    }
+
+    fn scope(&mut self) -> &mut HashMap<&'a str, Symbol> {
+        self.scopes.last_mut().expect("the function's scope is never closed")
+    }
+
+    /// Collects labels, branch tables and inline positions, which may be used before they stand.
+    fn prepass(&mut self, body: &[Statement<'a>]) {
+        let mut stack = vec![0_u32];
+        for statement in body {
+            let scope = stack.last().copied().unwrap_or(0);
+            match statement {
+                Statement::Open => {
+                    self.scope_parents.push(scope);
+                    stack.push(self.scope_parents.len() as u32 - 1);
+                }
+                Statement::Close => _ = stack.pop(),
+                Statement::Label(name) => {
+                    let id = self.new_label();
+                    self.label_names.insert((scope, name), id);
+                }
+                Statement::BranchTargets(name, targets) => {
+                    self.branch_targets.insert(name, targets.clone());
+                }
+                Statement::Loc(at, inlined) => _ = self.inlined.insert(*at, *inlined),
+                _ => {}
+            }
+        }
+    }
+
+    fn new_label(&mut self) -> u32 {
+        self.labels.push(usize::MAX);
+        self.labels.len() as u32 - 1
+    }
+
+    fn find_label(&self, name: &str) -> Option<u32> {
+        let mut scope = self.scope_stack.last().copied().unwrap_or(0);
+        loop {
+            if let Some(id) = self.label_names.get(&(scope, name)) {
+                return Some(*id);
+            }
+            if scope == 0 {
+                return None;
+            }
+            scope = self.scope_parents[scope as usize];
+        }
+    }
+
+    /// Line of the kernel file that a position stands for, through inlining.
+    fn resolve(&self, at: Position, inlined: Option<Position>) -> u32 {
+        let main = self.names.main_file.0;
+        let (mut at, mut inlined) = (at, inlined);
+        for _ in 0..64 {
+            if at.0 == main {
+                return at.1;
+            }
+            let Some(outer) = inlined else { return 0 };
+            at = outer;
+            inlined = self.inlined.get(&at).copied().flatten();
+        }
+        0
+    }
+
+    fn declare_registers(
+        &mut self,
+        ty: &'a str,
+        name: &'a str,
+        count: Option<u32>,
+    ) -> Result<(), ParseError> {
+        let class = match ty {
+            "pred" => 2,
+            _ => match crate::parse::type_bytes(ty) {
+                Some(1 | 2 | 4) => 0,
+                Some(8) => 1,
+                _ => {
+                    // Uses of such registers are refused where they stand.
+                    return Ok(());
+                }
+            },
+        };
+        let n = count.unwrap_or(1);
+        if n > 1 << 24 {
+            let message = format!("{n} registers `{name}` are too many");
+            return Err(ParseError { line: 1, message });
+        }
+        let first = self.registers[class];
+        self.registers[class] += n;
+        let reg = [Reg::W(first), Reg::D(first), Reg::P(first)][class];
+        if count.is_some() {
+            self.ranges.push((name, n, reg));
+        } else {
+            self.scope().insert(name, Symbol::Register(reg));
+        }
+        Ok(())
+    }
+
+    fn declare_variable(&mut self, v: &Variable<'a>) {
+        if matches!(v.space, Space::Local | Space::Param) {
+            self.frame_slot(v);
+        }
+    }
+
+    fn push(&mut self, op: Op) {
+        self.ops.push((op, self.origin));
+    }
+
+    fn temp(&mut self, class: usize) -> R {
+        self.registers[class] += 1;
+        self.registers[class] - 1
+    }
+
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.scopes.iter().rev().find_map(|s| s.get(name)).copied().or_else(|| {
+            let split = name.rfind(|c: char| !c.is_ascii_digit())? + 1;
+            let index: u32 = name[split..].parse().ok()?;
+            self.ranges.iter().find(|(p, n, _)| *p == &name[..split] && index < *n).map(
+                |(_, _, first)| {
+                    Symbol::Register(match *first {
+                        Reg::W(r) => Reg::W(r + index),
+                        Reg::D(r) => Reg::D(r + index),
+                        Reg::P(r) => Reg::P(r + index),
+                    })
+                },
+            )
+        })
+    }
+
+    /// Index of a module variable visible here.
+    fn variable(&self, name: &'a str) -> Option<u32> {
+        let local = self.names.local_variables.get(&(self.function.name, name));
+        local.or_else(|| self.names.variables.get(name)).copied()
+    }
+
+    fn const_w(&mut self, value: u32) -> R {
+        self.constant(0, Const::Value(u64::from(value)))
+    }
+
+    fn constant(&mut self, class: usize, value: Const) -> R {
+        let list = &mut self.const_lists[class];
+        *self.consts[class].entry(value).or_insert_with(|| {
+            list.push(value);
+            CONST_MARK | (list.len() as u32 - 1)
+        })
+    }
+
+    /// The register operand, if it is one.
+    fn register(&self, operand: &Operand<'a>) -> Lowered<Reg> {
+        match operand {
+            Operand::Name(name) => match self.symbol(name) {
+                Some(Symbol::Register(reg)) => Ok(reg),
+                _ => Err(format!("`{name}` is no known register")),
+            },
+            _ => Err("expected a register".to_owned()),
+        }
+    }
+
+    /// A 32-bit source; `ty` tells how a literal is to be read.
+    fn src_w(&mut self, operand: &Operand<'a>, ty: &str) -> Lowered<R> {
+        match operand {
+            Operand::Int(v) => {
+                let mask = if crate::parse::type_bytes(ty) == Some(2) { 0xffff } else { u32::MAX };
+                Ok(self.const_w(*v as u32 & mask))
+            }
+            Operand::F32(bits) => Ok(self.const_w(*bits)),
+            Operand::F64(bits) => Ok(self.const_w((f64::from_bits(*bits) as f32).to_bits())),
+            Operand::Name(name) => match self.symbol(name) {
+                Some(Symbol::Register(Reg::W(r))) => Ok(r),
+                Some(Symbol::Register(_)) => Err(format!("`{name}` is no 32-bit register")),
+                Some(Symbol::KernelParam(at) | Symbol::Frame(at)) => Ok(self.const_w(at)),
+                None => {
+                    if let Some(special) = special(name) {
+                        let r = self.temp(0);
+                        self.push(Op::Special(special, Reg::W(r)));
+                        return Ok(r);
+                    }
+                    if *name == "WARP_SZ" {
+                        return Ok(self.const_w(32));
+                    }
+                    let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
+                    Ok(self.constant(0, Const::Variable(index, 0)))
+                }
+            },
+            Operand::Offset(name, offset) => {
+                let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
+                Ok(self.constant(0, Const::Variable(index, *offset as u64)))
+            }
+            _ => Err("operand form is not known here".to_owned()),
+        }
+    }
+
+    /// A 64-bit source.
+    fn src_d(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Int(v) => Ok(self.constant(1, Const::Value(*v))),
+            Operand::F64(bits) => Ok(self.constant(1, Const::Value(*bits))),
+            Operand::F32(bits) => {
+                let value = f64::from(f32::from_bits(*bits)).to_bits();
+                Ok(self.constant(1, Const::Value(value)))
+            }
+            Operand::Name(name) => self.src_d_name(name, 0),
+            Operand::Offset(name, offset) => self.src_d_name(name, *offset as u64),
+            _ => Err("operand form is not known here".to_owned()),
+        }
+    }
+
+    fn src_d_name(&mut self, name: &'a str, offset: u64) -> Lowered<R> {
+        match self.symbol(name) {
+            Some(Symbol::Register(Reg::D(r))) => return Ok(r),
+            Some(Symbol::Register(_)) => return Err(format!("`{name}` is no 64-bit register")),
+            Some(Symbol::KernelParam(at)) => {
+                return Ok(self.constant(1, Const::Value(u64::from(at) + offset)));
+            }
+            Some(Symbol::Frame(at)) => {
+                let r = self.temp(1);
+                self.push(Op::LocalAddress(r, at.wrapping_add(offset as u32)));
+                return Ok(r);
+            }
+            None => {}
+        }
+        if let Some(special) = special(name) {
+            let r = self.temp(1);
+            self.push(Op::Special(special, Reg::D(r)));
+            return Ok(r);
+        }
+        if let Some(index) = self.variable(name) {
+            return Ok(self.constant(1, Const::Variable(index, offset)));
+        }
+        if let Some(index) = self.names.functions.get(name) {
+            return Ok(self.constant(1, Const::Value(function_address(*index))));
+        }
+        Err(format!("`{name}` is not known"))
+    }
+
+    /// A predicate source and whether it is negated.
+    fn src_p(&mut self, operand: &Operand<'a>) -> Lowered<(R, bool)> {
+        match operand {
+            Operand::Name(_) => match self.register(operand)? {
+                Reg::P(r) => Ok((r, false)),
+                _ => Err("expected a predicate".to_owned()),
+            },
+            Operand::Not(name) => {
+                let (r, _) = self.src_p(&Operand::Name(name))?;
+                Ok((r, true))
+            }
+            Operand::Int(v) => {
+                // A predicate literal: xor of a register with itself gives false.
+                let r = self.temp(2);
+                self.push(Op::P2(|_, _| 0, r, r, r));
+                Ok((r, *v != 0))
+            }
+            _ => Err("expected a predicate".to_owned()),
+        }
+    }
+
+    fn dst_w(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Name("_") => Ok(self.temp(0)),
+            _ => match self.register(operand)? {
+                Reg::W(r) => Ok(r),
+                _ => Err("destination is no 32-bit register".to_owned()),
+            },
+        }
+    }
+
+    fn dst_d(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Name("_") => Ok(self.temp(1)),
+            _ => match self.register(operand)? {
+                Reg::D(r) => Ok(r),
+                _ => Err("destination is no 64-bit register".to_owned()),
+            },
+        }
+    }
+
+    fn dst_p(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Name("_") => Ok(self.temp(2)),
+            _ => match self.register(operand)? {
+                Reg::P(r) => Ok(r),
+                _ => Err("destination is no predicate".to_owned()),
+            },
+        }
+    }
+
+    /// Lowers an instruction, or leaves a refusal in its place.
+    fn statement(&mut self, i: &Instruction<'a>) {
+        let start = i.start;
+        self.origin.ptx_line = i.ptx_line;
+        self.origin.text = (start as u32, (start + i.text.len()) as u32);
+        let mark = self.ops.len();
+        if let Err(reason) = self.guarded(i) {
+            self.ops.truncate(mark);
+            let index = self.program.unsupported.len() as u32;
+            self.program.unsupported.push(reason);
+            self.push(Op::Unsupported(index));
+        }
+    }
+}

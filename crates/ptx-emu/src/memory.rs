@@ -1,0 +1,120 @@
+//! The emulated address space.
+//!
+//! Every buffer owns a slot of 2^40 bytes with its base in the middle, so the high bits of any
+//! address, however wild, name the buffer it was computed from and the rest is a signed offset.
+//! Shared memory, local memory and kernel parameters are windows in the topmost slots.
+
+use crate::op::Window;
+
+/// log2 of the bytes of a slot.
+const SLOT_BITS: u32 = 40;
+const SHARED_SLOT: u64 = 0xff_ff00;
+const LOCAL_SLOT: u64 = 0xff_ff01;
+const PARAM_SLOT: u64 = 0xff_ff02;
+
+/// A byte that holds a defined value.
+pub(crate) const INITIALISED: u8 = 1;
+/// A byte that a kernel wrote.
+pub(crate) const WRITTEN: u8 = 2;
+
+/// Handle of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferId(pub(crate) u32);
+
+/// What a state space's addresses are relative to.
+pub(crate) fn window_base(window: Window) -> u64 {
+    match window {
+        Window::Global | Window::Const => 0,
+        Window::Shared => SHARED_SLOT << SLOT_BITS,
+        Window::Local => LOCAL_SLOT << SLOT_BITS,
+        Window::Param => PARAM_SLOT << SLOT_BITS,
+    }
+}
+
+/// The window of a generic address.
+pub(crate) fn window_of(address: u64) -> Window {
+    match address >> SLOT_BITS {
+        SHARED_SLOT => Window::Shared,
+        LOCAL_SLOT => Window::Local,
+        PARAM_SLOT => Window::Param,
+        _ => Window::Global,
+    }
+}
+
+/// A buffer in global memory.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    /// Name for messages.
+    pub label: String,
+    /// Contents.
+    pub data: Vec<u8>,
+    /// [`INITIALISED`] and [`WRITTEN`] of each byte; `None` when all are initialised and nobody
+    /// asks which were written.
+    pub flags: Option<Vec<u8>>,
+    /// Bytes of an element, for messages.
+    pub element_bytes: usize,
+    /// Whether it may still be used.
+    pub live: bool,
+    /// Module constants cannot be written.
+    pub read_only: bool,
+}
+
+/// All buffers.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// By [`BufferId`].
+    pub buffers: Vec<Buffer>,
+    free: Vec<u32>,
+}
+
+impl Memory {
+    /// A new buffer whose bytes are zero and uninitialised.
+    pub(crate) fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> BufferId {
+        let buffer = Buffer {
+            label: label.to_owned(),
+            data: vec![0; bytes],
+            flags: Some(vec![0; bytes]),
+            element_bytes: element_bytes.max(1),
+            live: true,
+            read_only: false,
+        };
+        // Slots are reused only when numbers run out, so stale pointers keep naming their buffer.
+        if self.buffers.len() < 0xff_0000 {
+            self.buffers.push(buffer);
+            return BufferId(self.buffers.len() as u32 - 1);
+        }
+        let index = self.free.pop().expect("fewer than sixteen million buffers are alive");
+        self.buffers[index as usize] = buffer;
+        BufferId(index)
+    }
+
+    /// Ends a buffer's life.
+    pub(crate) fn free(&mut self, id: BufferId) {
+        let buffer = &mut self.buffers[id.0 as usize];
+        buffer.live = false;
+        buffer.data = Vec::new();
+        buffer.flags = None;
+        self.free.push(id.0);
+    }
+
+    /// Address of a buffer's first byte.
+    pub(crate) fn address(id: BufferId) -> u64 {
+        (u64::from(id.0) + 1) << SLOT_BITS | 1 << (SLOT_BITS - 1)
+    }
+
+    /// Buffer index and signed offset that an address names.
+    pub(crate) fn decode(&self, address: u64) -> Option<(usize, i64)> {
+        let slot = address >> SLOT_BITS;
+        let index = usize::try_from(slot).ok()?.checked_sub(1)?;
+        if index >= self.buffers.len() {
+            return None;
+        }
+        let base = Self::address(BufferId(index as u32));
+        Some((index, address.wrapping_sub(base) as i64))
+    }
+
+    /// Whether the address is zero or near it.
+    pub(crate) fn is_null(address: u64) -> bool {
+        address >> SLOT_BITS == 0 || address >> SLOT_BITS == (1 << (64 - SLOT_BITS)) - 1
+    }
+}

@@ -1,0 +1,72 @@
+//! Parsed and lowered modules.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use crate::{
+    ParseError,
+    lower::{Program, lower},
+    op::Op,
+    parse::parse,
+};
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// A PTX module ready to launch.
+pub struct Module {
+    program: Program,
+    id: u64,
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("kernels", &self.kernels().collect::<Vec<_>>()).finish()
+    }
+}
+
+impl Module {
+    /// Parses PTX text. Instructions the emulator does not know are no error here.
+    ///
+    /// # Errors
+    /// The first place where the text is not PTX.
+    pub fn parse(ptx: &str) -> Result<Self, ParseError> {
+        let tree = parse(ptx)?;
+        let program = lower(&tree, ptx)?;
+        Ok(Self { program, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) })
+    }
+
+    /// Names of the kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.program.signatures.iter().filter(|s| s.is_entry).map(|s| s.name.as_str())
+    }
+
+    /// Bytes of each parameter of a kernel; `None` if there is no such kernel.
+    #[must_use]
+    pub fn param_sizes(&self, kernel: &str) -> Option<Vec<usize>> {
+        let mut signatures = self.program.signatures.iter();
+        let signature = signatures.find(|s| s.is_entry && s.name == kernel)?;
+        Some(signature.params.iter().map(|(_, size)| *size).collect())
+    }
+
+    /// Instructions the emulator does not know, each as a launch that reaches it would report it.
+    #[must_use]
+    pub fn unknown_instructions(&self) -> Vec<String> {
+        let program = &self.program;
+        let refused = program.ops.iter().enumerate().filter_map(|(pc, op)| match op {
+            Op::Unsupported(index) => Some((pc, &program.unsupported[*index as usize])),
+            _ => None,
+        });
+        refused.map(|(pc, reason)| program.refusal(pc, reason).2).collect()
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Distinguishes modules for their variables.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+}

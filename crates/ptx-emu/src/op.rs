@@ -1,0 +1,470 @@
+//! The executable form of a module: dense operations over register indices.
+//!
+//! Arithmetic operations carry a pointer to a function over all 32 lanes (made from a scalar
+//! function of [`crate::alu`]), so one variant per operand shape serves every opcode. Rare
+//! operations hold an index into a side table, which keeps [`Op`] small.
+
+/// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
+pub(crate) type W = [u32; 32];
+/// 64-bit register of a warp.
+pub(crate) type D = [u64; 32];
+/// Index of a register in its file.
+pub(crate) type R = u32;
+
+/// `[d, a, b, ..]` register indices follow the function; the letters name the classes of the
+/// sources and then of the destination: W 32 bits, D 64 bits, P predicate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Op {
+    W1(fn(&W) -> W, R, R),
+    W2(fn(&W, &W) -> W, R, R, R),
+    W3(fn(&W, &W, &W) -> W, R, R, R, R),
+    W4(fn(&W, &W, &W, &W) -> W, R, R, R, R, R),
+    D1(fn(&D) -> D, R, R),
+    D2(fn(&D, &D) -> D, R, R, R),
+    D3(fn(&D, &D, &D) -> D, R, R, R, R),
+    WtoD(fn(&W) -> D, R, R),
+    DtoW(fn(&D) -> W, R, R),
+    WWtoD(fn(&W, &W) -> D, R, R, R),
+    WWDtoD(fn(&W, &W, &D) -> D, R, R, R, R),
+    DWtoD(fn(&D, &W) -> D, R, R, R),
+    DWWtoD(fn(&D, &W, &W) -> D, R, R, R, R),
+    DDWWtoD(fn(&D, &D, &W, &W) -> D, R, R, R, R, R),
+    WtoP(fn(&W) -> u32, R, R),
+    DtoP(fn(&D) -> u32, R, R),
+    WWtoP(fn(&W, &W) -> u32, R, R, R),
+    DDtoP(fn(&D, &D) -> u32, R, R, R),
+    /// Predicates as lane masks.
+    P2(fn(u32, u32) -> u32, R, R, R),
+    /// `d = p ? a : b`
+    SelectW(R, R, R, R),
+    /// `d = p ? a : b`
+    SelectD(R, R, R, R),
+    /// Arithmetic with the carry flag.
+    Carry(u32),
+    /// Conversion without a lane function of its own.
+    Convert(u32),
+    /// Special register.
+    Special(Special, Reg),
+    /// Address of the running function's local memory plus an offset.
+    LocalAddress(R, u32),
+    /// The next operation runs only where the predicate (negated if true) holds.
+    Guard(R, bool),
+    /// Load or store.
+    Memory(u32),
+    /// `atom` or `red`.
+    Atomic(u32),
+    /// Nothing but its place in the program.
+    Nop,
+    /// Changes the address's window by a wrapping addition (`cvta`).
+    AddBase(R, R, u64),
+    /// `isspacep`: whether the address lies in the window `[lo, hi)` (by slot), or in none.
+    IsSpace(R, R, Window),
+    /// To the label or program counter.
+    Jump(u32),
+    /// To the label where the predicate (negated if true) holds.
+    Branch(R, bool, u32),
+    /// Through a table of labels.
+    BranchTable(R, u32),
+    /// Device function.
+    Call(u32),
+    /// Out of a device function; ends the thread in a kernel.
+    Return,
+    /// Ends the thread.
+    Exit,
+    /// Stops the launch.
+    Trap,
+    /// Warp-level rendezvous: shuffle, vote and the like.
+    WarpSync(u32),
+    /// Block barrier.
+    Barrier(u32),
+    /// `activemask`
+    ActiveMask(R),
+    /// Function of the device runtime.
+    Builtin(u32),
+    /// `cp.async` and its waits.
+    Async(u32),
+    /// What the interpreter does not know: the message's index.
+    Unsupported(u32),
+}
+
+/// Windows of the generic address space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// Buffers.
+    Global,
+    /// Module constants.
+    Const,
+    /// Shared memory.
+    Shared,
+    /// Local memory.
+    Local,
+    /// Kernel parameters.
+    Param,
+}
+
+/// Special registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Special {
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    LaneId,
+    WarpId,
+    NWarpId,
+    SmId,
+    NSmId,
+    GridId,
+    LaneMask(LaneMask),
+    Clock,
+    ClockHi,
+    Clock64,
+    Timer,
+    TimerLo,
+    TimerHi,
+    DynamicShared,
+    TotalShared,
+}
+
+/// Which lanes a `%lanemask_*` register names, relative to its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaneMask {
+    Eq,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// A register with its class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reg {
+    W(R),
+    D(R),
+    P(R),
+}
+
+/// Where an access goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// By the address's window.
+    Generic,
+    /// Buffers.
+    Global,
+    /// Shared memory.
+    Shared,
+    /// Local memory of the thread.
+    Local,
+    /// The running function's local memory, by offset.
+    Frame,
+    /// The kernel's parameters.
+    Param,
+}
+
+/// An address operand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Address {
+    /// Where it points into.
+    pub place: Place,
+    /// Base register, if any.
+    pub base: Option<Reg>,
+    /// Added to the base.
+    pub offset: u64,
+}
+
+/// A load or store.
+#[derive(Debug, Clone)]
+pub(crate) struct MemoryOp {
+    /// Store, else load.
+    pub store: bool,
+    /// Bytes of one element.
+    pub bytes: u32,
+    /// Whether a loaded element is sign-extended.
+    pub signed: bool,
+    /// May be waited on by other threads (volatile, acquire, relaxed).
+    pub volatile: bool,
+    /// Where.
+    pub address: Address,
+    /// One register per element; `None` for a sink.
+    pub regs: Vec<Option<Reg>>,
+}
+
+/// What an atomic does to its cell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AtomicKind {
+    /// One operand: old and operand to new.
+    Binary(fn(u64, u64) -> u64),
+    /// Compare and swap.
+    Cas,
+}
+
+/// `atom` or `red`.
+#[derive(Debug, Clone)]
+pub(crate) struct AtomicOp {
+    /// Operation on the cell.
+    pub kind: AtomicKind,
+    /// Bytes of the cell.
+    pub bytes: u32,
+    /// Where.
+    pub address: Address,
+    /// Receives the old value.
+    pub dest: Vec<Option<Reg>>,
+    /// Operand of each cell (compare value for `cas`).
+    pub a: Vec<Reg>,
+    /// New value of `cas`.
+    pub b: Option<Reg>,
+}
+
+/// Arithmetic with the carry flag.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CarryOp {
+    /// What is added or subtracted.
+    pub kind: CarryKind,
+    /// Reads the flag.
+    pub carry_in: bool,
+    /// Writes the flag.
+    pub carry_out: bool,
+    /// 64 bits, else 32.
+    pub wide: bool,
+    /// Destination and sources.
+    pub regs: [R; 4],
+}
+
+/// Forms of [`CarryOp`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CarryKind {
+    Add,
+    Sub,
+    MadLo,
+    MadHiSigned,
+    MadHiUnsigned,
+}
+
+/// Warp-level rendezvous.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WarpSyncOp {
+    /// What happens when all have come.
+    pub kind: WarpSyncKind,
+    /// Register of the member mask.
+    pub members: R,
+}
+
+/// Forms of [`WarpSyncOp`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WarpSyncKind {
+    /// `bar.warp.sync`
+    Barrier,
+    /// `shfl.sync`: destination, in-range predicate, source, lane or offset, clamp and segment.
+    Shuffle(Shuffle, R, Option<R>, R, R, R),
+    /// `vote.sync`: destination predicate or register, source predicate and its negation.
+    Vote(Vote, R, R, bool),
+    /// `match.any.sync` on 32 bits.
+    MatchAny(R, Reg),
+    /// `match.all.sync`
+    MatchAll(R, Option<R>, Reg),
+    /// `redux.sync`
+    Redux(fn(u32, u32) -> u32, R, R),
+    /// Matrix operation of the whole warp.
+    Matrix(u32),
+    /// `elect.sync`: destination register, predicate.
+    Elect(Option<R>, R),
+}
+
+/// Modes of `shfl.sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+/// Modes of `vote.sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+}
+
+/// Element of a matrix fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Element {
+    F16,
+    Bf16,
+    Tf32,
+    F32,
+    S8,
+    U8,
+    S32,
+}
+
+/// Operand of a matrix product, `D = A * B + C`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatrixOperand {
+    A,
+    B,
+    /// C or D.
+    C,
+}
+
+/// A matrix operation of the whole warp.
+#[derive(Debug, Clone)]
+pub(crate) enum MatrixOp {
+    /// `wmma.load` or `wmma.store`.
+    Fragment {
+        store: bool,
+        operand: MatrixOperand,
+        element: Element,
+        row_major: bool,
+        address: Address,
+        /// Elements from one row (column) to the next.
+        stride: R,
+        regs: Vec<R>,
+        /// First of four registers to work in.
+        scratch: R,
+    },
+    /// `wmma.mma` (16 columns) or `mma` (8 columns).
+    Product {
+        a_element: Element,
+        b_element: Element,
+        accumulator: Element,
+        saturate: bool,
+        k: u32,
+        d: Vec<R>,
+        a: Vec<R>,
+        b: Vec<R>,
+        c: Vec<R>,
+    },
+    /// `ldmatrix` or `stmatrix`.
+    Rows { store: bool, transpose: bool, address: Address, regs: Vec<R>, scratch: R },
+}
+
+/// `cp.async` and its waits.
+#[derive(Debug, Clone)]
+pub(crate) enum AsyncOp {
+    /// Copies `bytes`, of which only `size` are read if given and the rest is zero.
+    Copy { to: Address, from: Address, bytes: u32, size: Option<R>, scratch: R },
+    /// `cp.async.commit_group`
+    Commit,
+    /// Waits until at most this many groups are pending.
+    Wait { pending: u32, scratch: R },
+    /// `cp.async.wait_all`
+    WaitAll { scratch: R },
+}
+
+/// Block barrier.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BarrierOp {
+    /// What it does beside waiting.
+    pub kind: BarrierKind,
+    /// Register of the barrier's number.
+    pub id: R,
+    /// Register of the thread count; all threads if absent.
+    pub count: Option<R>,
+}
+
+/// Forms of [`BarrierOp`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    /// Number of threads whose predicate (negated if true) holds.
+    Popc(R, R, bool),
+    /// Whether all (true) or any (false) predicates hold.
+    Reduce(bool, R, R, bool),
+}
+
+/// A call of a device function.
+#[derive(Debug, Clone)]
+pub(crate) struct CallOp {
+    /// Index of the function, or the register that holds it.
+    pub target: CallTarget,
+    /// Offsets of the arguments in the caller's frame.
+    pub args: Vec<u32>,
+    /// Offsets of the results in the caller's frame.
+    pub results: Vec<u32>,
+}
+
+/// What is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CallTarget {
+    /// A function by index.
+    Direct(u32),
+    /// A function by its address in a 64-bit register.
+    Indirect(R),
+}
+
+/// A call into the device runtime.
+#[derive(Debug, Clone)]
+pub(crate) struct BuiltinOp {
+    /// Which function.
+    pub kind: Builtin,
+    /// Offsets of the arguments in the caller's frame.
+    pub args: Vec<u32>,
+    /// Offsets of the results in the caller's frame.
+    pub results: Vec<u32>,
+}
+
+/// Functions of the device runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    /// `vprintf`
+    Printf,
+    /// `__assertfail`
+    AssertFail,
+}
+
+/// Where an operation comes from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Origin {
+    /// Line of the kernel file; 0 if unknown.
+    pub line: u32,
+    /// Line of the PTX text.
+    pub ptx_line: u32,
+    /// Byte range of the instruction in the PTX text.
+    pub text: (u32, u32),
+}
+
+/// A constant of a function's register file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Const {
+    /// A value.
+    Value(u64),
+    /// Address of a module variable plus an offset.
+    Variable(u32, u64),
+}
+
+/// A function ready to run.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    /// First operation.
+    pub entry: u32,
+    /// Registers of each class, constants included: 32 bits, 64 bits, predicates.
+    pub registers: [u32; 3],
+    /// First constant of each class.
+    pub first_const: [u32; 3],
+    /// 32-bit constants.
+    pub consts_w: Vec<Const>,
+    /// 64-bit constants.
+    pub consts_d: Vec<Const>,
+    /// Bytes of local memory of one activation.
+    pub frame_bytes: u32,
+    /// Offset and size of each parameter in the frame (device functions).
+    pub params: Vec<(u32, u32)>,
+    /// Offset and size of each result in the frame.
+    pub results: Vec<(u32, u32)>,
+    /// Shared variables it names.
+    pub shared: Vec<u32>,
+    /// Functions it may call; `None` stands for any.
+    pub calls: Vec<Option<u32>>,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn operations_stay_small() {
+        assert_eq!(size_of::<super::Op>(), 32);
+    }
+}

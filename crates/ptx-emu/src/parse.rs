@@ -1,0 +1,572 @@
+//! Builds the syntax tree from tokens.
+//!
+//! Knows the shape of statements and nothing of instructions: an unknown opcode parses like any
+//! other. Debug sections are skipped.
+
+use crate::{
+    ParseError,
+    ast::{Function, Init, Instruction, Operand, Position, Ptx, Space, Statement, Variable},
+    lex::{Tok, Token, lex},
+};
+
+type Result<T> = std::result::Result<T, ParseError>;
+
+/// The syntax tree of `text`.
+///
+/// # Errors
+/// The first place where the text is not PTX.
+pub(crate) fn parse(text: &str) -> Result<Ptx<'_>> {
+    let tokens = lex(text)?;
+    let mut parser = Parser { text, tokens, pos: 0 };
+    let mut ptx = Ptx::default();
+    while parser.pos < parser.tokens.len() {
+        parser.module_item(&mut ptx)?;
+    }
+    Ok(ptx)
+}
+
+/// Bytes of a value of the type named `name` (without its dot).
+pub(crate) fn type_bytes(name: &str) -> Option<u32> {
+    Some(match name {
+        "b8" | "u8" | "s8" | "e4m3" | "e5m2" => 1,
+        "b16" | "u16" | "s16" | "f16" | "bf16" | "e4m3x2" | "e5m2x2" => 2,
+        "b32" | "u32" | "s32" | "f32" | "f16x2" | "bf16x2" | "u16x2" | "s16x2" | "tf32" => 4,
+        "b64" | "u64" | "s64" | "f64" => 8,
+        "b128" => 16,
+        _ => return None,
+    })
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<Token<'a>>,
+    pos: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<&Tok<'a>> {
+        self.tokens.get(self.pos).map(|t| &t.tok)
+    }
+
+    fn line(&self) -> u32 {
+        self.tokens.get(self.pos).or(self.tokens.last()).map_or(1, |t| t.line)
+    }
+
+    fn error<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(ParseError { line: self.line(), message: message.into() })
+    }
+
+    fn unexpected<T>(&self, wanted: &str) -> Result<T> {
+        let found = self.tokens.get(self.pos).map_or("the end", |t| &self.text[t.start..t.end]);
+        self.error(format!("expected {wanted}, found `{found}`"))
+    }
+
+    fn accept(&mut self, c: u8) -> bool {
+        let hit = self.peek() == Some(&Tok::Punct(c));
+        self.pos += usize::from(hit);
+        hit
+    }
+
+    fn expect(&mut self, c: u8) -> Result<()> {
+        if self.accept(c) { Ok(()) } else { self.unexpected(&format!("`{}`", c as char)) }
+    }
+
+    fn accept_word(&mut self, word: &str) -> bool {
+        let hit = self.peek() == Some(&Tok::Word(word));
+        self.pos += usize::from(hit);
+        hit
+    }
+
+    fn word(&mut self) -> Result<&'a str> {
+        match self.peek() {
+            Some(&Tok::Word(w)) => {
+                self.pos += 1;
+                Ok(w)
+            }
+            _ => self.unexpected("a name"),
+        }
+    }
+
+    fn integer(&mut self) -> Result<u64> {
+        let negative = self.accept(b'-');
+        match self.peek() {
+            Some(&Tok::Int(v)) => {
+                self.pos += 1;
+                Ok(if negative { v.wrapping_neg() } else { v })
+            }
+            _ => self.unexpected("an integer"),
+        }
+    }
+
+    fn small(&mut self) -> Result<u32> {
+        let value = self.integer()?;
+        match u32::try_from(value) {
+            Ok(v) => Ok(v),
+            Err(_) => self.error(format!("number {value} is too large here")),
+        }
+    }
+
+    fn skip_past(&mut self, c: u8) -> Result<()> {
+        while let Some(tok) = self.peek() {
+            let hit = *tok == Tok::Punct(c);
+            self.pos += 1;
+            if hit {
+                return Ok(());
+            }
+        }
+        self.unexpected(&format!("`{}`", c as char))
+    }
+
+    fn module_item(&mut self, ptx: &mut Ptx<'a>) -> Result<()> {
+        let Some(&Tok::Word(word)) = self.peek() else {
+            if self.accept(b';') {
+                return Ok(());
+            }
+            return self.unexpected("a directive");
+        };
+        match word {
+            ".version" | ".address_size" => self.pos += 2,
+            ".target" => {
+                self.pos += 2;
+                while self.accept(b',') {
+                    self.pos += 1;
+                }
+            }
+            ".file" => ptx.files.push(self.file()?),
+            ".section" => {
+                self.pos += 2;
+                self.skip_braces()?;
+            }
+            ".pragma" | ".alias" => self.skip_past(b';')?,
+            ".loc" => {
+                _ = self.loc()?;
+            }
+            ".extern" | ".visible" | ".weak" | ".common" | ".entry" | ".func" | ".global"
+            | ".const" | ".shared" => self.linked(ptx)?,
+            _ => return self.unexpected("a module-level directive"),
+        }
+        Ok(())
+    }
+
+    fn file(&mut self) -> Result<(u32, &'a str)> {
+        self.pos += 1;
+        let index = self.small()?;
+        let Some(&Tok::Str(name)) = self.peek() else { return self.unexpected("a file name") };
+        self.pos += 1;
+        while self.accept(b',') {
+            self.integer()?;
+        }
+        Ok((index, name))
+    }
+
+    fn skip_braces(&mut self) -> Result<()> {
+        self.expect(b'{')?;
+        let mut depth = 1;
+        while depth > 0 {
+            if self.peek().is_none() {
+                return self.unexpected("`}`");
+            }
+            if self.accept(b'{') {
+                depth += 1;
+            } else if self.accept(b'}') {
+                depth -= 1;
+            } else {
+                self.pos += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn linked(&mut self, ptx: &mut Ptx<'a>) -> Result<()> {
+        let mut is_extern = false;
+        loop {
+            match self.peek() {
+                Some(&Tok::Word(".extern")) => is_extern = true,
+                Some(&Tok::Word(".visible" | ".weak" | ".common")) => {}
+                _ => break,
+            }
+            self.pos += 1;
+        }
+        if self.accept_word(".entry") {
+            ptx.functions.push(self.function(true)?);
+        } else if self.accept_word(".func") {
+            ptx.functions.push(self.function(false)?);
+        } else {
+            ptx.variables.append(&mut self.variables(is_extern)?);
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, is_entry: bool) -> Result<Function<'a>> {
+        while self.accept_word(".noreturn") {}
+        let returns = if self.accept(b'(') { self.parameters()? } else { Vec::new() };
+        let name = self.word()?;
+        let params = if self.accept(b'(') { self.parameters()? } else { Vec::new() };
+        loop {
+            match self.peek() {
+                Some(Tok::Punct(b'{')) => {
+                    self.pos += 1;
+                    let body = Some(self.body()?);
+                    return Ok(Function { name, is_entry, returns, params, body });
+                }
+                Some(Tok::Punct(b';')) => {
+                    self.pos += 1;
+                    return Ok(Function { name, is_entry, returns, params, body: None });
+                }
+                Some(Tok::Word(_) | Tok::Punct(b',') | Tok::Int(_) | Tok::Str(_)) => self.pos += 1,
+                _ => return self.unexpected("a function body"),
+            }
+        }
+    }
+
+    fn parameters(&mut self) -> Result<Vec<Variable<'a>>> {
+        let mut list = Vec::new();
+        while !self.accept(b')') {
+            if !self.accept_word(".param") && !self.accept_word(".reg") {
+                return self.unexpected("a parameter");
+            }
+            list.push(self.declarator_with_type(Space::Param, false)?);
+            _ = self.accept(b',');
+        }
+        Ok(list)
+    }
+
+    fn variables(&mut self, is_extern: bool) -> Result<Vec<Variable<'a>>> {
+        let space = match self.word()? {
+            ".global" => Space::Global,
+            ".const" => Space::Const,
+            ".shared" => Space::Shared,
+            ".local" => Space::Local,
+            ".param" => Space::Param,
+            other => return self.error(format!("unknown state space `{other}`")),
+        };
+        let mut list = vec![self.declarator_with_type(space, is_extern)?];
+        while self.accept(b',') {
+            let (align, element_bytes) = (list[0].align, list[0].element_bytes);
+            list.push(self.declarator(space, is_extern, align, element_bytes)?);
+        }
+        self.expect(b';')?;
+        Ok(list)
+    }
+
+    fn declarator_with_type(&mut self, space: Space, is_extern: bool) -> Result<Variable<'a>> {
+        let mut align = 0;
+        let mut lanes = 1;
+        loop {
+            let word = self.word()?;
+            match word {
+                ".align" => align = self.small()?,
+                ".ptr" => {}
+                ".v2" => lanes = 2,
+                ".v4" => lanes = 4,
+                ".global" | ".const" | ".shared" | ".local" | ".attribute" => {
+                    if self.accept(b'(') {
+                        self.skip_past(b')')?;
+                    }
+                }
+                _ => {
+                    let Some(bytes) = word.strip_prefix('.').and_then(type_bytes) else {
+                        return self.error(format!("unknown type `{word}`"));
+                    };
+                    // A pointer attribute may follow the type: `.u64 .ptr .global .align 4 name`.
+                    let mut natural = align.max(bytes * lanes);
+                    if self.accept_word(".ptr") {
+                        while matches!(
+                            self.peek(),
+                            Some(Tok::Word(".global" | ".const" | ".shared" | ".local"))
+                        ) {
+                            self.pos += 1;
+                        }
+                        if self.accept_word(".align") {
+                            _ = self.small()?;
+                        }
+                    }
+                    if align != 0 {
+                        natural = align;
+                    }
+                    return self.declarator(space, is_extern, natural, bytes * lanes);
+                }
+            }
+        }
+    }
+
+    fn declarator(
+        &mut self,
+        space: Space,
+        is_extern: bool,
+        align: u32,
+        element_bytes: u32,
+    ) -> Result<Variable<'a>> {
+        let name = self.word()?;
+        let mut count: usize = 1;
+        while self.accept(b'[') {
+            let n = if self.peek() == Some(&Tok::Punct(b']')) { 0 } else { self.integer()? };
+            self.expect(b']')?;
+            count = count.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
+        }
+        if count > 1 << 40 {
+            return self.error(format!("variable `{name}` is too large"));
+        }
+        let mut init = Vec::new();
+        if self.accept(b'=') {
+            self.initialiser(&mut init)?;
+            if count == 0 {
+                count = init.len();
+            }
+        }
+        let bytes = count.saturating_mul(element_bytes as usize);
+        Ok(Variable { space, name, align: align.max(1), element_bytes, bytes, is_extern, init })
+    }
+
+    fn initialiser(&mut self, into: &mut Vec<Init<'a>>) -> Result<()> {
+        if self.accept(b'{') {
+            while !self.accept(b'}') {
+                self.initialiser(into)?;
+                _ = self.accept(b',');
+            }
+            return Ok(());
+        }
+        let value = match self.peek() {
+            Some(&Tok::F32(bits)) => Init::F32(bits),
+            Some(&Tok::F64(bits)) => Init::F64(bits),
+            Some(&Tok::Word(name)) => {
+                self.pos += 1;
+                let mut symbol = name;
+                if self.accept(b'(') {
+                    symbol = self.word()?;
+                    self.expect(b')')?;
+                }
+                let offset = if self.accept(b'+') { self.integer()? as i64 } else { 0 };
+                into.push(Init::Symbol(symbol, offset));
+                return Ok(());
+            }
+            _ => {
+                into.push(Init::Int(self.integer()?));
+                return Ok(());
+            }
+        };
+        self.pos += 1;
+        into.push(value);
+        Ok(())
+    }
+
+    fn body(&mut self) -> Result<Vec<Statement<'a>>> {
+        let mut list = Vec::new();
+        let mut depth = 0;
+        loop {
+            if self.accept(b'{') {
+                depth += 1;
+                list.push(Statement::Open);
+            } else if self.accept(b'}') {
+                if depth == 0 {
+                    return Ok(list);
+                }
+                depth -= 1;
+                list.push(Statement::Close);
+            } else if !self.accept(b';') {
+                self.statement(&mut list)?;
+            }
+        }
+    }
+
+    fn statement(&mut self, list: &mut Vec<Statement<'a>>) -> Result<()> {
+        let word = match self.peek() {
+            Some(&Tok::Word(w)) => w,
+            Some(Tok::Punct(b'@')) => "@",
+            _ => return self.unexpected("a statement"),
+        };
+        match word {
+            ".reg" => {
+                self.pos += 1;
+                let ty = self.word()?;
+                self.registers(ty, list)
+            }
+            // Inline assembly of the fp16 headers writes `.reg.b16`.
+            _ if word.starts_with(".reg.") => {
+                self.pos += 1;
+                self.registers(&word[4..], list)
+            }
+            ".local" | ".shared" | ".param" | ".global" | ".const" => {
+                list.extend(self.variables(false)?.into_iter().map(Statement::Variable));
+                Ok(())
+            }
+            ".extern" => {
+                self.pos += 1;
+                list.extend(self.variables(true)?.into_iter().map(Statement::Variable));
+                Ok(())
+            }
+            ".loc" => {
+                let (at, inlined) = self.loc()?;
+                list.push(Statement::Loc(at, inlined));
+                Ok(())
+            }
+            ".pragma" => self.skip_past(b';'),
+            _ if word.starts_with('.') => self.unexpected("a statement"),
+            _ => {
+                if matches!(self.tokens.get(self.pos + 1), Some(t) if t.tok == Tok::Punct(b':')) {
+                    self.pos += 2;
+                    return self.label(word, list);
+                }
+                let instruction = self.instruction()?;
+                list.push(Statement::Instruction(instruction));
+                Ok(())
+            }
+        }
+    }
+
+    fn label(&mut self, name: &'a str, list: &mut Vec<Statement<'a>>) -> Result<()> {
+        match self.peek() {
+            Some(Tok::Word(".callprototype")) => self.skip_past(b';'),
+            Some(Tok::Word(".branchtargets")) => {
+                self.pos += 1;
+                let mut targets = vec![self.word()?];
+                while self.accept(b',') {
+                    targets.push(self.word()?);
+                }
+                list.push(Statement::BranchTargets(name, targets));
+                self.expect(b';')
+            }
+            _ => {
+                list.push(Statement::Label(name));
+                Ok(())
+            }
+        }
+    }
+
+    fn registers(&mut self, ty: &'a str, list: &mut Vec<Statement<'a>>) -> Result<()> {
+        if matches!(ty, ".v2" | ".v4") {
+            return self.error("vector registers are not known");
+        }
+        let ty = ty.strip_prefix('.').unwrap_or(ty);
+        loop {
+            let name = self.word()?;
+            let mut count = None;
+            if self.accept(b'<') {
+                count = Some(self.small()?);
+                self.expect(b'>')?;
+            }
+            list.push(Statement::Reg(ty, name, count));
+            if !self.accept(b',') {
+                return self.expect(b';');
+            }
+        }
+    }
+
+    fn loc(&mut self) -> Result<(Position, Option<Position>)> {
+        self.pos += 1;
+        let at = (self.small()?, self.small()?, self.small()?);
+        let mut inlined = None;
+        while self.accept(b',') {
+            match self.word()? {
+                "function_name" => {
+                    self.word()?;
+                    if self.accept(b'+') {
+                        self.integer()?;
+                    }
+                }
+                "inlined_at" => inlined = Some((self.small()?, self.small()?, self.small()?)),
+                _ => return self.unexpected("`function_name` or `inlined_at`"),
+            }
+        }
+        Ok((at, inlined))
+    }
+
+    fn instruction(&mut self) -> Result<Instruction<'a>> {
+        let start = self.tokens[self.pos].start;
+        let ptx_line = self.line();
+        let mut guard = None;
+        if self.accept(b'@') {
+            let negated = self.accept(b'!');
+            guard = Some((self.word()?, negated));
+        }
+        let opcode = self.word()?;
+        let mut operands = Vec::new();
+        if self.peek() != Some(&Tok::Punct(b';')) {
+            operands.push(self.operand()?);
+            while self.accept(b',') {
+                operands.push(self.operand()?);
+            }
+        }
+        let end = self.tokens.get(self.pos).map_or(self.text.len(), |t| t.start);
+        self.expect(b';')?;
+        let text = self.text[start..end].trim_end();
+        Ok(Instruction { guard, opcode, operands, ptx_line, text, start })
+    }
+
+    fn operand(&mut self) -> Result<Operand<'a>> {
+        let first = self.simple_operand()?;
+        if self.accept(b'|') {
+            let second = self.simple_operand()?;
+            return Ok(Operand::Pair(Box::new(first), Box::new(second)));
+        }
+        Ok(first)
+    }
+
+    fn simple_operand(&mut self) -> Result<Operand<'a>> {
+        if self.accept(b'{') {
+            return Ok(Operand::Vector(self.operands_until(b'}')?));
+        }
+        if self.accept(b'(') {
+            return Ok(Operand::List(self.operands_until(b')')?));
+        }
+        if self.accept(b'[') {
+            return self.address();
+        }
+        if self.accept(b'!') {
+            return Ok(Operand::Not(self.word()?));
+        }
+        match self.peek() {
+            Some(&Tok::Word(name)) => {
+                self.pos += 1;
+                if self.accept(b'+') {
+                    return Ok(Operand::Offset(name, self.integer()? as i64));
+                }
+                Ok(Operand::Name(name))
+            }
+            Some(&Tok::F32(bits)) => {
+                self.pos += 1;
+                Ok(Operand::F32(bits))
+            }
+            Some(&Tok::F64(bits)) => {
+                self.pos += 1;
+                Ok(Operand::F64(bits))
+            }
+            Some(Tok::Int(_) | Tok::Punct(b'-')) => Ok(Operand::Int(self.integer()?)),
+            _ => self.unexpected("an operand"),
+        }
+    }
+
+    fn operands_until(&mut self, end: u8) -> Result<Vec<Operand<'a>>> {
+        let mut list = Vec::new();
+        while !self.accept(end) {
+            list.push(self.operand()?);
+            if !self.accept(b',') {
+                self.expect(end)?;
+                break;
+            }
+        }
+        Ok(list)
+    }
+
+    fn address(&mut self) -> Result<Operand<'a>> {
+        let base = match self.peek() {
+            Some(&Tok::Word(name)) => {
+                self.pos += 1;
+                Some(name)
+            }
+            _ => None,
+        };
+        let negative = self.peek() == Some(&Tok::Punct(b'-'));
+        let has_offset = base.is_none() || negative || self.accept(b'+');
+        let offset = if has_offset { self.integer()? as i64 } else { 0 };
+        if self.accept(b',') {
+            // Tensor coordinates and the like: the instruction is refused later.
+            self.operand().map(drop)?;
+            while self.accept(b',') {
+                self.operand().map(drop)?;
+            }
+        }
+        self.expect(b']')?;
+        Ok(Operand::Address(base, offset))
+    }
+}

@@ -1,0 +1,213 @@
+//! Launches a kernel of a corpus file on typed arguments.
+
+use std::path::PathBuf;
+
+use ptx_emu::{BufferId, Config, Emulator, Fault, Launch, LaunchReport, Limits, Module, Stop};
+
+/// An argument of a kernel.
+pub(crate) enum Arg {
+    /// A buffer with these bytes and this element size.
+    In(Vec<u8>, usize),
+    /// A poisoned buffer of so many elements of so many bytes.
+    Out(usize, usize),
+    /// A value as it is.
+    Value(Vec<u8>),
+}
+
+/// Bytes of a slice of numbers.
+pub(crate) trait Bytes {
+    /// Little-endian bytes.
+    fn bytes(&self) -> Vec<u8>;
+}
+
+macro_rules! bytes {
+    ($($t:ty),+) => {
+        $(impl Bytes for [$t] {
+            fn bytes(&self) -> Vec<u8> {
+                self.iter().flat_map(|v| v.to_le_bytes()).collect()
+            }
+        }
+        impl From<&[$t]> for Arg {
+            fn from(values: &[$t]) -> Self {
+                Self::In(values.bytes(), size_of::<$t>())
+            }
+        }
+        impl From<&Vec<$t>> for Arg {
+            fn from(values: &Vec<$t>) -> Self {
+                Self::from(values.as_slice())
+            }
+        }
+        impl From<$t> for Arg {
+            fn from(value: $t) -> Self {
+                Self::Value(value.to_le_bytes().to_vec())
+            }
+        })+
+    };
+}
+
+bytes!(u8, i16, u16, i32, u32, i64, u64, f32, f64);
+
+/// A kernel that ran, with its buffers.
+pub(crate) struct Ran {
+    emulator: Emulator,
+    buffers: Vec<Option<BufferId>>,
+    /// How it ended.
+    pub(crate) result: Result<LaunchReport, Stop>,
+}
+
+impl Ran {
+    fn chunks<const N: usize>(&self, arg: usize) -> Vec<[u8; N]> {
+        let buffer = self.buffers[arg].expect("the argument is a buffer");
+        let (chunks, _) = self.emulator.bytes(buffer).as_chunks();
+        chunks.to_vec()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn f32(&self, arg: usize) -> Vec<f32> {
+        self.chunks(arg).into_iter().map(f32::from_le_bytes).collect()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn f64(&self, arg: usize) -> Vec<f64> {
+        self.chunks(arg).into_iter().map(f64::from_le_bytes).collect()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn i32(&self, arg: usize) -> Vec<i32> {
+        self.chunks(arg).into_iter().map(i32::from_le_bytes).collect()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn u32(&self, arg: usize) -> Vec<u32> {
+        self.chunks(arg).into_iter().map(u32::from_le_bytes).collect()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn u16(&self, arg: usize) -> Vec<u16> {
+        self.chunks(arg).into_iter().map(u16::from_le_bytes).collect()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn u8(&self, arg: usize) -> Vec<u8> {
+        self.chunks(arg).into_iter().map(u8::from_le_bytes).collect()
+    }
+
+    /// Contents of argument `arg`.
+    pub(crate) fn u64(&self, arg: usize) -> Vec<u64> {
+        self.chunks(arg).into_iter().map(u64::from_le_bytes).collect()
+    }
+
+    /// Bytes of argument `arg` that the kernel wrote.
+    pub(crate) fn n_written(&self, arg: usize) -> usize {
+        let buffer = self.buffers[arg].expect("the argument is a buffer");
+        self.emulator.written(buffer).iter().filter(|w| **w).count()
+    }
+
+    /// The fault the kernel must have ended with.
+    pub(crate) fn fault(self) -> Fault {
+        match self.result {
+            Err(Stop::Fault(fault)) => *fault,
+            other => panic!("expected a fault, got {other:?}"),
+        }
+    }
+
+    /// Panics unless the kernel ended well.
+    pub(crate) fn ok(self) -> Self {
+        if let Err(stop) = &self.result {
+            panic!("{stop}");
+        }
+        self
+    }
+}
+
+/// A corpus file, e.g. `pass/relu`.
+pub(crate) fn module(file: &str) -> Module {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/ptx/{file}.ptx"));
+    let text = std::fs::read_to_string(&path).expect("the corpus file is there");
+    Module::parse(&text).unwrap_or_else(|e| panic!("{file}: {e}"))
+}
+
+/// Runs `kernel` of the corpus file `file`.
+pub(crate) fn run(
+    file: &str,
+    kernel: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    args: Vec<Arg>,
+) -> Ran {
+    run_with(file, kernel, grid, block, 0, Limits::default(), args)
+}
+
+/// [`run`] with dynamic shared memory and limits.
+pub(crate) fn run_with(
+    file: &str,
+    kernel: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_smem: u32,
+    limits: Limits,
+    args: Vec<Arg>,
+) -> Ran {
+    let module = module(file);
+    let mut emulator = Emulator::new(Config::default());
+    let mut buffers = Vec::new();
+    let mut values = Vec::new();
+    for (n, arg) in args.into_iter().enumerate() {
+        let label = format!("arg{n}");
+        let buffer = match arg {
+            Arg::In(bytes, element) => {
+                let buffer = emulator.alloc(&label, bytes.len(), element);
+                emulator.write(buffer, &bytes);
+                buffer
+            }
+            Arg::Out(n, element) => {
+                let buffer = emulator.alloc(&label, n * element, element);
+                emulator.poison(buffer, &[0xa5]);
+                buffer
+            }
+            Arg::Value(bytes) => {
+                buffers.push(None);
+                values.push(bytes);
+                continue;
+            }
+        };
+        buffers.push(Some(buffer));
+        values.push(emulator.address(buffer).to_le_bytes().to_vec());
+    }
+    let launch = Launch { kernel: kernel.to_owned(), grid, block, dynamic_smem, args: values };
+    let result = emulator.launch(&module, &launch, limits);
+    Ran { emulator, buffers, result }
+}
+
+/// Deterministic numbers in `[-1, 1)`.
+pub(crate) fn random(n: usize) -> Vec<f32> {
+    let mut state = 0x2545_f491_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 8) as f32 / 8_388_608.0 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// Deterministic integers.
+pub(crate) fn random_bits(n: usize) -> Vec<u32> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// Panics at the first element further off than `tolerance`, relative above 1.
+pub(crate) fn close(got: &[f32], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len());
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        let error = (f64::from(*g) - w).abs() / w.abs().max(1.0);
+        assert!(error <= tolerance || (w.is_nan() && g.is_nan()), "element {i}: {g} is not {w}");
+    }
+}

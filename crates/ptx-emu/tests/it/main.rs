@@ -1,0 +1,17 @@
+//! PTX that NVRTC made of the `.cu` files beside it, run on the emulator.
+
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "expected values are computed with the casts that the kernels do"
+)]
+
+mod arithmetic;
+mod faults;
+mod harness;
+mod isa;
+mod kernels;
+mod models;
+mod robustness;
+mod scheduling;
+mod tensor;

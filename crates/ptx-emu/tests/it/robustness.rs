@@ -1,0 +1,87 @@
+//! Damaged PTX gives an error, never a panic, and nothing huge is allocated.
+
+use crate::harness::random_bits;
+use ptx_emu::{Config, Emulator, Launch, Limits, Module, Stop};
+
+#[test]
+fn damaged_text_is_refused_or_runs() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ptx/pass/softmax.ptx");
+    let text = std::fs::read_to_string(path).expect("the corpus file is there");
+    let bits = random_bits(1500);
+    for pair in bits.chunks_exact(3) {
+        let mut bytes = text.clone().into_bytes();
+        let at = pair[0] as usize % bytes.len();
+        match pair[2] % 3 {
+            0 => bytes.truncate(at),
+            1 => bytes[at] = b' ' + (pair[1] % 95) as u8,
+            _ => drop(bytes.drain(at..(at + pair[1] as usize % 40).min(text.len()))),
+        }
+        let Ok(damaged) = String::from_utf8(bytes) else { continue };
+        let Ok(module) = Module::parse(&damaged) else { continue };
+        let Some(sizes) = module.param_sizes("softmax") else { continue };
+        let mut emulator = Emulator::new(Config::default());
+        let x = emulator.alloc("x", 4096, 4);
+        emulator.write(x, &[0; 4096]);
+        let address = emulator.address(x).to_le_bytes();
+        let args = sizes.iter().map(|n| address[..(*n).min(8)].to_vec()).collect();
+        let launch = Launch {
+            kernel: "softmax".to_owned(),
+            grid: [1, 1, 1],
+            block: [64, 1, 1],
+            dynamic_smem: 0,
+            args,
+        };
+        let limits = Limits { lane_instructions: 1_000_000, printf_bytes: 0 };
+        // Whatever comes of it, it comes as a value.
+        emulator.launch(&module, &launch, limits).map_or_else(drop, drop);
+    }
+}
+
+#[test]
+fn every_prefix_of_a_statement_parses_or_fails() {
+    let head =
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n";
+    for statement in [
+        "setp",
+        "setp.lt.s32 %p",
+        "mov.b32 {%r1,",
+        "@%p1",
+        "ld.global.f32 %r1, [%r2+",
+        "call (r), f,",
+        "shfl.sync %r1",
+        "cvt.rn",
+        "bra",
+        "selp.b32 %r1",
+        "wmma.load.a",
+        "mma.sync",
+        "bar.sync",
+        "set",
+    ] {
+        for end in ["", ";", ";\n}", "}"] {
+            let text = format!("{head}{statement}{end}");
+            Module::parse(&text).map_or_else(drop, drop);
+        }
+    }
+}
+
+#[test]
+fn huge_variables_are_refused() {
+    for body in [
+        ".global .align 4 .b8 big[8589934592];\n.visible .entry k()\n{\nret;\n}\n",
+        ".visible .entry k()\n{\n.local .align 4 .b8 big[8589934592];\nret;\n}\n",
+        ".visible .entry k()\n{\n.shared .align 4 .b8 big[8589934592];\n.reg .b32 %r<2>;\nld.shared.b32 %r1, [big];\nret;\n}\n",
+    ] {
+        let text = format!(".version 9.0\n.target sm_90\n.address_size 64\n{body}");
+        let module = Module::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let launch = Launch {
+            kernel: "k".to_owned(),
+            grid: [1, 1, 1],
+            block: [32, 1, 1],
+            dynamic_smem: 0,
+            args: Vec::new(),
+        };
+        let mut emulator = Emulator::new(Config::default());
+        let ended = emulator.launch(&module, &launch, Limits::default());
+        assert!(matches!(ended, Err(Stop::Launch { .. })), "{ended:?}");
+    }
+}
