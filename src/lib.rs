@@ -1,3 +1,5 @@
 //! kgen takes an operator and hands back a CUDA kernel that is proven correct and measured.
 //!
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
+
+pub mod record;

@@ -1,0 +1,215 @@
+//! What the judge answers.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CaseClass, DType, Diagnostic, Family, Finding, Level, Mismatch, Resources, Target, Verdict,
+    number::Number,
+};
+
+/// The record of judging one kernel file on one op's cases on one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The op's name in kgen.
+    pub op: String,
+    /// The verdict over all cases: that of the first stage or case that failed.
+    pub verdict: Verdict,
+    /// Where it was reached.
+    pub level: Level,
+    /// The stage that decided it.
+    pub stage: Stage,
+    /// What that stage found.
+    pub findings: Vec<Finding>,
+    /// Messages of the compiler.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Resources of the compiled kernels, worst over the variants.
+    pub resources: Vec<Resources>,
+    /// One result per case, in the request's order.
+    pub cases: Vec<CaseResult>,
+    /// One entry per timed case.
+    pub timings: Vec<CaseTiming>,
+    /// Geometric mean over the timed cases; `None` is "not measured".
+    pub speedup: Option<Speedup>,
+    /// The device.
+    pub target: Target,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Version of NVRTC, for example `13.0`; `None` where it was not reached.
+    pub nvrtc: Option<String>,
+    /// Wall time of each stage that ran.
+    pub stage_times: Vec<StageTime>,
+}
+
+impl Evaluation {
+    /// Counts the cases that passed.
+    #[must_use]
+    pub fn n_passed(&self) -> usize {
+        self.cases.iter().filter(|case| case.outcome == Outcome::Judged(Verdict::Passed)).count()
+    }
+
+    /// Counts the cases that were skipped.
+    #[must_use]
+    pub fn n_skipped(&self) -> usize {
+        self.cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped { .. })).count()
+    }
+
+    /// Returns the results of the cases that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
+        self.cases
+            .iter()
+            .filter(|case| matches!(case.outcome, Outcome::Judged(verdict) if !verdict.is_pass()))
+    }
+}
+
+/// Stages of an evaluation, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// The kernel file is taken out of the reply.
+    Extract,
+    /// The source is refused or let through before NVRTC sees it.
+    Guard,
+    /// The plan is evaluated.
+    Plan,
+    /// NVRTC compiles.
+    Compile,
+    /// The PTX is refused or let through, arguments are bound.
+    Link,
+    /// Cases run on the emulator.
+    Emulate,
+    /// Cases run on the GPU.
+    Execute,
+    /// Cases are timed.
+    Time,
+    /// All stages are through.
+    Done,
+}
+
+impl Stage {
+    /// Returns the name as stored and shown.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Guard => "guard",
+            Self::Plan => "plan",
+            Self::Compile => "compile",
+            Self::Link => "link",
+            Self::Emulate => "emulate",
+            Self::Execute => "execute",
+            Self::Time => "time",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// Wall time of one stage.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StageTime {
+    /// The stage.
+    pub stage: Stage,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// What became of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// The case's id.
+    pub case: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its class.
+    pub class: CaseClass,
+    /// Its input family.
+    pub family: Family,
+    /// Its arguments in one line, for example `self=f32[127,1023]`.
+    pub args: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Where; `Static` when it was not executed.
+    pub level: Level,
+    /// What was found, empty for a pass.
+    pub findings: Vec<Finding>,
+    /// The wrong output, if that is the verdict.
+    pub mismatch: Option<Mismatch>,
+    /// Largest absolute error against the reference.
+    pub max_abs_error: Option<Number>,
+    /// Largest relative error against the reference.
+    pub max_rel_error: Option<Number>,
+    /// Largest error over its bound; at most 1 passes.
+    pub worst_ratio: Option<Number>,
+    /// What other projects' rules would have said; never decides.
+    pub other_rules: Option<OtherRules>,
+}
+
+/// Outcome of one case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ran, or was refused.
+    Judged(Verdict),
+    /// It did not run.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What the tolerance rules of other projects say about the same output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherRules {
+    /// `BackendBench`: `allclose` with 1e-2 absolute and relative, NaN equal to NaN.
+    pub backendbench: bool,
+    /// `KernelBench`: `allclose` with 1e-4 for f32, 1e-2 for f16 and bf16.
+    pub kernelbench: bool,
+}
+
+/// Times of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseTiming {
+    /// The case's id.
+    pub case: String,
+    /// Its arguments in one line.
+    pub args: String,
+    /// The candidate.
+    pub candidate: Timing,
+    /// The baseline and its name.
+    pub baseline: Option<(String, Timing)>,
+    /// Baseline over candidate, from paired samples: median and its 95 % interval.
+    pub speedup: Option<(f64, [f64; 2])>,
+    /// Bytes that the op must move at least.
+    pub bytes: f64,
+    /// Floating-point operations of the op.
+    pub flops: f64,
+    /// Bytes of inputs, outputs and scratch on the device at once.
+    pub peak_bytes: u64,
+    /// Time of an empty kernel, median, in microseconds.
+    pub floor_us: f64,
+    /// The choice of parameters that was timed.
+    pub params: Vec<(String, i64)>,
+}
+
+/// A distribution of times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Median, in microseconds.
+    pub median_us: f64,
+    /// First quartile.
+    pub q1_us: f64,
+    /// Third quartile.
+    pub q3_us: f64,
+    /// Smallest.
+    pub min_us: f64,
+    /// All samples, in the order taken.
+    pub samples_us: Vec<f64>,
+}
+
+/// A speedup with the name of what it is measured against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Speedup {
+    /// Geometric mean over the timed cases of baseline time over candidate time.
+    pub geomean: f64,
+    /// The baseline's name, for example `builtin`.
+    pub baseline: String,
+}

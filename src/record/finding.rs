@@ -1,0 +1,146 @@
+//! What was found out about a kernel, as data; `prompt` turns it into words for a model.
+
+use serde::{Deserialize, Serialize};
+
+use super::number::Number;
+
+/// A message of the compiler or of a guard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// Line of the kernel file, from 1; `None` where the message has none in it.
+    pub line: Option<u32>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The message without file and line.
+    pub message: String,
+    /// The text of that line of the kernel file.
+    pub source_line: Option<String>,
+}
+
+/// Severity of a [`Diagnostic`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Stops the compilation.
+    Error,
+    /// Does not.
+    Warning,
+    /// Belongs to another message.
+    Note,
+}
+
+/// Position in the kernel file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceSpan {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 where unknown.
+    pub column: u32,
+    /// The text of the line.
+    pub text: String,
+}
+
+/// Resources of one kernel, read from the assembler's log.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Resources {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Bytes of spill stores per thread.
+    pub spill_stores: u32,
+    /// Bytes of spill loads per thread.
+    pub spill_loads: u32,
+    /// Bytes of stack per thread.
+    pub stack_bytes: u32,
+    /// Static shared memory per block, in bytes.
+    pub smem_bytes: u32,
+}
+
+/// A fault of the running kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Name of the kind, for example `out_of_bounds_read`.
+    pub kind: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Line of the kernel file, where known.
+    pub line: Option<u32>,
+    /// The instruction, where known.
+    pub instruction: Option<String>,
+    /// Block that faulted first.
+    pub block: Option<[u32; 3]>,
+    /// Thread that faulted first.
+    pub thread: Option<[u32; 3]>,
+    /// Buffer that the address belongs to, by the tensor's name.
+    pub buffer: Option<String>,
+    /// Element of that buffer, counted from the first; negative before it.
+    pub element: Option<i64>,
+    /// Number of elements of that buffer.
+    pub buffer_elements: Option<u64>,
+    /// Threads of the warp that faulted in the same instruction.
+    pub n_threads: u32,
+    /// The whole finding in words.
+    pub message: String,
+}
+
+/// A wrong output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// The output's name.
+    pub output: String,
+    /// Wrong elements.
+    pub n_wrong: u64,
+    /// Wrong elements where the expected or the computed value is NaN or infinite, or a zero has
+    /// the wrong sign: the special-value class.
+    pub n_special: u64,
+    /// Elements still holding the poison they had before the launch.
+    pub n_unwritten: u64,
+    /// All elements.
+    pub n_elements: u64,
+    /// Largest error over its bound among wrong elements.
+    pub worst_ratio: Number,
+    /// The first few wrong elements.
+    pub first: Vec<ElementDiff>,
+    /// What the wrong elements have in common, for example `all from index 1020 on`.
+    pub pattern: Option<String>,
+    /// Which rule was broken, in words.
+    pub rule: String,
+}
+
+/// One wrong element.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ElementDiff {
+    /// Index along each dimension.
+    pub index: Vec<usize>,
+    /// What the reference says, rounded to the output's type.
+    pub expected: Number,
+    /// What the kernel wrote.
+    pub got: Number,
+    /// The largest error that would have passed.
+    pub bound: Number,
+}
+
+/// Anything a stage found, with what belongs to it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Finding {
+    /// One sentence for people and models.
+    pub message: String,
+    /// Where in the kernel file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<SourceSpan>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The fault behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+}
+
+impl Finding {
+    /// Returns a finding that is only a sentence.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+}

@@ -1,0 +1,173 @@
+//! A launch plan after its evaluation for one case: numbers only.
+
+use serde::{Deserialize, Serialize};
+
+use super::{DType, TensorSpec};
+
+/// What a plan came to for one case and one choice of parameters.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResolvedPlan {
+    /// Macros for the compiler (`define` and the chosen `param` values), sorted by name.
+    pub defines: Vec<(String, String)>,
+    /// The autotuning axes.
+    pub params: Vec<ParamAxis>,
+    /// Buffers that kgen allocates for the candidate.
+    pub scratch: Vec<Scratch>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One `param` of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParamAxis {
+    /// Its name, also the macro's.
+    pub name: String,
+    /// The values to choose from; the first is the default.
+    pub values: Vec<i64>,
+    /// The value this plan was resolved with.
+    pub chosen: i64,
+}
+
+/// A scratch buffer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scratch {
+    /// Name for findings: the plan's variable or the copied tensor's name.
+    pub label: String,
+    /// Size, in bytes.
+    pub bytes: u64,
+    /// Unit in which findings count: the element of a copied tensor, else a byte.
+    pub element_bytes: usize,
+    /// Cleared before the first step, inside the timed region.
+    pub zero: bool,
+}
+
+/// One step of a resolved plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Step {
+    /// Launches a kernel of the candidate.
+    Launch {
+        /// The kernel's name.
+        kernel: String,
+        /// Blocks along x, y, z.
+        grid: [u32; 3],
+        /// Threads of a block along x, y, z.
+        block: [u32; 3],
+        /// Dynamic shared memory, in bytes.
+        smem: u32,
+        /// The arguments.
+        args: Vec<PlanArg>,
+        /// Line of the `launch` call in the kernel file.
+        line: u32,
+    },
+    /// Copies a view into a contiguous buffer with kgen's own kernel.
+    Copy {
+        /// What is read: any strides, stride 0 included.
+        source: View,
+        /// The contiguous destination, which begins at its buffer's first byte.
+        target: BufferRef,
+    },
+    /// Sets every byte of a buffer.
+    Fill {
+        /// The buffer: an output or a scratch buffer.
+        target: BufferRef,
+        /// The byte.
+        byte: u8,
+    },
+}
+
+/// A strided view of a buffer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// The buffer.
+    pub buffer: BufferRef,
+    /// Layout; its offset counts elements from the buffer's first byte.
+    pub spec: TensorSpec,
+}
+
+/// A buffer of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "index", rename_all = "snake_case")]
+pub enum BufferRef {
+    /// The storage of the n-th tensor argument ([`super::Case::tensors`]).
+    Input(usize),
+    /// The n-th output.
+    Output(usize),
+    /// The n-th scratch buffer.
+    Scratch(usize),
+}
+
+/// An argument as the plan gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum PlanArg {
+    /// A pointer into a buffer.
+    Pointer {
+        /// The buffer.
+        buffer: BufferRef,
+        /// Distance from the buffer's first byte (a view's storage offset, `ptr`'s offset), in bytes.
+        byte_offset: i64,
+        /// Element type, where the plan passed a tensor.
+        dtype: Option<DType>,
+        /// Name for messages: the plan's expression.
+        label: String,
+    },
+    /// A null pointer: an optional input left out.
+    Null,
+    /// An integer.
+    Int {
+        /// The value.
+        value: i64,
+    },
+    /// A number.
+    Float {
+        /// The value.
+        value: f64,
+    },
+    /// A truth value.
+    Bool {
+        /// The value.
+        value: bool,
+    },
+}
+
+/// Parameter types of a compiled kernel, spelled by the lowered name of a template over its type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Its parameters in order.
+    pub params: Vec<ParamType>,
+}
+
+/// Type of one kernel parameter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ParamType {
+    /// A pointer; `pointee` is the C++ type without qualifiers, `void` for an untyped one.
+    Pointer {
+        /// The pointee's C++ name, for example `float`, `__half`, `long long`.
+        pointee: String,
+        /// Whether the pointee is const.
+        is_const: bool,
+    },
+    /// An integer (an enum or char too).
+    Int {
+        /// Width: 8, 16, 32 or 64.
+        bits: u32,
+        /// Whether it is signed.
+        signed: bool,
+    },
+    /// `bool`.
+    Bool,
+    /// A floating-point type.
+    Float {
+        /// Which one.
+        dtype: DType,
+    },
+    /// Anything else, which a plan cannot pass.
+    Other {
+        /// The C++ type.
+        name: String,
+    },
+}

@@ -1,0 +1,66 @@
+//! What the judge is asked: everything by value, no paths.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Target};
+
+/// A kernel file to be judged on the cases of one op.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EvalRequest {
+    /// The op's name in kgen.
+    pub op: String,
+    /// The kernel file: CUDA source with its plan.
+    pub kernel: String,
+    /// The cases, drawn ones included.
+    pub cases: Vec<Case>,
+    /// Seed of the inputs; secret until the evaluation is over.
+    pub seed: u64,
+    /// The device to compile for.
+    pub target: Target,
+    /// Whether the kernel is to run on a GPU; otherwise the emulator is the device.
+    pub on_gpu: bool,
+    /// Whether small cases run on the emulator before a GPU sees the kernel.
+    pub screen: bool,
+    /// Limits of the emulator and of the stages.
+    pub limits: Limits,
+    /// Timing, where the device can time.
+    pub timing: Option<TimingRequest>,
+}
+
+/// Limits of one evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Lane instructions that the emulator may spend on one case.
+    pub emu_lane_instructions: u64,
+    /// Bytes of buffers that a case may have on the emulator.
+    pub emu_bytes: u64,
+    /// Seconds that a compile may take.
+    pub compile_s: f64,
+    /// Seconds that one case may take on a device.
+    pub case_s: f64,
+    /// Compile variants per dtype that correctness may need.
+    pub max_variants: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            emu_lane_instructions: 400_000_000,
+            emu_bytes: 4 << 20,
+            compile_s: 20.0,
+            case_s: 10.0,
+            max_variants: 8,
+        }
+    }
+}
+
+/// How a passed kernel is timed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimingRequest {
+    /// The kernel file of the `builtin` baseline; `None` times the candidate alone.
+    pub baseline: Option<String>,
+    /// Samples per arm at least.
+    pub min_samples: u32,
+    /// Seconds per case at most.
+    pub max_s: f64,
+}
