@@ -2,4 +2,5 @@
 //!
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
 
+pub mod op;
 pub mod record;

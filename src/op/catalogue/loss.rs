@@ -1,0 +1,58 @@
+//! Losses.
+
+use super::super::{
+    Engine, Loss, OpDef,
+    param::{Fallback, Param, ParamKind, Role},
+};
+
+pub(super) const MSE_LOSS: OpDef = OpDef {
+    name: "mse_loss",
+    schema: "aten.mse_loss.default",
+    signature: "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    semantics: "With d = (self - target)^2 elementwise: reduction 0 returns d, 1 its mean, 2 its \
+        sum (0-dim outputs: one element). self and target have one shape. Compute and accumulate in \
+        f32 and round once to the output's dtype: squares and sums of f16 inputs may exceed \
+        65504 before the division. Any order of summation is right.\n\
+        The mean of no elements is NaN, the sum 0. NaN and infinities follow IEEE arithmetic: \
+        Inf - Inf is NaN. A result beyond the output's range is Inf.",
+    outputs: &["the loss"],
+    params: &[
+        Param::tensor("self", Role::Main),
+        Param::tensor("target", Role::Main),
+        Param::new("reduction", ParamKind::Int(Fallback::Value(1))),
+    ],
+    engine: Engine::Loss(Loss::Mse),
+    exact: false,
+    slack: &[],
+};
+
+pub(super) const CROSS_ENTROPY_LOSS: OpDef = OpDef {
+    name: "cross_entropy_loss",
+    schema: "aten.cross_entropy_loss.default",
+    signature: "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, \
+        int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+    semantics: "self holds logits [n, c], target class indices [n] as int64; weight is always \
+        None. With logp[i, j] = x[j] - max(x) - log(sum_k exp(x[k] - max(x))) for row x = self[i] \
+        and e = label_smoothing: \
+        loss[i] = -(1 - e) * logp[i, target[i]] - e / c * sum_j logp[i, j]; where e is 0 the \
+        second term is left out. A row whose target equals ignore_index has loss 0; targets that \
+        are not ignored are in range, ignore_index may be negative or a class. reduction 0 \
+        returns loss, 1 its sum divided by the number of rows that are not ignored, 2 its sum \
+        (0-dim outputs: one element). Compute and accumulate in f32 and round once to the \
+        output's dtype; the maximum must be subtracted: logits reach 1e4.\n\
+        The mean over no rows is NaN, the sum 0. A row that holds NaN or +Inf has loss NaN. A \
+        logit of -Inf counts as probability 0, wherever it stands: loss +Inf where it is the \
+        target's.",
+    outputs: &["the loss"],
+    params: &[
+        Param::tensor("self", Role::Main),
+        Param::tensor("target", Role::ClassIndex),
+        Param::optional("weight", Role::Gain),
+        Param::new("reduction", ParamKind::Int(Fallback::Value(1))),
+        Param::new("ignore_index", ParamKind::Int(Fallback::Value(-100))),
+        Param::new("label_smoothing", ParamKind::Float(Fallback::Value(0.0))),
+    ],
+    engine: Engine::Loss(Loss::CrossEntropy),
+    exact: false,
+    slack: &[],
+};
