@@ -4,3 +4,4 @@
 
 pub mod op;
 pub mod record;
+pub mod settings;

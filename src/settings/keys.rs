@@ -1,0 +1,189 @@
+//! The settings by name: how each is written in a file, the environment and on the command line.
+
+use super::DeviceChoice;
+use crate::record::DType;
+
+/// One setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Section and name, for example `run.max_attempts`.
+    pub path: &'static str,
+    /// Its environment variable.
+    pub env: &'static str,
+    /// Its long flag without the dashes; `None` where there is none.
+    pub flag: Option<&'static str>,
+    /// What its values are.
+    pub kind: Kind,
+}
+
+/// What the values of a setting are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text that is not empty.
+    Text,
+    /// A path; relative to the config file where it is in one.
+    Path,
+    /// The name of a suite, or the path of a file if it has a `/` or ends in `.toml`.
+    NameOrPath,
+    /// A run ID, or the path of a run if it has a `/`.
+    Run,
+    /// An integer of at least this.
+    Int(i64),
+    /// A number above 0.
+    Positive,
+    /// A number of at least 0.
+    Number,
+    /// A truth value.
+    Bool,
+    /// A list of texts; separated by commas outside a file.
+    List,
+    /// A list of floating-point types.
+    DTypes,
+    /// `auto`, `emu` or `cuda:N`.
+    Device,
+}
+
+const fn key(path: &'static str, env: &'static str, kind: Kind) -> Key {
+    Key { path, env, flag: None, kind }
+}
+
+const fn flag(path: &'static str, env: &'static str, flag: &'static str, kind: Kind) -> Key {
+    Key { path, env, flag: Some(flag), kind }
+}
+
+/// All settings but the tables of further providers.
+pub const KEYS: &[Key] = &[
+    flag("run.output_dir", "KGEN_RUN_OUTPUT_DIR", "output-dir", Kind::Path),
+    flag("run.max_attempts", "KGEN_RUN_MAX_ATTEMPTS", "max-attempts", Kind::Int(1)),
+    flag("run.target_speedup", "KGEN_RUN_TARGET_SPEEDUP", "target-speedup", Kind::Number),
+    flag("run.seed", "KGEN_RUN_SEED", "seed", Kind::Int(0)),
+    flag("run.max_calls", "KGEN_RUN_MAX_CALLS", "max-calls", Kind::Int(0)),
+    flag(
+        "run.max_concurrent_ops",
+        "KGEN_RUN_MAX_CONCURRENT_OPS",
+        "max-concurrent-ops",
+        Kind::Int(1),
+    ),
+    flag("run.reuse_evals", "KGEN_RUN_REUSE_EVALS", "reuse-evals", Kind::Bool),
+    flag("run.kernels_dir", "KGEN_RUN_KERNELS_DIR", "kernels-dir", Kind::Path),
+    flag("llm.provider", "KGEN_LLM_PROVIDER", "provider", Kind::Text),
+    flag("llm.model", "KGEN_LLM_MODEL", "llm-model", Kind::Text),
+    flag("llm.base_url", "KGEN_LLM_BASE_URL", "base-url", Kind::Text),
+    key("llm.key_env", "KGEN_LLM_KEY_ENV", Kind::Text),
+    key("llm.max_tokens", "KGEN_LLM_MAX_TOKENS", Kind::Int(1)),
+    key("llm.temperature", "KGEN_LLM_TEMPERATURE", Kind::Number),
+    key("llm.concurrency", "KGEN_LLM_CONCURRENCY", Kind::Int(1)),
+    key("llm.connect_timeout_s", "KGEN_LLM_CONNECT_TIMEOUT_S", Kind::Positive),
+    key("llm.idle_timeout_s", "KGEN_LLM_IDLE_TIMEOUT_S", Kind::Positive),
+    key("llm.total_timeout_s", "KGEN_LLM_TOTAL_TIMEOUT_S", Kind::Positive),
+    key("llm.retries", "KGEN_LLM_RETRIES", Kind::Int(0)),
+    flag("llm.replay", "KGEN_LLM_REPLAY", "replay", Kind::Run),
+    flag("llm.mailbox_wait_s", "KGEN_LLM_MAILBOX_WAIT_S", "mailbox-wait", Kind::Number),
+    flag("device.device", "KGEN_DEVICE_DEVICE", "device", Kind::Device),
+    flag("device.jobs", "KGEN_DEVICE_JOBS", "jobs", Kind::Int(0)),
+    flag("device.screen", "KGEN_DEVICE_SCREEN", "no-screen", Kind::Bool),
+    key("device.emu.name", "KGEN_DEVICE_EMU_NAME", Kind::Text),
+    key("device.emu.arch", "KGEN_DEVICE_EMU_ARCH", Kind::Text),
+    key("device.emu.sm_count", "KGEN_DEVICE_EMU_SM_COUNT", Kind::Int(1)),
+    key("device.emu.smem_max", "KGEN_DEVICE_EMU_SMEM_MAX", Kind::Int(0)),
+    key("device.emu.l2_bytes", "KGEN_DEVICE_EMU_L2_BYTES", Kind::Int(0)),
+    key("device.emu.memory_bytes", "KGEN_DEVICE_EMU_MEMORY_BYTES", Kind::Int(1)),
+    flag("suite.suite", "KGEN_SUITE_SUITE", "suite", Kind::NameOrPath),
+    flag("suite.ops", "KGEN_SUITE_OPS", "ops", Kind::List),
+    flag("suite.dtypes", "KGEN_SUITE_DTYPES", "dtypes", Kind::DTypes),
+    key("limits.emu_lane_instructions", "KGEN_LIMITS_EMU_LANE_INSTRUCTIONS", Kind::Int(1)),
+    key("limits.emu_bytes", "KGEN_LIMITS_EMU_BYTES", Kind::Int(1)),
+    key("limits.compile_s", "KGEN_LIMITS_COMPILE_S", Kind::Positive),
+    key("limits.case_s", "KGEN_LIMITS_CASE_S", Kind::Positive),
+    key("limits.max_variants", "KGEN_LIMITS_MAX_VARIANTS", Kind::Int(1)),
+    flag("timing.enabled", "KGEN_TIMING_ENABLED", "no-timing", Kind::Bool),
+    key("timing.min_samples", "KGEN_TIMING_MIN_SAMPLES", Kind::Int(2)),
+    key("timing.max_s", "KGEN_TIMING_MAX_S", Kind::Positive),
+    flag("nvrtc.path", "KGEN_NVRTC", "nvrtc", Kind::Path),
+    flag("nvrtc.offline", "KGEN_OFFLINE", "offline", Kind::Bool),
+    key("nvrtc.cache_dir", "KGEN_CACHE_DIR", Kind::Path),
+    flag("prompts.dir", "KGEN_PROMPTS_DIR", "prompts-dir", Kind::Path),
+];
+
+/// Returns the setting of that path.
+#[must_use]
+pub fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+impl Kind {
+    /// Returns what values look like, for error messages.
+    #[must_use]
+    pub fn expected(self) -> String {
+        match self {
+            Self::Text => "a text".to_owned(),
+            Self::Path => "a path".to_owned(),
+            Self::NameOrPath => "a suite's name or a path".to_owned(),
+            Self::Run => "a run ID or a path".to_owned(),
+            Self::Int(min) => format!("an integer of at least {min}"),
+            Self::Positive => "a number above 0".to_owned(),
+            Self::Number => "a number of at least 0".to_owned(),
+            Self::Bool => "true or false".to_owned(),
+            Self::List => "a list of names".to_owned(),
+            Self::DTypes => "a list of f64, f32, f16 or bf16".to_owned(),
+            Self::Device => "auto, emu or cuda:N".to_owned(),
+        }
+    }
+
+    /// Reads a value out of an environment variable; `None` when it is not of this kind.
+    #[must_use]
+    pub fn parse(self, text: &str) -> Option<toml::Value> {
+        let list = || {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            toml::Value::Array(items.map(|item| toml::Value::String(item.to_owned())).collect())
+        };
+        let value = match self {
+            Self::Text | Self::Path | Self::NameOrPath | Self::Run | Self::Device => {
+                toml::Value::String(text.to_owned())
+            }
+            Self::Int(_) => toml::Value::Integer(text.trim().parse().ok()?),
+            Self::Positive | Self::Number => toml::Value::Float(text.trim().parse().ok()?),
+            Self::Bool => toml::Value::Boolean(match text.trim() {
+                "1" | "true" | "yes" | "on" => true,
+                "0" | "false" | "no" | "off" => false,
+                _ => return None,
+            }),
+            Self::List | Self::DTypes => list(),
+        };
+        self.check(value)
+    }
+
+    /// Returns the value in its canonical form; `None` when it is not of this kind.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "seconds and factors are far below 2^53")]
+    pub fn check(self, value: toml::Value) -> Option<toml::Value> {
+        let number = |value: &toml::Value| match value {
+            toml::Value::Float(float) if float.is_finite() => Some(*float),
+            toml::Value::Integer(int) => Some(*int as f64),
+            _ => None,
+        };
+        match self {
+            Self::Text | Self::Path | Self::NameOrPath | Self::Run => {
+                value.as_str().is_some_and(|text| !text.is_empty()).then_some(value)
+            }
+            Self::Int(min) => value.as_integer().is_some_and(|int| int >= min).then_some(value),
+            Self::Positive => number(&value).filter(|float| *float > 0.0).map(toml::Value::Float),
+            Self::Number => number(&value).filter(|float| *float >= 0.0).map(toml::Value::Float),
+            Self::Bool => value.is_bool().then_some(value),
+            Self::List => strings(&value).then_some(value),
+            Self::DTypes => {
+                let float = |item: &toml::Value| {
+                    let dtype = item.as_str().and_then(|text| text.parse::<DType>().ok());
+                    dtype.is_some_and(DType::is_float)
+                };
+                let array = value.as_array()?;
+                array.iter().all(float).then_some(value)
+            }
+            Self::Device => value.as_str()?.parse::<DeviceChoice>().is_ok().then_some(value),
+        }
+    }
+}
+
+fn strings(value: &toml::Value) -> bool {
+    value.as_array().is_some_and(|items| items.iter().all(toml::Value::is_str))
+}

@@ -1,0 +1,339 @@
+//! Settings: defaults < config file < environment < flags, resolved once into plain structs.
+//!
+//! `config.toml` at the root of the project holds the defaults with their comments; it is embedded
+//! and is the reference. Everything below takes the struct of its section and never looks up a
+//! setting itself.
+
+pub mod env;
+pub mod keys;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
+
+use crate::record::{DType, Limits, Target};
+
+/// All settings, resolved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The run as a whole.
+    pub run: RunSettings,
+    /// Where replies come from.
+    pub llm: LlmSettings,
+    /// Further providers by name.
+    #[serde(default)]
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// Where kernels execute.
+    pub device: DeviceSettings,
+    /// What is asked for.
+    pub suite: SuiteSettings,
+    /// Limits of one evaluation.
+    pub limits: LimitSettings,
+    /// How correct kernels are timed.
+    pub timing: TimingSettings,
+    /// Where NVRTC is.
+    pub nvrtc: NvrtcSettings,
+    /// The prompts.
+    #[serde(default)]
+    pub prompts: PromptSettings,
+}
+
+/// Section `run`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSettings {
+    /// Folder of the runs.
+    pub output_dir: PathBuf,
+    /// Attempts at one op at most, at least 1.
+    pub max_attempts: u32,
+    /// Speedup at which a correct kernel is good enough.
+    pub target_speedup: f64,
+    /// Seed; `None` takes one from the system.
+    pub seed: Option<u64>,
+    /// LLM calls of the run at most; 0 is no limit.
+    pub max_calls: u32,
+    /// Ops worked on at once, at least 1.
+    pub max_concurrent_ops: usize,
+    /// Whether a replay takes the recorded evaluations.
+    pub reuse_evals: bool,
+    /// Folder of the backend `pregenerated`; `None` takes the latest run, else the bundled kernels.
+    pub kernels_dir: Option<PathBuf>,
+}
+
+/// Section `llm`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LlmSettings {
+    /// Name of a provider, or `auto`.
+    pub provider: String,
+    /// Model; `None` takes the provider's.
+    pub model: Option<String>,
+    /// Base URL; `None` takes the provider's.
+    pub base_url: Option<String>,
+    /// Variable of the key; `None` takes the provider's.
+    pub key_env: Option<String>,
+    /// Tokens of one reply at most.
+    pub max_tokens: u32,
+    /// Temperature; `None` sends none.
+    pub temperature: Option<f64>,
+    /// Calls open at once, at least 1.
+    pub concurrency: usize,
+    /// Seconds until a connection must stand.
+    pub connect_timeout_s: f64,
+    /// Seconds without a byte.
+    pub idle_timeout_s: f64,
+    /// Seconds of one call in all.
+    pub total_timeout_s: f64,
+    /// Repetitions after a passing failure.
+    pub retries: u32,
+    /// Run that `replay` reads: a run ID or a path.
+    pub replay: Option<String>,
+    /// Seconds that `mailbox` waits; 0 does not wait.
+    pub mailbox_wait_s: f64,
+}
+
+/// A table `providers.NAME`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderSettings {
+    /// Wire format.
+    pub kind: ProviderKind,
+    /// Base URL.
+    pub base_url: Option<String>,
+    /// Variable of the key.
+    pub key_env: Option<String>,
+    /// Model.
+    pub model: Option<String>,
+    /// Version of the API, where the wire format has one.
+    pub version: Option<String>,
+    /// Program and arguments of the kind `command`.
+    pub command: Option<Vec<String>>,
+    /// JSON pointer to the reply in the output of the kind `command`; without it all of it.
+    pub reply_pointer: Option<String>,
+    /// Fields merged into every request body.
+    #[serde(default)]
+    pub extra_body: serde_json::Map<String, serde_json::Value>,
+    /// Fields left out of every request body, for models that refuse them.
+    #[serde(default)]
+    pub drop: Vec<String>,
+    /// Whether replies are streamed; they are by default.
+    pub stream: Option<bool>,
+}
+
+/// Wire format of a configured provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderKind {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// `OpenAI`'s Chat Completions, which most servers speak.
+    OpenaiChat,
+    /// `OpenAI`'s Responses.
+    OpenaiResponses,
+    /// A program that gets the prompt on stdin.
+    Command,
+}
+
+/// Section `device`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceSettings {
+    /// The device asked for.
+    pub device: DeviceChoice,
+    /// Workers that compile and emulate; 0 is one per core.
+    pub jobs: usize,
+    /// Whether small cases run on the emulator first.
+    pub screen: bool,
+    /// The device that the emulator pretends to be.
+    pub emu: EmuTarget,
+}
+
+impl DeviceSettings {
+    /// Returns the number of workers that compile and emulate, at least 1.
+    #[must_use]
+    pub fn n_jobs(&self) -> usize {
+        // More than 8 by default would only wait for the LLM.
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+        if self.jobs == 0 { cores() } else { self.jobs }
+    }
+}
+
+/// Table `device.emu`: the facts that a kernel's plan sees on the emulator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmuTarget {
+    /// Name for people.
+    pub name: String,
+    /// Architecture, for example `sm_90a`.
+    pub arch: String,
+    /// Streaming multiprocessors.
+    pub sm_count: u32,
+    /// Largest shared memory of a block, in bytes.
+    pub smem_max: u32,
+    /// L2 cache, in bytes.
+    pub l2_bytes: u64,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+}
+
+impl EmuTarget {
+    /// Returns the target; the compute capability is read from `arch` (`sm_90a` is 9.0).
+    #[must_use]
+    pub fn target(&self) -> Target {
+        let digits: String = self.arch.chars().filter(char::is_ascii_digit).collect();
+        let capability: u32 = digits.parse().unwrap_or(90);
+        Target {
+            name: self.name.clone(),
+            arch: self.arch.clone(),
+            cc_major: capability / 10,
+            cc_minor: capability % 10,
+            sm_count: self.sm_count,
+            smem_max: self.smem_max,
+            l2_bytes: self.l2_bytes,
+            memory_bytes: self.memory_bytes,
+            peak_bandwidth: None,
+            uuid: None,
+            driver_version: None,
+        }
+    }
+}
+
+/// The device asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum DeviceChoice {
+    /// A GPU if there is one, else the emulator.
+    Auto,
+    /// The emulator.
+    Emu,
+    /// A GPU by its index among the visible ones.
+    Cuda(u32),
+}
+
+/// A text that names no device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown device `{0}` (known: auto, emu, cuda:0, cuda:1, ...)")]
+pub struct UnknownDevice(String);
+
+impl FromStr for DeviceChoice {
+    type Err = UnknownDevice;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownDevice(text.to_owned());
+        match text {
+            "auto" => Ok(Self::Auto),
+            "emu" => Ok(Self::Emu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => {
+                let index = text.strip_prefix("cuda:").ok_or_else(unknown)?;
+                index.parse().map(Self::Cuda).map_err(|_| unknown())
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Emu => f.write_str("emu"),
+            Self::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+impl TryFrom<String> for DeviceChoice {
+    type Error = UnknownDevice;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<DeviceChoice> for String {
+    fn from(choice: DeviceChoice) -> Self {
+        choice.to_string()
+    }
+}
+
+/// Section `suite`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteSettings {
+    /// Name or path.
+    pub suite: String,
+    /// Ops to take; empty is all.
+    pub ops: Vec<String>,
+    /// Element types to take; empty is all.
+    pub dtypes: Vec<DType>,
+}
+
+/// Section `limits`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Lane instructions of one case on the emulator.
+    pub emu_lane_instructions: u64,
+    /// Bytes of buffers of one case on the emulator.
+    pub emu_bytes: u64,
+    /// Seconds of a compile.
+    pub compile_s: f64,
+    /// Seconds of one case on a device.
+    pub case_s: f64,
+    /// Compile variants per element type.
+    pub max_variants: u32,
+}
+
+impl From<LimitSettings> for Limits {
+    fn from(limits: LimitSettings) -> Self {
+        let LimitSettings { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants } =
+            limits;
+        Self { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants }
+    }
+}
+
+/// Section `timing`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimingSettings {
+    /// Whether correct kernels are timed.
+    pub enabled: bool,
+    /// Samples of each arm at least.
+    pub min_samples: u32,
+    /// Seconds per case at most.
+    pub max_s: f64,
+}
+
+/// Section `nvrtc`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NvrtcSettings {
+    /// The library or its folder; `None` searches.
+    pub path: Option<PathBuf>,
+    /// Whether downloads are forbidden.
+    pub offline: bool,
+    /// Folder for downloads and compiled code; `None` is the user's cache folder.
+    pub cache_dir: Option<PathBuf>,
+}
+
+impl NvrtcSettings {
+    /// Returns the cache folder; `None` where there is no home folder either.
+    #[must_use]
+    pub fn cache(&self) -> Option<PathBuf> {
+        self.cache_dir.clone().or_else(env::cache_home)
+    }
+}
+
+/// Section `prompts`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptSettings {
+    /// Folder of templates; `None` takes those in the binary.
+    pub dir: Option<PathBuf>,
+}
