@@ -3,5 +3,6 @@
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
 
 pub mod op;
+pub mod process;
 pub mod record;
 pub mod settings;
