@@ -5,4 +5,6 @@
 pub mod op;
 pub mod process;
 pub mod record;
+pub mod reference;
 pub mod settings;
+pub mod suite;
