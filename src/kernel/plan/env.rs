@@ -1,0 +1,69 @@
+//! What a plan can see: the case's arguments, the outputs, the device.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::value::{Tensor, Value};
+use crate::record::{ArgValue, BufferRef, Case, Target, TensorSpec};
+
+/// The names that a plan starts with, and the facts its rules need.
+#[derive(Debug, Clone)]
+pub struct Env {
+    pub(super) names: BTreeMap<String, Value>,
+    /// Elements of all outputs together.
+    pub(super) output_elements: usize,
+    /// Largest dynamic shared memory of a block, in bytes.
+    pub(super) smem_max: u32,
+}
+
+impl Env {
+    /// Returns what a plan sees of a case on a device.
+    ///
+    /// A single output is `out`, several are `out0`, `out1`, ...; optional inputs left out are None.
+    #[must_use]
+    pub fn new(case: &Case, outputs: &[TensorSpec], target: &Target) -> Self {
+        let mut names = BTreeMap::new();
+        let mut inputs = 0;
+        for arg in &case.args {
+            let value = match &arg.value {
+                ArgValue::Tensor(tensor) => {
+                    let buffer = BufferRef::Input(inputs);
+                    inputs += 1;
+                    tensor_value(&arg.name, buffer, &tensor.spec)
+                }
+                ArgValue::Int(value) => Value::Int(*value),
+                ArgValue::Float(value) => Value::Float(*value),
+                ArgValue::Bool(value) => Value::Bool(*value),
+                ArgValue::Str(text) => Value::Str(text.as_str().into()),
+                ArgValue::Ints(values) => {
+                    Value::Tuple(values.iter().map(|&value| Value::Int(value)).collect())
+                }
+                ArgValue::None => Value::None,
+            };
+            names.insert(arg.name.clone(), value);
+        }
+        for (index, spec) in outputs.iter().enumerate() {
+            let name = if outputs.len() == 1 { "out".to_owned() } else { format!("out{index}") };
+            let value = tensor_value(&name, BufferRef::Output(index), spec);
+            names.insert(name, value);
+        }
+        let facts = [
+            ("sm_count", i64::from(target.sm_count)),
+            ("smem_max", i64::from(target.smem_max)),
+            ("cc", i64::from(target.cc_major * 10 + target.cc_minor)),
+            ("l2_bytes", i64::try_from(target.l2_bytes).unwrap_or(i64::MAX)),
+        ];
+        names.extend(facts.map(|(name, value)| (name.to_owned(), Value::Int(value))));
+        let output_elements = outputs.iter().map(TensorSpec::numel).sum();
+        Self { names, output_elements, smem_max: target.smem_max }
+    }
+
+    /// Returns the names a plan can use, builtins aside, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+}
+
+fn tensor_value(name: &str, buffer: BufferRef, spec: &TensorSpec) -> Value {
+    Value::Tensor(Arc::new(Tensor { label: name.to_owned(), buffer, spec: spec.clone() }))
+}
