@@ -1,0 +1,11 @@
+//! Guards: what is refused before NVRTC sees it, and what is refused in its output.
+//!
+//! They protect the host (no file of it may be read into a diagnostic and so into a prompt), the
+//! judge (no state may live from one launch to the next) and the line numbers of all findings.
+//! They do not look for slow or wrong code.
+
+pub(super) mod ptx;
+pub(super) mod source;
+
+pub use ptx::guard_ptx;
+pub use source::guard_source;

@@ -1,0 +1,96 @@
+use super::*;
+
+fn refused(source: &str) -> Finding {
+    *guard_source(source).expect_err(source)
+}
+
+#[test]
+fn host_files_cannot_be_named() {
+    let sources = [
+        "#include \"/etc/passwd\"",
+        "#include </etc/passwd>",
+        "#include \"../../secret\"",
+        "#include <cuda/../../../etc/passwd>",
+        "# include \"/etc/passwd\"",
+        "#\tinclude/**/\"/etc/passwd\"",
+        "#/* x */include \"/etc/passwd\"",
+        "/* x */ # include \"/etc/passwd\"",
+        "#inc\\\nlude \"/etc/passwd\"",
+        "#\\\ninclude \"/etc/passwd\"",
+        "// comment \\ \n#include \"/etc/passwd\"",
+        "%:include \"/etc/passwd\"",
+        "??=include \"/etc/passwd\"",
+        "#define F \"/etc/passwd\"\n#include F",
+        "#include_next <passwd>",
+        "#import \"/etc/passwd\"",
+        "#embed \"/etc/passwd\"",
+        "const char s[] = {\n#embed \"/etc/passwd\"\n};",
+        "#if __has_include(\"/etc/passwd\")\n#endif",
+        "const char* s = R\"(\" /* )\";\n#include \"/etc/passwd\"\n// */",
+        "const char* s = \"/*\";\n#include \"/etc/passwd\"\n// */",
+        "int c = '\"'; /*\n*/\n#include \"/etc/passwd\"\n//\"",
+        "int n = 1'000'000; // '\n#include \"/etc/passwd\"",
+        "/\\\n* x */\n#include \"/etc/passwd\"",
+        "#\\u0069nclude \"/etc/passwd\"",
+        "#pragma nv_mangled_name &k",
+    ];
+    for source in sources {
+        let finding = refused(source);
+        assert!(finding.span.is_some(), "{source}");
+    }
+}
+
+#[test]
+fn lines_of_messages_cannot_be_falsified() {
+    for source in ["#line 7", "# 7 \"x.cu\"", "  #line 7 \"x.cu\""] {
+        let message = refused(source).message;
+        assert!(message.contains("line"), "{source}: {message}");
+    }
+}
+
+#[test]
+fn ordinary_kernels_pass() {
+    let sources = [
+        "#include <cstdint>\n#include <cuda_fp16.h>\n#include \"cuda_bf16.h\"\n#include <mma.h>",
+        "#include <cooperative_groups/reduce.h>\n#include <cuda/std/limits>\n#include <cub/cub.cuh>",
+        "#include <cub/block/block_reduce.cuh>  // for the sum",
+        "// #include <torch/extension.h> is not needed\n/* #include \"/etc/passwd\" */",
+        "#define STR(x) #x\n#define CAT(a, b) a##b\n#pragma unroll 4\n#undef STR",
+        "#define LOOP(body) \\\n  for (int i = 0; i < 4; ++i) { \\\n    body; \\\n  }",
+        "printf(\"row #%d, #1, 100%%\\n\", row); // it's fine",
+        "asm volatile(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));",
+        "const char* s = R\"x(// not a comment \" )x\"; int y = a ? b : c;",
+        "#ifdef __CUDA_ARCH__\n#else\n#error no\n#endif",
+    ];
+    for source in sources {
+        guard_source(source).unwrap_or_else(|finding| panic!("{source}: {}", finding.message));
+    }
+}
+
+#[test]
+fn a_refusal_names_the_line_and_a_way_out() {
+    let finding = refused("// one\n\n  #include <torch/extension.h>\n");
+    let span = finding.span.unwrap();
+    assert_eq!((span.line, span.column), (3, 3));
+    assert_eq!(span.text, "  #include <torch/extension.h>");
+    assert!(finding.message.contains("torch/extension.h"));
+    assert!(finding.hint.unwrap().contains("device code"));
+}
+
+#[test]
+fn what_is_too_large_or_no_text_is_refused() {
+    assert!(refused(&"x".repeat(MAX_SOURCE_BYTES + 1)).message.contains("1048577 bytes"));
+    assert!(refused("int x;\0int y;").message.contains("NUL"));
+    assert!(refused("int x; /* never closed").message.contains("never ends"));
+}
+
+#[test]
+fn blanking_keeps_every_line_and_column() {
+    let source = "a /* ü\n b */ c // d \\\n e\n\"// no\" 'x' 1'0 R\"(/*)\" f";
+    let code = blank_comments(source).unwrap();
+    assert_eq!(code.len(), source.len());
+    assert_eq!(code.lines().count(), source.lines().count());
+    assert!(!code.contains(" b ") && !code.contains(" e"));
+    assert!(code.contains("\"// no\" 'x' 1'0 R\"(/*)\" f"));
+    assert_eq!(code.find(" c "), source.find(" c "));
+}
