@@ -3,6 +3,7 @@
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
 
 pub mod compile;
+pub mod device;
 pub mod kernel;
 pub mod op;
 pub mod process;

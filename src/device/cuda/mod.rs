@@ -1,0 +1,367 @@
+//! A GPU through the driver API.
+//!
+//! One context, one stream: everything happens in the order it is asked for. A kernel that faults
+//! takes the context with it; the device is then lost for the process, and its worker replaced.
+
+mod buffer;
+mod driver;
+mod launch;
+mod list;
+
+use std::collections::HashMap;
+
+use cudarc::driver::{
+    DriverError,
+    result::{self, ctx, event, primary_ctx, stream},
+    sys::{CUdevice, CUdeviceptr, CUevent, CUevent_flags, CUresult, CUstream},
+};
+
+use self::{
+    buffer::Buffer,
+    driver::{init, machine},
+    launch::{Module, Ready},
+};
+use super::{
+    BufferId, Device, Error, Image, KernelArg, Launch, ModuleId, Stop, TimedOp,
+    limits::launch_error,
+};
+use crate::record::{Level, Target, Verdict};
+
+pub use list::{choose, driver_version, gpus};
+
+/// Bytes that are written to flush the L2 cache, at least; what `do_bench` of Triton writes, so
+/// times are comparable, and enough to hide the launches that follow.
+const MIN_FLUSH: u64 = 256 << 20;
+
+/// An empty kernel for any GPU; the driver compiles it.
+const EMPTY_PTX: &[u8] = b".version 6.4\n.target sm_52\n.address_size 64\n\
+                           .visible .entry kgen_empty()\n{\n\tret;\n}\n\0";
+
+/// A GPU.
+#[derive(Debug)]
+pub struct CudaDevice {
+    target: Target,
+    gpu: CUdevice,
+    stream: CUstream,
+    events: [CUevent; 2],
+    /// The buffer that flushes the L2 cache, once it was needed.
+    flush: Option<(CUdeviceptr, usize)>,
+    /// The empty kernel, once it was needed.
+    empty: Option<Module>,
+    buffers: HashMap<BufferId, Buffer>,
+    modules: HashMap<ModuleId, Module>,
+    next_id: u32,
+    /// Kernels launched since the last success of a wait.
+    launched: Vec<String>,
+    lost: bool,
+}
+
+impl CudaDevice {
+    /// Opens a GPU by its index among the visible ones.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`], or what the driver says.
+    pub fn open(ordinal: u32) -> Result<Self, Error> {
+        const ACTION: &str = "open the GPU";
+        let fail = |error| machine(ACTION, error);
+        init()?;
+        let gpu = list::get(ordinal)?;
+        let target = list::facts(gpu)?;
+        // SAFETY: the handle is one that the driver gave; the context is released in `drop`.
+        let context = unsafe { primary_ctx::retain(gpu) }.map_err(fail)?;
+        // SAFETY: the context is alive.
+        unsafe { ctx::set_current(context) }.map_err(fail)?;
+        let stream = stream::create(stream::StreamKind::NonBlocking).map_err(fail)?;
+        let event = || event::create(CUevent_flags::CU_EVENT_DEFAULT).map_err(fail);
+        Ok(Self {
+            target,
+            gpu,
+            stream,
+            events: [event()?, event()?],
+            flush: None,
+            empty: None,
+            buffers: HashMap::new(),
+            modules: HashMap::new(),
+            next_id: 0,
+            launched: Vec::new(),
+            lost: false,
+        })
+    }
+
+    /// Frees all buffers and unloads all modules: the next candidate finds an empty device.
+    pub fn release_all(&mut self) {
+        for (_, buffer) in self.buffers.drain() {
+            buffer.free();
+        }
+        let modules: Vec<ModuleId> = self.modules.keys().copied().collect();
+        for module in modules {
+            self.unload(module);
+        }
+    }
+
+    /// Turns an error of the driver into a stop, and remembers a lost context.
+    fn stop(&mut self, action: &'static str, error: DriverError) -> Stop {
+        if self.lost {
+            return Stop::Machine(Error::Lost);
+        }
+        let stop = driver::stop(action, error, &self.launched);
+        self.lost = matches!(stop, Stop::Verdict { device_lost: true, .. });
+        stop
+    }
+
+    fn check(&mut self, action: &'static str, status: Result<(), DriverError>) -> Result<(), Stop> {
+        status.map_err(|error| self.stop(action, error))
+    }
+
+    /// Returns a buffer that the caller got from `alloc` and did not free.
+    fn buffer(&self, id: BufferId) -> &Buffer {
+        self.buffers.get(&id).expect("the buffer was allocated and is not freed")
+    }
+
+    fn next_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Resolves a launch's arguments and checks it.
+    fn ready(&mut self, module: ModuleId, launch: &Launch) -> Result<Ready, Stop> {
+        let args: Vec<Vec<u8>> = launch
+            .args
+            .iter()
+            .map(|arg| match arg {
+                KernelArg::Pointer { buffer, byte_offset } => {
+                    let address = self.buffer(*buffer).address();
+                    address.wrapping_add_signed(*byte_offset).to_le_bytes().to_vec()
+                }
+                KernelArg::Null => vec![0; 8],
+                KernelArg::Bytes(bytes) => bytes.clone(),
+            })
+            .collect();
+        let module = self.modules.get_mut(&module).expect("the module is loaded");
+        Ready::new(module, launch, &args, &self.target)
+    }
+
+    fn enqueue(&mut self, ready: &mut Ready) -> Result<(), Stop> {
+        self.launched.push(ready.kernel().to_owned());
+        ready.enqueue(self.stream).map_err(|error| {
+            if !self.lost
+                && let Some(stop) = ready.refused(error)
+            {
+                self.launched.pop();
+                return stop;
+            }
+            self.stop("launch a kernel", error)
+        })
+    }
+
+    /// Overwrites the L2 cache with other data.
+    fn flush_l2(&mut self) -> Result<(), Stop> {
+        const ACTION: &str = "flush the L2 cache";
+        let (address, bytes) = match self.flush {
+            Some(flush) => flush,
+            None => {
+                let bytes = usize::try_from(MIN_FLUSH.max(2 * self.target.l2_bytes))
+                    .expect("a cache is smaller than the address space");
+                // SAFETY: freed in `drop`, and only there.
+                let allocated = unsafe { result::malloc_sync(bytes) };
+                let address = allocated.map_err(|error| self.stop(ACTION, error))?;
+                self.flush = Some((address, bytes));
+                (address, bytes)
+            }
+        };
+        // SAFETY: the allocation has that many bytes.
+        let status = unsafe { result::memset_d8_async(address, 0x5a, bytes, self.stream) };
+        self.check(ACTION, status)
+    }
+
+    /// Returns a launch of the empty kernel.
+    fn empty_launch(&mut self) -> Result<Ready, Stop> {
+        if self.empty.is_none() {
+            let module = Module::new(EMPTY_PTX);
+            self.empty = Some(module.map_err(|error| self.stop("load the empty kernel", error))?);
+        }
+        let module = self.empty.as_mut().expect("it was loaded above");
+        let launch = Launch {
+            kernel: "kgen_empty".to_owned(),
+            grid: [1; 3],
+            block: [1; 3],
+            smem: 0,
+            args: Vec::new(),
+        };
+        Ready::new(module, &launch, &[], &self.target)
+    }
+
+    /// Records one of the two events.
+    fn record(&mut self, index: usize) -> Result<(), Stop> {
+        // SAFETY: event and stream are alive and of one context.
+        let status = unsafe { event::record(self.events[index], self.stream) };
+        self.check("record an event", status)
+    }
+}
+
+/// A step of a timed region, made ready.
+enum ReadyOp {
+    Launch(Ready),
+    Fill(BufferId, u8),
+}
+
+impl Device for CudaDevice {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn level(&self) -> Level {
+        Level::Cuda
+    }
+
+    fn set_budget(&mut self, _lane_instructions: u64) {}
+
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
+        if self.lost {
+            return Err(Stop::Machine(Error::Lost));
+        }
+        let module = Module::new(image.cubin).map_err(|error| self.stop("load a module", error))?;
+        let id = ModuleId(self.next_id());
+        self.modules.insert(id, module);
+        Ok(id)
+    }
+
+    fn unload(&mut self, module: ModuleId) {
+        if let Some(module) = self.modules.remove(&module) {
+            // SAFETY: the module is loaded and not used any more. A failure leaks it, no more.
+            _ = unsafe { result::module::unload(module.raw) };
+        }
+    }
+
+    fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop> {
+        let buffer = Buffer::new(label, bytes, element_bytes, self.stream).map_err(|error| {
+            if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY && !self.lost {
+                return launch_error(format!(
+                    "the GPU has no memory left for `{label}` ({bytes} bytes)"
+                ));
+            }
+            self.stop("allocate memory", error)
+        })?;
+        let id = BufferId(self.next_id());
+        self.buffers.insert(id, buffer);
+        Ok(id)
+    }
+
+    fn free(&mut self, buffer: BufferId) {
+        if let Some(buffer) = self.buffers.remove(&buffer) {
+            buffer.free();
+        }
+    }
+
+    fn size(&self, buffer: BufferId) -> usize {
+        self.buffer(buffer).len()
+    }
+
+    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), Stop> {
+        let status = self.buffer(buffer).write(bytes, self.stream);
+        self.check("copy to the GPU", status)
+    }
+
+    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop> {
+        let bytes = self.buffer(buffer).read(self.stream);
+        bytes.map_err(|error| self.stop("copy from the GPU", error))
+    }
+
+    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop> {
+        let status = self.buffer(buffer).fill(pattern, self.stream);
+        self.check("fill a buffer", status)
+    }
+
+    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), Stop> {
+        let status = self.buffer(buffer).set_bytes(byte, self.stream);
+        self.check("fill a buffer", status)
+    }
+
+    fn check_guards(&mut self, buffer: BufferId) -> Result<(), Stop> {
+        let damage = self.buffer(buffer).damage(self.stream);
+        match damage.map_err(|error| self.stop("read a guard zone", error))? {
+            Some(finding) => Err(Stop::verdict(Verdict::OutOfBoundsWrite, finding)),
+            None => Ok(()),
+        }
+    }
+
+    fn unwritten(&mut self, _buffer: BufferId) -> Option<Vec<bool>> {
+        None
+    }
+
+    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
+        if self.lost {
+            return Err(Stop::Machine(Error::Lost));
+        }
+        let mut ready = self.ready(module, launch)?;
+        self.enqueue(&mut ready)
+    }
+
+    fn sync(&mut self) -> Result<(), Stop> {
+        // SAFETY: the stream is alive.
+        let status = unsafe { stream::synchronize(self.stream) };
+        self.check("wait for the GPU", status)?;
+        self.launched.clear();
+        Ok(())
+    }
+
+    fn time(&mut self, poison: &[(BufferId, u8)], ops: &[TimedOp]) -> Result<Option<f64>, Stop> {
+        if self.lost {
+            return Err(Stop::Machine(Error::Lost));
+        }
+        // Everything that takes the host's time comes before the flush, which then hides the
+        // enqueuing of the rest: the GPU never waits for the host inside the timed region.
+        let mut ready = Vec::with_capacity(ops.len().max(1));
+        for op in ops {
+            ready.push(match op {
+                TimedOp::Launch { module, launch } => ReadyOp::Launch(self.ready(*module, launch)?),
+                TimedOp::Fill { buffer, byte } => ReadyOp::Fill(*buffer, *byte),
+            });
+        }
+        if ops.is_empty() {
+            ready.push(ReadyOp::Launch(self.empty_launch()?));
+        }
+        for (buffer, byte) in poison {
+            self.clear(*buffer, *byte)?;
+        }
+        self.flush_l2()?;
+        self.record(0)?;
+        for op in &mut ready {
+            match op {
+                ReadyOp::Launch(launch) => self.enqueue(launch)?,
+                ReadyOp::Fill(buffer, byte) => self.clear(*buffer, *byte)?,
+            }
+        }
+        self.record(1)?;
+        self.sync()?;
+        // SAFETY: both events are recorded and, after the wait, complete.
+        let elapsed = unsafe { event::elapsed(self.events[0], self.events[1]) };
+        let milliseconds = elapsed.map_err(|error| self.stop("read an event", error))?;
+        Ok(Some(f64::from(milliseconds) * 1e3))
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        for (_, buffer) in self.buffers.drain() {
+            buffer.free();
+        }
+        let modules = self.modules.drain().map(|(_, module)| module).chain(self.empty.take());
+        // SAFETY: each handle is alive, destroyed once and not used after this. Failures mean
+        // that the context is lost, and everything with it.
+        unsafe {
+            for module in modules {
+                _ = result::module::unload(module.raw);
+            }
+            if let Some((address, _)) = self.flush {
+                _ = result::free_sync(address);
+            }
+            for event in self.events {
+                _ = event::destroy(event);
+            }
+            _ = stream::destroy(self.stream);
+            _ = primary_ctx::release(self.gpu);
+        }
+    }
+}

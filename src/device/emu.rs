@@ -1,0 +1,227 @@
+//! The emulator as a device.
+
+use std::collections::HashMap;
+
+use ptx_emu::{Config, Emulator, FaultKind, Limits, Module};
+
+use super::{
+    BufferId, Device, Image, KernelArg, Launch, ModuleId, Stop, TimedOp, limits::check_limits,
+};
+use crate::record::{Fault, Finding, Level, SourceSpan, Target, Verdict};
+
+/// The PTX emulator.
+///
+/// Bounds are exact and every byte knows whether it was written, so guard zones are not needed.
+/// It does not time.
+#[derive(Debug)]
+pub struct EmuDevice {
+    target: Target,
+    emulator: Emulator,
+    limits: Limits,
+    buffers: HashMap<BufferId, Buffer>,
+    modules: HashMap<ModuleId, Module>,
+    next_id: u32,
+}
+
+/// A buffer of the emulator and its size, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Buffer {
+    raw: ptx_emu::BufferId,
+    bytes: usize,
+}
+
+impl EmuDevice {
+    /// Returns an emulator that reports the facts of `target`.
+    #[must_use]
+    pub fn new(target: &Target) -> Self {
+        Self {
+            target: target.clone(),
+            emulator: Emulator::new(Config { n_sm: target.sm_count }),
+            limits: Limits::default(),
+            buffers: HashMap::new(),
+            modules: HashMap::new(),
+            next_id: 0,
+        }
+    }
+
+    fn buffer(&self, id: BufferId) -> Buffer {
+        *self.buffers.get(&id).expect("the buffer was allocated and is not freed")
+    }
+
+    fn next_id(&mut self) -> u32 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Returns the bytes of an argument.
+    fn argument(&self, arg: &KernelArg) -> Vec<u8> {
+        match arg {
+            KernelArg::Pointer { buffer, byte_offset } => {
+                let address = self.emulator.address(self.buffer(*buffer).raw);
+                address.wrapping_add_signed(*byte_offset).to_le_bytes().to_vec()
+            }
+            KernelArg::Null => vec![0; 8],
+            KernelArg::Bytes(bytes) => bytes.clone(),
+        }
+    }
+}
+
+impl Device for EmuDevice {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn level(&self) -> Level {
+        Level::Emu
+    }
+
+    fn set_budget(&mut self, lane_instructions: u64) {
+        self.limits.lane_instructions = lane_instructions;
+    }
+
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
+        // NVRTC made the text: what the parser does not know is its own limit.
+        let module = Module::parse(image.ptx).map_err(|error| {
+            Stop::verdict(Verdict::Unsupported, Finding::new(format!("unsupported: {error}")))
+        })?;
+        let id = ModuleId(self.next_id());
+        self.modules.insert(id, module);
+        Ok(id)
+    }
+
+    fn unload(&mut self, module: ModuleId) {
+        self.modules.remove(&module);
+    }
+
+    fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop> {
+        let raw = self.emulator.alloc(label, bytes, element_bytes);
+        let id = BufferId(self.next_id());
+        self.buffers.insert(id, Buffer { raw, bytes });
+        Ok(id)
+    }
+
+    fn free(&mut self, buffer: BufferId) {
+        if let Some(buffer) = self.buffers.remove(&buffer) {
+            self.emulator.free(buffer.raw);
+        }
+    }
+
+    fn size(&self, buffer: BufferId) -> usize {
+        self.buffer(buffer).bytes
+    }
+
+    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), Stop> {
+        let buffer = self.buffer(buffer);
+        self.emulator.write(buffer.raw, &bytes[..bytes.len().min(buffer.bytes)]);
+        Ok(())
+    }
+
+    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop> {
+        Ok(self.emulator.bytes(self.buffer(buffer).raw).to_vec())
+    }
+
+    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop> {
+        self.emulator.poison(self.buffer(buffer).raw, pattern);
+        Ok(())
+    }
+
+    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), Stop> {
+        let buffer = self.buffer(buffer);
+        self.emulator.write(buffer.raw, &vec![byte; buffer.bytes]);
+        Ok(())
+    }
+
+    fn check_guards(&mut self, _buffer: BufferId) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn unwritten(&mut self, buffer: BufferId) -> Option<Vec<bool>> {
+        let written = self.emulator.written(self.buffer(buffer).raw);
+        Some(written.into_iter().map(|written| !written).collect())
+    }
+
+    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
+        check_limits(launch, &self.target)?;
+        let args = launch.args.iter().map(|arg| self.argument(arg)).collect();
+        let module = self.modules.get(&module).expect("the module is loaded");
+        let emulated = ptx_emu::Launch {
+            kernel: launch.kernel.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_smem: launch.smem,
+            args,
+        };
+        match self.emulator.launch(module, &emulated, self.limits) {
+            Ok(_) => Ok(()),
+            Err(stop) => Err(stopped(stop)),
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn time(&mut self, _poison: &[(BufferId, u8)], _ops: &[TimedOp]) -> Result<Option<f64>, Stop> {
+        Ok(None)
+    }
+}
+
+/// Turns the emulator's stop into kgen's.
+fn stopped(stop: ptx_emu::Stop) -> Stop {
+    match stop {
+        ptx_emu::Stop::Fault(fault) => {
+            let verdict = verdict_of(fault.kind);
+            let message = fault.message.clone();
+            let finding = Finding {
+                message,
+                span: span(fault.line),
+                hint: None,
+                fault: Some(record(*fault)),
+            };
+            Stop::verdict(verdict, finding)
+        }
+        ptx_emu::Stop::Unsupported { message, line, .. } => {
+            at_line(Verdict::Unsupported, message, line)
+        }
+        ptx_emu::Stop::Deadlock { message, line, .. } => at_line(Verdict::Deadlock, message, line),
+        ptx_emu::Stop::Launch { message } => at_line(Verdict::LaunchError, message, None),
+        ptx_emu::Stop::Budget { message, .. } => Stop::Budget { reason: message },
+    }
+}
+
+fn at_line(verdict: Verdict, message: String, line: Option<u32>) -> Stop {
+    Stop::verdict(verdict, Finding { span: span(line), ..Finding::new(message) })
+}
+
+/// Returns a span without text: the device does not know the kernel file.
+fn span(line: Option<u32>) -> Option<SourceSpan> {
+    line.map(|line| SourceSpan { line, column: 0, text: String::new() })
+}
+
+const fn verdict_of(kind: FaultKind) -> Verdict {
+    match kind {
+        FaultKind::UninitialisedRead => Verdict::Uninitialised,
+        FaultKind::BarrierDivergence => Verdict::Deadlock,
+        // The enum may grow; whatever stops a thread is a fault.
+        _ => Verdict::Fault,
+    }
+}
+
+fn record(fault: ptx_emu::Fault) -> Fault {
+    Fault {
+        kind: fault.kind.name().to_owned(),
+        kernel: fault.kernel,
+        line: fault.line,
+        instruction: Some(fault.instruction),
+        block: Some(fault.block),
+        thread: Some(fault.thread),
+        buffer: fault.buffer,
+        element: fault.element,
+        buffer_elements: fault.buffer_elements,
+        n_threads: fault.n_threads,
+        message: fault.message,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Devices behind one trait: a GPU through the driver API, and the emulator.
+//!
+//! A device knows buffers, modules and launches, nothing of ops or cases. What a kernel does wrong
+//! comes back as [`Stop::Verdict`]; [`Error`] means that the device itself cannot be used.
+
+mod cuda;
+mod emu;
+mod limits;
+
+use crate::record::{Finding, Level, Target, Verdict};
+
+pub use cuda::{CudaDevice, choose, driver_version, gpus};
+pub use emu::EmuDevice;
+
+/// A buffer of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BufferId(pub u32);
+
+/// A loaded module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ModuleId(pub u32);
+
+/// Compiled code in both forms; a device takes the one it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Image<'a> {
+    /// PTX, for the emulator.
+    pub ptx: &'a str,
+    /// Machine code, for a GPU.
+    pub cubin: &'a [u8],
+}
+
+/// An argument of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelArg {
+    /// The address of a buffer's byte.
+    Pointer {
+        /// The buffer.
+        buffer: BufferId,
+        /// Distance from its first byte.
+        byte_offset: i64,
+    },
+    /// A null pointer.
+    Null,
+    /// A scalar, little-endian, as wide as the parameter.
+    Bytes(Vec<u8>),
+}
+
+/// One launch of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The kernel's name in its module.
+    pub kernel: String,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, in bytes.
+    pub smem: u32,
+    /// The arguments.
+    pub args: Vec<KernelArg>,
+}
+
+/// One operation inside a timed region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimedOp {
+    /// Launches a kernel.
+    Launch {
+        /// The module that holds it.
+        module: ModuleId,
+        /// The launch.
+        launch: Launch,
+    },
+    /// Sets every byte of a buffer, as part of the candidate's work.
+    Fill {
+        /// The buffer.
+        buffer: BufferId,
+        /// The byte.
+        byte: u8,
+    },
+}
+
+/// Why a device did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// The kernel is at fault, or cannot be run here ([`Verdict::Unsupported`]).
+    #[error("{verdict}: {}", .finding.message)]
+    Verdict {
+        /// The verdict.
+        verdict: Verdict,
+        /// What was found.
+        finding: Box<Finding>,
+        /// Whether the device cannot be used any more in this process.
+        device_lost: bool,
+    },
+    /// The emulator's budget is spent.
+    #[error("{reason}")]
+    Budget {
+        /// How much was spent, and where.
+        reason: String,
+    },
+    /// The device is at fault.
+    #[error(transparent)]
+    Machine(#[from] Error),
+}
+
+impl Stop {
+    /// Returns a stop that leaves the device usable.
+    #[must_use]
+    pub fn verdict(verdict: Verdict, finding: Finding) -> Self {
+        Self::Verdict { verdict, finding: Box::new(finding), device_lost: false }
+    }
+}
+
+/// A device that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no CUDA driver on this machine.
+    #[error("no GPU: the CUDA driver library (libcuda) is not installed")]
+    NoDriver,
+    /// There is a driver, but no GPU.
+    #[error("no GPU: the CUDA driver shows none (see CUDA_VISIBLE_DEVICES)")]
+    NoGpu,
+    /// There is no GPU of that number.
+    #[error("there is no GPU `cuda:{ordinal}`")]
+    NoSuchGpu {
+        /// Index among the visible GPUs.
+        ordinal: u32,
+    },
+    /// An earlier kernel faulted and took the context with it.
+    #[error("the GPU is lost to this process: an earlier kernel faulted")]
+    Lost,
+    /// The driver refused something that no candidate can cause.
+    #[error("failed to {action}: {reason}")]
+    Driver {
+        /// What was tried.
+        action: &'static str,
+        /// The driver's name and text of the error.
+        reason: String,
+    },
+}
+
+/// Something that runs kernels.
+///
+/// Buffers start at addresses aligned to 256 bytes.
+pub trait Device {
+    /// Returns the facts of the device.
+    fn target(&self) -> &Target;
+
+    /// Returns the level that verdicts reached here carry: [`Level::Emu`] or [`Level::Cuda`].
+    fn level(&self) -> Level;
+
+    /// Limits what one launch may spend, in lane instructions; a GPU ignores it.
+    fn set_budget(&mut self, lane_instructions: u64);
+
+    /// Loads compiled code.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Verdict`] where the code is refused.
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop>;
+
+    /// Unloads a module; its variables are gone.
+    fn unload(&mut self, module: ModuleId);
+
+    /// Allocates a buffer; zero bytes are allowed.
+    ///
+    /// `label` names it in findings, `element_bytes` is the unit in which they count. On the
+    /// emulator the bounds are exact; on a GPU guard zones lie around the buffer.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Verdict`] where there is not enough memory.
+    fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop>;
+
+    /// Frees a buffer.
+    fn free(&mut self, buffer: BufferId);
+
+    /// Returns a buffer's size, in bytes.
+    fn size(&self, buffer: BufferId) -> usize;
+
+    /// Writes a whole buffer from the host; all its bytes then count as written.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Machine`] where the device is at fault.
+    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), Stop>;
+
+    /// Reads a whole buffer.
+    ///
+    /// # Errors
+    ///
+    /// What earlier launches left behind ([`Stop::Verdict`]), or [`Stop::Machine`].
+    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop>;
+
+    /// Fills a buffer with a repeated pattern that counts as never written: poison.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::read`].
+    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop>;
+
+    /// Sets every byte of a buffer, which then counts as written: a plan's `fill`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::read`].
+    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), Stop>;
+
+    /// Checks that the guard zones of a buffer are untouched; always so on the emulator, which
+    /// stops at the access itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Verdict`] with [`Verdict::OutOfBoundsWrite`].
+    fn check_guards(&mut self, buffer: BufferId) -> Result<(), Stop>;
+
+    /// Returns for each byte of a buffer whether no kernel wrote it since it was poisoned; `None`
+    /// where the device does not know.
+    fn unwritten(&mut self, buffer: BufferId) -> Option<Vec<bool>>;
+
+    /// Launches a kernel; a GPU may report its faults only at the next [`Device::sync`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel did wrong, the spent budget, or [`Stop::Machine`].
+    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop>;
+
+    /// Waits for everything launched.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`].
+    fn sync(&mut self) -> Result<(), Stop>;
+
+    /// Times `ops` once, in microseconds, between two events; `None` where the device cannot time.
+    ///
+    /// Before the first event, and outside the measured time, every buffer of `poison` is filled
+    /// with its byte and the L2 cache is flushed. Without `ops` an empty kernel is timed: the floor.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`].
+    fn time(&mut self, poison: &[(BufferId, u8)], ops: &[TimedOp]) -> Result<Option<f64>, Stop>;
+}
