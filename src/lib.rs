@@ -2,6 +2,7 @@
 //!
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
 
+pub mod baseline;
 pub mod compile;
 pub mod device;
 pub mod kernel;

@@ -1,0 +1,44 @@
+// Baseline of gelu: 16-byte loads and stores in a grid-stride loop; both forms in full precision.
+/*@plan
+x = contiguous(self)
+n = x.numel
+vec = define("VEC", 16 // x.itemsize if x.align >= 16 else 1)
+define("TANH", approximate == "tanh")
+grid = min(cdiv(n, 256 * vec), 16 * sm_count)
+launch("gelu", grid=grid, block=256, args=[x, out, n])
+@*/
+
+struct alignas(sizeof(T_self) * VEC) Pack {
+    T_self at[VEC];
+};
+
+#if TANH
+__device__ __forceinline__ float gelu_of(float x) {
+    const float inner = 0.7978845608028654f * (x + 0.044715f * x * x * x);
+    return 0.5f * x * (1.0f + tanhf(inner));
+}
+#else
+__device__ __forceinline__ float gelu_of(float x) {
+    return 0.5f * x * (1.0f + erff(x * 0.7071067811865476f));
+}
+#endif
+
+// A grid-stride loop over 16-byte packs; the first threads take the tail.
+extern "C" __global__ void __launch_bounds__(256)
+gelu(const T_self* __restrict__ x, T_out* __restrict__ out, long long n) {
+    const long long n_packs = n / VEC;
+    const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
+    const long long first = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (long long i = first; i < n_packs; i += stride) {
+        Pack pack = reinterpret_cast<const Pack*>(x)[i];
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            pack.at[j] = kg::from_float<T_out>(gelu_of(kg::to_float(pack.at[j])));
+        }
+        reinterpret_cast<Pack*>(out)[i] = pack;
+    }
+    const long long tail = n_packs * VEC + first;
+    if (tail < n) {
+        out[tail] = kg::from_float<T_out>(gelu_of(kg::to_float(x[tail])));
+    }
+}

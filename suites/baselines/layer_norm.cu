@@ -1,0 +1,127 @@
+// Baseline of layer_norm: a row is read once into shared memory, its variance taken from
+// centred values, and written once; 32 lanes per short row, a block per long one.
+/*@plan
+x = contiguous(input)
+w = contiguous(weight)
+b = contiguous(bias)
+len_ = 1
+for extent in normalized_shape:
+    len_ *= extent
+rows = x.numel // max(len_, 1)
+
+lanes = 16 // x.itemsize
+packed = x.align >= 16 and len_ % lanes == 0
+if has(w):
+    packed = packed and w.align >= 16
+if has(b):
+    packed = packed and b.align >= 16
+vec = define("VEC", lanes if packed else 1)
+
+# Threads per row; one row takes 32 lanes or a whole block.
+lanes_per_row = 32 if len_ <= 1024 else max(32, min(1024, next_pow2(cdiv(len_, 2 * vec))))
+rows_per_block = 4 if lanes_per_row == 32 else 1
+bytes = align_up(4 * len_ * rows_per_block, 16)
+cached = bytes + 256 <= smem_max
+launch("layer_norm", grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
+       smem=bytes if cached else 0, args=[x, w, b, out, rows, len_, f32(eps), cached])
+@*/
+
+template <class T>
+struct alignas(sizeof(T) * VEC) Pack {
+    T at[VEC];
+};
+
+// Sums over the threads of a row: 32 lanes, or the whole block where blockDim.x is larger.
+__device__ float row_sum(float value) {
+    __shared__ float partial[32];
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, offset);
+    }
+    if (blockDim.x == 32) {
+        return value;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        partial[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    const int lane = threadIdx.x % 32;
+    value = lane < blockDim.x / 32 ? partial[lane] : 0.0f;
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, offset);
+    }
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+layer_norm(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
+           const T_bias* __restrict__ bias,
+           T_out* __restrict__ out, long long rows, int len, float eps, bool cached) {
+    extern __shared__ float cache[];
+    const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
+    if (row >= rows) {
+        return;  // All 32 lanes of the row leave; with a block per row this never happens.
+    }
+    const Pack<T_input>* in = reinterpret_cast<const Pack<T_input>*>(x + row * len);
+    Pack<T_out>* to = reinterpret_cast<Pack<T_out>*>(out + row * len);
+    float* kept = cache + static_cast<long long>(threadIdx.y) * len;
+    const int n_packs = len / VEC;
+
+    // Each thread reads back only what it kept itself.
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        const Pack<T_input> pack = in[i];
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            const float value = kg::to_float(pack.at[j]);
+            if (cached) {
+                kept[j * n_packs + i] = value;
+            }
+            sum += value;
+        }
+    }
+    const float mean = row_sum(sum) / len;
+
+    float squares = 0.0f;
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        Pack<T_input> pack;
+        if (!cached) {
+            pack = in[i];
+        }
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            const float value = cached ? kept[j * n_packs + i] : kg::to_float(pack.at[j]);
+            squares += (value - mean) * (value - mean);
+        }
+    }
+    const float scale = 1.0f / sqrtf(row_sum(squares) / len + eps);
+
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        Pack<T_input> pack;
+        if (!cached) {
+            pack = in[i];
+        }
+        Pack<T_weight> gain;
+        if (weight != nullptr) {
+            gain = reinterpret_cast<const Pack<T_weight>*>(weight)[i];
+        }
+        Pack<T_bias> shift;
+        if (bias != nullptr) {
+            shift = reinterpret_cast<const Pack<T_bias>*>(bias)[i];
+        }
+        Pack<T_out> result;
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            const float value = cached ? kept[j * n_packs + i] : kg::to_float(pack.at[j]);
+            float normal = (value - mean) * scale;
+            if (weight != nullptr) {
+                normal *= kg::to_float(gain.at[j]);
+            }
+            if (bias != nullptr) {
+                normal += kg::to_float(shift.at[j]);
+            }
+            result.at[j] = kg::from_float<T_out>(normal);
+        }
+        to[i] = result;
+    }
+}

@@ -1,0 +1,154 @@
+// Baseline of softmax. Along the last dimension a row is read once into shared memory and written
+// once: 32 lanes per short row, a block per long one. Along another dimension each thread walks
+// one column, neighbours in memory side by side.
+/*@plan
+x = contiguous(self)
+d = dim if dim >= 0 else dim + x.ndim
+rows, len_, inner = 1, 1, 1
+for i in range(x.ndim):
+    if i < d:
+        rows *= x.shape[i]
+    elif i == d:
+        len_ = x.shape[i]
+    else:
+        inner *= x.shape[i]
+
+lanes = 16 // x.itemsize
+packed = inner == 1 and x.align >= 16 and len_ % lanes == 0
+vec = define("VEC", lanes if packed else 1)
+
+if inner == 1:
+    # Threads per row; one row takes 32 lanes or a whole block.
+    lanes_per_row = 32 if len_ <= 1024 else min(1024, next_pow2(cdiv(len_, 2 * vec)))
+    lanes_per_row = max(lanes_per_row, 32)
+    rows_per_block = 4 if lanes_per_row == 32 else 1
+    bytes = align_up(4 * len_ * rows_per_block, 16)
+    cached = bytes + 256 <= smem_max
+    launch("softmax_rows", grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
+           smem=bytes if cached else 0, args=[x, out, rows, len_, cached])
+else:
+    launch("softmax_columns", grid=cdiv(rows * inner, 256), block=256,
+           args=[x, out, rows * inner, len_, inner])
+@*/
+
+struct alignas(sizeof(T_self) * VEC) Pack {
+    T_self at[VEC];
+};
+
+struct Max {
+    static __device__ float start() { return -INFINITY; }
+    // Drops NaN, which comes back through the sum.
+    __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+struct Sum {
+    static __device__ float start() { return 0.0f; }
+    __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+// Reduces over the threads of a row: 32 lanes, or the whole block where blockDim.x is larger.
+template <class Op>
+__device__ float row_reduce(float value, Op op) {
+    __shared__ float partial[32];
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value = op(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    }
+    if (blockDim.x == 32) {
+        return value;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        partial[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    const int lane = threadIdx.x % 32;
+    value = lane < blockDim.x / 32 ? partial[lane] : Op::start();
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value = op(value, __shfl_xor_sync(0xffffffffu, value, offset));
+    }
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len,
+             bool cached) {
+    extern __shared__ float cache[];
+    const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
+    if (row >= rows) {
+        return;  // All 32 lanes of the row leave; with a block per row this never happens.
+    }
+    const Pack* in = reinterpret_cast<const Pack*>(x + row * len);
+    Pack* to = reinterpret_cast<Pack*>(out + row * len);
+    float* kept = cache + static_cast<long long>(threadIdx.y) * len;
+    const int n_packs = len / VEC;
+
+    // Each thread reads back only what it kept itself.
+    float largest = -INFINITY;
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        const Pack pack = in[i];
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            const float value = kg::to_float(pack.at[j]);
+            if (cached) {
+                kept[j * n_packs + i] = value;
+            }
+            largest = fmaxf(largest, value);
+        }
+    }
+    largest = row_reduce(largest, Max());
+
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        if (cached) {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                const float value = expf(kept[j * n_packs + i] - largest);
+                kept[j * n_packs + i] = value;
+                sum += value;
+            }
+        } else {
+            const Pack pack = in[i];
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                sum += expf(kg::to_float(pack.at[j]) - largest);
+            }
+        }
+    }
+    sum = row_reduce(sum, Sum());
+
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        Pack pack;
+        if (!cached) {
+            pack = in[i];
+        }
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            const float value = cached ? kept[j * n_packs + i]
+                                       : expf(kg::to_float(pack.at[j]) - largest);
+            pack.at[j] = kg::from_float<T_out>(value / sum);
+        }
+        to[i] = pack;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+softmax_columns(const T_self* __restrict__ x, T_out* __restrict__ out, long long columns, int len,
+                long long inner) {
+    const long long column = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (column >= columns) {
+        return;
+    }
+    const long long base = column / inner * inner * len + column % inner;
+    float largest = -INFINITY;
+    for (int i = 0; i < len; ++i) {
+        largest = fmaxf(largest, kg::to_float(x[base + i * inner]));
+    }
+    float sum = 0.0f;
+    for (int i = 0; i < len; ++i) {
+        sum += expf(kg::to_float(x[base + i * inner]) - largest);
+    }
+    for (int i = 0; i < len; ++i) {
+        const float value = expf(kg::to_float(x[base + i * inner]) - largest);
+        out[base + i * inner] = kg::from_float<T_out>(value / sum);
+    }
+}
