@@ -5,6 +5,7 @@
 pub mod baseline;
 pub mod compile;
 pub mod device;
+pub mod eval;
 pub mod kernel;
 pub mod op;
 pub mod process;

@@ -1,0 +1,322 @@
+//! Compares one output tensor with its reference: the correctness rule.
+
+use crate::record::{
+    DType, ElementDiff, Mismatch, OtherRules,
+    number::Number,
+    tensor::{decode, encode},
+};
+
+use super::{
+    bound::{Bounds, overflow_threshold, ulp},
+    pattern,
+};
+
+/// Wrong elements that are kept in a record.
+const N_FIRST: usize = 6;
+
+/// What one output tensor is compared with.
+#[derive(Debug)]
+pub struct Expected<'a> {
+    /// The output's name.
+    pub name: &'a str,
+    /// Element type.
+    pub dtype: DType,
+    /// Shape; the data are row-major.
+    pub shape: &'a [usize],
+    /// Reference values on the rounded inputs.
+    pub values: &'a [f64],
+    /// Flat indices that `values` stand for; `None` where they are all elements in order.
+    pub indices: Option<&'a [usize]>,
+    /// Bounds; `None` asks for the correctly rounded result bit for bit.
+    pub bounds: Option<Bounds<'a>>,
+}
+
+/// Rounding statistics of low-precision outputs, pooled over the cases of one dtype.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RoundingStats {
+    /// Finite elements compared.
+    pub n: u64,
+    /// Elements that are not the correctly rounded reference.
+    pub n_misrounded: u64,
+    /// Sum of the signed error in the direction away from zero, in ulps of the output.
+    pub bias_ulps: f64,
+}
+
+impl RoundingStats {
+    /// Elements that a verdict about rounding needs at least.
+    const MIN_ELEMENTS: u64 = 4096;
+    /// Share of misrounded elements that honest f32 accumulation stays below.
+    const MAX_MISROUNDED: f64 = 0.01;
+    /// Mean signed error that rounding to nearest stays below, in ulps.
+    const MAX_BIAS_ULPS: f64 = 0.05;
+
+    /// Adds the statistics of another tensor.
+    pub fn add(&mut self, other: Self) {
+        self.n += other.n;
+        self.n_misrounded += other.n_misrounded;
+        self.bias_ulps += other.bias_ulps;
+    }
+
+    /// Returns what is wrong with the rounding, if anything is.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn complaint(&self) -> Option<String> {
+        if self.n < Self::MIN_ELEMENTS {
+            return None;
+        }
+        let misrounded = self.n_misrounded as f64 / self.n as f64;
+        let bias = self.bias_ulps / self.n as f64;
+        if misrounded > Self::MAX_MISROUNDED {
+            return Some(format!(
+                "{:.1} % of {} elements are not the correctly rounded result (at most {:.0} % with \
+                 f32 arithmetic): an intermediate is kept in lower precision",
+                100.0 * misrounded,
+                self.n,
+                100.0 * Self::MAX_MISROUNDED
+            ));
+        }
+        if bias.abs() > Self::MAX_BIAS_ULPS {
+            return Some(format!(
+                "results are off by {bias:+.2} ulp on average over {} elements: round to nearest \
+                 even, do not truncate",
+                self.n
+            ));
+        }
+        None
+    }
+}
+
+/// Outcome of a comparison.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The wrong elements, if any.
+    pub mismatch: Option<Mismatch>,
+    /// Largest absolute error over the elements with finite values on both sides.
+    pub max_abs_error: f64,
+    /// Largest relative error over those with a nonzero reference.
+    pub max_rel_error: f64,
+    /// Largest error over its bound; 0 where everything is exact.
+    pub worst_ratio: f64,
+    /// What other projects' rules say.
+    pub other_rules: OtherRules,
+    /// Statistics for the pooled rounding rule.
+    pub rounding: RoundingStats,
+}
+
+/// What became of one element.
+enum Element {
+    Right { ratio: f64 },
+    Wrong { ratio: f64, bound: f64, special: bool },
+}
+
+/// Compares the bytes of an output with its reference.
+///
+/// `bytes`: the output, row-major, little-endian. `unwritten` tells for each element whether it
+/// still holds what was there before the launch.
+#[must_use]
+pub fn compare(
+    expected: &Expected<'_>,
+    bytes: &[u8],
+    unwritten: &dyn Fn(usize) -> bool,
+) -> Comparison {
+    let size = expected.dtype.size();
+    let mut state = State::new(expected);
+    for (position, &reference) in expected.values.iter().enumerate() {
+        let index = expected.indices.map_or(position, |indices| indices[position]);
+        let got = decode(expected.dtype, &bytes[index * size..][..size]);
+        let rounded = round_to(expected.dtype, reference);
+        state.statistics(reference, rounded, got);
+        match judge(expected, position, reference, rounded, got) {
+            Element::Right { ratio } => state.worst_ratio = state.worst_ratio.max(ratio),
+            Element::Wrong { ratio, bound, special } => {
+                let diff = ElementDiff {
+                    index: unravel(index, expected.shape),
+                    expected: Number(rounded),
+                    got: Number(got),
+                    bound: Number(bound),
+                };
+                state.wrong(index, diff, ratio, special, unwritten(index));
+            }
+        }
+    }
+    state.finish()
+}
+
+/// Returns `value` as `dtype` represents it.
+fn round_to(dtype: DType, value: f64) -> f64 {
+    let mut bytes = [0; 8];
+    encode(dtype, value, &mut bytes[..dtype.size()]);
+    decode(dtype, &bytes[..dtype.size()])
+}
+
+/// Applies the rule to one element.
+fn judge(expected: &Expected<'_>, position: usize, y: f64, rounded: f64, got: f64) -> Element {
+    if y.is_nan() || got.is_nan() {
+        return if y.is_nan() && got.is_nan() {
+            Element::Right { ratio: 0.0 }
+        } else {
+            Element::Wrong { ratio: f64::INFINITY, bound: 0.0, special: true }
+        };
+    }
+    #[expect(clippy::float_cmp, reason = "bit equality but for the sign of zero is what is meant")]
+    if got == rounded {
+        return Element::Right { ratio: 0.0 };
+    }
+    let Some(bounds) = &expected.bounds else {
+        let special = got.is_infinite() || rounded.is_infinite();
+        return Element::Wrong { ratio: f64::INFINITY, bound: 0.0, special };
+    };
+    if y.is_infinite() {
+        return Element::Wrong { ratio: f64::INFINITY, bound: 0.0, special: true };
+    }
+    let bound = bounds.at(position, y);
+    // A result beyond the largest finite value is infinite: its error counts from the threshold.
+    let value =
+        if got.is_infinite() { overflow_threshold(expected.dtype).copysign(got) } else { got };
+    let error = (value - y).abs();
+    let ratio = if error == 0.0 { 0.0 } else { error / bound };
+    if ratio <= 1.0 {
+        Element::Right { ratio }
+    } else {
+        Element::Wrong { ratio, bound, special: got.is_infinite() }
+    }
+}
+
+/// Turns a flat index into one index per dimension.
+fn unravel(mut index: usize, shape: &[usize]) -> Vec<usize> {
+    let mut position = vec![0; shape.len()];
+    for (slot, &extent) in position.iter_mut().zip(shape).rev() {
+        *slot = index % extent.max(1);
+        index /= extent.max(1);
+    }
+    position
+}
+
+/// What is accumulated over the elements.
+struct State<'a, 'b> {
+    expected: &'a Expected<'b>,
+    wrong: Vec<usize>,
+    first: Vec<ElementDiff>,
+    n_special: u64,
+    n_unwritten: u64,
+    n_nan: u64,
+    n_zero: u64,
+    max_abs_error: f64,
+    max_rel_error: f64,
+    worst_ratio: f64,
+    backendbench: bool,
+    kernelbench: bool,
+    rounding: RoundingStats,
+}
+
+impl<'a, 'b> State<'a, 'b> {
+    fn new(expected: &'a Expected<'b>) -> Self {
+        Self {
+            expected,
+            wrong: Vec::new(),
+            first: Vec::new(),
+            n_special: 0,
+            n_unwritten: 0,
+            n_nan: 0,
+            n_zero: 0,
+            max_abs_error: 0.0,
+            max_rel_error: 0.0,
+            worst_ratio: 0.0,
+            backendbench: true,
+            kernelbench: true,
+            rounding: RoundingStats::default(),
+        }
+    }
+
+    fn statistics(&mut self, y: f64, rounded: f64, got: f64) {
+        let kernelbench = if self.expected.dtype == DType::F32 { 1e-4 } else { 1e-2 };
+        self.backendbench &= allclose(rounded, got, 1e-2);
+        self.kernelbench &= allclose(rounded, got, kernelbench) && !got.is_nan();
+        if !(y.is_finite() && got.is_finite()) {
+            return;
+        }
+        let error = (got - y).abs();
+        self.max_abs_error = self.max_abs_error.max(error);
+        if y != 0.0 {
+            self.max_rel_error = self.max_rel_error.max(error / y.abs());
+        }
+        if matches!(self.expected.dtype, DType::F16 | DType::BF16) && rounded.is_finite() {
+            self.rounding.n += 1;
+            #[expect(clippy::float_cmp, reason = "the correctly rounded value or another one")]
+            if got != rounded {
+                self.rounding.n_misrounded += 1;
+            }
+            let ulps = (got - y) / ulp(self.expected.dtype, y);
+            // One wild element is the bound's business, not the bias's.
+            self.rounding.bias_ulps += (ulps * y.signum()).clamp(-2.0, 2.0);
+        }
+    }
+
+    fn wrong(
+        &mut self,
+        index: usize,
+        diff: ElementDiff,
+        ratio: f64,
+        special: bool,
+        unwritten: bool,
+    ) {
+        self.n_special += u64::from(special && !unwritten);
+        self.n_unwritten += u64::from(unwritten);
+        self.n_nan += u64::from(diff.got.0.is_nan());
+        self.n_zero += u64::from(diff.got.0 == 0.0);
+        self.worst_ratio = self.worst_ratio.max(ratio);
+        if self.first.len() < N_FIRST {
+            self.first.push(diff);
+        }
+        self.wrong.push(index);
+    }
+
+    fn finish(self) -> Comparison {
+        let n_elements = self.expected.shape.iter().product::<usize>();
+        let mismatch = (!self.wrong.is_empty()).then(|| {
+            let whole = self.expected.indices.is_none();
+            Mismatch {
+                output: self.expected.name.to_owned(),
+                n_wrong: self.wrong.len() as u64,
+                n_special: self.n_special,
+                n_unwritten: self.n_unwritten,
+                n_elements: if whole { n_elements } else { self.expected.values.len() } as u64,
+                worst_ratio: Number(self.worst_ratio),
+                first: self.first,
+                pattern: pattern::describe(&pattern::Wrong {
+                    indices: &self.wrong,
+                    shape: self.expected.shape,
+                    n_compared: self.expected.values.len(),
+                    n_nan: self.n_nan,
+                    n_zero: self.n_zero,
+                    n_unwritten: self.n_unwritten,
+                }),
+                rule: match &self.expected.bounds {
+                    Some(_) => "error above the bound for f32 arithmetic in any order".to_owned(),
+                    None => "must be the exact result, correctly rounded".to_owned(),
+                },
+            }
+        });
+        Comparison {
+            mismatch,
+            max_abs_error: self.max_abs_error,
+            max_rel_error: self.max_rel_error,
+            worst_ratio: self.worst_ratio,
+            other_rules: OtherRules {
+                backendbench: self.backendbench,
+                kernelbench: self.kernelbench,
+            },
+            rounding: self.rounding,
+        }
+    }
+}
+
+/// `|got - want| <= tolerance (1 + |want|)`, NaN equal to NaN, as `torch.allclose` has it.
+fn allclose(want: f64, got: f64, tolerance: f64) -> bool {
+    #[expect(clippy::float_cmp, reason = "equal infinities are close")]
+    let equal = want == got || (want.is_nan() && got.is_nan());
+    equal || (want - got).abs() <= tolerance + tolerance * want.abs()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The half of an evaluation that needs no GPU.
+
+use crate::{
+    compile::Compiler,
+    device::{Device, EmuDevice, Image, Stop},
+    record::{
+        CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Finding, Level, Outcome,
+        Stage, Verdict,
+    },
+};
+
+use super::{
+    Error, Program, Progress,
+    compare::RoundingStats,
+    draft::{Draft, blank},
+    execute::{Subject, run_case},
+    prepare::{prepare, prepare_baseline, too_big_for_emulator},
+    session::Modules,
+};
+
+/// What the CPU half came to.
+#[derive(Debug)]
+pub struct CpuOutcome {
+    /// The evaluation so far; final where there is no program.
+    pub evaluation: Evaluation,
+    /// What a GPU is to run; `None` where the evaluation is over.
+    pub program: Option<Program>,
+}
+
+/// Guards, compiles and emulates a kernel file.
+///
+/// # Errors
+///
+/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+pub fn cpu_half(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CpuOutcome, Error> {
+    let mut draft = Draft::new(request, progress);
+    let (major, minor) = compiler.version();
+    draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
+    let mut program = match prepare(request, compiler, &mut draft)? {
+        Ok(program) => program,
+        Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
+    };
+    if !request.on_gpu || request.screen {
+        draft.enter(Stage::Emulate);
+        emulate(request, &program, &mut draft)?;
+    }
+    let mut evaluation = if request.on_gpu { draft.settle() } else { done(draft).settle() };
+    let goes_on = request.on_gpu
+        && (!request.screen
+            || matches!(
+                evaluation.verdict,
+                Verdict::Passed | Verdict::Unsupported | Verdict::Declined
+            ));
+    if goes_on {
+        // The GPU has the last word; should it hang, this half has nothing to complain about.
+        evaluation.findings.clear();
+        program.baseline = prepare_baseline(request, compiler)?;
+    }
+    Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
+}
+
+/// Marks the last stage where the cases left nothing to complain about.
+fn done(mut draft: Draft<'_>) -> Draft<'_> {
+    let evaluation = draft.evaluation();
+    let no_failure = evaluation.failed().next().is_none();
+    if no_failure && evaluation.n_passed() > 0 {
+        draft.enter(Stage::Done);
+    }
+    draft
+}
+
+/// Runs the cases that fit on the emulator.
+fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> Result<(), Error> {
+    let mut device = EmuDevice::new(&request.target);
+    device.set_budget(request.limits.emu_lane_instructions);
+    let mut modules = Vec::new();
+    for variant in &program.variants {
+        let image = Image { ptx: &variant.ptx, cubin: &variant.cubin };
+        match device.load(&image) {
+            Ok(module) => modules.push(Ok(module)),
+            Err(Stop::Verdict { verdict, finding, .. }) => modules.push(Err((verdict, *finding))),
+            Err(Stop::Budget { reason }) => {
+                modules.push(Err((Verdict::Unsupported, Finding::new(reason))));
+            }
+            Err(Stop::Machine(error)) => return Err(error.into()),
+        }
+    }
+    let copy = match &program.copy {
+        None => None,
+        Some(copy) => match device.load(&Image { ptx: &copy.ptx, cubin: &copy.cubin }) {
+            Ok(module) => Some(module),
+            Err(stop) => return Err(Error::CopyKernel(stop.to_string())),
+        },
+    };
+    let mut pools = RoundingPools::default();
+    for case_program in &program.cases {
+        let index = case_program.case;
+        let case = &request.cases[index];
+        if request.on_gpu && case.class == CaseClass::Realistic {
+            continue;
+        }
+        if let Some(reason) = too_big_for_emulator(request, case) {
+            draft.case_done(index, blank(case, Outcome::Skipped { reason }, Level::Static));
+            continue;
+        }
+        draft.case_started(index);
+        let result = match &modules[case_program.variant] {
+            Ok(candidate) => {
+                let subject = Subject::new(request, case)?;
+                let modules = Modules { candidate: *candidate, copy };
+                let ran = run_case(&mut device, &subject, case_program, modules)?;
+                pools.add(index, &ran.result, ran.rounding);
+                ran.result
+            }
+            Err((verdict, finding)) => {
+                super::draft::failed(case, *verdict, Level::Emu, finding.clone())
+            }
+        };
+        draft.case_done(index, result);
+    }
+    pools.judge(draft, Level::Emu);
+    Ok(())
+}
+
+/// Rounding statistics of the main family, per dtype.
+#[derive(Default)]
+pub(super) struct RoundingPools(Vec<RoundingPool>);
+
+/// Rounding statistics of one dtype.
+struct RoundingPool {
+    dtype: DType,
+    stats: RoundingStats,
+    /// Index of the case with most misrounded elements, and their number.
+    worst: (usize, u64),
+}
+
+impl RoundingPools {
+    /// Adds a case that passed by the bound.
+    ///
+    /// Other families than the main one round specially chosen values, and a case that failed has
+    /// said what is wrong already.
+    pub(super) fn add(&mut self, index: usize, result: &CaseResult, stats: RoundingStats) {
+        let counts = result.family == Family::Normal
+            && result.outcome == Outcome::Judged(Verdict::Passed)
+            && stats.n > 0;
+        if !counts {
+            return;
+        }
+        match self.0.iter_mut().find(|pool| pool.dtype == result.dtype) {
+            Some(pool) => {
+                pool.stats.add(stats);
+                if stats.n_misrounded > pool.worst.1 {
+                    pool.worst = (index, stats.n_misrounded);
+                }
+            }
+            None => self.0.push(RoundingPool {
+                dtype: result.dtype,
+                stats,
+                worst: (index, stats.n_misrounded),
+            }),
+        }
+    }
+
+    /// Fails the worst case of each dtype whose pooled rounding is off.
+    pub(super) fn judge(&self, draft: &mut Draft<'_>, level: Level) {
+        for pool in &self.0 {
+            let Some(complaint) = pool.stats.complaint() else { continue };
+            let index = pool.worst.0;
+            let mut result = draft.evaluation().cases[index].clone();
+            result.outcome = Outcome::Judged(Verdict::WrongOutput);
+            result.level = level;
+            let message = format!("over all {} cases of normal values: {complaint}", pool.dtype);
+            result.findings.push(Finding::new(message));
+            draft.case_done(index, result);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The half of an evaluation that runs on a GPU.
+
+use std::{collections::VecDeque, num::NonZero, panic::resume_unwind, thread};
+
+use crate::{
+    baseline::BUILTIN,
+    device::{Device, Image, ModuleId, Stop},
+    record::{
+        Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level, Outcome, Speedup,
+        Stage, Verdict,
+    },
+};
+
+use super::{
+    CaseProgram, Error, Program, Progress, Variant,
+    cpu::RoundingPools,
+    draft::{Draft, blank, failed},
+    execute::{Ran, Subject, run_case},
+    session::Modules,
+    stats::geometric_mean,
+    timing,
+};
+
+/// Runs every case on a device and times those that are timed.
+///
+/// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
+/// both levels. Realistic cases come last, and only if no other failed; each is timed right after
+/// it was found right, while its inputs and reference are at hand.
+///
+/// # Errors
+///
+/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+pub fn gpu_half(
+    request: &EvalRequest,
+    program: &Program,
+    partial: Evaluation,
+    device: &mut dyn Device,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Evaluation, Error> {
+    let mut draft = Draft::resume(request, partial, progress);
+    draft.evaluation().target = device.target().clone();
+    draft.evaluation().findings.clear();
+    draft.enter(Stage::Execute);
+    let loader = Loader::new(program);
+    let mut judge =
+        Judge { request, loader, device, draft, pools: RoundingPools::default(), lost: false };
+    let (realistic, small): (Vec<_>, Vec<_>) = program
+        .cases
+        .iter()
+        .partition(|case| request.cases[case.case].class == CaseClass::Realistic);
+    for case_program in small {
+        if let Some(reason) = judge.given_up() {
+            judge.skip(case_program, reason);
+            continue;
+        }
+        let subject = Subject::new(request, &request.cases[case_program.case])?;
+        judge.run(case_program, &subject)?;
+    }
+    judge.run_realistic(&realistic)?;
+    Ok(judge.conclude())
+}
+
+/// The state of a GPU half.
+struct Judge<'a, 'd> {
+    request: &'a EvalRequest,
+    loader: Loader<'a>,
+    device: &'d mut dyn Device,
+    draft: Draft<'d>,
+    pools: RoundingPools,
+    lost: bool,
+}
+
+impl<'a> Judge<'a, '_> {
+    /// Returns why no further case can run, if so.
+    fn given_up(&self) -> Option<&'static str> {
+        self.lost.then_some("the device was lost in an earlier case")
+    }
+
+    /// Runs the realistic cases; their inputs and references are computed ahead on other cores.
+    fn run_realistic(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
+        let request = self.request;
+        thread::scope(|scope| {
+            let prepare = |program: &CaseProgram| {
+                let case = &request.cases[program.case];
+                scope.spawn(move || Prepared::new(request, case))
+            };
+            let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
+            let mut waiting = programs.iter();
+            let mut ahead = VecDeque::new();
+            for program in programs {
+                let failed_before = self.draft.evaluation().failed().next().is_some();
+                let earlier = failed_before.then_some("an earlier case failed");
+                if let Some(reason) = self.given_up().or(earlier) {
+                    self.skip(program, reason);
+                    continue;
+                }
+                while ahead.len() < n_ahead
+                    && let Some(next) = waiting.next()
+                {
+                    ahead.push_back(prepare(next));
+                }
+                let handle = ahead.pop_front().expect("each program was prepared in its turn");
+                let prepared = handle.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                self.run(program, &prepared.subject)?;
+                self.time(program, &prepared)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Judges one case.
+    fn run(&mut self, program: &'a CaseProgram, subject: &Subject<'_>) -> Result<(), Error> {
+        let index = program.case;
+        let case = &self.request.cases[index];
+        let modules = match self.loader.modules(self.device, program.variant)? {
+            Ok(modules) => modules,
+            Err((verdict, finding)) => {
+                let result = failed(case, verdict, self.device.level(), finding);
+                self.draft.case_done(index, result);
+                return Ok(());
+            }
+        };
+        // From here on the kernel may hang: the parent's deadline for a case begins.
+        self.draft.case_started(index);
+        let Ran { mut result, rounding, device_lost } =
+            run_case(self.device, subject, program, modules)?;
+        self.pools.add(index, &result, rounding);
+        let passed = Outcome::Judged(Verdict::Passed);
+        if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
+            result.level = Level::EmuCuda;
+        }
+        self.draft.case_done(index, result);
+        self.lost |= device_lost;
+        Ok(())
+    }
+
+    /// Times a case that was found right.
+    fn time(&mut self, program: &'a CaseProgram, prepared: &Prepared<'_>) -> Result<(), Error> {
+        let Some(timing) = &self.request.timing else { return Ok(()) };
+        if self.draft.evaluation().failed().next().is_some() {
+            return Ok(());
+        }
+        self.draft.enter(Stage::Time);
+        self.draft.case_started(program.case);
+        let job = timing::Job {
+            request: self.request,
+            timing,
+            subject: &prepared.subject,
+            baseline_inputs: &prepared.baseline_inputs,
+            default: program,
+        };
+        match timing::time_case(&job, &mut self.loader, self.device)? {
+            timing::Outcome::Timed(timed) => self.draft.evaluation().timings.push(*timed),
+            timing::Outcome::NotMeasured => {}
+            timing::Outcome::Failed(result) => self.draft.case_done(program.case, *result),
+        }
+        self.draft.enter(Stage::Execute);
+        Ok(())
+    }
+
+    fn skip(&mut self, program: &CaseProgram, reason: &str) {
+        let outcome = Outcome::Skipped { reason: reason.to_owned() };
+        let case = &self.request.cases[program.case];
+        self.draft.case_done(program.case, blank(case, outcome, Level::Static));
+    }
+
+    /// Derives speedup and verdict.
+    fn conclude(mut self) -> Evaluation {
+        if !self.lost {
+            self.pools.judge(&mut self.draft, self.device.level());
+        }
+        // A wrong kernel has no speed.
+        if self.draft.evaluation().failed().next().is_none() {
+            let timings = self.draft.evaluation().timings.iter();
+            let speedups: Vec<f64> =
+                timings.filter_map(|timing| timing.speedup.map(|(speedup, _)| speedup)).collect();
+            self.draft.evaluation().speedup = geometric_mean(&speedups)
+                .map(|geomean| Speedup { geomean, baseline: BUILTIN.to_owned() });
+            self.draft.enter(Stage::Done);
+        }
+        self.draft.settle()
+    }
+}
+
+/// Realistic cases whose inputs and references are kept at once.
+const MAX_AHEAD: usize = 6;
+
+/// A realistic case with everything that is computed on the host.
+struct Prepared<'a> {
+    subject: Subject<'a>,
+    /// Inputs of the baseline: equal shapes, other values.
+    baseline_inputs: Vec<HostTensor>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
+        let has_baseline = request.timing.as_ref().is_some_and(|timing| timing.baseline.is_some());
+        let baseline_inputs = if has_baseline {
+            Subject::inputs(case, request.seed ^ timing::BASELINE_SEED)
+        } else {
+            Vec::new()
+        };
+        Ok(Self { subject: Subject::new(request, case)?, baseline_inputs })
+    }
+}
+
+/// Loads variants when they are first needed.
+pub(super) struct Loader<'a> {
+    pub(super) program: &'a Program,
+    loaded: Vec<Option<ModuleId>>,
+    copy: Option<ModuleId>,
+}
+
+/// Modules, or why the device refuses the code.
+type Loaded = Result<Modules, (Verdict, Finding)>;
+
+impl<'a> Loader<'a> {
+    /// Returns a loader for a program of which nothing is loaded.
+    pub(super) fn new(program: &'a Program) -> Self {
+        Self { program, loaded: vec![None; program.variants.len()], copy: None }
+    }
+
+    /// Returns the modules that a case of this variant needs.
+    pub(super) fn modules(
+        &mut self,
+        device: &mut dyn Device,
+        variant: usize,
+    ) -> Result<Loaded, Error> {
+        let candidate = match self.loaded[variant] {
+            Some(module) => module,
+            None => match load(device, &self.program.variants[variant])? {
+                Ok(module) => *self.loaded[variant].insert(module),
+                Err(refused) => return Ok(Err(refused)),
+            },
+        };
+        if let (None, Some(copy)) = (self.copy, &self.program.copy) {
+            match load(device, copy)? {
+                Ok(module) => self.copy = Some(module),
+                Err((_, finding)) => return Err(Error::CopyKernel(finding.message)),
+            }
+        }
+        Ok(Ok(Modules { candidate, copy: self.copy }))
+    }
+}
+
+fn load(
+    device: &mut dyn Device,
+    variant: &Variant,
+) -> Result<Result<ModuleId, (Verdict, Finding)>, Error> {
+    match device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }) {
+        Ok(module) => Ok(Ok(module)),
+        Err(Stop::Verdict { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
+        Err(Stop::Budget { reason }) => Ok(Err((Verdict::LaunchError, Finding::new(reason)))),
+        Err(Stop::Machine(error)) => Err(error.into()),
+    }
+}

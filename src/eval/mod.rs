@@ -1,0 +1,82 @@
+//! The judge: inputs, guards, the correctness rule, timing, verdicts.
+//!
+//! An evaluation has two halves. [`cpu_half`] needs no GPU: it guards and compiles the kernel file,
+//! evaluates its plan for every case and runs the small cases on the emulator. [`gpu_half`] runs
+//! all cases on a GPU and times those that are timed. What becomes of a candidate is data
+//! ([`crate::record::Evaluation`]); [`Error`] means that kgen or its machine failed.
+
+pub mod bound;
+pub mod compare;
+mod copy;
+mod cpu;
+mod draft;
+mod execute;
+mod gpu;
+mod pattern;
+mod prepare;
+mod program;
+mod session;
+mod stats;
+mod timing;
+
+pub use cpu::{CpuOutcome, cpu_half};
+pub use draft::{describe_args, not_reached, settle, unbegun};
+pub use gpu::gpu_half;
+pub use program::{BoundLaunch, CaseProgram, Program, Variant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    compile, device, op,
+    record::{CaseResult, Stage},
+    reference,
+};
+
+/// What an evaluation says while it runs, so that the findings of a killed worker survive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Progress {
+    /// A stage begins.
+    Stage {
+        /// The stage.
+        stage: Stage,
+    },
+    /// A case begins.
+    CaseStarted {
+        /// Its index in the request.
+        index: usize,
+    },
+    /// A case ended.
+    CaseDone {
+        /// Its index in the request.
+        index: usize,
+        /// Its result.
+        result: Box<CaseResult>,
+    },
+}
+
+/// A failure of kgen or its machine, never of a candidate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request names an op that does not exist.
+    #[error(transparent)]
+    Op(#[from] op::UnknownOp),
+    /// A case does not fit its op.
+    #[error("a case does not fit its op")]
+    Case(#[from] op::InferError),
+    /// The reference cannot be computed.
+    #[error("failed to evaluate the reference")]
+    Reference(#[from] reference::Error),
+    /// The compiler cannot be used.
+    #[error("failed to use NVRTC")]
+    Compile(#[from] compile::Error),
+    /// The device cannot be used.
+    #[error("failed to use the device")]
+    Device(#[from] device::Error),
+    /// kgen's own copy kernel does not compile.
+    #[error("failed to compile kgen's copy kernel: {0}")]
+    CopyKernel(String),
+    /// The baseline is not a valid kernel file for the cases.
+    #[error("failed to prepare the baseline: {0}")]
+    Baseline(String),
+}

@@ -1,0 +1,452 @@
+//! From kernel file to program: guards, plans, compile variants, bound arguments.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    compile::{self, CompileStop, Compiler, Job, guard_ptx, guard_source},
+    kernel::{self, KernelFile, plan},
+    op::{self, OpDef},
+    record::{
+        Case, CaseClass, DType, EvalRequest, Finding, Level, ResolvedPlan, Resources, Severity,
+        Signature, Stage, Step, Verdict,
+    },
+};
+
+use super::{
+    BoundLaunch, CaseProgram, Error, Program, Variant,
+    draft::{Draft, Halt, failed},
+};
+
+/// Compile variants that autotuning may add.
+const MAX_TUNINGS: usize = 16;
+
+/// Turns the baseline of a request into a program for the timed cases.
+pub(super) fn prepare_baseline(
+    request: &EvalRequest,
+    compiler: &Compiler,
+) -> Result<Option<Box<Program>>, Error> {
+    let Some(kernel) = request.timing.as_ref().and_then(|timing| timing.baseline.clone()) else {
+        return Ok(None);
+    };
+    let request = EvalRequest { kernel, timing: None, ..request.clone() };
+    let mut ignore = |_| {};
+    let mut draft = Draft::new(&request, &mut ignore);
+    let timed = |case: &Case| case.class == CaseClass::Realistic;
+    match prepare_cases(&request, compiler, &mut draft, &timed)? {
+        Ok(program) => Ok(Some(Box::new(program))),
+        Err(halt) => {
+            let messages = halt.findings.into_iter().map(|finding| finding.message);
+            let diagnostics = halt.diagnostics.into_iter().map(|diagnostic| diagnostic.message);
+            Err(Error::Baseline(messages.chain(diagnostics).collect::<Vec<_>>().join("; ")))
+        }
+    }
+}
+
+/// Turns a request's kernel file into a program.
+///
+/// `Ok(Err(halt))`: a stage ended the evaluation.
+pub(super) fn prepare(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    draft: &mut Draft<'_>,
+) -> Result<Result<Program, Halt>, Error> {
+    prepare_cases(request, compiler, draft, &|_| true)
+}
+
+fn prepare_cases(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    draft: &mut Draft<'_>,
+    wanted: &dyn Fn(&Case) -> bool,
+) -> Result<Result<Program, Halt>, Error> {
+    let op = op::find(&request.op)?;
+    draft.enter(Stage::Guard);
+    if let Err(finding) = guard_source(&request.kernel) {
+        return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
+    }
+    draft.enter(Stage::Plan);
+    let file = match KernelFile::parse(&request.kernel) {
+        Ok(file) => file,
+        Err(error) => {
+            let finding = Finding::new(error.to_string());
+            return Ok(Err(Halt::new(Verdict::PlanError, finding)));
+        }
+    };
+    let plans = match resolve_all(request, op, &file, draft, wanted)? {
+        Ok(plans) => plans,
+        Err(halt) => return Ok(Err(halt)),
+    };
+    draft.enter(Stage::Compile);
+    let mut linker = Linker { request, file: &file, compiler, keys: Vec::new(), built: Vec::new() };
+    let program = linker.link(plans, draft)?;
+    draft.evaluation().resources = linker.worst_resources();
+    draft.evaluation().diagnostics = linker.warnings();
+    Ok(program)
+}
+
+/// A case's plan with what its compile variant depends on.
+struct Planned {
+    case: usize,
+    types: Vec<(String, DType)>,
+    plan: ResolvedPlan,
+    tuning: bool,
+}
+
+/// Evaluates the plan for every case; declined cases are noted and left out.
+fn resolve_all(
+    request: &EvalRequest,
+    op: &'static OpDef,
+    file: &KernelFile,
+    draft: &mut Draft<'_>,
+    wanted: &dyn Fn(&Case) -> bool,
+) -> Result<Result<Vec<Planned>, Halt>, Error> {
+    let mut plans = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
+    for (index, case) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
+        let outputs = op.infer(case)?;
+        let env = plan::Env::new(case, &outputs, &request.target);
+        let types = op.type_macros(case)?;
+        match plan::resolve(file, &env, &BTreeMap::new()) {
+            Ok(plan) => {
+                let axes = plan.params.clone();
+                plans.push(Planned { case: index, types: types.clone(), plan, tuning: false });
+                if request.timing.is_some() && case.class == CaseClass::Realistic {
+                    for chosen in choices(&axes).into_iter().skip(1) {
+                        // A choice that the plan declines or rejects is not among the candidates.
+                        if let Ok(plan) = plan::resolve(file, &env, &chosen) {
+                            let types = types.clone();
+                            plans.push(Planned { case: index, types, plan, tuning: true });
+                        }
+                    }
+                }
+            }
+            Err(plan::PlanStop::Declined { line, condition }) => {
+                let mut finding =
+                    Finding::new(format!("the plan's require({condition}) declined the case"));
+                finding.span = Some(file.span(line, 0));
+                let result = failed(case, Verdict::Declined, Level::Static, finding);
+                draft.case_done(index, result);
+            }
+            Err(plan::PlanStop::Error(error)) => {
+                let finding = error.finding(file);
+                if !findings.contains(&finding) {
+                    findings.push(finding.clone());
+                }
+                draft.case_done(index, failed(case, Verdict::PlanError, Level::Static, finding));
+            }
+        }
+    }
+    if findings.is_empty() {
+        return Ok(Ok(plans));
+    }
+    Ok(Err(Halt { verdict: Verdict::PlanError, findings, diagnostics: Vec::new() }))
+}
+
+/// Returns all choices of parameters, the default first, capped.
+fn choices(axes: &[crate::record::ParamAxis]) -> Vec<BTreeMap<String, i64>> {
+    let mut choices = vec![BTreeMap::new()];
+    for axis in axes {
+        choices = choices
+            .into_iter()
+            .flat_map(|choice| {
+                axis.values.iter().map(move |&value| {
+                    let mut choice = choice.clone();
+                    choice.insert(axis.name.clone(), value);
+                    choice
+                })
+            })
+            .take(MAX_TUNINGS)
+            .collect();
+    }
+    choices
+}
+
+/// Everything that a compilation depends on, besides the source.
+#[derive(PartialEq)]
+struct VariantKey {
+    types: Vec<(String, DType)>,
+    defines: Vec<(String, String)>,
+}
+
+/// The type macros of one dtype with the plan's macros that go with them.
+type VariantCount<'a> = (&'a [(String, DType)], Vec<&'a [(String, String)]>);
+
+/// A compiled variant with what binding needs.
+struct Built {
+    variant: Variant,
+    signatures: Vec<Signature>,
+    entries: Vec<String>,
+    resources: Vec<Resources>,
+    diagnostics: Vec<crate::record::Diagnostic>,
+}
+
+/// Compiles variants on demand and binds launches to them.
+struct Linker<'a> {
+    request: &'a EvalRequest,
+    file: &'a KernelFile,
+    compiler: &'a Compiler,
+    keys: Vec<VariantKey>,
+    built: Vec<Built>,
+}
+
+impl Linker<'_> {
+    fn link(
+        &mut self,
+        plans: Vec<Planned>,
+        draft: &mut Draft<'_>,
+    ) -> Result<Result<Program, Halt>, Error> {
+        if let Some(halt) = self.too_many_variants(&plans) {
+            return Ok(Err(halt));
+        }
+        for planned in &plans {
+            let same = plans.iter().filter(|other| {
+                other.types == planned.types && other.plan.defines == planned.plan.defines
+            });
+            // Each compilation has its own deadline, which the parent sets by this message.
+            draft.enter(Stage::Compile);
+            if let Err(halt) = self.build(planned, &kernels_of(same))? {
+                return Ok(Err(halt));
+            }
+        }
+        draft.enter(Stage::Link);
+        let needs_copy = plans
+            .iter()
+            .any(|planned| planned.plan.steps.iter().any(|step| matches!(step, Step::Copy { .. })));
+        let copy = if needs_copy { Some(self.copy_kernel()?) } else { None };
+        let mut program = Program {
+            variants: Vec::new(),
+            cases: Vec::new(),
+            tunings: Vec::new(),
+            copy,
+            baseline: None,
+        };
+        for planned in plans {
+            let case = &self.request.cases[planned.case];
+            match self.bind(&planned) {
+                Ok(bound) => {
+                    let entry = CaseProgram {
+                        case: planned.case,
+                        variant: self.position(&planned.types, &planned.plan.defines),
+                        plan: planned.plan,
+                        bound,
+                    };
+                    if planned.tuning {
+                        program.tunings.push(entry);
+                    } else {
+                        program.cases.push(entry);
+                    }
+                }
+                Err(finding) => {
+                    let result = failed(case, Verdict::PlanError, Level::Static, *finding.clone());
+                    draft.case_done(planned.case, result);
+                    return Ok(Err(Halt::new(Verdict::PlanError, *finding)));
+                }
+            }
+        }
+        program.variants = self.built.iter().map(|built| built.variant.clone()).collect();
+        Ok(Ok(program))
+    }
+
+    /// Complains where correctness alone needs more variants of one dtype than allowed.
+    fn too_many_variants(&self, plans: &[Planned]) -> Option<Halt> {
+        let mut per_types: Vec<VariantCount<'_>> = Vec::new();
+        for planned in plans.iter().filter(|planned| !planned.tuning) {
+            let position = per_types.iter().position(|(types, _)| *types == planned.types);
+            let position = position.unwrap_or_else(|| {
+                per_types.push((&planned.types, Vec::new()));
+                per_types.len() - 1
+            });
+            let defines = &mut per_types[position].1;
+            if !defines.contains(&planned.plan.defines.as_slice()) {
+                defines.push(&planned.plan.defines);
+            }
+        }
+        let most = per_types.iter().map(|(_, defines)| defines.len()).max()?;
+        let allowed = self.request.limits.max_variants as usize;
+        if most <= allowed {
+            return None;
+        }
+        let mut finding = Finding::new(format!(
+            "the plan's define() values need {most} compile variants for one dtype; at most \
+             {allowed} are allowed"
+        ));
+        finding.hint =
+            Some("pass sizes as kernel arguments and define only a few constants".to_owned());
+        Some(Halt::new(Verdict::PlanError, finding))
+    }
+
+    fn position(&self, types: &[(String, DType)], defines: &[(String, String)]) -> usize {
+        let found = self.keys.iter().position(|key| key.types == types && key.defines == defines);
+        found.expect("every planned variant was built before it is looked up")
+    }
+
+    fn build(&mut self, planned: &Planned, kernels: &[String]) -> Result<Result<(), Halt>, Error> {
+        let key =
+            VariantKey { types: planned.types.clone(), defines: planned.plan.defines.clone() };
+        if self.keys.contains(&key) {
+            return Ok(Ok(()));
+        }
+        let compiled = match self.compiler.compile(&Job {
+            source: self.file.text(),
+            defines: &key.defines,
+            types: &key.types,
+            kernels,
+            arch: &self.request.target.arch,
+        }) {
+            Ok(compiled) => compiled,
+            Err(CompileStop::Failed(diagnostics)) => {
+                let finding =
+                    Finding::new(format!("NVRTC refuses the kernel with {}", key.describe()));
+                let findings = vec![finding];
+                return Ok(Err(Halt { verdict: Verdict::CompileError, findings, diagnostics }));
+            }
+            Err(CompileStop::Machine(error)) => return Err(error.into()),
+        };
+        if let Err(finding) = guard_ptx(&compiled) {
+            return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
+        }
+        self.built.push(Built {
+            variant: Variant {
+                types: key.types.clone(),
+                defines: key.defines.clone(),
+                cubin: compiled.cubin,
+                ptx: compiled.ptx,
+            },
+            signatures: compiled.signatures,
+            entries: compiled.entries,
+            resources: compiled.resources,
+            diagnostics: compiled.diagnostics,
+        });
+        self.keys.push(key);
+        Ok(Ok(()))
+    }
+
+    /// Compiles kgen's own copy kernel.
+    fn copy_kernel(&mut self) -> Result<Variant, Error> {
+        let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
+        let kernels: Vec<String> = sizes.map(str::to_owned).collect();
+        let compiled = self.compiler.compile(&Job {
+            source: compile::copy_source(),
+            defines: &[],
+            types: &[],
+            kernels: &kernels,
+            arch: &self.request.target.arch,
+        });
+        match compiled {
+            Ok(compiled) => Ok(Variant {
+                types: Vec::new(),
+                defines: Vec::new(),
+                cubin: compiled.cubin,
+                ptx: compiled.ptx,
+            }),
+            Err(CompileStop::Failed(diagnostics)) => {
+                let first = diagnostics.into_iter().find(|d| d.severity == Severity::Error);
+                Err(Error::CopyKernel(first.map_or_else(String::new, |d| d.message)))
+            }
+            Err(CompileStop::Machine(error)) => Err(error.into()),
+        }
+    }
+
+    /// Binds the arguments of every launch to the compiled kernels.
+    fn bind(&self, planned: &Planned) -> Result<Vec<Option<BoundLaunch>>, Box<Finding>> {
+        let built = &self.built[self.position(&planned.types, &planned.plan.defines)];
+        let mut bound = Vec::with_capacity(planned.plan.steps.len());
+        for step in &planned.plan.steps {
+            let Step::Launch { kernel, args, line, .. } = step else {
+                bound.push(None);
+                continue;
+            };
+            let at_line = |message: String| {
+                let mut finding = Finding::new(message);
+                finding.span = Some(self.file.span(*line, 0));
+                Box::new(finding)
+            };
+            let known = built.signatures.iter().zip(&built.entries);
+            let found = known.into_iter().find(|(signature, _)| &signature.kernel == kernel);
+            let (signature, entry) =
+                found.ok_or_else(|| at_line(format!("there is no kernel `{kernel}`")))?;
+            let args = kernel::bind(args, signature).map_err(|error| at_line(error.to_string()))?;
+            bound.push(Some(BoundLaunch { entry: entry.clone(), args }));
+        }
+        Ok(bound)
+    }
+
+    /// Returns the largest figures of each kernel over its variants.
+    fn worst_resources(&self) -> Vec<Resources> {
+        let mut worst: Vec<Resources> = Vec::new();
+        for resources in self.built.iter().flat_map(|built| &built.resources) {
+            match worst.iter_mut().find(|known| known.kernel == resources.kernel) {
+                None => worst.push(resources.clone()),
+                Some(known) => {
+                    known.registers = known.registers.max(resources.registers);
+                    known.spill_stores = known.spill_stores.max(resources.spill_stores);
+                    known.spill_loads = known.spill_loads.max(resources.spill_loads);
+                    known.stack_bytes = known.stack_bytes.max(resources.stack_bytes);
+                    known.smem_bytes = known.smem_bytes.max(resources.smem_bytes);
+                }
+            }
+        }
+        worst
+    }
+
+    /// Returns the distinct messages of all compilations.
+    fn warnings(&self) -> Vec<crate::record::Diagnostic> {
+        let mut all = Vec::new();
+        for diagnostic in self.built.iter().flat_map(|built| &built.diagnostics) {
+            if !all.contains(diagnostic) {
+                all.push(diagnostic.clone());
+            }
+        }
+        all
+    }
+}
+
+impl VariantKey {
+    /// Returns the macros in words, for example `T_self=f32 T_out=f32 VEC=4`.
+    fn describe(&self) -> String {
+        let types = self.types.iter().map(|(name, dtype)| format!("{name}={}", dtype.cuda_type()));
+        let defines = self.defines.iter().map(|(name, value)| format!("{name}={value}"));
+        types.chain(defines).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Returns the names of all kernels that some of these plans launch.
+fn kernels_of<'a>(plans: impl Iterator<Item = &'a Planned>) -> Vec<String> {
+    let mut kernels: Vec<String> = Vec::new();
+    for step in plans.flat_map(|planned| &planned.plan.steps) {
+        if let Step::Launch { kernel, .. } = step
+            && !kernels.contains(kernel)
+        {
+            kernels.push(kernel.clone());
+        }
+    }
+    kernels
+}
+
+/// Tells whether a case can be on the emulator at all within its budget.
+pub(super) fn too_big_for_emulator(request: &EvalRequest, case: &Case) -> Option<String> {
+    let limits = &request.limits;
+    let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
+    if bytes as u64 > limits.emu_bytes {
+        return Some(format!(
+            "{} of inputs, over the emulator's budget of {}",
+            mebibytes(bytes as u64),
+            mebibytes(limits.emu_bytes)
+        ));
+    }
+    let work = op::find(&request.op).map(|op| op.work(case)).ok()?;
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let budget = limits.emu_lane_instructions as f64;
+    (work.flops > budget).then(|| {
+        format!(
+            "{:.1} GFLOP, over the emulator's budget of {:.1} G lane instructions",
+            work.flops / 1e9,
+            budget / 1e9
+        )
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}

@@ -1,0 +1,78 @@
+//! A candidate after compiling: what a device needs to run every case of a request.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{
+    kernel::BoundArg,
+    record::{DType, ResolvedPlan},
+};
+
+/// All compile variants of a kernel file and, for each case, its resolved and bound plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// The compile variants.
+    pub variants: Vec<Variant>,
+    /// One entry per case that can run, in the request's order.
+    pub cases: Vec<CaseProgram>,
+    /// Further choices of parameters for the timed cases.
+    pub tunings: Vec<CaseProgram>,
+    /// kgen's copy kernel, where a plan needs it.
+    pub copy: Option<Variant>,
+    /// The baseline's program for the timed cases.
+    pub baseline: Option<Box<Self>>,
+}
+
+impl Program {
+    /// Returns the default program of a case.
+    #[must_use]
+    pub fn case(&self, index: usize) -> Option<&CaseProgram> {
+        self.cases.iter().find(|program| program.case == index)
+    }
+}
+
+/// One compilation of the kernel file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Type macros, for example `T_self` = f32.
+    pub types: Vec<(String, DType)>,
+    /// Macros of the plan.
+    pub defines: Vec<(String, String)>,
+    /// The machine code.
+    #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
+    pub cubin: Vec<u8>,
+    /// The same as PTX, which only the emulator needs: it does not leave the process.
+    #[serde(skip)]
+    pub ptx: String,
+}
+
+/// A case's plan, ready to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseProgram {
+    /// Index of the case in the request.
+    pub case: usize,
+    /// Index of its variant.
+    pub variant: usize,
+    /// The plan.
+    pub plan: ResolvedPlan,
+    /// The bound launch of each step; `None` for steps that launch nothing of the candidate.
+    pub bound: Vec<Option<BoundLaunch>>,
+}
+
+/// A launch's entry point and arguments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BoundLaunch {
+    /// The kernel's name in the module.
+    pub entry: String,
+    /// Its arguments.
+    pub args: Vec<BoundArg>,
+}
+
+fn to_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+}
+
+fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    BASE64_STANDARD.decode(text).map_err(serde::de::Error::custom)
+}

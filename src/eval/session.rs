@@ -1,0 +1,218 @@
+//! The buffers of one case on a device, and its steps.
+
+use crate::{
+    device::{BufferId, Device, KernelArg, Launch, ModuleId, Stop, TimedOp},
+    kernel::BoundArg,
+    record::{BufferRef, Case, Finding, HostTensor, Step, TensorSpec, Verdict, View},
+};
+
+use super::{BoundLaunch, CaseProgram, copy::copy_launch};
+
+/// One case's buffers on a device; they live until [`Session::close`].
+pub(super) struct Session<'a> {
+    case: &'a Case,
+    program: &'a CaseProgram,
+    module: ModuleId,
+    copy: Option<ModuleId>,
+    inputs: Vec<BufferId>,
+    outputs: Vec<BufferId>,
+    scratch: Vec<BufferId>,
+}
+
+/// Where a case's code is loaded.
+#[derive(Clone, Copy)]
+pub(super) struct Modules {
+    /// The candidate's variant.
+    pub(super) candidate: ModuleId,
+    /// kgen's copy kernel.
+    pub(super) copy: Option<ModuleId>,
+}
+
+impl<'a> Session<'a> {
+    /// Allocates all buffers of a case and writes its inputs.
+    pub(super) fn open(
+        device: &mut dyn Device,
+        case: &'a Case,
+        program: &'a CaseProgram,
+        modules: Modules,
+        inputs: &[HostTensor],
+        outputs: &[(String, TensorSpec)],
+    ) -> Result<Self, Stop> {
+        let mut session = Self {
+            case,
+            program,
+            module: modules.candidate,
+            copy: modules.copy,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            scratch: Vec::new(),
+        };
+        match session.allocate(device, inputs, outputs) {
+            Ok(()) => Ok(session),
+            Err(stop) => {
+                session.close(device);
+                Err(stop)
+            }
+        }
+    }
+
+    fn allocate(
+        &mut self,
+        device: &mut dyn Device,
+        inputs: &[HostTensor],
+        outputs: &[(String, TensorSpec)],
+    ) -> Result<(), Stop> {
+        for ((name, _), tensor) in self.case.tensors().zip(inputs) {
+            let buffer = device.alloc(name, tensor.storage.len(), tensor.spec.dtype.size())?;
+            self.inputs.push(buffer);
+            device.write(buffer, &tensor.storage)?;
+        }
+        for (name, spec) in outputs {
+            self.outputs.push(device.alloc(name, spec.storage_bytes(), spec.dtype.size())?);
+        }
+        for scratch in &self.program.plan.scratch {
+            let bytes = usize::try_from(scratch.bytes).map_err(|_| {
+                Stop::verdict(Verdict::LaunchError, Finding::new("scratch too large"))
+            })?;
+            self.scratch.push(device.alloc(&scratch.label, bytes, scratch.element_bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Frees all buffers.
+    pub(super) fn close(self, device: &mut dyn Device) {
+        for buffer in self.inputs.into_iter().chain(self.outputs).chain(self.scratch) {
+            device.free(buffer);
+        }
+    }
+
+    /// Fills outputs and scratch with a byte that no honest result consists of.
+    pub(super) fn poison(&self, device: &mut dyn Device, byte: u8) -> Result<(), Stop> {
+        for &buffer in self.outputs.iter().chain(&self.scratch) {
+            device.fill(buffer, &[byte])?;
+        }
+        Ok(())
+    }
+
+    /// Returns the buffers to poison before a timed launch.
+    pub(super) fn poisoned(&self) -> Vec<BufferId> {
+        self.outputs.iter().chain(&self.scratch).copied().collect()
+    }
+
+    /// Runs the plan's steps once and waits for them.
+    pub(super) fn run(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        for op in self.ops() {
+            match op {
+                TimedOp::Launch { module, launch } => device.launch(module, &launch)?,
+                TimedOp::Fill { buffer, byte } => device.clear(buffer, byte)?,
+            }
+        }
+        device.sync()
+    }
+
+    /// Returns everything that the candidate's call consists of, in order.
+    pub(super) fn ops(&self) -> Vec<TimedOp> {
+        let cleared = self.program.plan.scratch.iter().zip(&self.scratch);
+        let clears = cleared
+            .filter(|(scratch, _)| scratch.zero)
+            .map(|(_, &buffer)| TimedOp::Fill { buffer, byte: 0 });
+        let steps = self.program.plan.steps.iter().zip(&self.program.bound);
+        clears.chain(steps.filter_map(|(step, bound)| self.op(step, bound.as_ref()))).collect()
+    }
+
+    fn op(&self, step: &Step, bound: Option<&BoundLaunch>) -> Option<TimedOp> {
+        match step {
+            Step::Launch { grid, block, smem, .. } => {
+                let bound = bound.expect("every launch step was bound");
+                let args = bound.args.iter().map(|arg| self.kernel_arg(arg)).collect();
+                let launch = Launch {
+                    kernel: bound.entry.clone(),
+                    grid: *grid,
+                    block: *block,
+                    smem: *smem,
+                    args,
+                };
+                Some(TimedOp::Launch { module: self.module, launch })
+            }
+            Step::Fill { target, byte } => {
+                Some(TimedOp::Fill { buffer: self.buffer(*target), byte: *byte })
+            }
+            Step::Copy { source, target } => self.copy_op(source, *target),
+        }
+    }
+
+    /// Returns the launch of kgen's copy kernel; `None` where there is nothing to copy.
+    fn copy_op(&self, source: &View, target: BufferRef) -> Option<TimedOp> {
+        let module = self.copy.expect("a program with a copy step carries the copy kernel");
+        let copy = copy_launch(&source.spec)?;
+        let from = self.buffer(source.buffer);
+        let mut args = vec![
+            KernelArg::Pointer { buffer: from, byte_offset: copy.byte_offset },
+            KernelArg::Pointer { buffer: self.buffer(target), byte_offset: 0 },
+        ];
+        args.extend(copy.scalars.into_iter().map(KernelArg::Bytes));
+        let launch = Launch {
+            kernel: copy.kernel.to_owned(),
+            grid: [copy.grid, 1, 1],
+            block: [copy.block, 1, 1],
+            smem: 0,
+            args,
+        };
+        Some(TimedOp::Launch { module, launch })
+    }
+
+    fn kernel_arg(&self, arg: &BoundArg) -> KernelArg {
+        match arg {
+            BoundArg::Pointer { buffer, byte_offset } => {
+                KernelArg::Pointer { buffer: self.buffer(*buffer), byte_offset: *byte_offset }
+            }
+            BoundArg::Null => KernelArg::Null,
+            BoundArg::Bytes(bytes) => KernelArg::Bytes(bytes.clone()),
+        }
+    }
+
+    fn buffer(&self, buffer: BufferRef) -> BufferId {
+        match buffer {
+            BufferRef::Input(index) => self.inputs[index],
+            BufferRef::Output(index) => self.outputs[index],
+            BufferRef::Scratch(index) => self.scratch[index],
+        }
+    }
+
+    /// Checks guard zones and inputs after a run.
+    pub(super) fn check(&self, device: &mut dyn Device, inputs: &[HostTensor]) -> Result<(), Stop> {
+        for &buffer in self.inputs.iter().chain(&self.outputs).chain(&self.scratch) {
+            device.check_guards(buffer)?;
+        }
+        for ((name, _), (&buffer, tensor)) in
+            self.case.tensors().zip(self.inputs.iter().zip(inputs))
+        {
+            let now = device.read(buffer)?;
+            if let Some(at) = now.iter().zip(&tensor.storage).position(|(a, b)| a != b) {
+                let element = at / tensor.spec.dtype.size();
+                let finding = Finding::new(format!(
+                    "input `{name}` was changed, first at storage element {element}: inputs are \
+                     read-only"
+                ));
+                return Err(Stop::verdict(Verdict::InputModified, finding));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an output back.
+    pub(super) fn output(&self, device: &mut dyn Device, index: usize) -> Result<Vec<u8>, Stop> {
+        device.read(self.outputs[index])
+    }
+
+    /// Returns which bytes of an output were never written, where the device knows.
+    pub(super) fn unwritten(&self, device: &mut dyn Device, index: usize) -> Option<Vec<bool>> {
+        device.unwritten(self.outputs[index])
+    }
+
+    /// Returns the bytes of all buffers together.
+    pub(super) fn bytes(&self, device: &dyn Device) -> u64 {
+        let all = self.inputs.iter().chain(&self.outputs).chain(&self.scratch);
+        all.map(|&buffer| device.size(buffer) as u64).sum()
+    }
+}
