@@ -13,3 +13,4 @@ pub mod record;
 pub mod reference;
 pub mod settings;
 pub mod suite;
+pub mod worker;

@@ -1,0 +1,147 @@
+//! What a worker calls to judge: the compiler or the device it opened at its start.
+
+use std::error::Error;
+
+use crate::{
+    compile::Compiler,
+    device::{CudaDevice, Device as _},
+    eval::{self, Progress},
+    record::{EvalRequest, Evaluation},
+    worker::protocol::{Hello, PROTOCOL, Role, Setup},
+};
+
+/// What one half of an evaluation came to.
+pub struct Half {
+    /// The evaluation so far.
+    pub evaluation: Evaluation,
+    /// The compiled program as one line of JSON, where the second half is to follow.
+    pub program: Option<String>,
+    /// Whether the worker must end, because its device can no longer be used.
+    pub retire: bool,
+}
+
+/// The two halves of an evaluation. An `Err` is a failure of kgen or its machine, with its causes.
+pub trait Judge {
+    /// Does the half that needs no GPU.
+    ///
+    /// # Errors
+    ///
+    /// What kgen or its machine failed at.
+    fn cpu(
+        &mut self,
+        request: &EvalRequest,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String>;
+
+    /// Does the half on the GPU; `program` is the line that the first half made.
+    ///
+    /// # Errors
+    ///
+    /// What kgen or its machine failed at.
+    fn gpu(
+        &mut self,
+        request: &EvalRequest,
+        evaluation: Evaluation,
+        program: &[u8],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String>;
+}
+
+/// Opens what the role needs.
+pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
+    let hello = Hello {
+        protocol: PROTOCOL,
+        kgen: env!("CARGO_PKG_VERSION").to_owned(),
+        target: None,
+        nvrtc: None,
+    };
+    match setup.role {
+        Role::Cpu => {
+            let compiler = Compiler::open(&setup.toolchain, setup.cache_dir.clone());
+            let compiler = compiler.map_err(|error| causes(&error))?;
+            let (major, minor) = compiler.version();
+            let hello = Hello { nvrtc: Some(format!("{major}.{minor}")), ..hello };
+            Ok((Box::new(CpuJudge { compiler }), hello))
+        }
+        Role::Gpu => {
+            let device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
+            let hello = Hello { target: Some(device.target().clone()), ..hello };
+            Ok((Box::new(GpuJudge { device }), hello))
+        }
+    }
+}
+
+/// Judges with the compiler and the emulator.
+struct CpuJudge {
+    compiler: Compiler,
+}
+
+impl Judge for CpuJudge {
+    fn cpu(
+        &mut self,
+        request: &EvalRequest,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        let outcome = eval::cpu_half(request, &self.compiler, progress);
+        let outcome = outcome.map_err(|error| causes(&error))?;
+        let program = outcome.program.as_ref().map(serde_json::to_string).transpose();
+        let program = program.map_err(|error| format!("the program has no JSON form: {error}"))?;
+        Ok(Half { evaluation: outcome.evaluation, program, retire: false })
+    }
+
+    fn gpu(
+        &mut self,
+        _request: &EvalRequest,
+        _evaluation: Evaluation,
+        _program: &[u8],
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        Err("a cpu worker has no GPU".to_owned())
+    }
+}
+
+/// Judges on a GPU.
+struct GpuJudge {
+    device: CudaDevice,
+}
+
+impl Judge for GpuJudge {
+    fn cpu(
+        &mut self,
+        _request: &EvalRequest,
+        _progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        Err("a gpu worker has no compiler".to_owned())
+    }
+
+    fn gpu(
+        &mut self,
+        request: &EvalRequest,
+        evaluation: Evaluation,
+        program: &[u8],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        let program = serde_json::from_slice(program)
+            .map_err(|error| format!("the program cannot be read: {error}"))?;
+        let device = &mut self.device;
+        let evaluation = eval::gpu_half(request, &program, evaluation, device, progress);
+        let evaluation = evaluation.map_err(|error| causes(&error))?;
+        // A context that a fault has poisoned fails every call from then on.
+        let retire = self.device.sync().is_err();
+        if !retire {
+            self.device.release_all();
+        }
+        Ok(Half { evaluation, program: None, retire })
+    }
+}
+
+/// Returns an error and its causes in one line.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

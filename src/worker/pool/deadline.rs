@@ -1,0 +1,62 @@
+//! How long a worker may be silent.
+//!
+//! Every message of a worker sets its deadline anew, by the stage it is in: what hangs is one
+//! compilation or one case, and those are what the limits of a request are about.
+
+use std::time::Duration;
+
+use crate::record::{EvalRequest, Limits, Stage};
+
+/// For work whose length kgen itself bounds: guards, plans, inputs, references, baselines.
+const OWN_WORK: Duration = Duration::from_secs(60);
+
+/// The emulator counts instructions, not seconds; its own budget ends a case long before this
+/// factor on the case's limit does, unless the emulator itself hangs.
+const EMULATOR_FACTOR: u32 = 6;
+
+/// The silence allowed to a worker.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadlines {
+    compile: Duration,
+    case: Duration,
+    time: Duration,
+}
+
+impl Deadlines {
+    /// Returns the deadlines of a request.
+    pub(super) fn of(request: &EvalRequest) -> Self {
+        let Limits { compile_s, case_s, .. } = request.limits;
+        let time_s = request.timing.as_ref().map_or(0.0, |timing| timing.max_s);
+        Self { compile: seconds(compile_s), case: seconds(case_s), time: seconds(time_s) }
+    }
+
+    /// Returns the time until the first message of a job must be there.
+    pub(super) const fn first() -> Duration {
+        OWN_WORK
+    }
+
+    /// Returns the time until the next message must be there in `stage`; `in_case` says whether
+    /// the last one was the start of a case.
+    pub(super) fn after(self, stage: Stage, in_case: bool) -> Duration {
+        match stage {
+            Stage::Compile => self.compile.saturating_add(Duration::from_secs(1)),
+            Stage::Emulate if in_case => self.case.saturating_mul(EMULATOR_FACTOR),
+            Stage::Execute if in_case => self.case.saturating_mul(2),
+            Stage::Time if in_case => self.case.saturating_add(self.time).saturating_mul(2),
+            Stage::Emulate
+            | Stage::Execute
+            | Stage::Time
+            | Stage::Extract
+            | Stage::Guard
+            | Stage::Plan
+            | Stage::Link
+            | Stage::Done => OWN_WORK,
+        }
+    }
+}
+
+/// A limit from the outside may be anything; a year is as good as for ever.
+fn seconds(seconds: f64) -> Duration {
+    const YEAR_S: f64 = 365.0 * 24.0 * 3600.0;
+    Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.001, YEAR_S) } else { YEAR_S })
+}
