@@ -7,6 +7,7 @@ pub mod compile;
 pub mod device;
 pub mod eval;
 pub mod kernel;
+pub mod llm;
 pub mod op;
 pub mod process;
 pub mod record;

@@ -1,0 +1,179 @@
+//! What is put on record about a call. `store` writes these; keys never reach them.
+
+use std::{error, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Call, CallKey, Finish, Reply, Usage};
+
+/// Failure of a [`CallLog`] or [`Recording`].
+pub type LogError = Box<dyn error::Error + Send + Sync>;
+
+/// Takes every call of a run; implemented by the run directory.
+pub trait CallLog: Send + Sync {
+    /// Stores a request durably; called before anything is sent, and again for the same key when
+    /// an interrupted call is made once more.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored: the call is then not made.
+    fn request(&self, key: &CallKey, record: &RequestRecord) -> Result<(), LogError>;
+
+    /// Stores a reply durably, a refusal or an empty one included: it was paid for.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored.
+    fn reply(&self, key: &CallKey, record: &ReplyRecord) -> Result<(), LogError>;
+
+    /// Stores that a call brought no reply. It may be made again, so this must not look like a
+    /// reply to whoever resumes the run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored.
+    fn failure(&self, key: &CallKey, record: &FailureRecord) -> Result<(), LogError>;
+
+    /// Returns the place where a person puts the reply text of a `mailbox` call.
+    fn reply_path(&self, key: &CallKey) -> PathBuf;
+
+    /// Returns the text a person put there; `None` while there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the file exists but cannot be read.
+    fn awaited_reply(&self, key: &CallKey) -> Result<Option<String>, LogError>;
+}
+
+/// A request as it is about to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// The call.
+    pub key: CallKey,
+    /// The provider's name.
+    pub provider: String,
+    /// The wire kind: `anthropic`, `openai-chat`, `openai-responses`, `command`, `mailbox` or
+    /// `replay`.
+    pub kind: String,
+    /// Where it goes, without user info and query; `None` where nothing is sent over HTTP.
+    pub url: Option<String>,
+    /// The model asked for.
+    pub model: String,
+    /// Names of the headers; their values are not stored.
+    pub headers: Vec<String>,
+    /// The exact body, or for kinds without HTTP the text that is handed over.
+    pub body: String,
+    /// [`prompt_hash`] of the system and the user prompt.
+    pub prompt_hash: String,
+    /// Start of the call, RFC 3339, UTC.
+    pub started_at: String,
+    /// The prompts for people to read: goes into the `.request.md` file, not into the JSON.
+    #[serde(skip)]
+    pub markdown: String,
+}
+
+/// A reply as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplyRecord {
+    /// The call.
+    pub key: CallKey,
+    /// The model that answered, by its own name.
+    pub model: String,
+    /// Why it stopped.
+    pub finish: Finish,
+    /// Tokens.
+    pub usage: Usage,
+    /// The provider's name for the request, from a header.
+    pub request_id: Option<String>,
+    /// The provider's name for the response, from the body.
+    pub response_id: Option<String>,
+    /// Wall time from the first send to the last byte, waits and retries included.
+    pub seconds: f64,
+    /// What had to be tried again, and why.
+    pub retries: Vec<RetryEvent>,
+    /// Reasoning that the provider sent apart from the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Set where the reply comes from another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<super::Replayed>,
+    /// The text: goes into the `.reply.md` file, not into the JSON.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// A call that brought no reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    /// The call.
+    pub key: CallKey,
+    /// The error in words.
+    pub message: String,
+    /// Seconds from the first send.
+    pub seconds: f64,
+    /// What was tried again before.
+    pub retries: Vec<RetryEvent>,
+}
+
+/// One failed try that was followed by another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RetryEvent {
+    /// Seconds from the first send to the failure.
+    pub at_s: f64,
+    /// HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// What went wrong.
+    pub reason: String,
+    /// Wait before the next try, in seconds.
+    pub wait_s: f64,
+    /// Whether the failed try may have been billed.
+    pub maybe_billed: bool,
+}
+
+impl ReplyRecord {
+    /// Returns the reply that a stored record and its text stand for.
+    #[must_use]
+    pub fn to_reply(&self) -> Reply {
+        Reply {
+            text: self.text.clone(),
+            reasoning: self.reasoning.clone(),
+            finish: self.finish.clone(),
+            usage: self.usage,
+            model: self.model.clone(),
+            request_id: self.request_id.clone(),
+            seconds: self.seconds,
+            replayed: self.replayed,
+        }
+    }
+}
+
+/// Another run's replies.
+pub trait Recording: Send + Sync {
+    /// Returns the reply recorded under a key; `None` where the recording ends before it.
+    ///
+    /// # Errors
+    ///
+    /// When it exists but cannot be read.
+    fn reply(&self, key: &CallKey) -> Result<Option<RecordedReply>, LogError>;
+}
+
+/// A reply of another run with what it answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedReply {
+    /// The record, its text filled in.
+    pub record: ReplyRecord,
+    /// [`RequestRecord::prompt_hash`] of the recorded request; `None` where that is lost.
+    pub prompt_hash: Option<String>,
+}
+
+/// Returns the SHA-256 of a call's prompts, in hexadecimal.
+#[must_use]
+pub fn prompt_hash(call: &Call) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(call.system.as_bytes());
+    // A byte that UTF-8 text cannot hold keeps the two prompts apart.
+    hasher.update([0xff]);
+    hasher.update(call.prompt.as_bytes());
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

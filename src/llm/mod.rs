@@ -1,0 +1,36 @@
+//! LLM providers: wire formats, transport, retry, limits.
+//!
+//! One logical [`Call`] goes in, one [`Reply`] or a typed [`Error`] comes out. The request is
+//! handed to a [`CallLog`] before it is sent and the reply before it is returned, so that a run
+//! killed at any instant knows what was asked and what was answered. Nothing here writes files,
+//! prints, reads the environment or stores a key. The wire formats are pure functions in `wire`.
+
+mod budget;
+mod call;
+mod client;
+mod command;
+mod config;
+mod connect;
+mod error;
+mod gate;
+mod http;
+mod local;
+mod log;
+mod redact;
+mod retry;
+mod wire;
+
+pub use budget::CallBudget;
+pub use call::{Call, CallKey, Finish, Replayed, Reply, Usage};
+pub use client::Client;
+pub use command::CommandAccess;
+pub use config::{
+    Access, DEFAULT_ANTHROPIC_VERSION, Header, HttpAccess, MailboxAccess, PRESETS, Preset,
+    ProviderConfig, RetryPolicy, WireKind, preset,
+};
+pub use connect::{auto_provider, from_settings};
+pub use error::{Error, Scope};
+pub use log::{
+    CallLog, FailureRecord, LogError, RecordedReply, Recording, ReplyRecord, RequestRecord,
+    RetryEvent, prompt_hash,
+};

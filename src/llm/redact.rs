@@ -1,0 +1,46 @@
+//! Takes known secrets out of text that came from outside before it is shown or stored.
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// What stands where a secret was.
+const MASK: &str = "[redacted]";
+
+/// Shortest secret that is looked for: shorter ones would mask ordinary text.
+const MIN_LEN: usize = 6;
+
+/// The secrets of one provider.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Redactor {
+    secrets: Vec<SecretString>,
+}
+
+impl Redactor {
+    pub(super) fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        let long = |secret: &SecretString| secret.expose_secret().len() >= MIN_LEN;
+        Self { secrets: secrets.into_iter().filter(long).collect() }
+    }
+
+    /// Returns the text without the secrets.
+    pub(super) fn clean(&self, text: String) -> String {
+        self.secrets.iter().fold(text, |text, secret| {
+            if text.contains(secret.expose_secret()) {
+                text.replace(secret.expose_secret(), MASK)
+            } else {
+                text
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Redactor;
+
+    #[test]
+    fn secrets_vanish_and_short_ones_leave_text_alone() {
+        let redactor = Redactor::new(["sk-secret-1".into(), "ab".into()]);
+        let cleaned = redactor.clean("bad key sk-secret-1, about sk-secret-1".to_owned());
+        assert_eq!(cleaned, "bad key [redacted], about [redacted]");
+        assert!(!format!("{redactor:?}").contains("sk-secret"));
+    }
+}
