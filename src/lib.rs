@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod llm;
 pub mod op;
 pub mod process;
+pub mod prompt;
 pub mod record;
 pub mod reference;
 pub mod settings;

@@ -1,0 +1,214 @@
+//! Failed cases, those with one cause together.
+
+use super::findings;
+use crate::{
+    prompt::text::{counted, fence, first_lines, inline, list, significant},
+    record::{
+        CaseClass, CaseResult, DType, ElementDiff, Evaluation, Family, Mismatch, Outcome, Verdict,
+    },
+};
+
+/// Groups of failed cases that are described.
+const MAX_GROUPS: usize = 4;
+
+/// Names of cases that one group lists.
+const MAX_NAMES: usize = 4;
+
+/// What cases that fail alike have in common where all have strides.
+const STRIDED: &str = "All of these have strided inputs: check that no access takes them for \
+                       contiguous ones.";
+
+/// The classes with their names in prompts.
+pub(super) const CLASSES: [(CaseClass, &str); 5] = [
+    (CaseClass::Edge, "size"),
+    (CaseClass::Layout, "layout"),
+    (CaseClass::Values, "values"),
+    (CaseClass::Drawn, "hidden"),
+    (CaseClass::Realistic, "realistic"),
+];
+
+/// Cases that failed alike.
+struct Group<'a> {
+    verdict: Verdict,
+    cause: String,
+    cases: Vec<&'a CaseResult>,
+}
+
+/// Returns one section per cause, cases that are no secret first.
+pub(super) fn sections(evaluation: &Evaluation, kernel: &str) -> Vec<String> {
+    // What the stage found about every case was said before.
+    let is_new = |group: &Group<'_>| match group.cases[0].findings.first() {
+        Some(finding) => !evaluation.findings.iter().any(|said| said.message == finding.message),
+        None => true,
+    };
+    let groups: Vec<_> = groups(evaluation).into_iter().filter(is_new).collect();
+    let shown = groups.iter().take(MAX_GROUPS).map(|group| section(group, kernel));
+    let mut sections: Vec<_> = shown.collect();
+    if MAX_GROUPS < groups.len() {
+        let n_others: usize = groups[MAX_GROUPS..].iter().map(|group| group.cases.len()).sum();
+        sections.push(format!("{} failed in other ways.", counted(n_others, "case")));
+    }
+    sections
+}
+
+/// Says in a few words why the first failed case failed.
+pub(super) fn reason(evaluation: &Evaluation) -> Option<String> {
+    let groups = groups(evaluation);
+    let case = groups.first()?.cases.first()?;
+    let what = match &case.mismatch {
+        Some(mismatch) => wrong_words(mismatch),
+        None => case.findings.first()?.message.clone(),
+    };
+    Some(format!("{}: {what}", name(case)))
+}
+
+fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for case in evaluation.failed() {
+        let Outcome::Judged(verdict) = case.outcome else { continue };
+        let cause = cause(case);
+        match groups.iter_mut().find(|group| group.verdict == verdict && group.cause == cause) {
+            Some(group) => group.cases.push(case),
+            None => groups.push(Group { verdict, cause, cases: vec![case] }),
+        }
+    }
+    for group in &mut groups {
+        group.cases.sort_by_key(|case| case.class == CaseClass::Drawn);
+    }
+    // The verdict's own group first: it is what the attempt is known by.
+    groups.sort_by_key(|group| {
+        let is_drawn = group.cases[0].class == CaseClass::Drawn;
+        (group.verdict != evaluation.verdict, is_drawn, usize::MAX - group.cases.len())
+    });
+    groups
+}
+
+/// Returns what cases with one cause have in common: everything but numbers.
+fn cause(case: &CaseResult) -> String {
+    let fault = case.findings.first().and_then(|finding| finding.fault.as_ref());
+    let text = match (&case.mismatch, fault) {
+        (Some(mismatch), _) => {
+            let special = mismatch.n_special == mismatch.n_wrong;
+            let unwritten = 0 < mismatch.n_unwritten;
+            let pattern = mismatch.pattern.as_deref().unwrap_or_default();
+            format!("{} {special} {unwritten} {pattern}", mismatch.output)
+        }
+        // The instruction depends on the dtype, the line does not.
+        (None, Some(fault)) => {
+            return format!("{} {:?} {:?}", fault.kind, fault.line, fault.buffer);
+        }
+        (None, None) => {
+            case.findings.first().map(|finding| finding.message.clone()).unwrap_or_default()
+        }
+    };
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Names a case; of a drawn one only its kind.
+fn name(case: &CaseResult) -> String {
+    if case.class == CaseClass::Drawn {
+        return format!("a hidden {} case", case.dtype);
+    }
+    let args = inline(&case.args, 120);
+    match case.family {
+        Family::Normal => format!("`{args}`"),
+        other => format!("`{args}` ({})", other.name()),
+    }
+}
+
+fn section(group: &Group<'_>, kernel: &str) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for name in group.cases.iter().map(|case| name(case)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut dtypes: Vec<DType> = group.cases.iter().map(|case| case.dtype).collect();
+    dtypes.sort_unstable();
+    dtypes.dedup();
+    let dtypes: Vec<_> = dtypes.iter().map(DType::to_string).collect();
+    let first = group.cases[0];
+    let mut parts = vec![format!(
+        "### `{}` in {} ({})\n\n{}",
+        group.verdict,
+        counted(group.cases.len(), "case"),
+        dtypes.join(", "),
+        list(&names, MAX_NAMES)
+    )];
+    match &first.mismatch {
+        Some(mismatch) => {
+            let place = if names.len() == 1 { "" } else { "In the first of these, " };
+            parts.push(format!("{place}{}", wrong_output(first.dtype, mismatch)));
+            if group.cases.iter().all(|case| case.args.contains("stride=")) {
+                parts.push(STRIDED.to_owned());
+            }
+        }
+        None => {
+            parts.extend(
+                first.findings.iter().take(2).map(|finding| findings::quote(finding, kernel)),
+            );
+        }
+    }
+    parts.join("\n\n")
+}
+
+/// Says how much is wrong and where.
+fn wrong_words(mismatch: &Mismatch) -> String {
+    let Mismatch { output, n_wrong, n_elements, .. } = mismatch;
+    let mut text = format!("{n_wrong} of {n_elements} elements of {output} are wrong");
+    // Special values stand at places of their own, which say nothing about the kernel.
+    let pattern = mismatch.pattern.as_ref().filter(|_| mismatch.n_special < *n_wrong);
+    if let Some(pattern) = pattern {
+        text = format!("{text}: {}", inline(pattern, 200));
+    }
+    text
+}
+
+fn wrong_output(dtype: DType, mismatch: &Mismatch) -> String {
+    let mut lines = vec![format!("{}.", wrong_words(mismatch))];
+    if 0 < mismatch.n_unwritten {
+        lines.push(format!(
+            "{} still hold the garbage from before the launch: nothing wrote them.",
+            mismatch.n_unwritten
+        ));
+    }
+    if 0 < mismatch.n_special {
+        lines.push(format!(
+            "{} are of the special-value class (NaN, infinity or the sign of zero): see the semantics.",
+            mismatch.n_special
+        ));
+    }
+    if mismatch.n_special < mismatch.n_wrong && mismatch.worst_ratio.0.is_finite() {
+        let ratio = significant(mismatch.worst_ratio.0, 3);
+        lines.push(format!("The largest error is {ratio} times its bound."));
+    }
+    if !mismatch.rule.is_empty() {
+        lines.push(format!("Rule: {}.", inline(mismatch.rule.trim_end_matches('.'), 200)));
+    }
+    format!("{}\n\n{}", lines.join(" "), fence("text", &table(dtype, &mismatch.first)))
+}
+
+fn table(dtype: DType, first: &[ElementDiff]) -> String {
+    let digits = match dtype {
+        DType::F64 => 17,
+        DType::F32 | DType::I64 | DType::I32 => 9,
+        DType::F16 | DType::BF16 | DType::Bool => 6,
+    };
+    let mut rows = vec![["index", "expected", "got", "allowed error"].map(str::to_owned)];
+    for diff in first.iter().take(6) {
+        let index: Vec<_> = diff.index.iter().map(usize::to_string).collect();
+        rows.push([
+            format!("[{}]", index.join(", ")),
+            significant(diff.expected.0, digits),
+            significant(diff.got.0, digits),
+            significant(diff.bound.0, 3),
+        ]);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    let lines = rows.iter().map(|[index, expected, got, bound]| {
+        let [a, b, c] = widths;
+        format!("{index:<a$}  {expected:>b$}  {got:>c$}  {bound}")
+    });
+    first_lines(&lines.collect::<Vec<_>>().join("\n"), 8)
+}

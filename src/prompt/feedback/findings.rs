@@ -1,0 +1,154 @@
+//! Findings and compiler messages, quoted between fences.
+
+use crate::{
+    prompt::text::{fence, first_lines, inline},
+    record::{Diagnostic, Evaluation, Fault, Finding, Severity, SourceSpan, Verdict},
+};
+
+/// Most compiler messages that are quoted.
+const MAX_ERRORS: usize = 8;
+
+/// Most findings of a stage that are quoted.
+const MAX_FINDINGS: usize = 4;
+
+/// Returns the compiler's errors.
+pub(super) fn errors(evaluation: &Evaluation) -> impl Iterator<Item = &Diagnostic> {
+    let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+    evaluation.diagnostics.iter().filter(is_error)
+}
+
+/// Returns what the stage that ended the evaluation found.
+pub(super) fn sections(evaluation: &Evaluation, kernel: &str) -> Vec<String> {
+    let mut sections: Vec<String> = Vec::new();
+    for finding in evaluation.findings.iter().take(MAX_FINDINGS) {
+        sections.push(quote(finding, kernel));
+    }
+    if evaluation.verdict == Verdict::CompileError {
+        sections.push(compiler(evaluation));
+    }
+    sections
+}
+
+fn compiler(evaluation: &Evaluation) -> String {
+    let n_errors = errors(evaluation).count();
+    let mut lines: Vec<String> = Vec::new();
+    let mut n_shown = 0;
+    for diagnostic in &evaluation.diagnostics {
+        match diagnostic.severity {
+            Severity::Error if n_shown == MAX_ERRORS => break,
+            Severity::Error => n_shown += 1,
+            // A note explains the error before it.
+            Severity::Note if 0 < n_shown => {}
+            Severity::Note | Severity::Warning => continue,
+        }
+        lines.push(message(diagnostic));
+    }
+    if n_shown < n_errors {
+        lines.push(format!("... {} more errors", n_errors - n_shown));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!(
+        "The compiler says (lines count from the first line of your code block):\n\n{}",
+        fence("text", &first_lines(&lines.join("\n"), 48))
+    )
+}
+
+fn message(diagnostic: &Diagnostic) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    };
+    let place = diagnostic.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    let text = format!("{place}{severity}: {}", first_lines(&diagnostic.message, 6));
+    match (&diagnostic.source_line, diagnostic.line) {
+        (Some(source), Some(line)) => format!("{text}\n{line:>5} | {}", source.trim_end()),
+        (Some(_), None) | (None, _) => text,
+    }
+}
+
+/// Quotes a finding with its place, its fault and its hint.
+pub(super) fn quote(finding: &Finding, kernel: &str) -> String {
+    let mut lines = vec![first_lines(&finding.message, 12)];
+    if let Some(span) = &finding.span {
+        lines.push(place(span, kernel));
+    }
+    if let Some(fault) = &finding.fault {
+        lines.extend(fault_lines(fault, finding, kernel));
+    }
+    if let Some(hint) = &finding.hint {
+        lines.push(format!("hint: {hint}"));
+    }
+    fence("text", &first_lines(&lines.join("\n"), 24))
+}
+
+fn place(span: &SourceSpan, kernel: &str) -> String {
+    let text = if span.text.is_empty() { line_of(kernel, span.line) } else { Some(&*span.text) };
+    let line = format!("{:>5} | {}", span.line, text.unwrap_or_default().trim_end());
+    match usize::try_from(span.column) {
+        Ok(column) if 0 < column => format!("{line}\n      | {}^", " ".repeat(column - 1)),
+        Ok(_) | Err(_) => line,
+    }
+}
+
+/// Returns a line of the kernel file, counted from 1.
+fn line_of(kernel: &str, line: u32) -> Option<&str> {
+    kernel.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)
+}
+
+fn fault_lines(fault: &Fault, finding: &Finding, kernel: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !finding.message.contains(&fault.message) {
+        lines.push(first_lines(&fault.message, 12));
+    }
+    // The message has most facts already.
+    let said = |word: &str| fault.message.contains(word);
+    let dims = |of: [u32; 3]| format!("({}, {}, {})", of[0], of[1], of[2]);
+    let mut facts = vec![format!("in kernel {}", inline(&fault.kernel, 60))];
+    let block = fault.block.filter(|_| !said("block"));
+    facts.extend(block.map(|block| format!("block {}", dims(block))));
+    let thread = fault.thread.filter(|_| !said("thread"));
+    facts.extend(thread.map(|thread| format!("thread {}", dims(thread))));
+    if let (Some(buffer), Some(element), false) = (&fault.buffer, fault.element, said("element")) {
+        let of = fault.buffer_elements.map(|n| format!(" of {n}")).unwrap_or_default();
+        facts.push(format!("element {element}{of} in {}", inline(buffer, 60)));
+    }
+    if 1 < fault.n_threads && !said("of the warp") {
+        facts.push(format!("{} threads of the warp alike", fault.n_threads));
+    }
+    lines.push(facts.join(", "));
+    if let (Some(line), None) = (fault.line, &finding.span) {
+        let text = line_of(kernel, line);
+        lines.extend(text.map(|text| format!("{line:>5} | {}", text.trim_end())));
+    }
+    lines.extend(fault.instruction.as_ref().map(|text| format!("PTX: {}", inline(text, 160))));
+    lines
+}
+
+/// Returns registers, spills and shared memory of the kernels, where they say something.
+pub(super) fn resources(evaluation: &Evaluation) -> Option<String> {
+    let spills = evaluation.resources.iter().any(|kernel| 0 < kernel.spill_stores);
+    if !evaluation.verdict.is_pass() && !spills {
+        return None;
+    }
+    let kernels = evaluation.resources.iter().take(6).map(|kernel| {
+        let name = inline(&kernel.kernel, 60);
+        let mut line = format!("- `{name}`: {} registers", kernel.registers);
+        if 0 < kernel.smem_bytes {
+            line = format!("{line}, {} bytes of static shared memory", kernel.smem_bytes);
+        }
+        if 0 < kernel.spill_stores + kernel.spill_loads {
+            let (stores, loads) = (kernel.spill_stores, kernel.spill_loads);
+            line = format!("{line}, SPILLS {stores} bytes stored and {loads} loaded per thread");
+        } else if 0 < kernel.stack_bytes {
+            let stack = kernel.stack_bytes;
+            line = format!("{line}, {stack} bytes of local memory (an array indexed at run time)");
+        }
+        line
+    });
+    let lines: Vec<_> = kernels.collect();
+    (!lines.is_empty())
+        .then(|| format!("Compiled kernels, worst variant each:\n\n{}", lines.join("\n")))
+}
