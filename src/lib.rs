@@ -2,6 +2,7 @@
 //!
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
 
+pub mod agent;
 pub mod baseline;
 pub mod compile;
 pub mod device;
@@ -14,5 +15,6 @@ pub mod prompt;
 pub mod record;
 pub mod reference;
 pub mod settings;
+pub mod store;
 pub mod suite;
 pub mod worker;

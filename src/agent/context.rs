@@ -1,0 +1,107 @@
+//! What all ops of a run share, and why one of them may have to stop.
+
+use std::{path::PathBuf, sync::Arc};
+
+use tokio::sync::mpsc;
+
+use super::{BoxError, Error, Event, Judge, Llm, Material, RunPlan, Stop, StopHandle};
+use crate::{
+    llm::{self, CallKey},
+    store::{self, RunStore},
+};
+
+/// What a run needs to be carried out.
+#[derive(Debug)]
+pub struct Deps<L, J, M> {
+    /// Answers prompts; `None` where every kernel is given.
+    pub llm: Option<L>,
+    /// Judges kernels.
+    pub judge: J,
+    /// Knows the ops.
+    pub material: M,
+    /// The run directory.
+    pub store: Arc<RunStore>,
+    /// Stops the run.
+    pub stop: StopHandle,
+}
+
+/// What all ops of a run share.
+pub(super) struct Context<L, J, M> {
+    pub(super) plan: RunPlan,
+    pub(super) deps: Deps<L, J, M>,
+    pub(super) events: mpsc::UnboundedSender<Event>,
+}
+
+impl<L: Llm, J: Judge, M: Material> Context<L, J, M> {
+    pub(super) fn send(&self, event: Event) {
+        // Nobody has to watch.
+        let _unwatched = self.events.send(event);
+    }
+
+    pub(super) fn store(&self) -> &RunStore {
+        &self.deps.store
+    }
+
+    /// Stops an op between two stages if the run is to stop.
+    pub(super) fn may_go_on(&self) -> Result<(), Halt> {
+        match self.deps.stop.level() {
+            Stop::No => Ok(()),
+            Stop::Drain | Stop::Now => Err(Halt::Interrupted),
+        }
+    }
+}
+
+/// Why work on an op stops before its rule says so.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The recording has no further reply.
+    EndOfRecording,
+    /// The limit on calls is reached.
+    Budget,
+    /// A call waits for its reply.
+    Awaiting { key: CallKey, path: PathBuf },
+    /// The run stops.
+    Interrupted,
+    /// The provider did not answer this op; it may answer others.
+    Unavailable(llm::Error),
+    /// Nothing would succeed.
+    Failed(Error),
+}
+
+impl Halt {
+    pub(super) fn material(op: &str, source: BoxError) -> Self {
+        Self::Failed(Error::Material { op: op.to_owned(), source })
+    }
+}
+
+impl From<store::Error> for Halt {
+    fn from(error: store::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// Sorts an error of a call: `Ok` is a refusal that only this attempt suffers from.
+pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
+    match error {
+        llm::Error::Refused { .. }
+        | llm::Error::Filtered
+        | llm::Error::LengthWithoutText { .. }
+        | llm::Error::EmptyReply => Ok(error),
+        llm::Error::Unavailable { .. } | llm::Error::Command { .. } => {
+            Err(Halt::Unavailable(error))
+        }
+        llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { key, path }),
+        llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
+        llm::Error::MaxCalls { .. } => Err(Halt::Budget),
+        llm::Error::NoKey { .. }
+        | llm::Error::Config { .. }
+        | llm::Error::Auth { .. }
+        | llm::Error::Spent { .. }
+        | llm::Error::Rejected { .. }
+        | llm::Error::Garbage { .. }
+        | llm::Error::Setup(_)
+        | llm::Error::Log { .. }
+        | llm::Error::Read { .. }
+        | llm::Error::Io { .. } => Err(Halt::Failed(error.into())),
+    }
+}

@@ -1,0 +1,95 @@
+//! What a run tells whoever watches it.
+
+use std::path::PathBuf;
+
+use super::OpOutcome;
+use crate::{
+    llm::{CallKey, Usage},
+    record::{AttemptId, Stage},
+    store::{AttemptRecord, Purpose},
+};
+
+/// Something that happened in a run, in the order in which it happened within an op.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// Work on an op began.
+    OpStarted {
+        /// The op's name in kgen.
+        op: String,
+    },
+    /// An attempt began, or goes on where an interrupted run left it.
+    AttemptStarted {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Why it is made.
+        purpose: Purpose,
+    },
+    /// A call is made.
+    CallStarted {
+        /// The call.
+        key: CallKey,
+    },
+    /// Its reply is there.
+    ReplyReceived {
+        /// The call.
+        key: CallKey,
+        /// Seconds it took.
+        seconds: f64,
+        /// Tokens.
+        usage: Usage,
+        /// Whether the reply is a recorded one, and if so whether it answered another prompt.
+        replayed: Option<PromptMatch>,
+    },
+    /// The judge entered a stage.
+    Evaluating {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The stage.
+        stage: Stage,
+    },
+    /// An attempt is over.
+    AttemptDone {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Its record.
+        record: Box<AttemptRecord>,
+    },
+    /// The winner is judged again.
+    Confirming {
+        /// The attempt.
+        attempt: AttemptId,
+    },
+    /// It was.
+    Confirmed {
+        /// The attempt.
+        attempt: AttemptId,
+        /// Whether it passed with every fresh seed.
+        passed: bool,
+    },
+    /// A call waits for the reply file of a person or another machine.
+    Awaiting {
+        /// The call.
+        key: CallKey,
+        /// Where the reply goes.
+        path: PathBuf,
+    },
+    /// Something worth a line that is no failure.
+    Note {
+        /// The line.
+        message: String,
+    },
+    /// Work on an op is over, for good or for this process.
+    OpDone {
+        /// How it went.
+        outcome: Box<OpOutcome>,
+    },
+}
+
+/// Whether a recorded reply answered the prompt it is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptMatch {
+    /// The prompts are equal.
+    Same,
+    /// They are not.
+    Differs,
+}

@@ -1,0 +1,129 @@
+//! Asking the judge, and what is said in its place where there is nothing to judge.
+
+use std::fmt::Write;
+
+use super::{
+    BoxError, Error, Event, Judge, Llm, Material, PlannedOp, context::Context, context::Halt, seeds,
+};
+use crate::{
+    record::{AttemptId, EvalRequest, Evaluation, Finding, Level, Severity, Stage, Verdict},
+    store::{Confirmation, ConfirmedSeed, Counts},
+};
+
+/// Judges a kernel file with a seed of its own; `judgement` counts the evaluations of an attempt.
+pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
+    context: &Context<L, J, M>,
+    op: &PlannedOp,
+    attempt: &AttemptId,
+    kernel: &str,
+    judgement: u32,
+) -> Result<Evaluation, Halt> {
+    let plan = &context.plan;
+    let seed = seeds::evaluation_seed(plan.seed, attempt, judgement)
+        .map_err(|error| Error::Entropy(BoxError::from(error)))?;
+    let material = &context.deps.material;
+    let cases = material.cases(&op.name, seed).map_err(|error| Halt::material(&op.name, error))?;
+    let request = EvalRequest {
+        op: op.name.clone(),
+        kernel: kernel.to_owned(),
+        cases,
+        seed,
+        target: plan.target.clone(),
+        on_gpu: plan.on_gpu,
+        screen: plan.screen,
+        limits: plan.limits,
+        timing: plan.policy.can_time.then(|| material.timing(&op.name)).flatten(),
+    };
+    let entered = |stage| {
+        context.send(Event::Evaluating { attempt: attempt.clone(), stage });
+    };
+    let evaluation = context.deps.judge.evaluate(request, &entered).await;
+    let failed = |source| Error::Judge { attempt: attempt.to_string(), source };
+    Ok(evaluation.map_err(failed)?)
+}
+
+/// Judges a winner again with fresh seeds, all at once; returns the first evaluation that failed
+/// beside what is stored.
+pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
+    context: &Context<L, J, M>,
+    op: &PlannedOp,
+    attempt: &AttemptId,
+    kernel: &str,
+) -> Result<(Confirmation, Option<Evaluation>), Halt> {
+    let judgements = 1..=context.plan.policy.confirm_seeds;
+    let judgements = judgements.map(|nth| judge(context, op, attempt, kernel, nth));
+    let mut seeds = Vec::new();
+    let mut failure = None;
+    for evaluation in futures_util::future::join_all(judgements).await {
+        let evaluation = evaluation?;
+        seeds.push(ConfirmedSeed {
+            seed: evaluation.seed,
+            verdict: evaluation.verdict,
+            counts: Counts::of(&evaluation),
+            speedup: evaluation.speedup.clone(),
+            findings: evaluation.findings.clone(),
+        });
+        if !evaluation.verdict.is_pass() && failure.is_none() {
+            failure = Some(evaluation);
+        }
+    }
+    Ok((Confirmation { passed: failure.is_none(), seeds }, failure))
+}
+
+/// Returns the evaluation of a reply that holds no kernel file.
+pub(super) fn no_code<L, J, M>(
+    context: &Context<L, J, M>,
+    op: &PlannedOp,
+    finding: &Finding,
+) -> Evaluation {
+    Evaluation {
+        op: op.name.clone(),
+        verdict: Verdict::NoCode,
+        level: Level::Static,
+        stage: Stage::Extract,
+        findings: vec![finding.clone()],
+        diagnostics: Vec::new(),
+        resources: Vec::new(),
+        cases: Vec::new(),
+        timings: Vec::new(),
+        speedup: None,
+        target: context.plan.target.clone(),
+        seed: 0,
+        nvrtc: None,
+        stage_times: Vec::new(),
+    }
+}
+
+/// Returns the messages of an evaluation as people read them in a log.
+pub(super) fn log(evaluation: &Evaluation) -> String {
+    let mut log = String::new();
+    let mut line = |text: &str| writeln!(log, "{text}").expect("a string takes any text");
+    for diagnostic in &evaluation.diagnostics {
+        let severity = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        let place = diagnostic.line.map_or_else(String::new, |line| format!("line {line}: "));
+        line(&format!("{place}{severity}: {}", diagnostic.message));
+        if let Some(source) = &diagnostic.source_line {
+            line(&format!("    {source}"));
+        }
+    }
+    for resources in &evaluation.resources {
+        line(&format!(
+            "{}: {} registers, {} bytes of spill stores, {} bytes of shared memory",
+            resources.kernel, resources.registers, resources.spill_stores, resources.smem_bytes
+        ));
+    }
+    for finding in &evaluation.findings {
+        line(&finding.message);
+    }
+    for case in evaluation.failed() {
+        let messages = case.findings.iter().map(|finding| finding.message.as_str());
+        for message in messages.chain(case.mismatch.as_ref().and_then(|m| m.pattern.as_deref())) {
+            line(&format!("{}: {message}", case.case));
+        }
+    }
+    log
+}

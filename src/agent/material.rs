@@ -1,0 +1,78 @@
+//! Cases and prompts of a suite's ops.
+
+use std::collections::BTreeMap;
+
+use super::{Ask, BoxError, Material};
+use crate::{
+    op,
+    prompt::{BestAttempt, LastAttempt, PromptContext, Prompts, Rendered},
+    record::{Case, DType, Target, TimingRequest},
+    settings::TimingSettings,
+    suite::Suite,
+};
+
+/// What a run knows about the ops of its suite.
+#[derive(Debug)]
+pub struct SuiteMaterial {
+    /// The suite.
+    pub suite: Suite,
+    /// Element types to judge in; empty takes all that the suite has.
+    pub dtypes: Vec<DType>,
+    /// The templates.
+    pub prompts: Prompts,
+    /// The device.
+    pub target: Target,
+    /// How correct kernels are timed; `None` where they are not.
+    pub timing: Option<TimingSettings>,
+    /// Name of what speedups are measured against.
+    pub baseline: String,
+    /// The kernel files of that baseline, by the ops' names.
+    pub baselines: BTreeMap<String, String>,
+    /// Speedup at which a kernel is good enough.
+    pub target_speedup: f64,
+    /// Compile variants per element type.
+    pub max_variants: u32,
+}
+
+impl SuiteMaterial {
+    fn dtypes(&self) -> Option<&[DType]> {
+        (!self.dtypes.is_empty()).then_some(self.dtypes.as_slice())
+    }
+}
+
+impl Material for SuiteMaterial {
+    fn cases(&self, op: &str, seed: u64) -> Result<Vec<Case>, BoxError> {
+        Ok(self.suite.cases(op, self.dtypes(), seed)?)
+    }
+
+    fn timing(&self, op: &str) -> Option<TimingRequest> {
+        let TimingSettings { min_samples, max_s, .. } = self.timing?;
+        Some(TimingRequest { baseline: self.baselines.get(op).cloned(), min_samples, max_s })
+    }
+
+    fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError> {
+        let mut cases = self.suite.public_cases(ask.op)?;
+        cases.retain(|case| self.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
+        let context = PromptContext {
+            op: op::find(ask.op)?,
+            cases: &cases,
+            target: &self.target,
+            can_time: self.timing.is_some(),
+            baseline: &self.baseline,
+            target_speedup: self.target_speedup,
+            max_variants: self.max_variants,
+        };
+        let Some(last) = &ask.last else { return Ok(self.prompts.initial(&context)?) };
+        let last = LastAttempt {
+            past: &last.past,
+            kernel: last.kernel.as_deref(),
+            feedback: &last.feedback,
+        };
+        let best = ask.best.as_ref().map(|best| BestAttempt {
+            number: best.number,
+            kernel: &best.kernel,
+            speedup: best.speedup.as_ref(),
+        });
+        Ok(self.prompts.next(&context, &ask.earlier, &last, best.as_ref())?)
+    }
+}

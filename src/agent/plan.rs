@@ -1,0 +1,208 @@
+//! What a run is asked to do, and what it needs for it.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tokio::sync::watch;
+
+use super::Policy;
+use crate::{
+    llm::{self, Call, CallLog, Client, Reply},
+    prompt::{Past, Rendered},
+    record::{Case, EvalRequest, Evaluation, Limits, OpKey, Speedup, Stage, Target, TimingRequest},
+    store::RecordedRun,
+    worker::Pool,
+};
+
+/// Failure of something that the agent uses.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a run is asked to do.
+#[derive(Debug)]
+pub struct RunPlan {
+    /// The ops, in the order in which work on them begins.
+    pub ops: Vec<PlannedOp>,
+    /// Where kernels come from.
+    pub source: Source,
+    /// When an op is over.
+    pub policy: Policy,
+    /// Seed of the run; `None` takes fresh ones from the operating system.
+    pub seed: Option<u64>,
+    /// Ops worked on at once, at least 1.
+    pub max_concurrent_ops: usize,
+    /// The device.
+    pub target: Target,
+    /// Whether kernels run on a GPU; otherwise on the emulator alone.
+    pub on_gpu: bool,
+    /// Whether small cases run on the emulator before a GPU sees a kernel.
+    pub screen: bool,
+    /// Limits of one evaluation.
+    pub limits: Limits,
+}
+
+/// An op of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedOp {
+    /// Its name in kgen.
+    pub name: String,
+    /// Its folder.
+    pub key: OpKey,
+}
+
+/// Where kernels come from.
+#[derive(Debug)]
+pub enum Source {
+    /// An LLM, or a person or a recording in its place.
+    Llm {
+        /// Tokens that a reply may have.
+        max_tokens: u32,
+        /// Sampling temperature, sent only if it is set.
+        temperature: Option<f64>,
+        /// Whether a call without a reply still waits for one when the run is resumed, as those
+        /// of a mailbox do; other calls are lost then.
+        calls_wait: bool,
+        /// The recording whose evaluations are taken instead of judging anew.
+        reuse_evaluations: Option<Box<RecordedRun>>,
+    },
+    /// One kernel file per op; nobody is asked.
+    Given(BTreeMap<OpKey, String>),
+}
+
+/// What a prompt is about.
+#[derive(Debug)]
+pub struct Ask<'a> {
+    /// The op's name in kgen.
+    pub op: &'a str,
+    /// The finished attempts in order, the last one apart.
+    pub earlier: Vec<Past>,
+    /// The last finished attempt; `None` for the first prompt.
+    pub last: Option<Last>,
+    /// The best correct attempt; may be the last.
+    pub best: Option<Best>,
+}
+
+/// The attempt before the one that is asked for.
+#[derive(Debug)]
+pub struct Last {
+    /// Its line of the history.
+    pub past: Past,
+    /// Its kernel file, where its reply had one.
+    pub kernel: Option<String>,
+    /// What was found out about it, as text for a model.
+    pub feedback: String,
+}
+
+/// The best correct attempt.
+#[derive(Debug)]
+pub struct Best {
+    /// Its number.
+    pub number: u32,
+    /// Its kernel file.
+    pub kernel: String,
+    /// Its speedup, where measured.
+    pub speedup: Option<Speedup>,
+}
+
+/// Answers prompts; [`Client`] does.
+pub trait Llm: Send + Sync + 'static {
+    /// Makes one call and puts it on record.
+    fn complete(
+        &self,
+        call: &Call,
+        log: &dyn CallLog,
+    ) -> impl Future<Output = Result<Reply, llm::Error>> + Send;
+}
+
+impl Llm for Client {
+    fn complete(
+        &self,
+        call: &Call,
+        log: &dyn CallLog,
+    ) -> impl Future<Output = Result<Reply, llm::Error>> + Send {
+        Self::complete(self, call, log)
+    }
+}
+
+/// Judges kernels; the pool of workers does.
+pub trait Judge: Send + Sync + 'static {
+    /// Judges one kernel file and reports each stage as it is entered.
+    fn evaluate(
+        &self,
+        request: EvalRequest,
+        entered: &(dyn Fn(Stage) + Send + Sync),
+    ) -> impl Future<Output = Result<Evaluation, BoxError>> + Send;
+}
+
+impl Judge for Arc<Pool> {
+    async fn evaluate(
+        &self,
+        request: EvalRequest,
+        entered: &(dyn Fn(Stage) + Send + Sync),
+    ) -> Result<Evaluation, BoxError> {
+        Ok(self.evaluate_observed(request, entered).await?)
+    }
+}
+
+/// Knows the ops: their cases and their prompts.
+pub trait Material: Send + Sync + 'static {
+    /// Returns the cases of an op, those drawn from the seed included.
+    ///
+    /// # Errors
+    ///
+    /// When the suite has no such op or its cases cannot be made.
+    fn cases(&self, op: &str, seed: u64) -> Result<Vec<Case>, BoxError>;
+
+    /// Returns how a correct kernel is timed; `None` where that is not asked for.
+    fn timing(&self, op: &str) -> Option<TimingRequest>;
+
+    /// Returns the prompt of an attempt.
+    ///
+    /// # Errors
+    ///
+    /// When a template is wrong.
+    fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError>;
+}
+
+/// How urgently a run is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Not at all.
+    No,
+    /// Nothing new is started; what was begun is finished and stored.
+    Drain,
+    /// What was begun is dropped: calls in flight are lost.
+    Now,
+}
+
+/// Stops a run from outside, for example on Ctrl-C. Clones stop the same run.
+#[derive(Debug, Clone)]
+pub struct StopHandle(watch::Sender<Stop>);
+
+impl Default for StopHandle {
+    fn default() -> Self {
+        Self(watch::Sender::new(Stop::No))
+    }
+}
+
+impl StopHandle {
+    /// Asks for a stop at least as urgent as `stop`.
+    pub fn raise(&self, stop: Stop) {
+        self.0.send_if_modified(|current| {
+            let more_urgent = *current < stop;
+            *current = stop.max(*current);
+            more_urgent
+        });
+    }
+
+    /// Returns how urgently the run is to stop.
+    #[must_use]
+    pub fn level(&self) -> Stop {
+        *self.0.borrow()
+    }
+
+    /// Waits until the run is to stop at least as urgently as `stop`.
+    pub(super) async fn reached(&self, stop: Stop) {
+        let mut receiver = self.0.subscribe();
+        let reached = receiver.wait_for(|level| stop <= *level).await;
+        reached.expect("this handle keeps the channel open");
+    }
+}

@@ -1,0 +1,169 @@
+//! The dispatcher: which ops are worked on, and how the run as a whole ends.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use tokio::{sync::mpsc, task::JoinSet};
+
+use super::{
+    BoxError, Deps, Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, RunEnd, RunOutcome,
+    RunPlan, Stop,
+    context::Context,
+    op::{Failure, OpTask},
+};
+use crate::store::{CallState, RunState, RunStatus, Totals};
+
+/// Ops in a row whose provider does not answer before nothing more is started.
+const UNAVAILABLE_LIMIT: u32 = 3;
+
+/// Carries a run out, or goes on with it: what the run directory holds already is not done again.
+///
+/// The outcome holds the failure that ended the run early, if one did; everything before it is
+/// stored, and the same call with the same directory goes on from there.
+///
+/// # Errors
+///
+/// When the run directory cannot be read at the beginning or written at the end.
+pub async fn run<L: Llm, J: Judge, M: Material>(
+    plan: RunPlan,
+    deps: Deps<L, J, M>,
+    events: mpsc::UnboundedSender<Event>,
+) -> Result<RunOutcome, Error> {
+    let start = Instant::now();
+    let store = Arc::clone(&deps.store);
+    let state = RunState::scan(store.run())?;
+    store.set_status(RunStatus::Running, store.run().info().totals)?;
+    let context = Arc::new(Context { plan, deps, events });
+    for message in &state.notes {
+        context.send(Event::Note { message: message.clone() });
+    }
+    let (ops, failure) = dispatch(&context, state).await;
+
+    let end = end_of(&ops, failure);
+    let seconds = start.elapsed().as_secs_f64();
+    let totals = totals(&context, &ops, seconds)?;
+    let status = match end {
+        RunEnd::Finished => RunStatus::Finished,
+        RunEnd::AwaitingReplies => RunStatus::AwaitingReplies,
+        RunEnd::BudgetReached | RunEnd::Interrupted | RunEnd::Failed(_) => RunStatus::Stopped,
+    };
+    match (store.set_status(status, Some(totals)), end) {
+        (Ok(()), end) => Ok(RunOutcome { ops, end, totals }),
+        // The first failure says more than the one it led to.
+        (Err(_), RunEnd::Failed(first)) => Err(first),
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+/// Counts the calls that a run has spent, for the budget of the process that goes on with it.
+///
+/// A call that still waits for its reply is not spent: it takes from the budget when it is made
+/// again. `calls_wait` is that of [`super::Source::Llm`].
+#[must_use]
+pub fn calls_spent(state: &RunState, calls_wait: bool) -> u32 {
+    let waits = |call: &CallState| match call {
+        CallState::InFlight | CallState::TextOnly => calls_wait,
+        CallState::Replied | CallState::Failed | CallState::Lost => false,
+    };
+    let attempts = state.ops.values().flat_map(|op| op.attempts.values());
+    let waiting = attempts.map(|attempt| {
+        attempt.record.is_none() && attempt.calls.values().next_back().is_some_and(waits)
+    });
+    let n_waiting = u32::try_from(waiting.filter(|waits| *waits).count());
+    state.n_calls() - n_waiting.expect("there are no more of these than calls")
+}
+
+/// Works on all ops, some at a time; returns their outcomes in order and what went wrong first.
+async fn dispatch<L: Llm, J: Judge, M: Material>(
+    context: &Arc<Context<L, J, M>>,
+    mut state: RunState,
+) -> (Vec<OpOutcome>, Option<Error>) {
+    let stop = &context.deps.stop;
+    let mut outcomes = vec![None; context.plan.ops.len()];
+    let mut waiting = Vec::new();
+    for (index, op) in context.plan.ops.iter().enumerate().rev() {
+        let state = state.ops.remove(&op.key).unwrap_or_default();
+        waiting.push((index, OpTask::new(Arc::clone(context), op.clone(), state)));
+    }
+    let mut tasks = JoinSet::new();
+    let mut indices = HashMap::new();
+    let mut failure = None;
+    let mut n_unavailable = 0;
+    loop {
+        while stop.level() == Stop::No
+            && tasks.len() < context.plan.max_concurrent_ops.max(1)
+            && let Some((index, task)) = waiting.pop()
+        {
+            indices.insert(tasks.spawn(task.work()).id(), index);
+        }
+        let Some(joined) = tasks.join_next_with_id().await else { break };
+        let failed = match joined {
+            Ok((id, (outcome, failed))) => {
+                outcomes[indices[&id]] = Some(outcome);
+                failed
+            }
+            Err(panicked) => Some(Failure::OfRun(Error::Panicked(BoxError::from(panicked)))),
+        };
+        match failed {
+            None => n_unavailable = 0,
+            Some(Failure::OfOp(error)) => {
+                n_unavailable += 1;
+                failure.get_or_insert(error);
+                if UNAVAILABLE_LIMIT <= n_unavailable {
+                    stop.raise(Stop::Drain);
+                }
+            }
+            Some(Failure::OfRun(error)) => {
+                failure.get_or_insert(error);
+                stop.raise(Stop::Drain);
+            }
+        }
+    }
+    for (index, task) in waiting {
+        outcomes[index] = Some(task.untouched());
+    }
+    let missing = |(index, outcome): (usize, Option<OpOutcome>)| {
+        outcome.unwrap_or_else(|| {
+            let task = OpTask::new(
+                Arc::clone(context),
+                context.plan.ops[index].clone(),
+                Default::default(),
+            );
+            task.untouched()
+        })
+    };
+    (outcomes.into_iter().enumerate().map(missing).collect(), failure)
+}
+
+fn end_of(ops: &[OpOutcome], failure: Option<Error>) -> RunEnd {
+    let any = |is: fn(&OpEnd) -> bool| ops.iter().any(|op| is(&op.end));
+    if let Some(error) = failure {
+        RunEnd::Failed(error)
+    } else if any(|end| *end == OpEnd::Interrupted) {
+        RunEnd::Interrupted
+    } else if any(|end| *end == OpEnd::BudgetReached) {
+        RunEnd::BudgetReached
+    } else if any(|end| matches!(end, OpEnd::Awaiting { .. })) {
+        RunEnd::AwaitingReplies
+    } else {
+        RunEnd::Finished
+    }
+}
+
+fn totals<L: Llm, J: Judge, M: Material>(
+    context: &Context<L, J, M>,
+    ops: &[OpOutcome],
+    seconds: f64,
+) -> Result<Totals, Error> {
+    let run = context.store().run();
+    let state = RunState::scan(run)?;
+    let attempts = || state.ops.values().flat_map(|op| op.attempts.values());
+    let count = |n: usize| u32::try_from(n).expect("a run has fewer than 2^32 of anything");
+    Ok(Totals {
+        ops: count(ops.len()),
+        solved: count(ops.iter().filter(|op| op.passed()).count()),
+        attempts: count(attempts().filter(|attempt| attempt.record.is_some()).count()),
+        calls: state.n_calls(),
+        lost_calls: attempts().map(|attempt| attempt.n_calls(CallState::Lost)).sum(),
+        seconds: seconds + run.info().totals.map_or(0.0, |totals| totals.seconds),
+    })
+}

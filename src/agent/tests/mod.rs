@@ -1,0 +1,297 @@
+//! The loop with a scripted model and a scripted judge.
+//!
+//! A scripted kernel says itself what becomes of it: `verdict=wrong_output`, `speedup=1.5`,
+//! `flaky` (passes once).
+
+mod looping;
+mod resuming;
+mod stopping;
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use tokio::sync::mpsc;
+
+use super::{
+    Ask, BoxError, Deps, Event, Judge, Llm, Material, PlannedOp, Policy, RunOutcome, RunPlan,
+    Source, StopHandle, run,
+};
+use crate::{
+    llm::{
+        self, Call, CallKey, CallLog, Finish, Reply, ReplyRecord, RequestRecord, Usage, prompt_hash,
+    },
+    prompt::Rendered,
+    record::{
+        Case, EvalRequest, Evaluation, Limits, OpKey, RunId, Speedup, Stage, Target, TimingRequest,
+        Verdict,
+    },
+    store::{DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation},
+};
+
+/// What a scripted call ends with.
+pub(super) type Answer = Box<dyn Fn(&CallKey) -> Result<String, llm::Error> + Send + Sync>;
+
+/// Answers by a function and puts everything on record as the real client does.
+pub(super) struct ScriptedLlm {
+    pub(super) answer: Answer,
+    pub(super) asked: Arc<Mutex<Vec<Call>>>,
+    /// Waited for before every answer, so that calls of several ops overlap.
+    pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
+}
+
+impl Llm for ScriptedLlm {
+    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, llm::Error> {
+        let key = &call.key;
+        let failed = |source| llm::Error::Log { key: key.clone(), source };
+        self.asked.lock().unwrap().push(call.clone());
+        log.request(key, &request(call)).map_err(failed)?;
+        if let Some(gate) = &self.gate {
+            gate.wait().await;
+        }
+        let (text, finish) = match (self.answer)(key) {
+            Ok(text) => (text, Finish::Stop),
+            Err(llm::Error::Refused { reason }) => (String::new(), Finish::Refusal { reason }),
+            Err(error) => return Err(error),
+        };
+        let record = ReplyRecord {
+            key: key.clone(),
+            model: "scripted".to_owned(),
+            finish,
+            usage: Usage::default(),
+            request_id: None,
+            response_id: None,
+            seconds: 0.0,
+            retries: Vec::new(),
+            reasoning: None,
+            replayed: None,
+            text,
+        };
+        log.reply(key, &record).map_err(failed)?;
+        record.to_reply().usable()
+    }
+}
+
+fn request(call: &Call) -> RequestRecord {
+    RequestRecord {
+        key: call.key.clone(),
+        provider: "scripted".to_owned(),
+        kind: "command".to_owned(),
+        url: None,
+        model: "scripted".to_owned(),
+        headers: Vec::new(),
+        body: call.prompt.clone(),
+        prompt_hash: prompt_hash(call),
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        markdown: call.prompt.clone(),
+    }
+}
+
+/// Does what the kernel says.
+#[derive(Default)]
+pub(super) struct ScriptedJudge {
+    pub(super) judged: Arc<Mutex<Vec<EvalRequest>>>,
+}
+
+impl Judge for ScriptedJudge {
+    async fn evaluate(
+        &self,
+        request: EvalRequest,
+        entered: &(dyn Fn(Stage) + Send + Sync),
+    ) -> Result<Evaluation, BoxError> {
+        entered(Stage::Compile);
+        let before = self.judged.lock().unwrap().iter().any(|r| r.kernel == request.kernel);
+        let word = |name: &str| {
+            let words = told(&request.kernel).split_whitespace();
+            words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
+        };
+        let verdict = word("verdict").map_or(Verdict::Passed, |(_, name)| {
+            Verdict::ALL.into_iter().find(|verdict| verdict.name() == name).unwrap()
+        });
+        if word("verdict").is_some_and(|(_, name)| name == "crashed") {
+            return Err("the worker cannot be started".into());
+        }
+        let flaky = request.kernel.contains("flaky") && before;
+        let verdict = if flaky { Verdict::WrongOutput } else { verdict };
+        let n_failed = usize::from(!verdict.is_pass());
+        let mut evaluation = test_evaluation(verdict, 3, n_failed);
+        evaluation.op.clone_from(&request.op);
+        evaluation.seed = request.seed;
+        evaluation.speedup = word("speedup").map(|(_, number)| Speedup {
+            geomean: number.parse().unwrap(),
+            baseline: "builtin".to_owned(),
+        });
+        self.judged.lock().unwrap().push(request);
+        Ok(evaluation)
+    }
+}
+
+/// Prompts that are easy to look at.
+pub(super) struct PlainMaterial;
+
+impl Material for PlainMaterial {
+    fn cases(&self, _op: &str, _seed: u64) -> Result<Vec<Case>, BoxError> {
+        Ok(Vec::new())
+    }
+
+    fn timing(&self, _op: &str) -> Option<TimingRequest> {
+        None
+    }
+
+    fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError> {
+        let verdicts: Vec<_> = ask.earlier.iter().map(|past| past.verdict.name()).collect();
+        let last = ask.last.as_ref().map_or_else(String::new, |last| {
+            let kernel = last.kernel.as_deref().map_or("none", told);
+            format!("; last {} {}: [{kernel}]", last.past.number, last.past.verdict)
+        });
+        let best = ask.best.as_ref().map_or_else(String::new, |best| {
+            format!("; best {}: [{}]", best.number, told(&best.kernel))
+        });
+        let user = format!("{} {verdicts:?}{last}{best}", ask.op);
+        Ok(Rendered { system: "system".to_owned(), user })
+    }
+}
+
+/// Makes a reply with a kernel file that says what becomes of it.
+pub(super) fn reply_with(what: &str) -> String {
+    format!(
+        "Here it is.\n\n```cuda\n/*@plan\nlaunch(\"k\", grid=1, block=1, args=[out])\n@*/\n\
+         //{what}\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
+    )
+}
+
+/// Returns what a kernel file says about itself.
+pub(super) fn told(kernel: &str) -> &str {
+    let line = kernel.lines().find_map(|line| line.strip_prefix("//"));
+    line.unwrap_or("nothing")
+}
+
+/// A run to be carried out in a test.
+pub(super) struct Script {
+    pub(super) plan: RunPlan,
+    pub(super) answer: Answer,
+    pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
+    pub(super) stop: StopHandle,
+}
+
+/// What a test looks at afterwards.
+pub(super) struct Trace {
+    pub(super) outcome: RunOutcome,
+    pub(super) asked: Vec<Call>,
+    pub(super) judged: Vec<EvalRequest>,
+    pub(super) events: Vec<Event>,
+}
+
+impl Trace {
+    /// Names of the calls that were made, in order.
+    pub(super) fn calls(&self) -> Vec<String> {
+        self.asked.iter().map(|call| call.key.to_string()).collect()
+    }
+}
+
+impl Script {
+    /// A run over `ops` whose replies are `replies[op][attempt - 1]`; what begins with `kernel: `
+    /// is made a kernel file.
+    pub(super) fn new(replies: &[(&str, &[&str])]) -> Self {
+        let replies: BTreeMap<String, Vec<String>> = replies
+            .iter()
+            .map(|(op, replies)| {
+                let reply = |reply: &&str| {
+                    reply.strip_prefix("kernel: ").map_or_else(|| (*reply).to_owned(), reply_with)
+                };
+                ((*op).to_owned(), replies.iter().map(reply).collect())
+            })
+            .collect();
+        let ops = replies.keys().map(|op| planned(op)).collect();
+        let answer = move |key: &CallKey| {
+            let index = usize::try_from(key.attempt.number).unwrap() - 1;
+            let reply = replies[&key.attempt.op.0].get(index);
+            reply.cloned().ok_or_else(|| llm::Error::EndOfRecording { key: key.clone() })
+        };
+        Self {
+            plan: RunPlan {
+                ops,
+                source: Source::Llm {
+                    max_tokens: 100,
+                    temperature: None,
+                    calls_wait: false,
+                    reuse_evaluations: None,
+                },
+                policy: Policy {
+                    max_attempts: 4,
+                    target_speedup: 2.0,
+                    can_time: false,
+                    confirm_seeds: 3,
+                },
+                seed: Some(1),
+                max_concurrent_ops: 1,
+                target: Target::h100_class(),
+                on_gpu: false,
+                screen: true,
+                limits: Limits::default(),
+            },
+            answer: Box::new(answer),
+            gate: None,
+            stop: StopHandle::default(),
+        }
+    }
+
+    /// Carries the run out in a directory, which is made if there is none.
+    pub(super) async fn run_in(mut self, dir: &Path) -> Trace {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let answer = std::mem::replace(&mut self.answer, Box::new(|_| unreachable!("taken")));
+        let llm = ScriptedLlm { answer, asked: Arc::clone(&asked), gate: self.gate.take() };
+        let trace = self.with(llm, dir).await;
+        let asked = std::mem::take(&mut *asked.lock().unwrap());
+        Trace { asked, ..trace }
+    }
+
+    /// Carries the run out with another model.
+    pub(super) async fn with(self, llm: impl Llm, dir: &Path) -> Trace {
+        let store = Arc::new(if Run::open(dir).is_ok() {
+            RunStore::open(dir).unwrap()
+        } else {
+            let id = dir.file_name().unwrap().to_str().unwrap().parse().unwrap();
+            RunStore::create(dir.parent().unwrap(), Some(id), info).unwrap()
+        });
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let judge = ScriptedJudge::default();
+        let judged = Arc::clone(&judge.judged);
+        let deps = Deps { llm: Some(llm), judge, material: PlainMaterial, store, stop: self.stop };
+        let outcome = run(self.plan, deps, sender).await.unwrap();
+        let mut events = Vec::new();
+        while let Ok(event) = receiver.try_recv() {
+            events.push(event);
+        }
+        let judged = std::mem::take(&mut *judged.lock().unwrap());
+        Trace { outcome, asked: Vec::new(), judged, events }
+    }
+}
+
+pub(super) fn planned(op: &str) -> PlannedOp {
+    PlannedOp { name: op.to_owned(), key: OpKey(op.to_owned()) }
+}
+
+fn info(run_id: RunId) -> RunInfo {
+    RunInfo {
+        format: Format::CURRENT,
+        run_id,
+        kgen_version: "0.1.0".to_owned(),
+        command: Vec::new(),
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        suite: "smoke".to_owned(),
+        ops: vec!["relu".to_owned()],
+        backend: "llm".to_owned(),
+        provider: None,
+        model: None,
+        replay_of: None,
+        device: DeviceInfo { name: "emu".to_owned(), target: Target::h100_class(), nvrtc: None },
+        seed: None,
+        settings: serde_json::Value::Null,
+        status: RunStatus::Running,
+        finished_at: None,
+        totals: None,
+    }
+}

@@ -1,0 +1,153 @@
+//! Runs that stop early: nothing is lost, and the same directory goes on.
+
+use std::path::PathBuf;
+
+use super::Script;
+use crate::{
+    agent::{Error, OpEnd, RunEnd, Source, Stop},
+    llm,
+};
+
+const REPLIES: [(&str, &[&str]); 2] =
+    [("add", &["kernel: x"]), ("relu", &["kernel: verdict=race", "kernel: x"])];
+
+#[tokio::test]
+async fn the_end_of_a_recording_ends_the_op_with_its_best() {
+    let root = tempfile::tempdir().unwrap();
+    let mut script = Script::new(&[("relu", &["kernel: a speedup=1.0"])]);
+    script.plan.policy.can_time = true;
+    let trace = script.run_in(&root.path().join("r")).await;
+    let op = &trace.outcome.ops[0];
+    assert_eq!((&op.end, op.confirmed), (&OpEnd::EndOfRecording, true));
+    assert!(matches!(trace.outcome.end, RunEnd::Finished));
+}
+
+#[tokio::test]
+async fn the_budget_stops_the_run_and_a_larger_one_goes_on() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let mut script = Script::new(&REPLIES);
+    let answer = script.answer;
+    script.answer = Box::new(move |key| match (key.attempt.op.0.as_str(), key.attempt.number) {
+        ("relu", 2) => Err(llm::Error::MaxCalls { limit: 2 }),
+        _ => answer(key),
+    });
+    let trace = script.run_in(&dir).await;
+    assert!(matches!(trace.outcome.end, RunEnd::BudgetReached));
+    let trace = Script::new(&REPLIES).run_in(&dir).await;
+    assert!(trace.outcome.all_passed());
+}
+
+#[tokio::test]
+async fn calls_that_wait_are_left_pending_and_taken_up_under_their_name() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let mailbox = || {
+        let mut script = Script::new(&REPLIES);
+        script.plan.source = Source::Llm {
+            max_tokens: 1,
+            temperature: None,
+            calls_wait: true,
+            reuse_evaluations: None,
+        };
+        script
+    };
+    let mut script = mailbox();
+    script.answer = Box::new(|key| {
+        Err(llm::Error::AwaitingReply { key: key.clone(), path: PathBuf::from("reply.md") })
+    });
+    let trace = script.run_in(&dir).await;
+    assert!(matches!(trace.outcome.end, RunEnd::AwaitingReplies));
+    assert!(trace.outcome.ops.iter().all(|op| matches!(op.end, OpEnd::Awaiting { .. })));
+    let trace = mailbox().run_in(&dir).await;
+    assert!(trace.outcome.all_passed());
+    assert_eq!(
+        trace.calls(),
+        ["add_attempt_1.call_1", "relu_attempt_1.call_1", "relu_attempt_2.call_1"]
+    );
+    assert_eq!(trace.outcome.totals.lost_calls, 0);
+}
+
+#[tokio::test]
+async fn a_wrong_key_ends_the_run_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let mut script = Script::new(&REPLIES);
+    script.answer = Box::new(|_| {
+        Err(llm::Error::Auth {
+            provider: "p".to_owned(),
+            variable: None,
+            status: 401,
+            message: "no".to_owned(),
+        })
+    });
+    let trace = script.run_in(&dir).await;
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Llm(llm::Error::Auth { .. }))));
+    assert_eq!(trace.asked.len(), 1);
+    let trace = Script::new(&REPLIES).run_in(&dir).await;
+    assert!(trace.outcome.all_passed());
+}
+
+#[tokio::test]
+async fn an_op_without_an_answer_waits_while_others_go_on() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let unavailable = || llm::Error::Unavailable {
+        provider: "p".to_owned(),
+        status: None,
+        tries: 3,
+        message: "no route".to_owned(),
+    };
+    let mut script = Script::new(&REPLIES);
+    let answer = script.answer;
+    script.answer =
+        Box::new(
+            move |key| {
+                if key.attempt.op.0 == "add" { Err(unavailable()) } else { answer(key) }
+            },
+        );
+    let trace = script.run_in(&dir).await;
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Llm(_))));
+    assert!(!trace.outcome.ops[0].passed() && trace.outcome.ops[1].passed());
+    assert_eq!(trace.outcome.ops[0].n_attempts, 0);
+
+    let ops: Vec<_> = (0..9).map(|index| format!("op{index}")).collect();
+    let replies: Vec<_> = ops.iter().map(|op| (op.as_str(), &["kernel: x"][..])).collect();
+    let mut script = Script::new(&replies);
+    script.answer = Box::new(move |_| Err(unavailable()));
+    let trace = script.run_in(&root.path().join("s")).await;
+    assert_eq!(trace.asked.len(), 3);
+}
+
+#[tokio::test]
+async fn a_judge_that_cannot_work_ends_the_run() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let trace = Script::new(&[("relu", &["kernel: verdict=crashed"])]).run_in(&dir).await;
+    let RunEnd::Failed(error @ Error::Judge { .. }) = trace.outcome.end else {
+        panic!("{:?}", trace.outcome.end)
+    };
+    assert_eq!(error.to_string(), "failed to judge relu_attempt_1");
+}
+
+#[tokio::test]
+async fn a_stopped_run_keeps_what_was_begun_and_goes_on_later() {
+    for (stop, n_stored) in [(Stop::Drain, 1), (Stop::Now, 1)] {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("r");
+        let mut script = Script::new(&REPLIES);
+        let (answer, handle) = (script.answer, script.stop.clone());
+        // The stop comes while the first call is in flight.
+        script.answer = Box::new(move |key| {
+            handle.raise(stop);
+            answer(key)
+        });
+        let trace = script.run_in(&dir).await;
+        assert!(matches!(trace.outcome.end, RunEnd::Interrupted));
+        assert_eq!((trace.asked.len(), trace.judged.len()), (n_stored, 0));
+        let trace = Script::new(&REPLIES).run_in(&dir).await;
+        assert!(trace.outcome.all_passed());
+        // The reply that was stored is not asked for again.
+        assert_eq!(trace.calls(), ["relu_attempt_1.call_1", "relu_attempt_2.call_1"]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Writing a file so that it is there whole or not at all.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+};
+
+use super::Error;
+
+/// Suffix of files that are not yet in their place.
+const TEMP_SUFFIX: &str = ".kgen-tmp";
+
+/// What must have happened before a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// The file survives the end of this process.
+    Process,
+    /// The file survives a loss of power once another one of its folder is written to the disk.
+    Contents,
+    /// The file survives a loss of power.
+    Disk,
+}
+
+/// Writes a whole file by way of a temporary one in the same folder.
+pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut temp = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(TEMP_SUFFIX)
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .map_err(|source| Error::io("write", path, source))?;
+    fill(temp.as_file_mut(), path, bytes)?;
+    if durability != Durability::Process {
+        temp.as_file().sync_all().map_err(|source| Error::io("write", path, source))?;
+    }
+    temp.persist(path).map_err(|refused| Error::io("write", path, refused.error))?;
+    if durability == Durability::Disk {
+        // The rename itself is only safe once the folder has reached the disk.
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|source| Error::io("write", path, source))?;
+    }
+    #[cfg(test)]
+    journal::note(path, journal::Change::Whole(bytes.to_vec()));
+    Ok(())
+}
+
+/// Appends one line to a file that other lines are appended to as well.
+pub(super) fn append_line(path: &Path, line: &str) -> Result<(), Error> {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|source| Error::io("append to", path, source))?;
+    // One call, so that a line of another thread never lands inside this one.
+    let bytes = format!("{line}\n").into_bytes();
+    fill(&mut file, path, &bytes)?;
+    #[cfg(test)]
+    journal::note(path, journal::Change::Appended(bytes));
+    Ok(())
+}
+
+fn fill(file: &mut dyn Write, path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    file.write_all(bytes).map_err(|source| Error::io("write", path, source))
+}
+
+/// Removes what an interrupted [`write`] left in a folder.
+pub(super) fn sweep(folder: &Path) -> Result<(), Error> {
+    let entries = std::fs::read_dir(folder).map_err(|source| Error::io("read", folder, source))?;
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(TEMP_SUFFIX) {
+            std::fs::remove_file(entry.path())
+                .map_err(|source| Error::io("remove", &entry.path(), source))?;
+        }
+    }
+    Ok(())
+}
+
+/// The writes of this process in their order, for the test that cuts a run after each of them.
+#[cfg(test)]
+pub(crate) mod journal {
+    use std::{
+        path::{Path, PathBuf},
+        sync::Mutex,
+    };
+
+    /// What a write did to its file.
+    #[derive(Debug, Clone)]
+    pub(crate) enum Change {
+        /// The file has these contents now.
+        Whole(Vec<u8>),
+        /// These bytes were appended.
+        Appended(Vec<u8>),
+    }
+
+    static WRITES: Mutex<Vec<(PathBuf, Change)>> = Mutex::new(Vec::new());
+
+    pub(super) fn note(path: &Path, change: Change) {
+        WRITES.lock().expect("no test panics while it holds the lock").push((path.into(), change));
+    }
+
+    /// Returns the writes below a folder, paths relative to it.
+    pub(crate) fn writes_below(folder: &Path) -> Vec<(PathBuf, Change)> {
+        let writes = WRITES.lock().expect("no test panics while it holds the lock");
+        let relative = |(path, change): &(PathBuf, Change)| {
+            Some((path.strip_prefix(folder).ok()?.to_owned(), change.clone()))
+        };
+        writes.iter().filter_map(relative).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_with_its_way_out() {
+        let mut full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let error = fill(&mut full, Path::new("run/relu/relu.cu"), b"x").unwrap_err();
+        assert_eq!(error.to_string(), "failed to write run/relu/relu.cu");
+        assert!(error.hint().unwrap().contains("kgen resume"), "{error:?}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let index = folder.path().join("index.jsonl");
+        std::os::unix::fs::symlink("/dev/full", &index).unwrap();
+        let error = append_line(&index, "{}").unwrap_err();
+        assert!(error.hint().unwrap().contains("make room"), "{error:?}");
+    }
+
+    #[test]
+    fn a_write_replaces_the_whole_file_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write(&path, b"one", Durability::Disk).unwrap();
+        write(&path, b"2", Durability::Process).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"2");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_an_interrupted_write_left_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(format!(".abc{TEMP_SUFFIX}")), "x").unwrap();
+        fs::write(folder.path().join("kept.json"), "x").unwrap();
+        sweep(folder.path()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

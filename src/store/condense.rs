@@ -1,0 +1,327 @@
+//! An evaluation in at most 8 KB: what a person or a program wants to see first.
+//!
+//! The whole of it, with every case and every timing sample, is in `.samples.json`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Counts;
+use crate::record::{
+    CaseResult, Diagnostic, Evaluation, Finding, Level, Resources, Speedup, Stage, StageTime,
+    Target, Verdict,
+};
+
+/// Largest size of `.eval.json`.
+pub const EVAL_LIMIT_BYTES: usize = 8192;
+
+/// `<op>_attempt_<n>.eval.json`: an [`Evaluation`] in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredEvaluation {
+    /// The op's name in kgen.
+    pub op: String,
+    /// The verdict over all cases.
+    pub verdict: Verdict,
+    /// Where it was reached.
+    pub level: Level,
+    /// The stage that decided it.
+    pub stage: Stage,
+    /// Cases.
+    pub counts: Counts,
+    /// Geometric mean over the timed cases; `None` is "not measured".
+    pub speedup: Option<Speedup>,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Version of NVRTC.
+    pub nvrtc: Option<String>,
+    /// The device.
+    pub target: Target,
+    /// Wall time of each stage that ran.
+    pub stage_times: Vec<StageTime>,
+    /// What the deciding stage found.
+    pub findings: Vec<Finding>,
+    /// Messages of the compiler, the first ones.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Resources of the compiled kernels.
+    pub resources: Vec<Resources>,
+    /// The first cases that failed.
+    pub failed: Vec<CaseResult>,
+    /// Times of the first timed cases.
+    pub timings: Vec<StoredTiming>,
+    /// Whether anything was left out or shortened to fit.
+    pub shortened: bool,
+}
+
+/// Times of one case in short, in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredTiming {
+    /// The case's id.
+    pub case: String,
+    /// Median of the candidate.
+    pub candidate_us: f64,
+    /// Median of the baseline.
+    pub baseline_us: Option<f64>,
+    /// Baseline over candidate with its 95 % interval.
+    pub speedup: Option<(f64, [f64; 2])>,
+}
+
+/// How much is kept of the parts that have no bound of their own.
+struct Detail {
+    n_items: usize,
+    n_differences: usize,
+    n_chars: usize,
+}
+
+/// From generous to almost nothing; the last one fits whatever the evaluation holds.
+const DETAILS: [Detail; 6] = [
+    Detail { n_items: 64, n_differences: 8, n_chars: 4096 },
+    Detail { n_items: 16, n_differences: 4, n_chars: 1024 },
+    Detail { n_items: 8, n_differences: 3, n_chars: 512 },
+    Detail { n_items: 4, n_differences: 2, n_chars: 256 },
+    Detail { n_items: 2, n_differences: 1, n_chars: 128 },
+    Detail { n_items: 0, n_differences: 0, n_chars: 64 },
+];
+
+/// Shortens an evaluation until its text has at most [`EVAL_LIMIT_BYTES`]; returns both.
+#[must_use]
+pub fn condense(evaluation: &Evaluation) -> (StoredEvaluation, String) {
+    let mut shortest = None;
+    for detail in &DETAILS {
+        let stored = shorten(evaluation, detail);
+        let text = to_text(&stored);
+        if text.len() <= EVAL_LIMIT_BYTES {
+            return (stored, text);
+        }
+        shortest = Some((stored, text));
+    }
+    shortest.expect("there is at least one level of detail")
+}
+
+fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
+    let mut shortener = Shortener { detail, shortened: false };
+    let findings = shortener.list(&evaluation.findings, Shortener::finding);
+    let diagnostics = shortener.list(&evaluation.diagnostics, Shortener::diagnostic);
+    let resources = shortener.list(&evaluation.resources, |this, resources: &Resources| {
+        Resources { kernel: this.text(&resources.kernel), ..resources.clone() }
+    });
+    let failed: Vec<_> = evaluation.failed().cloned().collect();
+    let failed = shortener.list(&failed, Shortener::case);
+    let timings = shortener.list(&evaluation.timings, |this, timing| StoredTiming {
+        case: this.text(&timing.case),
+        candidate_us: timing.candidate.median_us,
+        baseline_us: timing.baseline.as_ref().map(|(_, timing)| timing.median_us),
+        speedup: timing.speedup,
+    });
+    StoredEvaluation {
+        op: shortener.text(&evaluation.op),
+        verdict: evaluation.verdict,
+        level: evaluation.level,
+        stage: evaluation.stage,
+        counts: Counts::of(evaluation),
+        speedup: evaluation.speedup.clone(),
+        seed: evaluation.seed,
+        nvrtc: evaluation.nvrtc.as_deref().map(|version| shortener.text(version)),
+        target: evaluation.target.clone(),
+        stage_times: evaluation.stage_times.clone(),
+        findings,
+        diagnostics,
+        resources,
+        failed,
+        timings,
+        shortened: shortener.shortened,
+    }
+}
+
+struct Shortener<'a> {
+    detail: &'a Detail,
+    shortened: bool,
+}
+
+impl Shortener<'_> {
+    fn list<T, U>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T) -> U) -> Vec<U> {
+        self.shortened |= items.len() > self.detail.n_items;
+        items.iter().take(self.detail.n_items).map(|item| each(self, item)).collect()
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let Some((end, _)) = text.char_indices().nth(self.detail.n_chars) else {
+            return text.to_owned();
+        };
+        self.shortened = true;
+        format!("{}...", &text[..end])
+    }
+
+    fn optional(&mut self, text: Option<&String>) -> Option<String> {
+        text.map(|text| self.text(text))
+    }
+
+    fn finding(&mut self, finding: &Finding) -> Finding {
+        let mut short = finding.clone();
+        short.message = self.text(&finding.message);
+        short.hint = self.optional(finding.hint.as_ref());
+        if let Some(span) = &mut short.span {
+            span.text = self.text(&span.text);
+        }
+        if let Some(fault) = &mut short.fault {
+            fault.message = self.text(&fault.message);
+            fault.kernel = self.text(&fault.kernel);
+            fault.instruction = self.optional(fault.instruction.as_ref());
+            fault.buffer = self.optional(fault.buffer.as_ref());
+        }
+        short
+    }
+
+    fn diagnostic(&mut self, diagnostic: &Diagnostic) -> Diagnostic {
+        Diagnostic {
+            message: self.text(&diagnostic.message),
+            source_line: self.optional(diagnostic.source_line.as_ref()),
+            ..diagnostic.clone()
+        }
+    }
+
+    fn case(&mut self, case: &CaseResult) -> CaseResult {
+        let mut short = case.clone();
+        short.args = self.text(&case.args);
+        short.findings = self.list(&case.findings, Self::finding);
+        if let Some(mismatch) = &mut short.mismatch {
+            self.shortened |= mismatch.first.len() > self.detail.n_differences;
+            mismatch.first.truncate(self.detail.n_differences);
+            mismatch.rule = self.text(&mismatch.rule);
+            mismatch.pattern = self.optional(mismatch.pattern.as_ref());
+        }
+        short
+    }
+}
+
+/// JSON with one line per field and one per element of a list, which people can read and which
+/// stays small.
+fn to_text(stored: &StoredEvaluation) -> String {
+    let value = serde_json::to_value(stored).expect("an evaluation is plain data");
+    let Value::Object(fields) = value else { unreachable!("a struct is an object") };
+    let lines = fields.iter().map(|(name, value)| {
+        let Value::Array(items) = value else { return format!("  \"{name}\": {value}") };
+        if items.is_empty() {
+            return format!("  \"{name}\": []");
+        }
+        let items: Vec<_> = items.iter().map(|item| format!("    {item}")).collect();
+        format!("  \"{name}\": [\n{}\n  ]", items.join(",\n"))
+    });
+    format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::record::{
+        CaseClass, CaseTiming, DType, ElementDiff, Family, Mismatch, Outcome, Severity, Timing,
+        number::Number,
+    };
+
+    /// An evaluation of `n_cases` cases of which the first `n_failed` are wrong.
+    pub(crate) fn evaluation(verdict: Verdict, n_cases: usize, n_failed: usize) -> Evaluation {
+        Evaluation {
+            op: "relu".to_owned(),
+            verdict,
+            level: Level::Emu,
+            stage: Stage::Emulate,
+            findings: vec![Finding::new("f32[1023]: 3 of 1023 elements are wrong")],
+            diagnostics: Vec::new(),
+            resources: Vec::new(),
+            cases: (0..n_cases).map(|index| case(index, index < n_failed)).collect(),
+            timings: Vec::new(),
+            speedup: None,
+            target: Target::h100_class(),
+            seed: u64::MAX,
+            nvrtc: Some("13.0".to_owned()),
+            stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],
+        }
+    }
+
+    fn case(index: usize, wrong: bool) -> CaseResult {
+        let difference = ElementDiff {
+            index: vec![index, 7],
+            expected: Number(f64::NAN),
+            got: Number(0.25),
+            bound: Number(0.0),
+        };
+        let mismatch = Mismatch {
+            output: "out".to_owned(),
+            n_wrong: 3,
+            n_special: 1,
+            n_unwritten: 0,
+            n_elements: 1023,
+            worst_ratio: Number(f64::INFINITY),
+            first: vec![difference; 8],
+            pattern: Some("all from index 1020 on".to_owned()),
+            rule: "bit equality".to_owned(),
+        };
+        let verdict = if wrong { Verdict::WrongOutput } else { Verdict::Passed };
+        CaseResult {
+            case: format!("f32[{index},1023]/normal"),
+            dtype: DType::F32,
+            class: CaseClass::Edge,
+            family: Family::Normal,
+            args: "self=f32[127,1023]".to_owned(),
+            outcome: Outcome::Judged(verdict),
+            level: Level::Emu,
+            findings: Vec::new(),
+            mismatch: wrong.then_some(mismatch),
+            max_abs_error: Some(Number(0.25)),
+            max_rel_error: None,
+            worst_ratio: Some(Number(f64::INFINITY)),
+            other_rules: None,
+        }
+    }
+
+    fn check(evaluation: &Evaluation, shortened: bool) {
+        let (stored, text) = condense(evaluation);
+        assert!(text.len() <= EVAL_LIMIT_BYTES, "{} bytes", text.len());
+        assert_eq!(stored.shortened, shortened);
+        let back: StoredEvaluation = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.counts, Counts::of(evaluation));
+        assert_eq!(serde_json::to_string(&back).unwrap(), serde_json::to_string(&stored).unwrap());
+    }
+
+    #[test]
+    fn small_evaluations_are_kept_whole_and_large_ones_fit() {
+        check(&evaluation(Verdict::Passed, 36, 0), false);
+        check(&evaluation(Verdict::WrongOutput, 36, 1), false);
+        check(&evaluation(Verdict::WrongOutput, 5000, 4000), true);
+
+        let mut verbose = evaluation(Verdict::CompileError, 0, 0);
+        verbose.diagnostics = vec![
+            Diagnostic {
+                line: Some(3),
+                severity: Severity::Error,
+                message: "ü\"\n".repeat(100_000),
+                source_line: Some("x".repeat(100_000)),
+            };
+            300
+        ];
+        check(&verbose, true);
+
+        let timing = Timing {
+            median_us: 1.0,
+            q1_us: 1.0,
+            q3_us: 1.0,
+            min_us: 1.0,
+            samples_us: vec![1.0; 999],
+        };
+        let mut timed = evaluation(Verdict::Passed, 36, 0);
+        timed.timings = vec![
+            CaseTiming {
+                case: "f32[4096,4096]/normal".to_owned(),
+                args: "self=f32[4096,4096]".to_owned(),
+                candidate: timing.clone(),
+                baseline: Some(("builtin".to_owned(), timing)),
+                speedup: Some((1.0, [0.9, 1.1])),
+                bytes: 1.0,
+                flops: 1.0,
+                peak_bytes: 1,
+                floor_us: 1.0,
+                params: Vec::new(),
+            };
+            24
+        ];
+        check(&timed, false);
+    }
+}

@@ -1,0 +1,41 @@
+//! The run directory: formats, atomic writes, resume. The only code that writes into a run.
+//!
+//! Files are the truth. Each is written beside its place and renamed into it, so a stage of an
+//! attempt is done when its file exists, and a process that is killed at any instant leaves a run
+//! that [`RunState::scan`] can go on from. Requests and replies are flushed to the disk before
+//! anything is done with them. What is derived (`metadata.json`, `<op>.cu`, `index.jsonl`) can be
+//! rebuilt. This module prints nothing and knows neither the agent nor the command line.
+
+mod atomic;
+mod calls;
+mod condense;
+mod derived;
+mod error;
+mod find;
+mod format;
+mod layout;
+mod lock;
+mod run;
+mod scan;
+mod writer;
+
+pub use calls::RecordedRun;
+pub use condense::{EVAL_LIMIT_BYTES, StoredEvaluation, StoredTiming, condense};
+pub use derived::{best, effective_verdict, rank};
+pub use error::Error;
+pub use find::{RunEntry, find_run, latest_run, list_runs};
+pub use format::{
+    AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
+    LostCall, OpMetadata, Purpose, RunInfo, RunStatus, Totals,
+};
+pub use layout::{CallFile, StageFile, TopFile};
+pub use run::Run;
+pub use scan::{AttemptStage, AttemptState, CallState, OpState, RunState};
+pub use writer::RunStore;
+
+#[cfg(test)]
+pub(crate) use atomic::journal;
+#[cfg(test)]
+pub(crate) use condense::tests::evaluation as test_evaluation;
+#[cfg(test)]
+pub(crate) use derived::tests::record as test_record;

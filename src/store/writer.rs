@@ -1,0 +1,328 @@
+//! Writing a run.
+
+use std::{fs, io, path::Path};
+
+use serde::Serialize;
+
+use super::{
+    AttemptRecord, CallFile, Confirmation, Error, LostCall, Run, RunInfo, RunStatus, StageFile,
+    TopFile, Totals,
+    atomic::{self, Durability},
+    condense::condense,
+    derived::{self, Finished},
+    find,
+    layout::{INDEX, METADATA, RUN_JSON},
+    lock::RunLock,
+};
+use crate::{
+    llm::ReplyRecord,
+    record::{AttemptId, Evaluation, OpKey, RunId},
+};
+
+/// A run that this process works on; nobody else can while this lives.
+#[derive(Debug)]
+pub struct RunStore {
+    run: Run,
+    _lock: RunLock,
+}
+
+impl RunStore {
+    /// Makes a new run below `root` and takes its lock.
+    ///
+    /// Without an id the run is named after the time, with a suffix where that is taken. The
+    /// closure returns what `run.json` will say.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exists`] for a given id that is taken, or [`Error::Io`].
+    pub fn create(
+        root: &Path,
+        id: Option<RunId>,
+        info: impl FnOnce(RunId) -> RunInfo,
+    ) -> Result<Self, Error> {
+        fs::create_dir_all(root).map_err(|source| Error::io("create", root, source))?;
+        let id = match id {
+            Some(id) => make_folder(&root.join(id.as_str()))?
+                .then_some(id.clone())
+                .ok_or_else(|| Error::Exists { path: root.join(id.as_str()) })?,
+            None => make_dated_folder(root)?,
+        };
+        let dir = root.join(id.as_str());
+        let lock = RunLock::acquire(&dir)?;
+        let info = info(id);
+        write_json(&dir.join(RUN_JSON), &info, Durability::Disk)?;
+        Ok(Self { run: Run::from_parts(dir, info), _lock: lock })
+    }
+
+    /// Opens a run to go on with it: takes its lock, removes what interrupted writes left, and
+    /// brings what is derived up to date with the attempts' files.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`] where another process works on it, and the errors of [`Run::open`].
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let run = Run::open(dir)?;
+        let lock = RunLock::acquire(dir)?;
+        let store = Self { run, _lock: lock };
+        atomic::sweep(dir)?;
+        for op in store.run.ops()? {
+            atomic::sweep(&dir.join(&op.0))?;
+            // The scan that follows names a damaged file and says what happens to it.
+            unless_damaged(store.refresh(&op))?;
+        }
+        store.rebuild_index()?;
+        Ok(store)
+    }
+
+    /// Returns the run for reading.
+    #[must_use]
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Writes how the run stands into `run.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn set_status(&self, status: RunStatus, totals: Option<Totals>) -> Result<(), Error> {
+        let over = status != RunStatus::Running;
+        let info = RunInfo {
+            status,
+            finished_at: over.then(|| jiff::Timestamp::now().to_string()),
+            totals,
+            ..self.run.info().clone()
+        };
+        write_json(&self.run.dir().join(RUN_JSON), &info, Durability::Disk)
+    }
+
+    /// Writes one of the files that summarise the run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write_top(&self, file: TopFile, contents: &str) -> Result<(), Error> {
+        let path = self.run.dir().join(file.name());
+        atomic::write(&path, contents.as_bytes(), Durability::Process)
+    }
+
+    /// Writes a request, first for people, then exactly; the second is on disk on return.
+    pub(super) fn write_request(
+        &self,
+        attempt: &AttemptId,
+        call: u32,
+        request: &impl Serialize,
+        markdown: &str,
+    ) -> Result<(), Error> {
+        self.ensure_folder(&attempt.op)?;
+        let path = |file| self.run.call_path(attempt, call, file);
+        atomic::write(&path(CallFile::RequestText), markdown.as_bytes(), Durability::Process)?;
+        write_json(&path(CallFile::Request), request, Durability::Disk)
+    }
+
+    /// Writes a reply, first its text, then the rest; both are on disk on return.
+    ///
+    /// The text has its name as early as can be: it is what was paid for. The rest of a reply
+    /// that was interrupted in between comes from [`Self::complete_reply`].
+    pub(super) fn write_reply(
+        &self,
+        attempt: &AttemptId,
+        call: u32,
+        reply: &impl Serialize,
+        text: &str,
+    ) -> Result<(), Error> {
+        let path = |file| self.run.call_path(attempt, call, file);
+        atomic::write(&path(CallFile::ReplyText), text.as_bytes(), Durability::Contents)?;
+        write_json(&path(CallFile::Reply), reply, Durability::Disk)
+    }
+
+    /// Puts on record what is known of a reply of which only the text was stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn complete_reply(&self, reply: &ReplyRecord) -> Result<(), Error> {
+        let path = self.run.call_path(&reply.key.attempt, reply.key.call, CallFile::Reply);
+        write_json(&path, reply, Durability::Disk)
+    }
+
+    /// Writes that a call ended without a reply.
+    pub(super) fn write_failure(
+        &self,
+        attempt: &AttemptId,
+        call: u32,
+        failure: &impl Serialize,
+    ) -> Result<(), Error> {
+        let path = self.run.call_path(attempt, call, CallFile::Failure);
+        write_json(&path, failure, Durability::Process)
+    }
+
+    /// Records that a call was in flight when kgen ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write_lost(&self, attempt: &AttemptId, call: u32, lost: &LostCall) -> Result<(), Error> {
+        let path = self.run.call_path(attempt, call, CallFile::Lost);
+        write_json(&path, lost, Durability::Disk)
+    }
+
+    /// Writes the kernel file of an attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write_kernel(&self, attempt: &AttemptId, kernel: &str) -> Result<(), Error> {
+        self.write_stage(attempt, StageFile::Kernel, kernel)
+    }
+
+    /// Writes the evaluation of an attempt: whole, as a log for people, and in short. The last of
+    /// these says that the attempt was judged.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write_evaluation(
+        &self,
+        attempt: &AttemptId,
+        evaluation: &Evaluation,
+        log: &str,
+    ) -> Result<(), Error> {
+        let whole = serde_json::to_string(evaluation).expect("an evaluation is plain data");
+        self.write_stage(attempt, StageFile::Samples, &whole)?;
+        if !log.is_empty() {
+            self.write_stage(attempt, StageFile::Log, log)?;
+        }
+        let (_, short) = condense(evaluation);
+        self.write_stage(attempt, StageFile::Eval, &short)
+    }
+
+    /// Writes what the next prompt will say about an attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn write_feedback(&self, attempt: &AttemptId, feedback: &str) -> Result<(), Error> {
+        self.write_stage(attempt, StageFile::Feedback, feedback)
+    }
+
+    /// Writes how an attempt fared when it was judged again, and the op's derived files.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn write_confirmation(
+        &self,
+        attempt: &AttemptId,
+        confirmation: &Confirmation,
+    ) -> Result<(), Error> {
+        let path = self.run.path(attempt, StageFile::Confirm);
+        write_json(&path, confirmation, Durability::Process)?;
+        self.refresh(&attempt.op)
+    }
+
+    /// Closes an attempt: writes its record, its line in the index, and the op's derived files.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn finish_attempt(&self, attempt: &AttemptId, record: &AttemptRecord) -> Result<(), Error> {
+        self.ensure_folder(&attempt.op)?;
+        let path = self.run.path(attempt, StageFile::Record);
+        write_json(&path, record, Durability::Process)?;
+        let line = serde_json::to_string(record).expect("a record is plain data");
+        atomic::append_line(&self.run.dir().join(INDEX), &line)?;
+        self.refresh(&attempt.op)
+    }
+
+    /// Rebuilds `metadata.json` and `<op>.cu` from an op's finished attempts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn refresh(&self, op: &OpKey) -> Result<(), Error> {
+        let finished = self.finished(op)?;
+        let Some(metadata) = derived::metadata(&finished) else { return Ok(()) };
+        let folder = self.run.dir().join(&op.0);
+        let number = metadata.best_attempt;
+        if let Some(kernel) = self.run.kernel(&AttemptId { op: op.clone(), number })? {
+            let path = folder.join(format!("{op}.cu"));
+            atomic::write(&path, kernel.as_bytes(), Durability::Process)?;
+        }
+        write_json(&folder.join(METADATA), &metadata, Durability::Process)
+    }
+
+    fn finished(&self, op: &OpKey) -> Result<Vec<Finished>, Error> {
+        let records = self.run.attempts(op)?.into_iter();
+        let finished = records.map(|record| {
+            let attempt = AttemptId { op: op.clone(), number: record.attempt };
+            let kernel = self.run.path(&attempt, StageFile::Kernel);
+            Ok(Finished {
+                record,
+                confirmation: self.run.confirmation(&attempt)?,
+                kernel: kernel.exists().then(|| format!("{attempt}{}", StageFile::Kernel.suffix())),
+            })
+        });
+        finished.collect()
+    }
+
+    fn rebuild_index(&self) -> Result<(), Error> {
+        let (lines, n_unreadable) = self.run.index()?;
+        let mut records = Vec::new();
+        for op in self.run.ops()? {
+            records.extend(unless_damaged(self.run.attempts(&op))?.into_iter().flatten());
+        }
+        let complete = records.iter().all(|record| lines.contains(record));
+        if complete && n_unreadable == 0 {
+            return Ok(());
+        }
+        records.sort_by(|a, b| a.finished_at.cmp(&b.finished_at));
+        let line = |record| serde_json::to_string(record).expect("a record is plain data") + "\n";
+        let text: String = records.iter().map(line).collect();
+        atomic::write(&self.run.dir().join(INDEX), text.as_bytes(), Durability::Process)
+    }
+
+    fn write_stage(&self, attempt: &AttemptId, file: StageFile, text: &str) -> Result<(), Error> {
+        self.ensure_folder(&attempt.op)?;
+        atomic::write(&self.run.path(attempt, file), text.as_bytes(), Durability::Process)
+    }
+
+    fn ensure_folder(&self, op: &OpKey) -> Result<(), Error> {
+        make_folder(&self.run.dir().join(&op.0)).map(|_| ())
+    }
+}
+
+fn unless_damaged<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a folder; `false` where it was there already.
+fn make_folder(path: &Path) -> Result<bool, Error> {
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(source) => Err(Error::io("create", path, source)),
+    }
+}
+
+fn make_dated_folder(root: &Path) -> Result<RunId, Error> {
+    let now = jiff::Zoned::now();
+    let mut n_taken = 0;
+    loop {
+        let id = find::dated_id(&now, n_taken);
+        if make_folder(&root.join(id.as_str()))? {
+            return Ok(id);
+        }
+        n_taken += 1;
+    }
+}
+
+fn write_json(path: &Path, value: &impl Serialize, durability: Durability) -> Result<(), Error> {
+    let mut text = serde_json::to_string_pretty(value).expect("records are plain data");
+    text.push('\n');
+    atomic::write(path, text.as_bytes(), durability)
+}
