@@ -14,6 +14,7 @@ pub mod process;
 pub mod prompt;
 pub mod record;
 pub mod reference;
+pub mod report;
 pub mod settings;
 pub mod store;
 pub mod suite;

@@ -1,0 +1,200 @@
+//! `full_results.json` and `operator_summary.csv`, with BackendBench's names and what they lack.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::summary::{OpSummary, Summary, attempt_id, case_speedup, ratio};
+use crate::{
+    record::{AttemptId, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Verdict},
+    store::{self, Run},
+};
+
+/// Returns one record per case and one per timed case of every op's best attempt.
+///
+/// # Errors
+///
+/// When the run cannot be read.
+pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::Error> {
+    let mut tests = Vec::new();
+    for key in run.ops()? {
+        let Some((op, attempt)) = best_attempt(run, &key, summary)? else { continue };
+        let Some(evaluation) = run.evaluation(&attempt)? else { continue };
+        let file = op.best_file.as_deref();
+        tests.extend(evaluation.cases.iter().map(|case| correctness_test(&evaluation, case, file)));
+        let passed = op.passed();
+        let timings = evaluation.timings.iter();
+        tests.extend(timings.map(|timing| performance_test(&evaluation.op, timing, passed)));
+        if evaluation.cases.is_empty() {
+            tests.push(stopped_test(&evaluation, file));
+        }
+    }
+    Ok(tests)
+}
+
+fn best_attempt<'a>(
+    run: &Run,
+    key: &OpKey,
+    summary: &'a Summary,
+) -> Result<Option<(&'a OpSummary, AttemptId)>, store::Error> {
+    let Some(first) = run.attempts(key)?.into_iter().next() else { return Ok(None) };
+    let op = summary.ops.iter().find(|op| op.op == first.op);
+    Ok(op.and_then(|op| Some((op, attempt_id(key, op.best_attempt?)))))
+}
+
+fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&str>) -> Value {
+    let (is_correct, error_type, skipped) = match &case.outcome {
+        Outcome::Judged(Verdict::Passed) => (Some(true), None, None),
+        Outcome::Judged(verdict) => (Some(false), Some(verdict.name()), None),
+        Outcome::Skipped { reason } => (None, None, Some(reason.as_str())),
+    };
+    json!({
+        "test_type": "correctness",
+        "op_name": evaluation.op,
+        "args": case.args,
+        "is_correct": is_correct,
+        "error_msg": case.findings.first().map(|finding| finding.message.as_str()),
+        "error_type": error_type,
+        "traceback": Value::Null,
+        "max_abs_error": case.max_abs_error,
+        "max_rel_error": case.max_rel_error,
+        "case": case.case,
+        "dtype": case.dtype,
+        "class": case.class,
+        "family": case.family,
+        "level": case.level,
+        "skipped": skipped,
+        "worst_ratio": case.worst_ratio,
+        "mismatch": case.mismatch,
+        "other_rules": case.other_rules,
+        "kernel_file": file,
+    })
+}
+
+fn performance_test(op: &str, timing: &CaseTiming, passed: bool) -> Value {
+    let baseline = timing.baseline.as_ref();
+    let speedup = case_speedup(timing).filter(|_| passed);
+    let error = (!passed).then_some("the kernel is wrong, so its times mean nothing");
+    json!({
+        "test_type": "performance",
+        "op_name": op,
+        "args": timing.args,
+        "speedup": speedup,
+        "benchmark_time_ms": timing.candidate.median_us / 1000.0,
+        "reference_time_ms": baseline.map(|(_, timing)| timing.median_us / 1000.0),
+        "error_msg": error,
+        "successfully_ran": passed,
+        "case": timing.case,
+        "baseline": baseline.map(|(name, _)| name.as_str()),
+        "speedup_interval_95": timing.speedup.filter(|_| passed).map(|(_, interval)| interval),
+        "benchmark_time_quartiles_ms":
+            [timing.candidate.q1_us / 1000.0, timing.candidate.q3_us / 1000.0],
+        "bytes": timing.bytes,
+        "flops": timing.flops,
+        "peak_bytes": timing.peak_bytes,
+        "floor_us": timing.floor_us,
+        "params": timing.params,
+    })
+}
+
+/// The one record of an evaluation that ended before its first case.
+fn stopped_test(evaluation: &Evaluation, file: Option<&str>) -> Value {
+    let diagnostic = evaluation.diagnostics.first().map(|diagnostic| diagnostic.message.as_str());
+    let finding = evaluation.findings.first().map(|finding| finding.message.as_str());
+    json!({
+        "test_type": "correctness",
+        "op_name": evaluation.op,
+        "args": Value::Null,
+        "is_correct": evaluation.verdict.is_pass(),
+        "error_msg": finding.or(diagnostic),
+        "error_type": evaluation.verdict.name(),
+        "traceback": Value::Null,
+        "max_abs_error": Value::Null,
+        "max_rel_error": Value::Null,
+        "stage": evaluation.stage.name(),
+        "level": evaluation.level,
+        "kernel_file": file,
+    })
+}
+
+/// BackendBench's columns first, in its order.
+const COLUMNS: &[&str] = &[
+    "operator",
+    "total_tests",
+    "correctness_tests",
+    "performance_tests",
+    "passed_correctness_tests",
+    "passed_performance_tests",
+    "failed_correctness_tests",
+    "failed_performance_tests",
+    "correctness_rate",
+    "avg_speedup",
+    "geomean_speedup",
+    "max_absolute_error",
+    "max_relative_error",
+    "verdict",
+    "level",
+    "attempts",
+    "best_attempt",
+    "skipped_tests",
+    "baseline",
+    "device",
+    "confirmed",
+    "replayed",
+    "reused_evaluation",
+    "llm_calls",
+    "best_file",
+];
+
+/// Returns `operator_summary.csv`; what was not measured is an empty cell.
+#[must_use]
+pub fn operator_summary(summary: &Summary) -> String {
+    let mut text = COLUMNS.join(",") + "\n";
+    for op in &summary.ops {
+        let cells: Vec<_> = cells(op, &summary.device).iter().map(|cell| quoted(cell)).collect();
+        writeln!(text, "{}", cells.join(",")).expect("a string takes any text");
+    }
+    text
+}
+
+fn cells(op: &OpSummary, device: &str) -> Vec<String> {
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let correctness = op.counts.cases - op.counts.skipped;
+    let rate = (correctness > 0).then(|| ratio(op.counts.passed, correctness));
+    vec![
+        op.op.clone(),
+        (correctness + op.timed).to_string(),
+        correctness.to_string(),
+        op.timed.to_string(),
+        op.counts.passed.to_string(),
+        op.timed_with_speedup.to_string(),
+        op.counts.failed.to_string(),
+        (op.timed - op.timed_with_speedup).to_string(),
+        number(rate),
+        number(op.mean_speedup),
+        number(op.speedup.as_ref().map(|speedup| speedup.geomean)),
+        number(op.max_abs_error.map(|error| error.0)),
+        number(op.max_rel_error.map(|error| error.0)),
+        op.verdict.map(|verdict| verdict.name().to_owned()).unwrap_or_default(),
+        op.level.map(|level| level.name().to_owned()).unwrap_or_default(),
+        op.attempts.to_string(),
+        op.best_attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
+        op.counts.skipped.to_string(),
+        op.speedup.as_ref().map(|speedup| speedup.baseline.clone()).unwrap_or_default(),
+        device.to_owned(),
+        op.confirmed.to_string(),
+        op.replayed.to_string(),
+        op.reused_evaluation.to_string(),
+        op.calls.to_string(),
+        op.best_file.clone().unwrap_or_default(),
+    ]
+}
+
+/// Quotes a cell as RFC 4180 says.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}

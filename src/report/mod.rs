@@ -1,0 +1,46 @@
+//! Summaries and exports from stored runs: tables for people, CSV and JSON for programs.
+//!
+//! Everything here is derived from a run's files and can be made again at any time. A number stands
+//! here only if it was measured: an op that failed or was not timed has no speedup, never 1.0.
+
+mod export;
+mod summary;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use export::{full_results, operator_summary};
+pub use summary::{OpSummary, PerfAt, Summary, summarise};
+pub use table::TextTable;
+pub use text::{NOT_MEASURED, op_table, overall, readme, speedup_text, totals_line, verdict_text};
+
+use serde_json::Value;
+
+use crate::store::{self, Run, RunStore, TopFile};
+
+/// Writes a run's README, summaries and exports, and returns what they say.
+///
+/// # Errors
+///
+/// When the run cannot be read or written.
+pub fn write(store: &RunStore) -> Result<Summary, store::Error> {
+    // The state of the run may have changed since the store was opened.
+    let run = &Run::open(store.run().dir())?;
+    let summary = summarise(run)?;
+    let results = full_results(run, &summary)?;
+    let failed: Vec<_> = results.iter().filter(|test| is_failure(test)).cloned().collect();
+    let json = |value: &[Value]| {
+        serde_json::to_string_pretty(value).expect("JSON values turn into JSON") + "\n"
+    };
+    store.write_top(TopFile::Readme, &readme(run, &summary))?;
+    store.write_top(TopFile::OverallSummary, &overall(run, &summary))?;
+    store.write_top(TopFile::FullResults, &json(&results))?;
+    store.write_top(TopFile::FailedTests, &json(&failed))?;
+    store.write_top(TopFile::OperatorSummary, &operator_summary(&summary))?;
+    Ok(summary)
+}
+
+fn is_failure(test: &Value) -> bool {
+    test["is_correct"] == Value::Bool(false) || test["successfully_ran"] == Value::Bool(false)
+}

@@ -1,0 +1,203 @@
+//! Reports of a small run: one op that passed on the emulator, one that was timed, one that
+//! failed, one that was never begun.
+
+use serde_json::json;
+
+use super::*;
+use crate::{
+    record::{
+        AttemptId, CaseClass, CaseResult, CaseTiming, DType, Evaluation, Family, Finding, Level,
+        OpKey, Outcome, RunId, Speedup, Stage, Target, Timing, Verdict,
+    },
+    store::{
+        AttemptRecord, AttemptStatus, Counts, DeviceInfo, Format, Purpose, RunInfo, RunStatus,
+    },
+};
+
+fn info(run_id: RunId) -> RunInfo {
+    RunInfo {
+        format: Format::CURRENT,
+        run_id,
+        kgen_version: "0.0.0".to_owned(),
+        command: vec!["kgen".to_owned(), "generate".to_owned()],
+        created_at: "2026-01-02T03:04:05Z".to_owned(),
+        suite: "smoke".to_owned(),
+        ops: ["relu", "add", "mm", "sum"].map(str::to_owned).to_vec(),
+        backend: "llm".to_owned(),
+        provider: Some("replay".to_owned()),
+        model: None,
+        replay_of: Some("demo".to_owned()),
+        device: DeviceInfo {
+            name: "emu".to_owned(),
+            target: Target::h100_class(),
+            nvrtc: Some("13.0".to_owned()),
+        },
+        seed: None,
+        settings: json!({}),
+        status: RunStatus::Finished,
+        finished_at: None,
+        totals: None,
+    }
+}
+
+fn case(name: &str, outcome: Outcome) -> CaseResult {
+    let passed = outcome == Outcome::Judged(Verdict::Passed);
+    CaseResult {
+        case: name.to_owned(),
+        dtype: DType::F32,
+        class: CaseClass::Edge,
+        family: Family::Normal,
+        args: "self=f32[3, 4]".to_owned(),
+        outcome,
+        level: Level::Emu,
+        findings: if passed { Vec::new() } else { vec![Finding::new("4 of 12 are wrong")] },
+        mismatch: None,
+        max_abs_error: Some(0.5.into()),
+        max_rel_error: Some(0.25.into()),
+        worst_ratio: None,
+        other_rules: None,
+    }
+}
+
+fn timing() -> CaseTiming {
+    let timing = |median_us: f64| Timing {
+        median_us,
+        q1_us: median_us,
+        q3_us: median_us,
+        min_us: median_us,
+        samples_us: vec![median_us],
+    };
+    CaseTiming {
+        case: "f32[3,4]/normal".to_owned(),
+        args: "self=f32[3, 4]".to_owned(),
+        candidate: timing(1000.0),
+        baseline: Some(("builtin".to_owned(), timing(2000.0))),
+        speedup: Some((2.0, [1.9, 2.1])),
+        bytes: 96.0,
+        flops: 12.0,
+        peak_bytes: 96,
+        floor_us: 2.0,
+        params: vec![("BLOCK".to_owned(), 256)],
+    }
+}
+
+fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult>, timed: bool) {
+    let failed = cases.iter().find_map(|case| match case.outcome {
+        Outcome::Judged(verdict) => (!verdict.is_pass()).then_some(verdict),
+        Outcome::Skipped { .. } => None,
+    });
+    // A speedup of a failed kernel must never show up anywhere.
+    let speedup = timed.then(|| Speedup { geomean: 2.0, baseline: "builtin".to_owned() });
+    let evaluation = Evaluation {
+        op: op.to_owned(),
+        verdict: failed.unwrap_or(Verdict::Passed),
+        level,
+        stage: Stage::Done,
+        findings: Vec::new(),
+        diagnostics: Vec::new(),
+        resources: Vec::new(),
+        cases,
+        timings: if timed { vec![timing()] } else { Vec::new() },
+        speedup: speedup.clone(),
+        target: Target::h100_class(),
+        seed: 7,
+        nvrtc: Some("13.0".to_owned()),
+        stage_times: Vec::new(),
+    };
+    let attempt = AttemptId { op: OpKey(op.to_owned()), number: 1 };
+    store.write_kernel(&attempt, "// kernel").unwrap();
+    store.write_evaluation(&attempt, &evaluation, "").unwrap();
+    let record = AttemptRecord {
+        op: op.to_owned(),
+        attempt: 1,
+        parents: Vec::new(),
+        branch: 1,
+        round: 1,
+        purpose: Purpose::Initial,
+        status: AttemptStatus::Judged,
+        verdict: evaluation.verdict,
+        level,
+        stage: Stage::Done,
+        counts: Counts::of(&evaluation),
+        speedup,
+        calls: 1,
+        lost_calls: 0,
+        replayed: op == "relu",
+        reused_evaluation: false,
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        finished_at: "2026-01-02T03:04:06Z".to_owned(),
+    };
+    store.finish_attempt(&attempt, &record).unwrap();
+}
+
+fn with_run(check: impl FnOnce(&RunStore)) {
+    let root = tempfile::tempdir().unwrap();
+    let id = "run_20260102_030405".parse().unwrap();
+    let store = RunStore::create(root.path(), Some(id), info).unwrap();
+    let passed = || Outcome::Judged(Verdict::Passed);
+    let skipped = || Outcome::Skipped { reason: "above the emulator's budget".to_owned() };
+    let wrong = || Outcome::Judged(Verdict::WrongOutput);
+    let relu = vec![case("a", passed()), case("b", skipped())];
+    store_attempt(&store, "relu", Level::Emu, relu, false);
+    store_attempt(&store, "add", Level::EmuCuda, vec![case("a", passed())], true);
+    store_attempt(&store, "mm", Level::Emu, vec![case("a", passed()), case("b", wrong())], true);
+    check(&store);
+}
+
+#[test]
+fn the_table_tells_where_and_how_much_passed() {
+    with_run(|store| {
+        let summary = summarise(store.run()).unwrap();
+        insta::assert_snapshot!("op_table", op_table(&summary).render());
+    });
+}
+
+#[test]
+fn only_a_measured_pass_counts_as_fast() {
+    with_run(|store| {
+        let summary = summarise(store.run()).unwrap();
+        assert_eq!(summary.n_passed, 2);
+        assert!(!summary.all_passed());
+        assert_eq!(summary.geomean_speedup, Some(2.0));
+        let shares: Vec<_> = summary.perf_at.iter().map(|perf| perf.share).collect();
+        assert_eq!(shares, [Some(0.25), Some(0.25), Some(0.0), Some(0.0)]);
+        let mm = &summary.ops[2];
+        assert_eq!((mm.speedup.clone(), mm.mean_speedup), (None, None));
+    });
+}
+
+#[test]
+fn the_csv_has_backendbenchs_columns_and_empty_cells_for_what_is_unknown() {
+    with_run(|store| {
+        let summary = summarise(store.run()).unwrap();
+        insta::assert_snapshot!("operator_summary", operator_summary(&summary));
+    });
+}
+
+#[test]
+fn every_file_is_written_and_failed_tests_hold_the_failures_only() {
+    with_run(|store| {
+        write(store).unwrap();
+        let read = |name: &str| std::fs::read_to_string(store.run().dir().join(name)).unwrap();
+        let tests: Vec<serde_json::Value> =
+            serde_json::from_str(&read("full_results.json")).unwrap();
+        assert_eq!(tests.len(), 7);
+        let failed: Vec<serde_json::Value> =
+            serde_json::from_str(&read("failed_tests.json")).unwrap();
+        assert_eq!(failed.len(), 2);
+        assert_eq!(failed[0]["op_name"], "mm");
+        assert_eq!(failed[0]["error_type"], "wrong_output");
+        insta::assert_snapshot!("overall_summary", read("OVERALL_SUMMARY.txt"));
+        insta::assert_snapshot!("readme", read("README.md"));
+        assert!(read("operator_summary.csv").starts_with("operator,total_tests,"));
+    });
+}
+
+#[test]
+fn tables_are_aligned_and_escaped() {
+    let mut table = TextTable::new(&["name", ">n"]);
+    table.row(vec!["a|b".to_owned(), "10".to_owned()]);
+    table.row(vec!["c".to_owned(), "9".to_owned()]);
+    assert_eq!(table.render(), "name   n\na|b   10\nc      9");
+    assert_eq!(table.markdown(), "| name |  n |\n| ---- | --: |\n| a\\|b | 10 |\n| c    |  9 |");
+}

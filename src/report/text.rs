@@ -1,0 +1,188 @@
+//! What people read: the table of ops, `OVERALL_SUMMARY.txt`, `README.md`.
+
+use std::fmt::Write as _;
+
+use super::{
+    TextTable,
+    summary::{OpSummary, Summary},
+};
+use crate::{
+    record::{Speedup, Verdict},
+    store::{Run, RunStatus},
+};
+
+/// What stands where no number was measured.
+pub const NOT_MEASURED: &str = "not measured";
+
+/// Returns the table of ops.
+#[must_use]
+pub fn op_table(summary: &Summary) -> TextTable {
+    let headers = ["op", "verdict", ">attempts", "cases", "speedup", "best file"];
+    let mut table = TextTable::new(&headers);
+    for op in &summary.ops {
+        table.row(vec![
+            op.op.clone(),
+            verdict_text(op),
+            op.attempts.to_string(),
+            cases_text(op),
+            speedup_text(op.speedup.as_ref()),
+            op.best_file.clone().unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    table
+}
+
+/// Returns a verdict with where it was reached: `passed on emu 31/36`, never a plain `passed`
+/// for what only the emulator saw or what was skipped in part.
+#[must_use]
+pub fn verdict_text(op: &OpSummary) -> String {
+    let Some(verdict) = op.verdict else { return "no attempt finished".to_owned() };
+    let level = op.level.map_or("?", |level| level.name());
+    let mut text = if verdict == Verdict::Passed {
+        format!("passed on {level} {}/{}", op.counts.passed, op.counts.cases)
+    } else {
+        format!("{verdict} ({level})")
+    };
+    if op.replayed {
+        let what = if op.reused_evaluation { " [replayed, evaluation too]" } else { " [replayed]" };
+        text.push_str(what);
+    }
+    text
+}
+
+fn cases_text(op: &OpSummary) -> String {
+    let counts = op.counts;
+    let parts = [(counts.passed, "passed"), (counts.failed, "failed"), (counts.skipped, "skipped")];
+    let parts: Vec<_> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+/// Returns a speedup with its baseline, for example `1.32x vs builtin`.
+#[must_use]
+pub fn speedup_text(speedup: Option<&Speedup>) -> String {
+    speedup.map_or_else(
+        || NOT_MEASURED.to_owned(),
+        |speedup| format!("{:.2}x vs {}", speedup.geomean, speedup.baseline),
+    )
+}
+
+/// Returns the totals in one line.
+#[must_use]
+pub fn totals_line(summary: &Summary) -> String {
+    let n_ops = summary.ops.len();
+    let speedup = match summary.geomean_speedup {
+        Some(geomean) => format!("{geomean:.2}x vs {}", summary.baselines.join(", ")),
+        None => NOT_MEASURED.to_owned(),
+    };
+    format!("{} of {n_ops} ops passed on {}; speedup {speedup}", summary.n_passed, summary.device)
+}
+
+/// Returns `OVERALL_SUMMARY.txt`.
+#[must_use]
+pub fn overall(run: &Run, summary: &Summary) -> String {
+    let mut text = String::new();
+    for (name, value) in facts(run) {
+        writeln!(text, "{name:<16} {value}").expect("a string takes any text");
+    }
+    let mut line = |name: &str, value: &str| {
+        writeln!(text, "{name:<16} {value}").expect("a string takes any text");
+    };
+    line("Ops", &summary.ops.len().to_string());
+    line("Passed", &summary.n_passed.to_string());
+    line("Attempts", &summary.ops.iter().map(|op| op.attempts).sum::<usize>().to_string());
+    line("LLM calls", &summary.ops.iter().map(|op| op.calls).sum::<u32>().to_string());
+    let n_replayed = summary.ops.iter().filter(|op| op.replayed).count();
+    if n_replayed > 0 {
+        line("Replayed", &format!("{n_replayed} ops: their replies come from a recording"));
+    }
+    let geomean = summary
+        .geomean_speedup
+        .map(|geomean| Speedup { geomean, baseline: summary.baselines.join(", ") });
+    line("Speedup", &format!("{} (geometric mean)", speedup_text(geomean.as_ref())));
+    for perf in &summary.perf_at {
+        let share = perf.share.map_or(NOT_MEASURED.to_owned(), |share| format!("{share:.2}"));
+        line(&format!("perf@{}", perf.p), &share);
+    }
+    text.push('\n');
+    text.push_str(&op_table(summary).render());
+    text.push('\n');
+    text
+}
+
+/// What a run is, as names and values.
+fn facts(run: &Run) -> Vec<(&'static str, String)> {
+    let info = run.info();
+    let status = match info.status {
+        RunStatus::Running => "not finished",
+        RunStatus::Finished => "finished",
+        RunStatus::Stopped => "stopped; `kgen resume` goes on",
+        RunStatus::AwaitingReplies => "prompts await replies; `kgen resume` goes on",
+    };
+    let nvrtc = info.device.nvrtc.as_deref().unwrap_or("not reached");
+    let mut facts = vec![
+        ("Run", info.run_id.to_string()),
+        ("Status", status.to_owned()),
+        ("Made", format!("{} by kgen {}", info.created_at, info.kgen_version)),
+        ("Command", info.command.join(" ")),
+        ("Backend", info.backend.clone()),
+    ];
+    if let Some(provider) = &info.provider {
+        let model = info.model.as_deref().filter(|model| !model.is_empty());
+        let model = model.map_or(String::new(), |model| format!(", model {model}"));
+        facts.push(("Provider", format!("{provider}{model}")));
+    }
+    if let Some(recording) = &info.replay_of {
+        facts.push(("Replay of", recording.clone()));
+    }
+    facts.push(("Suite", info.suite.clone()));
+    let target = &info.device.target;
+    facts.push(("Device", format!("{}: {}, {}", info.device.name, target.name, target.arch)));
+    facts.push(("NVRTC", nvrtc.to_owned()));
+    facts.push((
+        "Seed",
+        info.seed.map_or("from the system, recorded".to_owned(), |s| s.to_string()),
+    ));
+    facts
+}
+
+/// Returns the run's `README.md`.
+#[must_use]
+pub fn readme(run: &Run, summary: &Summary) -> String {
+    let mut text = format!("# {}\n\n{}.\n\n", summary.run, totals_line(summary));
+    let mut table = TextTable::new(&["what", "value"]);
+    for (name, value) in facts(run) {
+        table.row(vec![name.to_owned(), value]);
+    }
+    let id = &summary.run;
+    write!(
+        text,
+        "{}\n\n## Ops\n\n{}\n\n{LEGEND}\n## Files\n\n{FILES}\n## Going on\n\n    \
+         kgen resume {id}     go on where it stopped\n    \
+         kgen report {id}     make these files again\n    \
+         kgen generate --replay {id}     the same replies, judged anew\n    \
+         kgen run --backend pregenerated --kernels-dir {}     judge its kernels anew\n",
+        table.markdown(),
+        op_table(summary).markdown(),
+        run.dir()
+            .file_name()
+            .map_or_else(|| id.clone(), |name| name.to_string_lossy().into_owned()),
+    )
+    .expect("a string takes any text");
+    text
+}
+
+const LEGEND: &str = "\
+A verdict says where it was reached: `emu` is the PTX emulator, `cuda` a GPU, `emu+cuda` small cases on
+the emulator and all on the GPU. `31/36` are passed cases of all; the others were skipped or failed. A
+speedup stands only where it was measured.
+";
+
+const FILES: &str = "\
+- `OVERALL_SUMMARY.txt`, `operator_summary.csv`: one row per op
+- `full_results.json`: every case of every op's best attempt; `failed_tests.json`: those that failed
+- `run.json`: settings, versions, device, seeds; `index.jsonl`: one line per finished attempt
+- `<op>/<op>.cu`: the best kernel so far; `<op>/metadata.json`: the op's attempts
+- `<op>/<op>_attempt_<n>.call_<m>.request.md` and `.reply.md`: what was asked and answered
+- `<op>/<op>_attempt_<n>.cu`, `.eval.json`, `.samples.json`, `.log`, `.feedback.md`: one attempt
+";
