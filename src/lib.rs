@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod baseline;
+pub mod cli;
 pub mod compile;
 pub mod device;
 pub mod eval;

@@ -1,0 +1,230 @@
+//! Flags, in groups that the commands share; they carry what was typed and resolve nothing.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+use super::ui::{Format, Verbosity};
+use crate::settings::Overrides;
+
+/// Flags of every command.
+#[derive(Debug, Args)]
+pub(crate) struct GlobalArgs {
+    /// Read this config file instead of ./config.toml or the user's
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+    /// Say more; twice for debugging
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Global options")]
+    pub(crate) verbose: u8,
+    /// Print nothing but data and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    pub(crate) quiet: bool,
+}
+
+impl GlobalArgs {
+    /// Returns how talkative kgen is asked to be.
+    #[must_use]
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, _) => Verbosity::Verbose,
+        }
+    }
+}
+
+/// How a table is printed.
+#[derive(Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// Print the table for people or as JSON
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+/// Which ops, cases and types.
+#[derive(Debug, Args, Default)]
+pub(crate) struct SuiteArgs {
+    /// Suite: a name, or the path of a suite file
+    #[arg(long, value_name = "SUITE", help_heading = "What to work on")]
+    pub(crate) suite: Option<String>,
+    /// Element types to take, for example f32,bf16
+    #[arg(long, value_name = "DTYPES", value_delimiter = ',', help_heading = "What to work on")]
+    pub(crate) dtypes: Option<Vec<String>>,
+}
+
+impl SuiteArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("suite.suite", self.suite.clone());
+        flags.set("suite.dtypes", self.dtypes.clone());
+    }
+}
+
+/// Which ops.
+#[derive(Debug, Args, Default)]
+pub(crate) struct OpsArgs {
+    /// Ops of the suite to take, by exact name, for example relu,add
+    #[arg(long, value_name = "OPS", value_delimiter = ',', help_heading = "What to work on")]
+    pub(crate) ops: Option<Vec<String>>,
+}
+
+impl OpsArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("suite.ops", self.ops.clone());
+    }
+}
+
+/// Which NVRTC.
+#[derive(Debug, Args, Default)]
+pub(crate) struct NvrtcArgs {
+    /// NVRTC library, or the folder it is in
+    #[arg(long, value_name = "PATH", help_heading = "Device")]
+    pub(crate) nvrtc: Option<String>,
+    /// Never download anything
+    #[arg(long, help_heading = "Device")]
+    pub(crate) offline: bool,
+}
+
+impl NvrtcArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("nvrtc.path", self.nvrtc.clone());
+        flags.set("nvrtc.offline", self.offline.then_some(true));
+    }
+}
+
+/// Where and how kernels are judged.
+#[derive(Debug, Args, Default)]
+pub(crate) struct DeviceArgs {
+    /// Device: auto, emu or cuda:N
+    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
+    pub(crate) device: Option<String>,
+    /// Workers that compile and emulate; 0 is one per core
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    pub(crate) jobs: Option<i64>,
+    /// Do not run small cases on the emulator before a GPU
+    #[arg(long, help_heading = "Device")]
+    pub(crate) no_screen: bool,
+    /// Do not time correct kernels
+    #[arg(long, help_heading = "Device")]
+    pub(crate) no_timing: bool,
+    /// Which NVRTC.
+    #[command(flatten)]
+    pub(crate) nvrtc: NvrtcArgs,
+}
+
+impl DeviceArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("device.device", self.device.clone());
+        flags.set("device.jobs", self.jobs);
+        flags.set("device.screen", self.no_screen.then_some(false));
+        flags.set("timing.enabled", self.no_timing.then_some(false));
+        self.nvrtc.add_to(flags);
+    }
+}
+
+/// Where runs are.
+#[derive(Debug, Args, Default)]
+pub(crate) struct OutputArgs {
+    /// Folder of the runs
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
+    pub(crate) output_dir: Option<String>,
+}
+
+impl OutputArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("run.output_dir", self.output_dir.clone());
+    }
+}
+
+/// A new run.
+#[derive(Debug, Args, Default)]
+pub(crate) struct RunArgs {
+    /// Name of the run; the date and time without it
+    #[arg(long, value_name = "ID", help_heading = "Run")]
+    pub(crate) run_id: Option<String>,
+    /// Where the run goes.
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Seed of the inputs and the drawn shapes
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) seed: Option<i64>,
+    /// Ops to work on at once
+    #[arg(long, value_name = "N", help_heading = "Run")]
+    pub(crate) max_concurrent_ops: Option<i64>,
+}
+
+impl RunArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        self.output.add_to(flags);
+        flags.set("run.seed", self.seed);
+        flags.set("run.max_concurrent_ops", self.max_concurrent_ops);
+    }
+}
+
+/// The loop and its limits.
+#[derive(Debug, Args, Default)]
+pub(crate) struct LoopArgs {
+    /// Attempts at one op at most
+    #[arg(long, visible_alias = "llm-max-attempts", value_name = "N", help_heading = "Loop")]
+    pub(crate) max_attempts: Option<i64>,
+    /// Speedup at which a correct kernel is good enough
+    #[arg(long, value_name = "X", help_heading = "Loop")]
+    pub(crate) target_speedup: Option<f64>,
+    /// LLM calls of the run at most; 0 is no limit
+    #[arg(long, value_name = "N", help_heading = "Loop")]
+    pub(crate) max_calls: Option<i64>,
+    /// Folder of prompt templates that replace kgen's own
+    #[arg(long, value_name = "DIR", help_heading = "Loop")]
+    pub(crate) prompts_dir: Option<String>,
+}
+
+impl LoopArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("run.max_attempts", self.max_attempts);
+        flags.set("run.target_speedup", self.target_speedup);
+        flags.set("run.max_calls", self.max_calls);
+        flags.set("prompts.dir", self.prompts_dir.clone());
+    }
+}
+
+/// Where replies come from.
+#[derive(Debug, Args, Default)]
+pub(crate) struct LlmArgs {
+    /// Provider: anthropic, openai, mailbox, replay, ... or one of the config file
+    #[arg(long, value_name = "NAME", help_heading = "LLM")]
+    pub(crate) provider: Option<String>,
+    /// Model, as the provider names it
+    #[arg(long, value_name = "MODEL", help_heading = "LLM")]
+    pub(crate) llm_model: Option<String>,
+    /// Base URL of the provider's API
+    #[arg(long, value_name = "URL", help_heading = "LLM")]
+    pub(crate) base_url: Option<String>,
+    /// Run whose replies are replayed: a run ID or a path
+    #[arg(long, value_name = "RUN", help_heading = "LLM")]
+    pub(crate) replay: Option<String>,
+    /// Take the recorded evaluations too when replaying
+    #[arg(long, help_heading = "LLM")]
+    pub(crate) reuse_evals: bool,
+    /// Seconds to wait for a reply file of the mailbox
+    #[arg(long, value_name = "SECONDS", help_heading = "LLM")]
+    pub(crate) mailbox_wait: Option<f64>,
+}
+
+impl LlmArgs {
+    /// Adds what was given; `--replay` alone asks for the provider `replay`.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        let replay = self.replay.as_ref().map(|_| "replay".to_owned());
+        flags.set("llm.provider", self.provider.clone().or(replay));
+        flags.set("llm.model", self.llm_model.clone());
+        flags.set("llm.base_url", self.base_url.clone());
+        flags.set("llm.replay", self.replay.clone());
+        flags.set("run.reuse_evals", self.reuse_evals.then_some(true));
+        flags.set("llm.mailbox_wait_s", self.mailbox_wait);
+    }
+}

@@ -1,0 +1,253 @@
+//! `kgen doctor`: what was found, what is missing, how to get it.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{DeviceArgs, FormatArgs},
+        exit_codes::Exit,
+        machine, providers, session,
+        ui::{self, Format},
+    },
+    device,
+    llm::PRESETS,
+    process,
+    report::TextTable,
+    settings::{DeviceChoice, Overrides, Settings, env},
+    worker::Pool,
+};
+
+/// Tell what was found on this machine, what is missing, and how to get it
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    device: DeviceArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// How something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It works.
+    Ok,
+    /// It is missing, and kgen works without it.
+    Missing,
+    /// It is wrong, and kgen does not work before it is right.
+    Bad,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Missing => "missing",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// One thing that was looked at.
+struct Item {
+    what: &'static str,
+    state: State,
+    found: String,
+    /// How to get it; empty where nothing is to be done.
+    advice: String,
+}
+
+impl Item {
+    fn new(what: &'static str, state: State, found: impl Into<String>) -> Self {
+        Self { what, state, found: found.into(), advice: String::new() }
+    }
+
+    fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = advice.into();
+        self
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandError> {
+    let mut flags = Overrides::default();
+    args.device.add_to(&mut flags);
+    let settings = context.settings(&flags)?;
+    let mut items = vec![nvrtc(&settings), pip(), cache(&settings)];
+    items.extend(workers(context, &settings)?);
+    items.push(keys());
+    items.push(runs_folder(&settings));
+    show(context, args.format.format, &items)?;
+    let bad = items.iter().any(|item| item.state == State::Bad);
+    Ok(if bad { Exit::Device } else { Exit::Ok })
+}
+
+fn show(context: &Context, format: Format, items: &[Item]) -> Result<(), CommandError> {
+    if format == Format::Json {
+        let items: Vec<_> = items
+            .iter()
+            .map(|item| {
+                json!({
+                    "what": item.what,
+                    "state": item.state.name(),
+                    "found": item.found,
+                    "advice": item.advice,
+                })
+            })
+            .collect();
+        return ui::json(&context.ui, &items);
+    }
+    let mut table = TextTable::new(&["what", "state", "found"]);
+    for item in items {
+        table.row(vec![item.what.to_owned(), item.state.name().to_owned(), item.found.clone()]);
+    }
+    let mut text = table.render();
+    for item in items.iter().filter(|item| !item.advice.is_empty()) {
+        text = format!("{text}\n\n{}: {}", item.what, item.advice);
+    }
+    context.ui.data(&text)
+}
+
+fn nvrtc(settings: &Settings) -> Item {
+    match machine::locate(&settings.nvrtc) {
+        Ok(found) => {
+            let (major, minor) = found.version;
+            let headers = if found.complete { "with headers" } else { "without all headers" };
+            let path = found.nvrtc.display();
+            let text = format!("{major}.{minor} {headers}, found by {}: {path}", found.found_by);
+            let state = if found.complete { State::Ok } else { State::Missing };
+            let item = Item::new("NVRTC", state, text);
+            if found.complete {
+                item
+            } else {
+                item.advice(
+                    "kernels that include CUDA's headers will not compile; a complete \
+                             toolkit or `kgen setup` brings them",
+                )
+            }
+        }
+        Err(error) => {
+            let advice = if settings.nvrtc.offline {
+                "downloads are forbidden (KGEN_OFFLINE): install the CUDA toolkit's NVRTC and name \
+                 it with --nvrtc or KGEN_NVRTC"
+            } else {
+                "`kgen setup` installs it with pip; any command that needs it does so too"
+            };
+            Item::new("NVRTC", State::Bad, error.to_string()).advice(advice)
+        }
+    }
+}
+
+fn pip() -> Item {
+    let scratch = std::env::temp_dir();
+    let spec = process::Spec::new("python3", scratch).args(["-m", "pip", "--version"]);
+    let version = process::run(&spec)
+        .ok()
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .filter(|text| text.starts_with("pip "));
+    match version {
+        Some(version) => Item::new("python, pip", State::Ok, version),
+        None => Item::new("python, pip", State::Missing, "`python3 -m pip` does not work")
+            .advice("needed only to install NVRTC: install Python 3 with pip"),
+    }
+}
+
+fn cache(settings: &Settings) -> Item {
+    let Some(cache) = settings.nvrtc.cache() else {
+        return Item::new("cache folder", State::Missing, "there is no home folder")
+            .advice("KGEN_CACHE_DIR names a folder for downloads and compiled kernels");
+    };
+    let writable = machine::probe_writable(&cache);
+    match writable {
+        Ok(()) => Item::new("cache folder", State::Ok, cache.display().to_string()),
+        Err(error) => {
+            let text = format!("{} cannot be written to: {error}", cache.display());
+            Item::new("cache folder", State::Missing, text)
+                .advice("KGEN_CACHE_DIR names another folder")
+        }
+    }
+}
+
+/// Starts the workers as a run would, and says what they found.
+fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandError> {
+    let Ok(toolchain) = machine::locate(&settings.nvrtc) else {
+        return Ok(vec![
+            Item::new("compiler", State::Bad, "not tried: there is no NVRTC"),
+            Item::new("GPU", State::Missing, "not tried: there is no NVRTC"),
+        ]);
+    };
+    let runtime = session::runtime()?;
+    let choice = match machine::device_choice(settings) {
+        Ok(choice) => choice,
+        Err(error) => return Ok(vec![Item::new("GPU", State::Bad, error.source.to_string())]),
+    };
+    let config = machine::pool_config(settings, choice, toolchain);
+    context.ui.detail("starting the workers");
+    let started = runtime.block_on(Box::pin(Pool::start(config)));
+    let pool = match started {
+        Ok(pool) => pool,
+        Err(error) => {
+            return Ok(vec![Item::new("workers", State::Bad, error.to_string())]);
+        }
+    };
+    let version = pool.nvrtc().unwrap_or("of unknown version").to_owned();
+    let n_jobs = settings.device.n_jobs();
+    let compiler = format!("NVRTC {version} loads; {n_jobs} cpu workers");
+    let items = vec![Item::new("compiler", State::Ok, compiler), gpu(settings, &pool)];
+    runtime.block_on(pool.shutdown());
+    Ok(items)
+}
+
+fn gpu(settings: &Settings, pool: &Pool) -> Item {
+    let target = pool.target();
+    if pool.has_gpu() {
+        let driver = target.driver_version.map_or(String::new(), |version| {
+            format!(", driver for CUDA {}.{}", version / 1000, version % 1000 / 10)
+        });
+        let text = format!("{}, {}{driver}", target.name, target.arch);
+        return Item::new("GPU", State::Ok, text);
+    }
+    if settings.device.device == DeviceChoice::Emu {
+        return Item::new("GPU", State::Missing, "not asked for (--device emu)");
+    }
+    let reason = match (pool.gpu_refusal(), device::gpus()) {
+        (Some(refusal), _) => refusal.to_string(),
+        (None, Err(error)) => error.to_string(),
+        (None, Ok(_)) => "none is used".to_owned(),
+    };
+    Item::new("GPU", State::Missing, reason).advice(format!(
+        "kernels run on the emulator ({}), which checks them and cannot time them; a GPU needs \
+         NVIDIA's driver",
+        target.name
+    ))
+}
+
+/// Says which keys are there, never what they are.
+fn keys() -> Item {
+    let mut variables: Vec<_> = PRESETS.iter().filter_map(|preset| preset.key_variable).collect();
+    variables.dedup();
+    let there: Vec<_> =
+        variables.iter().filter(|name| env::secret(name).is_some()).copied().collect();
+    if there.is_empty() {
+        return Item::new("LLM keys", State::Missing, "none is set").advice(format!(
+            "set {} or {}; without one `kgen generate` replays the bundled session, and \
+             --provider mailbox lets a person answer",
+            variables[0], variables[1]
+        ));
+    }
+    Item::new("LLM keys", State::Ok, format!("{} set", there.join(", ")))
+}
+
+fn runs_folder(settings: &Settings) -> Item {
+    let folder = &settings.run.output_dir;
+    let n_runs = crate::store::list_runs(folder)
+        .map(|runs| runs.iter().filter(|entry| !providers::is_demo(&entry.dir)).count());
+    match n_runs {
+        Ok(n_runs) => {
+            let text = format!("{}, {}", folder.display(), session::plural(n_runs, "run"));
+            Item::new("runs", State::Ok, text)
+        }
+        Err(error) => Item::new("runs", State::Bad, error.to_string())
+            .advice("--output-dir names another folder"),
+    }
+}

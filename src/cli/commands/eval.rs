@@ -1,0 +1,318 @@
+//! `kgen eval`: judges one kernel file and prints everything that was found.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use rand::TryRngCore;
+
+use crate::{
+    agent::Material,
+    cli::{
+        CommandError, Context,
+        args::{DeviceArgs, FormatArgs, SuiteArgs},
+        exit_codes::Exit,
+        machine,
+        material::material,
+        selection, session,
+        ui::{self, Format},
+    },
+    record::{
+        CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome,
+        Severity, Stage,
+    },
+    report::{TextTable, speedup_text},
+    settings::{Overrides, Settings},
+};
+
+/// Skipped cases that are named per reason.
+const MAX_NAMES: usize = 4;
+
+/// Judge one kernel file on an op's cases and print all findings
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    /// Kernel file
+    #[arg(value_name = "FILE.cu")]
+    file: PathBuf,
+    /// Op that it implements, for example relu
+    #[arg(long, value_name = "OP", help_heading = "What to work on")]
+    op: String,
+    #[command(flatten)]
+    suite: SuiteArgs,
+    /// Seed of the inputs and the drawn shapes
+    #[arg(long, value_name = "N", help_heading = "What to work on")]
+    seed: Option<i64>,
+    #[command(flatten)]
+    device: DeviceArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandError> {
+    let mut flags = Overrides::default();
+    args.suite.add_to(&mut flags);
+    args.device.add_to(&mut flags);
+    flags.set("run.seed", args.seed);
+    flags.set("suite.ops", Some(vec![args.op.clone()]));
+    let settings = context.settings(&flags)?;
+    let selection = selection::select(&settings.suite)?;
+    let kernel = read_kernel(&args.file)?;
+    let runtime = session::runtime()?;
+    let evaluation = runtime.block_on(Box::pin(judge(context, &settings, &selection, kernel)))?;
+    match args.format.format {
+        Format::Json => ui::json(&context.ui, &evaluation)?,
+        Format::Table => context.ui.data(&text(&evaluation))?,
+    }
+    Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
+}
+
+/// Most bytes of a kernel file that are read: one more than the judge's guard lets through, so that
+/// the guard still sees what it refuses.
+const MAX_BYTES: u64 = (1 << 20) + 1;
+
+/// Reads a kernel file, which must be a regular file: a pipe or a device may never end.
+fn read_kernel(path: &Path) -> Result<String, CommandError> {
+    let failed =
+        |error| CommandError::config(format!("failed to read {}: {error}", path.display()));
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(CommandError::config(format!("{} is not a regular file", path.display())));
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes))
+        .map_err(failed)?;
+    String::from_utf8(bytes).map_err(|_| {
+        CommandError::config(format!("failed to read {}: it is not UTF-8 text", path.display()))
+    })
+}
+
+async fn judge(
+    context: &Context,
+    settings: &Settings,
+    selection: &selection::Selection,
+    kernel: String,
+) -> Result<Evaluation, CommandError> {
+    let op = selection.ops.first().ok_or_else(|| CommandError::usage("no op is given"))?;
+    let seed = match settings.run.seed {
+        Some(seed) => seed,
+        None => rand::rngs::OsRng
+            .try_next_u64()
+            .map_err(|error| CommandError::new(Exit::Device, error))?,
+    };
+    let cases = selection.suite.cases(op.name, selection.dtypes(), seed)?;
+    let machine = machine::start(&context.ui, settings).await?;
+    let on_gpu = machine.pool.has_gpu();
+    let material = material(settings, selection, machine.pool.target(), on_gpu)?;
+    let request = EvalRequest {
+        op: op.name.to_owned(),
+        kernel,
+        cases,
+        seed,
+        target: machine.pool.target().clone(),
+        on_gpu,
+        screen: settings.device.screen,
+        limits: settings.limits.into(),
+        timing: material.timing(op.name),
+    };
+    let spinner = context.ui.spinner(op.name);
+    let shown = spinner.clone();
+    let entered = move |stage: Stage| shown.set_message(stage.name());
+    let evaluation = Box::pin(machine.pool.evaluate_observed(request, &entered)).await;
+    spinner.finish_and_clear();
+    machine.pool.shutdown().await;
+    Ok(evaluation?)
+}
+
+/// Returns everything that was found, for people.
+fn text(evaluation: &Evaluation) -> String {
+    let mut out = headline(evaluation) + "\n";
+    for finding in &evaluation.findings {
+        add_finding(&mut out, finding, "");
+    }
+    for diagnostic in &evaluation.diagnostics {
+        add_diagnostic(&mut out, diagnostic);
+    }
+    let failed: Vec<_> = evaluation.failed().collect();
+    if !failed.is_empty() {
+        line(&mut out, "\nFailed cases:");
+    }
+    for case in failed {
+        add_case(&mut out, case);
+    }
+    add_skipped(&mut out, evaluation);
+    add_resources(&mut out, evaluation);
+    add_timings(&mut out, evaluation);
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn headline(evaluation: &Evaluation) -> String {
+    let (n_cases, n_passed) = (evaluation.cases.len(), evaluation.n_passed());
+    let verdict = if evaluation.verdict.is_pass() {
+        format!("passed on {}", evaluation.level)
+    } else {
+        format!("{} ({}, stage {})", evaluation.verdict, evaluation.level, evaluation.stage.name())
+    };
+    let seconds: f64 = evaluation.stage_times.iter().map(|time| time.seconds).sum();
+    format!(
+        "{}: {verdict}; {n_passed}/{n_cases} cases passed, {} skipped; speedup {}; {seconds:.2} s, \
+         seed {}",
+        evaluation.op,
+        evaluation.n_skipped(),
+        speedup_text(evaluation.speedup.as_ref()),
+        evaluation.seed
+    )
+}
+
+fn add_finding(out: &mut String, finding: &Finding, indent: &str) {
+    line(out, &format!("{indent}{}", finding.message));
+    if let Some(span) = &finding.span {
+        line(out, &format!("{indent}  line {}: {}", span.line, span.text.trim()));
+    }
+    if let Some(fault) = &finding.fault {
+        add_fault(out, fault, indent);
+    }
+    if let Some(hint) = &finding.hint {
+        line(out, &format!("{indent}  hint: {hint}"));
+    }
+}
+
+fn add_fault(out: &mut String, fault: &Fault, indent: &str) {
+    let mut parts = vec![format!("kernel {}", fault.kernel)];
+    parts.extend(fault.line.map(|line| format!("line {line}")));
+    parts.extend(fault.block.map(|[x, y, z]| format!("block ({x}, {y}, {z})")));
+    parts.extend(fault.thread.map(|[x, y, z]| format!("thread ({x}, {y}, {z})")));
+    parts.extend(fault.buffer.as_ref().map(|buffer| format!("buffer {buffer}")));
+    parts.extend(fault.element.map(|element| format!("element {element}")));
+    parts.extend(fault.buffer_elements.map(|n| format!("of {n}")));
+    line(out, &format!("{indent}  {}: {}", fault.kind, parts.join(", ")));
+    if let Some(instruction) = &fault.instruction {
+        line(out, &format!("{indent}  instruction: {instruction}"));
+    }
+}
+
+fn add_diagnostic(out: &mut String, diagnostic: &Diagnostic) {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    };
+    let at = diagnostic.line.map_or(String::new(), |line| format!("line {line}: "));
+    line(out, &format!("{at}{severity}: {}", diagnostic.message));
+    if let Some(source) = &diagnostic.source_line {
+        line(out, &format!("    {}", source.trim_end()));
+    }
+}
+
+fn add_case(out: &mut String, case: &CaseResult) {
+    let Outcome::Judged(verdict) = &case.outcome else { return };
+    line(out, &format!("  {}  {verdict} ({}): {}", case.case, case.level, case.args));
+    for finding in &case.findings {
+        add_finding(out, finding, "    ");
+    }
+    if let Some(mismatch) = &case.mismatch {
+        add_mismatch(out, mismatch);
+    }
+}
+
+fn add_mismatch(out: &mut String, mismatch: &Mismatch) {
+    let Mismatch { output, n_wrong, n_elements, .. } = mismatch;
+    line(out, &format!("    {output}: {n_wrong} of {n_elements} elements are wrong"));
+    if let Some(pattern) = &mismatch.pattern {
+        line(out, &format!("    pattern: {pattern}"));
+    }
+    for diff in &mismatch.first {
+        line(
+            out,
+            &format!(
+                "    {output}{:?}: expected {}, got {} (allowed error {})",
+                diff.index, diff.expected, diff.got, diff.bound
+            ),
+        );
+    }
+    line(out, &format!("    rule: {}", mismatch.rule));
+}
+
+/// Lists the skipped cases by their reasons.
+fn add_skipped(out: &mut String, evaluation: &Evaluation) {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for case in &evaluation.cases {
+        if let Outcome::Skipped { reason } = &case.outcome {
+            by_reason.entry(reason).or_default().push(&case.case);
+        }
+    }
+    if by_reason.is_empty() {
+        return;
+    }
+    line(out, "\nSkipped cases:");
+    for (reason, cases) in by_reason {
+        let shown: Vec<_> = cases.iter().take(MAX_NAMES).copied().collect();
+        let more = cases.len() - shown.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        line(out, &format!("  {reason}: {}{more}", shown.join(", ")));
+    }
+}
+
+fn add_resources(out: &mut String, evaluation: &Evaluation) {
+    if evaluation.resources.is_empty() {
+        return;
+    }
+    let headers = ["kernel", ">registers", ">spilled bytes", ">stack bytes", ">shared bytes"];
+    let mut table = TextTable::new(&headers);
+    for resources in &evaluation.resources {
+        table.row(vec![
+            resources.kernel.clone(),
+            resources.registers.to_string(),
+            (resources.spill_stores + resources.spill_loads).to_string(),
+            resources.stack_bytes.to_string(),
+            resources.smem_bytes.to_string(),
+        ]);
+    }
+    write!(out, "\nResources, worst over the variants:\n{}\n", table.render())
+        .expect("a string takes any text");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers for people")]
+fn add_timings(out: &mut String, evaluation: &Evaluation) {
+    if evaluation.timings.is_empty() {
+        return;
+    }
+    let headers = [
+        "timed case",
+        ">median us",
+        ">quartiles",
+        ">GB/s",
+        ">GFLOP/s",
+        ">baseline us",
+        "speedup",
+        ">MiB",
+    ];
+    let mut table = TextTable::new(&headers);
+    for timing in &evaluation.timings {
+        let candidate = &timing.candidate;
+        let us = candidate.median_us;
+        let baseline = timing.baseline.as_ref();
+        let speedup = timing
+            .speedup
+            .map(|(median, [low, high])| format!("{median:.2}x [{low:.2}, {high:.2}]"));
+        table.row(vec![
+            timing.case.clone(),
+            format!("{us:.2}"),
+            format!("{:.2}-{:.2}", candidate.q1_us, candidate.q3_us),
+            format!("{:.1}", timing.bytes / us / 1e3),
+            format!("{:.1}", timing.flops / us / 1e3),
+            baseline.map_or("-".to_owned(), |(name, t)| format!("{:.2} ({name})", t.median_us)),
+            speedup.unwrap_or_else(|| crate::report::NOT_MEASURED.to_owned()),
+            format!("{:.1}", timing.peak_bytes as f64 / 1_048_576.0),
+        ]);
+    }
+    write!(out, "\n{}\n", table.render()).expect("a string takes any text");
+}

@@ -1,0 +1,89 @@
+//! `kgen generate`: the loop.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{DeviceArgs, FormatArgs, LlmArgs, LoopArgs, OpsArgs, RunArgs, SuiteArgs},
+        backends::Backend,
+        exit_codes::Exit,
+        providers, selection,
+        session::{self, Job, RunTarget},
+    },
+    record::RunId,
+    settings::Overrides,
+};
+
+/// Ask an LLM for kernels, judge them, tell it what was found, ask again
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    #[command(flatten)]
+    ops: OpsArgs,
+    #[command(flatten)]
+    suite: SuiteArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    limits: LoopArgs,
+    #[command(flatten)]
+    llm: LlmArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+impl GenerateArgs {
+    fn overrides(&self) -> Overrides {
+        let mut flags = Overrides::default();
+        self.ops.add_to(&mut flags);
+        self.suite.add_to(&mut flags);
+        self.run.add_to(&mut flags);
+        self.limits.add_to(&mut flags);
+        self.llm.add_to(&mut flags);
+        self.device.add_to(&mut flags);
+        flags
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &GenerateArgs) -> Result<Exit, CommandError> {
+    let flags = args.overrides();
+    start(context, &flags, args.run.run_id.as_deref(), args.format.format)
+}
+
+/// Runs the loop with the settings that the flags ask for.
+pub(super) fn start(
+    context: &Context,
+    flags: &Overrides,
+    run_id: Option<&str>,
+    format: crate::cli::ui::Format,
+) -> Result<Exit, CommandError> {
+    let mut settings = context.settings(flags)?;
+    let run_id = parse_run_id(run_id)?;
+    let selection = selection::select(&settings.suite)?;
+    if providers::settle(&mut settings) {
+        context.ui.announce(NO_KEY);
+    }
+    let job = Job {
+        settings,
+        selection,
+        backend: Backend::Llm,
+        kernels: BTreeMap::new(),
+        target: RunTarget::New(run_id),
+        format,
+    };
+    session::carry_out(context, job)
+}
+
+/// Checks the ID of a new run.
+pub(super) fn parse_run_id(run_id: Option<&str>) -> Result<Option<RunId>, CommandError> {
+    run_id.map(str::parse).transpose().map_err(|error| CommandError::new(Exit::Usage, error))
+}
+
+const NO_KEY: &str = "\
+REPLAY: no LLM is asked. No API key was found and no --provider is given, so the replies come from the
+bundled session; the kernels in them are compiled and judged here and now. Set ANTHROPIC_API_KEY or
+OPENAI_API_KEY, or name a --provider (`kgen list backends`), to generate kernels of your own.";

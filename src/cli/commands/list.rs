@@ -1,0 +1,208 @@
+//! `kgen list`: what there is to choose from.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{FormatArgs, OutputArgs, SuiteArgs},
+        backends::Backend,
+        exit_codes::Exit,
+        providers, selection,
+        ui::{self, Format},
+    },
+    device, op,
+    report::{TextTable, speedup_text, summarise},
+    settings::{Overrides, Settings},
+    store::{Run, list_runs},
+    suite,
+};
+
+/// List the ops, suites, runs, backends or devices there are
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum, default_value_t, value_name = "WHAT")]
+    what: What,
+    #[command(flatten)]
+    suite: SuiteArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// What to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum What {
+    #[default]
+    Ops,
+    Suites,
+    Runs,
+    Backends,
+    Devices,
+}
+
+/// A table in both of its forms.
+struct Listing {
+    table: TextTable,
+    items: Vec<Value>,
+}
+
+impl Listing {
+    fn new(headers: &[&'static str]) -> Self {
+        Self { table: TextTable::new(headers), items: Vec::new() }
+    }
+
+    fn add(&mut self, cells: Vec<String>, item: Value) {
+        self.table.row(cells);
+        self.items.push(item);
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandError> {
+    let mut flags = Overrides::default();
+    args.suite.add_to(&mut flags);
+    args.output.add_to(&mut flags);
+    let settings = context.settings(&flags)?;
+    let listing = match args.what {
+        What::Ops => ops(&settings, args.suite.suite.is_some())?,
+        What::Suites => suites()?,
+        What::Runs => runs(&settings)?,
+        What::Backends => backends(&settings),
+        What::Devices => devices(context, &settings),
+    };
+    match args.format.format {
+        Format::Json => ui::json(&context.ui, &listing.items)?,
+        Format::Table => context.ui.data(&listing.table.render())?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Lists all ops, or those of the suite asked for.
+fn ops(settings: &Settings, in_suite: bool) -> Result<Listing, CommandError> {
+    let suite = selection::load(&settings.suite.suite)?;
+    let mut listing = Listing::new(&["op", "overload", "in suite", "signature"]);
+    for op in op::all() {
+        let member = suite.ops().iter().any(|name| name == op.name);
+        if in_suite && !member {
+            continue;
+        }
+        let suite_cell = if member { suite.name.clone() } else { "-".to_owned() };
+        listing.add(
+            vec![op.name.to_owned(), op.schema.to_owned(), suite_cell, op.signature.to_owned()],
+            json!({
+                "op": op.name,
+                "overload": op.schema,
+                "signature": op.signature,
+                "in_suite": member.then_some(&suite.name),
+            }),
+        );
+    }
+    Ok(listing)
+}
+
+fn suites() -> Result<Listing, CommandError> {
+    let mut listing = Listing::new(&["suite", ">ops", "description"]);
+    for name in suite::builtin_names() {
+        let suite = selection::load(name)?;
+        listing.add(
+            vec![name.to_owned(), suite.ops().len().to_string(), suite.description.clone()],
+            json!({ "suite": name, "ops": suite.ops(), "description": suite.description }),
+        );
+    }
+    Ok(listing)
+}
+
+fn runs(settings: &Settings) -> Result<Listing, CommandError> {
+    let headers = ["run", "made", "backend", "device", ">passed", "speedup", "status"];
+    let mut listing = Listing::new(&headers);
+    for entry in list_runs(&settings.run.output_dir)? {
+        let folder = entry.dir.display().to_string();
+        let name = entry
+            .dir
+            .file_name()
+            .map_or_else(|| folder.clone(), |name| name.to_string_lossy().into_owned());
+        let summary = entry.info.and_then(|info| {
+            let summary = summarise(&Run::open(&entry.dir)?)?;
+            Ok((info, summary))
+        });
+        match summary {
+            Ok((info, summary)) => {
+                let status = serde_json::to_value(info.status).expect("a status is plain data");
+                let speedup = summary.geomean_speedup.map(|geomean| crate::record::Speedup {
+                    geomean,
+                    baseline: summary.baselines.join(", "),
+                });
+                listing.add(
+                    vec![
+                        name.clone(),
+                        info.created_at.clone(),
+                        info.backend.clone(),
+                        info.device.name.clone(),
+                        format!("{}/{}", summary.n_passed, summary.ops.len()),
+                        speedup_text(speedup.as_ref()),
+                        status.as_str().unwrap_or_default().replace('_', " "),
+                    ],
+                    json!({
+                        "run": name,
+                        "path": folder,
+                        "created_at": info.created_at,
+                        "backend": info.backend,
+                        "device": info.device.name,
+                        "passed": summary.n_passed,
+                        "ops": summary.ops.len(),
+                        "geomean_speedup": summary.geomean_speedup,
+                        "baselines": summary.baselines,
+                        "status": status,
+                    }),
+                );
+            }
+            Err(error) => {
+                let cells =
+                    [name.clone(), "-".into(), "-".into(), "-".into(), "-".into(), "-".into()];
+                let cells = cells.into_iter().chain([format!("unreadable: {error}")]).collect();
+                let item = json!({ "run": name, "path": folder, "error": error.to_string() });
+                listing.add(cells, item);
+            }
+        }
+    }
+    Ok(listing)
+}
+
+fn backends(settings: &Settings) -> Listing {
+    let mut listing = Listing::new(&["name", "kind", "what it is"]);
+    let mut add = |name: &str, kind: &str, what: String| {
+        let item = json!({ "name": name, "kind": kind, "description": what });
+        listing.add(vec![name.to_owned(), kind.to_owned(), what], item);
+    };
+    for backend in Backend::ALL {
+        add(backend.name(), "backend", backend.description().to_owned());
+    }
+    for (name, what) in providers::known(settings) {
+        add(&name, "provider", what);
+    }
+    listing
+}
+
+fn devices(context: &Context, settings: &Settings) -> Listing {
+    let mut listing = Listing::new(&["device", "name", "arch", ">SMs", ">memory GiB", "note"]);
+    let mut add = |name: String, target: &crate::record::Target, note: &str| {
+        let gib = target.memory_bytes >> 30;
+        let item = json!({ "device": name, "target": target, "note": note });
+        let (sms, memory) = (target.sm_count.to_string(), gib.to_string());
+        let row = [name, target.name.clone(), target.arch.clone(), sms, memory, note.to_owned()];
+        listing.add(row.to_vec(), item);
+    };
+    match device::gpus() {
+        Ok(gpus) => {
+            for (index, target) in gpus.iter().enumerate() {
+                add(format!("cuda:{index}"), target, "");
+            }
+        }
+        Err(error) => context.ui.note(&error.to_string()),
+    }
+    add("emu".to_owned(), &settings.device.emu.target(), "the PTX emulator; cannot time");
+    listing
+}

@@ -1,0 +1,12 @@
+//! One file per command.
+
+pub(crate) mod doctor;
+pub(crate) mod eval;
+pub(crate) mod generate;
+pub(crate) mod list;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod setup;
+pub(crate) mod show;
+pub(crate) mod worker;

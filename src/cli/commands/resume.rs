@@ -1,0 +1,74 @@
+//! `kgen resume`: goes on with a run where it stopped.
+
+use clap::Args;
+
+use super::run::given_kernels;
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs},
+        backends::Backend,
+        exit_codes::Exit,
+        selection,
+        session::{self, Job, RunTarget},
+    },
+    settings::{Overrides, Settings},
+    store::{Run, find_run},
+};
+
+/// Go on with a run where it stopped; no stored reply is asked for again
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Run ID, or the path of a run's folder
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    limits: LoopArgs,
+    #[command(flatten)]
+    llm: LlmArgs,
+    /// Workers that compile and emulate; 0 is one per core
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    jobs: Option<i64>,
+    #[command(flatten)]
+    nvrtc: NvrtcArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandError> {
+    // What belongs to the machine is as it is now; the rest is as the run began.
+    let mut here = Overrides::default();
+    args.output.add_to(&mut here);
+    here.set("device.jobs", args.jobs);
+    args.nvrtc.add_to(&mut here);
+    let here = context.settings(&here)?;
+    let dir = find_run(&here.run.output_dir, &args.run)?;
+    let run = Run::open(&dir)?;
+    let mut flags = Overrides::default();
+    args.limits.add_to(&mut flags);
+    args.llm.add_to(&mut flags);
+    let mut settings = stored_settings(&run)?.with(&flags)?;
+    settings.nvrtc = here.nvrtc;
+    settings.device.jobs = here.device.jobs;
+    settings.run.output_dir = here.run.output_dir;
+    settings.providers = here.providers;
+    let backend = Backend::find(&run.info().backend)?;
+    settings.suite.ops.clone_from(&run.info().ops);
+    let mut selection = selection::select(&settings.suite)?;
+    let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
+    let target = RunTarget::Existing(dir);
+    let format = args.format.format;
+    session::carry_out(context, Job { settings, selection, backend, kernels, target, format })
+}
+
+fn stored_settings(run: &Run) -> Result<Settings, CommandError> {
+    serde_json::from_value(run.info().settings.clone()).map_err(|error| {
+        CommandError::new(Exit::Config, error).hint(format!(
+            "the settings in {}/run.json are not those of this kgen; use the one that made it ({})",
+            run.dir().display(),
+            run.info().kgen_version
+        ))
+    })
+}

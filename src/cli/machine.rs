@@ -1,0 +1,162 @@
+//! The machine that kernels are judged on: NVRTC, workers, device.
+
+use std::{io, path::Path};
+
+use super::{CommandError, exit_codes::Exit, ui::Ui};
+use crate::{
+    compile::{self, LocateOptions, ProvisionOptions, Toolchain},
+    device,
+    settings::{DeviceChoice, NvrtcSettings, Settings},
+    worker::{Pool, PoolConfig},
+};
+
+/// Makes sure that a folder can be written to, or made; leaves nothing behind.
+///
+/// Only trying tells: permissions say nothing about a read-only file system.
+pub(crate) fn probe_writable(folder: &Path) -> io::Result<()> {
+    let existing = folder.ancestors().find(|path| path.exists() || path.as_os_str().is_empty());
+    let existing = existing.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".kgen-probe-").tempdir_in(existing).map(drop)
+}
+
+/// Workers that are ready, and what they judge on.
+pub(crate) struct Machine {
+    /// The workers.
+    pub(crate) pool: Pool,
+    /// The device as named on the command line.
+    pub(crate) device: DeviceChoice,
+}
+
+/// Settles the device: without a GPU `auto` is the emulator.
+pub(crate) fn device_choice(settings: &Settings) -> Result<DeviceChoice, CommandError> {
+    let choice = settings.device.device;
+    Ok(device::choose(choice)?.map_or(DeviceChoice::Emu, |_| choice))
+}
+
+/// Returns how the workers are started.
+pub(crate) fn pool_config(
+    settings: &Settings,
+    choice: DeviceChoice,
+    toolchain: Toolchain,
+) -> PoolConfig {
+    let emu_target = settings.device.emu.target();
+    let n_jobs = settings.device.n_jobs();
+    PoolConfig {
+        cache_dir: settings.nvrtc.cache().map(|cache| cache.join("compiled")),
+        ..PoolConfig::new(toolchain, choice, emu_target, n_jobs)
+    }
+}
+
+/// Finds NVRTC and starts the workers.
+pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, CommandError> {
+    let choice = device_choice(settings)?;
+    let toolchain = toolchain(ui, &settings.nvrtc)?;
+    ui.detail(&format!(
+        "NVRTC {}.{} found by {}: {}",
+        toolchain.version.0,
+        toolchain.version.1,
+        toolchain.found_by,
+        toolchain.nvrtc.display()
+    ));
+    let config = pool_config(settings, choice, toolchain);
+    let pool = Box::pin(Pool::start(config)).await?;
+    let device = match (pool.has_gpu(), settings.device.device) {
+        (true, DeviceChoice::Cuda(index)) => DeviceChoice::Cuda(index),
+        (true, DeviceChoice::Auto | DeviceChoice::Emu) => DeviceChoice::Cuda(0),
+        (false, _) => DeviceChoice::Emu,
+    };
+    if let Some(refusal) = pool.gpu_refusal() {
+        ui.warn(&format!("the GPU is not used: {refusal}"));
+    }
+    Ok(Machine { pool, device })
+}
+
+/// Looks for NVRTC where the settings and the environment say.
+pub(crate) fn locate(nvrtc: &NvrtcSettings) -> Result<Toolchain, compile::Error> {
+    compile::locate(&LocateOptions::new(nvrtc, device::driver_version()))
+}
+
+/// Finds NVRTC with its headers, or installs it where that is allowed.
+pub(crate) fn toolchain(ui: &Ui, nvrtc: &NvrtcSettings) -> Result<Toolchain, CommandError> {
+    match locate(nvrtc) {
+        Ok(found) if found.complete => Ok(found),
+        // A place that was asked for is taken as it is.
+        Ok(found) if nvrtc.path.is_some() => {
+            warn_incomplete(ui, &found);
+            Ok(found)
+        }
+        Ok(found) => install(ui, nvrtc).or_else(|error| {
+            ui.detail(&error.render());
+            warn_incomplete(ui, &found);
+            Ok(found)
+        }),
+        Err(compile::Error::NotFound { .. }) => install(ui, nvrtc),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn warn_incomplete(ui: &Ui, found: &Toolchain) {
+    ui.warn(&format!(
+        "the NVRTC at {} comes without all CUDA headers: kernels that include them, and f16 and \
+         bf16 cases, will not compile",
+        found.nvrtc.display()
+    ));
+}
+
+fn install(ui: &Ui, nvrtc: &NvrtcSettings) -> Result<Toolchain, CommandError> {
+    let options = ProvisionOptions::new(nvrtc, device::driver_version());
+    if !options.offline {
+        let cache = options.cache.as_ref().map_or_else(String::new, |c| c.display().to_string());
+        ui.note(&format!(
+            "installing NVRTC and CUDA's headers with pip into {cache} (once; KGEN_OFFLINE=1 \
+             forbids it)"
+        ));
+    }
+    let bar = ui.byte_bar(0, "NVRTC");
+    let mut show = |progress: compile::Progress| {
+        bar.set_length(progress.total);
+        bar.set_position(progress.done.min(progress.total));
+        bar.set_message(progress.what);
+    };
+    let installed = compile::provision(&options, &mut show);
+    bar.finish_and_clear();
+    Ok(installed?)
+}
+
+impl From<compile::Error> for CommandError {
+    fn from(error: compile::Error) -> Self {
+        let hint = match &error {
+            compile::Error::NotFound { .. } => {
+                Some("`kgen setup` installs it; `kgen doctor` says what works on this machine")
+            }
+            compile::Error::NotThere { .. } | compile::Error::TooNew { .. } => {
+                Some("without --nvrtc, KGEN_NVRTC and `nvrtc.path` kgen looks for one itself")
+            }
+            compile::Error::Offline => {
+                Some("name an NVRTC with --nvrtc or KGEN_NVRTC, or allow the download")
+            }
+            compile::Error::NoPip { .. } | compile::Error::Pip { .. } => {
+                Some("install CUDA's NVRTC another way and name it with --nvrtc or KGEN_NVRTC")
+            }
+            compile::Error::NoCache
+            | compile::Error::Load { .. }
+            | compile::Error::Nvrtc { .. }
+            | compile::Error::Nul
+            | compile::Error::File { .. } => None,
+        };
+        Self::new(Exit::Device, error).maybe_hint(hint.map(str::to_owned))
+    }
+}
+
+impl From<device::Error> for CommandError {
+    fn from(error: device::Error) -> Self {
+        Self::new(Exit::Device, error)
+            .hint("`kgen list devices` shows the devices; --device emu works everywhere")
+    }
+}
+
+impl From<crate::worker::Error> for CommandError {
+    fn from(error: crate::worker::Error) -> Self {
+        Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
+    }
+}

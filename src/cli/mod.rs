@@ -1,0 +1,130 @@
+//! The command line: what is typed, what is printed, how it ends. The only code that prints.
+
+mod args;
+mod backends;
+mod bundled;
+mod commands;
+mod errors;
+pub mod exit_codes;
+mod machine;
+mod material;
+mod progress;
+mod providers;
+mod selection;
+mod session;
+mod stop;
+mod ui;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+pub use errors::CommandError;
+use exit_codes::Exit;
+use ui::Ui;
+
+use crate::settings::{self, Overrides, Resolved, env};
+
+/// Turn an operator into a CUDA kernel that is proven correct and measured.
+#[derive(Debug, Parser)]
+#[command(name = "kgen", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    global: args::GlobalArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+enum Command {
+    Generate(commands::generate::GenerateArgs),
+    Resume(commands::resume::ResumeArgs),
+    Run(commands::run::RunCommandArgs),
+    Eval(commands::eval::EvalArgs),
+    List(commands::list::ListArgs),
+    Show(commands::show::ShowArgs),
+    Report(commands::report::ReportArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Setup(commands::setup::SetupArgs),
+    #[command(hide = true)]
+    Worker(commands::worker::WorkerArgs),
+}
+
+/// What every command gets.
+pub(crate) struct Context {
+    ui: Ui,
+    config: Option<std::path::PathBuf>,
+}
+
+impl Context {
+    /// Resolves the settings, tells about stray variables.
+    fn settings(&self, flags: &Overrides) -> Result<settings::Settings, CommandError> {
+        let Resolved { settings, file, warnings } =
+            settings::resolve(self.config.as_deref(), flags)?;
+        if let Some(file) = file {
+            self.ui.detail(&format!("settings from {}", file.display()));
+        }
+        for warning in warnings {
+            self.ui.warn(&warning);
+        }
+        Ok(settings)
+    }
+}
+
+/// Runs kgen with the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let command = Cli::command().after_help(exit_codes::help());
+    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Printing fails only where nobody reads; the code still tells.
+            drop(error.print());
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+        }
+    };
+    start_diagnostics(cli.global.verbose);
+    let context = Context { ui: Ui::new(cli.global.verbosity()), config: cli.global.config };
+    let result = match cli.command {
+        Command::Worker(args) => return commands::worker::run(&args),
+        command => dispatch(&context, command),
+    };
+    match result {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            context.ui.error(&error);
+            error.kind.into()
+        }
+    }
+}
+
+fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
+    match command {
+        Command::Generate(args) => commands::generate::run(context, &args),
+        Command::Resume(args) => commands::resume::run(context, &args),
+        Command::Run(args) => commands::run::run(context, &args),
+        Command::Eval(args) => commands::eval::run(context, &args),
+        Command::List(args) => commands::list::run(context, &args),
+        Command::Show(args) => commands::show::run(context, &args),
+        Command::Report(args) => commands::report::run(context, &args),
+        Command::Doctor(args) => commands::doctor::run(context, &args),
+        Command::Setup(args) => commands::setup::run(context, &args),
+        Command::Worker(_) => unreachable!("a worker is started before"),
+    }
+}
+
+/// Sends the diagnostics that `KGEN_LOG` or `-vv` ask for to standard error.
+fn start_diagnostics(verbose: u8) {
+    let default = if verbose >= 2 { "kgen=debug" } else { "warn" };
+    let filter = env::KGEN_LOG.text().unwrap_or_else(|| default.to_owned());
+    let color =
+        env::NO_COLOR.os().is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
+        .with_writer(std::io::stderr)
+        .with_ansi(color)
+        .finish();
+    tracing::subscriber::set_global_default(subscriber).expect("it is set once, at the start");
+}

@@ -1,0 +1,124 @@
+//! Tells on standard error how a run goes: bars on a terminal, lines everywhere.
+
+use std::collections::BTreeMap;
+
+use indicatif::ProgressBar;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::ui::Ui;
+use crate::{
+    agent::{Event, PromptMatch},
+    record::{AttemptId, Stage, Verdict},
+    report::speedup_text,
+    store::{AttemptRecord, Purpose},
+};
+
+/// What is shown of a run.
+pub(crate) struct Progress {
+    ui: Ui,
+    total: ProgressBar,
+    ops: BTreeMap<String, ProgressBar>,
+    n_differing: usize,
+}
+
+impl Progress {
+    /// Returns the display of a run over so many ops.
+    pub(crate) fn new(ui: &Ui, n_ops: usize) -> Self {
+        let total = ui.bar(n_ops as u64, "ops");
+        Self { ui: ui.clone(), total, ops: BTreeMap::new(), n_differing: 0 }
+    }
+
+    /// Shows events until the run is over; returns how many recorded replies answered another
+    /// prompt than today's.
+    pub(crate) async fn follow(mut self, mut events: UnboundedReceiver<Event>) -> usize {
+        while let Some(event) = events.recv().await {
+            self.show(event);
+        }
+        for bar in self.ops.values() {
+            bar.finish_and_clear();
+        }
+        self.total.finish_and_clear();
+        self.n_differing
+    }
+
+    fn show(&mut self, event: Event) {
+        match event {
+            Event::OpStarted { op } => {
+                let bar = self.ui.spinner(&op);
+                self.ops.insert(op, bar);
+            }
+            Event::AttemptStarted { attempt, purpose } => {
+                let what = match purpose {
+                    Purpose::Initial => "first try",
+                    Purpose::Repair => "repair",
+                    Purpose::Improve => "improvement",
+                    Purpose::Given => "given kernel",
+                };
+                self.message(&attempt, what);
+            }
+            Event::CallStarted { key } => self.message(&key.attempt, "waiting for the reply"),
+            Event::ReplyReceived { key, seconds, usage, replayed } => {
+                let tokens = usage.output.map_or(String::new(), |n| format!(", {n} tokens"));
+                let text = match replayed {
+                    Some(PromptMatch::Same) => "reply replayed".to_owned(),
+                    Some(PromptMatch::Differs) => {
+                        self.n_differing += 1;
+                        "reply replayed (it answered another prompt)".to_owned()
+                    }
+                    None => format!("reply after {seconds:.1} s{tokens}"),
+                };
+                self.ui.detail(&format!("{}: {text}", key.attempt));
+            }
+            Event::Evaluating { stage: Stage::Done, .. } => {}
+            Event::Evaluating { attempt, stage } => self.message(&attempt, stage.name()),
+            Event::AttemptDone { attempt, record } => {
+                self.ui.note(&attempt_line(&attempt, &record));
+            }
+            Event::Confirming { attempt } => self.message(&attempt, "judged again, fresh seeds"),
+            Event::Confirmed { attempt, passed } => {
+                if passed {
+                    self.ui.detail(&format!("{attempt}: passed again with fresh seeds"));
+                } else {
+                    self.ui.note(&format!("{attempt}: passed once and failed with a fresh seed"));
+                }
+            }
+            Event::Awaiting { key, .. } => self.message(&key.attempt, "waiting for the reply file"),
+            Event::Note { message } => self.ui.note(&message),
+            Event::OpDone { outcome } => {
+                if let Some(bar) = self.ops.remove(&outcome.op) {
+                    bar.finish_and_clear();
+                }
+                self.total.inc(1);
+            }
+        }
+    }
+
+    fn message(&self, attempt: &AttemptId, what: &str) {
+        // The key is the op's name but for overloads that are not the canonical one.
+        let bar = self.ops.get(&attempt.op.0).or_else(|| self.ops.values().next());
+        if let Some(bar) = bar {
+            bar.set_message(format!("attempt {}: {what}", attempt.number));
+        }
+    }
+}
+
+/// Says in a line what became of an attempt.
+fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
+    let counts = record.counts;
+    let cases = if counts.cases == 0 {
+        String::new()
+    } else {
+        format!(" {}/{}", counts.passed, counts.cases)
+    };
+    let verdict = if record.verdict == Verdict::Passed {
+        format!("passed on {}{cases}", record.level)
+    } else {
+        format!("{}{cases} ({})", record.verdict, record.level)
+    };
+    let speedup = match &record.speedup {
+        Some(speedup) => format!(", {}", speedup_text(Some(speedup))),
+        None => String::new(),
+    };
+    let replayed = if record.replayed { " [replayed]" } else { "" };
+    format!("{} attempt {}: {verdict}{speedup}{replayed}", attempt.op, attempt.number)
+}

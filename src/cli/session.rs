@@ -1,0 +1,332 @@
+//! Carries out a run: sets up machine, provider and run directory, lets the agent work, reports.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio::sync::mpsc;
+
+use super::{
+    CommandError, Context,
+    backends::Backend,
+    exit_codes::Exit,
+    machine::{self, Machine},
+    material::material,
+    progress::Progress,
+    providers::{self, Provider},
+    selection::Selection,
+    stop,
+    ui::{self, Format},
+};
+use crate::{
+    agent::{self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Source, StopHandle},
+    llm::{CallBudget, Client},
+    record::{OpKey, RunId},
+    report,
+    settings::Settings,
+    store::{self, DeviceInfo, RecordedRun, RunInfo, RunState, RunStatus, RunStore},
+    suite,
+};
+
+/// Fresh seeds that a winner is judged with again before it is reported.
+const CONFIRM_SEEDS: u32 = 3;
+
+/// A run that is to be made or gone on with.
+pub(crate) struct Job {
+    /// The settings, with `auto` settled.
+    pub(crate) settings: Settings,
+    /// Ops and suite.
+    pub(crate) selection: Selection,
+    /// Where kernels come from.
+    pub(crate) backend: Backend,
+    /// Kernel files of the backends that have them.
+    pub(crate) kernels: BTreeMap<OpKey, String>,
+    /// The run directory.
+    pub(crate) target: RunTarget,
+    /// How the table is printed.
+    pub(crate) format: Format,
+}
+
+/// The run directory of a [`Job`].
+pub(crate) enum RunTarget {
+    /// A new one, with this ID or one made of the time.
+    New(Option<RunId>),
+    /// One that is there.
+    Existing(PathBuf),
+}
+
+/// Carries out a job and prints its table.
+pub(crate) fn carry_out(context: &Context, job: Job) -> Result<Exit, CommandError> {
+    let runtime = runtime()?;
+    runtime.block_on(Box::pin(work(context, job)))
+}
+
+/// Makes the runtime of a command.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError::new(Exit::Device, error))
+}
+
+async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
+    let ui = &context.ui;
+    make_absolute(&mut job.settings);
+    let provider = match job.backend {
+        Backend::Llm => Some(providers::open(&job.settings)?),
+        Backend::Pregenerated | Backend::Builtin => None,
+    };
+    let existing = match &job.target {
+        RunTarget::New(_) => {
+            check_output_dir(&job.settings.run.output_dir)?;
+            None
+        }
+        RunTarget::Existing(dir) => Some(RunStore::open(dir)?),
+    };
+    let machine = machine::start(ui, &job.settings).await?;
+    job.settings.device.device = machine.device;
+    let store = match existing {
+        Some(store) => {
+            warn_about_changes(context, &store, &machine);
+            store
+        }
+        None => create(&job, provider.as_ref(), &machine)?,
+    };
+    let store = Arc::new(store);
+    ui.note(&format!(
+        "run {} on {} ({}), {} of suite {}",
+        store.run().dir().display(),
+        machine.device,
+        machine.pool.target().name,
+        plural(job.selection.ops.len(), "op"),
+        job.selection.suite.name
+    ));
+    let pool = Arc::new(machine.pool);
+    let outcome = drive(context, &job, provider, &pool, &store).await;
+    pool.shutdown().await;
+    finish(context, &job, &store, outcome?)
+}
+
+async fn drive(
+    context: &Context,
+    job: &Job,
+    provider: Option<Provider>,
+    pool: &Arc<crate::worker::Pool>,
+    store: &Arc<RunStore>,
+) -> Result<RunOutcome, CommandError> {
+    let stop = StopHandle::default();
+    let calls_wait = provider.as_ref().is_some_and(|provider| provider.calls_wait);
+    let listener = stop::listen(context.ui.clone(), stop.clone(), calls_wait);
+    let (plan, client) = plan(job, provider.as_ref(), pool, store)?;
+    let deps = Deps {
+        llm: client,
+        judge: Arc::clone(pool),
+        material: material(&job.settings, &job.selection, pool.target(), pool.has_gpu())?,
+        store: Arc::clone(store),
+        stop,
+    };
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let progress = tokio::spawn(Progress::new(&context.ui, plan.ops.len()).follow(receiver));
+    let outcome = Box::pin(agent::run(plan, deps, sender)).await;
+    listener.abort();
+    let n_differing = progress.await.unwrap_or(0);
+    if n_differing > 0 {
+        context.ui.detail(&format!(
+            "{} answered another prompt than today's",
+            plural(n_differing, "recorded reply")
+        ));
+    }
+    Ok(outcome?)
+}
+
+fn plan(
+    job: &Job,
+    provider: Option<&Provider>,
+    pool: &crate::worker::Pool,
+    store: &RunStore,
+) -> Result<(RunPlan, Option<Client>), CommandError> {
+    let settings = &job.settings;
+    let (source, client) = match provider {
+        Some(provider) => {
+            let used = agent::calls_spent(&RunState::scan(store.run())?, provider.calls_wait);
+            let limit = (settings.run.max_calls > 0).then_some(settings.run.max_calls);
+            let client = Client::new(provider.config.clone(), CallBudget::new(limit, used))?;
+            let recording = provider.recording.as_ref().map(|(_, run)| run.clone());
+            let source = Source::Llm {
+                max_tokens: settings.llm.max_tokens,
+                temperature: settings.llm.temperature,
+                calls_wait: provider.calls_wait,
+                reuse_evaluations: recording
+                    .filter(|_| settings.run.reuse_evals)
+                    .map(|run| Box::new(RecordedRun::new(run))),
+            };
+            (source, Some(client))
+        }
+        None => (Source::Given(job.kernels.clone()), None),
+    };
+    let ops = job.selection.ops.iter();
+    let plan = RunPlan {
+        ops: ops.map(|op| PlannedOp { name: op.name.to_owned(), key: op.key() }).collect(),
+        source,
+        policy: Policy {
+            max_attempts: settings.run.max_attempts,
+            target_speedup: settings.run.target_speedup,
+            can_time: pool.has_gpu() && settings.timing.enabled,
+            // A kernel that was given was not chosen for its luck: there is no winner to confirm.
+            confirm_seeds: if client.is_some() { CONFIRM_SEEDS } else { 0 },
+        },
+        seed: settings.run.seed,
+        max_concurrent_ops: settings.run.max_concurrent_ops,
+        target: pool.target().clone(),
+        on_gpu: pool.has_gpu(),
+        screen: settings.device.screen,
+        limits: settings.limits.into(),
+    };
+    Ok((plan, client))
+}
+
+fn create(
+    job: &Job,
+    provider: Option<&Provider>,
+    machine: &Machine,
+) -> Result<RunStore, CommandError> {
+    let RunTarget::New(id) = &job.target else {
+        unreachable!("an existing run was opened before");
+    };
+    let settings = &job.settings;
+    let info = |run_id| RunInfo {
+        format: store::Format::CURRENT,
+        run_id,
+        kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect(),
+        created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        suite: settings.suite.suite.clone(),
+        ops: job.selection.ops.iter().map(|op| op.name.to_owned()).collect(),
+        backend: job.backend.name().to_owned(),
+        provider: provider.map(|provider| provider.config.name.clone()),
+        model: provider.map(|provider| provider.config.model.clone()),
+        replay_of: provider.and_then(|p| p.recording.as_ref()).map(|(name, _)| name.clone()),
+        device: DeviceInfo {
+            name: machine.device.to_string(),
+            target: machine.pool.target().clone(),
+            nvrtc: machine.pool.nvrtc().map(str::to_owned),
+        },
+        seed: settings.run.seed,
+        settings: serde_json::to_value(settings).expect("settings are plain data"),
+        status: RunStatus::Running,
+        finished_at: None,
+        totals: None,
+    };
+    Ok(RunStore::create(&settings.run.output_dir, id.clone(), info)?)
+}
+
+/// Makes the paths that a run remembers independent of the current folder: it may be resumed from
+/// another one.
+fn make_absolute(settings: &mut Settings) {
+    let absolute = |path: &Path| path.canonicalize().ok();
+    let suite = &mut settings.suite.suite;
+    let builtin = suite::builtin_names().contains(&suite.as_str());
+    if let (false, Some(path)) = (builtin, absolute(Path::new(suite))) {
+        *suite = path.display().to_string();
+    }
+    for path in [&mut settings.run.kernels_dir, &mut settings.prompts.dir].into_iter().flatten() {
+        if let Some(absolute) = absolute(path) {
+            *path = absolute;
+        }
+    }
+}
+
+/// Makes sure that runs can be written, before workers start.
+fn check_output_dir(folder: &Path) -> Result<(), CommandError> {
+    machine::probe_writable(folder).map_err(|source| {
+        CommandError::config(format!("cannot write runs to {}: {source}", folder.display()))
+            .hint("--output-dir names another folder")
+    })
+}
+
+fn warn_about_changes(context: &Context, store: &RunStore, machine: &Machine) {
+    let was = &store.run().info().device;
+    let now = machine.pool.target();
+    if was.target.name != now.name {
+        context.ui.warn(&format!(
+            "this run was begun on {}, it goes on on {}: their times cannot be compared",
+            was.target.name, now.name
+        ));
+    }
+}
+
+/// Writes the reports, prints the table, says what to do next.
+fn finish(
+    context: &Context,
+    job: &Job,
+    store: &RunStore,
+    outcome: RunOutcome,
+) -> Result<Exit, CommandError> {
+    let ui = &context.ui;
+    let dir = store.run().dir().to_owned();
+    // What is read again is what was stored at the end.
+    let summary = report::write(store)?;
+    match job.format {
+        Format::Json => ui::json(ui, &summary)?,
+        Format::Table => ui.data(&report::op_table(&summary).render())?,
+    }
+    ui.note(&report::totals_line(&summary));
+    let name = dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let is_default = job.settings.run.output_dir == Path::new("generated_kernels");
+    let resume = if is_default { name } else { dir.display().to_string() };
+    let resume = format!("go on with `kgen resume {resume}`");
+    ui.note(&format!("saved in {}", dir.display()));
+    match outcome.end {
+        RunEnd::Finished => Ok(if outcome.all_passed() { Exit::Ok } else { Exit::NotSolved }),
+        RunEnd::AwaitingReplies => {
+            let n_waiting = tell_awaited(ui, &outcome);
+            let verb = if n_waiting == 1 { "awaits its reply" } else { "await replies" };
+            ui.note(&format!("{} {verb}; {resume}", plural(n_waiting, "prompt")));
+            Ok(Exit::AwaitingReplies)
+        }
+        RunEnd::BudgetReached => {
+            ui.note(&format!("the limit on LLM calls is reached; {resume} --max-calls N"));
+            Ok(Exit::Budget)
+        }
+        RunEnd::Interrupted => {
+            ui.note(&format!("interrupted; {resume}"));
+            Ok(Exit::Interrupted)
+        }
+        RunEnd::Failed(error) => Err(CommandError::from(error).hint(resume)),
+    }
+}
+
+/// Says where prompts are and where their replies go; returns how many there are.
+fn tell_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
+    let awaited: Vec<_> = outcome
+        .ops
+        .iter()
+        .filter_map(|op| match &op.end {
+            agent::OpEnd::Awaiting { path, .. } => Some(path),
+            agent::OpEnd::Rule(_)
+            | agent::OpEnd::EndOfRecording
+            | agent::OpEnd::BudgetReached
+            | agent::OpEnd::Interrupted
+            | agent::OpEnd::Failed { .. } => None,
+        })
+        .collect();
+    if !awaited.is_empty() {
+        ui.note("each prompt is in the .request.md beside its reply; the replies go to:");
+    }
+    for path in &awaited {
+        ui.note(&format!("  {}", path.display()));
+    }
+    awaited.len()
+}
+
+/// Returns a count with its noun, for example `2 ops`.
+pub(crate) fn plural(n: usize, noun: &str) -> String {
+    match (n, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{n} {stem}ies"),
+        (_, None) => format!("{n} {noun}s"),
+    }
+}

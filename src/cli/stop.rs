@@ -1,0 +1,40 @@
+//! Ctrl-C and SIGTERM: the first finishes what was begun, the second drops it.
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::JoinHandle,
+};
+
+use super::ui::Ui;
+use crate::agent::{Stop, StopHandle};
+
+/// Listens for signals until the task is aborted.
+///
+/// Where `calls_wait`, replies may come in days and are not lost by stopping, so the first signal
+/// stops at once.
+pub(crate) fn listen(ui: Ui, stop: StopHandle, calls_wait: bool) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            ui.warn("signals cannot be caught: Ctrl-C ends kgen at once");
+            return;
+        };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            match stop.level() {
+                Stop::No if !calls_wait => {
+                    stop.raise(Stop::Drain);
+                    ui.note("stopping: what was begun is finished first; once more stops at once");
+                }
+                Stop::No | Stop::Drain | Stop::Now => {
+                    stop.raise(Stop::Now);
+                    ui.note("stopping at once");
+                }
+            }
+        }
+    })
+}

@@ -1,0 +1,5 @@
+//! The `kgen` binary: everything it does is in the library.
+
+fn main() -> std::process::ExitCode {
+    kgen::cli::main()
+}
