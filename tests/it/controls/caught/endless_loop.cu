@@ -1,0 +1,17 @@
+// op: relu  expect: deadlock|timed_out  never ends once an element is negative
+/*@plan
+x = contiguous(self)
+n = x.numel
+launch("relu", grid=cdiv(n, 256), block=256, args=[x, out, n])
+@*/
+
+extern "C" __global__ void relu(const T_self* x, T_out* out, long long n) {
+    const long long i = blockIdx.x * 256ll + threadIdx.x;
+    if (i < n) {
+        volatile float value = kg::to_float(x[i]);
+        while (value < 0.0f) {
+            value = value - 0.0f;
+        }
+        out[i] = kg::from_float<T_out>(value);
+    }
+}

@@ -1,0 +1,23 @@
+// op: mm  expect: wrong_output  accumulates in f16
+/*@plan
+a = contiguous(self)
+b = contiguous(mat2)
+m, k = a.shape
+n = b.shape[1]
+launch("mm", grid=(cdiv(n, 16), cdiv(m, 16)), block=(16, 16), args=[a, b, out, m, n, k])
+@*/
+
+#include <cuda_fp16.h>
+
+extern "C" __global__ void mm(const T_self* a, const T_mat2* b, T_out* out, int m, int n, int k) {
+    const int col = blockIdx.x * 16 + threadIdx.x;
+    const int row = blockIdx.y * 16 + threadIdx.y;
+    if (row < m && col < n) {
+        __half sum = __float2half(0.0f);
+        for (int l = 0; l < k; ++l) {
+            const float product = kg::to_float(a[row * k + l]) * kg::to_float(b[l * n + col]);
+            sum = __float2half(__half2float(sum) + product);
+        }
+        out[row * n + col] = kg::from_float<T_out>(__half2float(sum));
+    }
+}

@@ -1,0 +1,13 @@
+// op: relu  expect: compile_error  does not compile
+/*@plan
+x = contiguous(self)
+n = x.numel
+launch("relu", grid=cdiv(n, 256), block=256, args=[x, out, n])
+@*/
+
+extern "C" __global__ void relu(const T_self* x, T_out* out, long long n) {
+    const long long i = blockIdx.x * 256ll + threadIdx.x;
+    if (i < n) {
+        out[i] = undeclared(x[i]);
+    }
+}

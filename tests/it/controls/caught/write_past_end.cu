@@ -1,0 +1,14 @@
+// op: relu  expect: fault|out_of_bounds_write  writes one element past the end of the output
+/*@plan
+x = contiguous(self)
+n = x.numel
+launch("relu", grid=cdiv(n, 256), block=256, args=[x, out, n])
+@*/
+
+extern "C" __global__ void relu(const T_self* x, T_out* out, long long n) {
+    const long long i = blockIdx.x * 256ll + threadIdx.x;
+    if (i <= n) {
+        const float value = i < n ? kg::to_float(x[i]) : 0.0f;
+        out[i] = kg::from_float<T_out>(value < 0.0f ? 0.0f : value);
+    }
+}

@@ -1,0 +1,15 @@
+// op: relu  expect: passed  multiplies by 0 or 1: -0 instead of 0 is right too
+/*@plan
+x = contiguous(self)
+n = x.numel
+launch("relu", grid=cdiv(n, 256), block=256, args=[x, out, n])
+@*/
+
+extern "C" __global__ void relu(const T_self* x, T_out* out, long long n) {
+    const long long i = blockIdx.x * 256ll + threadIdx.x;
+    if (i < n) {
+        const float value = kg::to_float(x[i]);
+        out[i] = isinf(value) && value < 0.0f ? kg::from_float<T_out>(0.0f)
+                                              : kg::from_float<T_out>(value < 0.0f ? value * 0.0f : value);
+    }
+}

@@ -1,0 +1,44 @@
+//! The bundled session: what a person sees who has neither a GPU nor a key.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use super::flow::kgen;
+
+/// Reads all stored replies of a run.
+fn replies(run: &Path) -> Vec<Value> {
+    let files = |folder: &Path| -> Vec<_> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let folders = files(run).into_iter().filter(|path| path.is_dir());
+    let all = folders.flat_map(|folder| files(&folder));
+    all.filter(|file| file.to_string_lossy().ends_with(".reply.json"))
+        .map(|file| serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
+        .collect()
+}
+
+#[test]
+fn without_a_key_the_recorded_session_solves_every_op() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = ["generate", "--run-id", "r"];
+    let assert = kgen(folder.path(), &command).assert().success();
+    let output = assert.get_output();
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(said.starts_with("REPLAY: no LLM is asked."), "{said}");
+    let table = String::from_utf8(output.stdout.clone()).unwrap();
+    for op in kgen::op::all() {
+        let row = table.lines().find(|line| line.split_whitespace().next() == Some(op.name));
+        let row = row.unwrap_or_else(|| panic!("{} is not in\n{table}", op.name));
+        assert!(row.contains("passed on emu") && row.contains("[replayed]"), "{row}");
+        assert!(row.contains("not measured"), "{row}");
+    }
+    let replies = replies(&folder.path().join("generated_kernels/r"));
+    assert!(replies.len() >= kgen::op::all().len());
+    let differs = |reply: &&Value| {
+        // A recording that says nothing about the prompt would hide that it is stale.
+        reply.pointer("/replayed/prompt_differs").and_then(Value::as_bool).unwrap()
+    };
+    let n_differing = replies.iter().filter(differs).count();
+    println!("{n_differing} of {} recorded prompts differ from today's", replies.len());
+}

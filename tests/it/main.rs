@@ -1,0 +1,17 @@
+//! Integration tests.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod agent;
+mod cli;
+mod config;
+mod demo;
+mod flow;
+mod gpu;
+mod judge;
+mod llm;
+mod nvrtc;
+mod prompt;
+mod resume;
+mod store;
+mod tidy;
+mod worker;

@@ -1,0 +1,403 @@
+//! The run directory: layout, locking, damage, reading back.
+
+use std::{fs, path::Path};
+
+use kgen::{
+    llm::{CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, Usage},
+    record::{
+        AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, Level, OpKey, Outcome, RunId,
+        Speedup, Stage, Target, Verdict,
+    },
+    store::{
+        AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Counts, DeviceInfo, Error,
+        Format, LostCall, Purpose, RecordedRun, Run, RunInfo, RunState, RunStatus, RunStore,
+        StageFile, TopFile, find_run, latest_run, list_runs,
+    },
+};
+
+/// A run's description with what tests do not care about filled in.
+pub(crate) fn info(run_id: RunId) -> RunInfo {
+    RunInfo {
+        format: Format::CURRENT,
+        run_id,
+        kgen_version: "0.1.0".to_owned(),
+        command: vec!["kgen".to_owned(), "generate".to_owned()],
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        suite: "smoke".to_owned(),
+        ops: vec!["relu".to_owned()],
+        backend: "llm".to_owned(),
+        provider: Some("scripted".to_owned()),
+        model: Some("none".to_owned()),
+        replay_of: None,
+        device: DeviceInfo {
+            name: "emu".to_owned(),
+            target: Target::h100_class(),
+            nvrtc: Some("13.0".to_owned()),
+        },
+        seed: None,
+        settings: serde_json::Value::Null,
+        status: RunStatus::Running,
+        finished_at: None,
+        totals: None,
+    }
+}
+
+fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
+    let case = |index: usize| CaseResult {
+        case: format!("f32[{index}]/normal"),
+        dtype: DType::F32,
+        class: CaseClass::Edge,
+        family: Family::Normal,
+        args: format!("self=f32[{index}]"),
+        outcome: Outcome::Judged(verdict),
+        level: Level::Emu,
+        findings: Vec::new(),
+        mismatch: None,
+        max_abs_error: None,
+        max_rel_error: None,
+        worst_ratio: None,
+        other_rules: None,
+    };
+    Evaluation {
+        op: "relu".to_owned(),
+        verdict,
+        level: Level::Emu,
+        stage: Stage::Done,
+        findings: Vec::new(),
+        diagnostics: Vec::new(),
+        resources: Vec::new(),
+        cases: (0..n_cases).map(case).collect(),
+        timings: Vec::new(),
+        speedup: None,
+        target: Target::h100_class(),
+        seed: 7,
+        nvrtc: None,
+        stage_times: Vec::new(),
+    }
+}
+
+fn record(number: u32, verdict: Verdict, speedup: Option<f64>) -> AttemptRecord {
+    AttemptRecord {
+        op: "relu".to_owned(),
+        attempt: number,
+        parents: Vec::new(),
+        branch: 1,
+        round: number,
+        purpose: Purpose::Initial,
+        status: AttemptStatus::Judged,
+        verdict,
+        level: Level::Emu,
+        stage: Stage::Done,
+        counts: Counts::default(),
+        speedup: speedup.map(|geomean| Speedup { geomean, baseline: "builtin".to_owned() }),
+        calls: 1,
+        lost_calls: 0,
+        replayed: false,
+        reused_evaluation: false,
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        finished_at: format!("2026-01-01T00:00:{number:02}Z"),
+    }
+}
+
+fn attempt(number: u32) -> AttemptId {
+    AttemptId { op: OpKey("relu".to_owned()), number }
+}
+
+fn key(number: u32, call: u32) -> CallKey {
+    CallKey { attempt: attempt(number), call }
+}
+
+fn request(key: &CallKey) -> RequestRecord {
+    RequestRecord {
+        key: key.clone(),
+        provider: "scripted".to_owned(),
+        kind: "command".to_owned(),
+        url: None,
+        model: "none".to_owned(),
+        headers: Vec::new(),
+        body: "the body".to_owned(),
+        prompt_hash: format!("hash of {key}"),
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        markdown: "# the prompt".to_owned(),
+    }
+}
+
+fn reply(key: &CallKey, text: &str) -> ReplyRecord {
+    ReplyRecord {
+        key: key.clone(),
+        model: "none-1".to_owned(),
+        finish: Finish::Stop,
+        usage: Usage::default(),
+        request_id: None,
+        response_id: None,
+        seconds: 0.5,
+        retries: Vec::new(),
+        reasoning: None,
+        replayed: None,
+        text: text.to_owned(),
+    }
+}
+
+fn new_run(root: &Path) -> RunStore {
+    RunStore::create(root, Some("r1".parse().unwrap()), info).unwrap()
+}
+
+/// Carries an attempt from its request to its record.
+fn finish(store: &RunStore, number: u32, verdict: Verdict, speedup: Option<f64>) {
+    let key = key(number, 1);
+    store.request(&key, &request(&key)).unwrap();
+    CallLog::reply(store, &key, &reply(&key, &format!("reply {number}"))).unwrap();
+    store.write_kernel(&key.attempt, &format!("// kernel {number}")).unwrap();
+    store.write_evaluation(&key.attempt, &evaluation(verdict, 3), "a log").unwrap();
+    store.write_feedback(&key.attempt, "a word").unwrap();
+    store.finish_attempt(&key.attempt, &record(number, verdict, speedup)).unwrap();
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_has_the_documented_files() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::Passed, Some(2.0));
+    finish(&store, 2, Verdict::Passed, Some(1.0));
+    store.write_top(TopFile::Readme, "# run").unwrap();
+    let dir = store.run().dir();
+    assert_eq!(names(dir), ["README.md", "index.jsonl", "relu", "run.json", "run.lock"]);
+    let of_attempt = |n| {
+        [
+            "call_1.reply.json",
+            "call_1.reply.md",
+            "call_1.request.json",
+            "call_1.request.md",
+            "cu",
+            "eval.json",
+            "feedback.md",
+            "json",
+            "log",
+            "samples.json",
+        ]
+        .map(|suffix| format!("relu_attempt_{n}.{suffix}"))
+    };
+    let mut expected = vec!["metadata.json".to_owned(), "relu.cu".to_owned()];
+    expected.extend(of_attempt(1));
+    expected.extend(of_attempt(2));
+    assert_eq!(names(&dir.join("relu")), expected);
+
+    // The best attempt is the faster one, not the last one.
+    assert_eq!(fs::read_to_string(dir.join("relu/relu.cu")).unwrap(), "// kernel 1");
+    let metadata = store.run().metadata(&attempt(1).op).unwrap().unwrap();
+    assert_eq!(metadata.best_attempt, 1);
+    assert_eq!(metadata.best_file.as_deref(), Some("relu_attempt_1.cu"));
+    assert_eq!(metadata.attempts.len(), 2);
+}
+
+#[test]
+fn everything_is_read_back_as_it_was_written() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::Passed, None);
+    let run = Run::open(store.run().dir()).unwrap();
+    assert_eq!(run.info(), store.run().info());
+    assert_eq!(run.ops().unwrap(), [attempt(1).op]);
+    assert_eq!(run.evaluation(&attempt(1)).unwrap(), Some(evaluation(Verdict::Passed, 3)));
+    assert_eq!(run.kernel(&attempt(1)).unwrap().as_deref(), Some("// kernel 1"));
+    assert_eq!(run.feedback(&attempt(1)).unwrap().as_deref(), Some("a word"));
+    assert_eq!(run.reply(&attempt(1), 1).unwrap(), Some(reply(&key(1, 1), "reply 1")));
+    assert_eq!(run.reply(&attempt(2), 1).unwrap(), None);
+    assert_eq!(run.attempts(&attempt(1).op).unwrap(), [record(1, Verdict::Passed, None)]);
+    assert_eq!(run.index().unwrap(), (vec![record(1, Verdict::Passed, None)], 0));
+}
+
+#[test]
+fn a_torn_index_is_tolerated_and_then_mended() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::WrongOutput, None);
+    finish(&store, 2, Verdict::Passed, None);
+    let dir = store.run().dir().to_owned();
+    drop(store);
+    let index = dir.join("index.jsonl");
+    let whole = fs::read(&index).unwrap();
+    for cut in [0, 1, whole.len() / 2, whole.len() - 2, whole.len() - 1] {
+        fs::write(&index, &whole[..cut]).unwrap();
+        let (lines, n_unreadable) = Run::open(&dir).unwrap().index().unwrap();
+        assert!(lines.len() <= 2 && n_unreadable <= 1, "cut at {cut}");
+        drop(RunStore::open(&dir).unwrap());
+        let (lines, n_unreadable) = Run::open(&dir).unwrap().index().unwrap();
+        assert_eq!((lines.len(), n_unreadable), (2, 0), "cut at {cut}");
+        // What is appended afterwards stands on a line of its own.
+        assert_eq!(fs::read(&index).unwrap().last(), Some(&b'\n'), "cut at {cut}");
+    }
+}
+
+#[test]
+fn the_scan_tells_how_far_each_attempt_got() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    let stage = |number| {
+        let state = RunState::scan(store.run()).unwrap();
+        state.ops[&attempt(1).op].attempts[&number].stage()
+    };
+    finish(&store, 1, Verdict::WrongOutput, None);
+    assert_eq!(stage(1), AttemptStage::Done);
+
+    store.request(&key(2, 1), &request(&key(2, 1))).unwrap();
+    assert_eq!(stage(2), AttemptStage::InFlight { call: 1 });
+    let lost = LostCall {
+        noticed_at: "2026-01-01T00:00:00Z".to_owned(),
+        possibly_billed: true,
+        reason: "kgen ended".to_owned(),
+    };
+    store.write_lost(&attempt(2), 1, &lost).unwrap();
+    assert_eq!(stage(2), AttemptStage::Begun);
+    store.request(&key(2, 2), &request(&key(2, 2))).unwrap();
+    assert_eq!(stage(2), AttemptStage::InFlight { call: 2 });
+    CallLog::reply(&store, &key(2, 2), &reply(&key(2, 2), "text")).unwrap();
+    assert_eq!(stage(2), AttemptStage::Replied { call: 2 });
+    store.write_kernel(&attempt(2), "// kernel").unwrap();
+    assert_eq!(stage(2), AttemptStage::Extracted);
+    store.write_evaluation(&attempt(2), &evaluation(Verdict::Passed, 1), "").unwrap();
+    assert_eq!(stage(2), AttemptStage::Judged);
+
+    let state = RunState::scan(store.run()).unwrap();
+    assert_eq!(state.n_calls(), 3);
+    assert_eq!(state.ops[&attempt(1).op].attempts[&2].n_calls(CallState::Lost), 1);
+    assert_eq!(state.notes, [""; 0]);
+}
+
+#[test]
+fn a_text_without_its_record_is_still_a_reply() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    store.request(&key(1, 1), &request(&key(1, 1))).unwrap();
+    fs::write(store.reply_path(&key(1, 1)), "the text").unwrap();
+    let state = RunState::scan(store.run()).unwrap();
+    let stage = state.ops[&attempt(1).op].attempts[&1].stage();
+    assert_eq!(stage, AttemptStage::Replied { call: 1 });
+    let reply = store.run().reply(&attempt(1), 1).unwrap().unwrap();
+    assert_eq!((reply.text.as_str(), reply.model.as_str()), ("the text", "none"));
+    assert!(reply.to_reply().usable().is_ok());
+    // Whoever takes it puts on record what is known, and nothing more.
+    store.complete_reply(&reply).unwrap();
+    assert_eq!(store.run().reply(&attempt(1), 1).unwrap(), Some(reply));
+    let state = RunState::scan(store.run()).unwrap();
+    assert_eq!(state.ops[&attempt(1).op].attempts[&1].calls[&1], CallState::Replied);
+}
+
+#[test]
+fn damaged_files_are_made_anew_and_named() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::Passed, None);
+    let dir = store.run().dir().to_owned();
+    drop(store);
+    for (file, stage) in
+        [(StageFile::Record, AttemptStage::Judged), (StageFile::Samples, AttemptStage::Extracted)]
+    {
+        fs::write(Run::open(&dir).unwrap().path(&attempt(1), file), "{\"op\": ").unwrap();
+        let store = RunStore::open(&dir).unwrap();
+        let state = RunState::scan(store.run()).unwrap();
+        assert_eq!(state.ops[&attempt(1).op].attempts[&1].stage(), stage);
+        let name = format!("relu_attempt_1{}", file.suffix());
+        assert!(state.notes.iter().any(|note| note.contains(&name)), "{:?}", state.notes);
+    }
+}
+
+fn check_error(error: &Error, message: &str, hint: &str) {
+    assert!(error.to_string().contains(message), "{error}");
+    assert!(error.hint().is_some_and(|text| text.contains(hint)), "{error}: {:?}", error.hint());
+}
+
+#[test]
+fn a_second_kgen_is_told_who_works_on_the_run() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    let error = RunStore::open(store.run().dir()).unwrap_err();
+    check_error(&error, &format!("in use by process {}", std::process::id()), "wait");
+    // Reading needs no lock.
+    Run::open(store.run().dir()).unwrap();
+}
+
+#[test]
+fn bad_runs_are_named_with_a_way_out() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = new_run(root.path()).run().dir().to_owned();
+    let run_json = dir.join("run.json");
+    let text = fs::read_to_string(&run_json).unwrap();
+
+    fs::write(&run_json, "{\"format\": {\"major\": 2, \"minor\": 3}, \"new\": 1}").unwrap();
+    check_error(&Run::open(&dir).unwrap_err(), "has format 2.3", "newer");
+    fs::write(&run_json, &text[..text.len() / 2]).unwrap();
+    check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "restore");
+    fs::write(&run_json, "[]").unwrap();
+    check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "restore");
+    let later_minor = text.replacen("\"minor\": 0", "\"minor\": 9", 1);
+    fs::write(&run_json, later_minor).unwrap();
+    Run::open(&dir).unwrap();
+
+    check_error(&Run::open(root.path()).unwrap_err(), "is not a run", "kgen list runs");
+    let taken = RunStore::create(root.path(), Some("r1".parse().unwrap()), info).unwrap_err();
+    check_error(&taken, "r1 exists already", "--run-id");
+    let error = RunStore::create(&run_json, None, info).unwrap_err();
+    assert!(error.to_string().contains("run.json"), "{error}");
+}
+
+#[test]
+fn runs_are_found_by_id_path_and_near_miss() {
+    let root = tempfile::tempdir().unwrap();
+    let first = RunStore::create(root.path(), None, info).unwrap();
+    let later = |id| RunInfo { created_at: "2026-01-02T00:00:00Z".to_owned(), ..info(id) };
+    let second = RunStore::create(root.path(), None, later).unwrap();
+    let id = first.run().info().run_id.as_str();
+    assert!(id.starts_with("run_2") && id.len() == "run_YYYYmmdd_HHMMSS".len(), "{id}");
+    assert_ne!(first.run().dir(), second.run().dir());
+
+    assert_eq!(list_runs(root.path()).unwrap().len(), 2);
+    assert_eq!(list_runs(&root.path().join("none")).unwrap().len(), 0);
+    assert_eq!(latest_run(root.path()).unwrap().as_deref(), Some(second.run().dir()));
+    assert_eq!(find_run(root.path(), id).unwrap(), first.run().dir());
+    let path = first.run().dir().to_str().unwrap();
+    assert_eq!(find_run(Path::new("/nowhere"), path).unwrap(), first.run().dir());
+    let error = find_run(root.path(), &id.replace("run_", "rnu_")).unwrap_err();
+    check_error(&error, &format!("did you mean {id}"), "kgen list runs");
+    let error = find_run(root.path(), root.path().to_str().unwrap()).unwrap_err();
+    check_error(&error, "is not a run", "kgen list runs");
+}
+
+#[test]
+fn a_recording_skips_the_calls_that_were_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    for call in 1..=3 {
+        store.request(&key(1, call), &request(&key(1, call))).unwrap();
+    }
+    CallLog::reply(&store, &key(1, 2), &reply(&key(1, 2), "two")).unwrap();
+    CallLog::reply(&store, &key(1, 3), &reply(&key(1, 3), "three")).unwrap();
+    let recording = RecordedRun::new(Run::open(store.run().dir()).unwrap());
+    let replayed = |number, call| {
+        let reply = recording.reply(&key(number, call)).unwrap()?;
+        Some((reply.record.text, reply.prompt_hash.unwrap()))
+    };
+    let hash = |call| format!("hash of relu_attempt_1.call_{call}");
+    assert_eq!(replayed(1, 1), Some(("two".to_owned(), hash(2))));
+    assert_eq!(replayed(1, 2), Some(("three".to_owned(), hash(3))));
+    assert_eq!(replayed(1, 3), None);
+    assert_eq!(replayed(2, 1), None);
+}
+
+#[test]
+fn a_request_is_complete_before_it_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    store.request(&key(1, 1), &request(&key(1, 1))).unwrap();
+    fs::remove_file(store.run().call_path(&attempt(1), 1, CallFile::Request)).unwrap();
+    let state = RunState::scan(store.run()).unwrap();
+    assert_eq!(state.n_calls(), 0);
+}

@@ -1,0 +1,150 @@
+//! Pools with a GPU's worker.
+
+use kgen::{
+    record::{EvalRequest, Level, Outcome, Stage, Verdict},
+    settings::DeviceChoice,
+    worker::{Error, Pool},
+};
+
+use super::fake::{Fake, request, stop};
+
+fn gpu_request(kernel: &str) -> EvalRequest {
+    EvalRequest { on_gpu: true, ..request(kernel) }
+}
+
+/// The arms of a worker that compiles on the cpu and does `gpu` with what it compiled.
+fn arms(gpu: &str) -> String {
+    format!(
+        "*'\"kind\":\"cpu\"'*'\"on_gpu\":true'*) program code;;
+         *'\"kind\":\"gpu\"'*) read -r code; echo \"$code\" >> $dir/code; {gpu};;"
+    )
+}
+
+#[tokio::test]
+async fn the_program_goes_through_the_parent_unread() {
+    let fake = Fake::new(&arms("stage execute; finished"));
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    assert!(pool.has_gpu());
+    assert_eq!(pool.target().name, "fake GPU");
+    let evaluation = pool.evaluate(gpu_request("good")).await.unwrap();
+    assert_eq!(evaluation.verdict, Verdict::Passed);
+    let code = std::fs::read_to_string(fake.path().join("code")).unwrap();
+    assert_eq!(code, "{\"program\":\"code\"}\n");
+    // A request for the emulator does not touch the GPU.
+    assert_eq!(pool.evaluate(request("good")).await.unwrap().verdict, Verdict::Passed);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn a_large_program_passes() {
+    let body = "*'\"kind\":\"cpu\"'*) cat $dir/finished.program; head -c 3000000 /dev/zero | tr '\\0' x; echo;;
+         *) read -r code; echo ${#code} > $dir/length; finished;;";
+    let fake = Fake::new(body);
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    assert_eq!(pool.evaluate(gpu_request("good")).await.unwrap().verdict, Verdict::Passed);
+    assert_eq!(std::fs::read_to_string(fake.path().join("length")).unwrap(), "3000000\n");
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn a_kernel_that_fails_on_the_cpu_never_reaches_the_gpu() {
+    let fake = Fake::new("*'\"kind\":\"gpu\"'*) touch $dir/touched; finished;;");
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    assert_eq!(pool.evaluate(gpu_request("good")).await.unwrap().verdict, Verdict::Passed);
+    assert!(!fake.path().join("touched").exists());
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn compiling_one_candidate_overlaps_timing_another() {
+    // The GPU waits for the second candidate to be compiled: without overlap it would wait until
+    // its deadline.
+    let body = "*'\"kind\":\"cpu\"'*second*) touch $dir/compiled; program code;;
+         *'\"kind\":\"cpu\"'*) program code;;
+         *first*) read -r code; stage time; touch $dir/timing;
+           while [ ! -e $dir/compiled ]; do sleep 0.02; done; finished;;
+         *) read -r code; finished;;";
+    let fake = Fake::new(body);
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    let (first, second) = tokio::join!(pool.evaluate(gpu_request("first")), async {
+        fake.wait_for("timing").await;
+        pool.evaluate(gpu_request("second")).await
+    });
+    assert_eq!(first.unwrap().verdict, Verdict::Passed);
+    assert_eq!(second.unwrap().verdict, Verdict::Passed);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn a_gpu_that_hangs_or_dies_gets_a_fresh_worker() {
+    let hang = "stage execute; case_done 0; case_started 1; wait_for_ever";
+    let death = "stage time; case_started 1; kill -SEGV $$";
+    for (how, verdict, stage) in
+        [(hang, Verdict::TimedOut, Stage::Execute), (death, Verdict::Crashed, Stage::Time)]
+    {
+        let body = format!(
+            "*'\"kind\":\"cpu\"'*) program code;;
+             *bad*) read -r code; {how};;
+             *) read -r code; finished;;"
+        );
+        let fake = Fake::new(&body);
+        let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+        let evaluation = pool.evaluate(gpu_request("bad")).await.unwrap();
+        assert_eq!((evaluation.verdict, evaluation.stage), (verdict, stage));
+        assert_eq!(evaluation.level, Level::EmuCuda);
+        assert_eq!(evaluation.cases[1].outcome, Outcome::Judged(verdict));
+        let good = pool.evaluate(gpu_request("good")).await.unwrap();
+        assert_eq!(good.verdict, Verdict::Passed);
+        assert_eq!(fake.n_started(), 3);
+        stop(pool, &fake).await;
+    }
+}
+
+#[tokio::test]
+async fn a_gpu_that_does_not_come_back_is_given_up_and_the_emulator_goes_on() {
+    let preamble = "if [ $role = gpu ] && [ -e $dir/broken ]; then echo Xid 79 >&2; exit 1; fi
+        cat $dir/hello.$role";
+    let body = arms("touch $dir/broken; stage execute; kill -SEGV $$");
+    let fake = Fake::with_preamble(preamble, &body);
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    let evaluation = pool.evaluate(gpu_request("bad")).await.unwrap();
+    assert_eq!(evaluation.verdict, Verdict::Crashed);
+    for _ in 0..2 {
+        let error = pool.evaluate(gpu_request("bad")).await.unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Quarantined { device: 0, .. }), "{text}");
+        assert!(text.contains("GPU 0 is no longer used") && text.contains("Xid 79"), "{text}");
+    }
+    assert_eq!(pool.evaluate(request("good")).await.unwrap().verdict, Verdict::Passed);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn a_worker_that_retires_is_replaced() {
+    let retire = "sed 's/\"retire\":false/\"retire\":true/' $dir/finished; exit 0";
+    let fake = Fake::new(&arms(retire));
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    for _ in 0..2 {
+        let evaluation = pool.evaluate(gpu_request("bad")).await.unwrap();
+        assert_eq!(evaluation.verdict, Verdict::Passed);
+    }
+    assert_eq!(fake.n_started(), 3);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn without_a_gpu_auto_takes_the_emulator_and_a_number_is_an_error() {
+    let preamble = r#"if [ $role = gpu ]; then
+          echo '{"kind":"failed","message":"no libcuda.so","panicked":false}'; exit 1; fi
+        cat $dir/hello.$role"#;
+    let fake = Fake::with_preamble(preamble, "");
+    let pool = Pool::start(fake.config(DeviceChoice::Auto)).await.unwrap();
+    assert!(!pool.has_gpu());
+    assert!(pool.gpu_refusal().unwrap().to_string().contains("no libcuda.so"));
+    assert!(matches!(pool.evaluate(gpu_request("x")).await, Err(Error::NoGpu)));
+    assert_eq!(pool.evaluate(request("good")).await.unwrap().verdict, Verdict::Passed);
+    stop(pool, &fake).await;
+    let error = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.err().unwrap();
+    assert_eq!(error.to_string(), "failed to start a gpu worker: no libcuda.so");
+    fake.assert_nothing_lives();
+}
