@@ -95,6 +95,14 @@ fn relu(spec: TensorSpec) -> Env {
 }
 
 #[test]
+fn no_argument_hides_a_builtin() {
+    for builtin in Builtin::ALL {
+        let name = builtin.spec().name;
+        assert_eq!(crate::op::plan_name(name), format!("{name}_"));
+    }
+}
+
+#[test]
 fn the_example_resolves_on_every_kind_of_shape() {
     let file = KernelFile::parse(EXAMPLE).unwrap();
     let f32 = |shape: &[usize]| TensorSpec::contiguous(DType::F32, shape);
