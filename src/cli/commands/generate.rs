@@ -12,6 +12,7 @@ use crate::{
         exit_codes::Exit,
         providers, selection,
         session::{self, Job, RunTarget},
+        ui::Format,
     },
     record::RunId,
     settings::Overrides,
@@ -37,7 +38,8 @@ pub(crate) struct GenerateArgs {
 }
 
 impl GenerateArgs {
-    fn overrides(&self) -> Overrides {
+    /// Returns the settings that the flags name.
+    pub(super) fn overrides(&self) -> Overrides {
         let mut flags = Overrides::default();
         self.ops.add_to(&mut flags);
         self.suite.add_to(&mut flags);
@@ -47,11 +49,21 @@ impl GenerateArgs {
         self.device.add_to(&mut flags);
         flags
     }
+
+    /// Returns the ID that the new run is to have.
+    pub(super) fn run_id(&self) -> Option<&str> {
+        self.run.run_id.as_deref()
+    }
+
+    /// Returns how tables are printed.
+    pub(super) fn format(&self) -> Format {
+        self.format.format
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &GenerateArgs) -> Result<Exit, CommandError> {
     let flags = args.overrides();
-    start(context, &flags, args.run.run_id.as_deref(), args.format.format)
+    start(context, &flags, args.run_id(), args.format())
 }
 
 /// Runs the loop with the settings that the flags ask for.
@@ -59,7 +71,7 @@ pub(super) fn start(
     context: &Context,
     flags: &Overrides,
     run_id: Option<&str>,
-    format: crate::cli::ui::Format,
+    format: Format,
 ) -> Result<Exit, CommandError> {
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;

@@ -7,12 +7,11 @@ use std::{
 
 use clap::Args;
 
-use super::generate;
+use super::generate::{self, GenerateArgs};
 use crate::{
     baseline,
     cli::{
         CommandError, Context,
-        args::{DeviceArgs, FormatArgs, LlmArgs, LoopArgs, OpsArgs, RunArgs, SuiteArgs},
         backends::Backend,
         bundled,
         exit_codes::Exit,
@@ -36,31 +35,13 @@ pub(crate) struct RunCommandArgs {
     #[arg(long, value_name = "DIR", help_heading = "What to work on")]
     kernels_dir: Option<String>,
     #[command(flatten)]
-    ops: OpsArgs,
-    #[command(flatten)]
-    suite: SuiteArgs,
-    #[command(flatten)]
-    run: RunArgs,
-    #[command(flatten)]
-    limits: LoopArgs,
-    #[command(flatten)]
-    llm: LlmArgs,
-    #[command(flatten)]
-    device: DeviceArgs,
-    #[command(flatten)]
-    format: FormatArgs,
+    generate: GenerateArgs,
 }
 
 impl RunCommandArgs {
     fn overrides(&self) -> Overrides {
-        let mut flags = Overrides::default();
+        let mut flags = self.generate.overrides();
         flags.set("run.kernels_dir", self.kernels_dir.clone());
-        self.ops.add_to(&mut flags);
-        self.suite.add_to(&mut flags);
-        self.run.add_to(&mut flags);
-        self.limits.add_to(&mut flags);
-        self.llm.add_to(&mut flags);
-        self.device.add_to(&mut flags);
         flags
     }
 }
@@ -68,7 +49,7 @@ impl RunCommandArgs {
 pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, CommandError> {
     let backend = Backend::find(&args.backend)?;
     let flags = args.overrides();
-    let (run_id, format) = (args.run.run_id.as_deref(), args.format.format);
+    let (run_id, format) = (args.generate.run_id(), args.generate.format());
     if backend == Backend::Llm {
         return generate::start(context, &flags, run_id, format);
     }
