@@ -7,6 +7,7 @@
 )]
 
 mod arithmetic;
+mod corpus;
 mod faults;
 mod harness;
 mod isa;

@@ -1,0 +1,64 @@
+//! Every kernel of the corpus, as compiled for each architecture, against f64.
+
+use std::path::PathBuf;
+
+use emu_corpus::{Arg as CorpusArg, Kernel, Role, kernels};
+use ptx_emu::{Config, Emulator, Launch, Limits, Module};
+
+/// The PTX of a kernel's source for an architecture.
+fn ptx(kernel: &Kernel, file: &str, arch: u32) -> Option<String> {
+    if arch < kernel.arch {
+        return None;
+    }
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../emu-corpus/ptx");
+    let path = folder.join(format!("sm_{arch}/{file}.ptx"));
+    Some(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+}
+
+/// Runs a kernel on the case of a seed and compares it with its reference.
+fn judge(kernel: &Kernel, text: &str, seed: u64) -> Result<(), String> {
+    let module = Module::parse(text).map_err(|e| e.to_string())?;
+    let case = kernel.case(seed);
+    let mut emulator = Emulator::new(Config::default());
+    let (mut args, mut outputs) = (Vec::new(), Vec::new());
+    for (arg, data) in kernel.args.iter().zip(&case.args) {
+        let (CorpusArg::Buffer { name, .. }, Ok(data)) = (arg, data) else {
+            args.push(data.clone().expect_err("a scalar is bytes"));
+            continue;
+        };
+        let buffer = emulator.alloc(name, data.bytes.len(), data.dtype.bytes());
+        if data.role == Role::Out {
+            emulator.poison(buffer, &[0xff]);
+        } else {
+            emulator.write(buffer, &data.bytes);
+        }
+        if data.role != Role::In {
+            outputs.push(buffer);
+        }
+        args.push(emulator.address(buffer).to_le_bytes().to_vec());
+    }
+    let launch = Launch {
+        kernel: kernel.entry.to_owned(),
+        grid: kernel.grid,
+        block: kernel.block,
+        dynamic_smem: kernel.smem,
+        args,
+    };
+    emulator.launch(&module, &launch, Limits::default()).map_err(|stop| stop.to_string())?;
+    let outputs: Vec<_> = outputs.into_iter().map(|b| emulator.bytes(b).to_vec()).collect();
+    kernel.check(&case, &outputs)
+}
+
+#[test]
+fn every_kernel_agrees_with_f64() {
+    let mut wrong = Vec::new();
+    for kernel in kernels::all() {
+        for arch in [80, 90] {
+            let Some(text) = ptx(&kernel, kernel.file, arch) else { continue };
+            if let Err(why) = judge(&kernel, &text, 1) {
+                wrong.push(format!("{} (sm_{arch}): {why}", kernel.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
