@@ -4,6 +4,10 @@
 //! function of [`crate::alu`]), so one variant per operand shape serves every opcode. Rare
 //! operations hold an index into a side table, which keeps [`Op`] small.
 
+mod matrix;
+
+pub(crate) use self::matrix::{Element, MatrixOp, MatrixOperand};
+
 /// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
 pub(crate) type W = [u32; 32];
 /// 64-bit register of a warp.
@@ -286,59 +290,6 @@ pub(crate) enum Vote {
     Any,
     Uniform,
     Ballot,
-}
-
-/// Element of a matrix fragment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Element {
-    F16,
-    Bf16,
-    Tf32,
-    F32,
-    S8,
-    U8,
-    S32,
-}
-
-/// Operand of a matrix product, `D = A * B + C`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MatrixOperand {
-    A,
-    B,
-    /// C or D.
-    C,
-}
-
-/// A matrix operation of the whole warp.
-#[derive(Debug, Clone)]
-pub(crate) enum MatrixOp {
-    /// `wmma.load` or `wmma.store`.
-    Fragment {
-        store: bool,
-        operand: MatrixOperand,
-        element: Element,
-        row_major: bool,
-        address: Address,
-        /// Elements from one row (column) to the next.
-        stride: R,
-        regs: Vec<R>,
-        /// First of four registers to work in.
-        scratch: R,
-    },
-    /// `wmma.mma` (16 columns) or `mma` (8 columns).
-    Product {
-        a_element: Element,
-        b_element: Element,
-        accumulator: Element,
-        saturate: bool,
-        k: u32,
-        d: Vec<R>,
-        a: Vec<R>,
-        b: Vec<R>,
-        c: Vec<R>,
-    },
-    /// `ldmatrix` or `stmatrix`.
-    Rows { store: bool, transpose: bool, address: Address, regs: Vec<R>, scratch: R },
 }
 
 /// `cp.async` and its waits.
