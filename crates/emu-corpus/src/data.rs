@@ -169,7 +169,7 @@ impl Case {
     }
 }
 
-/// SplitMix64.
+/// `SplitMix64`.
 struct Random(u64);
 
 impl Random {

@@ -110,6 +110,7 @@ impl Kernel {
 
 /// Whether `got` is `want` within `tolerance`, relative above 1. NaN is NaN.
 #[must_use]
+#[expect(clippy::float_cmp, reason = "infinities are equal, and their difference is NaN")]
 pub fn close(got: f64, want: f64, tolerance: f64) -> bool {
     if want.is_nan() || got.is_nan() {
         return want.is_nan() && got.is_nan();
