@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ptx_emu::{Config, Emulator, FaultKind, Limits, Module};
+use ptx_emu::{Config, Emulator, FindingKind, Module, Options};
 
 use super::{
     BufferId, Device, Image, KernelArg, Launch, ModuleId, Stop, TimedOp, limits::check_limits,
@@ -17,7 +17,7 @@ use crate::record::{Fault, Finding, Level, SourceSpan, Target, Verdict};
 pub struct EmuDevice {
     target: Target,
     emulator: Emulator,
-    limits: Limits,
+    options: Options,
     buffers: HashMap<BufferId, Buffer>,
     modules: HashMap<ModuleId, Module>,
     next_id: u32,
@@ -37,7 +37,7 @@ impl EmuDevice {
         Self {
             target: target.clone(),
             emulator: Emulator::new(Config { n_sm: target.sm_count }),
-            limits: Limits::default(),
+            options: Options::default(),
             buffers: HashMap::new(),
             modules: HashMap::new(),
             next_id: 0,
@@ -76,7 +76,7 @@ impl Device for EmuDevice {
     }
 
     fn set_budget(&mut self, lane_instructions: u64) {
-        self.limits.lane_instructions = lane_instructions;
+        self.options.limits.lane_instructions = lane_instructions;
     }
 
     fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
@@ -151,10 +151,8 @@ impl Device for EmuDevice {
             dynamic_smem: launch.smem,
             args,
         };
-        match self.emulator.launch(module, &emulated, self.limits) {
-            Ok(_) => Ok(()),
-            Err(stop) => Err(stopped(stop)),
-        }
+        let report = self.emulator.launch(module, &emulated, &self.options);
+        report.into_result().map(|_| ()).map_err(stopped)
     }
 
     fn sync(&mut self) -> Result<(), Stop> {
@@ -198,16 +196,16 @@ fn span(line: Option<u32>) -> Option<SourceSpan> {
     line.map(|line| SourceSpan { line, column: 0, text: String::new() })
 }
 
-const fn verdict_of(kind: FaultKind) -> Verdict {
+const fn verdict_of(kind: FindingKind) -> Verdict {
     match kind {
-        FaultKind::UninitialisedRead => Verdict::Uninitialised,
-        FaultKind::BarrierDivergence => Verdict::Deadlock,
+        FindingKind::UninitialisedRead => Verdict::Uninitialised,
+        FindingKind::BarrierDivergence => Verdict::Deadlock,
         // The enum may grow; whatever stops a thread is a fault.
         _ => Verdict::Fault,
     }
 }
 
-fn record(fault: ptx_emu::Fault) -> Fault {
+fn record(fault: ptx_emu::Finding) -> Fault {
     Fault {
         kind: fault.kind.name().to_owned(),
         kernel: fault.kernel,
@@ -218,7 +216,7 @@ fn record(fault: ptx_emu::Fault) -> Fault {
         buffer: fault.buffer,
         element: fault.element,
         buffer_elements: fault.buffer_elements,
-        n_threads: fault.n_threads,
+        n_threads: u32::try_from(fault.n_threads).unwrap_or(u32::MAX),
         message: fault.message,
     }
 }

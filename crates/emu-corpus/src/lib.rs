@@ -6,7 +6,8 @@
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    reason = "test data is cut to its type on purpose"
+    clippy::float_cmp,
+    reason = "test data is cut to its type on purpose and compared exactly where bits are defined"
 )]
 
 mod data;

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use crate::{
-    exec::{self, HOST_WRITTEN, Launch, LaunchReport, Limits},
+    exec::{self, HOST_WRITTEN, Launch},
     memory::{BufferId, Memory, WRITTEN},
     module::Module,
-    report::Stop,
+    options::Options,
+    report::Report,
 };
 
 /// Facts of the emulated device that kernels can see.
@@ -97,21 +98,14 @@ impl Emulator {
         }
     }
 
-    /// Runs a kernel to its end. The module's variables keep their values between launches.
-    ///
-    /// # Errors
-    /// Why the kernel did not end normally; memory stays as it was at that moment.
-    pub fn launch(
-        &mut self,
-        module: &Module,
-        launch: &Launch,
-        limits: Limits,
-    ) -> Result<LaunchReport, Stop> {
+    /// Runs a kernel. The module's variables keep their values between launches; memory is as the
+    /// kernel left it, however it ended.
+    pub fn launch(&mut self, module: &Module, launch: &Launch, options: &Options) -> Report {
         let memory = &mut self.memory;
         let addresses = self
             .modules
             .entry(module.id())
             .or_insert_with(|| exec::instantiate(module.program(), memory));
-        exec::launch(module, memory, addresses, launch, limits, self.config.n_sm)
+        exec::launch(module, memory, addresses, launch, options, self.config.n_sm)
     }
 }

@@ -1,6 +1,8 @@
-//! Why a launch stopped, in words a kernel's author can act on.
+//! What a launch did and how it ended.
 
 use std::fmt;
+
+use crate::finding::{Finding, Severity};
 
 /// Text that is not PTX.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,85 +21,52 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What a kernel did wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FaultKind {
-    /// Read outside a buffer, shared variable or local memory.
-    OutOfBoundsRead,
-    /// Write outside a buffer, shared variable or local memory.
-    OutOfBoundsWrite,
-    /// Access whose address is no multiple of its size.
-    Misaligned,
-    /// Read of bytes that nobody wrote.
-    UninitialisedRead,
-    /// Access through a null pointer.
-    NullPointer,
-    /// `trap` or `__trap()`.
-    Trap,
-    /// A failed `assert`.
-    Assertion,
-    /// Threads wait at barriers that can never complete.
-    BarrierDivergence,
-    /// A warp-level operation whose member mask leaves out its own thread.
-    InvalidMask,
-    /// Local memory exhausted by recursion.
-    StackOverflow,
+/// What a launch did.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Whether all blocks came to their ends, and if not, why.
+    pub end: Result<(), Stop>,
+    /// What the kernel did wrong, in order of first occurrence. The finding that ended the launch,
+    /// if one did, is the last.
+    pub findings: Vec<Finding>,
+    /// Instructions times active threads.
+    pub lane_instructions: u64,
+    /// Output of device `printf`.
+    pub stdout: String,
 }
 
-impl FaultKind {
-    /// Stable name.
+impl Report {
+    /// The findings that make the kernel wrong.
+    pub fn errors(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|f| f.severity == Severity::Error)
+    }
+
+    /// Whether the launch came to its end without an error.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OutOfBoundsRead => "out_of_bounds_read",
-            Self::OutOfBoundsWrite => "out_of_bounds_write",
-            Self::Misaligned => "misaligned",
-            Self::UninitialisedRead => "uninitialised_read",
-            Self::NullPointer => "null_pointer",
-            Self::Trap => "trap",
-            Self::Assertion => "assertion",
-            Self::BarrierDivergence => "barrier_divergence",
-            Self::InvalidMask => "invalid_mask",
-            Self::StackOverflow => "stack_overflow",
+    pub fn is_clean(&self) -> bool {
+        self.end.is_ok() && self.errors().next().is_none()
+    }
+
+    /// The report of a clean launch.
+    ///
+    /// # Errors
+    /// The first thing that went wrong.
+    pub fn into_result(self) -> Result<Self, Stop> {
+        if let Some(first) = self.errors().next() {
+            return Err(Stop::Fault(Box::new(first.clone())));
+        }
+        match self.end {
+            Ok(()) => Ok(self),
+            Err(stop) => Err(stop),
         }
     }
 }
 
-/// A fault with all that is known about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// What was done wrong.
-    pub kind: FaultKind,
-    /// Kernel's name.
-    pub kernel: String,
-    /// Line of the kernel file.
-    pub line: Option<u32>,
-    /// The PTX instruction.
-    pub instruction: String,
-    /// Block of the first offending thread.
-    pub block: [u32; 3],
-    /// First offending thread.
-    pub thread: [u32; 3],
-    /// Buffer or variable the address was computed from.
-    pub buffer: Option<String>,
-    /// Signed index of the element in that buffer.
-    pub element: Option<i64>,
-    /// Elements of that buffer.
-    pub buffer_elements: Option<u64>,
-    /// Bytes of the access by one thread.
-    pub access_bytes: u32,
-    /// Offending threads of the warp.
-    pub n_threads: u32,
-    /// The whole report as one line.
-    pub message: String,
-}
-
-/// Why a launch did not end normally.
+/// Why a launch did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     /// The kernel did something wrong.
-    Fault(Box<Fault>),
+    Fault(Box<Finding>),
     /// The emulator does not know an instruction.
     Unsupported {
         /// The instruction.

@@ -7,9 +7,9 @@ use super::{
     warp::{Frame, Local, Warp},
 };
 use crate::{
+    finding::FindingKind,
     memory::{Memory, window_base, window_of},
     op::{Address, AtomicOp, D, MemoryOp, Place, Reg, W, Window},
-    report::FaultKind,
 };
 
 /// What an operation sees of its warp.
@@ -45,12 +45,19 @@ impl<'w> Registers<'w> {
 /// A refused access: what, which lanes, where.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    pub kind: FaultKind,
+    pub kind: FindingKind,
     pub lanes: u32,
-    /// Address of the first of them and the state space it belongs to.
-    pub address: u64,
+    /// Address of each lane, and the state space they belong to.
+    pub at: D,
     pub place: Place,
     pub bytes: u32,
+}
+
+impl Refusal {
+    /// Address of the first lane refused.
+    pub(super) fn address(&self) -> u64 {
+        self.at[first(self.lanes)]
+    }
 }
 
 /// Addresses of the 32 lanes.
@@ -78,37 +85,57 @@ pub(super) fn lanes(mask: u32, test: impl Fn(usize) -> bool) -> u32 {
 }
 
 /// Calls `f` with the lanes of `mask` split by `key`, lowest lane first.
-fn split<E>(
-    mask: u32,
-    key: impl Fn(usize) -> u64,
-    mut f: impl FnMut(u32) -> Result<(), E>,
-) -> Result<(), E> {
+fn split(mask: u32, key: impl Fn(usize) -> u64, mut f: impl FnMut(u32)) {
     let mut rest = mask;
     while rest != 0 {
         let wanted = key(first(rest));
         let part = lanes(rest, |i| key(i) == wanted);
-        f(part)?;
+        f(part);
         rest &= !part;
     }
-    Ok(())
+}
+
+/// Where the bytes of an access live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    /// The buffer with this index.
+    Buffer(usize),
+    Shared,
+    Local,
+    Param,
 }
 
 impl Machine<'_> {
-    pub(super) fn memory_op(
-        &mut self,
-        m: &MemoryOp,
-        regs: &mut Registers<'_>,
-        mask: u32,
-    ) -> Result<(), Refusal> {
+    pub(super) fn memory_op(&mut self, m: &MemoryOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {
         self.waited |= m.volatile;
         self.touched |= m.address.place != Place::Param;
         self.changes += u64::from(m.store);
-        let action = Action::Memory(m);
-        if self.quick(&action, &m.address, regs, mask) {
-            return Ok(());
+        self.reach(&Action::Memory(m), &m.address, regs, pc, mask);
+    }
+
+    pub(super) fn atomic_op(&mut self, a: &AtomicOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {
+        self.waited = true;
+        self.touched = true;
+        self.reach(&Action::Atomic(a), &a.address, regs, pc, mask);
+    }
+
+    /// Does what can be done and records what cannot.
+    fn reach(
+        &mut self,
+        action: &Action<'_>,
+        address: &Address,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) {
+        self.pc = pc;
+        if !self.quick(action, address, regs, mask) {
+            let at = addresses(address, regs);
+            self.act(action, address.place, &at, regs, mask);
         }
-        let at = addresses(&m.address, regs);
-        self.act(&action, m.address.place, at, regs, mask)
+        if !self.refusals.is_empty() {
+            self.record_refusals(regs, pc);
+        }
     }
 
     /// The common case: all lanes in bounds and aligned in one variable. False if anything is
@@ -137,20 +164,16 @@ impl Machine<'_> {
             },
             place => (place, 0),
         };
-        match place {
+        let (home, places) = match place {
             Place::Global => {
                 let Some((index, offset)) = self.memory.decode(head) else { return false };
-                let buffer = &mut self.memory.buffers[index];
+                let buffer = &self.memory.buffers[index];
                 if buffer.read_only && action.writes() {
                     return false;
                 }
                 let delta = (offset as u64).wrapping_sub(base);
                 let size = buffer.data.len();
-                let Some(places) = places(address, regs, mask, delta, size, bytes) else {
-                    return false;
-                };
-                let region = Region { data: &mut buffer.data, flags: buffer.flags.as_deref_mut() };
-                transfer(action, region, &places, regs, mask, &mut self.changes).is_ok()
+                (Home::Buffer(index), places(address, regs, mask, delta, size, bytes))
             }
             Place::Shared => {
                 let slot = head.wrapping_sub(window) >> 24;
@@ -158,95 +181,77 @@ impl Machine<'_> {
                 let Some((start, size)) = variable.copied().flatten() else { return false };
                 let origin = (slot << 24 | 1 << 23).wrapping_add(window);
                 let delta = address.offset.wrapping_sub(origin);
-                let Some(mut places) = places(address, regs, mask, delta, size, bytes) else {
-                    return false;
-                };
-                for at in &mut places.at {
-                    *at = at.wrapping_add(start as u64);
+                let mut places = places(address, regs, mask, delta, size, bytes);
+                if let Some(places) = &mut places {
+                    for at in &mut places.at {
+                        *at = at.wrapping_add(start as u64);
+                    }
                 }
-                let region =
-                    Region { data: &mut self.shared.data, flags: Some(&mut self.shared.flags) };
-                transfer(action, region, &places, regs, mask, &mut self.changes).is_ok()
+                (Home::Shared, places)
             }
             Place::Param if !action.writes() => {
                 let delta = address.offset.wrapping_sub(window);
-                let size = self.params.len();
-                let Some(places) = places(address, regs, mask, delta, size, bytes) else {
-                    return false;
-                };
-                let region = Region { data: &mut self.params, flags: None };
-                transfer(action, region, &places, regs, mask, &mut self.changes).is_ok()
+                (Home::Param, places(address, regs, mask, delta, self.params.len(), bytes))
             }
             Place::Local | Place::Frame => {
                 let frame = if place == Place::Frame { u64::from(regs.frame.local) } else { 0 };
                 let delta = address.offset.wrapping_sub(window).wrapping_add(frame);
                 let code = &self.program.code[regs.frame.function as usize];
                 let size = (regs.frame.local + code.frame_bytes) as usize;
-                let Some(mut places) = places(address, regs, mask, delta, size, bytes) else {
-                    return false;
-                };
-                let stride = regs.local.stride as u64;
-                for (i, at) in places.at.iter_mut().enumerate() {
-                    *at = at.wrapping_add(i as u64 * stride);
+                let mut places = places(address, regs, mask, delta, size, bytes);
+                if let Some(places) = &mut places {
+                    let stride = regs.local.stride as u64;
+                    for (i, at) in places.at.iter_mut().enumerate() {
+                        *at = at.wrapping_add(i as u64 * stride);
+                    }
+                    // An inactive lane stands at the first active one's place.
+                    places.pattern = Pattern::Scattered;
                 }
-                // An inactive lane stands at the first active one's place.
-                places.pattern = Pattern::Scattered;
-                let mut taken = std::mem::take(&mut regs.local.bytes);
-                let region = Region { data: &mut taken, flags: None };
-                let done = transfer(action, region, &places, regs, mask, &mut 0);
-                regs.local.bytes = taken;
-                done.is_ok()
+                (Home::Local, places)
             }
-            Place::Param | Place::Generic => false,
+            Place::Param | Place::Generic => return false,
+        };
+        let Some(places) = places else { return false };
+        if let Err(lanes) = self.perform(action, home, &places, regs, mask) {
+            let at = addresses(address, regs);
+            self.refuse(action, FindingKind::UninitialisedRead, place, &at, lanes);
         }
+        true
     }
 
-    pub(super) fn atomic_op(
-        &mut self,
-        a: &AtomicOp,
-        regs: &mut Registers<'_>,
-        mask: u32,
-    ) -> Result<(), Refusal> {
-        self.waited = true;
-        self.touched = true;
-        let action = Action::Atomic(a);
-        if self.quick(&action, &a.address, regs, mask) {
-            return Ok(());
-        }
-        let at = addresses(&a.address, regs);
-        self.act(&action, a.address.place, at, regs, mask)
+    /// Notes that lanes were refused.
+    fn refuse(&mut self, action: &Action<'_>, kind: FindingKind, place: Place, at: &D, lanes: u32) {
+        self.refusals.push(Refusal { kind, lanes, at: *at, place, bytes: action.bytes() });
     }
 
-    /// Resolves the addresses to bytes and acts on them.
+    /// Resolves the addresses to bytes and acts on them; lanes that cannot be served are noted in
+    /// `refusals` and read zeros.
     pub(super) fn act(
         &mut self,
         action: &Action<'_>,
         place: Place,
-        at: D,
+        at: &D,
         regs: &mut Registers<'_>,
-        mask: u32,
-    ) -> Result<(), Refusal> {
+        mut mask: u32,
+    ) {
         let bytes = action.bytes();
-        let low = at
-            .iter()
-            .enumerate()
-            .fold(0, |m, (i, a)| m | if (mask >> i) & 1 == 1 { *a } else { 0 });
         // A window's base is a multiple of every access size, so alignment can be checked first.
-        if bytes.is_power_of_two() && low & u64::from(bytes - 1) != 0 {
+        if bytes.is_power_of_two() {
             let odd = lanes(mask, |i| at[i] & u64::from(bytes - 1) != 0);
-            return Err(Refusal {
-                kind: FaultKind::Misaligned,
-                lanes: odd,
-                address: at[first(odd)],
-                place,
-                bytes,
-            });
+            if odd != 0 {
+                self.refuse(action, FindingKind::Misaligned, place, at, odd);
+                action.blank(regs, odd);
+                mask &= !odd;
+            }
+        }
+        if mask == 0 {
+            return;
         }
         match place {
-            Place::Global => self.act_global(action, &at, regs, mask),
-            Place::Shared => self.act_shared(action, &at, regs, mask),
+            Place::Global => self.act_global(action, at, regs, mask),
+            Place::Shared => self.act_shared(action, at, regs, mask),
             Place::Local | Place::Frame | Place::Param => {
-                self.act_thread(action, place, at, regs, mask)
+                self.act_thread(action, place, at, regs, mask);
             }
             Place::Generic => {
                 let key = |i: usize| window_of(at[i]) as u64;
@@ -255,130 +260,83 @@ impl Machine<'_> {
                     let base = window_base(window);
                     let relative = at.map(|a| a.wrapping_sub(base));
                     match window {
-                        Window::Global | Window::Const => self.act_global(action, &at, regs, part),
+                        Window::Global | Window::Const => self.act_global(action, at, regs, part),
                         Window::Shared => self.act_shared(action, &relative, regs, part),
                         Window::Local => {
-                            self.act_thread(action, Place::Local, relative, regs, part)
+                            self.act_thread(action, Place::Local, &relative, regs, part);
                         }
                         Window::Param => {
-                            self.act_thread(action, Place::Param, relative, regs, part)
+                            self.act_thread(action, Place::Param, &relative, regs, part);
                         }
                     }
-                })
+                });
             }
         }
     }
 
-    fn act_global(
+    /// Acts at `offset(lane)` for the lanes where it lies within `[0, size)`; refuses the others.
+    fn act_within(
         &mut self,
         action: &Action<'_>,
+        (home, place, start, size): (Home, Place, u64, usize),
         at: &D,
+        offset: impl Fn(usize) -> u64,
         regs: &mut Registers<'_>,
-        mask: u32,
-    ) -> Result<(), Refusal> {
+        mut mask: u32,
+    ) {
+        let limit = size as i64 - i64::from(action.bytes());
+        let out = lanes(mask, |i| !(0..=limit).contains(&(offset(i) as i64)));
+        if out != 0 {
+            self.refuse(action, action.bounds(), place, at, out);
+            action.blank(regs, out);
+            mask &= !out;
+        }
+        if mask == 0 {
+            return;
+        }
+        let stride = if home == Home::Local { regs.local.stride as u64 } else { 0 };
+        let places =
+            std::array::from_fn(|i| start.wrapping_add(offset(i)).wrapping_add(i as u64 * stride));
+        let places = Places::scattered(places, mask);
+        if let Err(lanes) = self.perform(action, home, &places, regs, mask) {
+            self.refuse(action, FindingKind::UninitialisedRead, place, at, lanes);
+        }
+    }
+
+    fn act_global(&mut self, action: &Action<'_>, at: &D, regs: &mut Registers<'_>, mask: u32) {
         let slot = at[first(mask)] >> 40;
-        let mut differs = 0;
-        for i in 0..32 {
-            differs |= if (mask >> i) & 1 == 1 { (at[i] >> 40) ^ slot } else { 0 };
+        if lanes(mask, |i| at[i] >> 40 != slot) != 0 {
+            split(mask, |i| at[i] >> 40, |part| self.act_global(action, at, regs, part));
+            return;
         }
-        if differs != 0 {
-            return split(mask, |i| at[i] >> 40, |part| self.act_global(action, at, regs, part));
-        }
-        let bytes = action.bytes();
-        let refuse = |kind, lanes| Refusal {
-            kind,
-            lanes,
-            address: at[first(lanes)],
-            place: Place::Global,
-            bytes,
-        };
         let Some((index, _)) = self.memory.decode(at[first(mask)]) else {
             let null = Memory::is_null(at[first(mask)]);
-            return Err(refuse(if null { FaultKind::NullPointer } else { action.bounds() }, mask));
+            let kind = if null { FindingKind::NullPointer } else { action.bounds() };
+            self.refuse(action, kind, Place::Global, at, mask);
+            action.blank(regs, mask);
+            return;
         };
-        let buffer = &mut self.memory.buffers[index];
-        if !buffer.live || (buffer.read_only && action.writes()) {
-            return Err(refuse(action.bounds(), mask));
-        }
+        let buffer = &self.memory.buffers[index];
+        let usable = buffer.live && !(buffer.read_only && action.writes());
+        let size = if usable { buffer.data.len() } else { 0 };
         let base = Memory::address(crate::memory::BufferId(index as u32));
-        let mut offsets = [0_u64; 32];
-        let limit = (buffer.data.len() as u64).wrapping_sub(u64::from(bytes)) as i64;
-        let mut bad = false;
-        for i in 0..32 {
-            let offset = at[i].wrapping_sub(base) as i64;
-            let active = (mask >> i) & 1 == 1;
-            bad |= active & ((offset < 0) | (offset > limit));
-            offsets[i] = offset as u64;
-        }
-        if bad {
-            let out = |i: usize| !(0..=limit).contains(&(at[i].wrapping_sub(base) as i64));
-            return Err(refuse(action.bounds(), lanes(mask, out)));
-        }
-        let region = Region { data: &mut buffer.data, flags: buffer.flags.as_deref_mut() };
-        let done = transfer(
-            action,
-            region,
-            &Places::scattered(offsets, mask),
-            regs,
-            mask,
-            &mut self.changes,
-        );
-        done.map_err(|lanes| refuse(FaultKind::UninitialisedRead, lanes))
+        let offset = |i: usize| at[i].wrapping_sub(base);
+        let home = (Home::Buffer(index), Place::Global, 0, size);
+        self.act_within(action, home, at, offset, regs, mask);
     }
 
-    fn act_shared(
-        &mut self,
-        action: &Action<'_>,
-        at: &D,
-        regs: &mut Registers<'_>,
-        mask: u32,
-    ) -> Result<(), Refusal> {
-        let bytes = action.bytes();
-        let mut offsets = [0_u64; 32];
+    fn act_shared(&mut self, action: &Action<'_>, at: &D, regs: &mut Registers<'_>, mask: u32) {
         let slot = at[first(mask)] >> 24;
+        if lanes(mask, |i| at[i] >> 24 != slot) != 0 {
+            split(mask, |i| at[i] >> 24, |part| self.act_shared(action, at, regs, part));
+            return;
+        }
         let variable = usize::try_from(slot).ok().and_then(|s| self.shared_map.get(s));
         let (start, size) = variable.copied().flatten().unwrap_or((0, 0));
-        let limit = size as i64 - i64::from(bytes);
         let base = slot << 24 | 1 << 23;
-        let mut bad = false;
-        for i in 0..32 {
-            let offset = at[i].wrapping_sub(base) as i64;
-            let active = (mask >> i) & 1 == 1;
-            bad |= active & ((offset < 0) | (offset > limit));
-            offsets[i] = (start as u64).wrapping_add(offset as u64);
-        }
-        if bad {
-            let other = lanes(mask, |i| at[i] >> 24 != slot);
-            if other != 0 {
-                let key = |i: usize| at[i] >> 24;
-                return split(mask, key, |part| self.act_shared(action, at, regs, part));
-            }
-            let out = |i: usize| !(0..=limit).contains(&(at[i].wrapping_sub(base) as i64));
-            let lanes = lanes(mask, out);
-            return Err(Refusal {
-                kind: action.bounds(),
-                lanes,
-                address: at[first(lanes)],
-                place: Place::Shared,
-                bytes,
-            });
-        }
-        let region = Region { data: &mut self.shared.data, flags: Some(&mut self.shared.flags) };
-        let done = transfer(
-            action,
-            region,
-            &Places::scattered(offsets, mask),
-            regs,
-            mask,
-            &mut self.changes,
-        );
-        done.map_err(|lanes| Refusal {
-            kind: FaultKind::UninitialisedRead,
-            lanes,
-            address: at[first(lanes)],
-            place: Place::Shared,
-            bytes,
-        })
+        let offset = |i: usize| at[i].wrapping_sub(base);
+        let home = (Home::Shared, Place::Shared, start as u64, size);
+        self.act_within(action, home, at, offset, regs, mask);
     }
 
     /// Local memory and parameters.
@@ -386,55 +344,54 @@ impl Machine<'_> {
         &mut self,
         action: &Action<'_>,
         place: Place,
-        at: D,
+        at: &D,
         regs: &mut Registers<'_>,
         mask: u32,
-    ) -> Result<(), Refusal> {
-        let bytes = action.bytes();
-        let at = match place {
-            Place::Frame => at.map(|a| a.wrapping_add(u64::from(regs.frame.local))),
-            _ => at,
-        };
-        let param = place == Place::Param;
+    ) {
+        let frame = if place == Place::Frame { u64::from(regs.frame.local) } else { 0 };
         let code = &self.program.code[regs.frame.function as usize];
-        let size =
-            if param { self.params.len() } else { (regs.frame.local + code.frame_bytes) as usize };
-        let end = (size as u64).wrapping_sub(u64::from(bytes)) as i64;
-        let out = |i: usize| !(0..=end).contains(&(at[i] as i64));
-        let bad = lanes(mask, out);
-        if bad != 0 || (param && action.writes()) {
-            let lanes = if bad != 0 { bad } else { mask };
-            return Err(Refusal {
-                kind: action.bounds(),
-                lanes,
-                address: at[first(lanes)],
-                place,
-                bytes,
-            });
+        let (home, size) = match place {
+            Place::Param if action.writes() => (Home::Param, 0),
+            Place::Param => (Home::Param, self.params.len()),
+            _ => (Home::Local, (regs.frame.local + code.frame_bytes) as usize),
+        };
+        let offset = |i: usize| at[i].wrapping_add(frame);
+        self.act_within(action, (home, place, 0, size), at, offset, regs, mask);
+    }
+
+    /// Moves the bytes; the lanes that read uninitialised ones are the error.
+    fn perform(
+        &mut self,
+        action: &Action<'_>,
+        home: Home,
+        places: &Places,
+        regs: &mut Registers<'_>,
+        mask: u32,
+    ) -> Result<(), u32> {
+        let changes = &mut self.changes;
+        match home {
+            Home::Buffer(index) => {
+                let buffer = &mut self.memory.buffers[index];
+                let region = Region { data: &mut buffer.data, flags: buffer.flags.as_deref_mut() };
+                transfer(action, region, places, regs, mask, changes)
+            }
+            Home::Shared => {
+                let region =
+                    Region { data: &mut self.shared.data, flags: Some(&mut self.shared.flags) };
+                transfer(action, region, places, regs, mask, changes)
+            }
+            Home::Local => {
+                // The bytes are taken out because the registers are borrowed beside them.
+                let mut taken = std::mem::take(&mut regs.local.bytes);
+                let region = Region { data: &mut taken, flags: None };
+                let done = transfer(action, region, places, regs, mask, &mut 0);
+                regs.local.bytes = taken;
+                done
+            }
+            Home::Param => {
+                let region = Region { data: &mut self.params, flags: None };
+                transfer(action, region, places, regs, mask, &mut 0)
+            }
         }
-        let mut offsets = [0_u64; 32];
-        let stride = if param { 0 } else { regs.local.stride };
-        for i in 0..32 {
-            offsets[i] = at[i].wrapping_add((i * stride) as u64);
-        }
-        // The bytes are taken out because the registers are borrowed beside them.
-        let mut taken =
-            std::mem::take(if param { &mut self.params } else { &mut regs.local.bytes });
-        let region = Region { data: &mut taken, flags: None };
-        let mut ignored = 0;
-        let done =
-            transfer(action, region, &Places::scattered(offsets, mask), regs, mask, &mut ignored);
-        if param {
-            self.params = taken;
-        } else {
-            regs.local.bytes = taken;
-        }
-        done.map_err(|lanes| Refusal {
-            kind: FaultKind::UninitialisedRead,
-            lanes,
-            address: at[first(lanes)],
-            place,
-            bytes,
-        })
     }
 }

@@ -6,10 +6,11 @@ use super::{
     warp::{Frame, Group, MAX_LOCAL, Warp},
 };
 use crate::{
+    finding::FindingKind,
     lower::function_address,
     memory::{Memory, window_base, window_of},
     op::{Builtin, CallTarget, Code, Const, Window},
-    report::{FaultKind, Stop},
+    report::Stop,
 };
 
 /// Lays a function's constants and zeroed registers down at `frame`.
@@ -93,7 +94,7 @@ impl Machine<'_> {
             let regs = Registers::new(warp, group.frame);
             let what = format!("stack overflow at {} nested calls", group.callers.len());
             return Err(self.fault_here(
-                FaultKind::StackOverflow,
+                FindingKind::StackOverflow,
                 &what,
                 &regs,
                 group.pc,
@@ -145,7 +146,7 @@ impl Machine<'_> {
                 let lane = mask.trailing_zeros() as usize & 31;
                 let text = self.string(argument(lane, 0, 8), regs, lane);
                 let what = format!("assertion `{text}` failed");
-                return Err(self.fault_here(FaultKind::Assertion, &what, regs, pc, mask));
+                return Err(self.fault_here(FindingKind::Assertion, &what, regs, pc, mask));
             }
             Builtin::Printf => {
                 for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {

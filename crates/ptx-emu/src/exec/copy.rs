@@ -6,10 +6,7 @@ use super::{
     access::{Registers, addresses},
     transfer::Action,
 };
-use crate::{
-    op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W},
-    report::Stop,
-};
+use crate::op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W};
 
 /// A copy under way.
 #[derive(Debug)]
@@ -53,34 +50,26 @@ fn access(store: bool, bytes: u32, count: u32, place: Place, scratch: R) -> Memo
 }
 
 impl Machine<'_> {
-    pub(super) fn async_op(
-        &mut self,
-        index: u32,
-        regs: &mut Registers<'_>,
-        pc: u32,
-        mask: u32,
-    ) -> Result<(), Stop> {
+    pub(super) fn async_op(&mut self, index: u32, regs: &mut Registers<'_>, pc: u32, mask: u32) {
         let program = self.program;
         match &program.copies[index as usize] {
             AsyncOp::Commit => {
                 for (lane, commits) in regs.copies.commits.iter_mut().enumerate() {
                     *commits += (mask >> lane) & 1;
                 }
-                Ok(())
             }
             AsyncOp::Wait { pending, scratch } => {
-                self.arrive_copies(Some(*pending), *scratch, regs, mask)
+                self.arrive_copies(Some(*pending), *scratch, regs, mask);
             }
             AsyncOp::WaitAll { scratch } => self.arrive_copies(None, *scratch, regs, mask),
             AsyncOp::Copy { to, from, bytes, size, scratch } => {
                 let source = addresses(from, regs);
                 let to = addresses(to, regs);
                 let sizes = size.map_or([*bytes; 32], |r| regs.w[r as usize]);
-                let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask)?;
+                let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask);
                 let group = regs.copies.commits;
                 let copy = Pending { lanes: mask, to, words, bytes: *bytes, group, pc };
                 regs.copies.pending.push(copy);
-                Ok(())
             }
         }
     }
@@ -96,14 +85,14 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<[W; 4], Stop> {
+    ) -> [W; 4] {
         self.touched = true;
+        self.pc = pc;
         let mut words = [[0_u32; 32]; 4];
         let whole = (0..32).filter(|i| sizes[*i] >= bytes).fold(0, |m, i| m | 1 << i) & mask;
         if whole != 0 {
             let m = access(false, 4, bytes / 4, Place::Global, scratch);
-            let done = self.act(&Action::Memory(&m), Place::Global, source, regs, whole);
-            done.map_err(|refusal| self.refused(&refusal, regs, pc))?;
+            self.act(&Action::Memory(&m), Place::Global, &source, regs, whole);
             for (w, word) in words.iter_mut().enumerate().take(bytes as usize / 4) {
                 let loaded = regs.w[scratch as usize + w];
                 *word = std::array::from_fn(|i| if (whole >> i) & 1 == 1 { loaded[i] } else { 0 });
@@ -117,14 +106,14 @@ impl Machine<'_> {
             }
             let m = access(false, 1, 1, Place::Global, scratch);
             let at = source.map(|a| a.wrapping_add(u64::from(byte)));
-            let done = self.act(&Action::Memory(&m), Place::Global, at, regs, lanes);
-            done.map_err(|refusal| self.refused(&refusal, regs, pc))?;
+            self.act(&Action::Memory(&m), Place::Global, &at, regs, lanes);
             for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
                 let loaded = regs.w[scratch as usize][lane];
                 words[byte as usize / 4][lane] |= loaded << (8 * (byte % 4));
             }
         }
-        Ok(words)
+        self.record_refusals(regs, pc);
+        words
     }
 
     /// Delivers the copies of `mask`'s lanes but for those of the last `keep` groups; all if `None`.
@@ -134,7 +123,7 @@ impl Machine<'_> {
         scratch: R,
         regs: &mut Registers<'_>,
         mask: u32,
-    ) -> Result<(), Stop> {
+    ) {
         let mut list = std::mem::take(&mut regs.copies.pending);
         let commits = regs.copies.commits;
         for copy in &mut list {
@@ -147,11 +136,11 @@ impl Machine<'_> {
             regs.w[scratch as usize..scratch as usize + 4].copy_from_slice(&copy.words);
             let m = access(true, 4, copy.bytes / 4, Place::Shared, scratch);
             self.changes += 1;
-            let done = self.act(&Action::Memory(&m), Place::Shared, copy.to, regs, ready);
-            done.map_err(|refusal| self.refused(&refusal, regs, copy.pc))?;
+            self.pc = copy.pc;
+            self.act(&Action::Memory(&m), Place::Shared, &copy.to, regs, ready);
+            self.record_refusals(regs, copy.pc);
         }
         list.retain(|copy| copy.lanes != 0);
         regs.copies.pending = list;
-        Ok(())
     }
 }

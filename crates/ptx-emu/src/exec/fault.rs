@@ -3,19 +3,20 @@
 use super::{
     Machine,
     access::{Refusal, Registers},
-    warp::{Wait, Warp},
+    findings::Key,
 };
 use crate::{
+    finding::{Finding, FindingKind, Severity},
     lower::opcode,
     op::{Op, Place},
-    report::{Fault, FaultKind, Stop},
+    report::Stop,
 };
 
 /// What an address was computed from.
-struct Target {
-    label: Option<String>,
-    element: Option<i64>,
-    elements: Option<u64>,
+pub(super) struct Target {
+    pub label: Option<String>,
+    pub element: Option<i64>,
+    pub elements: Option<u64>,
 }
 
 impl Machine<'_> {
@@ -24,30 +25,30 @@ impl Machine<'_> {
         Stop::Unsupported { instruction, line, message }
     }
 
-    /// A fault that is no memory access.
+    /// A finding that is no memory access and ends the launch.
     pub(super) fn fault_here(
         &self,
-        kind: FaultKind,
+        kind: FindingKind,
         what: &str,
         regs: &Registers<'_>,
         pc: u32,
         lanes: u32,
     ) -> Stop {
         let target = Target { label: None, element: None, elements: None };
-        self.fault(kind, what, target, regs, pc, lanes, 0)
+        let finding = self.finding(kind, what, target, regs, pc, lanes);
+        Stop::Fault(Box::new(finding))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "every one is a field of the report")]
-    fn fault(
+    /// The first occurrence of something that `lanes` did at `pc`.
+    pub(super) fn finding(
         &self,
-        kind: FaultKind,
+        kind: FindingKind,
         what: &str,
         target: Target,
         regs: &Registers<'_>,
         pc: u32,
         lanes: u32,
-        access_bytes: u32,
-    ) -> Stop {
+    ) -> Finding {
         let (line, instruction) = self.program.place_of(pc);
         let lane = lanes.trailing_zeros() as usize & 31;
         let thread = regs.tid.map(|axis| axis[lane]);
@@ -61,8 +62,9 @@ impl Machine<'_> {
             "{what}{at}, block ({bx},{by},{bz}), thread ({tx},{ty},{tz}), \
              {n_threads} thread{plural} of the warp; {opcode}"
         );
-        Stop::Fault(Box::new(Fault {
+        Finding {
             kind,
+            severity: Severity::Error,
             kernel: self.launch.kernel.clone(),
             line,
             instruction,
@@ -71,13 +73,34 @@ impl Machine<'_> {
             buffer: target.label,
             element: target.element,
             buffer_elements: target.elements,
-            access_bytes,
-            n_threads,
+            access_bytes: 0,
+            n_threads: u64::from(n_threads),
+            elements: target.element.map(|e| (e, e)),
+            other: None,
+            hint: None,
             message,
-        }))
+        }
     }
 
-    fn target(&self, refusal: &Refusal) -> Target {
+    /// What tells findings of one kind apart: their lines.
+    pub(super) fn key(&self, kind: FindingKind, pc: u32, other: Option<u32>) -> Key {
+        let place = |pc: u32| match self.program.origins[pc as usize].line {
+            0 => pc | 1 << 31,
+            line => line,
+        };
+        (kind, place(pc), other.map_or(u32::MAX, place))
+    }
+
+    /// Keeps a first occurrence; after the first error the launch may only run a while longer.
+    pub(super) fn keep(&mut self, key: Key, finding: Finding) {
+        if finding.severity == Severity::Error && self.findings.errors == 0 {
+            let end = self.lane_instructions.saturating_add(self.limits.after_error);
+            self.limits.lane_instructions = self.limits.lane_instructions.min(end);
+        }
+        self.findings.add(key, finding);
+    }
+
+    fn target(&self, refusal: &Refusal, address: u64) -> Target {
         let none = Target { label: None, element: None, elements: None };
         let by_size = |label: &str, offset: i64, element: usize, bytes: usize| {
             let element = element.max(1);
@@ -89,16 +112,16 @@ impl Machine<'_> {
         };
         match refusal.place {
             Place::Global => {
-                let Some((index, offset)) = self.memory.decode(refusal.address) else {
+                let Some((index, offset)) = self.memory.decode(address) else {
                     return none;
                 };
                 let buffer = &self.memory.buffers[index];
                 by_size(&buffer.label, offset, buffer.element_bytes, buffer.data.len())
             }
             Place::Shared => {
-                let slot = refusal.address >> 24;
+                let slot = address >> 24;
                 let base = slot << 24 | 1 << 23;
-                let offset = refusal.address.wrapping_sub(base) as i64;
+                let offset = address.wrapping_sub(base) as i64;
                 let size = self.shared_map.get(slot as usize).copied().flatten();
                 let label = self.shared_label(slot as usize);
                 let (Some((_, size)), Some((label, element))) = (size, label) else { return none };
@@ -108,22 +131,53 @@ impl Machine<'_> {
             }
             Place::Local | Place::Frame => Target {
                 label: Some("local memory".to_owned()),
-                element: Some((refusal.address as i64).div_euclid(i64::from(refusal.bytes.max(1)))),
+                element: Some((address as i64).div_euclid(i64::from(refusal.bytes.max(1)))),
                 elements: None,
             },
             Place::Param | Place::Generic => none,
         }
     }
 
-    /// The report of a refused access.
-    pub(super) fn refused(&self, refusal: &Refusal, regs: &Registers<'_>, pc: u32) -> Stop {
-        let target = self.target(refusal);
+    /// Records the accesses that were refused since the last call.
+    pub(super) fn record_refusals(&mut self, regs: &Registers<'_>, pc: u32) {
+        for refusal in std::mem::take(&mut self.refusals) {
+            let key = self.key(refusal.kind, pc, None);
+            let elements = self.range(&refusal);
+            let n = u64::from(refusal.lanes.count_ones());
+            if self.findings.again(key, n, elements) || self.findings.full() {
+                continue;
+            }
+            let mut finding = self.refused(&refusal, regs, pc);
+            finding.elements = elements;
+            self.keep(key, finding);
+        }
+    }
+
+    /// Least and greatest element of the lanes' accesses to the buffer of the first.
+    fn range(&self, refusal: &Refusal) -> Option<(i64, i64)> {
+        let head = self.target(refusal, refusal.address());
+        let mut range: Option<(i64, i64)> = None;
+        for lane in (0..32).filter(|i| (refusal.lanes >> i) & 1 == 1) {
+            let target = self.target(refusal, refusal.at[lane]);
+            if let (Some(element), true) = (target.element, target.label == head.label) {
+                range = Some(
+                    range.map_or((element, element), |(a, b)| (a.min(element), b.max(element))),
+                );
+            }
+        }
+        range
+    }
+
+    /// The finding for a refused access.
+    fn refused(&self, refusal: &Refusal, regs: &Registers<'_>, pc: u32) -> Finding {
+        let address = refusal.address();
+        let target = self.target(refusal, address);
         let bytes = refusal.bytes;
         let write = matches!(self.program.ops[pc as usize], Op::Memory(i)
             if self.program.memory[i as usize].store);
         let verb = match self.program.ops[pc as usize] {
             Op::Atomic(_) => "atomic",
-            _ if write || refusal.kind == FaultKind::OutOfBoundsWrite => "write",
+            _ if write || refusal.kind == FindingKind::OutOfBoundsWrite => "write",
             _ => "read",
         };
         let space = match refusal.place {
@@ -133,7 +187,7 @@ impl Machine<'_> {
             Place::Global | Place::Generic => "",
         };
         let freed = refusal.place == Place::Global
-            && matches!(self.memory.decode(refusal.address), Some((i, _)) if !self.memory.buffers[i].live);
+            && matches!(self.memory.decode(address), Some((i, _)) if !self.memory.buffers[i].live);
         let place = match (&target.label, target.element, target.elements) {
             (Some(label), Some(element), Some(_)) if freed => {
                 format!("`{label}`[{element}] (freed)")
@@ -141,79 +195,28 @@ impl Machine<'_> {
             (Some(label), Some(element), Some(n)) => {
                 format!("`{label}`[{element}] ({n} elements)")
             }
-            (Some(label), Some(_), None) => format!("{label}, byte {}", refusal.address as i64),
-            _ => format!("address 0x{:x}, which belongs to no buffer", refusal.address),
+            (Some(label), Some(_), None) => format!("{label}, byte {}", address.cast_signed()),
+            _ => format!("address 0x{address:x}, which belongs to no buffer"),
         };
         let what = match refusal.kind {
-            FaultKind::Misaligned => {
-                let rest = refusal.address % u64::from(bytes.max(1));
+            FindingKind::Misaligned => {
+                let rest = address % u64::from(bytes.max(1));
                 format!(
                     "misaligned {space}{verb} of {bytes} bytes: {place}, {rest} bytes past a \
                      multiple of {bytes}"
                 )
             }
-            FaultKind::UninitialisedRead => {
+            FindingKind::UninitialisedRead => {
                 format!("{verb} of {bytes} uninitialised {space}bytes: {place}")
             }
-            FaultKind::NullPointer => {
-                format!(
-                    "{verb} of {bytes} bytes through a null pointer (address 0x{:x})",
-                    refusal.address
-                )
+            FindingKind::NullPointer => {
+                format!("{verb} of {bytes} bytes through a null pointer (address 0x{address:x})")
             }
             _ => format!("out-of-bounds {space}{verb} of {bytes} bytes: {place}"),
         };
-        self.fault(refusal.kind, &what, target, regs, pc, refusal.lanes, bytes)
-    }
-
-    /// Where the warp's lanes are, a line per group.
-    fn describe(&self, warp: &Warp) -> String {
-        let mut parts = Vec::new();
-        for group in &warp.groups {
-            let (line, text) = self.program.place_of(group.pc);
-            let n = group.mask.count_ones();
-            let line = line.map(|l| format!("line {l}, ")).unwrap_or_default();
-            let doing = match group.wait {
-                Wait::None => "runs at",
-                Wait::Warp => "waits for lanes at",
-                Wait::Block(..) => "waits at the barrier of",
-            };
-            parts.push(format!(
-                "warp {} ({n} threads) {doing} {line}{}",
-                warp.index,
-                opcode(&text)
-            ));
-        }
-        parts.join("; ")
-    }
-
-    pub(super) fn first_line(&self, warps: &[Warp]) -> Option<u32> {
-        warps.iter().flat_map(|w| &w.groups).find_map(|g| self.program.place_of(g.pc).0)
-    }
-
-    pub(super) fn describe_all(&self, warps: &[Warp]) -> String {
-        let [x, y, z] = self.block;
-        let waiting: Vec<String> =
-            warps.iter().filter(|w| !w.groups.is_empty()).map(|w| self.describe(w)).collect();
-        let more = waiting.len().saturating_sub(4);
-        let mut text =
-            format!("block ({x},{y},{z}): {}", waiting[..waiting.len() - more].join("; "));
-        if more > 0 {
-            text.push_str("; and more warps");
-        }
-        text
-    }
-
-    pub(super) fn out_of_budget(&self, warp: &Warp) -> Stop {
-        let n = self.lane_instructions;
-        let [x, y, z] = self.block;
-        let line = warp.groups.iter().find_map(|g| self.program.place_of(g.pc).0);
-        let message = format!(
-            "the budget of {} lane instructions is spent; block ({x},{y},{z}): {}",
-            self.limits.lane_instructions,
-            self.describe(warp)
-        );
-        Stop::Budget { lane_instructions: n, message, line }
+        let mut finding = self.finding(refusal.kind, &what, target, regs, pc, refusal.lanes);
+        finding.access_bytes = bytes;
+        finding
     }
 
     /// Name and element size of the shared variable in `slot`.

@@ -127,7 +127,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         mask: u32,
         pc: u32,
-    ) -> Result<(), Stop> {
+    ) {
         let m = MemoryOp {
             store,
             bytes,
@@ -138,8 +138,9 @@ impl Machine<'_> {
         };
         self.touched = true;
         self.changes += u64::from(store);
-        let done = self.act(&Action::Memory(&m), address.place, at, regs, mask);
-        done.map_err(|refusal| self.refused(&refusal, regs, pc))
+        self.pc = pc;
+        self.act(&Action::Memory(&m), address.place, &at, regs, mask);
+        self.record_refusals(regs, pc);
     }
 
     fn fragment(&mut self, op: &MatrixOp, regs: &mut Registers<'_>, pc: u32) -> Result<(), Stop> {
@@ -177,7 +178,7 @@ impl Machine<'_> {
                     regs.w[*scratch as usize] = whole.map(|v| v >> shift);
                 }
                 let size = bytes as u32;
-                self.access(*store, size, 1, address, at, *scratch, regs, u32::MAX, pc)?;
+                self.access(*store, size, 1, address, at, *scratch, regs, u32::MAX, pc);
                 if !*store {
                     let loaded = regs.w[*scratch as usize];
                     for (whole, loaded) in whole.iter_mut().zip(loaded) {
@@ -226,7 +227,7 @@ impl Machine<'_> {
             }
             regs.w[scratch as usize..scratch as usize + 4].copy_from_slice(&words);
         }
-        self.access(store, 4, 4, address, at, scratch, regs, mask, pc)?;
+        self.access(store, 4, 4, address, at, scratch, regs, mask, pc);
         if !store {
             let words: [W; 4] = std::array::from_fn(|i| regs.w[scratch as usize + i]);
             for (j, register) in list.iter().enumerate() {

@@ -4,28 +4,33 @@ mod access;
 mod call;
 mod copy;
 mod fault;
+mod findings;
 mod matrix;
 mod simple;
 mod spin;
 mod sync;
 mod transfer;
+mod waiting;
 mod warp;
 
 use std::collections::{HashMap, VecDeque};
 
 use self::{
-    access::Registers,
+    access::{Refusal, Registers},
     call::prepare,
+    findings::Findings,
     simple::put_p,
     warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
 };
 use crate::{
     ast::Space,
+    finding::FindingKind,
     lower::{MAX_VARIABLE, Program},
     memory::{INITIALISED, Memory},
     module::Module,
     op::{BarrierKind, Op},
-    report::{FaultKind, Stop},
+    options::{Limits, Options},
+    report::{Report, Stop},
 };
 
 /// A kernel launch.
@@ -43,30 +48,6 @@ pub struct Launch {
     pub args: Vec<Vec<u8>>,
 }
 
-/// What a launch may use up.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Instructions times active threads.
-    pub lane_instructions: u64,
-    /// Bytes of device `printf` that are kept.
-    pub printf_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { lane_instructions: 20_000_000_000, printf_bytes: 64 << 10 }
-    }
-}
-
-/// What a launch did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaunchReport {
-    /// Instructions times active threads.
-    pub lane_instructions: u64,
-    /// Output of device `printf`.
-    pub stdout: String,
-}
-
 /// Shared memory of a block.
 #[derive(Debug, Default)]
 struct Shared {
@@ -80,6 +61,9 @@ struct Machine<'m> {
     memory: &'m mut Memory,
     launch: &'m Launch,
     limits: Limits,
+    findings: Findings,
+    /// Accesses refused since they were last recorded.
+    refusals: Vec<Refusal>,
     params: Vec<u8>,
     /// Address of each module variable in its state space.
     variable_addresses: Vec<u64>,
@@ -104,6 +88,8 @@ struct Machine<'m> {
     touched: bool,
     /// Stores and atomics that changed something.
     changes: u64,
+    /// The access under way.
+    pc: u32,
 }
 
 /// A block that was left before its end.
@@ -148,9 +134,32 @@ pub(crate) fn launch(
     memory: &mut Memory,
     variable_addresses: &[u64],
     launch: &Launch,
-    limits: Limits,
+    options: &Options,
     n_sm: u32,
-) -> Result<LaunchReport, Stop> {
+) -> Report {
+    match prepare_launch(module, memory, variable_addresses, launch, options, n_sm) {
+        Ok(mut machine) => {
+            let end = machine.run();
+            machine.report(end)
+        }
+        Err(stop) => Report {
+            end: Err(stop),
+            findings: Vec::new(),
+            lane_instructions: 0,
+            stdout: String::new(),
+        },
+    }
+}
+
+/// A machine at the launch's start.
+fn prepare_launch<'m>(
+    module: &'m Module,
+    memory: &'m mut Memory,
+    variable_addresses: &[u64],
+    launch: &'m Launch,
+    options: &Options,
+    n_sm: u32,
+) -> Result<Machine<'m>, Stop> {
     let program = module.program();
     let kernel = check(program, launch)?;
     if let Some(v) = program.variables.iter().find(|v| v.is_global() && v.bytes > MAX_VARIABLE) {
@@ -160,7 +169,9 @@ pub(crate) fn launch(
         program,
         memory,
         launch,
-        limits,
+        limits: options.limits,
+        findings: Findings::new(options.limits.findings),
+        refusals: Vec::new(),
         params: parameters(program, kernel, launch)?,
         variable_addresses: variable_addresses.to_vec(),
         shared_map: Vec::new(),
@@ -177,10 +188,10 @@ pub(crate) fn launch(
         waited: false,
         touched: false,
         changes: 0,
+        pc: 0,
     };
     machine.place_shared()?;
-    machine.run()?;
-    Ok(LaunchReport { lane_instructions: machine.lane_instructions, stdout: machine.stdout })
+    Ok(machine)
 }
 
 /// Checks the launch's shape; gives the kernel's index.
@@ -231,6 +242,20 @@ fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u
 }
 
 impl Machine<'_> {
+    /// What happened, given how it ended.
+    fn report(mut self, end: Result<(), Stop>) -> Report {
+        if let Err(Stop::Fault(finding)) = &end {
+            let key = (finding.kind, u32::MAX, u32::MAX);
+            self.findings.add(key, (**finding).clone());
+        }
+        Report {
+            end,
+            findings: self.findings.into_list(),
+            lane_instructions: self.lane_instructions,
+            stdout: self.stdout,
+        }
+    }
+
     /// Gives every shared variable the kernel can reach its place.
     fn place_shared(&mut self) -> Result<(), Stop> {
         let mut functions = vec![self.kernel];
@@ -526,7 +551,7 @@ impl Machine<'_> {
                     let regs = Registers::new(warp, frame);
                     let what =
                         format!("barrier divergence, no thread of the block can go on: {waiting}");
-                    return self.fault_here(FaultKind::BarrierDivergence, &what, &regs, pc, mask);
+                    return self.fault_here(FindingKind::BarrierDivergence, &what, &regs, pc, mask);
                 }
             }
         }

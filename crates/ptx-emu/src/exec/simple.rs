@@ -7,9 +7,10 @@ use super::{
 };
 use crate::{
     alu::integer,
+    finding::FindingKind,
     memory::window_of,
     op::{CarryKind, CarryOp, D, LaneMask, Op, Reg, Special, W},
-    report::{FaultKind, Stop},
+    report::Stop,
 };
 
 impl Machine<'_> {
@@ -128,9 +129,7 @@ impl Machine<'_> {
             }
             Op::Memory(index) => {
                 let program = self.program;
-                if let Err(refusal) = self.memory_op(&program.memory[index as usize], regs, mask) {
-                    return Err(self.refused(&refusal, regs, pc));
-                }
+                self.memory_op(&program.memory[index as usize], regs, pc, mask);
             }
             Op::Nop => {}
             other => return self.rare(other, regs, pc, mask),
@@ -143,9 +142,7 @@ impl Machine<'_> {
         let program = self.program;
         match op {
             Op::Atomic(index) => {
-                if let Err(refusal) = self.atomic_op(&program.atomics[index as usize], regs, mask) {
-                    return Err(self.refused(&refusal, regs, pc));
-                }
+                self.atomic_op(&program.atomics[index as usize], regs, pc, mask);
             }
             Op::Carry(index) => carry(program.carries[index as usize], regs, mask),
             Op::Convert(index) => {
@@ -179,9 +176,9 @@ impl Machine<'_> {
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::ActiveMask(to) => put_w(&mut regs.w[to as usize], &[mask; 32], mask),
-            Op::Async(index) => return self.async_op(index, regs, pc, mask),
+            Op::Async(index) => self.async_op(index, regs, pc, mask),
             Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
-            Op::Trap => return Err(self.fault_here(FaultKind::Trap, "trap", regs, pc, mask)),
+            Op::Trap => return Err(self.fault_here(FindingKind::Trap, "trap", regs, pc, mask)),
             Op::Unsupported(index) => {
                 return Err(self.unsupported(pc, &program.unsupported[index as usize]));
             }

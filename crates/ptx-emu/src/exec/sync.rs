@@ -7,8 +7,9 @@ use super::{
     warp::{Group, Wait, Warp, put_w},
 };
 use crate::{
+    finding::FindingKind,
     op::{D, Op, Reg, Shuffle, Vote, W, WarpSyncKind, WarpSyncOp},
-    report::{FaultKind, Stop},
+    report::Stop,
 };
 
 /// What a lane that does not take part yields to one that reads it: visibly wrong as a float and
@@ -183,7 +184,7 @@ impl Machine<'_> {
                     let regs = Registers::new(warp, group.frame);
                     let text = format!("member mask 0x{named:08x} leaves out the calling thread");
                     return Err(self.fault_here(
-                        FaultKind::InvalidMask,
+                        FindingKind::InvalidMask,
                         &text,
                         &regs,
                         pc,

@@ -5,9 +5,9 @@ use super::{
     warp::{put_d, put_w},
 };
 use crate::{
+    finding::FindingKind,
     memory::{INITIALISED, WRITTEN},
     op::{Address, AtomicKind, AtomicOp, D, MemoryOp, Reg, W},
-    report::FaultKind,
 };
 
 /// Bytes that can be accessed and how they are marked.
@@ -65,8 +65,24 @@ impl Action<'_> {
         }
     }
 
-    pub(super) fn bounds(&self) -> FaultKind {
-        if self.writes() { FaultKind::OutOfBoundsWrite } else { FaultKind::OutOfBoundsRead }
+    /// Gives the lanes of a load that cannot be served zeros.
+    pub(super) fn blank(&self, regs: &mut Registers<'_>, lanes: u32) {
+        let dest = match self {
+            Self::Memory(m) if !m.store => &m.regs,
+            Self::Memory(_) => return,
+            Self::Atomic(a) => &a.dest,
+        };
+        for reg in dest.iter().flatten() {
+            match *reg {
+                Reg::W(r) => put_w(&mut regs.w[r as usize], &[0; 32], lanes),
+                Reg::D(r) => put_d(&mut regs.d[r as usize], &[0; 32], lanes),
+                Reg::P(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn bounds(&self) -> FindingKind {
+        if self.writes() { FindingKind::OutOfBoundsWrite } else { FindingKind::OutOfBoundsRead }
     }
 }
 
@@ -211,7 +227,8 @@ fn load(
     mask: u32,
 ) -> Result<(), u32> {
     let bytes = m.bytes as usize;
-    check_initialised(region.flags.as_deref(), places, bytes * m.regs.len(), mask)?;
+    let initialised =
+        check_initialised(region.flags.as_deref(), places, bytes * m.regs.len(), mask);
     let data = &*region.data;
     let at = &places.at;
     for (element, reg) in m.regs.iter().enumerate() {
@@ -233,7 +250,7 @@ fn load(
             Some(Reg::P(_)) | None => {}
         }
     }
-    Ok(())
+    initialised
 }
 
 /// Elements of at most four bytes at `shift` behind the places.
@@ -336,7 +353,7 @@ fn atomic(
     changes: &mut u64,
 ) -> Result<(), u32> {
     let bytes = a.bytes as usize;
-    check_initialised(region.flags.as_deref(), places, bytes * a.a.len(), mask)?;
+    let initialised = check_initialised(region.flags.as_deref(), places, bytes * a.a.len(), mask);
     let mut olds = vec![[0_u64; 32]; a.a.len()];
     let data = region.data;
     for i in (0..32).filter(|i| (mask >> i) & 1 == 1) {
@@ -369,5 +386,5 @@ fn atomic(
             Some(Reg::P(_)) | None => {}
         }
     }
-    Ok(())
+    initialised
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use emu_corpus::{Arg as CorpusArg, Kernel, Role, kernels};
-use ptx_emu::{Config, Emulator, Launch, Limits, Module};
+use ptx_emu::{Config, Emulator, Launch, Module, Options};
 
 /// The PTX of a kernel's source for an architecture.
 fn ptx(kernel: &Kernel, file: &str, arch: u32) -> Option<String> {
@@ -44,7 +44,8 @@ fn judge(kernel: &Kernel, text: &str, seed: u64) -> Result<(), String> {
         dynamic_smem: kernel.smem,
         args,
     };
-    emulator.launch(&module, &launch, Limits::default()).map_err(|stop| stop.to_string())?;
+    let report = emulator.launch(&module, &launch, &Options::default());
+    report.into_result().map_err(|stop| stop.to_string())?;
     let outputs: Vec<_> = outputs.into_iter().map(|b| emulator.bytes(b).to_vec()).collect();
     kernel.check(&case, &outputs)
 }

@@ -1,14 +1,14 @@
 //! What is wrong stops the launch and says where.
 
 use crate::harness::{Arg, module, random, run, run_with};
-use ptx_emu::{FaultKind, Limits, Stop};
+use ptx_emu::{FindingKind, Limits, Stop};
 
 #[test]
 fn accesses_outside_buffers() {
     let x = random(1000);
     let args = vec![Arg::from(&x), Arg::Out(1000, 4), Arg::from(1000_i32)];
     let fault = run("fail/oob_write", "relu", [4, 1, 1], [256, 1, 1], args).fault();
-    assert_eq!(fault.kind, FaultKind::OutOfBoundsWrite);
+    assert_eq!(fault.kind, FindingKind::OutOfBoundsWrite);
     assert_eq!((fault.element, fault.buffer_elements), (Some(1000), Some(1000)));
     assert_eq!(
         fault.message,
@@ -17,11 +17,13 @@ fn accesses_outside_buffers() {
     );
     let args = vec![Arg::from(&x), Arg::Out(1000, 4), Arg::from(1000_i32)];
     let fault = run("fail/oob_read", "diff", [4, 1, 1], [256, 1, 1], args).fault();
-    assert_eq!((fault.kind, fault.element), (FaultKind::OutOfBoundsRead, Some(-1)));
+    assert_eq!((fault.kind, fault.element), (FindingKind::OutOfBoundsRead, Some(-1)));
     let args = vec![Arg::from(&x), Arg::Out(64, 4), Arg::from(40_i32)];
     let fault = run("fail/faults", "negative", [1, 1, 1], [64, 1, 1], args).fault();
-    assert_eq!((fault.kind, fault.element), (FaultKind::OutOfBoundsRead, Some(-40)));
-    assert_eq!((fault.n_threads, fault.buffer.as_deref()), (32, Some("arg0")));
+    assert_eq!((fault.kind, fault.element), (FindingKind::OutOfBoundsRead, Some(-40)));
+    assert_eq!((fault.n_threads, fault.buffer.as_deref()), (40, Some("arg0")));
+    assert_eq!(fault.elements, Some((-40, -1)));
+    assert!(fault.to_string().lines().count() <= 8, "{fault}");
 }
 
 #[test]
@@ -32,24 +34,24 @@ fn accesses_outside_shared_and_local_memory() {
         run_with("fail/faults", kernel, [1, 1, 1], [block, 1, 1], smem, limits, args).fault()
     };
     let fault = run1("shared_overflow", 0, 64);
-    assert_eq!((fault.kind, fault.element), (FaultKind::OutOfBoundsRead, Some(64)));
+    assert_eq!((fault.kind, fault.element), (FindingKind::OutOfBoundsRead, Some(64)));
     assert_eq!((fault.buffer.as_deref(), fault.thread), (Some("s"), [63, 0, 0]));
     let fault = run1("dynamic_overflow", 100, 32);
-    assert_eq!((fault.kind, fault.element), (FaultKind::OutOfBoundsWrite, Some(25)));
+    assert_eq!((fault.kind, fault.element), (FindingKind::OutOfBoundsWrite, Some(25)));
     let fault = run1("uninitialised_shared", 0, 64);
-    assert_eq!((fault.kind, fault.element), (FaultKind::UninitialisedRead, Some(63)));
+    assert_eq!((fault.kind, fault.element), (FindingKind::UninitialisedRead, Some(63)));
     let x = vec![3_i32; 64];
     let mut bad = x.clone();
     bad[9] = 11;
     let args = vec![Arg::from(&bad), Arg::Out(64, 4)];
     let fault = run("fail/faults", "local_overflow", [1, 1, 1], [64, 1, 1], args).fault();
-    assert_eq!((fault.kind, fault.thread), (FaultKind::OutOfBoundsRead, [9, 0, 0]));
+    assert_eq!((fault.kind, fault.thread), (FindingKind::OutOfBoundsRead, [9, 0, 0]));
 }
 
 #[test]
 fn other_faults_name_thread_and_line() {
     let x = random(64);
-    let check = |kernel: &str, args: Vec<Arg>, kind: FaultKind, text: &str| {
+    let check = |kernel: &str, args: Vec<Arg>, kind: FindingKind, text: &str| {
         let fault = run("fail/faults", kernel, [1, 1, 1], [64, 1, 1], args).fault();
         assert_eq!(fault.kind, kind, "{kernel}: {}", fault.message);
         assert!(fault.message.contains(text), "{kernel}: {}", fault.message);
@@ -57,14 +59,14 @@ fn other_faults_name_thread_and_line() {
     };
     let out = || Arg::Out(64, 4);
     let input = || Arg::from(&x);
-    check("misaligned", vec![input(), out(), 1_i32.into()], FaultKind::Misaligned, "`arg0`[1]");
-    check("uninitialised", vec![input(), out()], FaultKind::UninitialisedRead, "`arg1`[0]");
-    check("null_pointer", vec![0_u64.into()], FaultKind::NullPointer, "null pointer");
-    check("trapped", vec![out()], FaultKind::Trap, "thread (7,0,0)");
-    check("asserted", vec![input(), out()], FaultKind::Assertion, "`x[threadIdx.x] < 0.5f`");
-    check("divergent", vec![out()], FaultKind::BarrierDivergence, "no thread of the block");
-    check("bad_mask", vec![out()], FaultKind::InvalidMask, "0x0000ffff");
-    check("overflow", vec![out()], FaultKind::StackOverflow, "stack overflow");
+    check("misaligned", vec![input(), out(), 1_i32.into()], FindingKind::Misaligned, "`arg0`[1]");
+    check("uninitialised", vec![input(), out()], FindingKind::UninitialisedRead, "`arg1`[0]");
+    check("null_pointer", vec![0_u64.into()], FindingKind::NullPointer, "null pointer");
+    check("trapped", vec![out()], FindingKind::Trap, "thread (7,0,0)");
+    check("asserted", vec![input(), out()], FindingKind::Assertion, "`x[threadIdx.x] < 0.5f`");
+    check("divergent", vec![out()], FindingKind::BarrierDivergence, "no thread of the block");
+    check("bad_mask", vec![out()], FindingKind::InvalidMask, "0x0000ffff");
+    check("overflow", vec![out()], FindingKind::StackOverflow, "stack overflow");
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn endless_loops_end() {
     let args = vec![Arg::from([0_i32].as_slice()), Arg::Out(64, 4)];
     let ran = run("fail/loops", "waiting", [2, 1, 1], [64, 1, 1], args);
     assert!(matches!(ran.result, Err(Stop::Deadlock { .. })), "{:?}", ran.result);
-    let limits = Limits { lane_instructions: 10_000_000, printf_bytes: 0 };
+    let limits = Limits { lane_instructions: 10_000_000, printf_bytes: 0, ..Limits::default() };
     let args = vec![Arg::Out(64, 4), Arg::from(1_i32)];
     let ran = run_with("fail/faults", "busy", [1, 1, 1], [64, 1, 1], 0, limits, args);
     assert!(matches!(ran.result, Err(Stop::Budget { line: Some(_), .. })), "{:?}", ran.result);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ptx_emu::{BufferId, Config, Emulator, Fault, Launch, LaunchReport, Limits, Module, Stop};
+use ptx_emu::{BufferId, Config, Emulator, Finding, Launch, Limits, Module, Options, Report, Stop};
 
 /// An argument of a kernel.
 pub(crate) enum Arg {
@@ -52,7 +52,7 @@ pub(crate) struct Ran {
     emulator: Emulator,
     buffers: Vec<Option<BufferId>>,
     /// How it ended.
-    pub(crate) result: Result<LaunchReport, Stop>,
+    pub(crate) result: Result<Report, Stop>,
 }
 
 impl Ran {
@@ -104,7 +104,7 @@ impl Ran {
     }
 
     /// The fault the kernel must have ended with.
-    pub(crate) fn fault(self) -> Fault {
+    pub(crate) fn fault(self) -> Finding {
         match self.result {
             Err(Stop::Fault(fault)) => *fault,
             other => panic!("expected a fault, got {other:?}"),
@@ -175,7 +175,8 @@ pub(crate) fn run_with(
         values.push(emulator.address(buffer).to_le_bytes().to_vec());
     }
     let launch = Launch { kernel: kernel.to_owned(), grid, block, dynamic_smem, args: values };
-    let result = emulator.launch(&module, &launch, limits);
+    let options = Options { limits, ..Options::default() };
+    let result = emulator.launch(&module, &launch, &options).into_result();
     Ran { emulator, buffers, result }
 }
 

@@ -1,7 +1,7 @@
 //! Instruction forms against what an H200 computed; see `tests/ptx/isa.py`.
 
 use crate::harness::{Arg, Bytes};
-use ptx_emu::{Config, Emulator, Launch, Limits, Module};
+use ptx_emu::{Config, Emulator, Launch, Module, Options};
 
 const N: usize = 512;
 
@@ -205,7 +205,7 @@ fn every_form_computes_what_a_gpu_computes() {
             args,
         };
         emulator.poison(result, &[0]);
-        let ended = emulator.launch(&module, &launch, Limits::default());
+        let ended = emulator.launch(&module, &launch, &Options::default()).into_result();
         let got = format!("{:016x}", hash(emulator.bytes(result)));
         if let Err(stop) = ended {
             wrong.push(format!("{body}: {stop}"));

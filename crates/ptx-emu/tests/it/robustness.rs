@@ -1,7 +1,7 @@
 //! Damaged PTX gives an error, never a panic, and nothing huge is allocated.
 
 use crate::harness::random_bits;
-use ptx_emu::{Config, Emulator, Launch, Limits, Module, Stop};
+use ptx_emu::{Config, Emulator, Launch, Limits, Module, Options, Stop};
 
 #[test]
 fn damaged_text_is_refused_or_runs() {
@@ -31,9 +31,12 @@ fn damaged_text_is_refused_or_runs() {
             dynamic_smem: 0,
             args,
         };
-        let limits = Limits { lane_instructions: 1_000_000, printf_bytes: 0 };
+        let limits = Limits { lane_instructions: 1_000_000, printf_bytes: 0, ..Limits::default() };
         // Whatever comes of it, it comes as a value.
-        emulator.launch(&module, &launch, limits).map_or_else(drop, drop);
+        emulator
+            .launch(&module, &launch, &Options { limits, ..Options::default() })
+            .into_result()
+            .map_or_else(drop, drop);
     }
 }
 
@@ -81,7 +84,7 @@ fn huge_variables_are_refused() {
             args: Vec::new(),
         };
         let mut emulator = Emulator::new(Config::default());
-        let ended = emulator.launch(&module, &launch, Limits::default());
+        let ended = emulator.launch(&module, &launch, &Options::default()).into_result();
         assert!(matches!(ended, Err(Stop::Launch { .. })), "{ended:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Tensor instructions and asynchronous copies.
 
 use crate::harness::{Arg, close, random, random_bits, run};
-use ptx_emu::FaultKind;
+use ptx_emu::FindingKind;
 
 /// `2 * A B` or `A B` of 16x16 matrices; B is row-major or column-major.
 fn product(a: &[f64], b: &[f64], columns: bool, scale: f64) -> Vec<f64> {
@@ -64,6 +64,6 @@ fn a_copy_that_is_not_waited_for_is_not_there() {
     let x = random(128);
     let args = vec![Arg::from(&x), Arg::Out(128, 4)];
     let fault = run("pass/mma", "missing_wait", [1, 1, 1], [32, 1, 1], args).fault();
-    assert_eq!(fault.kind, FaultKind::UninitialisedRead);
+    assert_eq!(fault.kind, FindingKind::UninitialisedRead);
     assert_eq!(fault.buffer.as_deref(), Some("s"));
 }

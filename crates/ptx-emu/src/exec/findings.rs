@@ -1,0 +1,52 @@
+//! Collects findings: the first occurrence in full, the others as counts.
+
+use crate::finding::{Finding, FindingKind, Severity};
+
+/// What occurrences of one finding share: the kind and the lines (or program counters, where there
+/// are no lines) of both places.
+pub(super) type Key = (FindingKind, u32, u32);
+
+/// The findings of a launch.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    list: Vec<(Key, Finding)>,
+    limit: usize,
+    /// Errors seen, kept or not.
+    pub errors: u64,
+}
+
+impl Findings {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Counts another occurrence, by so many threads on these elements; false if it is the first.
+    pub(super) fn again(&mut self, key: Key, n_threads: u64, elements: Option<(i64, i64)>) -> bool {
+        let Some((_, finding)) = self.list.iter_mut().find(|(k, _)| *k == key) else {
+            return false;
+        };
+        self.errors += u64::from(finding.severity == Severity::Error);
+        finding.n_threads += n_threads;
+        if let (Some((low, high)), Some(all)) = (elements, &mut finding.elements) {
+            *all = (all.0.min(low), all.1.max(high));
+        }
+        true
+    }
+
+    /// Adds a first occurrence.
+    pub(super) fn add(&mut self, key: Key, finding: Finding) {
+        self.errors += u64::from(finding.severity == Severity::Error);
+        if self.list.len() < self.limit {
+            self.list.push((key, finding));
+        }
+    }
+
+    /// Whether no more can be kept.
+    pub(super) fn full(&self) -> bool {
+        self.list.len() >= self.limit
+    }
+
+    pub(super) fn into_list(self) -> Vec<Finding> {
+        self.list.into_iter().map(|(_, finding)| finding).collect()
+    }
+}

@@ -1,0 +1,161 @@
+//! What a kernel did wrong, as data and as text a kernel's author can act on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a kernel did wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// Read outside a buffer, shared variable or local memory.
+    OutOfBoundsRead,
+    /// Write outside a buffer, shared variable or local memory.
+    OutOfBoundsWrite,
+    /// Access whose address is no multiple of its size.
+    Misaligned,
+    /// Access through a null pointer.
+    NullPointer,
+    /// A value read from bytes that nobody wrote is used.
+    UninitialisedRead,
+    /// A register that nobody wrote is used.
+    UninitialisedRegister,
+    /// The destination of an asynchronous copy is read before the copy was waited for.
+    AsyncRead,
+    /// Threads of a block access the same shared memory without order, one of them writing.
+    SharedRace,
+    /// Threads access the same global memory without order, one of them writing.
+    GlobalRace,
+    /// Threads wait at barriers that can never complete, or at different ones that happen to match.
+    BarrierDivergence,
+    /// A warp-level operation whose member mask leaves out its own thread.
+    InvalidMask,
+    /// `trap` or `__trap()`.
+    Trap,
+    /// A failed `assert`.
+    Assertion,
+    /// Local memory exhausted by recursion.
+    StackOverflow,
+    /// The first NaN or infinity that finite operands yielded.
+    NonFinite,
+}
+
+impl FindingKind {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OutOfBoundsRead => "out_of_bounds_read",
+            Self::OutOfBoundsWrite => "out_of_bounds_write",
+            Self::Misaligned => "misaligned",
+            Self::NullPointer => "null_pointer",
+            Self::UninitialisedRead => "uninitialised_read",
+            Self::UninitialisedRegister => "uninitialised_register",
+            Self::AsyncRead => "async_read",
+            Self::SharedRace => "shared_race",
+            Self::GlobalRace => "global_race",
+            Self::BarrierDivergence => "barrier_divergence",
+            Self::InvalidMask => "invalid_mask",
+            Self::Trap => "trap",
+            Self::Assertion => "assertion",
+            Self::StackOverflow => "stack_overflow",
+            Self::NonFinite => "non_finite",
+        }
+    }
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Worth knowing; the kernel may be right.
+    Info,
+    /// Hardware happens to do what was meant; CUDA does not promise it.
+    Warning,
+    /// The kernel is wrong.
+    Error,
+}
+
+/// The other place a finding is about: the earlier access of a race, the read that brought in an
+/// undefined value, the copy that was not waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Other {
+    /// What happened there, e.g. `write`.
+    pub what: String,
+    /// Line of the kernel file.
+    pub line: Option<u32>,
+    /// The PTX instruction.
+    pub instruction: String,
+    /// Block and thread, if one thread did it.
+    pub block: Option<[u32; 3]>,
+    /// Thread index in its block.
+    pub thread: Option<[u32; 3]>,
+}
+
+/// Something a kernel did wrong at one line: the first occurrence and what all have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was done wrong.
+    pub kind: FindingKind,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Kernel's name.
+    pub kernel: String,
+    /// Line of the kernel file.
+    pub line: Option<u32>,
+    /// The PTX instruction.
+    pub instruction: String,
+    /// Block of the first offending thread.
+    pub block: [u32; 3],
+    /// First offending thread.
+    pub thread: [u32; 3],
+    /// Buffer or variable the address was computed from.
+    pub buffer: Option<String>,
+    /// Signed index of the element in that buffer.
+    pub element: Option<i64>,
+    /// Elements of that buffer.
+    pub buffer_elements: Option<u64>,
+    /// Bytes of the access by one thread.
+    pub access_bytes: u32,
+    /// Offending accesses by threads in the whole launch.
+    pub n_threads: u64,
+    /// Least and greatest element of all occurrences.
+    pub elements: Option<(i64, i64)>,
+    /// The other place this is about.
+    pub other: Option<Other>,
+    /// What would mend it, where that is known: the place of a missing barrier, say.
+    pub hint: Option<String>,
+    /// The first occurrence in one line.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    /// At most eight lines.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.name(), self.message)?;
+        if let Some(other) = &self.other {
+            write!(f, "\n  {}", other.what)?;
+            if let Some(line) = other.line {
+                write!(f, " at line {line}")?;
+            }
+            if let (Some([bx, by, bz]), Some([x, y, z])) = (other.block, other.thread) {
+                write!(f, " by block ({bx},{by},{bz}), thread ({x},{y},{z})")?;
+            }
+            write!(f, ": {}", other.instruction)?;
+        }
+        if self.n_threads > 1 {
+            write!(f, "\n  {} accesses in all", self.n_threads)?;
+            if let (Some(buffer), Some((low, high))) = (&self.buffer, self.elements)
+                && low != high
+            {
+                write!(f, ", elements {low} to {high} of `{buffer}`")?;
+            }
+        }
+        write!(f, "\n  kernel {}: {}", self.kernel, self.instruction)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  {hint}")?;
+        }
+        Ok(())
+    }
+}
