@@ -6,8 +6,7 @@
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
-    clippy::float_cmp,
-    reason = "test data is cut to its type on purpose and compared exactly where bits are defined"
+    reason = "test data is cut to its type on purpose"
 )]
 
 mod data;
