@@ -6,7 +6,10 @@
 
 mod matrix;
 
-pub(crate) use self::matrix::{Element, MatrixOp, MatrixOperand};
+pub(crate) use self::matrix::{
+    Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand, ProductOp,
+    RowsOp, Shape,
+};
 
 /// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
 pub(crate) type W = [u32; 32];

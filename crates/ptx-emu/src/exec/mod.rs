@@ -90,6 +90,7 @@ struct Machine<'m> {
     changes: u64,
     /// The access under way.
     pc: u32,
+    matrix_scratch: matrix::Scratch,
 }
 
 /// A block that was left before its end.
@@ -189,6 +190,7 @@ fn prepare_launch<'m>(
         touched: false,
         changes: 0,
         pc: 0,
+        matrix_scratch: matrix::Scratch::default(),
     };
     machine.place_shared()?;
     Ok(machine)

@@ -350,9 +350,7 @@ impl Machine<'_> {
                             if mask != u32::MAX {
                                 break Err(self.unsupported(pc, "fewer than 32 threads take part"));
                             }
-                            if let Err(stop) = self.matrix(index, regs, pc) {
-                                break Err(stop);
-                            }
+                            self.matrix(index, regs, pc);
                         } else {
                             super::sync::single(&sync, regs, mask);
                         }

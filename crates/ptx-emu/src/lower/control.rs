@@ -61,9 +61,10 @@ impl<'a> Builder<'a, '_> {
             "cvta" => self.cvta(i, &m),
             "isspacep" => self.isspacep(i, &m),
             "shfl" | "vote" | "match" | "redux" | "elect" => self.warp_sync(i, parts[0], &m),
-            "wmma" => self.wmma(i, &m),
-            "mma" => self.mma(i, &m),
+            "wmma" => self.wmma(i, parts),
+            "mma" => self.mma(i, parts),
             "ldmatrix" | "stmatrix" => self.matrix_rows(i, &m),
+            "movmatrix" => self.matrix_transpose(i, &m),
             "cp" => self.async_copy(i, &m),
             "activemask" => {
                 let d = self.dst_w(operand(i, 0)?)?;

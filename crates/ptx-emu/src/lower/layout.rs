@@ -293,14 +293,14 @@ fn fix_sync(kind: &mut crate::op::WarpSyncKind, fix_w: impl Fn(&mut u32), fix: i
 
 fn fix_matrix(op: &mut MatrixOp, fix_w: impl Fn(&mut u32), fix: impl Fn(&mut Reg)) {
     match op {
-        MatrixOp::Fragment { address, stride, .. } => {
-            fix_w(stride);
-            address.base.as_mut().map(fix);
+        MatrixOp::Fragment(op) => {
+            fix_w(&mut op.stride);
+            op.address.base.as_mut().map(fix);
         }
-        MatrixOp::Rows { address, .. } => {
-            address.base.as_mut().map(fix);
+        MatrixOp::Rows(op) => {
+            op.address.base.as_mut().map(fix);
         }
-        MatrixOp::Product { .. } => {}
+        MatrixOp::Product(_) | MatrixOp::Transpose(..) => {}
     }
 }
 
