@@ -31,6 +31,44 @@ pub(crate) fn window_base(window: Window) -> u64 {
     }
 }
 
+/// log2 of the bytes of a shared variable's slot.
+const SHARED_SLOT_BITS: u32 = 20;
+/// log2 of the window of one block's shared memory.
+const SHARED_BLOCK_BITS: u32 = 27;
+/// Number of slots in it; slot 0 is never used, so that no variable's address is near zero.
+pub(crate) const SHARED_SLOTS: usize = 1 << (SHARED_BLOCK_BITS - SHARED_SLOT_BITS);
+
+/// Address, in the window of shared memory, of the byte at offset `at` of a block's shared memory,
+/// computed from the variable in `slot`:
+///
+/// ```text
+/// bits 31..27  0 for the running block, else rank of the block in its cluster plus 1
+/// bits 26..20  slot of the variable, which keeps bounds apart
+/// bits 19..0   2^19 plus the offset in the block's shared memory
+/// ```
+pub(crate) fn shared_address(slot: usize, at: usize) -> u64 {
+    ((slot as u64) << SHARED_SLOT_BITS) + (1 << (SHARED_SLOT_BITS - 1)) + at as u64
+}
+
+/// Slot of the variable that an address was computed from, and signed offset in the block's shared
+/// memory.
+pub(crate) fn shared_parts(address: u64) -> (usize, i64) {
+    let slot = own_shared(address) >> SHARED_SLOT_BITS;
+    let offset = address & ((1 << SHARED_SLOT_BITS) - 1);
+    (slot as usize, offset as i64 - (1 << (SHARED_SLOT_BITS - 1)))
+}
+
+/// What an address has in common with all that were computed from the same variable of the same
+/// block.
+pub(crate) fn shared_variable(address: u64) -> u64 {
+    address >> SHARED_SLOT_BITS
+}
+
+/// The same address in the running block.
+fn own_shared(address: u64) -> u64 {
+    address & ((1 << SHARED_BLOCK_BITS) - 1)
+}
+
 /// The window of a generic address.
 pub(crate) fn window_of(address: u64) -> Window {
     match address >> SLOT_BITS {
@@ -116,5 +154,18 @@ impl Memory {
     /// Whether the address is zero or near it.
     pub(crate) fn is_null(address: u64) -> bool {
         address >> SLOT_BITS == 0 || address >> SLOT_BITS == (1 << (64 - SLOT_BITS)) - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{shared_address, shared_parts};
+
+    #[test]
+    fn shared_addresses_name_slot_and_offset() {
+        let address = shared_address(5, 0x1230);
+        assert_eq!(shared_parts(address), (5, 0x1230));
+        assert_eq!(shared_parts(address - 0x1234), (5, -4));
+        assert!(u32::try_from(shared_address(127, 232_448)).is_ok());
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     finding::FindingKind,
-    memory::{Memory, window_base, window_of},
+    memory::{Memory, shared_address, shared_parts, shared_variable, window_base, window_of},
     op::{Address, AtomicOp, D, MemoryOp, Place, Reg, W, Window},
 };
 
@@ -176,10 +176,10 @@ impl Machine<'_> {
                 (Home::Buffer(index), places(address, regs, mask, delta, size, bytes))
             }
             Place::Shared => {
-                let slot = head.wrapping_sub(window) >> 24;
-                let variable = usize::try_from(slot).ok().and_then(|s| self.shared_map.get(s));
-                let Some((start, size)) = variable.copied().flatten() else { return false };
-                let origin = (slot << 24 | 1 << 23).wrapping_add(window);
+                let (slot, _) = shared_parts(head.wrapping_sub(window));
+                let variable = self.shared_map.get(slot).copied().flatten();
+                let Some((start, size)) = variable else { return false };
+                let origin = shared_address(slot, start).wrapping_add(window);
                 let delta = address.offset.wrapping_sub(origin);
                 let mut places = places(address, regs, mask, delta, size, bytes);
                 if let Some(places) = &mut places {
@@ -326,14 +326,14 @@ impl Machine<'_> {
     }
 
     fn act_shared(&mut self, action: &Action<'_>, at: &D, regs: &mut Registers<'_>, mask: u32) {
-        let slot = at[first(mask)] >> 24;
-        if lanes(mask, |i| at[i] >> 24 != slot) != 0 {
-            split(mask, |i| at[i] >> 24, |part| self.act_shared(action, at, regs, part));
+        let key = |i: usize| shared_variable(at[i]);
+        if lanes(mask, |i| key(i) != key(first(mask))) != 0 {
+            split(mask, key, |part| self.act_shared(action, at, regs, part));
             return;
         }
-        let variable = usize::try_from(slot).ok().and_then(|s| self.shared_map.get(s));
-        let (start, size) = variable.copied().flatten().unwrap_or((0, 0));
-        let base = slot << 24 | 1 << 23;
+        let (slot, _) = shared_parts(at[first(mask)]);
+        let (start, size) = self.shared_map.get(slot).copied().flatten().unwrap_or((0, 0));
+        let base = shared_address(slot, start);
         let offset = |i: usize| at[i].wrapping_sub(base);
         let home = (Home::Shared, Place::Shared, start as u64, size);
         self.act_within(action, home, at, offset, regs, mask);

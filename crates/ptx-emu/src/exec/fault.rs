@@ -8,6 +8,7 @@ use super::{
 use crate::{
     finding::{Finding, FindingKind, Severity},
     lower::opcode,
+    memory::shared_parts,
     op::{Op, Place},
     report::Stop,
 };
@@ -119,12 +120,13 @@ impl Machine<'_> {
                 by_size(&buffer.label, offset, buffer.element_bytes, buffer.data.len())
             }
             Place::Shared => {
-                let slot = address >> 24;
-                let base = slot << 24 | 1 << 23;
-                let offset = address.wrapping_sub(base) as i64;
-                let size = self.shared_map.get(slot as usize).copied().flatten();
-                let label = self.shared_label(slot as usize);
-                let (Some((_, size)), Some((label, element))) = (size, label) else { return none };
+                let (slot, at) = shared_parts(address);
+                let size = self.shared_map.get(slot).copied().flatten();
+                let label = self.shared_label(slot);
+                let (Some((start, size)), Some((label, element))) = (size, label) else {
+                    return none;
+                };
+                let offset = at - start as i64;
                 // Dynamic shared memory is declared without a useful element: use the access.
                 let element = if element <= 1 { refusal.bytes as usize } else { element };
                 by_size(&label, offset, element, size)

@@ -26,7 +26,7 @@ use crate::{
     ast::Space,
     finding::FindingKind,
     lower::{MAX_VARIABLE, Program},
-    memory::{INITIALISED, Memory},
+    memory::{INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
     op::{BarrierKind, Op},
     options::{Limits, Options},
@@ -117,16 +117,14 @@ fn idle_rounds(blocks: usize) -> usize {
     if blocks < 4 { 256 } else { 32 }
 }
 
+/// Most alignment that a shared variable gets, in bytes.
+const MAX_ALIGN: usize = 1024;
+
 /// Most shared memory of a block, static and dynamic, in bytes.
 const MAX_SHARED: usize = 227 << 10;
 
 fn refuse<T>(message: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Launch { message: message.into() })
-}
-
-/// Slot of a shared variable's addresses; see [`crate::memory`].
-fn shared_address(slot: usize) -> u64 {
-    (slot as u64) << 24 | 1 << 23
 }
 
 /// Runs `launch` to its end.
@@ -283,30 +281,43 @@ impl Machine<'_> {
         self.shared_names = vec![None, None];
         let mut end = 0_usize;
         let mut dynamic = None;
+        let mut dynamic_align = 128;
         for (index, variable) in self.program.variables.iter().enumerate() {
             if variable.space != Space::Shared {
                 continue;
             }
             if variable.is_extern || variable.bytes == 0 {
-                self.variable_addresses[index] = shared_address(1);
                 if used[index] {
                     dynamic = dynamic.or(Some(index as u32));
+                    dynamic_align = dynamic_align.max((variable.align as usize).min(MAX_ALIGN));
                 }
                 continue;
             }
             if !used[index] {
                 continue;
             }
-            let at = end.next_multiple_of((variable.align as usize).max(16));
-            end = at + variable.bytes;
-            self.variable_addresses[index] = shared_address(self.shared_map.len());
+            let at = end.next_multiple_of((variable.align as usize).clamp(16, MAX_ALIGN));
+            end = at.saturating_add(variable.bytes);
+            if end > MAX_SHARED {
+                return refuse(format!(
+                    "kernel `{}` needs more than {MAX_SHARED} bytes of static shared memory",
+                    self.launch.kernel
+                ));
+            }
+            self.variable_addresses[index] = shared_address(self.shared_map.len(), at);
             self.shared_map.push(Some((at, variable.bytes)));
             self.shared_names.push(Some(index as u32));
         }
-        if self.shared_map.len() > 250 {
-            return refuse("more than 248 shared variables are not known to the emulator");
+        if self.shared_map.len() > SHARED_SLOTS {
+            let most = SHARED_SLOTS - 2;
+            return refuse(format!("more than {most} shared variables are not known"));
         }
-        let at = end.next_multiple_of(128);
+        let at = end.next_multiple_of(dynamic_align);
+        for (index, variable) in self.program.variables.iter().enumerate() {
+            if variable.space == Space::Shared && (variable.is_extern || variable.bytes == 0) {
+                self.variable_addresses[index] = shared_address(1, at);
+            }
+        }
         let dynamic_bytes = self.launch.dynamic_smem as usize;
         self.shared_map[1] = Some((at, dynamic_bytes));
         self.shared_names[1] = dynamic;
