@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compiles kernels/*.cu with NVRTC to ptx/<arch>/*.ptx, which the emulator's tests run.
 
-    compile.py [NAME ...]     with KGEN_NVRTC naming NVRTC's folder (lib/ and include/)
+    compile.py [NAME ...]               with KGEN_NVRTC naming NVRTC's folder (lib/ and include/)
+    compile.py --mutants [NAME ...]     compiles every mutant of mutants/*.toml and keeps nothing
 """
 
 import ctypes
 import os
 import pathlib
 import sys
+import tomllib
 
 HERE = pathlib.Path(__file__).parent
 ROOT = pathlib.Path(os.environ["KGEN_NVRTC"])
@@ -21,8 +23,7 @@ PRELUDE = (
 )
 
 
-def compile_one(nvrtc, path, arch):
-    source = path.read_text()
+def compile_one(nvrtc, name, source, arch):
     program = ctypes.c_void_p()
     text = (PRELUDE + source).encode()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"k.cu", 0, None, None) == 0
@@ -35,7 +36,7 @@ def compile_one(nvrtc, path, arch):
         nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
         log = ctypes.create_string_buffer(size.value)
         nvrtc.nvrtcGetProgramLog(program, log)
-        raise SystemExit(f"{path.name} for {arch}:\n{log.value.decode()}")
+        raise SystemExit(f"{name} for {arch}:\n{log.value.decode()}")
     nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
     ptx = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetPTX(program, ptx)
@@ -43,21 +44,59 @@ def compile_one(nvrtc, path, arch):
     return ptx.value.decode()
 
 
+def archs(source):
+    # A first line `// sm_90` marks what needs Hopper.
+    return ["sm_90"] if source.startswith("// sm_90") else ["sm_80", "sm_90"]
+
+
+def kernels(nvrtc, names):
+    for path in [HERE / f"kernels/{n}.cu" for n in names] or sorted((HERE / "kernels").glob("*.cu")):
+        source = path.read_text()
+        for arch in archs(source):
+            out = HERE / f"ptx/{arch}/{path.stem}.ptx"
+            out.parent.mkdir(parents=True, exist_ok=True)
+            ptx = compile_one(nvrtc, path.name, source, arch)
+            # Folders of this machine say nothing about the code.
+            ptx = ptx.replace(str(ROOT), "/cuda").replace(f"{os.getcwd()}/", "")
+            lines = [line.rstrip() for line in ptx.splitlines()]
+            out.write_text("\n".join(lines).strip() + "\n")
+
+
+def mutate(lines, mutant):
+    """The lines with the mutant's change, or None if it does not fit them."""
+    at = mutant["line"] - 1
+    if at >= len(lines) or lines[at].count(mutant["from"]) != 1:
+        return None
+    return lines[:at] + [lines[at].replace(mutant["from"], mutant["to"])] + lines[at + 1 :]
+
+
+def source_of(table):
+    """A kernel's table does not name its file: it is the one that all mutants fit."""
+    for path in sorted((HERE / "kernels").glob("*.cu")):
+        source = path.read_text()
+        lines = source.splitlines()
+        if all(mutate(lines, mutant) for mutant in table):
+            return source
+    raise SystemExit("no kernel fits these mutants")
+
+
+def mutants(nvrtc, names):
+    for path in [HERE / f"mutants/{n}.toml" for n in names] or sorted((HERE / "mutants").glob("*.toml")):
+        table = tomllib.loads(path.read_text())["mutant"]
+        source = source_of(table)
+        for number, mutant in enumerate(table, 1):
+            changed = "\n".join(mutate(source.splitlines(), mutant)) + "\n"
+            compile_one(nvrtc, f"{path.stem} mutant {number}", changed, archs(source)[-1])
+
+
 def main():
     # NVRTC looks for its builtins library by name; a loaded one is found.
     ctypes.CDLL(str(next((ROOT / "lib").glob("libnvrtc-builtins.so.*"))), mode=ctypes.RTLD_GLOBAL)
     nvrtc = ctypes.CDLL(str(next((ROOT / "lib").glob("libnvrtc.so.*"))))
-    paths = [HERE / f"kernels/{n}.cu" for n in sys.argv[1:]] or sorted((HERE / "kernels").glob("*.cu"))
-    for path in paths:
-        # A first line `// sm_90` marks what needs Hopper.
-        hopper = path.read_text().startswith("// sm_90")
-        for arch in ["sm_90"] if hopper else ["sm_80", "sm_90"]:
-            out = HERE / f"ptx/{arch}/{path.stem}.ptx"
-            out.parent.mkdir(parents=True, exist_ok=True)
-            ptx = compile_one(nvrtc, path, arch)
-            # The build's own number says nothing about the code.
-            lines = [line.rstrip() for line in ptx.replace(str(ROOT), "/cuda").splitlines()]
-            out.write_text("\n".join(lines).strip() + "\n")
+    if sys.argv[1:2] == ["--mutants"]:
+        mutants(nvrtc, sys.argv[2:])
+    else:
+        kernels(nvrtc, sys.argv[1:])
 
 
 main()

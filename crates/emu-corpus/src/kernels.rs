@@ -2,18 +2,31 @@
 
 mod elementwise;
 mod matmul;
+mod norm;
+mod reduction;
+mod scan;
 
 use crate::Kernel;
 
 /// All kernels.
 #[must_use]
 pub fn all() -> Vec<Kernel> {
-    [elementwise::list(), matmul::list()].concat()
+    [elementwise::list(), matmul::list(), norm::list(), reduction::list(), scan::list()].concat()
 }
 
 /// Name and mutants of each kernel that has some.
 pub(crate) const MUTANTS: &[(&str, &str)] = &[
+    ("batchnorm_stats", include_str!("../mutants/batchnorm_stats.toml")),
+    ("bitonic_sort", include_str!("../mutants/bitonic_sort.toml")),
+    ("block_sum", include_str!("../mutants/block_sum.toml")),
     ("bmm_nt", include_str!("../mutants/bmm_nt.toml")),
+    ("col_sum", include_str!("../mutants/col_sum.toml")),
+    ("cumsum_rows", include_str!("../mutants/cumsum_rows.toml")),
+    ("dot_f64", include_str!("../mutants/dot_f64.toml")),
+    ("last_block_sum", include_str!("../mutants/last_block_sum.toml")),
+    ("layernorm_two_pass", include_str!("../mutants/layernorm_two_pass.toml")),
+    ("layernorm_welford", include_str!("../mutants/layernorm_welford.toml")),
+    ("log_softmax", include_str!("../mutants/log_softmax.toml")),
     ("matmul_dp4a", include_str!("../mutants/matmul_dp4a.toml")),
     ("matmul_naive", include_str!("../mutants/matmul_naive.toml")),
     ("matmul_split_k", include_str!("../mutants/matmul_split_k.toml")),
@@ -22,8 +35,17 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("matvec_float4", include_str!("../mutants/matvec_float4.toml")),
     ("matvec_warp", include_str!("../mutants/matvec_warp.toml")),
     ("relu_float4", include_str!("../mutants/relu_float4.toml")),
+    ("row_argmax", include_str!("../mutants/row_argmax.toml")),
+    ("row_max_unrolled", include_str!("../mutants/row_max_unrolled.toml")),
     ("row_rms_pipeline", include_str!("../mutants/row_rms_pipeline.toml")),
+    ("scan_blelloch", include_str!("../mutants/scan_blelloch.toml")),
+    ("scan_hillis", include_str!("../mutants/scan_hillis.toml")),
+    ("scan_lookback", include_str!("../mutants/scan_lookback.toml")),
+    ("scan_warp", include_str!("../mutants/scan_warp.toml")),
     ("sgemm_async_2", include_str!("../mutants/sgemm_async_2.toml")),
     ("sgemm_double_buffer", include_str!("../mutants/sgemm_double_buffer.toml")),
     ("sgemm_regtile", include_str!("../mutants/sgemm_regtile.toml")),
+    ("softmax_block", include_str!("../mutants/softmax_block.toml")),
+    ("softmax_online", include_str!("../mutants/softmax_online.toml")),
+    ("softmax_shfl", include_str!("../mutants/softmax_shfl.toml")),
 ];

@@ -113,3 +113,18 @@ fn mutate(source: &str, row: &Row) -> Result<String, String> {
     *line = line.replace(&row.from, &row.to);
     Ok(lines.join("\n") + "\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::mutants;
+
+    #[test]
+    fn every_mutant_changes_its_kernel_and_names_lines_of_it() {
+        for mutant in mutants() {
+            assert_ne!(mutant.source, mutant.kernel.source, "{}", mutant.id);
+            let lines = mutant.source.lines().count();
+            let inside = mutant.report.iter().all(|l| (1..=lines).contains(&(*l as usize)));
+            assert!(inside && !mutant.report.is_empty(), "{}: {:?}", mutant.id, mutant.report);
+        }
+    }
+}
