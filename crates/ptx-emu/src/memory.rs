@@ -16,6 +16,8 @@ const PARAM_SLOT: u64 = 0xff_ff02;
 pub(crate) const INITIALISED: u8 = 1;
 /// A byte that a kernel wrote.
 pub(crate) const WRITTEN: u8 = 2;
+/// A byte that an asynchronous copy under way will write.
+pub(crate) const PENDING: u8 = 4;
 
 /// Handle of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,10 +5,14 @@
 //! operations hold an index into a side table, which keeps [`Op`] small.
 
 mod matrix;
+mod operands;
 
-pub(crate) use self::matrix::{
-    Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand, ProductOp,
-    RowsOp, Shape,
+pub(crate) use self::{
+    matrix::{
+        Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand,
+        ProductOp, RowsOp, Shape,
+    },
+    operands::{Use, visit},
 };
 
 /// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
@@ -393,8 +397,9 @@ pub(crate) enum Const {
 /// A function ready to run.
 #[derive(Debug, Default)]
 pub(crate) struct Code {
-    /// First operation.
+    /// First operation, and the one behind the last.
     pub entry: u32,
+    pub end: u32,
     /// Registers of each class, constants included: 32 bits, 64 bits, predicates.
     pub registers: [u32; 3],
     /// First constant of each class.

@@ -3,12 +3,15 @@
 use super::{
     Machine,
     copy::Copies,
+    sanitize::taint::{Fate, Mark, Taint},
     transfer::{Action, Pattern, Places, Region, places, transfer},
     warp::{Frame, Local, Warp},
 };
 use crate::{
     finding::FindingKind,
-    memory::{Memory, shared_address, shared_parts, shared_variable, window_base, window_of},
+    memory::{
+        Memory, PENDING, shared_address, shared_parts, shared_variable, window_base, window_of,
+    },
     op::{Address, AtomicOp, D, MemoryOp, Place, Reg, W, Window},
 };
 
@@ -20,6 +23,7 @@ pub(super) struct Registers<'w> {
     pub carry: &'w mut u32,
     pub local: &'w mut Local,
     pub copies: &'w mut Copies,
+    pub taint: &'w mut Taint,
     pub tid: &'w [W; 3],
     pub warp: u32,
     pub frame: Frame,
@@ -35,6 +39,7 @@ impl<'w> Registers<'w> {
             carry: &mut warp.carry,
             local: &mut warp.local,
             copies: &mut warp.copies,
+            taint: &mut warp.taint,
             tid: &warp.tid,
             warp: warp.index,
             frame,
@@ -129,6 +134,9 @@ impl Machine<'_> {
         mask: u32,
     ) {
         self.pc = pc;
+        if regs.taint.active {
+            self.check_address(address, regs, pc, mask);
+        }
         if !self.quick(action, address, regs, mask) {
             let at = addresses(address, regs);
             self.act(action, address.place, &at, regs, mask);
@@ -359,8 +367,65 @@ impl Machine<'_> {
         self.act_within(action, (home, place, 0, size), at, offset, regs, mask);
     }
 
-    /// Moves the bytes; the lanes that read uninitialised ones are the error.
+    /// Reports an address made of an undefined value.
+    fn check_address(&mut self, address: &Address, regs: &mut Registers<'_>, pc: u32, mask: u32) {
+        let Some(base) = address.base else { return };
+        let mark = regs.taint.of(regs.frame.base, base);
+        if mark.lanes & mask != 0 {
+            regs.taint.set(regs.frame.base, base, Mark::default(), mask);
+            self.undefined_used(mark.origin, Fate::Addresses, regs, pc, mark.lanes & mask);
+        }
+    }
+
+    /// Moves the bytes; the lanes whose reads of uninitialised ones are to be reported are the
+    /// error.
     fn perform(
+        &mut self,
+        action: &Action<'_>,
+        home: Home,
+        places: &Places,
+        regs: &mut Registers<'_>,
+        mask: u32,
+    ) -> Result<(), u32> {
+        let mut done = self.transfer(action, home, places, regs, mask);
+        if let (Err(lanes), Home::Shared) = (done, home) {
+            done = self.check_pending(action, places, lanes);
+        }
+        if self.checks.taint {
+            if done.is_err() || regs.taint.active || self.store_taint.lanes != 0 {
+                return self.track(action, home, places, regs, mask, done);
+            }
+            Ok(())
+        } else if self.checks.initialisation && home != Home::Local {
+            done
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Refuses the lanes that read what an asynchronous copy has not brought yet; gives the others.
+    fn check_pending(
+        &mut self,
+        action: &Action<'_>,
+        places: &Places,
+        dirty: u32,
+    ) -> Result<(), u32> {
+        let bytes = action.bytes() as usize;
+        let pending = lanes(dirty, |i| {
+            let at = places.at[i] as usize;
+            self.shared.flags[at..at + bytes].iter().any(|f| f & PENDING != 0)
+        });
+        if pending != 0 && self.checks.initialisation {
+            let at = places.at.map(|at| self.shared_address_of(at));
+            self.refuse(action, FindingKind::AsyncRead, Place::Shared, &at, pending);
+        }
+        match dirty & !pending {
+            0 => Ok(()),
+            rest => Err(rest),
+        }
+    }
+
+    fn transfer(
         &mut self,
         action: &Action<'_>,
         home: Home,
@@ -381,17 +446,31 @@ impl Machine<'_> {
                 transfer(action, region, places, regs, mask, changes)
             }
             Home::Local => {
-                // The bytes are taken out because the registers are borrowed beside them.
-                let mut taken = std::mem::take(&mut regs.local.bytes);
-                let region = Region { data: &mut taken, flags: None };
+                // Taken out because the registers are borrowed beside them.
+                let mut local = std::mem::take(regs.local);
+                let region = Region { data: &mut local.bytes, flags: Some(&mut local.flags) };
                 let done = transfer(action, region, places, regs, mask, &mut 0);
-                regs.local.bytes = taken;
+                *regs.local = local;
                 done
             }
             Home::Param => {
                 let region = Region { data: &mut self.params, flags: None };
                 transfer(action, region, places, regs, mask, &mut 0)
             }
+        }
+    }
+
+    /// Marks of the bytes at a home.
+    pub(super) fn flags<'f>(
+        &'f mut self,
+        home: Home,
+        regs: &'f mut Registers<'_>,
+    ) -> Option<&'f mut Vec<u8>> {
+        match home {
+            Home::Buffer(index) => self.memory.buffers[index].flags.as_mut(),
+            Home::Shared => Some(&mut self.shared.flags),
+            Home::Local => Some(&mut regs.local.flags),
+            Home::Param => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     finding::FindingKind,
     lower::function_address,
-    memory::{Memory, window_base, window_of},
+    memory::{INITIALISED, Memory, window_base, window_of},
     op::{Builtin, CallTarget, Code, Const, Window},
     report::Stop,
 };
@@ -105,6 +105,8 @@ impl Machine<'_> {
         warp.local.reserve(needed);
         let resolved = |c| self.resolve(c);
         prepare(warp, code, frame, resolved);
+        forget_local(warp, group.mask, frame.local, code.frame_bytes);
+        self.enter_undefined(warp, function, frame.base, group.mask);
         for (&from, &(to, size)) in call.args.iter().zip(&code.params) {
             copy_local(warp, group.mask, group.frame.local + from, frame.local + to, size);
         }
@@ -163,6 +165,9 @@ impl Machine<'_> {
                         let place = lane * regs.local.stride + at;
                         if let Some(b) = regs.local.bytes.get_mut(place..place + 4) {
                             b.fill(0);
+                        }
+                        if let Some(flags) = regs.local.flags.get_mut(place..place + 4) {
+                            flags.fill(INITIALISED);
                         }
                     }
                 }
@@ -306,5 +311,15 @@ fn copy_local(warp: &mut Warp, mask: u32, from: u32, to: u32, size: u32) {
         let from = lane * stride + from as usize;
         let to = lane * stride + to as usize;
         warp.local.bytes.copy_within(from..from + size as usize, to);
+        warp.local.flags.copy_within(from..from + size as usize, to);
+    }
+}
+
+/// A new frame's local memory is uninitialised, whatever an earlier call left there.
+fn forget_local(warp: &mut Warp, mask: u32, at: u32, bytes: u32) {
+    let stride = warp.local.stride;
+    for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+        let from = lane * stride + at as usize;
+        warp.local.flags[from..from + bytes as usize].fill(0);
     }
 }

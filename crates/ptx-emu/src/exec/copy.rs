@@ -4,6 +4,7 @@
 use super::{
     Machine,
     access::{Registers, addresses},
+    sanitize::taint::Mark,
     transfer::Action,
 };
 use crate::op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W};
@@ -13,6 +14,8 @@ use crate::op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W};
 struct Pending {
     /// Lanes whose part has not arrived.
     lanes: u32,
+    /// Lanes that read uninitialised bytes.
+    undefined: u32,
     to: D,
     words: [W; 4],
     bytes: u32,
@@ -66,9 +69,16 @@ impl Machine<'_> {
                 let source = addresses(from, regs);
                 let to = addresses(to, regs);
                 let sizes = size.map_or([*bytes; 32], |r| regs.w[r as usize]);
+                self.load_taint = 0;
                 let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask);
+                let undefined = self.load_taint;
+                self.act(&Action::Await(*bytes), Place::Shared, &to, regs, mask);
+                let refused = self.refusals.iter().fold(0, |m, r| m | r.lanes);
+                self.record_refusals(regs, pc);
+                self.last_copy = Some(pc);
                 let group = regs.copies.commits;
-                let copy = Pending { lanes: mask, to, words, bytes: *bytes, group, pc };
+                let lanes = mask & !refused;
+                let copy = Pending { lanes, undefined, to, words, bytes: *bytes, group, pc };
                 regs.copies.pending.push(copy);
             }
         }
@@ -137,7 +147,9 @@ impl Machine<'_> {
             let m = access(true, 4, copy.bytes / 4, Place::Shared, scratch);
             self.changes += 1;
             self.pc = copy.pc;
+            self.store_taint = Mark { lanes: copy.undefined, origin: copy.pc };
             self.act(&Action::Memory(&m), Place::Shared, &copy.to, regs, ready);
+            self.store_taint = Mark::default();
             self.record_refusals(regs, copy.pc);
         }
         list.retain(|copy| copy.lanes != 0);

@@ -6,7 +6,7 @@ use super::{
     findings::Key,
 };
 use crate::{
-    finding::{Finding, FindingKind, Severity},
+    finding::{Finding, FindingKind, Other, Severity},
     lower::opcode,
     memory::shared_parts,
     op::{Op, Place},
@@ -14,6 +14,7 @@ use crate::{
 };
 
 /// What an address was computed from.
+#[derive(Debug, Default)]
 pub(super) struct Target {
     pub label: Option<String>,
     pub element: Option<i64>,
@@ -35,8 +36,7 @@ impl Machine<'_> {
         pc: u32,
         lanes: u32,
     ) -> Stop {
-        let target = Target { label: None, element: None, elements: None };
-        let finding = self.finding(kind, what, target, regs, pc, lanes);
+        let finding = self.finding(kind, what, Target::default(), regs, pc, lanes);
         Stop::Fault(Box::new(finding))
     }
 
@@ -171,7 +171,7 @@ impl Machine<'_> {
     }
 
     /// The finding for a refused access.
-    fn refused(&self, refusal: &Refusal, regs: &Registers<'_>, pc: u32) -> Finding {
+    pub(super) fn refused(&self, refusal: &Refusal, regs: &Registers<'_>, pc: u32) -> Finding {
         let address = refusal.address();
         let target = self.target(refusal, address);
         let bytes = refusal.bytes;
@@ -211,6 +211,10 @@ impl Machine<'_> {
             FindingKind::UninitialisedRead => {
                 format!("{verb} of {bytes} uninitialised {space}bytes: {place}")
             }
+            FindingKind::AsyncRead => format!(
+                "{verb} of {bytes} shared bytes before the asynchronous copy into them was waited \
+                 for: {place}"
+            ),
             FindingKind::NullPointer => {
                 format!("{verb} of {bytes} bytes through a null pointer (address 0x{address:x})")
             }
@@ -218,6 +222,16 @@ impl Machine<'_> {
         };
         let mut finding = self.finding(refusal.kind, &what, target, regs, pc, refusal.lanes);
         finding.access_bytes = bytes;
+        if let (FindingKind::AsyncRead, Some(copy)) = (refusal.kind, self.last_copy) {
+            let (line, instruction) = self.program.place_of(copy);
+            let what = "copy under way".to_owned();
+            finding.other = Some(Other { what, line, instruction, block: None, thread: None });
+            finding.hint = Some(
+                "cp.async.wait_group or wait_all must come before the read, and a barrier where \
+                 another thread made the copy"
+                    .to_owned(),
+            );
+        }
         finding
     }
 

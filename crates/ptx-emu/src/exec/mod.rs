@@ -6,6 +6,7 @@ mod copy;
 mod fault;
 mod findings;
 mod matrix;
+mod sanitize;
 mod simple;
 mod spin;
 mod sync;
@@ -19,6 +20,7 @@ use self::{
     access::{Refusal, Registers},
     call::prepare,
     findings::Findings,
+    sanitize::taint::{Mark, Origins},
     simple::put_p,
     warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
 };
@@ -29,7 +31,7 @@ use crate::{
     memory::{INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
     op::{BarrierKind, Op},
-    options::{Limits, Options},
+    options::{Checks, Limits, Options},
     report::{Report, Stop},
 };
 
@@ -60,6 +62,7 @@ struct Machine<'m> {
     program: &'m Program,
     memory: &'m mut Memory,
     launch: &'m Launch,
+    checks: Checks,
     limits: Limits,
     findings: Findings,
     /// Accesses refused since they were last recorded.
@@ -91,6 +94,14 @@ struct Machine<'m> {
     /// The access under way.
     pc: u32,
     matrix_scratch: matrix::Scratch,
+    /// First reads of uninitialised bytes.
+    origins: Origins,
+    /// Lanes whose last loads brought in undefined values, since this was cleared.
+    load_taint: u32,
+    /// The asynchronous copy that was issued last.
+    last_copy: Option<u32>,
+    /// Marks of what a store under way takes from elsewhere than its registers.
+    store_taint: Mark,
 }
 
 /// A block that was left before its end.
@@ -168,6 +179,7 @@ fn prepare_launch<'m>(
         program,
         memory,
         launch,
+        checks: options.checks,
         limits: options.limits,
         findings: Findings::new(options.limits.findings),
         refusals: Vec::new(),
@@ -189,6 +201,10 @@ fn prepare_launch<'m>(
         changes: 0,
         pc: 0,
         matrix_scratch: matrix::Scratch::default(),
+        origins: Origins::new(),
+        load_taint: 0,
+        last_copy: None,
+        store_taint: Mark::default(),
     };
     machine.place_shared()?;
     Ok(machine)
@@ -332,6 +348,13 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Address of the byte at an offset of the block's shared memory.
+    fn shared_address_of(&self, offset: u64) -> u64 {
+        let holds = |(at, size): (usize, usize)| offset >= at as u64 && offset < (at + size) as u64;
+        let slot = self.shared_map.iter().position(|s| s.is_some_and(holds)).unwrap_or(0);
+        shared_address(slot, offset as usize)
+    }
+
     fn coordinates(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.launch.grid.map(u64::from);
         [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
@@ -402,6 +425,9 @@ impl Machine<'_> {
         for warp in &mut warps {
             let lanes = (threads - warp.index * 32).min(32);
             warp.alive = u32::MAX >> (32 - lanes);
+            let alive = warp.alive;
+            warp.taint.clear();
+            self.enter_undefined(warp, self.kernel as u32, [0; 3], alive);
             let [nw, nd, np] = code.first_const.map(|n| n as usize);
             warp.r32[..nw].fill([0; 32]);
             warp.r64[..nd].fill([0; 32]);
@@ -409,6 +435,7 @@ impl Machine<'_> {
             warp.carry = 0;
             warp.slices = 0;
             warp.copies.clear();
+            warp.local.flags.fill(0);
             warp.spins_since = None;
             warp.groups.clear();
             warp.groups.push(Group {

@@ -67,8 +67,16 @@ fn shuffle_source(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
     if in_range { (source & 31, true) } else { (lane, false) }
 }
 
-/// Gives `lanes` (one group's part of `members`) their results.
-fn scatter(sync: &WarpSyncOp, regs: &mut Registers<'_>, lanes: u32, members: u32, input: &Input) {
+/// Gives `lanes` (one group's part of `members`) their results, and tells which of them read a lane
+/// that does not take part.
+fn scatter(
+    sync: &WarpSyncOp,
+    regs: &mut Registers<'_>,
+    lanes: u32,
+    members: u32,
+    input: &Input,
+) -> u32 {
+    let mut absent = 0;
     match sync.kind {
         WarpSyncKind::Barrier | WarpSyncKind::Matrix(_) => {}
         WarpSyncKind::Shuffle(mode, to, p, _, b, c) => {
@@ -79,6 +87,7 @@ fn scatter(sync: &WarpSyncOp, regs: &mut Registers<'_>, lanes: u32, members: u32
                 let (source, ok) = shuffle_source(mode, lane, b[lane as usize], c[lane as usize]);
                 let there = (members >> source) & 1 == 1;
                 out[lane as usize] = if there { input.w[source as usize] } else { GARBAGE };
+                absent |= u32::from(!there) << lane;
                 in_range |= u32::from(ok) << lane;
             }
             put_w(&mut regs.w[to as usize], &out, lanes);
@@ -129,13 +138,14 @@ fn scatter(sync: &WarpSyncOp, regs: &mut Registers<'_>, lanes: u32, members: u32
             put_p(&mut regs.p[p as usize], 1 << leader, lanes);
         }
     }
+    absent & lanes
 }
 
-/// The whole operation when all members stand in one group.
-pub(super) fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) {
+/// The whole operation when all members stand in one group; the lanes that read an absent one.
+pub(super) fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
     let mut input = Input { w: [0; 32], d: [0; 32], p: 0 };
     gather(sync, regs, mask, &mut input);
-    scatter(sync, regs, mask, mask, &input);
+    scatter(sync, regs, mask, mask, &input)
 }
 
 /// Whether lanes at the two operations meet: the same opcode and modifiers.
@@ -230,7 +240,10 @@ impl Machine<'_> {
         }
         for &(index, lanes, part) in &parts {
             let frame = warp.groups[index].frame;
-            scatter(&part, &mut Registers::new(warp, frame), lanes, wanted, &input);
+            let pc = warp.groups[index].pc;
+            let regs = &mut Registers::new(warp, frame);
+            let absent = scatter(&part, regs, lanes, wanted, &input);
+            self.mark_absent(&part, regs, pc, absent);
             let mut done = warp.groups[index].clone();
             done.mask = lanes;
             done.pc += 1;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     finding::FindingKind,
-    memory::{INITIALISED, WRITTEN},
+    memory::{INITIALISED, PENDING, WRITTEN},
     op::{Address, AtomicKind, AtomicOp, D, MemoryOp, Reg, W},
 };
 
@@ -46,6 +46,8 @@ impl Places {
 pub(super) enum Action<'o> {
     Memory(&'o MemoryOp),
     Atomic(&'o AtomicOp),
+    /// So many bytes will be written by an asynchronous copy; until then they hold nothing.
+    Await(u32),
 }
 
 impl Action<'_> {
@@ -54,6 +56,7 @@ impl Action<'_> {
         match self {
             Self::Memory(m) => m.bytes * m.regs.len() as u32,
             Self::Atomic(a) => a.bytes * a.a.len() as u32,
+            Self::Await(bytes) => *bytes,
         }
     }
 
@@ -61,7 +64,7 @@ impl Action<'_> {
     pub(super) fn writes(&self) -> bool {
         match self {
             Self::Memory(m) => m.store,
-            Self::Atomic(_) => true,
+            Self::Atomic(_) | Self::Await(_) => true,
         }
     }
 
@@ -69,7 +72,7 @@ impl Action<'_> {
     pub(super) fn blank(&self, regs: &mut Registers<'_>, lanes: u32) {
         let dest = match self {
             Self::Memory(m) if !m.store => &m.regs,
-            Self::Memory(_) => return,
+            Self::Memory(_) | Self::Await(_) => return,
             Self::Atomic(a) => &a.dest,
         };
         for reg in dest.iter().flatten() {
@@ -186,6 +189,15 @@ pub(super) fn transfer(
         }
         Action::Memory(m) => load(m, &region, places, regs, mask),
         Action::Atomic(a) => atomic(a, region, places, regs, mask, changes),
+        Action::Await(bytes) => {
+            if let Some(flags) = region.flags {
+                for i in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+                    let at = places.at[i] as usize;
+                    flags[at..at + *bytes as usize].fill(PENDING);
+                }
+            }
+            Ok(())
+        }
     }
 }
 

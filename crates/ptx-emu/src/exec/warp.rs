@@ -4,7 +4,7 @@
 //! calls, then the one with the lowest program counter; groups that meet merge. A group that used
 //! up its time slice is penalised, so lanes that spin do not starve the lanes they wait for.
 
-use super::{Machine, access::Registers, copy::Copies};
+use super::{Machine, access::Registers, copy::Copies, sanitize::taint::Taint};
 use crate::{
     op::{BarrierKind, D, Op, W, WarpSyncKind},
     report::Stop,
@@ -52,6 +52,8 @@ pub(super) struct Group {
 #[derive(Debug, Default)]
 pub(super) struct Local {
     pub bytes: Vec<u8>,
+    /// Marks of each byte, as those of buffers.
+    pub flags: Vec<u8>,
     /// Bytes per lane.
     pub stride: usize,
 }
@@ -66,13 +68,15 @@ impl Local {
             return;
         }
         let stride = bytes.next_power_of_two();
-        let mut grown = vec![0; stride * 32];
-        if self.stride > 0 {
-            for (lane, old) in self.bytes.chunks_exact(self.stride).enumerate() {
-                grown[lane * stride..lane * stride + self.stride].copy_from_slice(old);
+        for list in [&mut self.bytes, &mut self.flags] {
+            let mut grown = vec![0; stride * 32];
+            if self.stride > 0 {
+                for (lane, old) in list.chunks_exact(self.stride).enumerate() {
+                    grown[lane * stride..lane * stride + self.stride].copy_from_slice(old);
+                }
             }
+            *list = grown;
         }
-        self.bytes = grown;
         self.stride = stride;
     }
 }
@@ -95,6 +99,8 @@ pub(super) struct Warp {
     pub tid: [W; 3],
     /// Asynchronous copies under way.
     pub copies: Copies,
+    /// Undefined values.
+    pub taint: Taint,
     /// Slices that were used up.
     pub slices: u32,
     /// The state of memory in which the warp is known to loop until memory changes.
@@ -225,7 +231,11 @@ impl Machine<'_> {
                 .min()
                 .unwrap_or(u32::MAX);
             let before = *fuel;
-            let end = self.run_group(warp, &mut group, stop_pc, fuel);
+            let end = if warp.taint.active {
+                self.run_group::<true>(warp, &mut group, stop_pc, fuel)
+            } else {
+                self.run_group::<false>(warp, &mut group, stop_pc, fuel)
+            };
             self.lane_instructions +=
                 u64::from(before - *fuel) * u64::from(group.mask.count_ones());
             self.settle(warp, group, end?)?;
@@ -285,7 +295,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn run_group(
+    /// `TAINT`: undefined values are followed.
+    fn run_group<const TAINT: bool>(
         &mut self,
         warp: &mut Warp,
         group: &mut Group,
@@ -307,6 +318,9 @@ impl Machine<'_> {
                 break Ok(End::Slice);
             }
             left -= 1;
+            if TAINT {
+                self.propagate(ops[pc as usize], regs, pc, mask);
+            }
             match ops[pc as usize] {
                 Op::Jump(target) => pc = target,
                 Op::Branch(p, negated, target) => {
@@ -350,11 +364,15 @@ impl Machine<'_> {
                             if mask != u32::MAX {
                                 break Err(self.unsupported(pc, "fewer than 32 threads take part"));
                             }
-                            self.matrix(index, regs, pc);
+                            self.matrix_tracked(index, regs, pc);
                         } else {
-                            super::sync::single(&sync, regs, mask);
+                            let absent = super::sync::single(&sync, regs, mask);
+                            self.mark_absent(&sync, regs, pc, absent);
                         }
                         pc += 1;
+                        if !TAINT && regs.taint.active {
+                            break Ok(End::Yield);
+                        }
                     } else {
                         break Ok(End::Wait(Wait::Warp));
                     }
@@ -376,6 +394,9 @@ impl Machine<'_> {
                         break Err(stop);
                     }
                     pc += 1;
+                    if !TAINT && regs.taint.active {
+                        break Ok(End::Yield);
+                    }
                 }
             }
         };

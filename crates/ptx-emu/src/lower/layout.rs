@@ -23,6 +23,7 @@ impl Builder<'_, '_> {
             .collect();
         self.patch(base as usize, &labels);
         self.code.entry = start[0];
+        self.code.end = self.program.ops.len() as u32;
         self.code.first_const = self.registers;
         self.code.frame_bytes = self.frame_bytes.next_multiple_of(16);
         let [w, d] = std::mem::take(&mut self.const_lists);

@@ -12,8 +12,9 @@ mod matrix;
 mod memory;
 mod sync;
 mod table;
+mod undefined;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::OnceLock};
 
 use self::arithmetic::special;
 use crate::{
@@ -95,9 +96,15 @@ pub(crate) struct Program {
     pub text: String,
     /// Last path component of the kernel file.
     pub file: String,
+    undefined: OnceLock<Vec<Vec<Reg>>>,
 }
 
 impl Program {
+    /// The registers of a function that may be read before they are written.
+    pub(crate) fn undefined(&self, function: u32) -> &[Reg] {
+        &self.undefined.get_or_init(|| undefined::undefined(self))[function as usize]
+    }
+
     /// Line of the kernel file and text of the instruction at `pc`.
     pub(crate) fn place_of(&self, pc: u32) -> (Option<u32>, String) {
         let origin = self.origins[pc as usize];

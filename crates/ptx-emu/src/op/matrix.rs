@@ -217,7 +217,6 @@ pub(crate) enum MatrixOp {
     Transpose(Fragment, Fragment),
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the sanitizer's view of a matrix operation"))]
 impl MatrixOp {
     /// Registers whose values become results or are stored, each once per operand.
     pub(crate) fn reads(&self) -> impl Iterator<Item = Reg> {

@@ -51,6 +51,8 @@ bytes!(u8, i16, u16, i32, u32, i64, u64, f32, f64);
 pub(crate) struct Ran {
     emulator: Emulator,
     buffers: Vec<Option<BufferId>>,
+    /// All that was found.
+    pub(crate) findings: Vec<Finding>,
     /// How it ended.
     pub(crate) result: Result<Report, Stop>,
 }
@@ -176,8 +178,10 @@ pub(crate) fn run_with(
     }
     let launch = Launch { kernel: kernel.to_owned(), grid, block, dynamic_smem, args: values };
     let options = Options { limits, ..Options::default() };
-    let result = emulator.launch(&module, &launch, &options).into_result();
-    Ran { emulator, buffers, result }
+    let report = emulator.launch(&module, &launch, &options);
+    let findings = report.findings.clone();
+    let result = report.into_result();
+    Ran { emulator, buffers, findings, result }
 }
 
 /// Deterministic numbers in `[-1, 1)`.

@@ -16,3 +16,4 @@ mod models;
 mod robustness;
 mod scheduling;
 mod tensor;
+mod undefined;

@@ -64,6 +64,6 @@ fn a_copy_that_is_not_waited_for_is_not_there() {
     let x = random(128);
     let args = vec![Arg::from(&x), Arg::Out(128, 4)];
     let fault = run("pass/mma", "missing_wait", [1, 1, 1], [32, 1, 1], args).fault();
-    assert_eq!(fault.kind, FindingKind::UninitialisedRead);
+    assert_eq!(fault.kind, FindingKind::AsyncRead);
     assert_eq!(fault.buffer.as_deref(), Some("s"));
 }

@@ -1,0 +1,417 @@
+//! Undefined values: registers nobody wrote and values read from bytes nobody wrote.
+//!
+//! Each lane of each register is defined or not. What is computed from an undefined value is
+//! undefined; it is reported only where it matters: stored to global memory, used in an address or
+//! to decide a branch. Stored to shared or local memory it makes the bytes uninitialised again.
+//!
+//! A warp is watched only from the moment an undefined value turns up in it: [`Taint::active`].
+
+use std::collections::HashMap;
+
+use super::super::{
+    Machine,
+    access::{Home, Refusal, Registers, first},
+    fault::Target,
+    transfer::{Action, Places},
+    warp::Warp,
+};
+use crate::{
+    finding::{Finding, FindingKind, Other},
+    lower::opcode,
+    memory::{BufferId, INITIALISED, Memory},
+    op::{D, MemoryOp, Op, Place, Reg, Use, WarpSyncKind, WarpSyncOp, visit},
+};
+
+/// Origin of a value from a register that was never written.
+pub(in crate::exec) const NEVER_WRITTEN: u32 = u32::MAX;
+
+/// Which lanes of a register are undefined, and the operation that brought that in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::exec) struct Mark {
+    pub lanes: u32,
+    pub origin: u32,
+}
+
+/// The undefined values of a warp.
+#[derive(Debug, Default)]
+pub(in crate::exec) struct Taint {
+    /// Whether there may be any.
+    pub active: bool,
+    w: Vec<Mark>,
+    d: Vec<Mark>,
+    p: Vec<Mark>,
+}
+
+impl Taint {
+    /// Forgets everything, at the start of a block.
+    pub(in crate::exec) fn clear(&mut self) {
+        if self.active {
+            for list in [&mut self.w, &mut self.d, &mut self.p] {
+                list.fill(Mark::default());
+            }
+            self.active = false;
+        }
+    }
+
+    fn slot(&mut self, base: [u32; 3], reg: Reg) -> &mut Mark {
+        let (list, at) = match reg {
+            Reg::W(r) => (&mut self.w, base[0] + r),
+            Reg::D(r) => (&mut self.d, base[1] + r),
+            Reg::P(r) => (&mut self.p, base[2] + r),
+        };
+        let at = at as usize;
+        if at >= list.len() {
+            list.resize(at + 1, Mark::default());
+        }
+        &mut list[at]
+    }
+
+    /// The mark of a register of the frame at `base`.
+    pub(in crate::exec) fn of(&mut self, base: [u32; 3], reg: Reg) -> Mark {
+        *self.slot(base, reg)
+    }
+
+    /// Replaces the mark's part for the lanes in `mask`.
+    pub(in crate::exec) fn set(&mut self, base: [u32; 3], reg: Reg, mark: Mark, mask: u32) {
+        let slot = self.slot(base, reg);
+        slot.lanes = (slot.lanes & !mask) | (mark.lanes & mask);
+        if mark.lanes & mask != 0 {
+            slot.origin = mark.origin;
+        }
+    }
+
+    /// Marks the lanes of a register as undefined from here on.
+    pub(in crate::exec) fn mark(&mut self, base: [u32; 3], reg: Reg, lanes: u32, origin: u32) {
+        self.active = true;
+        self.set(base, reg, Mark { lanes, origin }, lanes);
+    }
+}
+
+/// First reads of uninitialised bytes, by the operation that read.
+pub(in crate::exec) type Origins = HashMap<u32, Finding>;
+
+/// How an undefined value came to matter.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::exec) enum Fate {
+    Stored,
+    Addresses,
+    Decides,
+}
+
+impl Fate {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Stored => "is stored to global memory",
+            Self::Addresses => "is used in an address",
+            Self::Decides => "decides which way threads go",
+        }
+    }
+}
+
+/// What a result made of two values is.
+fn join(a: Mark, b: Mark) -> Mark {
+    let origin = if a.lanes != 0 { a.origin } else { b.origin };
+    Mark { lanes: a.lanes | b.lanes, origin }
+}
+
+impl Machine<'_> {
+    /// Marks the registers that `function` may read before writing them, for the lanes entering.
+    pub(in crate::exec) fn enter_undefined(
+        &self,
+        warp: &mut Warp,
+        function: u32,
+        base: [u32; 3],
+        lanes: u32,
+    ) {
+        if self.checks.taint {
+            for reg in self.program.undefined(function) {
+                warp.taint.mark(base, *reg, lanes, NEVER_WRITTEN);
+            }
+        }
+    }
+
+    /// Carries marks from sources to destinations, before the operation runs. Loads, stores and
+    /// atomics do that themselves.
+    pub(in crate::exec) fn propagate(
+        &mut self,
+        op: Op,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) {
+        let base = regs.frame.base;
+        let program = self.program;
+        if let Op::SelectW(d, a, b, p) | Op::SelectD(d, a, b, p) = op {
+            let class = |r| if matches!(op, Op::SelectW(..)) { Reg::W(r) } else { Reg::D(r) };
+            let choice = regs.p[p as usize];
+            let mut of = |reg, lanes| {
+                let mark = regs.taint.of(base, reg);
+                Mark { lanes: mark.lanes & lanes, ..mark }
+            };
+            let chosen = join(of(class(a), choice), of(class(b), !choice));
+            let mark = join(chosen, of(Reg::P(p), u32::MAX));
+            regs.taint.set(base, class(d), mark, mask);
+            return;
+        }
+        let memory = matches!(op, Op::Memory(_) | Op::Atomic(_) | Op::Async(_));
+        let mut result = Mark::default();
+        let mut reported = Vec::new();
+        visit(program, op, &mut |role, reg| match role {
+            Use::Read => result = join(result, regs.taint.of(base, reg)),
+            Use::Address | Use::Control => {
+                let mark = regs.taint.of(base, reg);
+                if mark.lanes & mask != 0 {
+                    let fate = if role == Use::Address { Fate::Addresses } else { Fate::Decides };
+                    reported.push((reg, mark, fate));
+                    // Reported once; what follows from it would say the same.
+                    regs.taint.set(base, reg, Mark::default(), mask);
+                }
+            }
+            Use::Write if !memory => {
+                let whole = matches!(op, Op::WarpSync(_)) && result.lanes & mask != 0;
+                let lanes = if whole { u32::MAX } else { result.lanes };
+                regs.taint.set(base, reg, Mark { lanes, ..result }, mask);
+            }
+            Use::Write => {}
+        });
+        for (_, mark, fate) in reported {
+            self.undefined_used(mark.origin, fate, regs, pc, mark.lanes & mask);
+        }
+    }
+
+    /// Keeps what is known of a first read of uninitialised bytes, until the value is used.
+    pub(in crate::exec) fn note_origin(&mut self, pc: u32, finding: impl FnOnce(&Self) -> Finding) {
+        if !self.origins.contains_key(&pc) {
+            let finding = finding(self);
+            self.origins.insert(pc, finding);
+        }
+    }
+
+    /// Reports that the value of `lanes` that came from `origin` matters at `pc`.
+    pub(in crate::exec) fn undefined_used(
+        &mut self,
+        origin: u32,
+        fate: Fate,
+        regs: &Registers<'_>,
+        pc: u32,
+        lanes: u32,
+    ) {
+        let known = self.origins.get(&origin);
+        let kind = known.map_or(FindingKind::UninitialisedRegister, |f| f.kind);
+        let key = match known {
+            Some(_) => self.key(kind, origin, None),
+            None => self.key(kind, pc, None),
+        };
+        let n = u64::from(lanes.count_ones());
+        if self.findings.again(key, n, None) || self.findings.full() {
+            return;
+        }
+        let finding = if let Some(read) = known {
+            let (line, instruction) = self.program.place_of(pc);
+            let mut finding = read.clone();
+            let at = line.map(|l| format!(" at line {l}")).unwrap_or_default();
+            finding.message = format!(
+                "{}; the value {}{at} by {}",
+                read.message,
+                fate.text(),
+                opcode(&instruction)
+            );
+            finding.other = Some(Other {
+                what: format!("the value {}", fate.text()),
+                line,
+                instruction,
+                block: Some(self.block),
+                thread: Some(regs.tid.map(|axis| axis[first(lanes)])),
+            });
+            finding.n_threads = n;
+            finding
+        } else {
+            let what = format!("an uninitialised variable {}", fate.text());
+            let target = Target::default();
+            self.finding(kind, &what, target, regs, pc, lanes)
+        };
+        self.keep(key, finding);
+    }
+
+    /// Follows undefined values through an access that was done; gives the lanes whose reads are to
+    /// be reported at once.
+    pub(in crate::exec) fn track(
+        &mut self,
+        action: &Action<'_>,
+        home: Home,
+        places: &Places,
+        regs: &mut Registers<'_>,
+        mask: u32,
+        done: Result<(), u32>,
+    ) -> Result<(), u32> {
+        match action {
+            Action::Memory(m) if m.store => {
+                self.track_store(m, home, places, regs, mask);
+                Ok(())
+            }
+            Action::Memory(m) => {
+                self.track_load(m, home, places, regs, mask, done.err().unwrap_or(0));
+                Ok(())
+            }
+            Action::Atomic(a) => {
+                let base = regs.frame.base;
+                for reg in a.a.iter().chain(&a.b) {
+                    let mark = regs.taint.of(base, *reg);
+                    if mark.lanes & mask != 0 {
+                        let lanes = mark.lanes & mask;
+                        self.undefined_used(mark.origin, Fate::Stored, regs, self.pc, lanes);
+                    }
+                }
+                for reg in a.dest.iter().flatten() {
+                    regs.taint.set(base, *reg, Mark::default(), mask);
+                }
+                done
+            }
+            Action::Await(_) => done,
+        }
+    }
+
+    fn track_store(
+        &mut self,
+        m: &MemoryOp,
+        home: Home,
+        places: &Places,
+        regs: &mut Registers<'_>,
+        mask: u32,
+    ) {
+        let base = regs.frame.base;
+        let bytes = m.bytes as usize;
+        let whole = self.store_taint;
+        for (element, reg) in m.regs.iter().enumerate() {
+            let mut mark = whole;
+            if let (Some(reg), true) = (reg, whole.lanes == 0 && regs.taint.active) {
+                mark = regs.taint.of(base, *reg);
+            }
+            let lanes = mark.lanes & mask;
+            if lanes == 0 {
+                continue;
+            }
+            if matches!(home, Home::Buffer(_)) {
+                self.undefined_used(mark.origin, Fate::Stored, regs, self.pc, lanes);
+            } else if let Some(flags) = self.flags(home, regs) {
+                for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+                    let at = places.at[lane] as usize + element * bytes;
+                    flags[at..at + bytes].iter_mut().for_each(|f| *f &= !INITIALISED);
+                }
+            }
+        }
+    }
+
+    /// `dirty` are the lanes some of whose bytes are uninitialised.
+    fn track_load(
+        &mut self,
+        m: &MemoryOp,
+        home: Home,
+        places: &Places,
+        regs: &mut Registers<'_>,
+        mask: u32,
+        dirty: u32,
+    ) {
+        let base = regs.frame.base;
+        let bytes = m.bytes as usize;
+        let origin = self.pc;
+        self.load_taint |= dirty;
+        if dirty != 0 {
+            self.note_read(home, places, m.bytes * m.regs.len() as u32, regs, dirty);
+        }
+        for (element, reg) in m.regs.iter().enumerate() {
+            let Some(reg) = reg else { continue };
+            let mut lanes = 0;
+            if let (true, Some(flags)) = (dirty != 0, self.flags(home, regs)) {
+                for lane in (0..32).filter(|i| (dirty >> i) & 1 == 1) {
+                    let at = places.at[lane] as usize + element * bytes;
+                    let defined = flags[at..at + bytes].iter().all(|f| f & INITIALISED != 0);
+                    lanes |= u32::from(!defined) << lane;
+                }
+            }
+            if lanes != 0 {
+                regs.taint.active = true;
+            }
+            regs.taint.set(base, *reg, Mark { lanes, origin }, mask);
+        }
+    }
+
+    /// Remembers the first read of uninitialised bytes by the operation under way.
+    fn note_read(
+        &mut self,
+        home: Home,
+        places: &Places,
+        bytes: u32,
+        regs: &Registers<'_>,
+        dirty: u32,
+    ) {
+        let (place, at) = self.addresses_of(home, places, regs);
+        let refusal =
+            Refusal { kind: FindingKind::UninitialisedRead, lanes: dirty, at, place, bytes };
+        let pc = self.pc;
+        self.note_origin(pc, |machine| machine.refused(&refusal, regs, pc));
+    }
+
+    /// The addresses behind places, as a report names them.
+    fn addresses_of(&self, home: Home, places: &Places, regs: &Registers<'_>) -> (Place, D) {
+        match home {
+            Home::Buffer(index) => {
+                let base = Memory::address(BufferId(index as u32));
+                (Place::Global, places.at.map(|at| base.wrapping_add(at)))
+            }
+            Home::Shared => (Place::Shared, places.at.map(|at| self.shared_address_of(at))),
+            Home::Local => {
+                let stride = regs.local.stride as u64;
+                (
+                    Place::Local,
+                    std::array::from_fn(|i| places.at[i].wrapping_sub(i as u64 * stride)),
+                )
+            }
+            Home::Param => (Place::Param, places.at),
+        }
+    }
+
+    /// A shuffle gives the lanes that read one that does not take part an undefined value.
+    pub(in crate::exec) fn mark_absent(
+        &mut self,
+        sync: &WarpSyncOp,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        absent: u32,
+    ) {
+        let WarpSyncKind::Shuffle(_, to, ..) = sync.kind else { return };
+        if absent == 0 || !self.checks.taint {
+            return;
+        }
+        regs.taint.mark(regs.frame.base, Reg::W(to), absent, pc);
+        let kind = FindingKind::UninitialisedRegister;
+        let what = "a shuffle reads a lane that does not take part";
+        self.note_origin(pc, |machine| {
+            machine.finding(kind, what, Target::default(), regs, pc, absent)
+        });
+    }
+
+    /// A matrix operation, and what it makes of undefined values: one undefined element makes all
+    /// results undefined.
+    pub(in crate::exec) fn matrix_tracked(
+        &mut self,
+        index: u32,
+        regs: &mut Registers<'_>,
+        pc: u32,
+    ) {
+        let matrix = &self.program.matrices[index as usize];
+        let base = regs.frame.base;
+        if regs.taint.active {
+            self.store_taint =
+                matrix.reads().fold(Mark::default(), |mark, r| join(mark, regs.taint.of(base, r)));
+        }
+        self.load_taint = 0;
+        self.matrix(index, regs, pc);
+        self.store_taint = Mark::default();
+        if self.load_taint != 0 {
+            for reg in matrix.writes() {
+                regs.taint.mark(base, reg, u32::MAX, pc);
+            }
+        }
+    }
+}
