@@ -23,6 +23,7 @@ mod ast;
 mod emulator;
 mod exec;
 mod finding;
+pub mod isa;
 mod lex;
 mod lower;
 mod memory;

@@ -222,8 +222,8 @@ pub(crate) struct AtomicOp {
     pub dest: Vec<Option<Reg>>,
     /// Operand of each cell (compare value for `cas`).
     pub a: Vec<Reg>,
-    /// New value of `cas`.
-    pub b: Option<Reg>,
+    /// New value of each cell of `cas`, which swaps all of them or none.
+    pub b: Vec<Reg>,
 }
 
 /// Arithmetic with the carry flag.
@@ -383,6 +383,8 @@ pub(crate) struct Origin {
     pub ptx_line: u32,
     /// Byte range of the instruction in the PTX text.
     pub text: (u32, u32),
+    /// Row of the instruction table; see [`crate::isa::Row`].
+    pub form: u16,
 }
 
 /// A constant of a function's register file.

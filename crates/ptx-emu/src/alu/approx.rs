@@ -89,6 +89,12 @@ pub(crate) fn rsqrt64(a: u64) -> u64 {
     coarse(a, |x| 1.0 / x.sqrt())
 }
 
+/// `rsqrt.approx.f64`
+pub(crate) fn rsqrt64_full(a: u64) -> u64 {
+    let value = 1.0 / f64::from_bits(a).sqrt();
+    if value.is_nan() { 0x7fff_ffff_ffff_ffff } else { value.to_bits() }
+}
+
 fn lift_half<H: Half>(a: u32, f: impl Fn(f64) -> f64) -> u32 {
     H::from_f32(f(f64::from(H::to_f32(a & 0xffff))) as f32)
 }

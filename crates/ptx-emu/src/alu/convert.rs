@@ -202,6 +202,8 @@ pub(crate) struct Conversion {
     pub sat: bool,
     /// Clamps negative results to zero.
     pub relu: bool,
+    /// Gives the largest finite number where the result would be infinite.
+    pub satfinite: bool,
 }
 
 impl Conversion {
@@ -268,11 +270,17 @@ impl Conversion {
             }
             Number::Tf32 => {
                 let narrow = Format { fraction: 10, ..F32 };
-                let bits = narrow.round(value, self.round);
+                let bits = self.finite(narrow, narrow.round(value, self.round));
                 let bits = if self.relu && value < 0.0 { 0 } else { bits };
                 bits << 13
             }
         }
+    }
+
+    /// The largest finite number for an infinity, if that is asked for.
+    fn finite(&self, format: Format, bits: u64) -> u64 {
+        let infinite = self.satfinite && bits & !format.sign(true) == format.infinity(false);
+        bits - u64::from(infinite)
     }
 
     fn finish(&self, format: Format, bits: u64) -> u64 {
@@ -280,6 +288,7 @@ impl Conversion {
         if self.ftz && format == F32 {
             bits = format.flush(bits);
         }
+        bits = self.finite(format, bits);
         let value = format.value(bits);
         if self.sat {
             // NaN and everything below zero, -0 included, become +0.

@@ -145,6 +145,64 @@ pub(crate) fn div_round(a: u64, b: u64, round: Round) -> u64 {
     F64.pack(nx != ny, quotient, exponent, round)
 }
 
+/// A mantissa brought to 126 bits, and its exponent.
+fn normal(mantissa: u128, exponent: i32) -> (u128, i32) {
+    let shift = mantissa.leading_zeros() as i32 - 2;
+    (mantissa << shift, exponent - shift)
+}
+
+/// `fma.{rz,rm,rp}.f64`: the exact product and the addend are aligned in 128 bits; what falls off
+/// the smaller one's end stays as its last bit.
+pub(crate) fn fma_round(a: u64, b: u64, c: u64, round: Round) -> u64 {
+    let (x, y, z) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
+    if !(x.is_finite() && y.is_finite() && z.is_finite()) {
+        return fma(a, b, c);
+    }
+    let ((nx, mx, ex), (ny, my, ey)) = (decompose(x), decompose(y));
+    let product = (nx != ny, u128::from(mx) * u128::from(my), ex + ey);
+    let (nz, mz, ez) = decompose(z);
+    if product.1 == 0 || mz == 0 {
+        let zero = product.1 == 0 && mz == 0;
+        let negative = if product.0 == nz { nz } else { round == Round::Down };
+        return match (zero, mz == 0) {
+            (true, _) => F64.pack(negative, 0, 0, round),
+            (_, true) => F64.pack(product.0, product.1, product.2, round),
+            _ => c,
+        };
+    }
+    let (mut big, mut small) = (normal(product.1, product.2), normal(u128::from(mz), ez));
+    let (mut sign, mut other) = (product.0, nz);
+    if (small.1, small.0) > (big.1, big.0) {
+        (big, small) = (small, big);
+        (sign, other) = (other, sign);
+    }
+    let gap = (big.1 - small.1) as u32;
+    let kept = small.0.checked_shr(gap).unwrap_or(0);
+    let lost = kept.checked_shl(gap).unwrap_or(0) != small.0;
+    let aligned = kept | u128::from(lost);
+    let sum = if sign == other { big.0 + aligned } else { big.0 - aligned };
+    if sum == 0 {
+        return F64.pack(round == Round::Down, 0, 0, round);
+    }
+    F64.pack(sign, sum, big.1, round)
+}
+
+/// `sqrt.{rz,rm,rp}.f64`: the integer root of the mantissa at an even exponent, its last bit set if
+/// something remains.
+pub(crate) fn sqrt_round(a: u64, round: Round) -> u64 {
+    let x = f64::from_bits(a);
+    if !x.is_finite() || x <= 0.0 {
+        return sqrt(a);
+    }
+    let (_, mantissa, exponent) = decompose(x);
+    let (mut mantissa, mut exponent) = normal(u128::from(mantissa), exponent);
+    if exponent % 2 != 0 {
+        (mantissa, exponent) = (mantissa << 1, exponent - 1);
+    }
+    let root = mantissa.isqrt();
+    F64.pack(false, root << 1 | u128::from(root * root != mantissa), exponent / 2 - 1, round)
+}
+
 /// What `min` and `max` make of two NaNs.
 const NAN: u64 = 0x7fff_ffff_ffff_ffff;
 

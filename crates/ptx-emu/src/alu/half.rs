@@ -123,6 +123,20 @@ pub(crate) fn extreme<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ
     }
 }
 
+/// `min.xorsign.abs`, or `max` if `MAX`: the smaller (larger) magnitude with the product's sign.
+pub(crate) fn xorsign<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ: bool>(
+    a: u32,
+    b: u32,
+) -> u32 {
+    let pick = extreme::<H, MAX, PROPAGATE, FTZ>(a & 0x7fff, b & 0x7fff);
+    if H::to_f32(pick).is_nan() { 0x7fff } else { pick | ((a ^ b) & 0x8000) }
+}
+
+/// A subnormal number as a zero of its sign.
+pub(crate) fn flush<H: Half>(a: u32) -> u32 {
+    H::FORMAT.flush(u64::from(a & 0xffff)) as u32
+}
+
 /// `abs`
 pub(crate) fn abs(a: u32) -> u32 {
     a & 0x7fff
@@ -191,6 +205,16 @@ pub(crate) fn from_quarter<Q: Quarter>(bits: u32) -> u32 {
         _ => (8.0 + fraction) * libm::exp2(f64::from(field) - 10.0),
     };
     sign | F16.round(value, Round::Nearest) as u32
+}
+
+/// Values of the two encodings in the low 16 bits, as an f16 pair.
+pub(crate) fn from_quarters<Q: Quarter>(bits: u32) -> u32 {
+    from_quarter::<Q>(bits & 0xff) | from_quarter::<Q>((bits >> 8) & 0xff) << 16
+}
+
+/// An f16 with negative values as zero; NaN stays.
+pub(crate) fn relu_f16(bits: u32) -> u32 {
+    if F16Type::to_f32(bits) <= 0.0 { 0 } else { bits }
 }
 
 /// Applies a function to both halves of one register.

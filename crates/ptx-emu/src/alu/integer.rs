@@ -96,6 +96,24 @@ pub(crate) fn sub_sat_s32(a: u32, b: u32) -> u32 {
     (a as i32).saturating_sub(b as i32) as u32
 }
 
+/// `min.s16x2` or `max.s16x2` on one half, `RELU` clamping negative results to zero.
+pub(crate) fn extreme_s16<const MAX: bool, const RELU: bool>(a: u32, b: u32) -> u32 {
+    let (x, y) = (sx16(a), sx16(b));
+    let pick = if MAX { x.max(y) } else { x.min(y) };
+    (if RELU { pick.max(0) } else { pick }) as u32
+}
+
+/// `szext`: keeps the low `n` bits and fills the rest with their sign or zero; `n` wraps or clamps
+/// at 32.
+pub(crate) fn szext<const CLAMP: bool, const SIGNED: bool>(a: u32, n: u32) -> u32 {
+    let n = if CLAMP { n.min(32) } else { n & 31 };
+    if n == 0 {
+        return 0;
+    }
+    let a = a << (32 - n);
+    if SIGNED { (a as i32 >> (32 - n)) as u32 } else { a >> (32 - n) }
+}
+
 /// `shl.b32`: amounts beyond the width give 0.
 pub(crate) fn shl32(a: u32, n: u32) -> u32 {
     a.checked_shl(n).unwrap_or(0)
@@ -327,6 +345,14 @@ pub(crate) fn dp2a<const SA: bool, const SB: bool, const HI: bool>(a: u32, b: u3
     let first = if HI { 2 } else { 0 };
     let dot: i64 = (0..2).map(|i| half(i) * byte_of(b, first + i, SB)).sum();
     c.wrapping_add(dot as u32)
+}
+
+/// `cvt.pack.sat`: `a` above `b`, each clamped to `BITS` bits, and `c` above both.
+pub(crate) fn pack_clamped<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, c: u32) -> u32 {
+    let (low, high) =
+        if SIGNED { (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) } else { (0, (1 << BITS) - 1) };
+    let clamp = |x: u32| (x as i32).clamp(low, high) as u32 & ((1 << BITS) - 1);
+    c.checked_shl(2 * BITS).unwrap_or(0) | clamp(a) << BITS | clamp(b)
 }
 
 /// `sad.s32`

@@ -209,6 +209,16 @@ fn extreme<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     }
 }
 
+/// `min.xorsign.abs.f32`, or `max` if `MAX`: the smaller (larger) magnitude with the product's sign.
+pub(crate) fn xorsign<const FTZ: bool, const PROPAGATE: bool, const MAX: bool>(
+    a: u32,
+    b: u32,
+) -> u32 {
+    let (x, y) = (a & 0x7fff_ffff, b & 0x7fff_ffff);
+    let pick = if MAX { max::<FTZ, PROPAGATE>(x, y) } else { min::<FTZ, PROPAGATE>(x, y) };
+    if f32::from_bits(pick).is_nan() { NAN } else { pick | ((a ^ b) & 0x8000_0000) }
+}
+
 /// `abs.f32`
 pub(crate) fn abs<const FTZ: bool>(a: u32) -> u32 {
     input::<FTZ>(a).to_bits() & 0x7fff_ffff

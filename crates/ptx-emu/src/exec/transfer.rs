@@ -369,15 +369,16 @@ fn atomic(
     let mut olds = vec![[0_u64; 32]; a.a.len()];
     let data = region.data;
     for i in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+        let at = places.at[i] as usize;
+        let swaps = a.a.iter().enumerate().all(|(element, operand)| {
+            value_of(*operand, regs, i, a.bytes) == read_le(data, at + element * bytes, a.bytes)
+        });
         for (element, operand) in a.a.iter().enumerate() {
-            let place = places.at[i] as usize + element * bytes;
+            let place = at + element * bytes;
             let old = read_le(data, place, a.bytes);
-            let operand = value_of(*operand, regs, i, a.bytes);
             let new = match a.kind {
-                AtomicKind::Binary(f) => f(old, operand),
-                AtomicKind::Cas if old == operand => {
-                    a.b.map_or(old, |b| value_of(b, regs, i, a.bytes))
-                }
+                AtomicKind::Binary(f) => f(old, value_of(*operand, regs, i, a.bytes)),
+                AtomicKind::Cas if swaps => value_of(a.b[element], regs, i, a.bytes),
                 AtomicKind::Cas => old,
             };
             *changes += u64::from(new != old);

@@ -1,40 +1,23 @@
 //! Arithmetic, comparison, selection, moves and conversions.
 
 use super::{
-    Builder, Lowered, Operand, Reg,
+    Builder, Lowered, Operand, Symbol,
     control::operand,
     table::{self, Compare, Fun, Modifiers},
 };
 use crate::{
     alu::{
-        convert::{BF16, Conversion, F16, F32, F64, Number, Round},
-        lanes::{d_to_w, w1, w2, ww_to_d},
+        integer,
+        lanes::{d_to_w, w_to_p, w1, w2, w4, ww_to_d},
     },
     ast::Instruction,
     op::{CarryKind, CarryOp, LaneMask, Op, R, Special},
 };
 
 impl<'a> Builder<'a, '_> {
-    /// Lowers what only computes on registers.
-    pub(super) fn compute(
-        &mut self,
-        i: &Instruction<'a>,
-        parts: &[&'a str],
-        m: &Modifiers<'a>,
-    ) -> Lowered<()> {
-        match parts[0] {
-            "mov" => return self.mov(i, m),
-            "setp" => return self.setp(i, parts, m),
-            "set" => return self.set(i, parts, m),
-            "selp" => return self.selp(i, m),
-            "slct" => return self.slct(i, m),
-            "cvt" => return self.cvt(i, m),
-            "testp" => return self.testp(i, m),
-            "addc" | "subc" | "madc" => return self.carry(i, parts[0], m),
-            "add" | "sub" | "mad" if m.has("cc") => return self.carry(i, parts[0], m),
-            _ => {}
-        }
-        let fun = table::find(parts[0], m).ok_or(super::UNKNOWN)?;
+    /// Lowers an instruction that applies a function lane by lane.
+    pub(super) fn lane_function(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+        let fun = table::find(m.name, m).ok_or(super::UNKNOWN)?;
         self.apply(fun, i, m.ty())
     }
 
@@ -112,6 +95,31 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
+    /// `lop3` that also combines whether its result is not zero with a predicate.
+    pub(super) fn lop3_with_predicate(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'a>,
+    ) -> Lowered<()> {
+        let Operand::Pair(d, p) = operand(i, 0)? else {
+            return Err("expected a register and a predicate".to_owned());
+        };
+        let mut sources = [0; 4];
+        for (n, source) in sources.iter_mut().enumerate() {
+            *source = self.src_w(operand(i, n + 1)?, "b32")?;
+        }
+        let [a, b, c, lut] = sources;
+        let (q, negated) = self.src_p(operand(i, 5)?)?;
+        let q = self.positive(q, negated);
+        let (result, t) = (self.temp(0), self.temp(2));
+        self.push(Op::W4(w4!(integer::lop3), result, a, b, c, lut));
+        self.push(Op::WtoP(w_to_p!(|a: u32| a != 0), t, result));
+        let (d, p) = (self.dst_w(d)?, self.dst_p(p)?);
+        self.push(Op::P2(if m.has("or") { |a, b| a | b } else { |a, b| a & b }, p, t, q));
+        self.push(Op::W1(|a| *a, d, result));
+        Ok(())
+    }
+
     /// A predicate register that holds the possibly negated predicate.
     fn positive(&mut self, p: R, negated: bool) -> R {
         if !negated {
@@ -122,11 +130,8 @@ impl<'a> Builder<'a, '_> {
         t
     }
 
-    fn mov(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+    pub(super) fn mov(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let (d, a) = (operand(i, 0)?, operand(i, 1)?);
-        if m.types.len() != 1 || !m.flags.is_empty() {
-            return Err("the form of `mov` is not known".to_owned());
-        }
         if let Operand::Vector(elements) = d {
             return self.unpack(elements, a, m.ty());
         }
@@ -149,6 +154,11 @@ impl<'a> Builder<'a, '_> {
             return Ok(());
         }
         match crate::parse::type_bytes(m.ty()) {
+            Some(16) => {
+                let ([d0, d1], [a0, a1]) = (self.wide(d)?, self.wide(a)?);
+                self.push(Op::D1(|a| *a, d0, a0));
+                self.push(Op::D1(|a| *a, d1, a1));
+            }
             Some(8) => {
                 let a = self.src_d(a)?;
                 let d = self.dst_d(d)?;
@@ -164,6 +174,17 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
+    /// The two halves of a 128-bit register, the lower one first.
+    pub(super) fn wide(&self, o: &Operand<'a>) -> Lowered<[R; 2]> {
+        match o {
+            Operand::Name(name) => match self.symbol(name) {
+                Some(Symbol::Wide(r)) => Ok([r, r + 1]),
+                _ => Err(format!("`{name}` is no 128-bit register")),
+            },
+            _ => Err("expected a 128-bit register".to_owned()),
+        }
+    }
+
     fn pack(&mut self, d: &Operand<'a>, from: &[Operand<'a>], ty: &str) -> Lowered<()> {
         match (ty, from) {
             ("b32", [a, b]) => {
@@ -176,6 +197,23 @@ impl<'a> Builder<'a, '_> {
                 let d = self.dst_d(d)?;
                 let f = ww_to_d!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32);
                 self.push(Op::WWtoD(f, d, a, b));
+            }
+            ("b128", [a, b]) => {
+                let (a, b) = (self.src_d(a)?, self.src_d(b)?);
+                let [lo, hi] = self.wide(d)?;
+                // Either source may be a half of the destination.
+                let t = self.temp(1);
+                self.push(Op::D1(|a| *a, t, b));
+                self.push(Op::D1(|a| *a, lo, a));
+                self.push(Op::D1(|a| *a, hi, t));
+            }
+            ("b128", [a, b, c, e]) => {
+                let f = ww_to_d!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32);
+                let (a, b) = (self.src_w(a, "b32")?, self.src_w(b, "b32")?);
+                let (c, e) = (self.src_w(c, "b32")?, self.src_w(e, "b32")?);
+                let [lo, hi] = self.wide(d)?;
+                self.push(Op::WWtoD(f, lo, a, b));
+                self.push(Op::WWtoD(f, hi, c, e));
             }
             ("b64", [a, b, c, e]) => {
                 let half = w2!(|a: u32, b: u32| (a & 0xffff) | (b << 16));
@@ -206,6 +244,21 @@ impl<'a> Builder<'a, '_> {
                 let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
                 self.push(Op::DtoW(d_to_w!(|a: u64| a as u32), lo, a));
                 self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 32) as u32), hi, a));
+            }
+            ("b128", [lo, hi]) => {
+                let a = self.wide(a)?;
+                for (d, a) in [lo, hi].into_iter().zip(a) {
+                    let d = self.dst_d(d)?;
+                    self.push(Op::D1(|a| *a, d, a));
+                }
+            }
+            ("b128", [p, q, r, s]) => {
+                let [low, high] = self.wide(a)?;
+                for (lo, hi, a) in [(p, q, low), (r, s, high)] {
+                    let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
+                    self.push(Op::DtoW(d_to_w!(|a: u64| a as u32), lo, a));
+                    self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 32) as u32), hi, a));
+                }
             }
             ("b64", [p, q, r, s]) => {
                 let a = self.src_d(a)?;
@@ -268,11 +321,8 @@ impl<'a> Builder<'a, '_> {
         Ok(r)
     }
 
-    fn setp(&mut self, i: &Instruction<'a>, parts: &[&'a str], m: &Modifiers<'a>) -> Lowered<()> {
-        let cmp = parts.get(1).copied().unwrap_or("");
-        if !m.flags.iter().skip(1).all(|f| matches!(*f, "and" | "or" | "xor" | "ftz")) {
-            return Err("the form of `setp` is not known".to_owned());
-        }
+    pub(super) fn setp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+        let cmp = m.flags[0];
         if let "f16x2" | "bf16x2" = m.ty() {
             return self.setp_pair(i, cmp, m);
         }
@@ -310,10 +360,8 @@ impl<'a> Builder<'a, '_> {
         let Operand::Pair(p, q) = operand(i, 0)? else {
             return Err("expected two predicates".to_owned());
         };
-        if m.has("ftz") || i.operands.len() != 3 {
-            return Err("the form of `setp` is not known".to_owned());
-        }
         let [lo, hi] = self.compare_halves(i, cmp, m)?;
+        let (lo, hi) = (self.combined(i, m, lo, false)?, self.combined(i, m, hi, false)?);
         let (p, q) = (self.dst_p(p)?, self.dst_p(q)?);
         self.push(Op::P2(|a, _| a, p, lo, lo));
         self.push(Op::P2(|a, _| a, q, hi, hi));
@@ -328,7 +376,7 @@ impl<'a> Builder<'a, '_> {
         m: &Modifiers<'a>,
     ) -> Lowered<[R; 2]> {
         let ty = if m.ty() == "f16x2" { "f16" } else { "bf16" };
-        let Some(Compare::W(f)) = table::compare(cmp, ty, false) else {
+        let Some(Compare::W(f)) = table::compare(cmp, ty, m.has("ftz")) else {
             return Err("the comparison is not known".to_owned());
         };
         let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
@@ -341,14 +389,11 @@ impl<'a> Builder<'a, '_> {
         Ok([lo, hi])
     }
 
-    fn set(&mut self, i: &Instruction<'a>, parts: &[&'a str], m: &Modifiers<'a>) -> Lowered<()> {
+    pub(super) fn set(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let [to, from] = m.types[..] else {
             return Err("the form of `set` is not known".to_owned());
         };
-        let cmp = parts.get(1).copied().unwrap_or("");
-        if !m.flags.iter().skip(1).all(|f| matches!(*f, "and" | "or" | "xor" | "ftz")) {
-            return Err("the form of `set` is not known".to_owned());
-        }
+        let cmp = m.flags[0];
         if let "f16x2" | "bf16x2" = from {
             return self.set_pair(i, cmp, to, m);
         }
@@ -381,10 +426,8 @@ impl<'a> Builder<'a, '_> {
             "u32" | "s32" => 0xffff,
             _ => return Err("the destination type is not known here".to_owned()),
         };
-        if m.has("ftz") || i.operands.len() != 3 {
-            return Err("the form of `set` is not known".to_owned());
-        }
         let [lo, hi] = self.compare_halves(i, cmp, m)?;
+        let (lo, hi) = (self.combined(i, m, lo, false)?, self.combined(i, m, hi, false)?);
         let d = self.dst_w(operand(i, 0)?)?;
         let (one, zero) = (self.const_w(one), self.const_w(0));
         let (a, b) = (self.temp(0), self.temp(0));
@@ -394,7 +437,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn selp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+    pub(super) fn selp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let (p, negated) = self.src_p(operand(i, 3)?)?;
         let (x, y) = (operand(i, 1)?, operand(i, 2)?);
         let (x, y) = if negated { (y, x) } else { (x, y) };
@@ -425,7 +468,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn slct(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+    pub(super) fn slct(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let [ty, by] = m.types[..] else {
             return Err("the form of `slct` is not known".to_owned());
         };
@@ -439,13 +482,14 @@ impl<'a> Builder<'a, '_> {
         self.select(operand(i, 0)?, operand(i, 1)?, operand(i, 2)?, t, ty)
     }
 
-    fn testp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+    pub(super) fn testp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let [test] = m.flags[..] else { return Err("the test is not known".to_owned()) };
         let fun = table::testp(test, m.ty()).ok_or("the test is not known")?;
         self.apply(fun, i, m.ty())
     }
 
-    fn carry(&mut self, i: &Instruction<'a>, op: &str, m: &Modifiers<'a>) -> Lowered<()> {
+    pub(super) fn carry(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+        let op = m.name;
         let wide = match m.ty() {
             "u32" | "s32" | "b32" => false,
             "u64" | "s64" | "b64" => true,
@@ -474,257 +518,6 @@ impl<'a> Builder<'a, '_> {
         self.push(Op::Carry(self.program.carries.len() as u32 - 1));
         Ok(())
     }
-
-    /// Conversions to and from pairs of 8-bit floats.
-    fn cvt_quarter(
-        &mut self,
-        i: &Instruction<'a>,
-        m: &Modifiers<'a>,
-        to: &str,
-        from: &str,
-    ) -> Lowered<()> {
-        use crate::alu::half::{E4m3, E5m2, F16Type, Half, from_quarter, to_quarter};
-        macro_rules! from_f32 {
-            ($q:ty, $relu:literal) => {
-                w2!(|a: u32, b: u32| {
-                    to_quarter::<$q, $relu>(f64::from(f32::from_bits(b)))
-                        | to_quarter::<$q, $relu>(f64::from(f32::from_bits(a))) << 8
-                })
-            };
-        }
-        macro_rules! from_f16 {
-            ($q:ty, $relu:literal) => {
-                w1!(|a: u32| {
-                    to_quarter::<$q, $relu>(f64::from(F16Type::to_f32(a & 0xffff)))
-                        | to_quarter::<$q, $relu>(f64::from(F16Type::to_f32(a >> 16))) << 8
-                })
-            };
-        }
-        macro_rules! to_f16 {
-            ($q:ty) => {
-                w1!(|a: u32| from_quarter::<$q>(a & 0xff)
-                    | from_quarter::<$q>((a >> 8) & 0xff) << 16)
-            };
-        }
-        let d = self.dst_w(operand(i, 0)?)?;
-        let a = self.src_w(operand(i, 1)?, from)?;
-        let relu = m.has("relu");
-        let op = match (to, from, &m.flags[..], relu) {
-            ("e4m3x2", "f32", ["rn", "satfinite", ..], _) => {
-                let b = self.src_w(operand(i, 2)?, from)?;
-                Op::W2(if relu { from_f32!(E4m3, true) } else { from_f32!(E4m3, false) }, d, a, b)
-            }
-            ("e5m2x2", "f32", ["rn", "satfinite", ..], _) => {
-                let b = self.src_w(operand(i, 2)?, from)?;
-                Op::W2(if relu { from_f32!(E5m2, true) } else { from_f32!(E5m2, false) }, d, a, b)
-            }
-            ("e4m3x2", "f16x2", ["rn", "satfinite", ..], _) => {
-                Op::W1(if relu { from_f16!(E4m3, true) } else { from_f16!(E4m3, false) }, d, a)
-            }
-            ("e5m2x2", "f16x2", ["rn", "satfinite", ..], _) => {
-                Op::W1(if relu { from_f16!(E5m2, true) } else { from_f16!(E5m2, false) }, d, a)
-            }
-            ("f16x2", "e4m3x2", ["rn"], false) => Op::W1(to_f16!(E4m3), d, a),
-            ("f16x2", "e5m2x2", ["rn"], false) => Op::W1(to_f16!(E5m2), d, a),
-            _ => return Err("the form of `cvt` is not known".to_owned()),
-        };
-        if !m.only(&["rn", "satfinite", "relu"]) {
-            return Err("a modifier of `cvt` is not known".to_owned());
-        }
-        self.push(op);
-        Ok(())
-    }
-
-    fn cvt(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let [to, from] = m.types[..] else {
-            return Err("the form of `cvt` is not known".to_owned());
-        };
-        if [to, from].iter().any(|t| t.starts_with("e4m3") || t.starts_with("e5m2")) {
-            return self.cvt_quarter(i, m, to, from);
-        }
-        let known =
-            ["rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi", "ftz", "sat", "relu"];
-        if !m.only(&known) {
-            return Err("a modifier of `cvt` is not known".to_owned());
-        }
-        let mut conversion = Conversion {
-            to: number(to).ok_or("the destination type is not known")?,
-            from: number(from).ok_or("the source type is not known")?,
-            round: Round::Zero,
-            to_integral: false,
-            ftz: m.has("ftz"),
-            sat: m.has("sat"),
-            relu: m.has("relu"),
-        };
-        for flag in &m.flags {
-            let (round, integral) = match *flag {
-                "rn" => (Round::Nearest, false),
-                "rz" => (Round::Zero, false),
-                "rm" => (Round::Down, false),
-                "rp" => (Round::Up, false),
-                "rna" => (Round::Away, false),
-                "rni" => (Round::Nearest, true),
-                "rzi" => (Round::Zero, true),
-                "rmi" => (Round::Down, true),
-                "rpi" => (Round::Up, true),
-                _ => continue,
-            };
-            (conversion.round, conversion.to_integral) = (round, integral);
-        }
-        let pair = matches!(to, "f16x2" | "bf16x2");
-        let d = self.register(operand(i, 0)?)?;
-        let a = self.any_source(operand(i, 1)?, from)?;
-        let b = match (pair, i.operands.get(2)) {
-            (true, Some(o)) => Some(self.any_source(o, from)?),
-            (false, None) => None,
-            _ => return Err("the form of `cvt` is not known".to_owned()),
-        };
-        if let Some(op) = fast_conversion(to, from, m, d, a, b) {
-            self.push(op);
-            return Ok(());
-        }
-        let index = self.program.conversions.len() as u32;
-        self.program.conversions.push((conversion, d, a, b));
-        self.push(Op::Convert(index));
-        Ok(())
-    }
-
-    /// A source register of either class, or a literal of the type's class.
-    fn any_source(&mut self, o: &Operand<'a>, ty: &str) -> Lowered<Reg> {
-        if let Ok(reg) = self.register(o) {
-            return Ok(reg);
-        }
-        Ok(match crate::parse::type_bytes(ty) {
-            Some(8) => Reg::D(self.src_d(o)?),
-            _ => Reg::W(self.src_w(o, ty)?),
-        })
-    }
-}
-
-/// The type as `cvt` sees it; pairs stand for their element.
-fn number(ty: &str) -> Option<Number> {
-    Some(match ty {
-        "u8" | "b8" => Number::Int(8, false),
-        "s8" => Number::Int(8, true),
-        "u16" | "b16" => Number::Int(16, false),
-        "s16" => Number::Int(16, true),
-        "u32" | "b32" => Number::Int(32, false),
-        "s32" => Number::Int(32, true),
-        "u64" | "b64" => Number::Int(64, false),
-        "s64" => Number::Int(64, true),
-        "f16" | "f16x2" => Number::Float(F16),
-        "bf16" | "bf16x2" => Number::Float(BF16),
-        "f32" => Number::Float(F32),
-        "f64" => Number::Float(F64),
-        "tf32" => Number::Tf32,
-        _ => return None,
-    })
-}
-
-/// Conversions common enough for a lane function of their own.
-fn fast_conversion(
-    to: &str,
-    from: &str,
-    m: &Modifiers<'_>,
-    d: Reg,
-    a: Reg,
-    b: Option<Reg>,
-) -> Option<Op> {
-    use crate::alu::{
-        double,
-        half::{Bf16Type, F16Type, Half},
-        lanes::{d1, w_to_d},
-        single,
-    };
-    let plain = m.flags.is_empty();
-    let nearest = m.flags[..] == ["rn"];
-    Some(match (to, from, d, a, b) {
-        ("s64", "s32", Reg::D(d), Reg::W(a), None) if plain => {
-            Op::WtoD(w_to_d!(|a: u32| i64::from(a as i32) as u64), d, a)
-        }
-        ("u64" | "s64", "u32", Reg::D(d), Reg::W(a), None) if plain => {
-            Op::WtoD(w_to_d!(|a: u32| u64::from(a)), d, a)
-        }
-        ("u32" | "s32", "u64" | "s64", Reg::W(d), Reg::D(a), None) if plain => {
-            Op::DtoW(d_to_w!(|a: u64| a as u32), d, a)
-        }
-        ("u64" | "s64", "u64" | "s64", Reg::D(d), Reg::D(a), None) if plain => {
-            Op::D1(d1!(|a: u64| a), d, a)
-        }
-        ("u16", "u32" | "s32", Reg::W(d), Reg::W(a), None)
-        | ("u32" | "s32", "u16", Reg::W(d), Reg::W(a), None)
-            if plain =>
-        {
-            Op::W1(w1!(|a: u32| a & 0xffff), d, a)
-        }
-        ("s32", "s16", Reg::W(d), Reg::W(a), None)
-        | ("s16", "u32" | "s32", Reg::W(d), Reg::W(a), None)
-            if plain =>
-        {
-            Op::W1(w1!(|a: u32| i32::from(a as u16 as i16) as u32), d, a)
-        }
-        ("f32", "s32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| (a as i32 as f32).to_bits()), d, a)
-        }
-        ("f32", "u32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| (a as f32).to_bits()), d, a)
-        }
-        ("f32", "f32", Reg::W(d), Reg::W(a), None) => {
-            let f = match m.flags[..] {
-                ["sat"] => w1!(|a: u32| single::output::<false, true>(f32::from_bits(a))),
-                ["rni"] => w1!(|a: u32| single::integral(a, f32::round_ties_even)),
-                ["rzi"] => w1!(|a: u32| single::integral(a, f32::trunc)),
-                ["rmi"] => w1!(|a: u32| single::integral(a, f32::floor)),
-                ["rpi"] => w1!(|a: u32| single::integral(a, f32::ceil)),
-                _ => return None,
-            };
-            Op::W1(f, d, a)
-        }
-        ("s32", "f32", Reg::W(d), Reg::W(a), None) => {
-            // The cast saturates and turns NaN into 0, as the instruction does.
-            let f = match m.flags[..] {
-                ["rni"] => w1!(|a: u32| f32::from_bits(a).round_ties_even() as i32 as u32),
-                ["rzi"] => w1!(|a: u32| f32::from_bits(a) as i32 as u32),
-                ["rmi"] => w1!(|a: u32| f32::from_bits(a).floor() as i32 as u32),
-                ["rpi"] => w1!(|a: u32| f32::from_bits(a).ceil() as i32 as u32),
-                _ => return None,
-            };
-            Op::W1(f, d, a)
-        }
-        ("f64", "f32", Reg::D(d), Reg::W(a), None) if plain => {
-            Op::WtoD(w_to_d!(double::of_single), d, a)
-        }
-        ("f32", "f64", Reg::W(d), Reg::D(a), None) if nearest => {
-            Op::DtoW(d_to_w!(double::to_single), d, a)
-        }
-        ("f32", "f16", Reg::W(d), Reg::W(a), None) if plain => {
-            Op::W1(w1!(|a: u32| single::output::<false, false>(F16Type::to_f32(a & 0xffff))), d, a)
-        }
-        ("f32", "bf16", Reg::W(d), Reg::W(a), None) if plain => Op::W1(w1!(|a: u32| a << 16), d, a),
-        ("f16", "f32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| F16Type::from_f32(f32::from_bits(a))), d, a)
-        }
-        ("bf16", "f32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| Bf16Type::from_f32(f32::from_bits(a))), d, a)
-        }
-        ("f16x2", "f32", Reg::W(d), Reg::W(a), Some(Reg::W(b))) if nearest => Op::W2(
-            w2!(|a: u32, b: u32| {
-                F16Type::from_f32(f32::from_bits(b)) | F16Type::from_f32(f32::from_bits(a)) << 16
-            }),
-            d,
-            a,
-            b,
-        ),
-        ("bf16x2", "f32", Reg::W(d), Reg::W(a), Some(Reg::W(b))) if nearest => Op::W2(
-            w2!(|a: u32, b: u32| {
-                Bf16Type::from_f32(f32::from_bits(b)) | Bf16Type::from_f32(f32::from_bits(a)) << 16
-            }),
-            d,
-            a,
-            b,
-        ),
-        _ => return None,
-    })
 }
 
 /// The special register named `name`.

@@ -1,102 +1,84 @@
 //! Control flow, calls and the dispatch over opcodes.
 
-use super::{Builder, Lowered, Symbol, table::Modifiers};
+use super::{Builder, Lowered, Symbol, forms, table::Modifiers};
 use crate::{
     ast::{Instruction, Operand},
-    op::{BarrierKind, BarrierOp, Builtin, BuiltinOp, CallOp, CallTarget, Op, R, Reg, Window},
+    op::{BarrierKind, BarrierOp, Builtin, BuiltinOp, CallOp, CallTarget, Op, Reg, Window},
 };
 
 impl<'a> Builder<'a, '_> {
     /// Lowers an instruction with its guard.
     pub(super) fn guarded(&mut self, i: &Instruction<'a>) -> Lowered<()> {
-        let parts: Vec<&str> = i.opcode.split('.').collect();
-        let Some((name, negated)) = i.guard else {
-            return self.instruction(i, &parts, None);
+        let decoded = self.decoder.decode(i.opcode);
+        let (Some(row), m) = (decoded.row, &decoded.modifiers) else {
+            return Err(super::UNKNOWN.to_owned());
         };
-        let (p, _) = self.src_p(&Operand::Name(name))?;
-        if parts[0] == "bra" {
-            return self.instruction(i, &parts, Some((p, negated)));
+        self.origin.form = row;
+        if !forms::takes(row, i.operands.len(), m) {
+            return Err(format!("{} operands are not what it takes", i.operands.len()));
         }
-        // Anything else may become several operations: branch around them.
-        let skip = self.new_label();
-        self.push(Op::Branch(p, !negated, skip));
-        self.instruction(i, &parts, None)?;
-        self.labels[skip as usize] = self.ops.len();
-        Ok(())
-    }
-
-    fn instruction(
-        &mut self,
-        i: &Instruction<'a>,
-        parts: &[&'a str],
-        guard: Option<(R, bool)>,
-    ) -> Lowered<()> {
-        let m = Modifiers::new(&parts[1..]);
-        match parts[0] {
-            "bra" => self.branch(i, guard),
-            "brx" => self.branch_table(i),
-            "ret" => {
-                self.push(Op::Return);
+        let lower = forms::lowering(row);
+        match i.guard {
+            Some((name, negated)) if m.name != "bra" => {
+                let (p, _) = self.src_p(&Operand::Name(name))?;
+                // Anything but a branch may become several operations: branch around them.
+                let skip = self.new_label();
+                self.push(Op::Branch(p, !negated, skip));
+                lower(self, i, m)?;
+                self.labels[skip as usize] = self.ops.len();
                 Ok(())
             }
-            "exit" => {
-                self.push(Op::Exit);
-                Ok(())
-            }
-            "trap" => {
-                self.push(Op::Trap);
-                Ok(())
-            }
-            "brkpt" | "membar" | "prefetch" | "prefetchu" | "discard" | "applypriority"
-            | "nanosleep" | "griddepcontrol" | "pmevent" | "setmaxnreg" => {
-                self.push(Op::Nop);
-                Ok(())
-            }
-            "fence" => self.fence(&m),
-            "call" => self.call(i),
-            "bar" | "barrier" => self.barrier(i, &m),
-            "ld" | "ldu" => self.load(i, &m),
-            "st" => self.store(i, &m),
-            "atom" | "red" => self.atomic(i, &m),
-            "cvta" => self.cvta(i, &m),
-            "isspacep" => self.isspacep(i, &m),
-            "shfl" | "vote" | "match" | "redux" | "elect" => self.warp_sync(i, parts[0], &m),
-            "wmma" => self.wmma(i, parts),
-            "mma" => self.mma(i, parts),
-            "ldmatrix" | "stmatrix" => self.matrix_rows(i, &m),
-            "movmatrix" => self.matrix_transpose(i, &m),
-            "cp" => self.async_copy(i, &m),
-            "activemask" => {
-                let d = self.dst_w(operand(i, 0)?)?;
-                self.push(Op::ActiveMask(d));
-                Ok(())
-            }
-            _ => self.compute(i, parts, &m),
+            _ => lower(self, i, m),
         }
     }
 
-    /// Only fences between threads are without effect here; proxies belong to asynchronous copies.
-    fn fence(&mut self, m: &Modifiers<'_>) -> Lowered<()> {
-        if m.has("proxy") || m.flags.iter().any(|f| f.contains("::")) {
-            return Err("proxy fences are not known".to_owned());
-        }
+    /// What changes nothing here.
+    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
+    pub(super) fn nothing(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         self.push(Op::Nop);
         Ok(())
     }
 
-    fn branch(&mut self, i: &Instruction<'a>, guard: Option<(R, bool)>) -> Lowered<()> {
+    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
+    pub(super) fn ret(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        self.push(Op::Return);
+        Ok(())
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
+    pub(super) fn exit(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        self.push(Op::Exit);
+        Ok(())
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
+    pub(super) fn trap(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        self.push(Op::Trap);
+        Ok(())
+    }
+
+    pub(super) fn active_mask(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        let d = self.dst_w(operand(i, 0)?)?;
+        self.push(Op::ActiveMask(d));
+        Ok(())
+    }
+
+    pub(super) fn branch(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let Operand::Name(name) = operand(i, 0)? else {
             return Err("expected a label".to_owned());
         };
         let label = self.find_label(name).ok_or(format!("label `{name}` is not known"))?;
-        self.push(match guard {
-            Some((p, negated)) => Op::Branch(p, negated, label),
+        let op = match i.guard {
+            Some((name, negated)) => {
+                Op::Branch(self.src_p(&Operand::Name(name))?.0, negated, label)
+            }
             None => Op::Jump(label),
-        });
+        };
+        self.push(op);
         Ok(())
     }
 
-    fn branch_table(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+    pub(super) fn branch_table(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let index = self.src_w(operand(i, 0)?, "u32")?;
         let Operand::Name(name) = operand(i, 1)? else {
             return Err("expected a table of labels".to_owned());
@@ -120,7 +102,7 @@ impl<'a> Builder<'a, '_> {
         list.iter().map(offset).collect()
     }
 
-    fn call(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+    pub(super) fn call(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let has_results = matches!(i.operands.first(), Some(Operand::List(_)));
         let at = usize::from(has_results);
         let results = self.frame_offsets(if has_results { i.operands.first() } else { None })?;
@@ -152,13 +134,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn barrier(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        if m.has("warp") {
-            return self.warp_barrier(i);
-        }
-        if m.has("cluster") || m.flags.iter().any(|f| f.contains("::")) {
-            return Err("cluster barriers are not known".to_owned());
-        }
+    pub(super) fn barrier(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let (kind, at) = if m.has("red") {
             let (p, negated) = self.src_p(i.operands.last().ok_or("operands are missing")?)?;
             let first = operand(i, 0)?;
@@ -184,7 +160,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn isspacep(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+    pub(super) fn isspacep(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let d = self.dst_p(operand(i, 0)?)?;
         let a = self.src_d(operand(i, 1)?)?;
         let window = match m.flags[..] {
@@ -192,7 +168,7 @@ impl<'a> Builder<'a, '_> {
             ["const"] => Window::Const,
             ["shared"] | ["shared::cta"] => Window::Shared,
             ["local"] => Window::Local,
-            ["param"] => Window::Param,
+            ["param"] | ["param::entry"] => Window::Param,
             _ => return Err("state space is not known".to_owned()),
         };
         self.push(Op::IsSpace(d, a, window));

@@ -53,6 +53,22 @@ macro_rules! rounded_ftz_sat {
     };
 }
 
+/// Lifts `single::$f::<FTZ, NaN>`, or the form on magnitudes.
+macro_rules! extreme {
+    ($m:expr, $f:ident, $max:literal) => {
+        match ($m.has("xorsign"), $m.has("ftz"), $m.has("NaN")) {
+            (false, false, false) => w2!(single::$f::<false, false>),
+            (false, false, true) => w2!(single::$f::<false, true>),
+            (false, true, false) => w2!(single::$f::<true, false>),
+            (false, true, true) => w2!(single::$f::<true, true>),
+            (true, false, false) => w2!(single::xorsign::<false, false, $max>),
+            (true, false, true) => w2!(single::xorsign::<false, true, $max>),
+            (true, true, false) => w2!(single::xorsign::<true, false, $max>),
+            (true, true, true) => w2!(single::xorsign::<true, true, $max>),
+        }
+    };
+}
+
 /// Rounding named among the flags.
 fn rounding(m: &Modifiers<'_>) -> Option<Round> {
     m.flags.iter().find_map(|f| match *f {
@@ -66,10 +82,6 @@ fn rounding(m: &Modifiers<'_>) -> Option<Round> {
 
 /// The lane function of a floating-point instruction.
 pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
-    let known = ["ftz", "sat", "rn", "rz", "rm", "rp", "approx", "full", "NaN", "relu"];
-    if !m.only(&known) || m.types.len() != 1 {
-        return None;
-    }
     match m.ty() {
         "f32" => f32_function(op, m),
         "f64" => f64_function(op, m),
@@ -113,22 +125,8 @@ fn f32_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         "lg2" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::lg2)),
         "ex2" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::ex2)),
         "tanh" if m.has("approx") => Fun::W1(w1!(approx::tanh)),
-        "min" if m.has("NaN") => Fun::W2(match m.has("ftz") {
-            true => w2!(single::min::<true, true>),
-            false => w2!(single::min::<false, true>),
-        }),
-        "max" if m.has("NaN") => Fun::W2(match m.has("ftz") {
-            true => w2!(single::max::<true, true>),
-            false => w2!(single::max::<false, true>),
-        }),
-        "min" => Fun::W2(match m.has("ftz") {
-            true => w2!(single::min::<true, false>),
-            false => w2!(single::min::<false, false>),
-        }),
-        "max" => Fun::W2(match m.has("ftz") {
-            true => w2!(single::max::<true, false>),
-            false => w2!(single::max::<false, false>),
-        }),
+        "min" => Fun::W2(extreme!(m, min, false)),
+        "max" => Fun::W2(extreme!(m, max, true)),
         "abs" => Fun::W1(ftz!(w1, m, single::abs)),
         "neg" => Fun::W1(ftz!(w1, m, single::neg)),
         "copysign" => Fun::W2(w2!(single::copysign)),
@@ -139,7 +137,7 @@ fn f32_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
 fn f32_directed(op: &str, m: &Modifiers<'_>, round: Round) -> Option<Fun> {
     Some(match op {
         "add" => Fun::W2(rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::add_round)),
-        "sub" => return sub_directed(m, round),
+        "sub" => sub_directed(m, round),
         "mul" => Fun::W2(rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::mul_round)),
         "fma" | "mad" => {
             Fun::W3(rounded_ftz_sat!(w3, m, round, (a: u32, b: u32, c: u32), single::fma_round))
@@ -162,16 +160,21 @@ fn f32_directed(op: &str, m: &Modifiers<'_>, round: Round) -> Option<Fun> {
     })
 }
 
-fn sub_directed(m: &Modifiers<'_>, round: Round) -> Option<Fun> {
-    Some(Fun::W2(match (m.has("ftz"), m.has("sat")) {
-        (false, false) => rounded!(w2, round, (a: u32, b: u32), |a, b: u32, r| {
-            single::add_round::<false, false>(a, b ^ 0x8000_0000, r)
-        }),
-        (true, false) => rounded!(w2, round, (a: u32, b: u32), |a, b: u32, r| {
-            single::add_round::<true, false>(a, b ^ 0x8000_0000, r)
-        }),
-        _ => return None,
-    }))
+/// `sub` in a direction: the addition of the opposite.
+fn sub_directed(m: &Modifiers<'_>, round: Round) -> Fun {
+    macro_rules! sub {
+        ($ftz:literal, $sat:literal) => {
+            rounded!(w2, round, (a: u32, b: u32), |a, b: u32, r| {
+                single::add_round::<$ftz, $sat>(a, b ^ 0x8000_0000, r)
+            })
+        };
+    }
+    Fun::W2(match (m.has("ftz"), m.has("sat")) {
+        (false, false) => sub!(false, false),
+        (false, true) => sub!(false, true),
+        (true, false) => sub!(true, false),
+        (true, true) => sub!(true, true),
+    })
 }
 
 fn f64_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
@@ -187,6 +190,10 @@ fn f64_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
             "rcp" => Fun::D1(rounded!(d1, round, (a: u64), |a, r| {
                 double::div_round(1.0_f64.to_bits(), a, r)
             })),
+            "fma" | "mad" => {
+                Fun::D3(rounded!(d3, round, (a: u64, b: u64, c: u64), double::fma_round))
+            }
+            "sqrt" => Fun::D1(rounded!(d1, round, (a: u64), double::sqrt_round)),
             _ => return None,
         });
     }
@@ -199,7 +206,8 @@ fn f64_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         "rcp" if m.has("approx") => Fun::D1(d1!(approx::rcp64)),
         "rcp" => Fun::D1(d1!(double::rcp)),
         "sqrt" => Fun::D1(d1!(double::sqrt)),
-        "rsqrt" if m.has("approx") => Fun::D1(d1!(approx::rsqrt64)),
+        "rsqrt" if m.has("ftz") => Fun::D1(d1!(approx::rsqrt64)),
+        "rsqrt" => Fun::D1(d1!(approx::rsqrt64_full)),
         "min" => Fun::D2(d2!(double::min)),
         "max" => Fun::D2(d2!(double::max)),
         "abs" => Fun::D1(d1!(|a: u64| a & !(1 << 63))),
@@ -239,11 +247,15 @@ macro_rules! half_fma {
 /// `half::extreme::<H, MAX, PROPAGATE, FTZ>`, alone or on pairs.
 macro_rules! half_extreme {
     ($m:expr, $max:literal, $wrap:ident) => {
-        match ($m.has("NaN"), $m.has("ftz")) {
-            (false, false) => $wrap!(half::extreme::<H, $max, false, false>),
-            (false, true) => $wrap!(half::extreme::<H, $max, false, true>),
-            (true, false) => $wrap!(half::extreme::<H, $max, true, false>),
-            (true, true) => $wrap!(half::extreme::<H, $max, true, true>),
+        match ($m.has("xorsign"), $m.has("NaN"), $m.has("ftz")) {
+            (false, false, false) => $wrap!(half::extreme::<H, $max, false, false>),
+            (false, false, true) => $wrap!(half::extreme::<H, $max, false, true>),
+            (false, true, false) => $wrap!(half::extreme::<H, $max, true, false>),
+            (false, true, true) => $wrap!(half::extreme::<H, $max, true, true>),
+            (true, false, false) => $wrap!(half::xorsign::<H, $max, false, false>),
+            (true, false, true) => $wrap!(half::xorsign::<H, $max, false, true>),
+            (true, true, false) => $wrap!(half::xorsign::<H, $max, true, false>),
+            (true, true, true) => $wrap!(half::xorsign::<H, $max, true, true>),
         }
     };
 }
@@ -285,8 +297,10 @@ fn $single(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         "fma" => Fun::W3(half_fma!(m, alone3)),
         "min" => Fun::W2(half_extreme!(m, false, w2)),
         "max" => Fun::W2(half_extreme!(m, true, w2)),
-        "abs" if !m.has("ftz") => Fun::W1(w1!(half::abs)),
-        "neg" if !m.has("ftz") => Fun::W1(w1!(half::neg::<H>)),
+        "abs" if m.has("ftz") => Fun::W1(w1!(|a: u32| half::abs(half::flush::<H>(a)))),
+        "abs" => Fun::W1(w1!(half::abs)),
+        "neg" if m.has("ftz") => Fun::W1(w1!(|a: u32| half::neg::<H>(half::flush::<H>(a)))),
+        "neg" => Fun::W1(w1!(half::neg::<H>)),
         "ex2" if $bfloat => Fun::W1(w1!(approx::ex2_bf16)),
         "ex2" if !m.has("ftz") => Fun::W1(w1!(approx::ex2_f16)),
         "tanh" if $bfloat => Fun::W1(w1!(approx::tanh_bf16)),
@@ -307,8 +321,14 @@ fn $pair(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         "fma" => Fun::W3(half_fma!(m, both3)),
         "min" => Fun::W2(half_extreme!(m, false, both2)),
         "max" => Fun::W2(half_extreme!(m, true, both2)),
-        "abs" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(half::abs, a))),
-        "neg" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(half::neg::<H>, a))),
+        "abs" if m.has("ftz") => {
+            Fun::W1(w1!(|a: u32| pair1(|a| half::abs(half::flush::<H>(a)), a)))
+        }
+        "abs" => Fun::W1(w1!(|a: u32| pair1(half::abs, a))),
+        "neg" if m.has("ftz") => {
+            Fun::W1(w1!(|a: u32| pair1(|a| half::neg::<H>(half::flush::<H>(a)), a)))
+        }
+        "neg" => Fun::W1(w1!(|a: u32| pair1(half::neg::<H>, a))),
         "ex2" if $bfloat => Fun::W1(w1!(|a: u32| pair1(approx::ex2_bf16, a))),
         "ex2" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(approx::ex2_f16, a))),
         "tanh" if $bfloat => Fun::W1(w1!(|a: u32| pair1(approx::tanh_bf16, a))),
@@ -355,6 +375,9 @@ pub(super) fn compare(cmp: &str, ty: &str, ftz: bool) -> Option<Compare> {
         ("f16", false) => {
             Compare::W(float_compare!(ww_to_p, cmp, |a: u32| F16Type::to_f32(a & 0xffff)))
         }
+        ("f16", true) => Compare::W(float_compare!(ww_to_p, cmp, |a: u32| {
+            F16Type::to_f32(half::flush::<F16Type>(a))
+        })),
         ("bf16", false) => {
             Compare::W(float_compare!(ww_to_p, cmp, |a: u32| Bf16Type::to_f32(a & 0xffff)))
         }

@@ -231,7 +231,7 @@ impl Builder<'_, '_> {
                     let atomic = &mut program.atomics[*index as usize];
                     atomic.address.base.as_mut().map(fix);
                     atomic.a.iter_mut().for_each(fix);
-                    atomic.b.as_mut().map(fix);
+                    atomic.b.iter_mut().for_each(fix);
                 }
                 Op::WarpSync(index) => {
                     let sync = &mut program.syncs[*index as usize];

@@ -162,8 +162,8 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    pub(super) fn wmma(&mut self, i: &Instruction<'a>, parts: &[&str]) -> Lowered<()> {
-        let mut form = Form::new(&parts[1..])?;
+    pub(super) fn wmma(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let mut form = Form::new(&m.parts)?;
         if form.take("mma") {
             return self.wmma_product(i, form);
         }
@@ -225,8 +225,8 @@ impl<'a> Builder<'a, '_> {
         self.product(i, form, [d, a, b, c], wmma_registers)
     }
 
-    pub(super) fn mma(&mut self, i: &Instruction<'a>, parts: &[&str]) -> Lowered<()> {
-        let form = Form::new(&parts[1..])?;
+    pub(super) fn mma(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let form = Form::new(&m.parts)?;
         let [d, a, b, c] = form.elements[..] else {
             return Err("the element types are not known".to_owned());
         };
@@ -327,9 +327,6 @@ impl<'a> Builder<'a, '_> {
     }
 
     pub(super) fn async_copy(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        if !m.has("async") || m.flags.iter().any(|f| matches!(*f, "bulk" | "mbarrier" | "reduce")) {
-            return Err(super::UNKNOWN.to_owned());
-        }
         let op = if m.has("commit_group") {
             AsyncOp::Commit
         } else if m.has("wait_all") {
@@ -346,21 +343,9 @@ impl<'a> Builder<'a, '_> {
                 return Err("the size is not known".to_owned());
             };
             let bytes = *bytes as u32;
-            let size = match i.operands.get(3) {
-                Some(o @ (Operand::Name(_) | Operand::Int(_))) => {
-                    if let Operand::Name(name) = o
-                        && !matches!(self.symbol(name), Some(super::Symbol::Register(Reg::W(_))))
-                    {
-                        return Err("the form is not known".to_owned());
-                    }
-                    Some(self.src_w(o, "u32")?)
-                }
-                Some(_) => return Err("the form is not known".to_owned()),
-                None => None,
-            };
-            if i.operands.len() > 4 {
-                return Err("the form is not known".to_owned());
-            }
+            // Behind the size, if any, there may be a cache policy.
+            let n = i.operands.len() - usize::from(m.has("L2::cache_hint"));
+            let size = if n > 3 { Some(self.src_w(operand(i, 3)?, "u32")?) } else { None };
             AsyncOp::Copy { to, from, bytes, size, scratch: self.scratch() }
         };
         self.program.copies.push(op);

@@ -11,50 +11,6 @@ use crate::{
     op::{Address, AtomicKind, AtomicOp, MemoryOp, Op, Place, Reg, Window},
 };
 
-/// Modifiers of loads and stores that change nothing here: caching, ordering, scope.
-const HARMLESS: [&str; 40] = [
-    "weak",
-    "relaxed",
-    "acquire",
-    "release",
-    "acq_rel",
-    "volatile",
-    "mmio",
-    "nc",
-    "ca",
-    "cg",
-    "cs",
-    "lu",
-    "cv",
-    "wb",
-    "wt",
-    "cta",
-    "cluster",
-    "gpu",
-    "sys",
-    "v2",
-    "v4",
-    "v8",
-    "L1::evict_normal",
-    "L1::evict_unchanged",
-    "L1::evict_first",
-    "L1::evict_last",
-    "L1::no_allocate",
-    "L2::evict_normal",
-    "L2::evict_first",
-    "L2::evict_last",
-    "L2::64B",
-    "L2::128B",
-    "L2::256B",
-    "global",
-    "shared",
-    "local",
-    "const",
-    "param",
-    "shared::cta",
-    "param::func",
-];
-
 impl<'a> Builder<'a, '_> {
     fn place(&self, m: &Modifiers<'_>) -> Place {
         for flag in &m.flags {
@@ -86,7 +42,9 @@ impl<'a> Builder<'a, '_> {
             Some(Symbol::Register(reg @ (Reg::W(_) | Reg::D(_)))) => {
                 Ok(Address { place, base: Some(reg), offset })
             }
-            Some(Symbol::Register(Reg::P(_))) => Err("a predicate is no address".to_owned()),
+            Some(Symbol::Register(Reg::P(_)) | Symbol::Wide(_)) => {
+                Err(format!("`{name}` is no address"))
+            }
             Some(Symbol::Frame(at)) => {
                 let offset = offset.wrapping_add(u64::from(at));
                 Ok(Address { place: Place::Frame, base: None, offset })
@@ -113,6 +71,13 @@ impl<'a> Builder<'a, '_> {
             Operand::Vector(list) => list.as_slice(),
             single => std::slice::from_ref(single),
         };
+        if bytes == 16 {
+            // A sink stands for both halves.
+            return match o {
+                Operand::Name("_") => Ok(vec![None; 2]),
+                _ => Ok(self.wide(o)?.map(|r| Some(Reg::D(r))).to_vec()),
+            };
+        }
         list.iter()
             .map(|o| match o {
                 Operand::Name("_") => Ok(None),
@@ -134,15 +99,13 @@ impl<'a> Builder<'a, '_> {
         data: &Operand<'a>,
         store: bool,
     ) -> Lowered<()> {
-        if !m.only(&HARMLESS) || m.types.len() != 1 {
-            return Err("a modifier of the access is not known".to_owned());
-        }
-        let bytes = crate::parse::type_bytes(m.ty()).filter(|b| *b <= 8);
-        let bytes = bytes.ok_or("the type is not known here")?;
+        let bytes = crate::parse::type_bytes(m.ty()).ok_or("the type is not known here")?;
         let place = self.place(m);
         let address = self.address(address, place)?;
         let regs = self.element_registers(data, bytes)?;
-        let lanes = if m.has("v8") {
+        let lanes = if bytes == 16 {
+            2
+        } else if m.has("v8") {
             8
         } else if m.has("v4") {
             4
@@ -154,6 +117,7 @@ impl<'a> Builder<'a, '_> {
         if regs.len() != lanes {
             return Err("the number of registers does not match".to_owned());
         }
+        let bytes = bytes.min(8);
         let signed = m.ty().starts_with('s');
         let volatile = ["volatile", "relaxed", "acquire", "mmio", "cv"].iter().any(|f| m.has(f));
         self.program.memory.push(MemoryOp { store, bytes, signed, volatile, address, regs });
@@ -170,17 +134,9 @@ impl<'a> Builder<'a, '_> {
     }
 
     pub(super) fn atomic(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        let returns = i.opcode.starts_with("atom");
-        let known = |f: &&&str| !HARMLESS.contains(f) && **f != "noftz";
-        let mut operations = m.flags.iter().filter(known);
-        let (Some(operation), None) = (operations.next(), operations.next()) else {
-            return Err("a modifier of the atomic is not known".to_owned());
-        };
-        if m.types.len() != 1 {
-            return Err("the type is not known here".to_owned());
-        }
-        let bytes = crate::parse::type_bytes(m.ty()).filter(|b| (2..=8).contains(b));
-        let bytes = bytes.ok_or("the type is not known here")?;
+        let returns = m.name == "atom";
+        let bytes = crate::parse::type_bytes(m.ty()).ok_or("the type is not known here")?;
+        let operation = m.flags.iter().find(|f| ATOMICS.contains(f)).ok_or(super::UNKNOWN)?;
         let kind = if *operation == "cas" {
             AtomicKind::Cas
         } else {
@@ -198,18 +154,26 @@ impl<'a> Builder<'a, '_> {
         let b = match kind {
             AtomicKind::Cas => {
                 let b = self.element_registers(operand(i, at + 2)?, bytes)?;
-                present(b)?.first().copied()
+                present(b)?
             }
-            AtomicKind::Binary(_) => None,
+            AtomicKind::Binary(_) => Vec::new(),
         };
         let dest =
             if returns { self.element_registers(operand(i, 0)?, bytes)? } else { Vec::new() };
         if returns && dest.len() != a.len() {
             return Err("the number of registers does not match".to_owned());
         }
-        let op = AtomicOp { kind, bytes, address, dest, a, b };
+        let op = AtomicOp { kind, bytes: bytes.min(8), address, dest, a, b };
         self.program.atomics.push(op);
         self.push(Op::Atomic(self.program.atomics.len() as u32 - 1));
+        Ok(())
+    }
+
+    /// Cache policies are hints: any value is as good as another.
+    pub(super) fn create_policy(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        let policy = self.constant(1, crate::op::Const::Value(0));
+        let d = self.dst_d(operand(i, 0)?)?;
+        self.push(Op::D1(|a| *a, d, policy));
         Ok(())
     }
 
@@ -236,8 +200,16 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
+/// Operations of `atom` and `red`.
+const ATOMICS: [&str; 10] = ["and", "or", "xor", "exch", "cas", "add", "inc", "dec", "min", "max"];
+
 fn low32(f: impl Fn(u32, u32) -> u32, old: u64, operand: u64) -> u64 {
     u64::from(f(old as u32, operand as u32))
+}
+
+/// Applies a function to both halves.
+fn pairs(f: impl Fn(u32, u32) -> u32) -> impl Fn(u32, u32) -> u32 {
+    move |a, b| half::pair2(&f, a, b)
 }
 
 /// What the operation makes of the old value and its operand.
@@ -253,11 +225,21 @@ fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
         ("add", "f64") => double::add,
         ("add", "f16") => |a, b| low32(half::add::<F16Type, false, false>, a, b),
         ("add", "bf16") => |a, b| low32(half::add::<Bf16Type, false, false>, a, b),
-        ("add", "f16x2") => {
-            |a, b| low32(|a, b| half::pair2(half::add::<F16Type, false, false>, a, b), a, b)
+        ("add", "f16x2") => |a, b| low32(pairs(half::add::<F16Type, false, false>), a, b),
+        ("add", "bf16x2") => |a, b| low32(pairs(half::add::<Bf16Type, false, false>), a, b),
+        ("min", "f16") => |a, b| low32(half::extreme::<F16Type, false, false, false>, a, b),
+        ("max", "f16") => |a, b| low32(half::extreme::<F16Type, true, false, false>, a, b),
+        ("min", "bf16") => |a, b| low32(half::extreme::<Bf16Type, false, false, false>, a, b),
+        ("max", "bf16") => |a, b| low32(half::extreme::<Bf16Type, true, false, false>, a, b),
+        ("min", "f16x2") => {
+            |a, b| low32(pairs(half::extreme::<F16Type, false, false, false>), a, b)
         }
-        ("add", "bf16x2") => {
-            |a, b| low32(|a, b| half::pair2(half::add::<Bf16Type, false, false>, a, b), a, b)
+        ("max", "f16x2") => |a, b| low32(pairs(half::extreme::<F16Type, true, false, false>), a, b),
+        ("min", "bf16x2") => {
+            |a, b| low32(pairs(half::extreme::<Bf16Type, false, false, false>), a, b)
+        }
+        ("max", "bf16x2") => {
+            |a, b| low32(pairs(half::extreme::<Bf16Type, true, false, false>), a, b)
         }
         ("inc", "u32") => |a, b| if a as u32 >= b as u32 { 0 } else { a + 1 },
         ("dec", "u32") => |a, b| if a == 0 || a as u32 > b as u32 { b } else { a - 1 },

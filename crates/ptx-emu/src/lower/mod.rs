@@ -6,7 +6,9 @@
 
 mod arithmetic;
 mod control;
+mod convert;
 mod float_table;
+pub(crate) mod forms;
 mod layout;
 mod matrix;
 mod memory;
@@ -16,7 +18,7 @@ mod undefined;
 
 use std::{collections::HashMap, sync::OnceLock};
 
-use self::arithmetic::special;
+use self::{arithmetic::special, forms::Decoder};
 use crate::{
     ParseError,
     alu::convert::Conversion,
@@ -170,9 +172,10 @@ pub(crate) fn lower(ptx: &Ptx<'_>, text: &str) -> Result<Program, ParseError> {
         let index = names.variables[variable.name] as usize;
         initialise(&mut program, index, variable, &names)?;
     }
+    let mut decoder = Decoder::default();
     for function in &ptx.functions {
         if let Some(body) = &function.body {
-            let code = Builder::new(&mut program, &names, function).run(body)?;
+            let code = Builder::new(&mut program, &names, &mut decoder, function).run(body)?;
             program.code.push(code);
         }
     }
@@ -281,6 +284,8 @@ struct Names<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Symbol {
     Register(Reg),
+    /// 128-bit register: the first of two 64-bit ones.
+    Wide(R),
     /// Offset in the frame.
     Frame(u32),
     /// Offset in the kernel's parameters.
@@ -291,10 +296,11 @@ enum Symbol {
 struct Builder<'a, 'p> {
     program: &'p mut Program,
     names: &'p Names<'a>,
+    decoder: &'p mut Decoder<'a>,
     function: &'p Function<'a>,
     scopes: Vec<HashMap<&'a str, Symbol>>,
     /// Ranges `%r<22>`: prefix and first register.
-    ranges: Vec<(&'a str, u32, Reg)>,
+    ranges: Vec<(&'a str, u32, Symbol)>,
     registers: [u32; 3],
     consts: [HashMap<Const, R>; 3],
     const_lists: [Vec<Const>; 2],
@@ -323,10 +329,16 @@ pub(crate) const MAX_VARIABLE: usize = 256 << 20;
 const CONST_MARK: u32 = 1 << 31;
 
 impl<'a, 'p> Builder<'a, 'p> {
-    fn new(program: &'p mut Program, names: &'p Names<'a>, function: &'p Function<'a>) -> Self {
+    fn new(
+        program: &'p mut Program,
+        names: &'p Names<'a>,
+        decoder: &'p mut Decoder<'a>,
+        function: &'p Function<'a>,
+    ) -> Self {
         Self {
             program,
             names,
+            decoder,
             function,
             scopes: vec![HashMap::new()],
             ranges: Vec::new(),
@@ -473,16 +485,13 @@ impl<'a, 'p> Builder<'a, 'p> {
         name: &'a str,
         count: Option<u32>,
     ) -> Result<(), ParseError> {
-        let class = match ty {
-            "pred" => 2,
-            _ => match crate::parse::type_bytes(ty) {
-                Some(1 | 2 | 4) => 0,
-                Some(8) => 1,
-                _ => {
-                    // Uses of such registers are refused where they stand.
-                    return Ok(());
-                }
-            },
+        let (class, size) = match (ty, crate::parse::type_bytes(ty)) {
+            ("pred", _) => (2, 1),
+            (_, Some(1 | 2 | 4)) => (0, 1),
+            (_, Some(8)) => (1, 1),
+            (_, Some(16)) => (1, 2),
+            // Uses of such registers are refused where they stand.
+            _ => return Ok(()),
         };
         let n = count.unwrap_or(1);
         if n > 1 << 24 {
@@ -490,12 +499,17 @@ impl<'a, 'p> Builder<'a, 'p> {
             return Err(ParseError { line: 1, message });
         }
         let first = self.registers[class];
-        self.registers[class] += n;
-        let reg = [Reg::W(first), Reg::D(first), Reg::P(first)][class];
+        self.registers[class] = first.saturating_add(n * size).min(1 << 28);
+        let symbol = match (class, size) {
+            (0, _) => Symbol::Register(Reg::W(first)),
+            (1, 1) => Symbol::Register(Reg::D(first)),
+            (1, _) => Symbol::Wide(first),
+            _ => Symbol::Register(Reg::P(first)),
+        };
         if count.is_some() {
-            self.ranges.push((name, n, reg));
+            self.ranges.push((name, n, symbol));
         } else {
-            self.scope().insert(name, Symbol::Register(reg));
+            self.scope().insert(name, symbol);
         }
         Ok(())
     }
@@ -519,15 +533,14 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.scopes.iter().rev().find_map(|s| s.get(name)).copied().or_else(|| {
             let split = name.rfind(|c: char| !c.is_ascii_digit())? + 1;
             let index: u32 = name[split..].parse().ok()?;
-            self.ranges.iter().find(|(p, n, _)| *p == &name[..split] && index < *n).map(
-                |(_, _, first)| {
-                    Symbol::Register(match *first {
-                        Reg::W(r) => Reg::W(r + index),
-                        Reg::D(r) => Reg::D(r + index),
-                        Reg::P(r) => Reg::P(r + index),
-                    })
-                },
-            )
+            let range = self.ranges.iter().find(|(p, n, _)| *p == &name[..split] && index < *n);
+            range.map(|(_, _, first)| match *first {
+                Symbol::Register(Reg::W(r)) => Symbol::Register(Reg::W(r + index)),
+                Symbol::Register(Reg::D(r)) => Symbol::Register(Reg::D(r + index)),
+                Symbol::Register(Reg::P(r)) => Symbol::Register(Reg::P(r + index)),
+                Symbol::Wide(r) => Symbol::Wide(r + 2 * index),
+                other => other,
+            })
         })
     }
 
@@ -571,7 +584,9 @@ impl<'a, 'p> Builder<'a, 'p> {
             Operand::F64(bits) => Ok(self.const_w((f64::from_bits(*bits) as f32).to_bits())),
             Operand::Name(name) => match self.symbol(name) {
                 Some(Symbol::Register(Reg::W(r))) => Ok(r),
-                Some(Symbol::Register(_)) => Err(format!("`{name}` is no 32-bit register")),
+                Some(Symbol::Register(_) | Symbol::Wide(_)) => {
+                    Err(format!("`{name}` is no 32-bit register"))
+                }
                 Some(Symbol::KernelParam(at) | Symbol::Frame(at)) => Ok(self.const_w(at)),
                 None => {
                     if let Some(special) = special(name) {
@@ -612,7 +627,9 @@ impl<'a, 'p> Builder<'a, 'p> {
     fn src_d_name(&mut self, name: &'a str, offset: u64) -> Lowered<R> {
         match self.symbol(name) {
             Some(Symbol::Register(Reg::D(r))) => return Ok(r),
-            Some(Symbol::Register(_)) => return Err(format!("`{name}` is no 64-bit register")),
+            Some(Symbol::Register(_) | Symbol::Wide(_)) => {
+                return Err(format!("`{name}` is no 64-bit register"));
+            }
             Some(Symbol::KernelParam(at)) => {
                 return Ok(self.constant(1, Const::Value(u64::from(at) + offset)));
             }

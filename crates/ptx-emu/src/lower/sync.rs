@@ -12,31 +12,13 @@ impl<'a> Builder<'a, '_> {
         self.push(Op::WarpSync(self.program.syncs.len() as u32 - 1));
     }
 
-    pub(super) fn warp_barrier(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+    pub(super) fn warp_barrier(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let members = self.src_w(operand(i, 0)?, "b32")?;
         self.push_sync(WarpSyncKind::Barrier, members);
         Ok(())
     }
 
-    pub(super) fn warp_sync(
-        &mut self,
-        i: &Instruction<'a>,
-        op: &str,
-        m: &Modifiers<'_>,
-    ) -> Lowered<()> {
-        if !m.has("sync") {
-            return Err("only the `.sync` form is known".to_owned());
-        }
-        match op {
-            "shfl" => self.shuffle(i, m),
-            "vote" => self.vote(i, m),
-            "match" => self.matching(i, m),
-            "redux" => self.redux(i, m),
-            _ => self.elect(i),
-        }
-    }
-
-    fn shuffle(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+    pub(super) fn shuffle(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let mode = match m.flags[..] {
             ["sync", "up"] => Shuffle::Up,
             ["sync", "down"] => Shuffle::Down,
@@ -56,7 +38,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn vote(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+    pub(super) fn vote(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let mode = match m.flags[..] {
             ["sync", "all"] => Vote::All,
             ["sync", "any"] => Vote::Any,
@@ -72,7 +54,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn matching(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+    pub(super) fn matching(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let value = operand(i, 1)?;
         let value = match m.ty() {
             "b32" => Reg::W(self.src_w(value, "b32")?),
@@ -94,7 +76,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn redux(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+    pub(super) fn redux(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let f: fn(u32, u32) -> u32 = match (m.flags.last().copied().unwrap_or(""), m.ty()) {
             ("add", "u32" | "s32") => u32::wrapping_add,
             ("min", "u32") => u32::min,
@@ -113,7 +95,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    fn elect(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+    pub(super) fn elect(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let Operand::Pair(d, p) = operand(i, 0)? else {
             return Err("expected a register and a predicate".to_owned());
         };

@@ -38,6 +38,10 @@ pub(super) enum Fun {
 /// An opcode's modifiers, sorted out.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Modifiers<'a> {
+    /// The mnemonic.
+    pub name: &'a str,
+    /// All modifiers in order.
+    pub parts: Vec<&'a str>,
     /// Types in order.
     pub types: Vec<&'a str>,
     /// Everything else in order.
@@ -46,12 +50,12 @@ pub(super) struct Modifiers<'a> {
 
 impl<'a> Modifiers<'a> {
     /// Splits the modifiers of an opcode.
-    pub(super) fn new(parts: &[&'a str]) -> Self {
+    pub(super) fn new(name: &'a str, parts: &[&'a str]) -> Self {
         let (types, flags) = parts
             .iter()
             .copied()
             .partition(|p| crate::parse::type_bytes(p).is_some() || *p == "pred");
-        Self { types, flags }
+        Self { name, parts: parts.to_vec(), types, flags }
     }
 
     /// Whether the modifier is there.
@@ -93,8 +97,19 @@ fn arithmetic(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         return None;
     }
     let half = m.flags.first().copied().unwrap_or("");
-    if m.flags.len() > 1 {
-        return None;
+    match (op, &m.flags[..]) {
+        ("mad", ["hi", "sat"]) => {
+            return Some(Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+                integer::add_sat_s32(integer::mul_hi_s32(a, b), c)
+            })));
+        }
+        ("mad24", ["hi", "sat"]) => {
+            return Some(Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+                integer::add_sat_s32(integer::mul24::<true, true>(a, b), c)
+            })));
+        }
+        (_, [] | [_]) => {}
+        _ => return None,
     }
     Some(match (op, half, m.ty()) {
         ("add", "", "s16" | "u16") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_add(b) & 0xffff)),
@@ -138,6 +153,12 @@ fn multiply_add(op: &str, half: &str, ty: &str) -> Option<Fun> {
         ("mad", "lo", "s16" | "u16") => {
             Fun::W3(w3!(|a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c) & 0xffff))
         }
+        ("mad", "hi", "u16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            (((a & 0xffff) * (b & 0xffff)) >> 16).wrapping_add(c) & 0xffff
+        })),
+        ("mad", "hi", "s16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            (((integer::sx16(a) * integer::sx16(b)) >> 16) as u32).wrapping_add(c) & 0xffff
+        })),
         ("mad", "wide", "u16") => {
             Fun::W3(w3!(|a: u32, b: u32, c: u32| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)))
         }
@@ -171,6 +192,12 @@ fn multiply_add(op: &str, half: &str, ty: &str) -> Option<Fun> {
         ("mad24", "lo", "s32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
             integer::mul24::<true, false>(a, b).wrapping_add(c)
         })),
+        ("mad24", "hi", "s32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            integer::mul24::<true, true>(a, b).wrapping_add(c)
+        })),
+        ("mad24", "hi", "u32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            integer::mul24::<false, true>(a, b).wrapping_add(c)
+        })),
         ("mad24", "lo", "u32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
             integer::mul24::<false, false>(a, b).wrapping_add(c)
         })),
@@ -181,6 +208,19 @@ fn multiply_add(op: &str, half: &str, ty: &str) -> Option<Fun> {
 fn more(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
     if op == "dp4a" || op == "dp2a" {
         return dot(op, m);
+    }
+    if m.flags[..] == ["relu"] {
+        return Some(match (op, m.ty()) {
+            ("min", "s32") => Fun::W2(w2!(|a: u32, b: u32| (a as i32).min(b as i32).max(0) as u32)),
+            ("max", "s32") => Fun::W2(w2!(|a: u32, b: u32| (a as i32).max(b as i32).max(0) as u32)),
+            ("min", "s16x2") => {
+                Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<false, true>, a, b)))
+            }
+            ("max", "s16x2") => {
+                Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<true, true>, a, b)))
+            }
+            _ => return None,
+        });
     }
     if !m.flags.is_empty() || m.types.len() != 1 {
         return None;
@@ -222,18 +262,28 @@ fn more(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         ("max", "s64") => Fun::D2(d2!(|a: u64, b: u64| (a as i64).max(b as i64) as u64)),
         ("min", "u16x2") => Fun::W2(w2!(|a: u32, b: u32| pair2(u32::min, a, b))),
         ("max", "u16x2") => Fun::W2(w2!(|a: u32, b: u32| pair2(u32::max, a, b))),
-        ("min", "s16x2") => Fun::W2(w2!(|a: u32, b: u32| {
-            pair2(|a, b| integer::sx16(a).min(integer::sx16(b)) as u32, a, b)
-        })),
-        ("max", "s16x2") => Fun::W2(w2!(|a: u32, b: u32| {
-            pair2(|a, b| integer::sx16(a).max(integer::sx16(b)) as u32, a, b)
-        })),
+        ("min", "s16x2") => {
+            Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<false, false>, a, b)))
+        }
+        ("max", "s16x2") => {
+            Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<true, false>, a, b)))
+        }
         ("abs", "s16") => Fun::W1(w1!(|a: u32| integer::sx16(a).unsigned_abs() & 0xffff)),
         ("abs", "s32") => Fun::W1(w1!(|a: u32| (a as i32).unsigned_abs())),
         ("abs", "s64") => Fun::D1(d1!(|a: u64| (a as i64).unsigned_abs())),
         ("neg", "s16") => Fun::W1(w1!(|a: u32| a.wrapping_neg() & 0xffff)),
         ("neg", "s32") => Fun::W1(w1!(|a: u32| a.wrapping_neg())),
         ("neg", "s64") => Fun::D1(d1!(|a: u64| a.wrapping_neg())),
+        ("sad", "u16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            (a & 0xffff).abs_diff(b & 0xffff).wrapping_add(c) & 0xffff
+        })),
+        ("sad", "s16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            integer::sx16(a).abs_diff(integer::sx16(b)).wrapping_add(c) & 0xffff
+        })),
+        ("sad", "u64") => Fun::D3(d3!(|a: u64, b: u64, c: u64| c.wrapping_add(a.abs_diff(b)))),
+        ("sad", "s64") => {
+            Fun::D3(d3!(|a: u64, b: u64, c: u64| { c.wrapping_add((a as i64).abs_diff(b as i64)) }))
+        }
         ("sad", "s32") => Fun::W3(w3!(integer::sad_s32)),
         ("sad", "u32") => Fun::W3(w3!(integer::sad_u32)),
         _ => return None,
@@ -333,6 +383,10 @@ fn bits(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         ("clz", "", "b32") => Fun::W1(w1!(|a: u32| a.leading_zeros())),
         ("clz", "", "b64") => Fun::DtoW(d_to_w!(|a: u64| a.leading_zeros())),
         ("fns", "", "b32") => Fun::W3(w3!(integer::fns)),
+        ("szext", "clamp", "u32") => Fun::W2(w2!(integer::szext::<true, false>)),
+        ("szext", "clamp", "s32") => Fun::W2(w2!(integer::szext::<true, true>)),
+        ("szext", "wrap", "u32") => Fun::W2(w2!(integer::szext::<false, false>)),
+        ("szext", "wrap", "s32") => Fun::W2(w2!(integer::szext::<false, true>)),
         ("bmsk", "clamp", "b32") => Fun::W2(w2!(integer::bmsk::<true>)),
         ("bmsk", "wrap", "b32") => Fun::W2(w2!(integer::bmsk::<false>)),
         ("prmt", "", "b32") => Fun::W3(w3!(integer::prmt)),

@@ -9,6 +9,7 @@
 mod arithmetic;
 mod corpus;
 mod faults;
+mod forms;
 mod harness;
 mod isa;
 mod kernels;

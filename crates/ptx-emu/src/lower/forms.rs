@@ -1,0 +1,213 @@
+//! The table of instruction forms and what is made of it: families, decoder, printer.
+//!
+//! An opcode that no row of [`table`] accepts is not known, however close it comes to one: a
+//! modifier is never ignored.
+
+mod pattern;
+mod table;
+
+use std::{collections::HashMap, rc::Rc, sync::LazyLock};
+
+use self::pattern::Pattern;
+pub use self::table::Family;
+use super::{Builder, Lowered, table::Modifiers};
+use crate::ast::Instruction;
+
+/// How much of a result the PTX ISA defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bits {
+    /// Every bit.
+    Exact,
+    /// Up to this error.
+    Approx(&'static str),
+}
+
+/// What a row's instructions become.
+type Lower = for<'a, 'p> fn(&mut Builder<'a, 'p>, &Instruction<'a>, &Modifiers<'a>) -> Lowered<()>;
+
+/// A row as it stands in the table.
+pub(super) struct Entry {
+    family: Family,
+    pattern: &'static str,
+    operands: &'static str,
+    sm: u32,
+    bits: Bits,
+    lower: Lower,
+}
+
+/// A row of the instruction table.
+pub struct Row {
+    entry: &'static Entry,
+    pattern: Pattern,
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Row").field(&self.entry.pattern).finish()
+    }
+}
+
+impl Row {
+    /// What it counts as.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.entry.family
+    }
+
+    /// The opcodes, in the notation of the table: `add{.sat}?.s32`.
+    #[must_use]
+    pub fn pattern(&self) -> &'static str {
+        self.entry.pattern
+    }
+
+    /// The mnemonic.
+    #[must_use]
+    pub fn mnemonic(&self) -> &'static str {
+        self.pattern.base
+    }
+
+    /// The operands, separated by spaces.
+    ///
+    /// `T` is a value of the opcode's last type, `U` of its first, `D` of twice the width of the
+    /// last; `H`, `W`, `L`, `Q` have 16, 32, 64 and 128 bits; `P` is a predicate, `!P` a predicate
+    /// that may be negated, `a|b` a pair of destinations; `4W` is a vector, `V` as many `T` as
+    /// `.v2` or `.v4` says; `A` is an address, `I` a small integer, `C` the cache policy that
+    /// `.L2::cache_hint` asks for. `?` marks what may be left out; lower-case words name anything
+    /// else.
+    #[must_use]
+    pub fn operands(&self) -> &'static str {
+        self.entry.operands
+    }
+
+    /// The first architecture that has it, as in `sm_80`.
+    #[must_use]
+    pub fn sm(&self) -> u32 {
+        self.entry.sm
+    }
+
+    /// How much of the result is defined.
+    #[must_use]
+    pub fn bits(&self) -> Bits {
+        self.entry.bits
+    }
+
+    /// Number of opcodes the row stands for.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.pattern.count()
+    }
+
+    /// Opcode number `n` of the row, below [`Row::count`].
+    #[must_use]
+    pub fn opcode(&self, n: u64) -> String {
+        self.pattern.opcode(n)
+    }
+}
+
+/// Rows and, by mnemonic, their numbers.
+struct Table {
+    rows: Vec<Row>,
+    by_mnemonic: HashMap<&'static str, Vec<u16>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let row = |entry: &'static Entry| Row { entry, pattern: Pattern::new(entry.pattern) };
+    let rows: Vec<Row> = table::ENTRIES.iter().map(row).collect();
+    let mut by_mnemonic: HashMap<_, Vec<u16>> = HashMap::new();
+    for (n, row) in rows.iter().enumerate() {
+        by_mnemonic.entry(row.mnemonic()).or_default().push(n as u16);
+    }
+    Table { rows, by_mnemonic }
+});
+
+/// All rows of the table.
+#[must_use]
+pub fn rows() -> &'static [Row] {
+    &TABLE.rows
+}
+
+fn number_of(name: &str, modifiers: &[&str]) -> Option<u16> {
+    let numbers = TABLE.by_mnemonic.get(name)?;
+    numbers.iter().copied().find(|n| TABLE.rows[*n as usize].pattern.accepts(modifiers))
+}
+
+/// The row that stands for an opcode such as `add.s32`, if the emulator knows it.
+#[must_use]
+pub fn find(opcode: &str) -> Option<&'static Row> {
+    let parts: Vec<&str> = opcode.split('.').collect();
+    number_of(parts[0], &parts[1..]).map(|n| &TABLE.rows[n as usize])
+}
+
+/// An opcode after decoding.
+#[derive(Debug)]
+pub(super) struct Decoded<'a> {
+    /// The row's number; `None` if no row accepts the opcode.
+    pub(super) row: Option<u16>,
+    /// The opcode's parts.
+    pub(super) modifiers: Modifiers<'a>,
+}
+
+/// The function that lowers instructions of a row.
+pub(super) fn lowering(row: u16) -> Lower {
+    TABLE.rows[row as usize].entry.lower
+}
+
+/// Whether an instruction of the row may have `n` operands.
+pub(super) fn takes(row: u16, n: usize, m: &Modifiers<'_>) -> bool {
+    let row = &TABLE.rows[row as usize];
+    if row.entry.operands.ends_with('*') {
+        return true;
+    }
+    let (mut least, mut most) = (0, 0);
+    for operand in row.entry.operands.split(' ').filter(|o| !o.is_empty()) {
+        let absent = operand == "C" && !m.has("L2::cache_hint");
+        least += usize::from(!absent && (!operand.ends_with('?') || operand.contains('|')));
+        most += usize::from(!absent);
+    }
+    (least..=most).contains(&n)
+}
+
+/// Decodes opcodes, each distinct one once.
+#[derive(Debug, Default)]
+pub(super) struct Decoder<'a> {
+    seen: HashMap<&'a str, Rc<Decoded<'a>>>,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn decode(&mut self, opcode: &'a str) -> Rc<Decoded<'a>> {
+        let decode = || {
+            let parts: Vec<&str> = opcode.split('.').collect();
+            let row = number_of(parts[0], &parts[1..]);
+            Rc::new(Decoded { row, modifiers: Modifiers::new(parts[0], &parts[1..]) })
+        };
+        self.seen.entry(opcode).or_insert_with(decode).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Family, find, rows};
+
+    #[test]
+    fn rows_do_not_overlap() {
+        for (n, row) in rows().iter().enumerate() {
+            let step = (row.count() / 500).max(1);
+            for at in (0..row.count()).step_by(step as usize) {
+                let opcode = row.opcode(at);
+                let found = find(&opcode).expect("a row accepts its own opcodes");
+                assert!(
+                    std::ptr::eq(found, &raw const rows()[n]),
+                    "`{opcode}` is in `{}` and in `{}`",
+                    found.pattern(),
+                    row.pattern()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn families_print_apart() {
+        let names: std::collections::HashSet<_> = Family::ALL.iter().map(|f| f.name()).collect();
+        assert_eq!(names.len(), Family::ALL.len());
+    }
+}

@@ -1,0 +1,441 @@
+//! The table of instruction forms.
+//!
+//! A row: opcodes ([`super::pattern`]), operands ([`super::Row::operands`]), first architecture,
+//! how much of the result is defined, and the method of [`super::Builder`] that lowers it.
+
+use super::{
+    Bits,
+    Bits::{Approx, Exact},
+    Entry,
+};
+
+/// Products of fractions: the sum is taken in another order than the machine's.
+const SUM: Bits = Approx("order and rounding of the sum");
+
+macro_rules! isa {
+    ($($family:ident $name:literal {
+        $($pattern:literal ($operands:literal) $sm:literal $bits:expr => $lower:ident;)*
+    })*) => {
+        /// Kinds of instructions.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Family {
+            $(#[doc = concat!("`", $name, "`")] $family,)*
+        }
+
+        impl Family {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$family),*];
+
+            /// Stable name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$family => $name,)*
+                }
+            }
+        }
+
+        /// The rows.
+        pub(super) static ENTRIES: &[Entry] = &[$($(Entry {
+            family: Family::$family,
+            pattern: $pattern,
+            operands: $operands,
+            sm: $sm,
+            bits: $bits,
+            lower: |b, i, m| b.$lower(i, m),
+        },)*)*];
+    };
+}
+
+isa! {
+Integer "integer" {
+    "add<int>"                                       ("T T T")      20 Exact => lane_function;
+    "add.sat.s32"                                    ("T T T")      20 Exact => lane_function;
+    "add{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
+    "sub<int>"                                       ("T T T")      20 Exact => lane_function;
+    "sub.sat.s32"                                    ("T T T")      20 Exact => lane_function;
+    "mul{.lo,.hi}<int>"                              ("T T T")      20 Exact => lane_function;
+    "mul.wide{.u16,.u32,.s16,.s32}"                  ("D T T")      20 Exact => lane_function;
+    "mad{.lo,.hi}<int>"                              ("T T T T")    20 Exact => lane_function;
+    "mad.hi.sat.s32"                                 ("T T T T")    20 Exact => lane_function;
+    "mad.wide{.u16,.u32,.s16,.s32}"                  ("D T T D")    20 Exact => lane_function;
+    "mul24{.lo,.hi}{.u32,.s32}"                      ("T T T")      20 Exact => lane_function;
+    "mad24{.lo,.hi}{.u32,.s32}"                      ("T T T T")    20 Exact => lane_function;
+    "mad24.hi.sat.s32"                               ("T T T T")    20 Exact => lane_function;
+    "div<int>"                                       ("T T T")      20 Exact => lane_function;
+    "rem<int>"                                       ("T T T")      20 Exact => lane_function;
+    "sad<int>"                                       ("T T T T")    20 Exact => lane_function;
+    "abs{.s16,.s32,.s64}"                            ("T T")        20 Exact => lane_function;
+    "neg{.s16,.s32,.s64}"                            ("T T")        20 Exact => lane_function;
+    "min<int>"                                       ("T T T")      20 Exact => lane_function;
+    "max<int>"                                       ("T T T")      20 Exact => lane_function;
+    "min{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
+    "max{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
+    "min.relu{.s16x2,.s32}"                          ("T T T")      90 Exact => lane_function;
+    "max.relu{.s16x2,.s32}"                          ("T T T")      90 Exact => lane_function;
+    "popc{.b32,.b64}"                                ("W T")        20 Exact => lane_function;
+    "clz{.b32,.b64}"                                 ("W T")        20 Exact => lane_function;
+    "brev{.b32,.b64}"                                ("T T")        20 Exact => lane_function;
+    "bfind{.shiftamt}?<wide>"                        ("W T")        20 Exact => lane_function;
+    "fns.b32"                                        ("T T T T")    30 Exact => lane_function;
+    "bfe<wide>"                                      ("T T W W")    20 Exact => lane_function;
+    "bfi{.b32,.b64}"                                 ("T T T W W")  20 Exact => lane_function;
+    "szext{.clamp,.wrap}{.u32,.s32}"                 ("T T W")      70 Exact => lane_function;
+    "bmsk{.clamp,.wrap}.b32"                         ("T T T")      70 Exact => lane_function;
+    "dp4a{.u32,.s32}{.u32,.s32}"                     ("W W W W")    61 Exact => lane_function;
+    "dp2a{.lo,.hi}{.u32,.s32}{.u32,.s32}"            ("W W W W")    61 Exact => lane_function;
+    "add.cc<wide>"                                   ("T T T")      20 Exact => carry;
+    "addc{.cc}?<wide>"                               ("T T T")      20 Exact => carry;
+    "sub.cc<wide>"                                   ("T T T")      20 Exact => carry;
+    "subc{.cc}?<wide>"                               ("T T T")      20 Exact => carry;
+    "mad{.lo,.hi}.cc<wide>"                          ("T T T T")    20 Exact => carry;
+    "madc{.lo,.hi}{.cc}?<wide>"                      ("T T T T")    20 Exact => carry;
+}
+Logic "logic" {
+    "and{.pred,.b16,.b32,.b64}"                      ("T T T")      20 Exact => lane_function;
+    "or{.pred,.b16,.b32,.b64}"                       ("T T T")      20 Exact => lane_function;
+    "xor{.pred,.b16,.b32,.b64}"                      ("T T T")      20 Exact => lane_function;
+    "not{.pred,.b16,.b32,.b64}"                      ("T T")        20 Exact => lane_function;
+    "cnot{.b16,.b32,.b64}"                           ("T T")        20 Exact => lane_function;
+    "lop3.b32"                                       ("T T T T I")  50 Exact => lane_function;
+    "lop3{.or,.and}.b32"                             ("W|P W W W I !P") 70 Exact => lop3_with_predicate;
+    "shf{.l,.r}{.clamp,.wrap}.b32"                   ("T T T T")    32 Exact => lane_function;
+    "shl{.b16,.b32,.b64}"                            ("T T W")      20 Exact => lane_function;
+    "shr{.b16,.b32,.b64}"                            ("T T W")      20 Exact => lane_function;
+    "shr<int>"                                       ("T T W")      20 Exact => lane_function;
+    "prmt.b32{.f4e,.b4e,.rc8,.ecl,.ecr,.rc16}?"      ("T T T T")    20 Exact => lane_function;
+}
+Single "f32" {
+    "add<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lane_function;
+    "sub<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lane_function;
+    "mul<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lane_function;
+    "fma<rnd>{.ftz}?{.sat}?.f32"                     ("T T T T")    20 Exact => lane_function;
+    "mad<rnd>{.ftz}?{.sat}?.f32"                     ("T T T T")    20 Exact => lane_function;
+    "div<rnd>{.ftz}?.f32"                            ("T T T")      20 Exact => lane_function;
+    "rcp<rnd>{.ftz}?.f32"                            ("T T")        20 Exact => lane_function;
+    "sqrt<rnd>{.ftz}?.f32"                           ("T T")        20 Exact => lane_function;
+    "abs{.ftz}?.f32"                                 ("T T")        20 Exact => lane_function;
+    "neg{.ftz}?.f32"                                 ("T T")        20 Exact => lane_function;
+    "min{.ftz}?{.NaN}?{.xorsign.abs}?.f32"           ("T T T")      80 Exact => lane_function;
+    "max{.ftz}?{.NaN}?{.xorsign.abs}?.f32"           ("T T T")      80 Exact => lane_function;
+    "copysign.f32"                                   ("T T T")      20 Exact => lane_function;
+    "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f32" ("P T") 20 Exact => testp;
+}
+Approximate "approximate" {
+    "div.approx{.ftz}?.f32"                          ("T T T")      20 Approx("2 ulp for a divisor in 2^-126..2^126") => lane_function;
+    "div.full{.ftz}?.f32"                            ("T T T")      20 Approx("2 ulp") => lane_function;
+    "rcp.approx{.ftz}?.f32"                          ("T T")        20 Approx("1 ulp") => lane_function;
+    "sqrt.approx{.ftz}?.f32"                         ("T T")        20 Approx("relative 2^-23") => lane_function;
+    "rsqrt.approx{.ftz}?.f32"                        ("T T")        20 Approx("relative 2^-22.9") => lane_function;
+    "sin.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-20.5 in -2pi..2pi") => lane_function;
+    "cos.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-20.5 in -2pi..2pi") => lane_function;
+    "lg2.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-22 in 0.5..2, else relative 2^-22") => lane_function;
+    "ex2.approx{.ftz}?.f32"                          ("T T")        20 Approx("2 ulp") => lane_function;
+    "tanh.approx.f32"                                ("T T")        75 Approx("relative 2^-11") => lane_function;
+    "tanh.approx<half>"                              ("T T")        75 Approx("absolute 2^-10.987") => lane_function;
+    "tanh.approx<bhalf>"                             ("T T")        90 Approx("absolute 2^-8") => lane_function;
+    "ex2.approx<half>"                               ("T T")        75 Approx("relative 2^-9.9") => lane_function;
+    "ex2.approx.ftz<bhalf>"                          ("T T")        90 Approx("relative 2^-7") => lane_function;
+    "rcp.approx.ftz.f64"                             ("T T")        20 Approx("upper 32 bits, relative 2^-20") => lane_function;
+    "rsqrt.approx.ftz.f64"                           ("T T")        20 Approx("upper 32 bits, relative 2^-20") => lane_function;
+    "rsqrt.approx.f64"                               ("T T")        20 Approx("relative 2^-20") => lane_function;
+}
+Double "f64" {
+    "add<rnd>?.f64"                                  ("T T T")      20 Exact => lane_function;
+    "sub<rnd>?.f64"                                  ("T T T")      20 Exact => lane_function;
+    "mul<rnd>?.f64"                                  ("T T T")      20 Exact => lane_function;
+    "fma<rnd>.f64"                                   ("T T T T")    20 Exact => lane_function;
+    "mad<rnd>.f64"                                   ("T T T T")    20 Exact => lane_function;
+    "div<rnd>.f64"                                   ("T T T")      20 Exact => lane_function;
+    "rcp<rnd>.f64"                                   ("T T")        20 Exact => lane_function;
+    "sqrt<rnd>.f64"                                  ("T T")        20 Exact => lane_function;
+    "abs.f64"                                        ("T T")        20 Exact => lane_function;
+    "neg.f64"                                        ("T T")        20 Exact => lane_function;
+    "min.f64"                                        ("T T T")      20 Exact => lane_function;
+    "max.f64"                                        ("T T T")      20 Exact => lane_function;
+    "copysign.f64"                                   ("T T T")      20 Exact => lane_function;
+    "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f64" ("P T") 20 Exact => testp;
+}
+Half "half" {
+    "add{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lane_function;
+    "add{.rn}?<bhalf>"                               ("T T T")      90 Exact => lane_function;
+    "sub{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lane_function;
+    "sub{.rn}?<bhalf>"                               ("T T T")      90 Exact => lane_function;
+    "mul{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lane_function;
+    "mul{.rn}?<bhalf>"                               ("T T T")      90 Exact => lane_function;
+    "fma.rn{.ftz}?{.sat}?<half>"                     ("T T T T")    53 Exact => lane_function;
+    "fma.rn{.ftz}?.relu<half>"                       ("T T T T")    80 Exact => lane_function;
+    "fma.rn{.relu}?<bhalf>"                          ("T T T T")    80 Exact => lane_function;
+    "neg{.ftz}?<half>"                               ("T T")        53 Exact => lane_function;
+    "neg<bhalf>"                                     ("T T")        80 Exact => lane_function;
+    "abs{.ftz}?<half>"                               ("T T")        53 Exact => lane_function;
+    "abs<bhalf>"                                     ("T T")        80 Exact => lane_function;
+    "min{.ftz}?{.NaN}?{.xorsign.abs}?<half>"         ("T T T")      80 Exact => lane_function;
+    "min{.NaN}?{.xorsign.abs}?<bhalf>"               ("T T T")      80 Exact => lane_function;
+    "max{.ftz}?{.NaN}?{.xorsign.abs}?<half>"         ("T T T")      80 Exact => lane_function;
+    "max{.NaN}?{.xorsign.abs}?<bhalf>"               ("T T T")      80 Exact => lane_function;
+}
+Compare "compare" {
+    "setp<scmp>{.s16,.s32,.s64}"                     ("P|P? T T")   20 Exact => setp;
+    "setp<ucmp>{.u16,.u32,.u64}"                     ("P|P? T T")   20 Exact => setp;
+    "setp{.eq,.ne}{.b16,.b32,.b64}"                  ("P|P? T T")   20 Exact => setp;
+    "setp<fcmp>{.ftz}?.f32"                          ("P|P? T T")   20 Exact => setp;
+    "setp<fcmp>.f64"                                 ("P|P? T T")   20 Exact => setp;
+    "setp<fcmp>{.ftz}?.f16"                          ("P|P? T T")   53 Exact => setp;
+    "setp<fcmp>.bf16"                                ("P|P? T T")   90 Exact => setp;
+    "setp<fcmp>{.ftz}?.f16x2"                        ("P|P T T")    53 Exact => setp;
+    "setp<fcmp>.bf16x2"                              ("P|P T T")    90 Exact => setp;
+    "setp<scmp><bool>{.s16,.s32,.s64}"               ("P|P? T T !P") 20 Exact => setp;
+    "setp<ucmp><bool>{.u16,.u32,.u64}"               ("P|P? T T !P") 20 Exact => setp;
+    "setp{.eq,.ne}<bool>{.b16,.b32,.b64}"            ("P|P? T T !P") 20 Exact => setp;
+    "setp<fcmp><bool>{.ftz}?.f32"                    ("P|P? T T !P") 20 Exact => setp;
+    "setp<fcmp><bool>.f64"                           ("P|P? T T !P") 20 Exact => setp;
+    "setp<fcmp><bool>{.ftz}?.f16"                    ("P|P? T T !P") 53 Exact => setp;
+    "setp<fcmp><bool>.bf16"                          ("P|P? T T !P") 90 Exact => setp;
+    "setp<fcmp><bool>{.ftz}?.f16x2"                  ("P|P T T !P") 53 Exact => setp;
+    "setp<fcmp><bool>.bf16x2"                        ("P|P T T !P") 90 Exact => setp;
+    "set<scmp>{.u32,.s32,.f32}{.s16,.s32,.s64}"      ("U T T")      20 Exact => set;
+    "set<ucmp>{.u32,.s32,.f32}{.u16,.u32,.u64}"      ("U T T")      20 Exact => set;
+    "set{.eq,.ne}{.u32,.s32,.f32}{.b16,.b32,.b64}"   ("U T T")      20 Exact => set;
+    "set<fcmp>{.ftz}?{.u32,.s32,.f32}.f32"           ("U T T")      20 Exact => set;
+    "set<fcmp>{.u32,.s32,.f32}.f64"                  ("U T T")      20 Exact => set;
+    "set<fcmp>{.ftz}?{.u16,.s16,.u32,.s32,.f16}.f16" ("U T T")      53 Exact => set;
+    "set<fcmp>{.u16,.s16,.u32,.s32,.bf16}.bf16"      ("U T T")      90 Exact => set;
+    "set<fcmp>{.ftz}?{.f16x2,.u32,.s32}.f16x2"       ("U T T")      53 Exact => set;
+    "set<fcmp>{.bf16x2,.u32,.s32}.bf16x2"            ("U T T")      90 Exact => set;
+    "set<scmp><bool>{.u32,.s32,.f32}{.s16,.s32,.s64}" ("U T T !P")  20 Exact => set;
+    "set<ucmp><bool>{.u32,.s32,.f32}{.u16,.u32,.u64}" ("U T T !P")  20 Exact => set;
+    "set{.eq,.ne}<bool>{.u32,.s32,.f32}{.b16,.b32,.b64}" ("U T T !P") 20 Exact => set;
+    "set<fcmp><bool>{.ftz}?{.u32,.s32,.f32}.f32"     ("U T T !P")   20 Exact => set;
+    "set<fcmp><bool>{.u32,.s32,.f32}.f64"            ("U T T !P")   20 Exact => set;
+    "set<fcmp><bool>{.ftz}?{.u16,.s16,.u32,.s32,.f16}.f16" ("U T T !P") 53 Exact => set;
+    "set<fcmp><bool>{.u16,.s16,.u32,.s32,.bf16}.bf16" ("U T T !P")  90 Exact => set;
+    "set<fcmp><bool>{.ftz}?{.f16x2,.u32,.s32}.f16x2" ("U T T !P")   53 Exact => set;
+    "set<fcmp><bool>{.bf16x2,.u32,.s32}.bf16x2"      ("U T T !P")   90 Exact => set;
+    "selp<any>"                                      ("T T T !P")   20 Exact => selp;
+    "slct<any>.s32"                                  ("U U U T")    20 Exact => slct;
+    "slct{.ftz}?<any>.f32"                           ("U U U T")    20 Exact => slct;
+}
+Convert "convert" {
+    "cvt{.sat}?<int8><int8>"                         ("U T")        20 Exact => cvt;
+    "cvt<rnd>{.ftz}?{.sat}?.f32<int8>"               ("U T")        20 Exact => cvt;
+    "cvt<rnd>{.sat}?{.f16,.f64}<int8>"               ("U T")        20 Exact => cvt;
+    "cvt<rnd>{.sat}?.bf16<int8>"                     ("U T")        90 Exact => cvt;
+    "cvt<irnd>{.ftz}?{.sat}?<int8>.f32"              ("U T")        20 Exact => cvt;
+    "cvt<irnd>{.sat}?<int8>{.f16,.f64}"              ("U T")        20 Exact => cvt;
+    "cvt<irnd>{.sat}?<int8>.bf16"                    ("U T")        90 Exact => cvt;
+    "cvt<irnd>?{.ftz}?{.sat}?.f32.f32"               ("U T")        20 Exact => cvt;
+    "cvt<irnd>?{.sat}?.f64.f64"                      ("U T")        20 Exact => cvt;
+    "cvt<irnd>?{.sat}?.f16.f16"                      ("U T")        20 Exact => cvt;
+    "cvt<irnd>?{.sat}?.bf16.bf16"                    ("U T")        90 Exact => cvt;
+    "cvt{.ftz}?{.sat}?.f64.f32"                      ("U T")        20 Exact => cvt;
+    "cvt{.ftz}?{.sat}?.f32.f16"                      ("U T")        20 Exact => cvt;
+    "cvt{.sat}?.f64.f16"                             ("U T")        20 Exact => cvt;
+    "cvt{.ftz}?{.sat}?.f32.bf16"                     ("U T")        90 Exact => cvt;
+    "cvt{.sat}?.f64.bf16"                            ("U T")        90 Exact => cvt;
+    "cvt<rnd>{.ftz}?{.sat}?.f32.f64"                 ("U T")        20 Exact => cvt;
+    "cvt<rnd>{.ftz}?{.sat}?.f16.f32"                 ("U T")        20 Exact => cvt;
+    "cvt<rnd>{.sat}?.f16.f64"                        ("U T")        20 Exact => cvt;
+    "cvt<rnd>{.sat}?{.bf16.f64,.bf16.f16,.f16.bf16}" ("U T")        90 Exact => cvt;
+    "cvt{.rn,.rz}{.relu}?.bf16.f32"                  ("U T")        80 Exact => cvt;
+    "cvt{.rm,.rp}.bf16.f32"                          ("U T")        90 Exact => cvt;
+    "cvt{.rn,.rz}{.relu}?.satfinite.bf16.f32"        ("U T")        80 Exact => cvt;
+    "cvt{.rn,.rz}.relu{.satfinite}?.f16.f32"         ("U T")        80 Exact => cvt;
+    "cvt{.rn,.rz}.satfinite.f16.f32"                 ("U T")        80 Exact => cvt;
+    "cvt{.rn,.rz}{.relu}?{.satfinite}?.f16x2.f32"    ("U T T")      80 Exact => cvt;
+    "cvt{.rn,.rz}{.relu}?{.satfinite}?.bf16x2.f32"   ("U T T")      80 Exact => cvt;
+    "cvt.rna{.satfinite}?.tf32.f32"                  ("U T")        80 Exact => cvt;
+    "cvt{.rn,.rz}{.satfinite}?{.relu}?.tf32.f32"     ("U T")        90 Exact => cvt;
+    "cvt.rn.satfinite{.relu}?<f8x2>.f32"             ("U T T")      89 Exact => cvt;
+    "cvt.rn.satfinite{.relu}?<f8x2>.f16x2"           ("U T")        89 Exact => cvt;
+    "cvt.rn{.relu}?.f16x2<f8x2>"                     ("U T")        89 Exact => cvt;
+    "cvt.pack.sat{.u16,.s16}.s32"                    ("W W W")      72 Exact => cvt_pack;
+    "cvt.pack.sat{.u8,.s8}.s32.b32"                  ("W W W W")    72 Exact => cvt_pack;
+    "cvt.pack.sat{.u4,.s4,.u2,.s2}.s32.b32"          ("W W W W")    75 Exact => cvt_pack;
+}
+Move "move" {
+    "mov{.pred,.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}" ("d a") 20 Exact => mov;
+    "mov.b128"                                       ("d a")        70 Exact => mov;
+    "cvta{.to}?{.global,.const,.shared,.shared::cta,.local,.param,.param::entry}.u64" ("T T") 20 Exact => cvta;
+    "isspacep{.global,.const,.shared,.shared::cta,.local,.param,.param::entry}" ("P L") 20 Exact => isspacep;
+    "activemask.b32"                                 ("T")          30 Exact => active_mask;
+}
+Load "load" {
+    "ld{.weak}?<space>?{.ca,.cg,.cs,.lu,.cv}?{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 20 Exact => load;
+    "ld{.weak}?<space>?<L1>{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 70 Exact => load;
+    "ld.volatile<space>?<L2size>?<vec>"              ("V A")        20 Exact => load;
+    "ld{.relaxed,.acquire}<scope><space>?<L1>?{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 70 Exact => load;
+    "ld.mmio.relaxed.sys{.global}?<mem>"             ("V A")        70 Exact => load;
+    "ld.global{.ca,.cg,.cs}?.nc{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 32 Exact => load;
+    "ld.global.nc<L1>{.L2::cache_hint}?<L2size>?<vec>" ("V A C")    70 Exact => load;
+    "ldu{.global}?<vec>"                             ("V A")        20 Exact => load;
+}
+Store "store" {
+    "st{.weak}?<stspace>?{.wb,.cg,.cs,.wt}?{.L2::cache_hint}?<vec>" ("A V C") 20 Exact => store;
+    "st{.weak}?<stspace>?<L1>{.L2::cache_hint}?<vec>" ("A V C")     70 Exact => store;
+    "st.volatile<stspace>?<vec>"                     ("A V")        20 Exact => store;
+    "st{.relaxed,.release}<scope><stspace>?<L1>?{.L2::cache_hint}?<vec>" ("A V C") 70 Exact => store;
+    "st.mmio.relaxed.sys{.global}?<mem>"             ("A V")        70 Exact => store;
+}
+Atomic "atomic" {
+    "atom<sem>?<place>?{.and,.or,.xor,.exch}{.L2::cache_hint}?{.b32,.b64}" ("T A T C") 20 Exact => atomic;
+    "atom<sem>?<place>?.exch{.L2::cache_hint}?.b128" ("T A T C") 90 Exact => atomic;
+    "atom<sem>?<place>?.cas{.L2::cache_hint}?{.b16,.b32,.b64}" ("T A T T C") 70 Exact => atomic;
+    "atom<sem>?<place>?.cas{.L2::cache_hint}?.b128" ("T A T T C") 90 Exact => atomic;
+    "atom<sem>?<place>?.add{.L2::cache_hint}?{.u32,.s32,.u64,.f32,.f64}" ("T A T C") 60 Exact => atomic;
+    "atom<sem>?<place>?{.inc,.dec}{.L2::cache_hint}?.u32" ("T A T C") 20 Exact => atomic;
+    "atom<sem>?<place>?{.min,.max}{.L2::cache_hint}?{.u32,.s32,.u64,.s64}" ("T A T C") 32 Exact => atomic;
+    "atom<sem>?<place>?.add.noftz{.L2::cache_hint}?<half>" ("T A T C") 70 Exact => atomic;
+    "atom<sem>?<place>?.add.noftz{.L2::cache_hint}?<bhalf>" ("T A T C") 90 Exact => atomic;
+    "atom<sem>?<scope>?.global.add{.L2::cache_hint}?{.v2,.v4}.f32" ("V A V C") 90 Exact => atomic;
+    "atom<sem>?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4,.v8}{.f16,.bf16}" ("V A V C") 90 Exact => atomic;
+    "atom<sem>?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4}{.f16x2,.bf16x2}" ("V A V C") 90 Exact => atomic;
+    "atom{.and,.or,.xor,.exch}<order>{.b32,.b64}"    ("T A T")      70 Exact => atomic;
+    "atom.cas<order>{.b32,.b64}"                     ("T A T T")    70 Exact => atomic;
+    "atom.add<order>{.u32,.s32,.u64,.f32,.f64}"      ("T A T")      70 Exact => atomic;
+    "atom{.min,.max}<order>{.u32,.s32,.u64,.s64}"    ("T A T")      70 Exact => atomic;
+    "red{.relaxed,.release}?<place>?{.and,.or,.xor}{.L2::cache_hint}?{.b32,.b64}" ("A T C") 20 Exact => atomic;
+    "red{.relaxed,.release}?<place>?.add{.L2::cache_hint}?{.u32,.s32,.u64,.f32,.f64}" ("A T C") 60 Exact => atomic;
+    "red{.relaxed,.release}?<place>?{.inc,.dec}{.L2::cache_hint}?.u32" ("A T C") 20 Exact => atomic;
+    "red{.relaxed,.release}?<place>?{.min,.max}{.L2::cache_hint}?{.u32,.s32,.u64,.s64}" ("A T C") 32 Exact => atomic;
+    "red{.relaxed,.release}?<place>?.add.noftz{.L2::cache_hint}?<half>" ("A T C") 70 Exact => atomic;
+    "red{.relaxed,.release}?<place>?.add.noftz{.L2::cache_hint}?<bhalf>" ("A T C") 90 Exact => atomic;
+    "red{.relaxed,.release}?<scope>?.global.add{.L2::cache_hint}?{.v2,.v4}.f32" ("A V C") 90 Exact => atomic;
+    "red{.relaxed,.release}?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4,.v8}{.f16,.bf16}" ("A V C") 90 Exact => atomic;
+    "red{.relaxed,.release}?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4}{.f16x2,.bf16x2}" ("A V C") 90 Exact => atomic;
+}
+Cache "cache" {
+    "prefetch{.global,.local}?{.L1,.L2}"             ("A")          20 Exact => nothing;
+    "prefetch.global{.L2::evict_last,.L2::evict_normal}" ("A")      80 Exact => nothing;
+    "prefetchu.L1"                                   ("A")          20 Exact => nothing;
+    "applypriority{.global}?.L2::evict_normal"       ("A I")        80 Exact => nothing;
+    "discard{.global}?.L2"                           ("A I")        80 Exact => nothing;
+    "createpolicy.fractional<L2>{.L2::evict_unchanged,.L2::evict_first}?.b64" ("T fraction?") 80 Exact => create_policy;
+    "createpolicy.fractional.L2::evict_unchanged.b64" ("T fraction?") 80 Exact => create_policy;
+    "createpolicy.range{.global}?<L2>{.L2::evict_unchanged,.L2::evict_first}?.b64" ("T A W W") 80 Exact => create_policy;
+    "createpolicy.cvt.L2.b64"                        ("T L")        80 Exact => create_policy;
+}
+Copy "async_copy" {
+    "cp.async.ca{.shared,.shared::cta}.global{.L2::cache_hint}?<L2size>?" ("A A size W? C") 80 Exact => async_copy;
+    "cp.async.cg{.shared,.shared::cta}.global{.L2::cache_hint}?<L2size>?" ("A A size16 W? C") 80 Exact => async_copy;
+    "cp.async{.commit_group,.wait_all}"              ("")           80 Exact => async_copy;
+    "cp.async.wait_group"                            ("I")          80 Exact => async_copy;
+}
+Warp "warp" {
+    "shfl.sync{.up,.down,.bfly,.idx}.b32"            ("W|P? W W W W") 30 Exact => shuffle;
+    "vote.sync{.all,.any,.uni}.pred"                 ("P !P W")     30 Exact => vote;
+    "vote.sync.ballot.b32"                           ("W !P W")     30 Exact => vote;
+    "match.any.sync{.b32,.b64}"                      ("W T W")      70 Exact => matching;
+    "match.all.sync{.b32,.b64}"                      ("W|P? T W")   70 Exact => matching;
+    "redux.sync{.add,.min,.max}{.u32,.s32}"          ("T T W")      80 Exact => redux;
+    "redux.sync{.and,.or,.xor}.b32"                  ("T T W")      80 Exact => redux;
+    "elect.sync"                                     ("W|P W")      90 Exact => elect;
+}
+Barrier "barrier" {
+    "bar.warp.sync"                                  ("W")          30 Exact => warp_barrier;
+    "bar{.cta}?.sync"                                ("W W?")       20 Exact => barrier;
+    "bar{.cta}?.arrive"                              ("W W")        20 Exact => barrier;
+    "bar{.cta}?.red.popc.u32"                        ("T W W? !P")  20 Exact => barrier;
+    "bar{.cta}?.red{.and,.or}.pred"                  ("P W W? !P")  20 Exact => barrier;
+    "barrier{.cta}?.sync{.aligned}?"                 ("W W?")       30 Exact => barrier;
+    "barrier{.cta}?.arrive{.aligned}?"               ("W W")        30 Exact => barrier;
+    "barrier{.cta}?.red.popc{.aligned}?.u32"         ("T W W? !P")  30 Exact => barrier;
+    "barrier{.cta}?.red{.and,.or}{.aligned}?.pred"   ("P W W? !P")  30 Exact => barrier;
+}
+Fence "fence" {
+    "membar{.cta,.gl,.sys}"                          ("")           20 Exact => nothing;
+    "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => nothing;
+}
+Control "control" {
+    "bra{.uni}?"                                     ("label")      20 Exact => branch;
+    "brx.idx{.uni}?"                                 ("W table")    30 Exact => branch_table;
+    "call{.uni}?"                                    ("call*")      20 Exact => call;
+    "ret{.uni}?"                                     ("")           20 Exact => ret;
+    "exit"                                           ("")           20 Exact => exit;
+    "trap"                                           ("")           20 Exact => trap;
+}
+System "system" {
+    "brkpt"                                          ("")           20 Exact => nothing;
+    "nanosleep.u32"                                  ("T")          70 Exact => nothing;
+    "pmevent{.mask}?"                                ("I")          20 Exact => nothing;
+    "griddepcontrol{.launch_dependents,.wait}"       ("")           90 Exact => nothing;
+    "setmaxnreg{.inc,.dec}.sync.aligned.u32"         ("I")          90 Exact => nothing;
+}
+Matrix "matrix" {
+    "wmma.load{.a,.b}.sync.aligned<layout><wshape><wspace>?.f16" ("8W A W?") 70 Exact => wmma;
+    "wmma.load{.a,.b}.sync.aligned<layout>.m16n16k16<wspace>?.bf16" ("4W A W?") 80 Exact => wmma;
+    "wmma.load{.a.sync.aligned.row.m8n32k16,.a.sync.aligned.col.m8n32k16}<wspace>?.bf16" ("2W A W?") 80 Exact => wmma;
+    "wmma.load{.b.sync.aligned.row.m8n32k16,.b.sync.aligned.col.m8n32k16}<wspace>?.bf16" ("8W A W?") 80 Exact => wmma;
+    "wmma.load{.a.sync.aligned.row.m32n8k16,.a.sync.aligned.col.m32n8k16}<wspace>?.bf16" ("8W A W?") 80 Exact => wmma;
+    "wmma.load{.b.sync.aligned.row.m32n8k16,.b.sync.aligned.col.m32n8k16}<wspace>?.bf16" ("2W A W?") 80 Exact => wmma;
+    "wmma.load{.a,.b}.sync.aligned<layout>.m16n16k16<wspace>?{.s8,.u8}" ("2W A W?") 72 Exact => wmma;
+    "wmma.load{.a.sync.aligned.row.m8n32k16,.a.sync.aligned.col.m8n32k16}<wspace>?{.s8,.u8}" ("1W A W?") 72 Exact => wmma;
+    "wmma.load{.b.sync.aligned.row.m8n32k16,.b.sync.aligned.col.m8n32k16}<wspace>?{.s8,.u8}" ("4W A W?") 72 Exact => wmma;
+    "wmma.load{.a.sync.aligned.row.m32n8k16,.a.sync.aligned.col.m32n8k16}<wspace>?{.s8,.u8}" ("4W A W?") 72 Exact => wmma;
+    "wmma.load{.b.sync.aligned.row.m32n8k16,.b.sync.aligned.col.m32n8k16}<wspace>?{.s8,.u8}" ("1W A W?") 72 Exact => wmma;
+    "wmma.load{.a,.b}.sync.aligned<layout>.m16n16k8<wspace>?.tf32" ("4W A W?") 80 Exact => wmma;
+    "wmma.load{.a,.b}.sync.aligned<layout>.m8n8k4<wspace>?.f64" ("1L A W?") 80 Exact => wmma;
+    "wmma.load{.a.sync.aligned.row,.b.sync.aligned.col}.m8n8k32<wspace>?{.s4,.u4}" ("1W A W?") 75 Exact => wmma;
+    "wmma.load{.a.sync.aligned.row,.b.sync.aligned.col}.m8n8k128<wspace>?.b1" ("1W A W?") 75 Exact => wmma;
+    "wmma.load.c.sync.aligned<layout><wshape><wspace>?.f16" ("4W A W?") 70 Exact => wmma;
+    "wmma.load.c.sync.aligned<layout><wshape><wspace>?{.f32,.s32}" ("8W A W?") 70 Exact => wmma;
+    "wmma.load.c.sync.aligned<layout>.m16n16k8<wspace>?.f32" ("8W A W?") 80 Exact => wmma;
+    "wmma.load.c.sync.aligned<layout>.m8n8k4<wspace>?.f64" ("2L A W?") 80 Exact => wmma;
+    "wmma.load.c.sync.aligned<layout>{.m8n8k32,.m8n8k128}<wspace>?.s32" ("2W A W?") 75 Exact => wmma;
+    "wmma.store.d.sync.aligned<layout><wshape><wspace>?.f16" ("A 4W W?") 70 Exact => wmma;
+    "wmma.store.d.sync.aligned<layout><wshape><wspace>?{.f32,.s32}" ("A 8W W?") 70 Exact => wmma;
+    "wmma.store.d.sync.aligned<layout>.m16n16k8<wspace>?.f32" ("A 8W W?") 80 Exact => wmma;
+    "wmma.store.d.sync.aligned<layout>.m8n8k4<wspace>?.f64" ("A 2L W?") 80 Exact => wmma;
+    "wmma.store.d.sync.aligned<layout>{.m8n8k32,.m8n8k128}<wspace>?.s32" ("A 2W W?") 75 Exact => wmma;
+    "wmma.mma.sync.aligned<layout><layout><wshape>.f32.f32" ("8W 8W 8W 8W") 70 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout><wshape>.f16.f16" ("4W 8W 8W 4W") 70 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout><wshape>.f32.f16" ("8W 8W 8W 4W") 70 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout><wshape>.f16.f32" ("4W 8W 8W 8W") 70 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m16n16k16.f32.bf16.bf16.f32" ("8W 4W 4W 8W") 80 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m8n32k16.f32.bf16.bf16.f32" ("8W 2W 8W 8W") 80 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m32n8k16.f32.bf16.bf16.f32" ("8W 8W 2W 8W") 80 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m16n16k8.f32.tf32.tf32.f32" ("8W 4W 4W 8W") 80 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m8n8k4{.rn}?.f64.f64.f64.f64" ("2L 1L 1L 2L") 80 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m16n16k16{.s32.s8.s8.s32,.s32.u8.u8.s32}{.satfinite}?" ("8W 2W 2W 8W") 72 Exact => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m8n32k16{.s32.s8.s8.s32,.s32.u8.u8.s32}{.satfinite}?" ("8W 1W 4W 8W") 72 Exact => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m32n8k16{.s32.s8.s8.s32,.s32.u8.u8.s32}{.satfinite}?" ("8W 4W 1W 8W") 72 Exact => wmma;
+    "wmma.mma.sync.aligned.row.col.m8n8k32{.s32.s4.s4.s32,.s32.u4.u4.s32}{.satfinite}?" ("2W 1W 1W 2W") 75 Exact => wmma;
+    "wmma.mma{.and,.xor}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32" ("2W 1W 1W 2W") 80 Exact => wmma;
+    "mma.sync.aligned.m8n8k4<layout><layout>.f16.f16.f16.f16" ("4W 2W 2W 4W") 70 SUM => mma;
+    "mma.sync.aligned.m8n8k4<layout><layout>.f32.f16.f16.f16" ("8W 2W 2W 4W") 70 SUM => mma;
+    "mma.sync.aligned.m8n8k4<layout><layout>.f32.f16.f16.f32" ("8W 2W 2W 8W") 70 SUM => mma;
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"   ("4W 2W 1W 4W") 75 SUM => mma;
+    "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16"   ("2W 2W 1W 2W") 75 SUM => mma;
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"  ("4W 4W 2W 4W") 80 SUM => mma;
+    "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"  ("2W 4W 2W 2W") 80 SUM => mma;
+    "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32" ("4W 2W 1W 4W") 80 SUM => mma;
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" ("4W 4W 2W 4W") 80 SUM => mma;
+    "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32" ("4W 2W 1W 4W") 80 SUM => mma;
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" ("4W 4W 2W 4W") 80 SUM => mma;
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"    ("2L 1L 1L 2L") 80 SUM => mma;
+    "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64"   ("4L 2L 1L 4L") 90 SUM => mma;
+    "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64"   ("4L 4L 2L 4L") 90 SUM => mma;
+    "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64"  ("4L 8L 4L 4L") 90 SUM => mma;
+    "mma.sync.aligned.m16n8k16.row.col.f32<f8><f8>.f32"  ("4W 2W 1W 4W") 89 SUM => mma;
+    "mma.sync.aligned.m16n8k16.row.col.f16<f8><f8>.f16"  ("2W 2W 1W 2W") 89 SUM => mma;
+    "mma.sync.aligned.m16n8k32.row.col.f32<f8><f8>.f32"  ("4W 4W 2W 4W") 89 SUM => mma;
+    "mma.sync.aligned.m16n8k32.row.col.f16<f8><f8>.f16"  ("2W 4W 2W 2W") 89 SUM => mma;
+    "mma.sync.aligned.m8n8k16.row.col{.satfinite}?.s32{.s8,.u8}{.s8,.u8}.s32" ("2W 1W 1W 2W") 75 Exact => mma;
+    "mma.sync.aligned.m16n8k16.row.col{.satfinite}?.s32{.s8,.u8}{.s8,.u8}.s32" ("4W 2W 1W 4W") 80 Exact => mma;
+    "mma.sync.aligned.m16n8k32.row.col{.satfinite}?.s32{.s8,.u8}{.s8,.u8}.s32" ("4W 4W 2W 4W") 80 Exact => mma;
+    "mma.sync.aligned.m8n8k32.row.col{.satfinite}?.s32{.s4,.u4}{.s4,.u4}.s32" ("2W 1W 1W 2W") 75 Exact => mma;
+    "mma.sync.aligned.m16n8k32.row.col{.satfinite}?.s32{.s4,.u4}{.s4,.u4}.s32" ("4W 2W 1W 4W") 80 Exact => mma;
+    "mma.sync.aligned.m16n8k64.row.col{.satfinite}?.s32{.s4,.u4}{.s4,.u4}.s32" ("4W 4W 2W 4W") 80 Exact => mma;
+    "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32{.xor,.and}.popc" ("2W 1W 1W 2W") 80 Exact => mma;
+    "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32{.xor,.and}.popc" ("4W 2W 1W 4W") 80 Exact => mma;
+    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32{.xor,.and}.popc" ("4W 4W 2W 4W") 80 Exact => mma;
+    "ldmatrix.sync.aligned.m8n8.x1{.trans}?{.shared,.shared::cta}?.b16" ("1W A") 75 Exact => matrix_rows;
+    "ldmatrix.sync.aligned.m8n8.x2{.trans}?{.shared,.shared::cta}?.b16" ("2W A") 75 Exact => matrix_rows;
+    "ldmatrix.sync.aligned.m8n8.x4{.trans}?{.shared,.shared::cta}?.b16" ("4W A") 75 Exact => matrix_rows;
+    "stmatrix.sync.aligned.m8n8.x1{.trans}?{.shared,.shared::cta}?.b16" ("A 1W") 90 Exact => matrix_rows;
+    "stmatrix.sync.aligned.m8n8.x2{.trans}?{.shared,.shared::cta}?.b16" ("A 2W") 90 Exact => matrix_rows;
+    "stmatrix.sync.aligned.m8n8.x4{.trans}?{.shared,.shared::cta}?.b16" ("A 4W") 90 Exact => matrix_rows;
+    "movmatrix.sync.aligned.m8n8.trans.b16"          ("W W")        75 Exact => matrix_transpose;
+}
+}
