@@ -5,13 +5,22 @@ mod matmul;
 mod norm;
 mod reduction;
 mod scan;
+mod tensor;
 
 use crate::Kernel;
 
 /// All kernels.
 #[must_use]
 pub fn all() -> Vec<Kernel> {
-    [elementwise::list(), matmul::list(), norm::list(), reduction::list(), scan::list()].concat()
+    [
+        elementwise::list(),
+        matmul::list(),
+        norm::list(),
+        reduction::list(),
+        scan::list(),
+        tensor::list(),
+    ]
+    .concat()
 }
 
 /// Name and mutants of each kernel that has some.
@@ -23,6 +32,11 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("col_sum", include_str!("../mutants/col_sum.toml")),
     ("cumsum_rows", include_str!("../mutants/cumsum_rows.toml")),
     ("dot_f64", include_str!("../mutants/dot_f64.toml")),
+    ("fp8_matvec", include_str!("../mutants/fp8_matvec.toml")),
+    ("fp8_quantize", include_str!("../mutants/fp8_quantize.toml")),
+    ("hgemm_async_3", include_str!("../mutants/hgemm_async_3.toml")),
+    ("hgemm_ldmatrix", include_str!("../mutants/hgemm_ldmatrix.toml")),
+    ("hgemm_stmatrix", include_str!("../mutants/hgemm_stmatrix.toml")),
     ("last_block_sum", include_str!("../mutants/last_block_sum.toml")),
     ("layernorm_two_pass", include_str!("../mutants/layernorm_two_pass.toml")),
     ("layernorm_welford", include_str!("../mutants/layernorm_welford.toml")),
@@ -34,6 +48,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("matmul_tn", include_str!("../mutants/matmul_tn.toml")),
     ("matvec_float4", include_str!("../mutants/matvec_float4.toml")),
     ("matvec_warp", include_str!("../mutants/matvec_warp.toml")),
+    ("mma_int8", include_str!("../mutants/mma_int8.toml")),
     ("relu_float4", include_str!("../mutants/relu_float4.toml")),
     ("row_argmax", include_str!("../mutants/row_argmax.toml")),
     ("row_max_unrolled", include_str!("../mutants/row_max_unrolled.toml")),
@@ -48,4 +63,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("softmax_block", include_str!("../mutants/softmax_block.toml")),
     ("softmax_online", include_str!("../mutants/softmax_online.toml")),
     ("softmax_shfl", include_str!("../mutants/softmax_shfl.toml")),
+    ("wmma_bf16_tail", include_str!("../mutants/wmma_bf16_tail.toml")),
+    ("wmma_gemm", include_str!("../mutants/wmma_gemm.toml")),
+    ("wmma_tf32", include_str!("../mutants/wmma_tf32.toml")),
 ];
