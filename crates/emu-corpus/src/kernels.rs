@@ -1,5 +1,6 @@
 //! The kernels, a module per family.
 
+mod conv;
 mod elementwise;
 mod matmul;
 mod norm;
@@ -13,6 +14,7 @@ use crate::Kernel;
 #[must_use]
 pub fn all() -> Vec<Kernel> {
     [
+        conv::list(),
         elementwise::list(),
         matmul::list(),
         norm::list(),
@@ -25,18 +27,25 @@ pub fn all() -> Vec<Kernel> {
 
 /// Name and mutants of each kernel that has some.
 pub(crate) const MUTANTS: &[(&str, &str)] = &[
+    ("avgpool_global", include_str!("../mutants/avgpool_global.toml")),
     ("batchnorm_stats", include_str!("../mutants/batchnorm_stats.toml")),
     ("bitonic_sort", include_str!("../mutants/bitonic_sort.toml")),
     ("block_sum", include_str!("../mutants/block_sum.toml")),
     ("bmm_nt", include_str!("../mutants/bmm_nt.toml")),
     ("col_sum", include_str!("../mutants/col_sum.toml")),
+    ("conv1d_shared", include_str!("../mutants/conv1d_shared.toml")),
+    ("conv2d", include_str!("../mutants/conv2d.toml")),
+    ("conv3x3_halo", include_str!("../mutants/conv3x3_halo.toml")),
     ("cumsum_rows", include_str!("../mutants/cumsum_rows.toml")),
+    ("depthwise_nhwc", include_str!("../mutants/depthwise_nhwc.toml")),
     ("dot_f64", include_str!("../mutants/dot_f64.toml")),
     ("fp8_matvec", include_str!("../mutants/fp8_matvec.toml")),
     ("fp8_quantize", include_str!("../mutants/fp8_quantize.toml")),
+    ("group_norm", include_str!("../mutants/group_norm.toml")),
     ("hgemm_async_3", include_str!("../mutants/hgemm_async_3.toml")),
     ("hgemm_ldmatrix", include_str!("../mutants/hgemm_ldmatrix.toml")),
     ("hgemm_stmatrix", include_str!("../mutants/hgemm_stmatrix.toml")),
+    ("im2col", include_str!("../mutants/im2col.toml")),
     ("last_block_sum", include_str!("../mutants/last_block_sum.toml")),
     ("layernorm_two_pass", include_str!("../mutants/layernorm_two_pass.toml")),
     ("layernorm_welford", include_str!("../mutants/layernorm_welford.toml")),
@@ -48,6 +57,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("matmul_tn", include_str!("../mutants/matmul_tn.toml")),
     ("matvec_float4", include_str!("../mutants/matvec_float4.toml")),
     ("matvec_warp", include_str!("../mutants/matvec_warp.toml")),
+    ("maxpool", include_str!("../mutants/maxpool.toml")),
     ("mma_int8", include_str!("../mutants/mma_int8.toml")),
     ("relu_float4", include_str!("../mutants/relu_float4.toml")),
     ("row_argmax", include_str!("../mutants/row_argmax.toml")),
@@ -63,6 +73,10 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("softmax_block", include_str!("../mutants/softmax_block.toml")),
     ("softmax_online", include_str!("../mutants/softmax_online.toml")),
     ("softmax_shfl", include_str!("../mutants/softmax_shfl.toml")),
+    ("stencil5", include_str!("../mutants/stencil5.toml")),
+    ("transpose_padded", include_str!("../mutants/transpose_padded.toml")),
+    ("transpose_swizzle", include_str!("../mutants/transpose_swizzle.toml")),
+    ("upsample_bilinear", include_str!("../mutants/upsample_bilinear.toml")),
     ("wmma_bf16_tail", include_str!("../mutants/wmma_bf16_tail.toml")),
     ("wmma_gemm", include_str!("../mutants/wmma_gemm.toml")),
     ("wmma_tf32", include_str!("../mutants/wmma_tf32.toml")),
