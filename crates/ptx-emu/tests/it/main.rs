@@ -13,6 +13,7 @@ mod forms;
 mod harness;
 mod isa;
 mod kernels;
+mod matrix;
 mod models;
 mod robustness;
 mod scheduling;
