@@ -1,5 +1,6 @@
 //! The kernels, a module per family.
 
+mod attention;
 mod conv;
 mod elementwise;
 mod matmul;
@@ -14,6 +15,7 @@ use crate::Kernel;
 #[must_use]
 pub fn all() -> Vec<Kernel> {
     [
+        attention::list(),
         conv::list(),
         elementwise::list(),
         matmul::list(),
@@ -32,6 +34,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("bitonic_sort", include_str!("../mutants/bitonic_sort.toml")),
     ("block_sum", include_str!("../mutants/block_sum.toml")),
     ("bmm_nt", include_str!("../mutants/bmm_nt.toml")),
+    ("causal_attention", include_str!("../mutants/causal_attention.toml")),
     ("col_sum", include_str!("../mutants/col_sum.toml")),
     ("conv1d_shared", include_str!("../mutants/conv1d_shared.toml")),
     ("conv2d", include_str!("../mutants/conv2d.toml")),
@@ -39,6 +42,8 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("cumsum_rows", include_str!("../mutants/cumsum_rows.toml")),
     ("depthwise_nhwc", include_str!("../mutants/depthwise_nhwc.toml")),
     ("dot_f64", include_str!("../mutants/dot_f64.toml")),
+    ("flash_attention", include_str!("../mutants/flash_attention.toml")),
+    ("flash_mma", include_str!("../mutants/flash_mma.toml")),
     ("fp8_matvec", include_str!("../mutants/fp8_matvec.toml")),
     ("fp8_quantize", include_str!("../mutants/fp8_quantize.toml")),
     ("group_norm", include_str!("../mutants/group_norm.toml")),
@@ -46,6 +51,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("hgemm_ldmatrix", include_str!("../mutants/hgemm_ldmatrix.toml")),
     ("hgemm_stmatrix", include_str!("../mutants/hgemm_stmatrix.toml")),
     ("im2col", include_str!("../mutants/im2col.toml")),
+    ("kv_cache_decode", include_str!("../mutants/kv_cache_decode.toml")),
     ("last_block_sum", include_str!("../mutants/last_block_sum.toml")),
     ("layernorm_two_pass", include_str!("../mutants/layernorm_two_pass.toml")),
     ("layernorm_welford", include_str!("../mutants/layernorm_welford.toml")),
