@@ -1,15 +1,22 @@
 //! Speed of the interpreter on one core: `cargo bench -p ptx-emu`.
 //!
-//! Every launch is checked against a reference before it is timed. Criterion's throughput is in
+//! The kernels are those of `ptx/*.cu`, compiled by NVRTC 13 for `sm_90` with `-lineinfo`. Every
+//! launch is checked against a reference before it is timed. Criterion's throughput is in
 //! elements per second, where an element is one instruction of one thread.
-#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+#![expect(clippy::cast_possible_truncation, reason = "references are rounded to f32")]
 
 use std::{hint::black_box, time::Duration};
 
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use ptx_emu::{BufferId, Config, Emulator, Launch, Limits, Module};
+use half::f16;
+use ptx_emu::{BufferId, Checks, Config, Emulator, Launch, Module, Options};
 
 const SPEED: &str = include_str!("ptx/speed.ptx");
+const MMA: &str = include_str!("ptx/mma_512.ptx");
+
+/// What is checked, from the least to the most.
+const MODES: [(&str, Checks); 3] =
+    [("bounds", Checks::BOUNDS), ("bounds+init", Checks::MEMORY), ("full", Checks::FULL)];
 
 /// A kernel with inputs and expected output.
 struct Work {
@@ -18,8 +25,10 @@ struct Work {
     kernel: &'static str,
     grid: [u32; 3],
     block: [u32; 3],
-    inputs: Vec<Vec<f32>>,
-    n: i32,
+    /// Bytes of each input.
+    inputs: Vec<Vec<u8>>,
+    /// Integers behind the buffers.
+    scalars: Vec<i32>,
     want: Vec<f32>,
 }
 
@@ -33,6 +42,14 @@ fn numbers(n: usize, seed: u32) -> Vec<f32> {
     (0..n).map(|_| next()).collect()
 }
 
+fn bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn halves(values: &[f16]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
 fn relu() -> Work {
     let x = numbers(1 << 20, 1);
     let want = x.iter().map(|v| v.max(0.0)).collect();
@@ -42,8 +59,8 @@ fn relu() -> Work {
         kernel: "relu",
         grid: [1024, 1, 1],
         block: [256, 1, 1],
-        inputs: vec![x],
-        n: 1 << 18,
+        inputs: vec![bytes(&x)],
+        scalars: vec![1 << 18],
         want,
     }
 }
@@ -63,15 +80,15 @@ fn softmax() -> Work {
         kernel: "softmax",
         grid: [1024, 1, 1],
         block: [256, 1, 1],
-        inputs: vec![x],
-        n: 1024,
+        inputs: vec![bytes(&x)],
+        scalars: vec![1024],
         want,
     }
 }
 
-fn matmul(name: &'static str, kernel: &'static str, tile: u32) -> Work {
+/// The product of two 512 x 512 matrices, in f64.
+fn product(a: &[f32], b: &[f32]) -> Vec<f32> {
     let n = 512;
-    let (a, b) = (numbers(n * n, 3), numbers(n * n, 4));
     let mut sums = vec![0.0_f64; n * n];
     for (row, a) in sums.chunks_mut(n).zip(a.chunks(n)) {
         for (a, b) in a.iter().zip(b.chunks(n)) {
@@ -80,15 +97,37 @@ fn matmul(name: &'static str, kernel: &'static str, tile: u32) -> Work {
             }
         }
     }
+    sums.into_iter().map(|v| v as f32).collect()
+}
+
+fn matmul(name: &'static str, kernel: &'static str, tile: u32) -> Work {
+    let (a, b) = (numbers(512 * 512, 3), numbers(512 * 512, 4));
     Work {
         name,
         ptx: SPEED,
         kernel,
         grid: [512 / tile, 512 / tile, 1],
         block: [tile, tile, 1],
-        inputs: vec![a, b],
-        n: 512,
-        want: sums.into_iter().map(|v| v as f32).collect(),
+        inputs: vec![bytes(&a), bytes(&b)],
+        scalars: vec![512],
+        want: product(&a, &b),
+    }
+}
+
+fn matmul_f16() -> Work {
+    let matrix =
+        |seed| -> Vec<f16> { numbers(512 * 512, seed).into_iter().map(f16::from_f32).collect() };
+    let (a, b) = (matrix(5), matrix(6));
+    let wide = |m: &[f16]| m.iter().map(|v| v.to_f32()).collect::<Vec<_>>();
+    Work {
+        name: "matmul_mma_f16_512",
+        ptx: MMA,
+        kernel: "mma_f16",
+        grid: [8, 8, 1],
+        block: [128, 1, 1],
+        inputs: vec![halves(&a), halves(&b)],
+        scalars: vec![512, 512],
+        want: product(&wide(&a), &wide(&b)),
     }
 }
 
@@ -97,32 +136,34 @@ struct Ready {
     emulator: Emulator,
     module: Module,
     launch: Launch,
+    options: Options,
     output: BufferId,
 }
 
 impl Ready {
-    fn new(work: &Work) -> Self {
+    fn new(work: &Work, checks: Checks) -> Self {
         let mut emulator = Emulator::new(Config::default());
         let mut args = Vec::new();
         for input in &work.inputs {
-            let bytes: Vec<u8> = input.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let id = emulator.alloc("in", bytes.len(), 4);
-            emulator.write(id, &bytes);
+            let id = emulator.alloc("in", input.len(), 4);
+            emulator.write(id, input);
             args.push(emulator.address(id).to_le_bytes().to_vec());
         }
         let output = emulator.alloc("out", work.want.len() * 4, 4);
         args.push(emulator.address(output).to_le_bytes().to_vec());
-        args.push(work.n.to_le_bytes().to_vec());
+        args.extend(work.scalars.iter().map(|n| n.to_le_bytes().to_vec()));
         let (grid, block) = (work.grid, work.block);
         let launch = Launch { kernel: work.kernel.to_owned(), grid, block, dynamic_smem: 0, args };
         let module = Module::parse(work.ptx).expect("the PTX parses");
-        Self { emulator, module, launch, output }
+        let options = Options { checks, ..Options::default() };
+        Self { emulator, module, launch, options, output }
     }
 
     /// Launches once; gives instructions times threads.
     fn run(&mut self) -> u64 {
-        let result = self.emulator.launch(&self.module, &self.launch, Limits::default());
-        result.unwrap_or_else(|stop| panic!("{stop:?}")).lane_instructions
+        let report = self.emulator.launch(&self.module, &self.launch, &self.options);
+        assert!(report.is_clean(), "{report:?}");
+        report.lane_instructions
     }
 
     fn check(&self, work: &Work) {
@@ -141,16 +182,18 @@ fn kernels(criterion: &mut Criterion) {
         softmax(),
         matmul("matmul_naive_512", "matmul_naive", 16),
         matmul("matmul_tiled_512", "matmul_tiled", 32),
+        matmul_f16(),
     ] {
         let mut group = criterion.benchmark_group(work.name);
         group.sampling_mode(SamplingMode::Flat).sample_size(10);
         group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
-        let mut ready = Ready::new(&work);
-        let lanes = ready.run();
-        ready.check(&work);
-        println!("{}: {lanes} lane-instructions", work.name);
-        group.throughput(Throughput::Elements(lanes));
-        group.bench_function("bounds+init", |b| b.iter(|| black_box(ready.run())));
+        for (mode, checks) in MODES {
+            let mut ready = Ready::new(&work, checks);
+            let lanes = ready.run();
+            ready.check(&work);
+            group.throughput(Throughput::Elements(lanes));
+            group.bench_function(mode, |b| b.iter(|| black_box(ready.run())));
+        }
         group.finish();
     }
 }

@@ -7,7 +7,7 @@
 //! ```text
 //! PTX text --lex, parse--> ast --lower--> ops over register indices --exec--> Result<_, Stop>
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

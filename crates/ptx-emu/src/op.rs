@@ -14,6 +14,7 @@ pub(crate) use self::{
     },
     operands::{Use, visit},
 };
+use crate::alu::simd;
 
 /// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
 pub(crate) type W = [u32; 32];
@@ -26,24 +27,24 @@ pub(crate) type R = u32;
 /// sources and then of the destination: W 32 bits, D 64 bits, P predicate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
-    W1(fn(&W) -> W, R, R),
-    W2(fn(&W, &W) -> W, R, R, R),
-    W3(fn(&W, &W, &W) -> W, R, R, R, R),
-    W4(fn(&W, &W, &W, &W) -> W, R, R, R, R, R),
-    D1(fn(&D) -> D, R, R),
-    D2(fn(&D, &D) -> D, R, R, R),
-    D3(fn(&D, &D, &D) -> D, R, R, R, R),
-    WtoD(fn(&W) -> D, R, R),
-    DtoW(fn(&D) -> W, R, R),
-    WWtoD(fn(&W, &W) -> D, R, R, R),
-    WWDtoD(fn(&W, &W, &D) -> D, R, R, R, R),
-    DWtoD(fn(&D, &W) -> D, R, R, R),
-    DWWtoD(fn(&D, &W, &W) -> D, R, R, R, R),
-    DDWWtoD(fn(&D, &D, &W, &W) -> D, R, R, R, R, R),
-    WtoP(fn(&W) -> u32, R, R),
-    DtoP(fn(&D) -> u32, R, R),
-    WWtoP(fn(&W, &W) -> u32, R, R, R),
-    DDtoP(fn(&D, &D) -> u32, R, R, R),
+    W1(simd::W1, R, R),
+    W2(simd::W2, R, R, R),
+    W3(simd::W3, R, R, R, R),
+    W4(simd::W4, R, R, R, R, R),
+    D1(simd::D1, R, R),
+    D2(simd::D2, R, R, R),
+    D3(simd::D3, R, R, R, R),
+    WtoD(simd::WtoD, R, R),
+    DtoW(simd::DtoW, R, R),
+    WWtoD(simd::WWtoD, R, R, R),
+    WWDtoD(simd::WWDtoD, R, R, R, R),
+    DWtoD(simd::DWtoD, R, R, R),
+    DWWtoD(simd::DWWtoD, R, R, R, R),
+    DDWWtoD(simd::DDWWtoD, R, R, R, R, R),
+    WtoP(simd::WtoP, R, R),
+    DtoP(simd::DtoP, R, R),
+    WWtoP(simd::WWtoP, R, R, R),
+    DDtoP(simd::DDtoP, R, R, R),
     /// Predicates as lane masks.
     P2(fn(u32, u32) -> u32, R, R, R),
     /// `d = p ? a : b`

@@ -71,6 +71,13 @@ pub(crate) fn fma(a: u64, b: u64, c: u64) -> u64 {
     output(value, &[c, a, b])
 }
 
+/// The same for hosts where `mul_add` is one instruction.
+#[inline(always)]
+pub(crate) fn fma_fused(a: u64, b: u64, c: u64) -> u64 {
+    let value = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c));
+    output(value, &[c, a, b])
+}
+
 /// Moves a nearest-rounded value to the other neighbour where the direction asks for it; `error`
 /// is the exact result minus `value`.
 fn direct(value: f64, error: f64, finite: bool, round: Round) -> u64 {

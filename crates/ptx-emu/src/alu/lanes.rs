@@ -1,61 +1,60 @@
 //! Lifts scalar functions to functions over the 32 lanes of a warp.
 //!
-//! Every macro yields a plain function pointer whose body is a loop over the scalar function, so
-//! the compiler inlines and vectorises it.
+//! Every macro yields a value of the [shape](super::simd) of its name, whose loop the compiler
+//! vectorises with the scalar function inlined. A second function, if given, is the form for hosts
+//! where `mul_add` is one instruction; it must give the same bits.
 
 macro_rules! lift {
-    ($name:ident, $out:ty, ($($arg:ident: $ty:ty),+)) => {
+    ($name:ident, $shape:ident, $lane:ident, $out:ty, $d:tt, ($($arg:ident: $ty:ty),+)) => {
         macro_rules! $name {
-            ($f:expr) => {{
-                fn run($($arg: &$ty),+) -> $out {
-                    let f = $f;
-                    let mut out: $out = [Default::default(); 32];
-                    for i in 0..32 {
-                        out[i] = f($($arg[i]),+);
+            ($d f:expr $d (, $d fused:expr)?) => {{
+                struct Lane;
+                impl $crate::alu::simd::$lane for Lane {
+                    #[inline(always)]
+                    fn at($($arg: $ty),+) -> $out {
+                        let f = $d f;
+                        f($($arg),+)
                     }
-                    out
+                    $d (
+                        #[inline(always)]
+                        fn fused($($arg: $ty),+) -> $out {
+                            let f = $d fused;
+                            f($($arg),+)
+                        }
+                    )?
                 }
-                run as fn($(&$ty),+) -> $out
+                $crate::alu::simd::$shape::of::<Lane>()
             }};
         }
         pub(crate) use $name;
     };
 }
 
-macro_rules! lift_test {
-    ($name:ident, ($($arg:ident: $ty:ty),+)) => {
-        macro_rules! $name {
-            ($f:expr) => {{
-                fn run($($arg: &$ty),+) -> u32 {
-                    let f = $f;
-                    let mut bits = [0_u32; 32];
-                    for i in 0..32 {
-                        bits[i] = u32::from(f($($arg[i]),+)) << i;
-                    }
-                    bits.iter().fold(0, |m, b| m | b)
-                }
-                run as fn($(&$ty),+) -> u32
-            }};
-        }
-        pub(crate) use $name;
-    };
+lift!(w1, W1, LaneW1, u32, $, (a: u32));
+lift!(w2, W2, LaneW2, u32, $, (a: u32, b: u32));
+lift!(w3, W3, LaneW3, u32, $, (a: u32, b: u32, c: u32));
+lift!(w4, W4, LaneW4, u32, $, (a: u32, b: u32, c: u32, e: u32));
+lift!(d1, D1, LaneD1, u64, $, (a: u64));
+lift!(d2, D2, LaneD2, u64, $, (a: u64, b: u64));
+lift!(d3, D3, LaneD3, u64, $, (a: u64, b: u64, c: u64));
+lift!(w_to_d, WtoD, LaneWtoD, u64, $, (a: u32));
+lift!(d_to_w, DtoW, LaneDtoW, u32, $, (a: u64));
+lift!(ww_to_d, WWtoD, LaneWWtoD, u64, $, (a: u32, b: u32));
+lift!(wwd_to_d, WWDtoD, LaneWWDtoD, u64, $, (a: u32, b: u32, c: u64));
+lift!(dw_to_d, DWtoD, LaneDWtoD, u64, $, (a: u64, b: u32));
+lift!(dww_to_d, DWWtoD, LaneDWWtoD, u64, $, (a: u64, b: u32, c: u32));
+lift!(ddww_to_d, DDWWtoD, LaneDDWWtoD, u64, $, (a: u64, b: u64, c: u32, e: u32));
+lift!(w_to_p, WtoP, LaneWtoP, bool, $, (a: u32));
+lift!(d_to_p, DtoP, LaneDtoP, bool, $, (a: u64));
+lift!(ww_to_p, WWtoP, LaneWWtoP, bool, $, (a: u32, b: u32));
+lift!(dd_to_p, DDtoP, LaneDDtoP, bool, $, (a: u64, b: u64));
+
+/// The identity on 32 bits.
+pub(crate) fn copy_w() -> super::simd::W1 {
+    w1!(|a: u32| a)
 }
 
-lift!(w1, [u32; 32], (a: [u32; 32]));
-lift!(w2, [u32; 32], (a: [u32; 32], b: [u32; 32]));
-lift!(w3, [u32; 32], (a: [u32; 32], b: [u32; 32], c: [u32; 32]));
-lift!(w4, [u32; 32], (a: [u32; 32], b: [u32; 32], c: [u32; 32], d: [u32; 32]));
-lift!(d1, [u64; 32], (a: [u64; 32]));
-lift!(d2, [u64; 32], (a: [u64; 32], b: [u64; 32]));
-lift!(d3, [u64; 32], (a: [u64; 32], b: [u64; 32], c: [u64; 32]));
-lift!(w_to_d, [u64; 32], (a: [u32; 32]));
-lift!(d_to_w, [u32; 32], (a: [u64; 32]));
-lift!(ww_to_d, [u64; 32], (a: [u32; 32], b: [u32; 32]));
-lift!(wwd_to_d, [u64; 32], (a: [u32; 32], b: [u32; 32], c: [u64; 32]));
-lift!(dw_to_d, [u64; 32], (a: [u64; 32], b: [u32; 32]));
-lift!(dww_to_d, [u64; 32], (a: [u64; 32], b: [u32; 32], c: [u32; 32]));
-lift!(ddww_to_d, [u64; 32], (a: [u64; 32], b: [u64; 32], c: [u32; 32], d: [u32; 32]));
-lift_test!(w_to_p, (a: [u32; 32]));
-lift_test!(d_to_p, (a: [u64; 32]));
-lift_test!(ww_to_p, (a: [u32; 32], b: [u32; 32]));
-lift_test!(dd_to_p, (a: [u64; 32], b: [u64; 32]));
+/// The identity on 64 bits.
+pub(crate) fn copy_d() -> super::simd::D1 {
+    d1!(|a: u64| a)
+}

@@ -9,4 +9,5 @@ pub(crate) mod double;
 pub(crate) mod half;
 pub(crate) mod integer;
 pub(crate) mod lanes;
+pub(crate) mod simd;
 pub(crate) mod single;

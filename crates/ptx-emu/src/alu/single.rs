@@ -62,28 +62,10 @@ pub(crate) fn fma<const FTZ: bool, const SAT: bool>(a: u32, b: u32, c: u32) -> u
     output::<FTZ, SAT>(add_odd(product, f64::from(input::<FTZ>(c))) as f32)
 }
 
-/// `fma.rn.f32` over a warp, with a quick path.
-///
-/// The f64 sum rounded once more is wrong only where it lies on the midpoint of two singles or
-/// below the smallest normal single; such lanes are rare and send the warp to the exact form.
-pub(crate) fn fma_lanes(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [u32; 32] {
-    let mut out = [0; 32];
-    let mut doubtful = 0_u64;
-    for i in 0..32 {
-        let product = f64::from(f32::from_bits(a[i])) * f64::from(f32::from_bits(b[i]));
-        let sum = product + f64::from(f32::from_bits(c[i]));
-        let bits = sum.to_bits();
-        doubtful |= u64::from((bits as u32) & 0x1fff_ffff == 0x1000_0000)
-            | u64::from(sum.abs() < f64::from(f32::MIN_POSITIVE)) & u64::from(sum != 0.0);
-        let value = sum as f32;
-        out[i] = if value.is_nan() { NAN } else { value.to_bits() };
-    }
-    if doubtful != 0 {
-        for i in 0..32 {
-            out[i] = fma::<false, false>(a[i], b[i], c[i]);
-        }
-    }
-    out
+/// The same for hosts where `mul_add` is one instruction.
+#[inline(always)]
+pub(crate) fn fma_fused<const FTZ: bool, const SAT: bool>(a: u32, b: u32, c: u32) -> u32 {
+    output::<FTZ, SAT>(input::<FTZ>(a).mul_add(input::<FTZ>(b), input::<FTZ>(c)))
 }
 
 /// Rounds an exact or odd-rounded value in a direction: to nearest first, then a step back where

@@ -14,7 +14,6 @@ use crate::{
 };
 
 impl Machine<'_> {
-    #[expect(clippy::too_many_lines, reason = "one arm per operand shape")]
     #[inline]
     pub(super) fn simple(
         &mut self,
@@ -34,77 +33,58 @@ impl Machine<'_> {
                 &regs.d[$r as usize]
             };
         }
+        /// Runs what computes the whole row `to`; inactive lanes keep their values.
+        macro_rules! into_w {
+            ($to:ident, $run:expr) => {
+                if mask == u32::MAX {
+                    $run;
+                } else {
+                    let old = *w!($to);
+                    $run;
+                    put_w(&mut regs.w[$to as usize], &old, !mask);
+                }
+            };
+        }
+        macro_rules! into_d {
+            ($to:ident, $run:expr) => {
+                if mask == u32::MAX {
+                    $run;
+                } else {
+                    let old = *d!($to);
+                    $run;
+                    put_d(&mut regs.d[$to as usize], &old, !mask);
+                }
+            };
+        }
         match op {
-            Op::W1(f, to, a) => {
-                let v = f(w!(a));
-                put_w(&mut regs.w[to as usize], &v, mask);
-            }
-            Op::W2(f, to, a, b) => {
-                let v = f(w!(a), w!(b));
-                put_w(&mut regs.w[to as usize], &v, mask);
-            }
-            Op::W3(f, to, a, b, c) => {
-                let v = f(w!(a), w!(b), w!(c));
-                put_w(&mut regs.w[to as usize], &v, mask);
-            }
-            Op::W4(f, to, a, b, c, e) => {
-                let v = f(w!(a), w!(b), w!(c), w!(e));
-                put_w(&mut regs.w[to as usize], &v, mask);
-            }
-            Op::D1(f, to, a) => {
-                let v = f(d!(a));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::D2(f, to, a, b) => {
-                let v = f(d!(a), d!(b));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::D3(f, to, a, b, c) => {
-                let v = f(d!(a), d!(b), d!(c));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::WtoD(f, to, a) => {
-                let v = f(w!(a));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::DtoW(f, to, a) => {
-                let v = f(d!(a));
-                put_w(&mut regs.w[to as usize], &v, mask);
-            }
-            Op::WWtoD(f, to, a, b) => {
-                let v = f(w!(a), w!(b));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::WWDtoD(f, to, a, b, c) => {
-                let v = f(w!(a), w!(b), d!(c));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::DWtoD(f, to, a, b) => {
-                let v = f(d!(a), w!(b));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::DWWtoD(f, to, a, b, c) => {
-                let v = f(d!(a), w!(b), w!(c));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
-            Op::DDWWtoD(f, to, a, b, c, e) => {
-                let v = f(d!(a), d!(b), w!(c), w!(e));
-                put_d(&mut regs.d[to as usize], &v, mask);
-            }
+            Op::W1(f, to, a) => into_w!(to, f.run(regs.w, to, (a,))),
+            Op::W2(f, to, a, b) => into_w!(to, f.run(regs.w, to, (a, b))),
+            Op::W3(f, to, a, b, c) => into_w!(to, f.run(regs.w, to, (a, b, c))),
+            Op::W4(f, to, a, b, c, e) => into_w!(to, f.run(regs.w, to, (a, b, c, e))),
+            Op::D1(f, to, a) => into_d!(to, f.run(regs.d, to, (a,))),
+            Op::D2(f, to, a, b) => into_d!(to, f.run(regs.d, to, (a, b))),
+            Op::D3(f, to, a, b, c) => into_d!(to, f.run(regs.d, to, (a, b, c))),
+            Op::WtoD(f, to, a) => into_d!(to, f.run(regs.d, regs.w, to, (a,))),
+            Op::DtoW(f, to, a) => into_w!(to, f.run(regs.w, regs.d, to, (a,))),
+            Op::WWtoD(f, to, a, b) => into_d!(to, f.run(regs.d, regs.w, to, (a, b))),
+            Op::WWDtoD(f, to, a, b, c) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c))),
+            Op::DWtoD(f, to, a, b) => into_d!(to, f.run(regs.d, regs.w, to, (a, b))),
+            Op::DWWtoD(f, to, a, b, c) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c))),
+            Op::DDWWtoD(f, to, a, b, c, e) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c, e))),
             Op::WtoP(f, to, a) => {
-                let v = f(w!(a));
+                let v = f.run(regs.w, a);
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::DtoP(f, to, a) => {
-                let v = f(d!(a));
+                let v = f.run(regs.d, a);
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::WWtoP(f, to, a, b) => {
-                let v = f(w!(a), w!(b));
+                let v = f.run(regs.w, a, b);
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::DDtoP(f, to, a, b) => {
-                let v = f(d!(a), d!(b));
+                let v = f.run(regs.d, a, b);
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::P2(f, to, a, b) => {

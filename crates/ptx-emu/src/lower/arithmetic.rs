@@ -8,7 +8,7 @@ use super::{
 use crate::{
     alu::{
         integer,
-        lanes::{d_to_w, w_to_p, w1, w2, w4, ww_to_d},
+        lanes::{copy_d, copy_w, d_to_w, w_to_p, w1, w2, w4, ww_to_d},
     },
     ast::Instruction,
     op::{CarryKind, CarryOp, LaneMask, Op, R, Special},
@@ -116,7 +116,7 @@ impl<'a> Builder<'a, '_> {
         self.push(Op::WtoP(w_to_p!(|a: u32| a != 0), t, result));
         let (d, p) = (self.dst_w(d)?, self.dst_p(p)?);
         self.push(Op::P2(if m.has("or") { |a, b| a | b } else { |a, b| a & b }, p, t, q));
-        self.push(Op::W1(|a| *a, d, result));
+        self.push(Op::W1(copy_w(), d, result));
         Ok(())
     }
 
@@ -156,18 +156,18 @@ impl<'a> Builder<'a, '_> {
         match crate::parse::type_bytes(m.ty()) {
             Some(16) => {
                 let ([d0, d1], [a0, a1]) = (self.wide(d)?, self.wide(a)?);
-                self.push(Op::D1(|a| *a, d0, a0));
-                self.push(Op::D1(|a| *a, d1, a1));
+                self.push(Op::D1(copy_d(), d0, a0));
+                self.push(Op::D1(copy_d(), d1, a1));
             }
             Some(8) => {
                 let a = self.src_d(a)?;
                 let d = self.dst_d(d)?;
-                self.push(Op::D1(|a| *a, d, a));
+                self.push(Op::D1(copy_d(), d, a));
             }
             Some(2 | 4) => {
                 let a = self.src_w(a, m.ty())?;
                 let d = self.dst_w(d)?;
-                self.push(Op::W1(|a| *a, d, a));
+                self.push(Op::W1(copy_w(), d, a));
             }
             _ => return Err("the type is not known here".to_owned()),
         }
@@ -203,9 +203,9 @@ impl<'a> Builder<'a, '_> {
                 let [lo, hi] = self.wide(d)?;
                 // Either source may be a half of the destination.
                 let t = self.temp(1);
-                self.push(Op::D1(|a| *a, t, b));
-                self.push(Op::D1(|a| *a, lo, a));
-                self.push(Op::D1(|a| *a, hi, t));
+                self.push(Op::D1(copy_d(), t, b));
+                self.push(Op::D1(copy_d(), lo, a));
+                self.push(Op::D1(copy_d(), hi, t));
             }
             ("b128", [a, b, c, e]) => {
                 let f = ww_to_d!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32);
@@ -249,7 +249,7 @@ impl<'a> Builder<'a, '_> {
                 let a = self.wide(a)?;
                 for (d, a) in [lo, hi].into_iter().zip(a) {
                     let d = self.dst_d(d)?;
-                    self.push(Op::D1(|a| *a, d, a));
+                    self.push(Op::D1(copy_d(), d, a));
                 }
             }
             ("b128", [p, q, r, s]) => {

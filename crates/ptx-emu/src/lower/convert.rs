@@ -194,7 +194,7 @@ fn fast_conversion(
     use crate::alu::{
         double,
         half::{Bf16Type, F16Type, Half},
-        lanes::{d1, w_to_d},
+        lanes::{copy_d, w_to_d},
         single,
     };
     let plain = m.flags.is_empty();
@@ -210,7 +210,7 @@ fn fast_conversion(
             Op::DtoW(d_to_w!(|a: u64| a as u32), d, a)
         }
         ("u64" | "s64", "u64" | "s64", Reg::D(d), Reg::D(a), None) if plain => {
-            Op::D1(d1!(|a: u64| a), d, a)
+            Op::D1(copy_d(), d, a)
         }
         ("u16", "u32" | "s32", Reg::W(d), Reg::W(a), None)
         | ("u32" | "s32", "u16", Reg::W(d), Reg::W(a), None)

@@ -5,6 +5,7 @@ use crate::{
     alu::{
         double,
         half::{self, Bf16Type, F16Type},
+        lanes::copy_d,
         single,
     },
     ast::{Instruction, Operand, Space},
@@ -173,7 +174,7 @@ impl<'a> Builder<'a, '_> {
     pub(super) fn create_policy(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let policy = self.constant(1, crate::op::Const::Value(0));
         let d = self.dst_d(operand(i, 0)?)?;
-        self.push(Op::D1(|a| *a, d, policy));
+        self.push(Op::D1(copy_d(), d, policy));
         Ok(())
     }
 

@@ -1,36 +1,34 @@
 //! The table from opcode and modifiers to a lane function.
 
 use super::float_table;
-use crate::{
-    alu::{
-        half::pair2,
-        integer,
-        lanes::{
-            d_to_p, d_to_w, d1, d2, d3, dd_to_p, ddww_to_d, dw_to_d, dww_to_d, w_to_p, w1, w2, w3,
-            w4, ww_to_d, ww_to_p, wwd_to_d,
-        },
+use crate::alu::{
+    half::pair2,
+    integer,
+    lanes::{
+        d_to_p, d_to_w, d1, d2, d3, dd_to_p, ddww_to_d, dw_to_d, dww_to_d, w_to_p, w1, w2, w3, w4,
+        ww_to_d, ww_to_p, wwd_to_d,
     },
-    op::{D, W},
+    simd,
 };
 
 /// A lane function by the classes of its operands; see [`crate::op::Op`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fun {
-    W1(fn(&W) -> W),
-    W2(fn(&W, &W) -> W),
-    W3(fn(&W, &W, &W) -> W),
-    W4(fn(&W, &W, &W, &W) -> W),
-    D1(fn(&D) -> D),
-    D2(fn(&D, &D) -> D),
-    D3(fn(&D, &D, &D) -> D),
-    DtoW(fn(&D) -> W),
-    WWtoD(fn(&W, &W) -> D),
-    WWDtoD(fn(&W, &W, &D) -> D),
-    DWtoD(fn(&D, &W) -> D),
-    DWWtoD(fn(&D, &W, &W) -> D),
-    DDWWtoD(fn(&D, &D, &W, &W) -> D),
-    WtoP(fn(&W) -> u32),
-    DtoP(fn(&D) -> u32),
+    W1(simd::W1),
+    W2(simd::W2),
+    W3(simd::W3),
+    W4(simd::W4),
+    D1(simd::D1),
+    D2(simd::D2),
+    D3(simd::D3),
+    DtoW(simd::DtoW),
+    WWtoD(simd::WWtoD),
+    WWDtoD(simd::WWDtoD),
+    DWtoD(simd::DWtoD),
+    DWWtoD(simd::DWWtoD),
+    DDWWtoD(simd::DDWWtoD),
+    WtoP(simd::WtoP),
+    DtoP(simd::DtoP),
     P1(fn(u32, u32) -> u32),
     P2(fn(u32, u32) -> u32),
 }
@@ -404,9 +402,9 @@ fn bits(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Compare {
     /// 32-bit registers.
-    W(fn(&W, &W) -> u32),
+    W(simd::WWtoP),
     /// 64-bit registers.
-    D(fn(&D, &D) -> u32),
+    D(simd::DDtoP),
 }
 
 macro_rules! ordered {

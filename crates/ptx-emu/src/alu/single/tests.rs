@@ -1,4 +1,4 @@
-use super::{NAN, add, div_round, fma, fma_lanes, fma_round, max, min};
+use super::{NAN, add, div_round, fma, fma_fused, fma_round, max, min};
 use crate::alu::convert::{BF16, F16, F32, Round};
 
 /// Bit patterns of all exponents, with the edges among them.
@@ -31,15 +31,11 @@ fn fma_rounds_once() {
         })
         .collect();
     for c in [&c, &near] {
-        for i in (0..a.len()).step_by(32) {
-            let lane = |v: &[u32]| -> [u32; 32] { std::array::from_fn(|k| v[i + k]) };
-            let got = fma_lanes(&lane(&a), &lane(&b), &lane(c));
-            for k in 0..32 {
-                let of = |v: &[u32]| f32::from_bits(v[i + k]);
-                let want = canonical(libm::fmaf(of(&a), of(&b), of(c)));
-                assert_eq!(got[k], want, "{:x} {:x} {:x}", a[i + k], b[i + k], c[i + k]);
-                assert_eq!(fma::<false, false>(a[i + k], b[i + k], c[i + k]), want);
-            }
+        for ((a, b), c) in a.iter().zip(&b).zip(c) {
+            let of = f32::from_bits;
+            let want = canonical(libm::fmaf(of(*a), of(*b), of(*c)));
+            assert_eq!(fma::<false, false>(*a, *b, *c), want, "{a:x} {b:x} {c:x}");
+            assert_eq!(fma_fused::<false, false>(*a, *b, *c), want, "{a:x} {b:x} {c:x}");
         }
     }
 }
