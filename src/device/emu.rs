@@ -36,7 +36,7 @@ impl EmuDevice {
     pub fn new(target: &Target) -> Self {
         Self {
             target: target.clone(),
-            emulator: Emulator::new(Config { n_sm: target.sm_count }),
+            emulator: Emulator::new(Config { n_sm: target.sm_count, ..Config::default() }),
             options: Options::default(),
             buffers: HashMap::new(),
             modules: HashMap::new(),

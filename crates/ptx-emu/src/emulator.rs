@@ -1,10 +1,13 @@
 //! The device: buffers that live between launches, and launches.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    ops::Range,
+};
 
 use crate::{
     exec::{self, HOST_WRITTEN, Launch},
-    memory::{BufferId, Memory, WRITTEN},
+    memory::{AllocError, BufferId, Memory, WRITTEN},
     module::Module,
     options::Options,
     report::Report,
@@ -15,16 +18,19 @@ use crate::{
 pub struct Config {
     /// Multiprocessors.
     pub n_sm: u32,
+    /// Bytes of global memory: most that buffers have in all. The host needs twice that for the
+    /// pages that are touched.
+    pub memory_bytes: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { n_sm: 132 }
+        Self { n_sm: 132, memory_bytes: 80 << 30 }
     }
 }
 
 /// An emulated device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Emulator {
     config: Config,
     memory: Memory,
@@ -32,17 +38,41 @@ pub struct Emulator {
     modules: HashMap<u64, Vec<u64>>,
 }
 
+impl Default for Emulator {
+    fn default() -> Self {
+        Self::new(Config::default())
+    }
+}
+
 impl Emulator {
     /// A device with empty memory.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, ..Self::default() }
+        let memory = Memory::new(config.memory_bytes);
+        Self { config, memory, modules: HashMap::new() }
     }
 
     /// A new buffer of `bytes` bytes. Its contents are uninitialised: a kernel that reads them
-    /// faults. `label` and `element_bytes` serve messages.
-    pub fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> BufferId {
+    /// faults. `label` and `element_bytes` serve messages. Pages that nobody touches cost nothing.
+    ///
+    /// # Errors
+    /// If the device or the host has not so much memory left.
+    pub fn try_alloc(
+        &mut self,
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<BufferId, AllocError> {
         self.memory.alloc(label, bytes, element_bytes)
+    }
+
+    /// [`try_alloc`](Self::try_alloc) for sizes that are known to be small.
+    ///
+    /// # Panics
+    /// Where `try_alloc` fails.
+    pub fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> BufferId {
+        self.try_alloc(label, bytes, element_bytes)
+            .unwrap_or_else(|error| panic!("buffer `{label}`: {error}"))
     }
 
     /// Ends the life of a buffer; later accesses fault.
@@ -98,14 +128,37 @@ impl Emulator {
         }
     }
 
+    /// Elements that kernels did not write since the buffer was made or last poisoned, as ranges;
+    /// one that was written in part counts as not written. None, if the host wrote the whole buffer
+    /// since.
+    #[must_use]
+    pub fn unwritten(&self, buffer: BufferId) -> Vec<Range<u64>> {
+        let buffer = &self.memory.buffers[buffer.0 as usize];
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let elements = buffer.flags.iter().flat_map(|f| f.chunks(buffer.element_bytes));
+        for (index, element) in (0_u64..).zip(elements) {
+            if element.iter().all(|f| f & WRITTEN != 0) {
+                continue;
+            }
+            match ranges.last_mut() {
+                Some(last) if last.end == index => last.end += 1,
+                _ => ranges.push(index..index + 1),
+            }
+        }
+        ranges
+    }
+
     /// Runs a kernel. The module's variables keep their values between launches; memory is as the
     /// kernel left it, however it ended.
     pub fn launch(&mut self, module: &Module, launch: &Launch, options: &Options) -> Report {
         let memory = &mut self.memory;
-        let addresses = self
-            .modules
-            .entry(module.id())
-            .or_insert_with(|| exec::instantiate(module.program(), memory));
+        let addresses = match self.modules.entry(module.id()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => match exec::instantiate(module.program(), memory) {
+                Ok(addresses) => place.insert(addresses),
+                Err(stop) => return Report::refused(stop),
+            },
+        };
         exec::launch(module, memory, addresses, launch, options, self.config.n_sm)
     }
 }

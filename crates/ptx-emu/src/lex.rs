@@ -34,12 +34,22 @@ pub(crate) struct Token<'a> {
     pub end: usize,
 }
 
+/// Longest text: a hundred times the largest file seen, and offsets in it fit 32 bits.
+const MAX_TEXT: usize = 256 << 20;
+
 /// Tokens of `text`.
 ///
 /// # Errors
 /// A character or literal that PTX does not know.
 pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
-    let mut lexer = Lexer { text, bytes: text.as_bytes(), pos: 0, line: 1 };
+    if text.len() > MAX_TEXT {
+        return Err(ParseError::at(
+            text,
+            MAX_TEXT,
+            format!("text is longer than {MAX_TEXT} bytes"),
+        ));
+    }
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), pos: 0, line: 1, token: 0 };
     let mut tokens = Vec::with_capacity(text.len() / 4);
     while let Some(token) = lexer.next_token()? {
         tokens.push(token);
@@ -52,6 +62,8 @@ struct Lexer<'a> {
     bytes: &'a [u8],
     pos: usize,
     line: u32,
+    /// Offset of the token under way.
+    token: usize,
 }
 
 fn starts_word(c: u8) -> bool {
@@ -97,6 +109,7 @@ impl<'a> Lexer<'a> {
     fn next_token(&mut self) -> Result<Option<Token<'a>>, ParseError> {
         self.skip_blank();
         let start = self.pos;
+        self.token = start;
         let line = self.line;
         if start >= self.bytes.len() {
             return Ok(None);
@@ -191,6 +204,6 @@ impl<'a> Lexer<'a> {
     }
 
     fn error(&self, message: String) -> ParseError {
-        ParseError { line: self.line, message }
+        ParseError::at(self.text, self.token, message)
     }
 }

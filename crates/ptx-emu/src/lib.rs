@@ -36,7 +36,7 @@ mod report;
 pub use emulator::{Config, Emulator};
 pub use exec::Launch;
 pub use finding::{Finding, FindingKind, Other, Severity};
-pub use memory::BufferId;
+pub use memory::{AllocError, BufferId};
 pub use module::Module;
 pub use options::{Blocks, Checks, Limits, Options};
 pub use report::{ParseError, Report, Stop};

@@ -4,10 +4,16 @@
 //! address, however wild, name the buffer it was computed from and the rest is a signed offset.
 //! Shared memory, local memory and kernel parameters are windows in the topmost slots.
 
+use std::fmt;
+
 use crate::op::Window;
 
 /// log2 of the bytes of a slot.
 const SLOT_BITS: u32 = 40;
+/// Bytes of the largest buffer: half a slot lies behind its base.
+const MAX_BUFFER: u64 = 1 << (SLOT_BITS - 1);
+/// Most buffers at once; the slots above are windows.
+const MAX_BUFFERS: usize = 0xff_0000;
 const SHARED_SLOT: u64 = 0xff_ff00;
 const LOCAL_SLOT: u64 = 0xff_ff01;
 const PARAM_SLOT: u64 = 0xff_ff02;
@@ -18,6 +24,53 @@ pub(crate) const INITIALISED: u8 = 1;
 pub(crate) const WRITTEN: u8 = 2;
 /// A byte that an asynchronous copy under way will write.
 pub(crate) const PENDING: u8 = 4;
+
+/// Why a buffer cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AllocError {
+    /// The device has fewer bytes left than were asked for.
+    DeviceMemory {
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes left of [`Config::memory_bytes`](crate::Config::memory_bytes).
+        left: u64,
+    },
+    /// A buffer cannot be so large, whatever the device has left.
+    TooLarge {
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes of the largest buffer.
+        limit: u64,
+    },
+    /// The host has no memory for it.
+    HostMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// Too many buffers are alive.
+    TooMany,
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DeviceMemory { bytes, left } => {
+                write!(
+                    f,
+                    "a buffer of {bytes} bytes does not fit the device: {left} bytes are left"
+                )
+            }
+            Self::TooLarge { bytes, limit } => {
+                write!(f, "a buffer of {bytes} bytes is larger than {limit}")
+            }
+            Self::HostMemory { bytes } => write!(f, "the host has no memory for {bytes} bytes"),
+            Self::TooMany => write!(f, "{MAX_BUFFERS} buffers are alive already"),
+        }
+    }
+}
+
+impl std::error::Error for AllocError {}
 
 /// Handle of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,33 +158,73 @@ pub(crate) struct Memory {
     /// By [`BufferId`].
     pub buffers: Vec<Buffer>,
     free: Vec<u32>,
+    /// Bytes of the live ones.
+    used: u64,
+    /// Most bytes of the live ones.
+    limit: u64,
+}
+
+/// So many zeros, which cost no memory until they are touched; `None` if the host refuses.
+fn zeros(bytes: usize) -> Option<Vec<u8>> {
+    // The standard library has no fallible zeroed allocation. Where this one succeeds, so does the
+    // same again.
+    Vec::<u8>::new().try_reserve_exact(bytes).ok()?;
+    Some(vec![0; bytes])
 }
 
 impl Memory {
+    /// No buffers yet, and at most `limit` bytes of them ever.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
     /// A new buffer whose bytes are zero and uninitialised.
-    pub(crate) fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> BufferId {
+    pub(crate) fn alloc(
+        &mut self,
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<BufferId, AllocError> {
+        let size = bytes as u64;
+        if size > MAX_BUFFER {
+            return Err(AllocError::TooLarge { bytes: size, limit: MAX_BUFFER });
+        }
+        let left = self.limit.saturating_sub(self.used);
+        if size > left {
+            return Err(AllocError::DeviceMemory { bytes: size, left });
+        }
+        if self.buffers.len() >= MAX_BUFFERS && self.free.is_empty() {
+            return Err(AllocError::TooMany);
+        }
+        let (Some(data), Some(flags)) = (zeros(bytes), zeros(bytes)) else {
+            return Err(AllocError::HostMemory { bytes: size });
+        };
+        self.used += size;
         let buffer = Buffer {
             label: label.to_owned(),
-            data: vec![0; bytes],
-            flags: Some(vec![0; bytes]),
+            data,
+            flags: Some(flags),
             element_bytes: element_bytes.max(1),
             live: true,
             read_only: false,
         };
         // Slots are reused only when numbers run out, so stale pointers keep naming their buffer.
-        if self.buffers.len() < 0xff_0000 {
+        if self.buffers.len() < MAX_BUFFERS {
             self.buffers.push(buffer);
-            return BufferId(self.buffers.len() as u32 - 1);
+            return Ok(BufferId(self.buffers.len() as u32 - 1));
         }
-        let index = self.free.pop().expect("fewer than sixteen million buffers are alive");
+        let index = self.free.pop().ok_or(AllocError::TooMany)?;
         self.buffers[index as usize] = buffer;
-        BufferId(index)
+        Ok(BufferId(index))
     }
 
     /// Ends a buffer's life.
     pub(crate) fn free(&mut self, id: BufferId) {
         let buffer = &mut self.buffers[id.0 as usize];
-        buffer.live = false;
+        if !std::mem::replace(&mut buffer.live, false) {
+            return;
+        }
+        self.used -= buffer.data.len() as u64;
         buffer.data = Vec::new();
         buffer.flags = None;
         self.free.push(id.0);

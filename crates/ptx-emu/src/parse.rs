@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// The first place where the text is not PTX.
 pub(crate) fn parse(text: &str) -> Result<Ptx<'_>> {
     let tokens = lex(text)?;
-    let mut parser = Parser { text, tokens, pos: 0 };
+    let mut parser = Parser { text, tokens, pos: 0, depth: 0 };
     let mut ptx = Ptx::default();
     while parser.pos < parser.tokens.len() {
         parser.module_item(&mut ptx)?;
@@ -41,6 +41,19 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token<'a>>,
     pos: usize,
+    /// Braces, brackets and parentheses that stand open in the operand or initial value under way.
+    depth: u32,
+}
+
+/// Most blocks of a body, operands or initial values inside each other.
+const MAX_NESTING: u32 = 200;
+
+/// Largest alignment of a variable, in bytes.
+const MAX_ALIGN: u32 = 1 << 16;
+
+/// The start of a text that is quoted in a message.
+fn shortened(text: &str) -> &str {
+    text.char_indices().nth(60).map_or(text, |(end, _)| &text[..end])
 }
 
 impl<'a> Parser<'a> {
@@ -53,12 +66,24 @@ impl<'a> Parser<'a> {
     }
 
     fn error<T>(&self, message: impl Into<String>) -> Result<T> {
-        Err(ParseError { line: self.line(), message: message.into() })
+        let offset = self.tokens.get(self.pos).map_or(self.text.len(), |t| t.start);
+        Err(ParseError::at(self.text, offset, message))
     }
 
     fn unexpected<T>(&self, wanted: &str) -> Result<T> {
         let found = self.tokens.get(self.pos).map_or("the end", |t| &self.text[t.start..t.end]);
-        self.error(format!("expected {wanted}, found `{found}`"))
+        self.error(format!("expected {wanted}, found `{}`", shortened(found)))
+    }
+
+    /// Runs `inner` one level deeper.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth == MAX_NESTING {
+            return self.error(format!("more than {MAX_NESTING} levels inside each other"));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
     }
 
     fn accept(&mut self, c: u8) -> bool {
@@ -255,7 +280,7 @@ impl<'a> Parser<'a> {
         loop {
             let word = self.word()?;
             match word {
-                ".align" => align = self.small()?,
+                ".align" => align = self.alignment()?,
                 ".ptr" => {}
                 ".v2" => lanes = 2,
                 ".v4" => lanes = 4,
@@ -290,6 +315,16 @@ impl<'a> Parser<'a> {
         }
     }
 
+    fn alignment(&mut self) -> Result<u32> {
+        let at = self.pos;
+        let align = self.small()?;
+        if align.is_power_of_two() && align <= MAX_ALIGN {
+            return Ok(align);
+        }
+        self.pos = at;
+        self.error(format!("alignment {align} is no power of two up to {MAX_ALIGN}"))
+    }
+
     fn declarator(
         &mut self,
         space: Space,
@@ -321,7 +356,7 @@ impl<'a> Parser<'a> {
     fn initialiser(&mut self, into: &mut Vec<Init<'a>>) -> Result<()> {
         if self.accept(b'{') {
             while !self.accept(b'}') {
-                self.initialiser(into)?;
+                self.nested(|p| p.initialiser(into))?;
                 _ = self.accept(b',');
             }
             return Ok(());
@@ -356,6 +391,9 @@ impl<'a> Parser<'a> {
         loop {
             if self.accept(b'{') {
                 depth += 1;
+                if depth > MAX_NESTING {
+                    return self.error(format!("more than {MAX_NESTING} blocks inside each other"));
+                }
                 list.push(Statement::Open);
             } else if self.accept(b'}') {
                 if depth == 0 {
@@ -504,13 +542,13 @@ impl<'a> Parser<'a> {
 
     fn simple_operand(&mut self) -> Result<Operand<'a>> {
         if self.accept(b'{') {
-            return Ok(Operand::Vector(self.operands_until(b'}')?));
+            return Ok(Operand::Vector(self.nested(|p| p.operands_until(b'}'))?));
         }
         if self.accept(b'(') {
-            return Ok(Operand::List(self.operands_until(b')')?));
+            return Ok(Operand::List(self.nested(|p| p.operands_until(b')'))?));
         }
         if self.accept(b'[') {
-            return self.address();
+            return self.nested(Self::address);
         }
         if self.accept(b'!') {
             return Ok(Operand::Not(self.word()?));

@@ -7,15 +7,34 @@ use crate::finding::{Finding, Severity};
 /// Text that is not PTX.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// Line of the PTX text.
+    /// Line of the PTX text, from 1.
     pub line: u32,
+    /// Column in bytes, from 1.
+    pub column: u32,
     /// What was expected.
     pub message: String,
 }
 
+impl ParseError {
+    /// An error at a byte offset of the text.
+    pub(crate) fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
+        let before = &text.as_bytes()[..offset.min(text.len())];
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        let column = before.len() - start + 1;
+        Self { line: line as u32, column: column as u32, message: message.into() }
+    }
+
+    /// An error at `part`, a slice of the text.
+    pub(crate) fn at_part(text: &str, part: &str, message: impl Into<String>) -> Self {
+        let offset = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+        Self::at(text, offset, message)
+    }
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PTX line {}: {}", self.line, self.message)
+        write!(f, "PTX line {}, column {}: {}", self.line, self.column, self.message)
     }
 }
 
@@ -36,6 +55,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// The report of a launch that did not start.
+    pub(crate) fn refused(stop: Stop) -> Self {
+        Self { end: Err(stop), findings: Vec::new(), lane_instructions: 0, stdout: String::new() }
+    }
+
     /// The findings that make the kernel wrong.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|f| f.severity == Severity::Error)

@@ -3,7 +3,7 @@
 use super::{
     Machine,
     access::Registers,
-    warp::{Frame, Group, MAX_LOCAL, Warp},
+    warp::{Frame, Group, MAX_LOCAL, Warp, register_bytes},
 };
 use crate::{
     finding::FindingKind,
@@ -12,6 +12,9 @@ use crate::{
     op::{Builtin, CallTarget, Code, Const, Window},
     report::Stop,
 };
+
+/// Most bytes of a warp's registers in all frames of a stack.
+const MAX_STACK_REGISTERS: usize = 64 << 20;
 
 /// Lays a function's constants and zeroed registers down at `frame`.
 pub(super) fn prepare(warp: &mut Warp, code: &Code, frame: Frame, resolve: impl Fn(Const) -> u64) {
@@ -83,14 +86,18 @@ impl Machine<'_> {
             return Err(self.unsupported(group.pc, "the call does not match the function"));
         }
         let frame = Frame {
-            base: std::array::from_fn(|i| group.frame.base[i] + caller.registers[i]),
+            base: std::array::from_fn(|i| group.frame.base[i].saturating_add(caller.registers[i])),
             local: group.frame.local + caller.frame_bytes,
             function,
             return_pc: group.pc + 1,
             call: call_index,
         };
         let needed = (frame.local + code.frame_bytes) as usize;
-        if needed > MAX_LOCAL || group.callers.len() > 2000 {
+        let end = std::array::from_fn(|i| frame.base[i].saturating_add(code.registers[i]));
+        if needed > MAX_LOCAL
+            || group.callers.len() > 2000
+            || register_bytes(end) > MAX_STACK_REGISTERS
+        {
             let regs = Registers::new(warp, group.frame);
             let what = format!("stack overflow at {} nested calls", group.callers.len());
             return Err(self.fault_here(
@@ -270,7 +277,7 @@ fn float_text(value: f64, kind: u8, flags: &str) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
-    let precision = flags.split_once('.').map(|(_, p)| p.parse().unwrap_or(0));
+    let precision = flags.split_once('.').map(|(_, p)| p.parse().unwrap_or(0).min(1024));
     match kind {
         b'g' | b'G' if precision.is_none() => format!("{value}"),
         _ => format!("{value:.*}", precision.unwrap_or(6)),

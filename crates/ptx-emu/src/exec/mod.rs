@@ -27,7 +27,7 @@ use self::{
 use crate::{
     ast::Space,
     finding::FindingKind,
-    lower::{MAX_VARIABLE, Program},
+    lower::Program,
     memory::{INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
     op::{BarrierKind, Op},
@@ -134,6 +134,13 @@ const MAX_ALIGN: usize = 1024;
 /// Most shared memory of a block, static and dynamic, in bytes.
 const MAX_SHARED: usize = 227 << 10;
 
+/// Most bytes of a kernel's parameters.
+const MAX_PARAMETERS: usize = 32764;
+
+/// Most bytes of the registers of a block. Virtual registers are many more than a GPU has, and each
+/// has a place of its own here.
+const MAX_REGISTER_BYTES: usize = 2 << 30;
+
 fn refuse<T>(message: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Launch { message: message.into() })
 }
@@ -152,12 +159,7 @@ pub(crate) fn launch(
             let end = machine.run();
             machine.report(end)
         }
-        Err(stop) => Report {
-            end: Err(stop),
-            findings: Vec::new(),
-            lane_instructions: 0,
-            stdout: String::new(),
-        },
+        Err(stop) => Report::refused(stop),
     }
 }
 
@@ -172,9 +174,6 @@ fn prepare_launch<'m>(
 ) -> Result<Machine<'m>, Stop> {
     let program = module.program();
     let kernel = check(program, launch)?;
-    if let Some(v) = program.variables.iter().find(|v| v.is_global() && v.bytes > MAX_VARIABLE) {
-        return refuse(format!("variable `{}` of {} bytes is too large", v.label, v.bytes));
-    }
     let mut machine = Machine {
         program,
         memory,
@@ -218,7 +217,7 @@ fn check(program: &Program, launch: &Launch) -> Result<usize, Stop> {
         return refuse(format!("kernel `{name}` is not in the module"));
     };
     let [x, y, z] = launch.block;
-    let threads = u64::from(x) * u64::from(y) * u64::from(z);
+    let threads = [x, y, z].into_iter().map(u64::from).fold(1, u64::saturating_mul);
     if threads == 0 || threads > 1024 || x > 1024 || y > 1024 || z > 64 {
         return refuse(format!("block ({x},{y},{z}) of `{name}` must have 1 to 1024 threads"));
     }
@@ -232,6 +231,10 @@ fn check(program: &Program, launch: &Launch) -> Result<usize, Stop> {
             "kernel `{name}` needs {frame} bytes of local memory per thread, more than {MAX_LOCAL}"
         ));
     }
+    let warps = (threads as usize).div_ceil(32);
+    if warp::register_bytes(program.code[kernel].registers) * warps > MAX_REGISTER_BYTES {
+        return refuse(format!("kernel `{name}` has too many registers for {threads} threads"));
+    }
     Ok(kernel)
 }
 
@@ -243,6 +246,12 @@ fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u
         return refuse(format!("kernel `{}` takes {want} arguments, {got} given", launch.kernel));
     }
     let size = signature.params.last().map_or(0, |(at, size)| at + size);
+    if size > MAX_PARAMETERS {
+        return refuse(format!(
+            "kernel `{}` takes {size} bytes of parameters, more than {MAX_PARAMETERS}",
+            launch.kernel
+        ));
+    }
     let mut block = vec![0; size];
     for (n, (&(at, size), arg)) in signature.params.iter().zip(&launch.args).enumerate() {
         if arg.len() != size {
@@ -604,35 +613,38 @@ impl Machine<'_> {
 }
 
 /// Creates the module's variables in global memory; gives each one's address.
-pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Vec<u64> {
+///
+/// # Errors
+/// If they do not fit.
+pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Result<Vec<u64>, Stop> {
     let mut addresses = vec![0; program.variables.len()];
     for (index, variable) in program.variables.iter().enumerate() {
         if variable.is_global() {
-            let bytes = variable.bytes.min(MAX_VARIABLE);
-            let id = memory.alloc(&variable.label, bytes, variable.element_bytes);
-            addresses[index] = Memory::address(id);
+            let made = memory.alloc(&variable.label, variable.bytes, variable.element_bytes);
+            match made {
+                Ok(id) => addresses[index] = Memory::address(id),
+                Err(error) => return refuse(format!("variable `{}`: {error}", variable.label)),
+            }
         }
     }
     for (index, variable) in program.variables.iter().enumerate() {
         if !variable.is_global() {
             continue;
         }
-        let mut bytes = variable.init.clone();
-        bytes.resize(variable.bytes.min(MAX_VARIABLE), 0);
+        let Some((id, _)) = memory.decode(addresses[index]) else { continue };
+        let buffer = &mut memory.buffers[id];
+        buffer.flags = None;
+        buffer.read_only = variable.space == Space::Const;
+        let bytes = &mut buffer.data;
+        bytes[..variable.init.len()].copy_from_slice(&variable.init);
         for &(at, target, offset) in &variable.relocations {
             let address = addresses[target as usize].wrapping_add(offset);
             if let Some(place) = bytes.get_mut(at..at + 8) {
                 place.copy_from_slice(&address.to_le_bytes());
             }
         }
-        if let Some((id, _)) = memory.decode(addresses[index]) {
-            let buffer = &mut memory.buffers[id];
-            buffer.data = bytes;
-            buffer.flags = None;
-            buffer.read_only = variable.space == Space::Const;
-        }
     }
-    addresses
+    Ok(addresses)
 }
 
 /// Marks of a host write.

@@ -107,6 +107,11 @@ pub(super) struct Warp {
     pub spins_since: Option<u64>,
 }
 
+/// Bytes of so many registers of each class in a warp.
+pub(super) fn register_bytes([w, d, p]: [u32; 3]) -> usize {
+    w as usize * size_of::<W>() + d as usize * size_of::<D>() + p as usize * 4
+}
+
 impl Warp {
     /// Whether some lanes can go on.
     pub(super) fn runnable(&self) -> bool {

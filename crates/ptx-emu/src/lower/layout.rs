@@ -2,10 +2,9 @@
 //!
 //! Of the diverged parts of a warp the one with the lowest program counter runs first and equal
 //! ones merge. That reconverges structured code when a loop's blocks are contiguous and stand
-//! before its exits, which is what a weak topological order gives (Bourdoncle, "Efficient chaotic
-//! iteration strategies with widenings").
+//! before its exits, which is what a weak topological order gives.
 
-use super::{Builder, CONST_MARK};
+use super::{Builder, CONST_MARK, order::weak_topological_order};
 use crate::op::{AsyncOp, Code, MatrixOp, Op, Origin, Reg};
 
 impl Builder<'_, '_> {
@@ -38,6 +37,10 @@ impl Builder<'_, '_> {
 
     /// A branch around a single plain operation becomes a guard of it.
     fn merge_guards(&mut self) {
+        let mut leads = vec![false; self.ops.len() + 1];
+        for &at in self.labels.iter().filter(|at| **at <= self.ops.len()) {
+            leads[at] = true;
+        }
         for at in 0..self.ops.len().saturating_sub(1) {
             let (Op::Branch(p, negated, label), _) = self.ops[at] else { continue };
             let plain = !matches!(
@@ -57,7 +60,7 @@ impl Builder<'_, '_> {
                     | Op::Guard(..)
             );
             let target = self.labels[label as usize];
-            if plain && target == at + 2 && !self.labels.contains(&(at + 1)) {
+            if plain && target == at + 2 && !leads[at + 1] {
                 self.ops[at].0 = Op::Guard(p, !negated);
             }
         }
@@ -324,115 +327,4 @@ struct Blocks {
     of: Vec<usize>,
     /// Blocks that may follow each block.
     successors: Vec<Vec<usize>>,
-}
-
-/// The blocks reachable from block 0, loops contiguous with their head first, then the others.
-fn weak_topological_order(successors: &[Vec<usize>]) -> Vec<usize> {
-    let n = successors.len();
-    let mut order = Vec::with_capacity(n);
-    let everything: Vec<usize> = (0..n).collect();
-    let mut alive = vec![true; n];
-    arrange(successors, &everything, &mut alive, &mut order);
-    order
-}
-
-/// Appends the strongly connected components of `nodes` in topological order, each arranged again
-/// without its head's incoming edges. `alive` marks `nodes`.
-fn arrange(successors: &[Vec<usize>], nodes: &[usize], alive: &mut [bool], order: &mut Vec<usize>) {
-    let components = components(successors, nodes, alive);
-    for component in components.into_iter().rev() {
-        // The head is the block that stands first in the source among those entered from outside;
-        // the first block found by the depth-first walk has that property.
-        let head = component[component.len() - 1];
-        order.push(head);
-        if component.len() == 1 {
-            continue;
-        }
-        let rest: Vec<usize> = component.iter().copied().filter(|b| *b != head).collect();
-        for &b in nodes {
-            alive[b] = false;
-        }
-        for &b in &rest {
-            alive[b] = true;
-        }
-        arrange(successors, &rest, alive, order);
-        for &b in nodes {
-            alive[b] = true;
-        }
-    }
-}
-
-/// Tarjan's algorithm without recursion; components come in reverse topological order, the root
-/// (first visited) block last in each.
-fn components(successors: &[Vec<usize>], nodes: &[usize], alive: &[bool]) -> Vec<Vec<usize>> {
-    let n = successors.len();
-    let mut number = vec![usize::MAX; n];
-    let mut low = vec![0; n];
-    let mut on_stack = vec![false; n];
-    let mut stack = Vec::new();
-    let mut result = Vec::new();
-    let mut counter = 0;
-    let mut sorted = nodes.to_vec();
-    sorted.sort_unstable();
-    for &root in &sorted {
-        if number[root] != usize::MAX {
-            continue;
-        }
-        let mut work = vec![(root, 0)];
-        while let Some(&mut (b, ref mut next)) = work.last_mut() {
-            if *next == 0 {
-                number[b] = counter;
-                low[b] = counter;
-                counter += 1;
-                stack.push(b);
-                on_stack[b] = true;
-            }
-            if let Some(&s) = successors[b].get(*next) {
-                *next += 1;
-                if !alive[s] {
-                    continue;
-                }
-                if number[s] == usize::MAX {
-                    work.push((s, 0));
-                } else if on_stack[s] {
-                    low[b] = low[b].min(number[s]);
-                }
-                continue;
-            }
-            work.pop();
-            if let Some(&mut (parent, _)) = work.last_mut() {
-                low[parent] = low[parent].min(low[b]);
-            }
-            if low[b] == number[b] {
-                let at = stack.iter().rposition(|s| *s == b).unwrap_or(0);
-                let component = stack.split_off(at);
-                for &c in &component {
-                    on_stack[c] = false;
-                }
-                let mut component = component;
-                component.reverse();
-                result.push(component);
-            }
-        }
-    }
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::weak_topological_order;
-
-    #[test]
-    fn loops_stay_together_before_their_exits() {
-        // 0 -> 1; 1 -> {3 (exit), 2}; 2 -> 1: the exit is visited first and still comes last.
-        let order = weak_topological_order(&[vec![1], vec![3, 2], vec![1], vec![]]);
-        assert_eq!(order, [0, 1, 2, 3]);
-    }
-
-    #[test]
-    fn joins_follow_both_branches() {
-        let order = weak_topological_order(&[vec![3, 1], vec![2], vec![], vec![2]]);
-        assert_eq!(order.last(), Some(&2));
-        assert_eq!(order[0], 0);
-    }
 }

@@ -12,6 +12,7 @@ pub(crate) mod forms;
 mod layout;
 mod matrix;
 mod memory;
+mod order;
 mod sync;
 mod table;
 mod undefined;
@@ -47,7 +48,7 @@ pub(crate) struct ModuleVariable {
     pub align: u32,
     /// Dynamic shared memory.
     pub is_extern: bool,
-    /// Initial bytes.
+    /// Initial bytes from the start; the others are zero.
     pub init: Vec<u8>,
     /// Places in `init` that receive the address of a variable plus an offset.
     pub relocations: Vec<(usize, u32, u64)>,
@@ -146,9 +147,9 @@ pub(crate) fn opcode(text: &str) -> &str {
 ///
 /// # Errors
 /// A name that is not declared where the module's structure needs it.
-pub(crate) fn lower(ptx: &Ptx<'_>, text: &str) -> Result<Program, ParseError> {
+pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseError> {
     let mut program = Program { text: text.to_owned(), ..Program::default() };
-    let mut names = Names { main_file: main_file(ptx), ..Names::default() };
+    let mut names = Names { text, main_file: main_file(ptx), ..Names::default() };
     program.file = names.main_file.1.clone();
     for variable in &ptx.variables {
         let index = declare(&mut program, variable);
@@ -212,7 +213,7 @@ fn label(name: &str) -> String {
         return name.to_owned();
     }
     let length: usize = rest[..digits].parse().unwrap_or(0);
-    rest.get(digits..digits + length).unwrap_or(name).to_owned()
+    rest.get(digits..digits.saturating_add(length)).unwrap_or(name).to_owned()
 }
 
 fn declare(program: &mut Program, v: &Variable<'_>) -> u32 {
@@ -236,8 +237,8 @@ fn initialise(
     names: &Names<'_>,
 ) -> Result<(), ParseError> {
     let size = v.element_bytes as usize;
-    // Larger ones are refused at launch.
-    let mut bytes = vec![0; v.bytes.min(MAX_VARIABLE)];
+    // What follows the initialised elements is zero and takes no space here.
+    let mut bytes = vec![0; v.bytes.min(v.init.len() * size)];
     let mut relocations = Vec::new();
     for (i, value) in v.init.iter().enumerate() {
         let bits = match *value {
@@ -249,7 +250,7 @@ fn initialise(
                 } else {
                     let Some(target) = names.variables.get(name) else {
                         let message = format!("`{}` holds the address of unknown `{name}`", v.name);
-                        return Err(ParseError { line: 1, message });
+                        return Err(ParseError::at_part(names.text, name, message));
                     };
                     relocations.push((i * size, *target, offset as u64));
                     0
@@ -274,6 +275,8 @@ pub(crate) fn function_address(index: u32) -> u64 {
 /// Module-level names.
 #[derive(Debug, Default)]
 struct Names<'a> {
+    /// The module's text, which all names are parts of.
+    text: &'a str,
     variables: HashMap<&'a str, u32>,
     local_variables: HashMap<(&'a str, &'a str), u32>,
     functions: HashMap<&'a str, u32>,
@@ -299,8 +302,8 @@ struct Builder<'a, 'p> {
     decoder: &'p mut Decoder<'a>,
     function: &'p Function<'a>,
     scopes: Vec<HashMap<&'a str, Symbol>>,
-    /// Ranges `%r<22>`: prefix and first register.
-    ranges: Vec<(&'a str, u32, Symbol)>,
+    /// Ranges `%r<22>` of each scope, by prefix: how many and the first register.
+    ranges: Vec<HashMap<&'a str, (u32, Symbol)>>,
     registers: [u32; 3],
     consts: [HashMap<Const, R>; 3],
     const_lists: [Vec<Const>; 2],
@@ -322,8 +325,8 @@ struct Builder<'a, 'p> {
 /// Where the size of a frame stops growing.
 const MAX_FRAME: u32 = 1 << 28;
 
-/// Most bytes of a variable in global memory.
-pub(crate) const MAX_VARIABLE: usize = 256 << 20;
+/// Most registers of a class that a function declares.
+const MAX_REGISTERS: u32 = 1 << 22;
 
 /// Registers of constants are marked until the number of real registers is known.
 const CONST_MARK: u32 = 1 << 31;
@@ -341,7 +344,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             decoder,
             function,
             scopes: vec![HashMap::new()],
-            ranges: Vec::new(),
+            ranges: vec![HashMap::new()],
             registers: [0; 3],
             consts: Default::default(),
             const_lists: Default::default(),
@@ -368,10 +371,12 @@ impl<'a, 'p> Builder<'a, 'p> {
                     next_scope += 1;
                     self.scope_stack.push(next_scope);
                     self.scopes.push(HashMap::new());
+                    self.ranges.push(HashMap::new());
                 }
                 Statement::Close => {
                     self.scope_stack.pop();
                     self.scopes.pop();
+                    self.ranges.pop();
                 }
                 Statement::Reg(ty, name, count) => self.declare_registers(ty, name, *count)?,
                 Statement::Variable(v) => self.declare_variable(v),
@@ -494,12 +499,12 @@ impl<'a, 'p> Builder<'a, 'p> {
             _ => return Ok(()),
         };
         let n = count.unwrap_or(1);
-        if n > 1 << 24 {
+        if self.registers[class].saturating_add(n) > MAX_REGISTERS {
             let message = format!("{n} registers `{name}` are too many");
-            return Err(ParseError { line: 1, message });
+            return Err(ParseError::at_part(self.names.text, name, message));
         }
         let first = self.registers[class];
-        self.registers[class] = first.saturating_add(n * size).min(1 << 28);
+        self.registers[class] = first + n * size;
         let symbol = match (class, size) {
             (0, _) => Symbol::Register(Reg::W(first)),
             (1, 1) => Symbol::Register(Reg::D(first)),
@@ -507,7 +512,9 @@ impl<'a, 'p> Builder<'a, 'p> {
             _ => Symbol::Register(Reg::P(first)),
         };
         if count.is_some() {
-            self.ranges.push((name, n, symbol));
+            if let Some(scope) = self.ranges.last_mut() {
+                scope.insert(name, (n, symbol));
+            }
         } else {
             self.scope().insert(name, symbol);
         }
@@ -533,8 +540,10 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.scopes.iter().rev().find_map(|s| s.get(name)).copied().or_else(|| {
             let split = name.rfind(|c: char| !c.is_ascii_digit())? + 1;
             let index: u32 = name[split..].parse().ok()?;
-            let range = self.ranges.iter().find(|(p, n, _)| *p == &name[..split] && index < *n);
-            range.map(|(_, _, first)| match *first {
+            let prefix = &name[..split];
+            let mut ranges = self.ranges.iter().rev().filter_map(|scope| scope.get(prefix));
+            let (_, first) = ranges.find(|(n, _)| index < *n)?;
+            Some(match *first {
                 Symbol::Register(Reg::W(r)) => Symbol::Register(Reg::W(r + index)),
                 Symbol::Register(Reg::D(r)) => Symbol::Register(Reg::D(r + index)),
                 Symbol::Register(Reg::P(r)) => Symbol::Register(Reg::P(r + index)),

@@ -11,6 +11,7 @@ mod corpus;
 mod faults;
 mod forms;
 mod harness;
+mod hostile;
 mod isa;
 mod kernels;
 mod matrix;
