@@ -67,6 +67,8 @@ pub(crate) enum Op {
     Atomic(u32),
     /// Nothing but its place in the program.
     Nop,
+    /// Orders accesses before it and behind it, as other threads see them.
+    Fence,
     /// Changes the address's window by a wrapping addition (`cvta`).
     AddBase(R, R, u64),
     /// `isspacep`: whether the address lies in the window `[lo, hi)` (by slot), or in none.
@@ -195,6 +197,8 @@ pub(crate) struct MemoryOp {
     pub signed: bool,
     /// May be waited on by other threads (volatile, acquire, relaxed).
     pub volatile: bool,
+    /// Makes known what came before it.
+    pub release: bool,
     /// Where.
     pub address: Address,
     /// One register per element; `None` for a sink.
@@ -225,6 +229,8 @@ pub(crate) struct AtomicOp {
     pub a: Vec<Reg>,
     /// New value of each cell of `cas`, which swaps all of them or none.
     pub b: Vec<Reg>,
+    /// Makes known what came before it.
+    pub release: bool,
 }
 
 /// Arithmetic with the carry flag.

@@ -115,12 +115,20 @@ impl Machine<'_> {
         self.waited |= m.volatile;
         self.touched |= m.address.place != Place::Param;
         self.changes += u64::from(m.store);
+        if m.volatile && self.program.fences && self.races.is_some() {
+            let at = addresses(&m.address, regs);
+            self.synchronise(&at, regs.warp, mask, (!m.store, m.store), m.release);
+        }
         self.reach(&Action::Memory(m), &m.address, regs, pc, mask);
     }
 
     pub(super) fn atomic_op(&mut self, a: &AtomicOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {
         self.waited = true;
         self.touched = true;
+        if self.program.fences && self.races.is_some() {
+            let at = addresses(&a.address, regs);
+            self.synchronise(&at, regs.warp, mask, (true, true), a.release);
+        }
         self.reach(&Action::Atomic(a), &a.address, regs, pc, mask);
     }
 
@@ -387,6 +395,9 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         mask: u32,
     ) -> Result<(), u32> {
+        if self.races.is_some() {
+            self.watch(action, home, places, regs, mask);
+        }
         let mut done = self.transfer(action, home, places, regs, mask);
         if let (Err(lanes), Home::Shared) = (done, home) {
             done = self.check_pending(action, places, lanes);

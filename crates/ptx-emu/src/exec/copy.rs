@@ -47,6 +47,7 @@ fn access(store: bool, bytes: u32, count: u32, place: Place, scratch: R) -> Memo
         bytes,
         signed: false,
         volatile: false,
+        release: false,
         address: Address { place, base: None, offset: 0 },
         regs: (0..count).map(|i| Some(Reg::W(scratch + i))).collect(),
     }

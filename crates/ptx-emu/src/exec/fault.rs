@@ -101,7 +101,7 @@ impl Machine<'_> {
         self.findings.add(key, finding);
     }
 
-    fn target(&self, refusal: &Refusal, address: u64) -> Target {
+    pub(super) fn target(&self, refusal: &Refusal, address: u64) -> Target {
         let none = Target { label: None, element: None, elements: None };
         let by_size = |label: &str, offset: i64, element: usize, bytes: usize| {
             let element = element.max(1);

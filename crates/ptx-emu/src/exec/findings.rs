@@ -41,6 +41,23 @@ impl Findings {
         }
     }
 
+    /// Puts races before the undefined values they brought about: who reads too early finds bytes
+    /// that nobody wrote yet.
+    pub(super) fn causes_first(&mut self) {
+        let races =
+            |f: &Finding| matches!(f.kind, FindingKind::SharedRace | FindingKind::GlobalRace);
+        let raced: Vec<_> = self
+            .list
+            .iter()
+            .map(|(_, f)| f)
+            .filter(|f| races(f))
+            .map(|f| f.buffer.clone())
+            .collect();
+        let effect =
+            |f: &Finding| f.kind == FindingKind::UninitialisedRead && raced.contains(&f.buffer);
+        self.list.sort_by_key(|(_, f)| effect(f));
+    }
+
     /// Whether no more can be kept.
     pub(super) fn full(&self) -> bool {
         self.list.len() >= self.limit

@@ -20,7 +20,12 @@ use self::{
     access::{Refusal, Registers},
     call::prepare,
     findings::Findings,
-    sanitize::taint::{Mark, Origins},
+    sanitize::{
+        order::Order,
+        races::Races,
+        shadow::Shadow,
+        taint::{Mark, Origins},
+    },
     simple::put_p,
     warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
 };
@@ -55,6 +60,8 @@ pub struct Launch {
 struct Shared {
     data: Vec<u8>,
     flags: Vec<u8>,
+    /// Last accesses, for the race detector.
+    shadow: Shadow,
 }
 
 /// The state of the launch that runs.
@@ -94,6 +101,9 @@ struct Machine<'m> {
     /// The access under way.
     pc: u32,
     matrix_scratch: matrix::Scratch,
+    races: Option<Box<Races>>,
+    /// What the running block's barriers and atomics have ordered.
+    order: Order,
     /// First reads of uninitialised bytes.
     origins: Origins,
     /// Lanes whose last loads brought in undefined values, since this was cleared.
@@ -110,6 +120,7 @@ struct Parked {
     warps: Vec<Warp>,
     shared: Shared,
     arrivals: HashMap<u32, u32>,
+    order: Order,
 }
 
 /// How a block's turn ended.
@@ -200,6 +211,8 @@ fn prepare_launch<'m>(
         changes: 0,
         pc: 0,
         matrix_scratch: matrix::Scratch::default(),
+        races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
+        order: Order::default(),
         origins: Origins::new(),
         load_taint: 0,
         last_copy: None,
@@ -273,6 +286,7 @@ impl Machine<'_> {
             let key = (finding.kind, u32::MAX, u32::MAX);
             self.findings.add(key, (**finding).clone());
         }
+        self.findings.causes_first();
         Report {
             end,
             findings: self.findings.into_list(),
@@ -391,6 +405,7 @@ impl Machine<'_> {
             self.block = self.coordinates(block.index);
             self.shared = std::mem::take(&mut block.shared);
             self.arrivals = std::mem::take(&mut block.arrivals);
+            self.order = std::mem::take(&mut block.order);
             let turn = self.run_block(&mut block.warps)?;
             let shared = std::mem::take(&mut self.shared);
             match turn {
@@ -413,6 +428,7 @@ impl Machine<'_> {
                     }
                     block.shared = shared;
                     block.arrivals = std::mem::take(&mut self.arrivals);
+                    block.order = std::mem::take(&mut self.order);
                     parked.push_back(block);
                 }
             }
@@ -431,6 +447,7 @@ impl Machine<'_> {
         shared.data.resize(self.shared_bytes, 0);
         shared.flags.clear();
         shared.flags.resize(self.shared_bytes, 0);
+        self.fit_shadow(&mut shared.shadow);
         for warp in &mut warps {
             let lanes = (threads - warp.index * 32).min(32);
             warp.alive = u32::MAX >> (32 - lanes);
@@ -456,7 +473,8 @@ impl Machine<'_> {
                 penalty: 0,
             });
         }
-        Parked { index, warps, shared, arrivals: HashMap::new() }
+        let order = self.start_order(index, warps.len());
+        Parked { index, warps, shared, arrivals: HashMap::new(), order }
     }
 
     fn new_warp(&self, index: u32) -> Warp {
@@ -544,6 +562,10 @@ impl Machine<'_> {
         let waits = |g: &Group| matches!(g.wait, Wait::Block(i, _) if i == id);
         let mut popc = 0;
         let mut threads = 0;
+        // Those that have exited do nothing more that could be out of order.
+        let there = |w: &&mut Warp| w.groups.is_empty() || w.groups.iter().any(waits);
+        let met: Vec<u32> = warps.iter_mut().filter(there).map(|w| w.index).collect();
+        self.warps_met(id, &met);
         for warp in &mut *warps {
             for at in 0..warp.groups.len() {
                 let group = &warp.groups[at];

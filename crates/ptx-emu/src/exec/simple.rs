@@ -156,6 +156,7 @@ impl Machine<'_> {
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::ActiveMask(to) => put_w(&mut regs.w[to as usize], &[mask; 32], mask),
+            Op::Fence => self.fence(),
             Op::Async(index) => self.async_op(index, regs, pc, mask),
             Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
             Op::Trap => return Err(self.fault_here(FindingKind::Trap, "trap", regs, pc, mask)),

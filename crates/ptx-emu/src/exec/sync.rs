@@ -142,7 +142,7 @@ fn scatter(
 }
 
 /// The whole operation when all members stand in one group; the lanes that read an absent one.
-pub(super) fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
+fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
     let mut input = Input { w: [0; 32], d: [0; 32], p: 0 };
     gather(sync, regs, mask, &mut input);
     scatter(sync, regs, mask, mask, &input)
@@ -165,6 +165,38 @@ fn meets(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
 }
 
 impl Machine<'_> {
+    /// Does a warp-level operation if the lanes of `mask` are all its members; false if they have
+    /// to wait for others.
+    pub(super) fn warp_sync(
+        &mut self,
+        index: u32,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+        alive: u32,
+    ) -> Result<bool, Stop> {
+        let sync = self.program.syncs[index as usize];
+        let members = regs.w[sync.members as usize];
+        let first = members[mask.trailing_zeros() as usize & 31];
+        let uniform = members.iter().enumerate().all(|(i, m)| *m == first || (mask >> i) & 1 == 0);
+        if !uniform || first & alive != mask {
+            return Ok(false);
+        }
+        if let WarpSyncKind::Matrix(index) = sync.kind {
+            if mask != u32::MAX {
+                return Err(self.unsupported(pc, "fewer than 32 threads take part"));
+            }
+            self.matrix_tracked(index, regs, pc);
+        } else {
+            let absent = single(&sync, regs, mask);
+            if matches!(sync.kind, WarpSyncKind::Barrier) {
+                self.lanes_met(regs.warp);
+            }
+            self.mark_absent(&sync, regs, pc, absent);
+        }
+        Ok(true)
+    }
+
     fn sync_at(&self, group: &Group) -> Option<WarpSyncOp> {
         match self.program.ops[group.pc as usize] {
             Op::WarpSync(index) if group.wait == Wait::Warp => {
@@ -232,6 +264,9 @@ impl Machine<'_> {
         }
         if matches!(sync.kind, WarpSyncKind::Matrix(_)) {
             return gathered(warp, &parts);
+        }
+        if matches!(sync.kind, WarpSyncKind::Barrier) {
+            self.lanes_met(warp.index);
         }
         let mut input = Input { w: [0; 32], d: [0; 32], p: 0 };
         for &(index, lanes, part) in &parts {

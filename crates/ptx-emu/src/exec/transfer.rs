@@ -347,7 +347,7 @@ fn store(m: &MemoryOp, region: Region<'_>, places: &Places, regs: &mut Registers
     }
 }
 
-fn value_of(reg: Reg, regs: &Registers<'_>, lane: usize, bytes: u32) -> u64 {
+pub(super) fn value_of(reg: Reg, regs: &Registers<'_>, lane: usize, bytes: u32) -> u64 {
     let value = match reg {
         Reg::W(r) => u64::from(regs.w[r as usize][lane]),
         Reg::D(r) => regs.d[r as usize][lane],

@@ -6,7 +6,7 @@
 
 use super::{Machine, access::Registers, copy::Copies, sanitize::taint::Taint};
 use crate::{
-    op::{BarrierKind, D, Op, W, WarpSyncKind},
+    op::{BarrierKind, D, Op, W},
     report::Stop,
 };
 
@@ -200,6 +200,7 @@ impl Machine<'_> {
             return Ok(());
         }
         warp.spins_since = None;
+        self.turn();
         if super::spin::is_due(warp.slices) {
             warp.slices += 1;
             return self.probe(warp);
@@ -356,32 +357,16 @@ impl Machine<'_> {
                 Op::Exit => break Ok(End::Exited),
                 Op::Call(index) => break Ok(End::Call(index)),
                 Op::BranchTable(r, table) => break Ok(End::Table(r, table)),
-                Op::WarpSync(index) => {
-                    let sync = program.syncs[index as usize];
-                    let members = regs.w[sync.members as usize];
-                    let first = members[mask.trailing_zeros() as usize & 31];
-                    let uniform = members
-                        .iter()
-                        .enumerate()
-                        .all(|(i, m)| *m == first || (mask >> i) & 1 == 0);
-                    if uniform && first & alive == mask {
-                        if let WarpSyncKind::Matrix(index) = sync.kind {
-                            if mask != u32::MAX {
-                                break Err(self.unsupported(pc, "fewer than 32 threads take part"));
-                            }
-                            self.matrix_tracked(index, regs, pc);
-                        } else {
-                            let absent = super::sync::single(&sync, regs, mask);
-                            self.mark_absent(&sync, regs, pc, absent);
-                        }
+                Op::WarpSync(index) => match self.warp_sync(index, regs, pc, mask, alive) {
+                    Ok(true) => {
                         pc += 1;
                         if !TAINT && regs.taint.active {
                             break Ok(End::Yield);
                         }
-                    } else {
-                        break Ok(End::Wait(Wait::Warp));
                     }
-                }
+                    Ok(false) => break Ok(End::Wait(Wait::Warp)),
+                    Err(stop) => break Err(stop),
+                },
                 Op::Barrier(index) => {
                     let barrier = program.barriers[index as usize];
                     let lane = mask.trailing_zeros() as usize & 31;
@@ -389,6 +374,7 @@ impl Machine<'_> {
                     let count = barrier.count.map(|c| regs.w[c as usize][lane]);
                     if matches!(barrier.kind, BarrierKind::Arrive) {
                         self.arrive(id, mask.count_ones());
+                        self.warp_arrived(id, regs.warp);
                         pc += 1;
                     } else {
                         break Ok(End::Wait(Wait::Block(id, count)));

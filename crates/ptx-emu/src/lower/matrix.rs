@@ -306,7 +306,15 @@ impl<'a> Builder<'a, '_> {
         let data = self.matrix_fragment(operand(i, data)?, Element::F16, n)?;
         let scratch = self.scratch();
         let regs = (0..4).map(|r| Some(Reg::W(scratch + r))).collect();
-        let memory = MemoryOp { store, bytes: 4, signed: false, volatile: false, address, regs };
+        let memory = MemoryOp {
+            store,
+            bytes: 4,
+            signed: false,
+            volatile: false,
+            release: false,
+            address,
+            regs,
+        };
         let op = RowsOp { transpose: m.has("trans"), data, address, memory, scratch };
         self.push_matrix(MatrixOp::Rows(Box::new(op)));
         Ok(())
@@ -409,6 +417,7 @@ fn accesses(
                 bytes,
                 signed: false,
                 volatile: false,
+                release: false,
                 address: *address,
                 regs: vec![Some(register)],
             },

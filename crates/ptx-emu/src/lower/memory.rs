@@ -120,10 +120,27 @@ impl<'a> Builder<'a, '_> {
         }
         let bytes = bytes.min(8);
         let signed = m.ty().starts_with('s');
-        let volatile = ["volatile", "relaxed", "acquire", "mmio", "cv"].iter().any(|f| m.has(f));
-        self.program.memory.push(MemoryOp { store, bytes, signed, volatile, address, regs });
+        let strong = ["volatile", "relaxed", "acquire", "release", "mmio", "cv"];
+        let volatile = strong.iter().any(|f| m.has(f));
+        let release = self.releases(m);
+        self.program.memory.push(MemoryOp {
+            store,
+            bytes,
+            signed,
+            volatile,
+            release,
+            address,
+            regs,
+        });
         self.push(Op::Memory(self.program.memory.len() as u32 - 1));
         Ok(())
+    }
+
+    /// Whether the access makes known what came before it.
+    fn releases(&mut self, m: &Modifiers<'_>) -> bool {
+        let release = m.has("release") || m.has("acq_rel");
+        self.program.fences |= release || m.has("acquire");
+        release
     }
 
     pub(super) fn load(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
@@ -164,7 +181,8 @@ impl<'a> Builder<'a, '_> {
         if returns && dest.len() != a.len() {
             return Err("the number of registers does not match".to_owned());
         }
-        let op = AtomicOp { kind, bytes: bytes.min(8), address, dest, a, b };
+        let release = self.releases(m);
+        let op = AtomicOp { kind, bytes: bytes.min(8), address, dest, a, b, release };
         self.program.atomics.push(op);
         self.push(Op::Atomic(self.program.atomics.len() as u32 - 1));
         Ok(())

@@ -99,6 +99,8 @@ pub(crate) struct Program {
     pub text: String,
     /// Last path component of the kernel file.
     pub file: String,
+    /// Whether anything in it orders accesses between threads but barriers.
+    pub fences: bool,
     undefined: OnceLock<Vec<Vec<Reg>>>,
 }
 

@@ -121,6 +121,7 @@ pub(crate) fn visit(program: &Program, op: Op, f: &mut impl FnMut(Use, Reg)) {
             }
         }
         Op::Nop
+        | Op::Fence
         | Op::Jump(_)
         | Op::Return
         | Op::Exit

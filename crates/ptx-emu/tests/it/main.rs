@@ -16,6 +16,7 @@ mod isa;
 mod kernels;
 mod matrix;
 mod models;
+mod races;
 mod robustness;
 mod scheduling;
 mod tensor;

@@ -1,3 +1,8 @@
 //! What is watched beside bounds: undefined values, races, the first number that is not finite.
 
+mod missing;
+pub(super) mod order;
+pub(super) mod races;
+pub(super) mod shadow;
 pub(super) mod taint;
+mod watch;

@@ -353,7 +353,12 @@ impl Machine<'_> {
     }
 
     /// The addresses behind places, as a report names them.
-    fn addresses_of(&self, home: Home, places: &Places, regs: &Registers<'_>) -> (Place, D) {
+    pub(in crate::exec) fn addresses_of(
+        &self,
+        home: Home,
+        places: &Places,
+        regs: &Registers<'_>,
+    ) -> (Place, D) {
         match home {
             Home::Buffer(index) => {
                 let base = Memory::address(BufferId(index as u32));

@@ -344,8 +344,8 @@ Barrier "barrier" {
     "barrier{.cta}?.red{.and,.or}{.aligned}?.pred"   ("P W W? !P")  30 Exact => barrier;
 }
 Fence "fence" {
-    "membar{.cta,.gl,.sys}"                          ("")           20 Exact => nothing;
-    "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => nothing;
+    "membar{.cta,.gl,.sys}"                          ("")           20 Exact => fence;
+    "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => fence;
 }
 Control "control" {
     "bra{.uni}?"                                     ("label")      20 Exact => branch;

@@ -28,7 +28,7 @@ extern "C" __global__ void bmath(const __nv_bfloat16* x, __nv_bfloat16* y, int n
   if (i >= n) return;
   __nv_bfloat16 v = x[i];
   y[i] = __hmax(hsqrt(__habs(v)), hexp(v)); y[i] = __hadd(y[i], hlog(__habs(v))); y[i] = __hfma(y[i], hrcp(v), v);
-  if (__hgt(v, y[i]) && !__hisnan(v)) y[i] = hfloor(v) - v / y[i]; atomicAdd(&y[0], v); y[i] = __hfma_relu(v, v, v);
+  if (__hgt(v, y[i]) && !__hisnan(v)) y[i] = hfloor(v) - v / y[i]; atomicAdd(&y[i], v); y[i] = __hfma_relu(v, v, v);
 }
 extern "C" __global__ void welford_online_xent(const float* x, const long long* t, float* loss, int c) {
   const float* row = x + (long long)blockIdx.x * c;

@@ -1,0 +1,77 @@
+//! Where a barrier is missing between two accesses that race.
+
+use crate::{
+    exec::Machine,
+    op::{Op, WarpSyncKind},
+};
+
+impl Machine<'_> {
+    /// What would order an earlier access at `from` and a later one at `to`, and where it belongs.
+    pub(super) fn missing_order(
+        &self,
+        same_block: bool,
+        same_warp: bool,
+        from: u32,
+        to: u32,
+    ) -> String {
+        if !same_block {
+            return "blocks run in no order: give each its own elements, use atomics with fences, \
+                    or split the kernel"
+                .to_owned();
+        }
+        let line = |pc: u32| self.program.place_of(pc).0;
+        let call = if same_warp { "__syncwarp()" } else { "__syncthreads()" };
+        let (Some(a), Some(b)) = (line(from), line(to)) else {
+            return format!("{call} is missing between the two accesses");
+        };
+        if from == to || a == b {
+            return format!(
+                "two threads use the same element at line {a}: give each its own, or let {call} \
+                 separate the iterations"
+            );
+        }
+        let forward = self.free_path(from, to, same_warp);
+        let backward = self.free_path(to, from, same_warp);
+        // The path that the source's order suggests comes first.
+        let (first, last) = if a < b { (a, b) } else { (b, a) };
+        let (straight, around) = if a < b { (forward, backward) } else { (backward, forward) };
+        match (straight, around) {
+            (false, true) => format!(
+                "missing {call} after line {last}, before line {first} runs again in the next \
+                 iteration"
+            ),
+            _ => format!("missing {call} between line {first} and line {last}"),
+        }
+    }
+
+    /// Whether control can go from one operation to another of the same function without passing
+    /// a barrier.
+    fn free_path(&self, from: u32, to: u32, same_warp: bool) -> bool {
+        let program = self.program;
+        let within = |code: &&crate::op::Code| (code.entry..code.end).contains(&from);
+        let Some(code) = program.code.iter().find(within) else { return false };
+        let mut seen = vec![false; (code.end - code.entry) as usize];
+        let mut stack = vec![from + 1];
+        while let Some(pc) = stack.pop() {
+            if pc == to {
+                return true;
+            }
+            if !(code.entry..code.end).contains(&pc)
+                || std::mem::replace(&mut seen[(pc - code.entry) as usize], true)
+            {
+                continue;
+            }
+            match program.ops[pc as usize] {
+                Op::Barrier(_) | Op::Return | Op::Exit | Op::Trap => {}
+                Op::WarpSync(index)
+                    if same_warp
+                        && matches!(program.syncs[index as usize].kind, WarpSyncKind::Barrier) => {}
+                Op::Jump(target) => stack.push(target),
+                Op::Branch(_, _, target) => stack.extend([target, pc + 1]),
+                Op::BranchTable(_, table) => stack.extend(&program.branch_tables[table as usize]),
+                _ => stack.push(pc + 1),
+            }
+        }
+        false
+    }
+}

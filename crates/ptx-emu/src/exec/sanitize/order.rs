@@ -1,0 +1,133 @@
+//! What happened before what, in a block: vector clocks of warps, counted in records.
+//!
+//! Records of accesses are numbered in the order of their making. Warp `c` knows of warp `w` a
+//! number below which all its accesses happened before what `c` does now.
+
+use std::collections::HashMap;
+
+/// The order that barriers and atomics have made among the warps of a block.
+#[derive(Debug, Default)]
+pub(in crate::exec) struct Order {
+    /// Number of the block in order of start.
+    pub serial: u32,
+    /// What each warp knows of every other one, at least.
+    floor: Vec<u32>,
+    /// What the lanes of each warp know of each other.
+    own: Vec<u32>,
+    /// What each warp knows of each other one, `[c * n + w]`, once some barrier held only a part
+    /// of the block.
+    seen: Vec<u32>,
+    /// What those that arrived at a barrier without waiting knew.
+    arrived: HashMap<u32, Vec<u32>>,
+    /// Accesses below this number were made before a fence for other blocks.
+    pub fence: u32,
+    /// Releases of other blocks below this number have been seen.
+    pub acquired: u32,
+}
+
+impl Order {
+    /// A block of `warps` warps that starts when `next` is the number of the next record.
+    pub(in crate::exec) fn new(serial: u32, warps: usize, next: u32) -> Self {
+        Self { serial, floor: vec![next; warps], own: vec![next; warps], ..Self::default() }
+    }
+
+    /// The number below which every access of the block happened before what `warp` does now.
+    pub(in crate::exec) fn floor(&self, warp: u32) -> u32 {
+        self.floor[warp as usize]
+    }
+
+    /// The number below which all accesses of warp `of` happened before what `warp` does now.
+    pub(in crate::exec) fn horizon(&self, warp: u32, of: u32) -> u32 {
+        if warp == of {
+            return self.own[warp as usize];
+        }
+        let known = self.seen.get(warp as usize * self.floor.len() + of as usize).copied();
+        known.unwrap_or(0).max(self.floor[warp as usize])
+    }
+
+    /// The lanes of a warp have met.
+    pub(in crate::exec) fn meet_lanes(&mut self, warp: u32, next: u32) {
+        self.own[warp as usize] = next;
+    }
+
+    /// All threads of the block have met.
+    pub(in crate::exec) fn meet_all(&mut self, next: u32) {
+        self.floor.fill(next);
+        self.own.fill(next);
+        self.seen.fill(next);
+    }
+
+    /// What a warp knows of all warps.
+    fn knowledge(&self, warp: u32, next: u32) -> Vec<u32> {
+        let n = self.floor.len() as u32;
+        (0..n).map(|w| if w == warp { next } else { self.horizon(warp, w) }).collect()
+    }
+
+    /// A warp arrives at a barrier and goes on.
+    pub(in crate::exec) fn arrive(&mut self, barrier: u32, warp: u32, next: u32) {
+        let knowledge = self.knowledge(warp, next);
+        let known = self.arrived.entry(barrier).or_insert_with(|| vec![0; knowledge.len()]);
+        for (known, new) in known.iter_mut().zip(knowledge) {
+            *known = (*known).max(new);
+        }
+    }
+
+    /// A barrier opens for the warps that wait at it.
+    pub(in crate::exec) fn meet(&mut self, barrier: u32, waiting: &[u32], next: u32) {
+        let n = self.floor.len();
+        if waiting.len() == n {
+            self.arrived.remove(&barrier);
+            self.meet_all(next);
+            return;
+        }
+        for warp in waiting {
+            self.arrive(barrier, *warp, next);
+        }
+        let Some(joint) = self.arrived.remove(&barrier) else { return };
+        if self.seen.is_empty() {
+            self.seen = vec![0; n * n];
+        }
+        for &warp in waiting {
+            let at = warp as usize;
+            let row = &mut self.seen[at * n..(at + 1) * n];
+            for (seen, joint) in row.iter_mut().zip(&joint) {
+                *seen = (*seen).max(*joint);
+            }
+            self.own[at] = next;
+        }
+    }
+
+    /// A warp learns that all accesses below a number happened before, from an atomic, a volatile
+    /// read or an mbarrier.
+    pub(in crate::exec) fn learn(&mut self, warp: u32, number: u32) {
+        let at = warp as usize;
+        self.floor[at] = self.floor[at].max(number);
+        self.own[at] = self.own[at].max(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+
+    #[test]
+    fn a_barrier_of_some_warps_orders_only_those() {
+        let mut order = Order::new(0, 4, 1);
+        order.meet(1, &[0, 1], 10);
+        assert_eq!((order.horizon(0, 1), order.horizon(1, 0)), (10, 10));
+        assert_eq!((order.horizon(0, 2), order.horizon(2, 0)), (1, 1));
+        // Knowledge travels on: 2 learns from 1 what 1 learnt from 0, but not what 0 did since.
+        order.meet(2, &[1, 2], 20);
+        assert_eq!((order.horizon(2, 1), order.horizon(2, 0)), (20, 10));
+        order.meet(0, &[0, 1, 2, 3], 30);
+        assert_eq!((order.horizon(3, 0), order.floor(2)), (30, 30));
+    }
+
+    #[test]
+    fn those_that_only_arrive_give_but_do_not_take() {
+        let mut order = Order::new(0, 2, 1);
+        order.arrive(3, 0, 5);
+        order.meet(3, &[1], 9);
+        assert_eq!((order.horizon(1, 0), order.horizon(0, 1)), (5, 1));
+    }
+}

@@ -1,0 +1,272 @@
+//! Data races: two threads touch the same bytes, one of them writes, and nothing orders them.
+//!
+//! Shared memory and buffers have a [`Shadow`] of last readers and writers. Within a block barriers
+//! order accesses ([`Order`]); between blocks only a fence followed by an atomic or volatile write
+//! that the other block reads does. Accesses that are atomic or volatile do not race with each
+//! other. Where exactness would cost much, the error is on the side of silence.
+
+use std::collections::HashMap;
+
+use super::{
+    order::Order,
+    shadow::{Cell, MANY, MAX_RECORDS, Shadow, cell, floor, lane_of, record_of},
+};
+
+/// An operation of a warp that accessed memory, between two points of synchronisation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::exec) struct Record {
+    /// The operation.
+    pub pc: u32,
+    /// The block, by order of start.
+    pub serial: u32,
+    /// Index of the warp in its block.
+    pub warp: u16,
+    /// Atomic or volatile.
+    strong: bool,
+}
+
+/// An access as races see it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::exec) struct Touch {
+    pub pc: u32,
+    pub warp: u32,
+    pub write: bool,
+    pub strong: bool,
+    /// The memory is the block's own: what other blocks left in its shadow is void.
+    pub own: bool,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::exec) struct Conflict {
+    /// The later lane.
+    pub lane: u32,
+    /// The earlier access.
+    pub cell: Cell,
+    /// Whether that was a write.
+    pub wrote: bool,
+}
+
+/// All that is known of accesses in a launch.
+#[derive(Debug)]
+pub(in crate::exec) struct Races {
+    records: Vec<Record>,
+    /// Record of the operation at each program counter, with the epoch it belongs to.
+    current: Vec<(u64, u32)>,
+    epoch: u64,
+    /// By buffer.
+    shadows: Vec<Option<Box<Shadow>>>,
+    /// What the last strong write to an address made known.
+    published: HashMap<u64, u32>,
+    /// Numbers below which a block's accesses were made known, by serial number, ascending.
+    releases: HashMap<u32, Vec<u32>>,
+    /// Linear index of each block, by serial number.
+    blocks: Vec<u64>,
+}
+
+impl Races {
+    /// For a module of so many operations.
+    pub(in crate::exec) fn new(operations: usize) -> Self {
+        Self {
+            records: vec![Record::default()],
+            current: vec![(0, 0); operations],
+            epoch: 1,
+            shadows: Vec::new(),
+            published: HashMap::new(),
+            releases: HashMap::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Number of the next record.
+    pub(in crate::exec) fn next(&self) -> u32 {
+        self.records.len() as u32
+    }
+
+    /// Later accesses get new records: something was synchronised, or another warp runs.
+    pub(in crate::exec) fn advance(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// The order of a block that starts now.
+    pub(in crate::exec) fn start(&mut self, block: u64, warps: usize) -> Order {
+        self.advance();
+        self.blocks.push(block);
+        Order::new(self.blocks.len() as u32 - 1, warps, self.next())
+    }
+
+    /// The record and the linear block index behind a cell.
+    pub(in crate::exec) fn who(&self, cell: Cell) -> (Record, u64) {
+        let record = self.records[record_of(cell) as usize];
+        (record, self.blocks[record.serial as usize])
+    }
+
+    fn record(&mut self, touch: Touch, serial: u32) -> u32 {
+        let current = &mut self.current[touch.pc as usize];
+        if current.0 != self.epoch {
+            let Touch { pc, warp, strong, .. } = touch;
+            self.records.push(Record { pc, serial, warp: warp as u16, strong });
+            *current = (self.epoch, self.records.len() as u32 - 1);
+        }
+        current.1
+    }
+
+    /// Forgets all accesses when their records fill up; what was before is not compared any more.
+    pub(in crate::exec) fn overflow(&mut self, shared: &mut Shadow) -> bool {
+        if self.records.len() < MAX_RECORDS {
+            return false;
+        }
+        self.shadows.iter_mut().flatten().for_each(|s| s.clear());
+        shared.clear();
+        self.records.truncate(1);
+        self.published.clear();
+        self.releases.clear();
+        self.advance();
+        true
+    }
+
+    /// Whether the access in `cell` happened before what `touch` does now, in block `order`.
+    fn ordered(&self, cell: Cell, lane: u32, touch: Touch, order: &Order) -> bool {
+        let number = record_of(cell);
+        let record = self.records[number as usize];
+        if record.serial == order.serial {
+            let warp = u32::from(record.warp);
+            (warp == touch.warp && lane_of(cell) == lane)
+                || number < order.horizon(touch.warp, warp)
+        } else if touch.own {
+            true
+        } else {
+            let released = self.releases.get(&record.serial).map_or(&[][..], Vec::as_slice);
+            let at = released.partition_point(|r| *r <= number);
+            released.get(at).is_some_and(|r| *r <= order.acquired)
+        }
+    }
+
+    fn conflict(&self, cell: Cell, lane: u32, touch: Touch, order: &Order) -> bool {
+        cell != 0
+            && !(touch.strong && self.records[record_of(cell) as usize].strong)
+            && !self.ordered(cell, lane, touch, order)
+    }
+
+    /// The shadow of a buffer, to be given back with [`Self::put_back`].
+    pub(in crate::exec) fn take(&mut self, buffer: usize) -> Box<Shadow> {
+        if self.shadows.len() <= buffer {
+            self.shadows.resize_with(buffer + 1, || None);
+        }
+        self.shadows[buffer].take().unwrap_or_default()
+    }
+
+    /// See [`Self::take`].
+    pub(in crate::exec) fn put_back(&mut self, buffer: usize, shadow: Box<Shadow>) {
+        self.shadows[buffer] = Some(shadow);
+    }
+
+    /// Notes an access of the lanes of `mask` to `bytes` bytes at `at` each; gives the first
+    /// conflict of each lane.
+    pub(in crate::exec) fn touch(
+        &mut self,
+        touch: Touch,
+        shadow: &mut Shadow,
+        order: &Order,
+        at: &[u64; 32],
+        bytes: u32,
+        mask: u32,
+    ) -> Vec<Conflict> {
+        shadow.refine(bytes);
+        let record = self.record(touch, order.serial);
+        let known = floor(order.floor(touch.warp));
+        let mut conflicts = Vec::new();
+        for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+            let (first, n) = shadow.cells(at[lane as usize], bytes);
+            let me = cell(record, lane);
+            let found = if touch.write {
+                self.write(touch, shadow, order, first..first + n, me, known)
+            } else {
+                self.read(touch, shadow, order, first..first + n, me, known)
+            };
+            conflicts.extend(found);
+        }
+        conflicts
+    }
+
+    fn write(
+        &self,
+        touch: Touch,
+        shadow: &mut Shadow,
+        order: &Order,
+        cells: std::ops::Range<usize>,
+        me: Cell,
+        known: Cell,
+    ) -> Option<Conflict> {
+        let lane = lane_of(me);
+        let mut found = None;
+        for c in cells {
+            let (read, wrote) = (shadow.reads[c], shadow.writes[c]);
+            shadow.writes[c] = me;
+            let quiet = (read | wrote) == 0 || (wrote == me && read == 0);
+            if found.is_some() || quiet {
+                continue;
+            }
+            if self.conflict(wrote, lane, touch, order) {
+                found = Some(Conflict { lane, cell: wrote, wrote: true });
+            } else if self.conflict(read, lane, touch, order)
+                || (read & MANY != 0 && self.others_read(read, known, touch, order))
+            {
+                found = Some(Conflict { lane, cell: read, wrote: false });
+            }
+        }
+        found
+    }
+
+    /// Whether another thread than the one named has read since the block's last meeting.
+    fn others_read(&self, read: Cell, known: Cell, touch: Touch, order: &Order) -> bool {
+        let record = self.records[record_of(read) as usize];
+        record.serial == order.serial && read >= known && !(touch.strong && record.strong)
+    }
+
+    fn read(
+        &self,
+        touch: Touch,
+        shadow: &mut Shadow,
+        order: &Order,
+        cells: std::ops::Range<usize>,
+        me: Cell,
+        known: Cell,
+    ) -> Option<Conflict> {
+        let lane = lane_of(me);
+        let mut found = None;
+        for c in cells {
+            let (read, wrote) = (shadow.reads[c], shadow.writes[c]);
+            if read == 0 || read == me {
+                shadow.reads[c] = me;
+            } else if read & MANY == 0 || read < known {
+                // The first of several readers that nothing orders is kept.
+                let follows = self.ordered(read, lane, touch, order);
+                shadow.reads[c] = if follows { me } else { read | MANY };
+            }
+            if found.is_none() && self.conflict(wrote, lane, touch, order) {
+                found = Some(Conflict { lane, cell: wrote, wrote: true });
+            }
+        }
+        found
+    }
+
+    /// A strong write to an address: what the block did before its last fence becomes known to
+    /// those who read it.
+    pub(in crate::exec) fn publish(&mut self, address: u64, order: &Order) {
+        if order.fence == 0 {
+            return;
+        }
+        let known = self.published.entry(address).or_insert(0);
+        *known = (*known).max(order.fence).max(order.acquired);
+        let list = self.releases.entry(order.serial).or_default();
+        if list.last() != Some(&order.fence) {
+            list.push(order.fence);
+        }
+    }
+
+    /// A strong read of an address: what was made known by writing it, if anything.
+    pub(in crate::exec) fn acquire(&self, address: u64) -> Option<u32> {
+        self.published.get(&address).copied()
+    }
+}

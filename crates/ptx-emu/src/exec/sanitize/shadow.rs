@@ -1,0 +1,112 @@
+//! Who touched each part of a memory last.
+
+/// An access in a shadow cell: 0 is nobody, else record number, whether several threads read it,
+/// and lane.
+///
+/// ```text
+/// bits 31..6  number of the record
+/// bit  5      more threads than this one read it
+/// bits 4..0   lane
+/// ```
+pub(in crate::exec) type Cell = u32;
+
+const LANE_BITS: u32 = 6;
+/// Set in a read cell that several threads share.
+pub(in crate::exec) const MANY: Cell = 32;
+/// Records that cells can name.
+pub(in crate::exec) const MAX_RECORDS: usize = 1 << 22;
+
+/// The cell of an access.
+pub(in crate::exec) fn cell(record: u32, lane: u32) -> Cell {
+    record << LANE_BITS | lane
+}
+
+/// The least cell of a record: what lies below belongs to older ones.
+pub(in crate::exec) fn floor(record: u32) -> Cell {
+    record << LANE_BITS
+}
+
+/// Number of a cell's record.
+pub(in crate::exec) fn record_of(cell: Cell) -> u32 {
+    cell >> LANE_BITS
+}
+
+/// Lane of a cell.
+pub(in crate::exec) fn lane_of(cell: Cell) -> u32 {
+    cell & 31
+}
+
+/// Last reader and last writer of each granule of a memory.
+#[derive(Debug)]
+pub(in crate::exec) struct Shadow {
+    /// log2 of a granule's bytes: the smallest access seen so far, so that threads that write
+    /// neighbouring halves of a word do not meet.
+    granule: u32,
+    pub reads: Vec<Cell>,
+    pub writes: Vec<Cell>,
+}
+
+impl Default for Shadow {
+    fn default() -> Self {
+        Self { granule: 2, reads: Vec::new(), writes: Vec::new() }
+    }
+}
+
+impl Shadow {
+    /// The shadow of a memory of `bytes` bytes.
+    pub(in crate::exec) fn resize(&mut self, bytes: usize) {
+        let n = bytes.div_ceil(1 << self.granule);
+        if self.reads.len() < n {
+            self.reads.resize(n, 0);
+            self.writes.resize(n, 0);
+        }
+    }
+
+    /// Forgets all accesses.
+    pub(in crate::exec) fn clear(&mut self) {
+        self.reads.fill(0);
+        self.writes.fill(0);
+    }
+
+    /// First cell of an access of `bytes` bytes at `at`, and the number of its cells.
+    pub(in crate::exec) fn cells(&self, at: u64, bytes: u32) -> (usize, usize) {
+        let first = (at >> self.granule) as usize;
+        (first, (bytes >> self.granule).max(1) as usize)
+    }
+
+    /// Makes granules no larger than an access of `bytes` bytes.
+    pub(in crate::exec) fn refine(&mut self, bytes: u32) {
+        let wanted = bytes.trailing_zeros().min(2);
+        if wanted >= self.granule {
+            return;
+        }
+        let parts = 1 << (self.granule - wanted);
+        for list in [&mut self.reads, &mut self.writes] {
+            *list = list.iter().flat_map(|c| std::iter::repeat_n(*c, parts)).collect();
+        }
+        self.granule = wanted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shadow, cell, lane_of, record_of};
+
+    #[test]
+    fn granules_shrink_to_the_smallest_access() {
+        let mut shadow = Shadow::default();
+        shadow.resize(16);
+        shadow.writes[1] = 77;
+        shadow.refine(8);
+        assert_eq!(shadow.cells(8, 8), (2, 2));
+        shadow.refine(2);
+        assert_eq!(shadow.writes, [0, 0, 77, 77, 0, 0, 0, 0]);
+        assert_eq!(shadow.cells(6, 2), (3, 1));
+    }
+
+    #[test]
+    fn cells_name_record_and_lane() {
+        let c = cell(12345, 31);
+        assert_eq!((record_of(c), lane_of(c)), (12345, 31));
+    }
+}

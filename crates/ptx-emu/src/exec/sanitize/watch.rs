@@ -1,0 +1,260 @@
+//! Hands accesses and synchronisation to the race detector, and words its conflicts.
+
+use super::{
+    order::Order,
+    races::{Conflict, Touch},
+    shadow::{MANY, Shadow, lane_of},
+};
+use crate::{
+    exec::{
+        Machine,
+        access::{Home, Refusal, Registers, first},
+        transfer::{Action, Places, value_of},
+    },
+    finding::{Finding, FindingKind, Other},
+    op::{D, MemoryOp, Place},
+};
+
+impl Machine<'_> {
+    /// Notes an access that is about to be done.
+    pub(in crate::exec) fn watch(
+        &mut self,
+        action: &Action<'_>,
+        home: Home,
+        places: &Places,
+        regs: &Registers<'_>,
+        mask: u32,
+    ) {
+        let Some(races) = &mut self.races else { return };
+        let (write, strong) = match action {
+            Action::Memory(m) => (m.store, m.volatile),
+            Action::Atomic(_) => (true, true),
+            Action::Await(_) => (true, false),
+        };
+        let touch =
+            Touch { pc: self.pc, warp: regs.warp, write, strong, own: home == Home::Shared };
+        let bytes = action.bytes();
+        races.overflow(&mut self.shared.shadow);
+        let conflicts = match home {
+            Home::Shared => {
+                let shadow = &mut self.shared.shadow;
+                races.touch(touch, shadow, &self.order, &places.at, bytes, mask)
+            }
+            Home::Buffer(index) => {
+                let mut shadow = races.take(index);
+                shadow.resize(self.memory.buffers[index].data.len());
+                let found = races.touch(touch, &mut shadow, &self.order, &places.at, bytes, mask);
+                races.put_back(index, shadow);
+                found
+            }
+            Home::Local | Home::Param => return,
+        };
+        for conflict in conflicts {
+            if !self.harmless(action, home, places, regs, &conflict) {
+                self.report_race(home, places, bytes, regs, write, &conflict);
+            }
+        }
+    }
+
+    /// Whether both accesses write the same value.
+    fn harmless(
+        &self,
+        action: &Action<'_>,
+        home: Home,
+        places: &Places,
+        regs: &Registers<'_>,
+        conflict: &Conflict,
+    ) -> bool {
+        let (Action::Memory(m), true) = (action, conflict.wrote) else { return false };
+        if !m.store {
+            return false;
+        }
+        let lane = conflict.lane as usize;
+        let data = match home {
+            Home::Buffer(index) => &self.memory.buffers[index].data,
+            Home::Shared => &self.shared.data,
+            Home::Local | Home::Param => return false,
+        };
+        let at = places.at[lane] as usize;
+        let new = stored(m, regs, lane);
+        let same_instruction = self.races.as_ref().is_some_and(|r| {
+            let (record, _) = r.who(conflict.cell);
+            record.serial == self.order.serial
+                && record.pc == self.pc
+                && u32::from(record.warp) == regs.warp
+        });
+        let twin = lane_of(conflict.cell) as usize;
+        data.get(at..at + new.len()) == Some(new.as_slice())
+            || (same_instruction
+                && places.at[twin] == places.at[lane]
+                && stored(m, regs, twin) == new)
+    }
+
+    fn report_race(
+        &mut self,
+        home: Home,
+        places: &Places,
+        bytes: u32,
+        regs: &Registers<'_>,
+        write: bool,
+        conflict: &Conflict,
+    ) {
+        let pc = self.pc;
+        let Some(races) = &self.races else { return };
+        let (record, block) = races.who(conflict.cell);
+        let kind =
+            if home == Home::Shared { FindingKind::SharedRace } else { FindingKind::GlobalRace };
+        let key = self.key(kind, pc, Some(record.pc));
+        let (place, at) = self.addresses_of(home, places, regs);
+        let lanes = 1 << conflict.lane;
+        let element = self.target(&Refusal { kind, lanes, at, place, bytes }, at[first(lanes)]);
+        let range = element.element.map(|e| (e, e));
+        if self.findings.again(key, 1, range) || self.findings.full() {
+            return;
+        }
+        let finding = self.race(kind, place, &at, bytes, regs, write, conflict, record.pc, block);
+        self.keep(key, finding);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "both accesses are described by all of them")]
+    fn race(
+        &self,
+        kind: FindingKind,
+        place: Place,
+        at: &D,
+        bytes: u32,
+        regs: &Registers<'_>,
+        write: bool,
+        conflict: &Conflict,
+        other_pc: u32,
+        other_block: u64,
+    ) -> Finding {
+        let lanes = 1 << conflict.lane;
+        let refusal = Refusal { kind, lanes, at: *at, place, bytes };
+        let target = self.target(&refusal, refusal.address());
+        let what = |write: bool| if write { "write" } else { "read" };
+        let space = if kind == FindingKind::SharedRace { "shared" } else { "global" };
+        let buffer = target.label.clone().unwrap_or_default();
+        let element = target.element.unwrap_or(0);
+        let (line, instruction) = self.program.place_of(other_pc);
+        let at_line = line.map(|l| format!(" at line {l}")).unwrap_or_default();
+        let same_block = other_block == self.block_index;
+        let text = format!(
+            "race on {space} `{buffer}`[{element}]: this {} and the {}{at_line} by {} are not \
+             ordered",
+            what(write),
+            what(conflict.wrote),
+            if same_block { "another thread of the block" } else { "another block" },
+        );
+        let mut finding = self.finding(kind, &text, target, regs, self.pc, lanes);
+        finding.access_bytes = bytes;
+        let warp = self.races.as_ref().map_or(0, |r| u32::from(r.who(conflict.cell).0.warp));
+        let shared_by_many = !conflict.wrote && conflict.cell & MANY != 0;
+        let thread = self.thread_of(warp * 32 + lane_of(conflict.cell));
+        let itself = same_block && thread == finding.thread;
+        finding.other = Some(Other {
+            what: format!("earlier {}", what(conflict.wrote)),
+            line,
+            instruction,
+            block: Some(self.coordinates(other_block)),
+            thread: (!(shared_by_many && itself)).then_some(thread),
+        });
+        finding.hint = Some(self.missing_order(same_block, warp == regs.warp, other_pc, self.pc));
+        finding
+    }
+
+    /// Index of a block's thread along each axis.
+    fn thread_of(&self, thread: u32) -> [u32; 3] {
+        let [x, y, _] = self.launch.block;
+        [thread % x, thread / x % y, thread / (x * y)]
+    }
+
+    /// A warp gets its turn.
+    pub(in crate::exec) fn turn(&mut self) {
+        if let Some(races) = &mut self.races {
+            races.advance();
+        }
+    }
+
+    /// The lanes of a warp have met at `bar.warp.sync`.
+    pub(in crate::exec) fn lanes_met(&mut self, warp: u32) {
+        if let Some(races) = &mut self.races {
+            self.order.meet_lanes(warp, races.next());
+            races.advance();
+        }
+    }
+
+    /// A barrier opens for the warps that wait.
+    pub(in crate::exec) fn warps_met(&mut self, barrier: u32, waiting: &[u32]) {
+        if let Some(races) = &mut self.races {
+            self.order.meet(barrier, waiting, races.next());
+            races.advance();
+        }
+    }
+
+    /// A warp arrives at a barrier and goes on.
+    pub(in crate::exec) fn warp_arrived(&mut self, barrier: u32, warp: u32) {
+        if let Some(races) = &mut self.races {
+            self.order.arrive(barrier, warp, races.next());
+            races.advance();
+        }
+    }
+
+    /// A fence: what was done before may be made known to others from now on.
+    pub(in crate::exec) fn fence(&mut self) {
+        if let Some(races) = &mut self.races {
+            self.order.fence = races.next();
+            races.advance();
+        }
+    }
+
+    /// An atomic or volatile access at these addresses takes up what was made known there, and
+    /// makes known what came before the last fence.
+    pub(in crate::exec) fn synchronise(
+        &mut self,
+        addresses: &D,
+        warp: u32,
+        mask: u32,
+        (reads, writes): (bool, bool),
+        release: bool,
+    ) {
+        if release {
+            self.fence();
+        }
+        let block = self.block_index;
+        let Some(races) = &mut self.races else { return };
+        for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+            // Shared addresses mean another place in every block.
+            let address = addresses[lane];
+            let key = if address >> 40 == 0 { address | block << 32 } else { address };
+            if reads && let Some(number) = races.acquire(key) {
+                self.order.acquired = self.order.acquired.max(number);
+                self.order.learn(warp, number);
+            }
+            if writes {
+                races.publish(key, &self.order);
+            }
+        }
+    }
+
+    /// The order of a block that starts.
+    pub(in crate::exec) fn start_order(&mut self, index: u64, warps: usize) -> Order {
+        match &mut self.races {
+            Some(races) => races.start(index, warps),
+            None => Order::default(),
+        }
+    }
+
+    /// Makes a block's shadow of shared memory fit.
+    pub(in crate::exec) fn fit_shadow(&self, shadow: &mut Shadow) {
+        if self.races.is_some() {
+            shadow.resize(self.shared_bytes);
+        }
+    }
+}
+
+/// The bytes a lane stores.
+fn stored(m: &MemoryOp, regs: &Registers<'_>, lane: usize) -> Vec<u8> {
+    let each = m.regs.iter().map(|reg| reg.map_or(0, |reg| value_of(reg, regs, lane, m.bytes)));
+    each.flat_map(|value| value.to_le_bytes().into_iter().take(m.bytes as usize)).collect()
+}
