@@ -3,6 +3,7 @@
 mod attention;
 mod conv;
 mod elementwise;
+mod hopper;
 mod matmul;
 mod norm;
 mod reduction;
@@ -18,6 +19,7 @@ pub fn all() -> Vec<Kernel> {
         attention::list(),
         conv::list(),
         elementwise::list(),
+        hopper::list(),
         matmul::list(),
         norm::list(),
         reduction::list(),
@@ -51,6 +53,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("hgemm_ldmatrix", include_str!("../mutants/hgemm_ldmatrix.toml")),
     ("hgemm_stmatrix", include_str!("../mutants/hgemm_stmatrix.toml")),
     ("im2col", include_str!("../mutants/im2col.toml")),
+    ("jacobi_counter", include_str!("../mutants/jacobi_counter.toml")),
     ("kv_cache_decode", include_str!("../mutants/kv_cache_decode.toml")),
     ("last_block_sum", include_str!("../mutants/last_block_sum.toml")),
     ("layernorm_two_pass", include_str!("../mutants/layernorm_two_pass.toml")),
