@@ -1,20 +1,18 @@
 //! `D = A * B + C` on fragments.
 //!
 //! Products of 16-bit and smaller floats and of integers are exact in f32. Float sums start at C
-//! and are rounded to f32 after each product, in the order of `k`; an f16 result is rounded once
-//! more, at the end. The machine differs: it adds a group of products at once, aligned to the
+//! and are rounded to f32 after each product, in a fixed order: first the first elements of all
+//! words along `k`, then the second ones, and so on. An f16 result is rounded once more, at the end. The machine differs: it adds a group of products at once, aligned to the
 //! largest of them with the lower bits cut off, so the last bits of a result are not the same. For
 //! sums without cancellation the two agree to a few units in the last place of the largest partial
 //! sum. Integers and bits agree exactly. Infinities and NaN follow IEEE; a NaN result is canonical.
 
-use super::{super::access::Registers, element::decode};
+use super::{
+    super::access::Registers,
+    element::{decode, from_f16, to_f16},
+};
 use crate::{
-    alu::{
-        convert::add_odd,
-        double,
-        half::{F16Type, Half},
-        single,
-    },
+    alu::{convert::add_odd, double, single},
     op::{Arithmetic, Element, Fragment, MatrixOperand, ProductOp, Shape, W},
 };
 
@@ -25,7 +23,8 @@ const B: usize = 512;
 /// Most elements of an accumulator.
 const C: usize = 256;
 
-/// Factors and sums out of their fragments. Factors have `k` as their outer dimension.
+/// Factors and sums out of their fragments. Words are `[k / per word, m]` (B: `n`); elements have
+/// their place in the word as another, outermost dimension.
 #[derive(Debug)]
 pub(super) struct Factors {
     a_words: [u32; WORDS],
@@ -84,6 +83,23 @@ fn pair(element: Element, at: usize, list: &[u32]) -> [usize; 2] {
     }
 }
 
+/// The blocks of eight by eight of an accumulator in the order of their registers: number and index
+/// of the first element in `[m, n]`.
+fn blocks(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
+    let Shape { m, n, .. } = shape;
+    (0..n / 8)
+        .flat_map(move |column| (0..m / 8).map(move |block| 8 * (block * n + column)))
+        .enumerate()
+}
+
+/// A whole number below 2^22 in magnitude, as all sums of integers are: the last place of 1.5 * 2^23
+/// is one, so the sum with it has the integer in its lower bits.
+#[inline]
+fn small_integer(sum: f32) -> i32 {
+    const BASE: f32 = 12_582_912.0;
+    (sum + BASE).to_bits().wrapping_sub(BASE.to_bits()) as i32
+}
+
 impl Factors {
     fn load_words(&mut self, op: &ProductOp, regs: &Registers<'_>) {
         let Shape { m, n, k } = op.shape;
@@ -108,32 +124,25 @@ impl Factors {
         self.load_words(op, regs);
         let Shape { m, n, k } = op.shape;
         let (a, b) = (op.a.element, op.b.element);
-        let words = self.a_words[..m * k / a.per_register()].chunks_exact(m);
-        for (words, out) in words.zip(self.a.chunks_exact_mut(m * a.per_register())) {
-            decode(a, words, out);
-        }
-        let words = self.b_words[..n * k / b.per_register()].chunks_exact(n);
-        for (words, out) in words.zip(self.b.chunks_exact_mut(n * b.per_register())) {
-            decode(b, words, out);
-        }
+        decode(a, &self.a_words[..m * k / a.per_register()], &mut self.a[..m * k]);
+        decode(b, &self.b_words[..n * k / b.per_register()], &mut self.b[..n * k]);
     }
 
     fn load_sum(&mut self, op: &ProductOp, regs: &Registers<'_>) {
-        let Shape { m, n, .. } = op.shape;
-        let (blocks, element) = (m / 8, op.c.element);
-        for column in 0..n / 8 {
-            for block in 0..blocks {
-                let [even, odd] = pair(element, block + blocks * column, &op.c.regs);
-                let (even, odd) = (&regs.w[even], &regs.w[odd]);
-                for g in 0..8 {
-                    let row = &mut self.sum[(8 * block + g) * n + 8 * column..][..8];
-                    for t in 0..4 {
-                        let (x, y) = (even[4 * g + t], odd[4 * g + t]);
-                        [row[2 * t], row[2 * t + 1]] = match element {
-                            Element::F16 => [F16Type::to_f32(x & 0xffff), F16Type::to_f32(x >> 16)],
-                            _ => [f32::from_bits(x), f32::from_bits(y)],
-                        };
-                    }
+        let (n, element) = (op.shape.n, op.c.element);
+        for (at, start) in blocks(op.shape) {
+            let [even, odd] = pair(element, at, &op.c.regs).map(|r| &regs.w[r]);
+            let (even, _) = even.as_chunks::<4>();
+            let (odd, _) = odd.as_chunks::<4>();
+            let rows = self.sum[start..].chunks_mut(n);
+            for ((row, even), odd) in rows.zip(even).zip(odd) {
+                let Some(row) = row.first_chunk_mut::<8>() else { continue };
+                for t in 0..4 {
+                    let (x, y) = (even[t], odd[t]);
+                    [row[2 * t], row[2 * t + 1]] = match element {
+                        Element::F16 => [from_f16(x), from_f16(x >> 16)],
+                        _ => [f32::from_bits(x), f32::from_bits(y)],
+                    };
                 }
             }
         }
@@ -153,71 +162,88 @@ impl Factors {
     }
 
     fn count_bits(&mut self, shape: Shape, and: bool) {
-        let Shape { m, n, k } = shape;
-        for row in 0..m {
-            for column in 0..n {
-                let bits = |word: usize| {
-                    let (a, b) = (self.a_words[word * m + row], self.b_words[word * n + column]);
-                    if and { (a & b).count_ones() } else { (a ^ b).count_ones() }
-                };
-                let count: u32 = (0..k / 32).map(bits).sum();
-                // At most 256.
-                self.sum[row * n + column] = count as f32;
+        let Shape { m, k, .. } = shape;
+        let (b, _) = self.b_words[..8 * (k / 32)].as_chunks::<8>();
+        let (sum, _) = self.sum.as_chunks_mut::<8>();
+        for (row, sum) in sum[..m].iter_mut().enumerate() {
+            let mut counts = [0; 8];
+            for (a, b) in self.a_words.chunks_exact(m).zip(b) {
+                for (count, b) in counts.iter_mut().zip(b) {
+                    let bits = if and { a[row] & b } else { a[row] ^ b };
+                    *count += bits.count_ones() as i32;
+                }
             }
+            // At most 256.
+            *sum = counts.map(|count| count as f32);
         }
     }
 
+    /// The sums at even and at odd columns of a block that starts at `start`, by lane.
+    #[inline]
+    fn lanes<T: Copy + Default>(
+        &self,
+        start: usize,
+        n: usize,
+        convert: impl Fn(f32) -> T,
+    ) -> [[T; 32]; 2] {
+        let [mut evens, mut odds] = [[T::default(); 32]; 2];
+        let rows = self.sum[start..].chunks(n);
+        let (even_rows, _) = evens.as_chunks_mut::<4>();
+        let (odd_rows, _) = odds.as_chunks_mut::<4>();
+        for ((row, even), odd) in rows.zip(even_rows).zip(odd_rows) {
+            let Some(row) = row.first_chunk::<8>() else { continue };
+            for t in 0..4 {
+                even[t] = convert(row[2 * t]);
+                odd[t] = convert(row[2 * t + 1]);
+            }
+        }
+        [evens, odds]
+    }
+
     fn store_floats(&self, op: &ProductOp, regs: &mut Registers<'_>) {
-        let Shape { m, n, .. } = op.shape;
-        let (blocks, element) = (m / 8, op.d.element);
-        for column in 0..n / 8 {
-            for block in 0..blocks {
-                let [even, odd] = pair(element, block + blocks * column, &op.d.regs);
-                for lane in 0..32 {
-                    let at = (8 * block + lane / 4) * n + 8 * column + 2 * (lane % 4);
-                    let (x, y) = (self.sum[at], self.sum[at + 1]);
-                    if element == Element::F16 {
-                        regs.w[even][lane] = F16Type::from_f32(x) | F16Type::from_f32(y) << 16;
-                    } else {
-                        regs.w[even][lane] = single::output::<false, false>(x);
-                        regs.w[odd][lane] = single::output::<false, false>(y);
-                    }
+        for (at, start) in blocks(op.shape) {
+            let [even, odd] = pair(op.d.element, at, &op.d.regs);
+            if op.d.element == Element::F16 {
+                let [x, y] = self.lanes(start, op.shape.n, to_f16);
+                for ((to, x), y) in regs.w[even].iter_mut().zip(x).zip(y) {
+                    *to = x | y << 16;
                 }
+            } else {
+                let values = self.lanes(start, op.shape.n, single::output::<false, false>);
+                [regs.w[even], regs.w[odd]] = values;
             }
         }
     }
 
     /// Adds the sums, which are exact integers, to C.
     fn store_integers(&self, op: &ProductOp, regs: &mut Registers<'_>, saturate: bool) {
-        let Shape { m, n, .. } = op.shape;
-        let blocks = m / 8;
         // A register of C may be another one of D.
         let mut starts = [[0; 32]; 8];
         for (start, from) in starts.iter_mut().zip(&op.c.regs) {
             *start = regs.w[*from as usize];
         }
-        for (r, (start, to)) in starts.iter().zip(&op.d.regs).enumerate() {
-            let (block, column) = (r / 2 % blocks, r / 2 / blocks);
-            regs.w[*to as usize] = std::array::from_fn(|lane| {
-                let at = (8 * block + lane / 4) * n + 8 * column + 2 * (lane % 4) + r % 2;
-                let (start, sum) = (start[lane] as i32, self.sum[at] as i32);
-                let total =
-                    if saturate { start.saturating_add(sum) } else { start.wrapping_add(sum) };
-                total as u32
-            });
+        for (at, start) in blocks(op.shape) {
+            let sums = self.lanes(start, op.shape.n, small_integer);
+            let registers = pair(op.d.element, at, &op.d.regs);
+            for ((sums, to), starts) in sums.iter().zip(registers).zip(&starts[2 * at..]) {
+                for ((to, start), sum) in regs.w[to].iter_mut().zip(starts).zip(sums) {
+                    let start = *start as i32;
+                    let total = start.wrapping_add(*sum);
+                    *to = if saturate { start.saturating_add(*sum) } else { total } as u32;
+                }
+            }
         }
     }
 }
 
 /// Adds the product of `[k, m]` and `[k, N]` to `[m, N]`, `R` rows at a time.
 fn multiply<const N: usize, const R: usize>(m: usize, a: &[f32], b: &[f32], sum: &mut [f32]) {
-    let (b, _) = b.as_chunks::<N>();
-    let (a, _) = a.as_chunks::<R>();
+    let ((a, _), (b, _)) = (a.as_chunks::<R>(), b.as_chunks::<N>());
     let (sum, _) = sum.as_chunks_mut::<N>();
     let (sum, _) = sum.as_chunks_mut::<R>();
     for (i, sum) in sum.iter_mut().enumerate() {
         let mut total = *sum;
-        for (a, b) in a.iter().skip(i).step_by(m / R).zip(b) {
+        for (a, b) in a[i..].iter().step_by(m / R).zip(b) {
             for (total, a) in total.iter_mut().zip(a) {
                 for (total, b) in total.iter_mut().zip(b) {
                     *total += a * b;
@@ -291,7 +317,7 @@ fn float(from: &Fragment, i: usize, lane: usize, regs: &Registers<'_>) -> f32 {
     let per = from.element.per_register();
     let word = regs.w[from.regs[i / per] as usize][lane];
     match from.element {
-        Element::F16 => F16Type::to_f32((word >> (16 * (i % 2))) & 0xffff),
+        Element::F16 => from_f16(word >> (16 * (i % 2))),
         _ => f32::from_bits(word),
     }
 }
@@ -335,9 +361,7 @@ fn quads(op: &ProductOp, a_rows: bool, b_rows: bool, regs: &mut Registers<'_>) {
             };
             for (r, register) in op.d.regs.iter().enumerate() {
                 regs.w[*register as usize][lane] = match op.d.element {
-                    Element::F16 => {
-                        F16Type::from_f32(value(2 * r)) | F16Type::from_f32(value(2 * r + 1)) << 16
-                    }
+                    Element::F16 => to_f16(value(2 * r)) | to_f16(value(2 * r + 1)) << 16,
                     _ => single::output::<false, false>(value(r)),
                 };
             }
