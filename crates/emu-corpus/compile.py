@@ -23,10 +23,16 @@ PRELUDE = (
 )
 
 
+# Host headers that NVRTC lacks; the prelude or NVRTC itself has what they declare.
+HEADERS = (b"cassert", b"cstdint")
+
+
 def compile_one(nvrtc, name, source, arch):
     program = ctypes.c_void_p()
     text = (PRELUDE + source).encode()
-    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"k.cu", 0, None, None) == 0
+    count = len(HEADERS)
+    texts, names = (ctypes.c_char_p * count)(*[b""] * count), (ctypes.c_char_p * count)(*HEADERS)
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"k.cu", count, texts, names) == 0
     options = [f"--gpu-architecture={arch}", f"-I{ROOT}/include", f"-I{ROOT}/include/cccl", "-default-device", "-lineinfo",
                "--std=c++17"]
     array = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])

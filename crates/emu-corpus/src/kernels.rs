@@ -1,9 +1,12 @@
 //! The kernels, a module per family.
 
+mod atomics;
 mod attention;
 mod conv;
 mod elementwise;
 mod hopper;
+mod language;
+mod loss;
 mod matmul;
 mod norm;
 mod reduction;
@@ -16,10 +19,13 @@ use crate::Kernel;
 #[must_use]
 pub fn all() -> Vec<Kernel> {
     [
+        atomics::list(),
         attention::list(),
         conv::list(),
         elementwise::list(),
         hopper::list(),
+        language::list(),
+        loss::list(),
         matmul::list(),
         norm::list(),
         reduction::list(),
@@ -31,27 +37,37 @@ pub fn all() -> Vec<Kernel> {
 
 /// Name and mutants of each kernel that has some.
 pub(crate) const MUTANTS: &[(&str, &str)] = &[
+    ("argmax_packed", include_str!("../mutants/argmax_packed.toml")),
     ("avgpool_global", include_str!("../mutants/avgpool_global.toml")),
     ("batchnorm_stats", include_str!("../mutants/batchnorm_stats.toml")),
+    ("bce_logits", include_str!("../mutants/bce_logits.toml")),
+    ("bias_swish", include_str!("../mutants/bias_swish.toml")),
     ("bitonic_sort", include_str!("../mutants/bitonic_sort.toml")),
     ("block_sum", include_str!("../mutants/block_sum.toml")),
     ("bmm_nt", include_str!("../mutants/bmm_nt.toml")),
+    ("broadcast_add", include_str!("../mutants/broadcast_add.toml")),
     ("causal_attention", include_str!("../mutants/causal_attention.toml")),
+    ("cg_reduce", include_str!("../mutants/cg_reduce.toml")),
     ("col_sum", include_str!("../mutants/col_sum.toml")),
+    ("compact", include_str!("../mutants/compact.toml")),
     ("conv1d_shared", include_str!("../mutants/conv1d_shared.toml")),
     ("conv2d", include_str!("../mutants/conv2d.toml")),
     ("conv3x3_halo", include_str!("../mutants/conv3x3_halo.toml")),
     ("cumsum_rows", include_str!("../mutants/cumsum_rows.toml")),
     ("depthwise_nhwc", include_str!("../mutants/depthwise_nhwc.toml")),
+    ("dequant_int8", include_str!("../mutants/dequant_int8.toml")),
     ("dot_f64", include_str!("../mutants/dot_f64.toml")),
+    ("embedding", include_str!("../mutants/embedding.toml")),
     ("flash_attention", include_str!("../mutants/flash_attention.toml")),
     ("flash_mma", include_str!("../mutants/flash_mma.toml")),
     ("fp8_matvec", include_str!("../mutants/fp8_matvec.toml")),
     ("fp8_quantize", include_str!("../mutants/fp8_quantize.toml")),
+    ("grid_barrier", include_str!("../mutants/grid_barrier.toml")),
     ("group_norm", include_str!("../mutants/group_norm.toml")),
     ("hgemm_async_3", include_str!("../mutants/hgemm_async_3.toml")),
     ("hgemm_ldmatrix", include_str!("../mutants/hgemm_ldmatrix.toml")),
     ("hgemm_stmatrix", include_str!("../mutants/hgemm_stmatrix.toml")),
+    ("histogram", include_str!("../mutants/histogram.toml")),
     ("im2col", include_str!("../mutants/im2col.toml")),
     ("jacobi_counter", include_str!("../mutants/jacobi_counter.toml")),
     ("kv_cache_decode", include_str!("../mutants/kv_cache_decode.toml")),
@@ -67,8 +83,11 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("matvec_float4", include_str!("../mutants/matvec_float4.toml")),
     ("matvec_warp", include_str!("../mutants/matvec_warp.toml")),
     ("maxpool", include_str!("../mutants/maxpool.toml")),
+    ("median3x3", include_str!("../mutants/median3x3.toml")),
     ("mma_int8", include_str!("../mutants/mma_int8.toml")),
+    ("mse_loss", include_str!("../mutants/mse_loss.toml")),
     ("relu_float4", include_str!("../mutants/relu_float4.toml")),
+    ("rmsnorm_bf16", include_str!("../mutants/rmsnorm_bf16.toml")),
     ("row_argmax", include_str!("../mutants/row_argmax.toml")),
     ("row_max_unrolled", include_str!("../mutants/row_max_unrolled.toml")),
     ("row_rms_pipeline", include_str!("../mutants/row_rms_pipeline.toml")),
@@ -82,11 +101,16 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("softmax_block", include_str!("../mutants/softmax_block.toml")),
     ("softmax_online", include_str!("../mutants/softmax_online.toml")),
     ("softmax_shfl", include_str!("../mutants/softmax_shfl.toml")),
+    ("spin_lock", include_str!("../mutants/spin_lock.toml")),
     ("stencil5", include_str!("../mutants/stencil5.toml")),
+    ("topk_warp", include_str!("../mutants/topk_warp.toml")),
     ("transpose_padded", include_str!("../mutants/transpose_padded.toml")),
+    ("transpose_scale", include_str!("../mutants/transpose_scale.toml")),
     ("transpose_swizzle", include_str!("../mutants/transpose_swizzle.toml")),
     ("upsample_bilinear", include_str!("../mutants/upsample_bilinear.toml")),
     ("wmma_bf16_tail", include_str!("../mutants/wmma_bf16_tail.toml")),
     ("wmma_gemm", include_str!("../mutants/wmma_gemm.toml")),
     ("wmma_tf32", include_str!("../mutants/wmma_tf32.toml")),
+    ("xent", include_str!("../mutants/xent.toml")),
+    ("xent_smooth", include_str!("../mutants/xent_smooth.toml")),
 ];

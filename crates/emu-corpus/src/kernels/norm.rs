@@ -12,6 +12,8 @@ pub(super) fn list() -> Vec<Kernel> {
         layernorm_welford(),
         layernorm_two_pass(),
         batchnorm_stats(),
+        rmsnorm_bf16(),
+        group_norm(),
     ]
 }
 
@@ -216,6 +218,74 @@ fn batchnorm_stats() -> Kernel {
             let running = case.values("running").into_iter().zip(&mean);
             let running = running.map(|(r, m)| 0.9 * r + 0.1 * m).collect();
             vec![mean, var, running]
+        },
+    }
+}
+
+fn rmsnorm_bf16() -> Kernel {
+    Kernel {
+        name: "rmsnorm_bf16",
+        file: "rmsnorm_rope_bf16",
+        source: include_str!("../../kernels/rmsnorm_rope_bf16.cu"),
+        entry: "rmsnorm",
+        grid: [5, 1, 1],
+        block: [64, 1, 1],
+        smem: 0,
+        args: vec![
+            input("x", Dtype::Bf16, 5 * 600, Fill::Uniform(-2.0, 2.0)),
+            input("w", Dtype::Bf16, 600, Fill::Uniform(0.5, 1.5)),
+            output("y", Dtype::Bf16, 5 * 600),
+            int(600),
+            float(1e-5),
+        ],
+        arch: 80,
+        tolerance: 0.004,
+        agreement: Agreement::Within(0.008),
+        want: |case| {
+            let w = case.values("w");
+            let row = |row: &[f64]| {
+                let square = row.iter().map(|v| v * v).sum::<f64>() / 600.0;
+                let scale = 1.0 / (square + 1e-5).sqrt();
+                row.iter().zip(&w).map(move |(v, w)| v * scale * w).collect::<Vec<_>>()
+            };
+            vec![case.values("x").chunks(600).flat_map(row).collect()]
+        },
+    }
+}
+
+fn group_norm() -> Kernel {
+    Kernel {
+        name: "group_norm",
+        file: "group_norm",
+        source: include_str!("../../kernels/group_norm.cu"),
+        entry: "group_norm",
+        grid: [6, 1, 1],
+        block: [128, 1, 1],
+        smem: 0,
+        args: vec![
+            input("x", Dtype::F32, 2 * 12 * 55, Fill::Uniform(-2.0, 3.0)),
+            input("w", Dtype::F32, 12, Fill::Uniform(0.5, 1.5)),
+            input("b", Dtype::F32, 12, Fill::Uniform(-1.0, 1.0)),
+            output("y", Dtype::F32, 2 * 12 * 55),
+            int(12),
+            int(55),
+            int(3),
+            float(1e-5),
+        ],
+        arch: 80,
+        tolerance: 1e-5,
+        agreement: Agreement::Within(1e-5),
+        want: |case| {
+            let (w, b) = (case.values("w"), case.values("b"));
+            let group = |(at, group): (usize, &[f64])| {
+                let (mean, var) = moments(group);
+                let scale = 1.0 / (var + 1e-5).sqrt();
+                let channel = |i: usize| at % 3 * 4 + i / 55;
+                let one =
+                    |(i, v): (usize, &f64)| (v - mean) * scale * w[channel(i)] + b[channel(i)];
+                group.iter().enumerate().map(one).collect::<Vec<_>>()
+            };
+            vec![case.values("x").chunks(4 * 55).enumerate().flat_map(group).collect()]
         },
     }
 }

@@ -4,7 +4,17 @@ use crate::{Agreement, Dtype, Fill, Kernel, inout, input, int, long, output};
 
 /// The kernels of this family.
 pub(super) fn list() -> Vec<Kernel> {
-    vec![block_sum(), row_max(), row_argmax(), col_sum(), dot_f64(), last_block_sum()]
+    vec![
+        block_sum(),
+        row_max(),
+        row_argmax(),
+        col_sum(),
+        dot_f64(),
+        last_block_sum(),
+        cg_reduce(),
+        cg_coalesced(),
+        int8_gemv(),
+    ]
 }
 
 /// Sums of `x` in chunks of `size`.
@@ -169,6 +179,81 @@ fn last_block_sum() -> Kernel {
                 partial[i / 128 % 6] += v;
             }
             vec![partial, vec![0.0], vec![x.iter().sum()]]
+        },
+    }
+}
+
+fn cg_reduce() -> Kernel {
+    Kernel {
+        name: "cg_reduce",
+        file: "cg_reduce",
+        source: include_str!("../../kernels/cg_reduce.cu"),
+        entry: "cg_reduce",
+        grid: [3, 1, 1],
+        block: [160, 1, 1],
+        smem: 0,
+        args: vec![
+            input("x", Dtype::F32, 1300, Fill::Uniform(-1.0, 1.0)),
+            inout("out", Dtype::F32, 1, Fill::Zeros),
+            int(1300),
+        ],
+        arch: 80,
+        tolerance: 1e-5,
+        agreement: Agreement::Within(1e-5),
+        want: |case| vec![vec![case.values("x").iter().sum()]],
+    }
+}
+
+fn cg_coalesced() -> Kernel {
+    Kernel {
+        name: "cg_coalesced",
+        file: "cg_reduce",
+        source: include_str!("../../kernels/cg_reduce.cu"),
+        entry: "cg_int_coalesced",
+        grid: [3, 1, 1],
+        block: [128, 1, 1],
+        smem: 0,
+        args: vec![
+            // Equal positive values, because the order in `out` is free.
+            input("x", Dtype::I32, 333, Fill::Values(&[7.0, -3.0, 7.0, 0.0, 7.0, 7.0, -1.0])),
+            output("out", Dtype::I32, 190),
+            inout("cnt", Dtype::I32, 2, Fill::Zeros),
+            int(333),
+        ],
+        arch: 80,
+        tolerance: 0.0,
+        agreement: Agreement::Exact,
+        want: |case| {
+            let x = case.values("x");
+            let most = x.chunks(32).map(|w| w.iter().sum()).fold(0.0, f64::max);
+            vec![vec![7.0; 190], vec![190.0, most]]
+        },
+    }
+}
+
+fn int8_gemv() -> Kernel {
+    Kernel {
+        name: "int8_gemv",
+        file: "rmsnorm_rope_bf16",
+        source: include_str!("../../kernels/rmsnorm_rope_bf16.cu"),
+        entry: "int8_gemv",
+        grid: [7, 1, 1],
+        block: [96, 1, 1],
+        smem: 0,
+        args: vec![
+            input("w", Dtype::I8, 7 * 500, Fill::Uniform(-128.0, 128.0)),
+            input("sc", Dtype::F32, 7, Fill::Uniform(0.001, 0.01)),
+            input("x", Dtype::F32, 500, Fill::Uniform(-1.0, 1.0)),
+            inout("y", Dtype::F32, 7, Fill::Zeros),
+            int(500),
+        ],
+        arch: 80,
+        tolerance: 1e-5,
+        agreement: Agreement::Within(1e-5),
+        want: |case| {
+            let (x, scale) = (case.values("x"), case.values("sc"));
+            let dot = |row: &[f64]| row.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>();
+            vec![case.values("w").chunks(500).zip(scale).map(|(row, s)| s * dot(row)).collect()]
         },
     }
 }
