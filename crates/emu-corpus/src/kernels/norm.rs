@@ -255,9 +255,9 @@ fn rmsnorm_bf16() -> Kernel {
 
 fn group_norm() -> Kernel {
     Kernel {
-        name: "group_norm",
-        file: "group_norm",
-        source: include_str!("../../kernels/group_norm.cu"),
+        name: "group_norm_warp",
+        file: "group_norm_warp",
+        source: include_str!("../../kernels/group_norm_warp.cu"),
         entry: "group_norm",
         grid: [6, 1, 1],
         block: [128, 1, 1],
