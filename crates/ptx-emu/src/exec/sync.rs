@@ -46,7 +46,7 @@ fn gather(sync: &WarpSyncOp, regs: &Registers<'_>, lanes: u32, input: &mut Input
 }
 
 /// The source lane of each lane and whether it lies within the segment (PTX ISA, "shfl.sync").
-fn shuffle_source(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
+pub(super) fn shuffle_source(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let segment = (c >> 8) & 31;
     let clamp = c & 31;
     let max = (lane & segment) | (clamp & !segment);

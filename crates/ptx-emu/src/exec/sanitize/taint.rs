@@ -12,6 +12,7 @@ use super::super::{
     Machine,
     access::{Home, Refusal, Registers, first},
     fault::Target,
+    sync::shuffle_source,
     transfer::{Action, Places},
     warp::Warp,
 };
@@ -154,6 +155,7 @@ impl Machine<'_> {
             return;
         }
         let memory = matches!(op, Op::Memory(_) | Op::Atomic(_) | Op::Async(_));
+        let shuffled = self.shuffled(op, regs);
         let mut result = Mark::default();
         let mut reported = Vec::new();
         visit(program, op, &mut |role, reg| match role {
@@ -174,9 +176,32 @@ impl Machine<'_> {
             }
             Use::Write => {}
         });
+        if let Some((to, mark)) = shuffled {
+            regs.taint.set(base, to, mark, mask);
+        }
         for (_, mark, fate) in reported {
             self.undefined_used(mark.origin, fate, regs, pc, mark.lanes & mask);
         }
+    }
+
+    /// A shuffle's result and its mark: a lane has what its source lane gives, so values that
+    /// nobody reads do no harm.
+    fn shuffled(&self, op: Op, regs: &mut Registers<'_>) -> Option<(Reg, Mark)> {
+        let Op::WarpSync(index) = op else { return None };
+        let WarpSyncKind::Shuffle(mode, to, _, a, b, c) = self.program.syncs[index as usize].kind
+        else {
+            return None;
+        };
+        let base = regs.frame.base;
+        let given = regs.taint.of(base, Reg::W(a));
+        let (at, clamp) = (regs.w[b as usize], regs.w[c as usize]);
+        let from = |lane: u32| {
+            let source = shuffle_source(mode, lane, at[lane as usize], clamp[lane as usize]).0;
+            ((given.lanes >> source) & 1) << lane
+        };
+        let lanes = (0..32).map(from).fold(0, |all, lane| all | lane);
+        let place = join(regs.taint.of(base, Reg::W(b)), regs.taint.of(base, Reg::W(c)));
+        Some((Reg::W(to), join(Mark { lanes, ..given }, place)))
     }
 
     /// Keeps what is known of a first read of uninitialised bytes, until the value is used.
