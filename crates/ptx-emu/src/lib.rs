@@ -20,6 +20,7 @@
 
 mod alu;
 mod ast;
+mod counters;
 mod emulator;
 mod exec;
 mod finding;
@@ -33,6 +34,7 @@ mod options;
 mod parse;
 mod report;
 
+pub use counters::{Atomics, Counters, Executed, SharedTraffic, Traffic};
 pub use emulator::{Config, Emulator};
 pub use exec::Launch;
 pub use finding::{Finding, FindingKind, Other, Severity};

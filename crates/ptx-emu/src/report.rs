@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::finding::{Finding, Severity};
+use crate::{
+    counters::Counters,
+    finding::{Finding, Severity},
+};
 
 /// Text that is not PTX.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +53,10 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Instructions times active threads.
     pub lane_instructions: u64,
+    /// Blocks that came to their ends.
+    pub blocks: u64,
+    /// What ran, if that was asked for.
+    pub counters: Option<Counters>,
     /// Output of device `printf`.
     pub stdout: String,
 }
@@ -57,7 +64,14 @@ pub struct Report {
 impl Report {
     /// The report of a launch that did not start.
     pub(crate) fn refused(stop: Stop) -> Self {
-        Self { end: Err(stop), findings: Vec::new(), lane_instructions: 0, stdout: String::new() }
+        Self {
+            end: Err(stop),
+            findings: Vec::new(),
+            lane_instructions: 0,
+            blocks: 0,
+            counters: None,
+            stdout: String::new(),
+        }
     }
 
     /// The findings that make the kernel wrong.

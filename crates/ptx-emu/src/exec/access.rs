@@ -395,6 +395,9 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         mask: u32,
     ) -> Result<(), u32> {
+        if self.count.is_some() {
+            self.count_access(action, home, places, mask);
+        }
         if self.races.is_some() {
             self.watch(action, home, places, regs, mask);
         }

@@ -2,11 +2,13 @@
 
 mod access;
 mod call;
+mod choice;
 mod copy;
+mod count;
 mod fault;
 mod findings;
 mod matrix;
-mod sanitize;
+pub(crate) mod sanitize;
 mod simple;
 mod spin;
 mod sync;
@@ -19,8 +21,10 @@ use std::collections::{HashMap, VecDeque};
 use self::{
     access::{Refusal, Registers},
     call::prepare,
+    count::Count,
     findings::Findings,
     sanitize::{
+        numbers::{Format, Numbers},
         order::Order,
         races::Races,
         shadow::Shadow,
@@ -36,7 +40,7 @@ use crate::{
     memory::{INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
     op::{BarrierKind, Op},
-    options::{Checks, Limits, Options},
+    options::{Blocks, Checks, Limits, Options},
     report::{Report, Stop},
 };
 
@@ -71,6 +75,9 @@ struct Machine<'m> {
     launch: &'m Launch,
     checks: Checks,
     limits: Limits,
+    blocks: Blocks,
+    /// Blocks that came to their ends.
+    blocks_run: u64,
     findings: Findings,
     /// Accesses refused since they were last recorded.
     refusals: Vec<Refusal>,
@@ -101,6 +108,12 @@ struct Machine<'m> {
     /// The access under way.
     pc: u32,
     matrix_scratch: matrix::Scratch,
+    /// Whether [`Machine::observe`] has anything to do.
+    observing: bool,
+    count: Option<Box<Count>>,
+    numbers: Numbers,
+    /// What numbers each operation makes; empty if nobody asks.
+    formats: &'m [Option<Format>],
     races: Option<Box<Races>>,
     /// What the running block's barriers and atomics have ordered.
     order: Order,
@@ -191,6 +204,8 @@ fn prepare_launch<'m>(
         launch,
         checks: options.checks,
         limits: options.limits,
+        blocks: options.blocks.clone(),
+        blocks_run: 0,
         findings: Findings::new(options.limits.findings),
         refusals: Vec::new(),
         params: parameters(program, kernel, launch)?,
@@ -211,6 +226,10 @@ fn prepare_launch<'m>(
         changes: 0,
         pc: 0,
         matrix_scratch: matrix::Scratch::default(),
+        observing: options.counters || options.checks.numerics,
+        count: options.counters.then(|| Box::new(Count::new(program.ops.len()))),
+        numbers: Numbers { nan: options.checks.numerics, infinity: options.checks.numerics },
+        formats: if options.checks.numerics { program.formats() } else { &[] },
         races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
         order: Order::default(),
         origins: Origins::new(),
@@ -289,6 +308,8 @@ impl Machine<'_> {
         self.findings.causes_first();
         Report {
             end,
+            blocks: self.blocks_run,
+            counters: self.count.map(|c| c.finish(self.program)),
             findings: self.findings.into_list(),
             lane_instructions: self.lane_instructions,
             stdout: self.stdout,
@@ -385,7 +406,9 @@ impl Machine<'_> {
 
     /// Runs all blocks, those that spin in turns with the others.
     fn run(&mut self) -> Result<(), Stop> {
-        let n_blocks: u64 = self.launch.grid.iter().map(|n| u64::from(*n)).product();
+        let chosen = choice::chosen(&self.blocks, self.launch.grid);
+        let n_grid: u64 = self.launch.grid.iter().map(|n| u64::from(*n)).product();
+        let n_blocks = chosen.as_ref().map_or(n_grid, |c| c.len() as u64);
         let mut next = 0;
         let mut parked: VecDeque<Parked> = VecDeque::new();
         let mut spare: Option<(Vec<Warp>, Shared)> = None;
@@ -394,8 +417,9 @@ impl Machine<'_> {
             let changes = self.changes;
             let starts = next < n_blocks && parked.len() < MAX_RESIDENT;
             let mut block = if starts {
+                let index = chosen.as_ref().map_or(next, |c| c[next as usize]);
                 next += 1;
-                self.start(next - 1, spare.take())
+                self.start(index, spare.take())
             } else if let Some(block) = parked.pop_front() {
                 block
             } else {
@@ -410,6 +434,7 @@ impl Machine<'_> {
             let shared = std::mem::take(&mut self.shared);
             match turn {
                 Turn::Done => {
+                    self.blocks_run += 1;
                     spare = Some((block.warps, shared));
                     idle = 0;
                 }

@@ -324,6 +324,11 @@ impl Machine<'_> {
                 break Ok(End::Slice);
             }
             left -= 1;
+            if self.observing
+                && let Some(count) = &mut self.count
+            {
+                count.operation(ops[pc as usize], pc, mask);
+            }
             if TAINT {
                 self.propagate(ops[pc as usize], regs, pc, mask);
             }
@@ -338,6 +343,9 @@ impl Machine<'_> {
                         pc += 1;
                     } else {
                         pc += 1;
+                        if let Some(count) = &mut self.count {
+                            count.parted();
+                        }
                         break Ok(End::Diverged(target, taken));
                     }
                 }
@@ -381,7 +389,12 @@ impl Machine<'_> {
                     }
                 }
                 op => {
-                    if let Err(stop) = self.simple(op, regs, pc, mask) {
+                    let done = if self.observing {
+                        self.observed(op, regs, pc, mask)
+                    } else {
+                        self.simple(op, regs, pc, mask)
+                    };
+                    if let Err(stop) = done {
                         break Err(stop);
                     }
                     pc += 1;

@@ -24,6 +24,7 @@ use crate::{
     ParseError,
     alu::convert::Conversion,
     ast::{Function, Init, Instruction, Operand, Position, Ptx, Space, Statement, Variable},
+    exec::sanitize::numbers::Format,
     op::{
         AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, Code, Const, MatrixOp, MemoryOp,
         Op, Origin, R, Reg, WarpSyncOp,
@@ -99,12 +100,21 @@ pub(crate) struct Program {
     pub text: String,
     /// Last path component of the kernel file.
     pub file: String,
+    formats: OnceLock<Vec<Option<Format>>>,
     /// Whether anything in it orders accesses between threads but barriers.
     pub fences: bool,
     undefined: OnceLock<Vec<Vec<Reg>>>,
 }
 
 impl Program {
+    /// What numbers each operation makes, if it computes floats.
+    pub(crate) fn formats(&self) -> &[Option<Format>] {
+        self.formats.get_or_init(|| {
+            let text = |o: &Origin| self.text.get(o.text.0 as usize..o.text.1 as usize);
+            self.origins.iter().map(|o| Format::of(opcode(text(o).unwrap_or("")))).collect()
+        })
+    }
+
     /// The registers of a function that may be read before they are written.
     pub(crate) fn undefined(&self, function: u32) -> &[Reg] {
         &self.undefined.get_or_init(|| undefined::undefined(self))[function as usize]

@@ -8,6 +8,7 @@
 
 mod arithmetic;
 mod corpus;
+mod counts;
 mod faults;
 mod forms;
 mod harness;

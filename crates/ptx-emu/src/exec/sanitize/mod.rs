@@ -1,6 +1,7 @@
 //! What is watched beside bounds: undefined values, races, the first number that is not finite.
 
 mod missing;
+pub(crate) mod numbers;
 pub(super) mod order;
 pub(super) mod races;
 pub(super) mod shadow;
