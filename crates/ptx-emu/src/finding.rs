@@ -37,6 +37,8 @@ pub enum FindingKind {
     Assertion,
     /// Local memory exhausted by recursion.
     StackOverflow,
+    /// `free` of what `malloc` did not give, or twice.
+    InvalidFree,
     /// The first NaN or infinity that finite operands yielded.
     NonFinite,
 }
@@ -60,6 +62,7 @@ impl FindingKind {
             Self::Trap => "trap",
             Self::Assertion => "assertion",
             Self::StackOverflow => "stack_overflow",
+            Self::InvalidFree => "invalid_free",
             Self::NonFinite => "non_finite",
         }
     }

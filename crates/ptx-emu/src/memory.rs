@@ -4,7 +4,7 @@
 //! address, however wild, name the buffer it was computed from and the rest is a signed offset.
 //! Shared memory, local memory and kernel parameters are windows in the topmost slots.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use crate::op::Window;
 
@@ -162,6 +162,10 @@ pub(crate) struct Memory {
     used: u64,
     /// Most bytes of the live ones.
     limit: u64,
+    /// Sizes of what kernels allocated, by buffer.
+    heap: HashMap<u32, usize>,
+    /// Bytes of the heap in use, overhead included.
+    heap_bytes: usize,
 }
 
 /// So many zeros, which cost no memory until they are touched; `None` if the host refuses.
@@ -171,6 +175,12 @@ fn zeros(bytes: usize) -> Option<Vec<u8>> {
     Vec::<u8>::new().try_reserve_exact(bytes).ok()?;
     Some(vec![0; bytes])
 }
+
+/// Bytes that kernels may allocate, as a device has it by default.
+const HEAP_BYTES: usize = 8 << 20;
+
+/// Bytes of the heap that an allocation takes beside its own.
+const HEAP_OVERHEAD: usize = 64;
 
 impl Memory {
     /// No buffers yet, and at most `limit` bytes of them ever.
@@ -228,6 +238,32 @@ impl Memory {
         buffer.data = Vec::new();
         buffer.flags = None;
         self.free.push(id.0);
+    }
+
+    /// `malloc` of a kernel: an address, or zero where the heap has no room.
+    pub(crate) fn malloc(&mut self, bytes: u64) -> u64 {
+        let Ok(bytes) = usize::try_from(bytes) else { return 0 };
+        let taken = bytes.saturating_add(HEAP_OVERHEAD);
+        if bytes == 0 || taken > HEAP_BYTES - self.heap_bytes {
+            return 0;
+        }
+        let Ok(id) = self.alloc("malloc", bytes, 1) else { return 0 };
+        self.heap.insert(id.0, taken);
+        self.heap_bytes += taken;
+        Self::address(id)
+    }
+
+    /// `free` of a kernel; false if `malloc` did not give the address.
+    pub(crate) fn free_heap(&mut self, address: u64) -> bool {
+        if address == 0 {
+            return true;
+        }
+        let Some((index, 0)) = self.decode(address) else { return false };
+        let id = BufferId(index as u32);
+        let Some(taken) = self.heap.remove(&id.0) else { return false };
+        self.heap_bytes -= taken;
+        self.free(id);
+        true
     }
 
     /// Address of a buffer's first byte.

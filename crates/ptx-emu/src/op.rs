@@ -379,6 +379,10 @@ pub(crate) enum Builtin {
     Printf,
     /// `__assertfail`
     AssertFail,
+    /// `malloc`
+    Malloc,
+    /// `free`
+    Free,
 }
 
 /// Where an operation comes from.

@@ -271,7 +271,7 @@ impl Conversion {
             Number::Tf32 => {
                 let narrow = Format { fraction: 10, ..F32 };
                 let bits = self.finite(narrow, narrow.round(value, self.round));
-                let bits = if self.relu && value < 0.0 { 0 } else { bits };
+                let bits = if self.relu && value <= 0.0 { 0 } else { bits };
                 bits << 13
             }
         }

@@ -103,6 +103,28 @@ pub(crate) fn extreme_s16<const MAX: bool, const RELU: bool>(a: u32, b: u32) -> 
     (if RELU { pick.max(0) } else { pick }) as u32
 }
 
+/// `vabsdiff2` and `vabsdiff4`: differences of the parts of `BITS` bits, or `c` plus their sum.
+pub(crate) fn video_abs_diff<const BITS: u32, const SIGNED: bool, const ADD: bool>(
+    a: u32,
+    b: u32,
+    c: u32,
+) -> u32 {
+    let part = |x: u32, i: u32| {
+        let top = x << (32 - BITS * (i + 1));
+        if SIGNED { top as i32 >> (32 - BITS) } else { (top >> (32 - BITS)) as i32 }
+    };
+    let mut out = if ADD { c } else { 0 };
+    for i in 0..32 / BITS {
+        let difference = part(a, i).abs_diff(part(b, i));
+        out = if ADD {
+            out.wrapping_add(difference)
+        } else {
+            out | (difference & ((1 << BITS) - 1)) << (BITS * i)
+        };
+    }
+    out
+}
+
 /// `szext`: keeps the low `n` bits and fills the rest with their sign or zero; `n` wraps or clamps
 /// at 32.
 pub(crate) fn szext<const CLAMP: bool, const SIGNED: bool>(a: u32, n: u32) -> u32 {
@@ -262,7 +284,7 @@ pub(crate) fn fns(mask: u32, base: u32, offset: u32) -> u32 {
     while (0..32).contains(&pos) {
         if (mask >> pos) & 1 == 1 {
             count += 1;
-            if count == offset.abs() {
+            if count == offset.unsigned_abs() {
                 return pos as u32;
             }
         }

@@ -37,6 +37,18 @@ pub(super) fn prepare(warp: &mut Warp, code: &Code, frame: Frame, resolve: impl 
     }
 }
 
+/// Writes a value into a lane's part of the running function's frame.
+fn write_local(regs: &mut Registers<'_>, lane: usize, at: u32, value: &[u8]) {
+    let place = lane * regs.local.stride + (regs.frame.local + at) as usize;
+    let range = place..place + value.len();
+    if let Some(bytes) = regs.local.bytes.get_mut(range.clone()) {
+        bytes.copy_from_slice(value);
+    }
+    if let Some(flags) = regs.local.flags.get_mut(range) {
+        flags.fill(INITIALISED);
+    }
+}
+
 impl Machine<'_> {
     /// Value of a constant in this launch.
     pub(super) fn resolve(&self, c: Const) -> u64 {
@@ -167,15 +179,27 @@ impl Machine<'_> {
                     self.stdout.push_str(&text[..cut.unwrap_or(0)]);
                 }
                 if let Some(at) = builtin.results.first() {
-                    let at = (regs.frame.local + at) as usize;
                     for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
-                        let place = lane * regs.local.stride + at;
-                        if let Some(b) = regs.local.bytes.get_mut(place..place + 4) {
-                            b.fill(0);
-                        }
-                        if let Some(flags) = regs.local.flags.get_mut(place..place + 4) {
-                            flags.fill(INITIALISED);
-                        }
+                        write_local(regs, lane, *at, &0_u32.to_le_bytes());
+                    }
+                }
+            }
+            Builtin::Malloc => {
+                let Some(at) = builtin.results.first() else { return Ok(()) };
+                for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+                    let n = builtin.args.first().map_or(0, |a| regs.frame.local + a) as usize;
+                    let address = self.memory.malloc(read_local(regs, lane, n, 8));
+                    write_local(regs, lane, *at, &address.to_le_bytes());
+                }
+            }
+            Builtin::Free => {
+                for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+                    let n = builtin.args.first().map_or(0, |a| regs.frame.local + a) as usize;
+                    let address = read_local(regs, lane, n, 8);
+                    if !self.memory.free_heap(address) {
+                        let what = format!("free of {address:#x}, which `malloc` did not give");
+                        let kind = FindingKind::InvalidFree;
+                        return Err(self.fault_here(kind, &what, regs, pc, 1 << lane));
                     }
                 }
             }

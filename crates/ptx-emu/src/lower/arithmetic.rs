@@ -187,6 +187,21 @@ impl<'a> Builder<'a, '_> {
 
     fn pack(&mut self, d: &Operand<'a>, from: &[Operand<'a>], ty: &str) -> Lowered<()> {
         match (ty, from) {
+            ("b16", [a, b]) => {
+                let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
+                let d = self.dst_w(d)?;
+                self.push(Op::W2(w2!(|a: u32, b: u32| (a & 0xff) | (b & 0xff) << 8), d, a, b));
+            }
+            ("b32", [a, b, c, e]) => {
+                let half = w2!(|a: u32, b: u32| (a & 0xff) | (b & 0xff) << 8);
+                let (lo, hi) = (self.temp(0), self.temp(0));
+                let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
+                let (c, e) = (self.src_w(c, "b16")?, self.src_w(e, "b16")?);
+                self.push(Op::W2(half, lo, a, b));
+                self.push(Op::W2(half, hi, c, e));
+                let d = self.dst_w(d)?;
+                self.push(Op::W2(w2!(|a: u32, b: u32| a | b << 16), d, lo, hi));
+            }
             ("b32", [a, b]) => {
                 let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
                 let d = self.dst_w(d)?;
@@ -233,6 +248,25 @@ impl<'a> Builder<'a, '_> {
 
     fn unpack(&mut self, into: &[Operand<'a>], a: &Operand<'a>, ty: &str) -> Lowered<()> {
         match (ty, into) {
+            ("b16", [lo, hi]) => {
+                let a = self.src_w(a, "b16")?;
+                let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
+                // The source may be one of the destinations.
+                let t = self.temp(0);
+                self.push(Op::W1(copy_w(), t, a));
+                self.push(Op::W1(w1!(|a: u32| a & 0xff), lo, t));
+                self.push(Op::W1(w1!(|a: u32| (a >> 8) & 0xff), hi, t));
+            }
+            ("b32", [p, q, r, s]) => {
+                let a = self.src_w(a, "b32")?;
+                let d = [self.dst_w(p)?, self.dst_w(q)?, self.dst_w(r)?, self.dst_w(s)?];
+                let t = self.temp(0);
+                self.push(Op::W1(copy_w(), t, a));
+                self.push(Op::W1(w1!(|a: u32| a & 0xff), d[0], t));
+                self.push(Op::W1(w1!(|a: u32| (a >> 8) & 0xff), d[1], t));
+                self.push(Op::W1(w1!(|a: u32| (a >> 16) & 0xff), d[2], t));
+                self.push(Op::W1(w1!(|a: u32| a >> 24), d[3], t));
+            }
             ("b32", [lo, hi]) => {
                 let a = self.src_w(a, "b32")?;
                 let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);

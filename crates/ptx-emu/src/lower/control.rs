@@ -121,6 +121,8 @@ impl<'a> Builder<'a, '_> {
         let builtin = match *name {
             "vprintf" => Some(Builtin::Printf),
             "__assertfail" => Some(Builtin::AssertFail),
+            "malloc" if !self.names.functions.contains_key(name) => Some(Builtin::Malloc),
+            "free" if !self.names.functions.contains_key(name) => Some(Builtin::Free),
             _ => None,
         };
         if let Some(kind) = builtin {

@@ -158,7 +158,13 @@ impl<'a> Builder<'a, '_> {
         let kind = if *operation == "cas" {
             AtomicKind::Cas
         } else {
-            let f = atomic_function(operation, m.ty()).ok_or("the atomic is not known")?;
+            // Sums in shared memory keep subnormal numbers; those in global memory do not.
+            let f = match (*operation, m.ty(), self.place(m)) {
+                ("add", "f32", Place::Shared) => |a, b| low32(single::add::<false, false>, a, b),
+                (operation, ty, _) => {
+                    atomic_function(operation, ty).ok_or("the atomic is not known")?
+                }
+            };
             AtomicKind::Binary(f)
         };
         let at = usize::from(returns);

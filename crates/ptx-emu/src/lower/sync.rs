@@ -43,7 +43,7 @@ impl<'a> Builder<'a, '_> {
             ["sync", "all"] => Vote::All,
             ["sync", "any"] => Vote::Any,
             ["sync", "uni"] => Vote::Uniform,
-            ["sync", "ballot"] => Vote::Ballot,
+            ["sync", "ballot"] | ["ballot", "sync"] => Vote::Ballot,
             _ => return Err("the mode is not known".to_owned()),
         };
         let d = operand(i, 0)?;

@@ -72,6 +72,18 @@ impl<'a> Modifiers<'a> {
     }
 }
 
+/// `vabsdiff2` or `vabsdiff4`, by the bits of a part.
+macro_rules! video {
+    ($m:expr, $bits:literal) => {
+        Fun::W3(match ($m.types[1] == "s32", $m.has("add")) {
+            (false, false) => w3!(integer::video_abs_diff::<$bits, false, false>),
+            (false, true) => w3!(integer::video_abs_diff::<$bits, false, true>),
+            (true, false) => w3!(integer::video_abs_diff::<$bits, true, false>),
+            (true, true) => w3!(integer::video_abs_diff::<$bits, true, true>),
+        })
+    };
+}
+
 /// The lane function of an instruction whose operands stand in plain order.
 pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
     if matches!(m.ty(), "f32" | "f64" | "f16" | "bf16" | "f16x2" | "bf16x2")
@@ -83,6 +95,8 @@ pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         "add" | "sub" | "mul" | "mul24" | "mad" | "mad24" => arithmetic(op, m),
         "div" | "rem" | "min" | "max" | "abs" | "neg" | "sad" | "dp4a" | "dp2a" => more(op, m),
         "and" | "or" | "xor" | "not" | "cnot" | "lop3" | "shl" | "shr" | "shf" => logic(op, m),
+        "vabsdiff2" => Some(video!(m, 16)),
+        "vabsdiff4" => Some(video!(m, 8)),
         "bfe" | "bfi" | "bfind" | "brev" | "popc" | "clz" | "prmt" | "fns" | "bmsk" | "szext" => {
             bits(op, m)
         }

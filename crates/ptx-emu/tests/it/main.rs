@@ -12,6 +12,7 @@ mod counts;
 mod faults;
 mod forms;
 mod harness;
+mod heap;
 mod hostile;
 mod isa;
 mod kernels;

@@ -72,8 +72,8 @@ Integer "integer" {
     "max<int>"                                       ("T T T")      20 Exact => lane_function;
     "min{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
     "max{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
-    "min.relu{.s16x2,.s32}"                          ("T T T")      90 Exact => lane_function;
-    "max.relu{.s16x2,.s32}"                          ("T T T")      90 Exact => lane_function;
+    "min{.relu.s16x2,.relu.s32,.s16x2.relu,.s32.relu}" ("T T T")    90 Exact => lane_function;
+    "max{.relu.s16x2,.relu.s32,.s16x2.relu,.s32.relu}" ("T T T")    90 Exact => lane_function;
     "popc{.b32,.b64}"                                ("W T")        20 Exact => lane_function;
     "clz{.b32,.b64}"                                 ("W T")        20 Exact => lane_function;
     "brev{.b32,.b64}"                                ("T T")        20 Exact => lane_function;
@@ -85,6 +85,8 @@ Integer "integer" {
     "bmsk{.clamp,.wrap}.b32"                         ("T T T")      70 Exact => lane_function;
     "dp4a{.u32,.s32}{.u32,.s32}"                     ("W W W W")    61 Exact => lane_function;
     "dp2a{.lo,.hi}{.u32,.s32}{.u32,.s32}"            ("W W W W")    61 Exact => lane_function;
+    "vabsdiff2{.u32.u32.u32,.u32.s32.s32,.s32.s32.s32}{.add}?" ("W W W W") 30 Exact => lane_function;
+    "vabsdiff4{.u32.u32.u32,.u32.s32.s32,.s32.s32.s32}{.add}?" ("W W W W") 30 Exact => lane_function;
     "add.cc<wide>"                                   ("T T T")      20 Exact => carry;
     "addc{.cc}?<wide>"                               ("T T T")      20 Exact => carry;
     "sub.cc<wide>"                                   ("T T T")      20 Exact => carry;
@@ -266,7 +268,7 @@ Load "load" {
     "ld{.weak}?<space>?<L1>{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 70 Exact => load;
     "ld.volatile<space>?<L2size>?<vec>"              ("V A")        20 Exact => load;
     "ld{.relaxed,.acquire}<scope><space>?<L1>?{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 70 Exact => load;
-    "ld.mmio.relaxed.sys{.global}?<mem>"             ("V A")        70 Exact => load;
+    "ld.mmio.relaxed.sys{.global}?<vec>"             ("V A")        70 Exact => load;
     "ld.global{.ca,.cg,.cs}?.nc{.L2::cache_hint}?<L2size>?<vec>" ("V A C") 32 Exact => load;
     "ld.global.nc<L1>{.L2::cache_hint}?<L2size>?<vec>" ("V A C")    70 Exact => load;
     "ldu{.global}?<vec>"                             ("V A")        20 Exact => load;
@@ -276,7 +278,7 @@ Store "store" {
     "st{.weak}?<stspace>?<L1>{.L2::cache_hint}?<vec>" ("A V C")     70 Exact => store;
     "st.volatile<stspace>?<vec>"                     ("A V")        20 Exact => store;
     "st{.relaxed,.release}<scope><stspace>?<L1>?{.L2::cache_hint}?<vec>" ("A V C") 70 Exact => store;
-    "st.mmio.relaxed.sys{.global}?<mem>"             ("A V")        70 Exact => store;
+    "st.mmio.relaxed.sys{.global}?<vec>"             ("A V")        70 Exact => store;
 }
 Atomic "atomic" {
     "atom<sem>?<place>?{.and,.or,.xor,.exch}{.L2::cache_hint}?{.b32,.b64}" ("T A T C") 20 Exact => atomic;
@@ -292,9 +294,14 @@ Atomic "atomic" {
     "atom<sem>?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4,.v8}{.f16,.bf16}" ("V A V C") 90 Exact => atomic;
     "atom<sem>?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4}{.f16x2,.bf16x2}" ("V A V C") 90 Exact => atomic;
     "atom{.and,.or,.xor,.exch}<order>{.b32,.b64}"    ("T A T")      70 Exact => atomic;
-    "atom.cas<order>{.b32,.b64}"                     ("T A T T")    70 Exact => atomic;
+    "atom.exch<order>.b128"                          ("T A T")      90 Exact => atomic;
+    "atom.cas<order>{.b16,.b32,.b64}"                ("T A T T")    70 Exact => atomic;
+    "atom.cas<order>.b128"                           ("T A T T")    90 Exact => atomic;
     "atom.add<order>{.u32,.s32,.u64,.f32,.f64}"      ("T A T")      70 Exact => atomic;
     "atom{.min,.max}<order>{.u32,.s32,.u64,.s64}"    ("T A T")      70 Exact => atomic;
+    "red{.and,.or,.xor}<order>{.b32,.b64}"           ("A T")        70 Exact => atomic;
+    "red.add<order>{.u32,.s32,.u64,.f32,.f64}"       ("A T")        70 Exact => atomic;
+    "red{.min,.max}<order>{.u32,.s32,.u64,.s64}"     ("A T")        70 Exact => atomic;
     "red{.relaxed,.release}?<place>?{.and,.or,.xor}{.L2::cache_hint}?{.b32,.b64}" ("A T C") 20 Exact => atomic;
     "red{.relaxed,.release}?<place>?.add{.L2::cache_hint}?{.u32,.s32,.u64,.f32,.f64}" ("A T C") 60 Exact => atomic;
     "red{.relaxed,.release}?<place>?{.inc,.dec}{.L2::cache_hint}?.u32" ("A T C") 20 Exact => atomic;
@@ -326,6 +333,7 @@ Warp "warp" {
     "shfl.sync{.up,.down,.bfly,.idx}.b32"            ("W|P? W W W W") 30 Exact => shuffle;
     "vote.sync{.all,.any,.uni}.pred"                 ("P !P W")     30 Exact => vote;
     "vote.sync.ballot.b32"                           ("W !P W")     30 Exact => vote;
+    "vote.ballot.sync.b32"                           ("W !P W")     30 Exact => vote;
     "match.any.sync{.b32,.b64}"                      ("W T W")      70 Exact => matching;
     "match.all.sync{.b32,.b64}"                      ("W|P? T W")   70 Exact => matching;
     "redux.sync{.add,.min,.max}{.u32,.s32}"          ("T T W")      80 Exact => redux;

@@ -1,8 +1,19 @@
 //! The instruction table: every form of every row.
 
+mod approx;
+mod compare;
+mod convert;
+mod float;
+mod inputs;
+mod integer;
+mod memory;
+mod number;
+mod oracle;
+mod run;
 mod synth;
 
-use ptx_emu::{Module, isa};
+use self::oracle::Op;
+use ptx_emu::{Module, isa, isa::Row};
 
 #[test]
 fn every_form_is_lowered() {
@@ -47,4 +58,62 @@ fn what_no_row_accepts_is_refused() {
     ] {
         assert!(isa::find(opcode).is_none(), "`{opcode}` is accepted");
     }
+}
+
+/// Rows whose instructions compute registers from registers, lane by lane.
+fn computes(row: &Row) -> bool {
+    use isa::Family as F;
+    let by_value = matches!(
+        row.family(),
+        F::Integer
+            | F::Logic
+            | F::Single
+            | F::Approximate
+            | F::Double
+            | F::Half
+            | F::Compare
+            | F::Convert
+    );
+    by_value && row.mnemonic() != "mov"
+}
+
+#[test]
+fn every_computing_form_agrees_with_its_oracle() {
+    let mut wrong = Vec::new();
+    for row in isa::rows().iter().filter(|row| computes(row)) {
+        for (opcode, ran) in run::run(row, &synth::opcodes(row, 60)) {
+            let op = Op::new(&opcode);
+            if let Some(why) = disagreement(&op, &ran) {
+                wrong.push(format!("{}: {why}", ran.text));
+            }
+        }
+    }
+    let n = wrong.len();
+    wrong.truncate(100);
+    assert!(wrong.is_empty(), "{n} forms:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn loads_stores_and_atomics_move_the_right_bytes() {
+    use isa::Family as F;
+    let in_memory = |row: &&Row| matches!(row.family(), F::Load | F::Store | F::Atomic);
+    let wrong: Vec<String> = isa::rows()
+        .iter()
+        .filter(in_memory)
+        .filter_map(|row| memory::check(row, 90).err())
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The first thread whose results the oracle does not allow.
+fn disagreement(op: &Op<'_>, ran: &run::Ran) -> Option<String> {
+    for (sources, got) in ran.sources.iter().zip(&ran.results) {
+        let Some(want) = oracle::oracle(op, sources) else { return Some("no oracle".to_owned()) };
+        for (got, want) in got.iter().zip(&want) {
+            if !want.allows(*got) {
+                return Some(format!("{sources:x?} gave {got:x}, not {want:x?}"));
+            }
+        }
+    }
+    None
 }

@@ -147,7 +147,8 @@ fn moves(opcode: &str) -> Vec<String> {
     let (d, a) = (register(bits, 1), register(bits, 2));
     let mut out = vec![format!("{opcode} {d}, {a};")];
     let parts: &[(u32, usize)] = match ty {
-        "b32" => &[(16, 2)],
+        "b16" => &[(8, 2)],
+        "b32" => &[(16, 2), (8, 4)],
         "b64" => &[(32, 2), (16, 4)],
         "b128" => &[(64, 2), (32, 4)],
         _ => &[],
