@@ -1,6 +1,7 @@
 //! Every form of `mma` and `wmma` against a computation on the host, and against what a GPU
 //! computed where that is recorded; see `tests/ptx/mma.py`.
 
+mod faults;
 mod form;
 mod number;
 mod oracle;
