@@ -16,6 +16,7 @@ pub mod prompt;
 pub mod record;
 pub mod reference;
 pub mod report;
+pub mod selftest;
 pub mod settings;
 pub mod store;
 pub mod suite;

@@ -46,6 +46,7 @@ enum Command {
     Show(commands::show::ShowArgs),
     Report(commands::report::ReportArgs),
     Doctor(commands::doctor::DoctorArgs),
+    Selftest(commands::selftest::SelftestArgs),
     Setup(commands::setup::SetupArgs),
     #[command(hide = true)]
     Worker(commands::worker::WorkerArgs),
@@ -110,6 +111,7 @@ fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
         Command::Show(args) => commands::show::run(context, &args),
         Command::Report(args) => commands::report::run(context, &args),
         Command::Doctor(args) => commands::doctor::run(context, &args),
+        Command::Selftest(args) => commands::selftest::run(context, &args),
         Command::Setup(args) => commands::setup::run(context, &args),
         Command::Worker(_) => unreachable!("a worker is started before"),
     }

@@ -44,8 +44,10 @@ fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
 #[test]
 fn every_help_text_is_as_it_was_agreed() {
     let folder = folder();
-    let commands =
-        ["", "generate", "resume", "run", "eval", "list", "show", "report", "doctor", "setup"];
+    let commands = [
+        "", "generate", "resume", "run", "eval", "list", "show", "report", "doctor", "selftest",
+        "setup",
+    ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
         let assert = kgen(folder.path()).args(args).assert().code(0);

@@ -9,10 +9,13 @@
     reason = "test data is cut to its type on purpose"
 )]
 
+mod agree;
 mod data;
+pub mod golden;
 pub mod kernels;
 mod mutant;
 
+pub use agree::{Difference, difference};
 pub use data::{Case, Data, Dtype, Fill, Role};
 pub use mutant::{Class, Mutant, mutants};
 
@@ -76,6 +79,12 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether all blocks must run at once: a barrier of the whole grid needs a cooperative launch.
+    #[must_use]
+    pub fn is_cooperative(&self) -> bool {
+        self.source.contains("this_grid()")
+    }
+
     /// The arguments' data for a seed.
     #[must_use]
     pub fn case(&self, seed: u64) -> Case {

@@ -7,6 +7,7 @@ pub(crate) mod list;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod selftest;
 pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod worker;

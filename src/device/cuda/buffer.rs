@@ -23,6 +23,8 @@ pub(super) struct Buffer {
     /// Bytes of the buffer itself.
     bytes: usize,
     element_bytes: usize,
+    /// Bytes of each guard zone: [`ZONE`], or 0 for a bare buffer.
+    zone: usize,
 }
 
 impl Buffer {
@@ -33,13 +35,10 @@ impl Buffer {
         element_bytes: usize,
         stream: CUstream,
     ) -> Result<Self, DriverError> {
+        let buffer = Self::allocate(label, bytes, element_bytes, ZONE)?;
         let whole = ZONE + bytes + ZONE;
-        // SAFETY: the memory is freed in `free`, and only there.
-        let base = unsafe { result::malloc_sync(whole) }?;
-        let label = label.to_owned();
-        let buffer = Self { label, base, bytes, element_bytes: element_bytes.max(1) };
         // SAFETY: the allocation has `whole` bytes.
-        let filled = unsafe { result::memset_d8_async(base, GUARD, whole, stream) };
+        let filled = unsafe { result::memset_d8_async(buffer.base, GUARD, whole, stream) };
         match filled {
             Ok(()) => Ok(buffer),
             Err(error) => {
@@ -47,6 +46,29 @@ impl Buffer {
                 Err(error)
             }
         }
+    }
+
+    /// Allocates a buffer without guard zones whose bytes nobody has written.
+    pub(super) fn bare(
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<Self, DriverError> {
+        Self::allocate(label, bytes, element_bytes, 0)
+    }
+
+    fn allocate(
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+        zone: usize,
+    ) -> Result<Self, DriverError> {
+        // The driver refuses to allocate nothing.
+        let whole = (zone + bytes + zone).max(1);
+        // SAFETY: the memory is freed in `free`, and only there.
+        let base = unsafe { result::malloc_sync(whole) }?;
+        let element_bytes = element_bytes.max(1);
+        Ok(Self { label: label.to_owned(), base, bytes, element_bytes, zone })
     }
 
     /// Frees the memory; an error means that the context is lost, and the memory with it.
@@ -57,7 +79,7 @@ impl Buffer {
 
     /// Returns the address of the first byte.
     pub(super) const fn address(&self) -> CUdeviceptr {
-        self.base + ZONE as u64
+        self.base + self.zone as u64
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -115,7 +137,10 @@ impl Buffer {
         len: usize,
         stream: CUstream,
     ) -> Result<Vec<u8>, DriverError> {
-        debug_assert!(from >= self.base && len <= self.bytes + 2 * ZONE, "inside the allocation");
+        debug_assert!(
+            from >= self.base && len <= self.bytes + 2 * self.zone,
+            "inside the allocation"
+        );
         let mut bytes = vec![0; len];
         // SAFETY: the target lives until the wait below is over, and the source is inside the
         // allocation.
@@ -129,14 +154,14 @@ impl Buffer {
     /// Looks at both guard zones and mends them. Returns what was written over.
     pub(super) fn damage(&self, stream: CUstream) -> Result<Option<Finding>, DriverError> {
         let after = self.address() + self.bytes as u64;
-        let left = self.read_at(self.base, ZONE, stream)?;
-        let right = self.read_at(after, ZONE, stream)?;
+        let left = self.read_at(self.base, self.zone, stream)?;
+        let right = self.read_at(after, self.zone, stream)?;
         let finding = describe(&self.label, self.bytes, self.element_bytes, &left, &right);
         if finding.is_some() {
             // SAFETY: both zones are inside the allocation.
             unsafe {
-                result::memset_d8_async(self.base, GUARD, ZONE, stream)?;
-                result::memset_d8_async(after, GUARD, ZONE, stream)?;
+                result::memset_d8_async(self.base, GUARD, self.zone, stream)?;
+                result::memset_d8_async(after, GUARD, self.zone, stream)?;
             }
         }
         Ok(finding)

@@ -93,6 +93,8 @@ pub(super) struct Ready {
     block: [u32; 3],
     smem: u32,
     args: Vec<Vec<u64>>,
+    /// Whether all blocks are to run at once.
+    cooperative: bool,
 }
 
 impl Ready {
@@ -115,7 +117,14 @@ impl Ready {
             block: launch.block,
             smem: launch.smem,
             args: args.iter().map(|bytes| words(bytes)).collect(),
+            cooperative: false,
         })
+    }
+
+    /// Makes all blocks run at once, so that barriers of the whole grid open.
+    pub(super) fn cooperative(mut self) -> Self {
+        self.cooperative = true;
+        self
     }
 
     pub(super) fn kernel(&self) -> &str {
@@ -127,11 +136,16 @@ impl Ready {
         let mut pointers: Vec<*mut c_void> =
             self.args.iter_mut().map(|words| words.as_mut_ptr().cast()).collect();
         let dims = |[x, y, z]: [u32; 3]| (x, y, z);
+        let launch = if self.cooperative {
+            result::launch_cooperative_kernel
+        } else {
+            result::launch_kernel
+        };
         // SAFETY: the function belongs to a loaded module; there is an argument for every
         // parameter, each in memory of at least its size, which the driver copies before it
         // returns. What the kernel does with its pointers is why it runs in a worker.
         unsafe {
-            result::launch_kernel(
+            launch(
                 self.function,
                 dims(self.grid),
                 dims(self.block),

@@ -54,6 +54,8 @@ pub struct CudaDevice {
     /// Kernels launched since the last success of a wait.
     launched: Vec<String>,
     lost: bool,
+    /// Whether buffers are plain allocations.
+    bare: bool,
 }
 
 impl CudaDevice {
@@ -86,7 +88,34 @@ impl CudaDevice {
             next_id: 0,
             launched: Vec::new(),
             lost: false,
+            bare: false,
         })
+    }
+
+    /// Gives buffers from here on neither guard zones nor contents: compute-sanitizer then sees
+    /// every access outside of one, and every read of what nobody wrote.
+    pub fn set_bare(&mut self, bare: bool) {
+        self.bare = bare;
+    }
+
+    /// Tells whether an earlier kernel's fault took the context with it.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Launches a kernel whose blocks must all run at once, as [`Device::launch`] does otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`]; a grid that does not fit the GPU at once is a
+    /// [`Verdict::LaunchError`].
+    pub fn launch_cooperative(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
+        if self.lost {
+            return Err(Stop::Machine(Error::Lost));
+        }
+        let mut ready = self.ready(module, launch)?.cooperative();
+        self.enqueue(&mut ready)
     }
 
     /// Frees all buffers and unloads all modules: the next candidate finds an empty device.
@@ -235,7 +264,12 @@ impl Device for CudaDevice {
     }
 
     fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop> {
-        let buffer = Buffer::new(label, bytes, element_bytes, self.stream).map_err(|error| {
+        let allocated = if self.bare {
+            Buffer::bare(label, bytes, element_bytes)
+        } else {
+            Buffer::new(label, bytes, element_bytes, self.stream)
+        };
+        let buffer = allocated.map_err(|error| {
             if error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY && !self.lost {
                 return launch_error(format!(
                     "the GPU has no memory left for `{label}` ({bytes} bytes)"

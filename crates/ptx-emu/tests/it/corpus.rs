@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use emu_corpus::{Arg as CorpusArg, Kernel, Role, kernels};
+use emu_corpus::{Arg as CorpusArg, Case, Kernel, Role, kernels};
 use ptx_emu::{Config, Emulator, Launch, Module, Options};
 
 /// The PTX of a kernel's source for an architecture.
-fn ptx(kernel: &Kernel, file: &str, arch: u32) -> Option<String> {
+pub(crate) fn ptx(kernel: &Kernel, file: &str, arch: u32) -> Option<String> {
     if arch < kernel.arch {
         return None;
     }
@@ -15,10 +15,9 @@ fn ptx(kernel: &Kernel, file: &str, arch: u32) -> Option<String> {
     Some(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
 }
 
-/// Runs a kernel on the case of a seed and compares it with its reference.
-fn judge(kernel: &Kernel, text: &str, seed: u64) -> Result<(), String> {
+/// Runs a kernel on a case and returns its outputs.
+pub(crate) fn outputs(kernel: &Kernel, text: &str, case: &Case) -> Result<Vec<Vec<u8>>, String> {
     let module = Module::parse(text).map_err(|e| e.to_string())?;
-    let case = kernel.case(seed);
     let mut emulator = Emulator::new(Config::default());
     let (mut args, mut outputs) = (Vec::new(), Vec::new());
     for (arg, data) in kernel.args.iter().zip(&case.args) {
@@ -46,8 +45,13 @@ fn judge(kernel: &Kernel, text: &str, seed: u64) -> Result<(), String> {
     };
     let report = emulator.launch(&module, &launch, &Options::default());
     report.into_result().map_err(|stop| stop.to_string())?;
-    let outputs: Vec<_> = outputs.into_iter().map(|b| emulator.bytes(b).to_vec()).collect();
-    kernel.check(&case, &outputs)
+    Ok(outputs.into_iter().map(|buffer| emulator.bytes(buffer).to_vec()).collect())
+}
+
+/// Runs a kernel on the case of a seed and compares it with its reference.
+fn judge(kernel: &Kernel, text: &str, seed: u64) -> Result<(), String> {
+    let case = kernel.case(seed);
+    kernel.check(&case, &outputs(kernel, text, &case)?)
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod corpus;
 mod counts;
 mod faults;
 mod forms;
+mod golden;
 mod harness;
 mod heap;
 mod hostile;

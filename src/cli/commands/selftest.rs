@@ -1,0 +1,209 @@
+//! `kgen selftest`: the emulator proves itself against a GPU.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use emu_corpus::{golden::Golden, mutants};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    cli::{CommandError, Context, args::NvrtcArgs, exit_codes::Exit, machine},
+    compile::{Compiler, Toolchain},
+    device::CudaDevice,
+    report::TextTable,
+    selftest::{self, Child, Line, Outcome, Row, SEEDS},
+    settings::{DeviceChoice, Overrides, Settings},
+};
+
+/// Prove the emulator on this machine's GPU, with kernels whose results are known
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(crate) struct SelftestArgs {
+    /// Run all known kernels on the emulator and on the GPU, and compare what they yield
+    #[arg(long, group = "what", required_unless_present = "what")]
+    emu_vs_cuda: bool,
+    /// Find out which of the mutants, kernels made wrong on purpose, yield something else on the GPU
+    #[arg(long, group = "what")]
+    classify_mutants: bool,
+    /// Run these mutants in this process
+    #[arg(long, group = "what", value_delimiter = ',', hide = true)]
+    run_mutant: Vec<String>,
+    /// The only seed of the mutants
+    #[arg(long, requires = "run_mutant", hide = true)]
+    mutant_seed: Option<u64>,
+    /// Without guard zones and poison, for compute-sanitizer
+    #[arg(long, requires = "run_mutant", hide = true)]
+    bare: bool,
+    /// List the mutants
+    #[arg(long, group = "what", hide = true)]
+    list_mutants: bool,
+    /// Folder for agreement.json and mutants.json
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// GPU: cuda:N
+    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
+    device: Option<String>,
+    #[command(flatten)]
+    nvrtc: NvrtcArgs,
+}
+
+pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, CommandError> {
+    if args.list_mutants {
+        let ids: Vec<_> = mutants().into_iter().map(|mutant| mutant.id).collect();
+        context.ui.data(&ids.join("\n"))?;
+        return Ok(Exit::Ok);
+    }
+    let mut flags = Overrides::default();
+    args.nvrtc.add_to(&mut flags);
+    flags.set("device.device", args.device.clone());
+    let settings = context.settings(&flags)?;
+    let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
+    if let Some(out) = &args.out {
+        std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
+    }
+    if args.classify_mutants {
+        classify(context, args, &toolchain)
+    } else {
+        let compiler = compiler(&settings, &toolchain)?;
+        let ordinal = match settings.device.device {
+            DeviceChoice::Cuda(ordinal) => ordinal,
+            DeviceChoice::Auto | DeviceChoice::Emu => 0,
+        };
+        let device = CudaDevice::open(ordinal)?;
+        if args.emu_vs_cuda {
+            agreement(context, args.out.as_deref(), &compiler, device)
+        } else {
+            run_mutants(context, args, &compiler, device)
+        }
+    }
+}
+
+fn compiler(settings: &Settings, toolchain: &Toolchain) -> Result<Compiler, CommandError> {
+    let cache = settings.nvrtc.cache().map(|cache| cache.join("compiled"));
+    Ok(Compiler::open(toolchain, cache)?)
+}
+
+fn agreement(
+    context: &Context,
+    out: Option<&Path>,
+    compiler: &Compiler,
+    mut device: CudaDevice,
+) -> Result<Exit, CommandError> {
+    let ui = &context.ui;
+    let mut failed = Ok(());
+    let mut rows = Vec::new();
+    let mut done = |row: &Row, golden: &Golden| {
+        ui.detail(&row.kernel);
+        rows.push(row.clone());
+        failed = write(out, "agreement.json", &json!({ "rows": rows, "golden": golden }));
+    };
+    let ended = selftest::agreement(compiler, &mut device, &mut done);
+    failed?;
+    ui.data(&table(&rows))?;
+    let (rows, golden) = ended?;
+    let n_agree = rows.iter().filter(|row| row.agrees).count();
+    ui.data(&format!("\n{n_agree} of {} kernels agree on {}", rows.len(), golden.gpu))?;
+    Ok(if n_agree == rows.len() { Exit::Ok } else { Exit::NotSolved })
+}
+
+fn table(rows: &[Row]) -> String {
+    let headers = [
+        "kernel",
+        "arch",
+        "asked",
+        "result",
+        ">differing",
+        ">max error",
+        ">lane instr.",
+        ">emu ms",
+    ];
+    let mut table = TextTable::new(&headers);
+    for row in rows {
+        table.row(vec![
+            row.kernel.clone(),
+            row.arch.clone(),
+            row.bound.map_or("exact".to_owned(), |bound| format!("{bound:.0e}")),
+            if row.agrees { "agrees" } else { "DISAGREES" }.to_owned(),
+            format!("{} of {}", row.elements.1, row.elements.0),
+            format!("{:.1e}", row.max_error),
+            row.lane_instructions.to_string(),
+            format!("{:.2}", row.emulator_ms),
+        ]);
+    }
+    let problems = rows.iter().flat_map(|row| {
+        row.problems.iter().map(move |problem| format!("\n{}: {problem}", row.kernel))
+    });
+    table.render() + &problems.collect::<String>()
+}
+
+fn classify(
+    context: &Context,
+    args: &SelftestArgs,
+    toolchain: &Toolchain,
+) -> Result<Exit, CommandError> {
+    let ui = &context.ui;
+    let ids: Vec<_> = mutants().into_iter().map(|mutant| mutant.id).collect();
+    let nvrtc = toolchain.nvrtc.clone().into_os_string();
+    let mut child_args: Vec<OsString> =
+        ["selftest".into(), "--nvrtc".into(), nvrtc, "--offline".into()].into();
+    child_args.extend(args.device.iter().flat_map(|device| ["--device".into(), device.into()]));
+    let dir = std::env::current_dir().map_err(|error| CommandError::new(Exit::Config, error))?;
+    let child = Child { args: child_args, dir };
+    let done = |run: &selftest::MutantRun| ui.detail(&Line::End(run.clone()).text());
+    let runs = selftest::classify(&ids, &child, &done)?;
+    write(args.out.as_deref(), "mutants.json", &runs)?;
+    let mut table = TextTable::new(&["mutant", "outcome", "detail"]);
+    for run in &runs {
+        let outcome = format!("{:?}", run.outcome).to_lowercase();
+        table.row(vec![run.id.clone(), outcome, run.detail.clone()]);
+    }
+    ui.data(&table.render())?;
+    let count = |outcome| runs.iter().filter(|run| run.outcome == outcome).count();
+    let (n_changed, n_refused) = (count(Outcome::Changed), count(Outcome::Refused));
+    ui.data(&format!("\n{n_changed} of {} mutants changed, {n_refused} refused", runs.len()))?;
+    Ok(if n_refused == 0 { Exit::Ok } else { Exit::NotSolved })
+}
+
+fn run_mutants(
+    context: &Context,
+    args: &SelftestArgs,
+    compiler: &Compiler,
+    mut device: CudaDevice,
+) -> Result<Exit, CommandError> {
+    let all = mutants();
+    let seed = args.mutant_seed;
+    let seeds = seed.as_ref().map_or(&SEEDS[..], std::slice::from_ref);
+    for id in &args.run_mutant {
+        let mutant = all.iter().find(|mutant| mutant.id == *id);
+        let mutant = mutant.ok_or_else(|| CommandError::usage(format!("no mutant `{id}`")))?;
+        context.ui.data(&Line::Begin(id.clone()).text())?;
+        let run = selftest::run_mutant(compiler, &mut device, mutant, seeds, args.bare)?;
+        context.ui.data(&Line::End(run).text())?;
+        if device.is_lost() {
+            break;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Writes a result, where a folder is given for it.
+fn write(out: Option<&Path>, name: &str, value: &impl Serialize) -> Result<(), CommandError> {
+    let Some(out) = out else { return Ok(()) };
+    let path = out.join(name);
+    let text = serde_json::to_string_pretty(value).expect("kgen's own data turns into JSON");
+    std::fs::write(&path, text + "\n").map_err(|error| unwritable(&path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::config(format!("cannot write {}: {error}", path.display()))
+}
+
+impl From<selftest::Error> for CommandError {
+    fn from(error: selftest::Error) -> Self {
+        Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
+    }
+}

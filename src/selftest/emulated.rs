@@ -1,0 +1,58 @@
+//! A kernel of the corpus on the emulator.
+
+use std::time::Instant;
+
+use emu_corpus::{Case, Kernel, Role};
+use ptx_emu::{Config, Emulator, Launch, Module, Options, Report};
+
+/// What a launch on the emulator came to.
+#[derive(Debug)]
+pub struct Emulated {
+    /// How it ended and what was found.
+    pub report: Report,
+    /// Bytes of the outputs, in order, as the launch left them.
+    pub outputs: Vec<Vec<u8>>,
+    /// Wall time of the launch alone, in seconds.
+    pub seconds: f64,
+}
+
+/// Runs a kernel on the inputs of a case; outputs hold NaN and count as unwritten before.
+#[must_use]
+pub fn emulate(
+    module: &Module,
+    entry: &str,
+    kernel: &Kernel,
+    case: &Case,
+    options: &Options,
+) -> Emulated {
+    let mut emulator = Emulator::new(Config::default());
+    let mut outputs = Vec::new();
+    let args = case.args.iter().map(|arg| {
+        let data = match arg {
+            Err(scalar) => return scalar.clone(),
+            Ok(data) => data,
+        };
+        let buffer = emulator.alloc(data.name, data.bytes.len(), data.dtype.bytes());
+        if data.role == Role::Out {
+            emulator.poison(buffer, &[0xff]);
+        } else {
+            emulator.write(buffer, &data.bytes);
+        }
+        if data.role != Role::In {
+            outputs.push(buffer);
+        }
+        emulator.address(buffer).to_le_bytes().to_vec()
+    });
+    let launch = Launch {
+        kernel: entry.to_owned(),
+        grid: kernel.grid,
+        block: kernel.block,
+        dynamic_smem: kernel.smem,
+        args: args.collect(),
+    };
+    let start = Instant::now();
+    let report = emulator.launch(module, &launch, options);
+    let seconds = start.elapsed().as_secs_f64();
+    let outputs = outputs.into_iter().map(|buffer| emulator.bytes(buffer).to_vec()).collect();
+    Emulated { report, outputs, seconds }
+}

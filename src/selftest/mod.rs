@@ -1,0 +1,45 @@
+//! The emulator proves itself: its results against a GPU's, and what a GPU makes of wrong kernels.
+//!
+//! The kernels and their mutants are those of the crate `emu-corpus`; they are compiled as a
+//! candidate's are, but without a plan.
+
+mod agreement;
+mod classify;
+mod cuda;
+mod emulated;
+mod mutant;
+mod source;
+
+pub use agreement::{Row, agreement};
+pub use classify::{Child, Line, classify};
+pub use cuda::{GpuOutputs, run_on_gpu};
+pub use emulated::{Emulated, emulate};
+pub use mutant::{MutantRun, Outcome, SEEDS, run_mutant};
+pub use source::{Built, build};
+
+use crate::{compile, device, process};
+
+/// A failure of kgen or its machine, never of a kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The compiler cannot be used.
+    #[error("failed to use NVRTC")]
+    Compile(#[from] compile::Error),
+    /// A kernel that should compile does not.
+    #[error("`{kernel}` does not compile: {reason}")]
+    Source {
+        /// The kernel.
+        kernel: String,
+        /// What the compiler says.
+        reason: String,
+    },
+    /// The GPU cannot be used.
+    #[error("failed to use the GPU")]
+    Device(#[from] device::Error),
+    /// A child process cannot be used.
+    #[error("failed to run a child process")]
+    Process(#[from] process::Error),
+    /// A child process ended before it had done anything.
+    #[error("a child process did nothing: {0}")]
+    Idle(String),
+}
