@@ -149,6 +149,7 @@ impl Device for EmuDevice {
             grid: launch.grid,
             block: launch.block,
             dynamic_smem: launch.smem,
+            cluster: None,
             args,
         };
         let report = self.emulator.launch(module, &emulated, &self.options);

@@ -48,6 +48,7 @@ pub fn emulate(
         grid: kernel.grid,
         block: kernel.block,
         dynamic_smem: kernel.smem,
+        cluster: None,
         args: args.collect(),
     };
     let start = Instant::now();

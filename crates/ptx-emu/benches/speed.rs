@@ -153,7 +153,8 @@ impl Ready {
         args.push(emulator.address(output).to_le_bytes().to_vec());
         args.extend(work.scalars.iter().map(|n| n.to_le_bytes().to_vec()));
         let (grid, block) = (work.grid, work.block);
-        let launch = Launch { kernel: work.kernel.to_owned(), grid, block, dynamic_smem: 0, args };
+        let launch =
+            Launch { kernel: work.kernel.to_owned(), grid, block, args, ..Launch::default() };
         let module = Module::parse(work.ptx).expect("the PTX parses");
         let options = Options { checks, ..Options::default() };
         Self { emulator, module, launch, options, output }

@@ -69,8 +69,21 @@ pub(crate) struct Function<'a> {
     pub returns: Vec<Variable<'a>>,
     /// Parameters.
     pub params: Vec<Variable<'a>>,
+    /// Cluster directives.
+    pub cluster: ClusterRules,
     /// `None` for a declaration.
     pub body: Option<Vec<Statement<'a>>>,
+}
+
+/// What a kernel's directives demand of the clusters it is launched in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ClusterRules {
+    /// `.reqnctapercluster`: blocks along x, y, z.
+    pub required: Option<[u32; 3]>,
+    /// `.explicitcluster`: the launch must say its clusters.
+    pub explicit: bool,
+    /// `.maxclusterrank`: most blocks of a cluster.
+    pub max_rank: Option<u32>,
 }
 
 /// A source position: file index, line, column.

@@ -29,6 +29,11 @@ pub enum FindingKind {
     GlobalRace,
     /// Threads wait at barriers that can never complete, or at different ones that happen to match.
     BarrierDivergence,
+    /// An mbarrier that is not initialised, was overwritten or is used against its rules.
+    Mbarrier,
+    /// A cluster's barrier or shared memory used against its rules: a block that is not there or
+    /// has exited, an arrival without a wait.
+    Cluster,
     /// A warp-level operation whose member mask leaves out its own thread.
     InvalidMask,
     /// `trap` or `__trap()`.
@@ -58,6 +63,8 @@ impl FindingKind {
             Self::SharedRace => "shared_race",
             Self::GlobalRace => "global_race",
             Self::BarrierDivergence => "barrier_divergence",
+            Self::Mbarrier => "mbarrier",
+            Self::Cluster => "cluster",
             Self::InvalidMask => "invalid_mask",
             Self::Trap => "trap",
             Self::Assertion => "assertion",

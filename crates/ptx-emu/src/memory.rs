@@ -119,8 +119,18 @@ pub(crate) fn shared_variable(address: u64) -> u64 {
     address >> SHARED_SLOT_BITS
 }
 
+/// Rank of the block that an address names; `None` for the running one.
+pub(crate) fn shared_rank(address: u64) -> Option<u64> {
+    (address >> SHARED_BLOCK_BITS).checked_sub(1)
+}
+
+/// The same address in the block with this rank.
+pub(crate) fn peer_shared(address: u64, rank: u32) -> u64 {
+    own_shared(address) | (u64::from(rank) + 1) << SHARED_BLOCK_BITS
+}
+
 /// The same address in the running block.
-fn own_shared(address: u64) -> u64 {
+pub(crate) fn own_shared(address: u64) -> u64 {
     address & ((1 << SHARED_BLOCK_BITS) - 1)
 }
 
@@ -290,13 +300,18 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
-    use super::{shared_address, shared_parts};
+    use super::{own_shared, peer_shared, shared_address, shared_parts, shared_rank};
 
     #[test]
     fn shared_addresses_name_slot_and_offset() {
         let address = shared_address(5, 0x1230);
-        assert_eq!(shared_parts(address), (5, 0x1230));
+        assert_eq!((shared_rank(address), shared_parts(address)), (None, (5, 0x1230)));
         assert_eq!(shared_parts(address - 0x1234), (5, -4));
-        assert!(u32::try_from(shared_address(127, 232_448)).is_ok());
+        for rank in [0, 15] {
+            let there = peer_shared(address, rank);
+            assert_eq!(shared_rank(there), Some(u64::from(rank)));
+            assert_eq!((shared_parts(there), own_shared(there)), ((5, 0x1230), address));
+        }
+        assert!(u32::try_from(peer_shared(shared_address(127, 232_448), 15)).is_ok());
     }
 }

@@ -4,10 +4,12 @@
 //! function of [`crate::alu`]), so one variant per operand shape serves every opcode. Rare
 //! operations hold an index into a side table, which keeps [`Op`] small.
 
+mod cluster;
 mod matrix;
 mod operands;
 
 pub(crate) use self::{
+    cluster::{ArriveOp, Awaited, ClusterOp, MbarrierKind},
     matrix::{
         Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand,
         ProductOp, RowsOp, Shape,
@@ -97,6 +99,8 @@ pub(crate) enum Op {
     Builtin(u32),
     /// `cp.async` and its waits.
     Async(u32),
+    /// mbarriers and clusters.
+    Cluster(u32),
     /// What the interpreter does not know: the message's index.
     Unsupported(u32),
 }
@@ -138,6 +142,28 @@ pub(crate) enum Special {
     TimerHi,
     DynamicShared,
     TotalShared,
+    Cluster(ClusterSpecial),
+    /// `%envreg<n>`: what the driver tells the kernel.
+    Environment(u8),
+}
+
+/// Special registers of clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClusterSpecial {
+    /// Position of the cluster in the grid.
+    Id(u8),
+    /// Clusters of the grid.
+    Number(u8),
+    /// Position of the block in its cluster.
+    Block(u8),
+    /// Blocks of a cluster.
+    Blocks(u8),
+    /// Linear position of the block in its cluster.
+    Rank,
+    /// Blocks of a cluster in all.
+    Ranks,
+    /// Whether the launch or the kernel asked for clusters.
+    Explicit,
 }
 
 /// Which lanes a `%lanemask_*` register names, relative to its own.

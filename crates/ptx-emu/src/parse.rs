@@ -5,7 +5,10 @@
 
 use crate::{
     ParseError,
-    ast::{Function, Init, Instruction, Operand, Position, Ptx, Space, Statement, Variable},
+    ast::{
+        ClusterRules, Function, Init, Instruction, Operand, Position, Ptx, Space, Statement,
+        Variable,
+    },
     lex::{Tok, Token, lex},
 };
 
@@ -227,21 +230,47 @@ impl<'a> Parser<'a> {
         let returns = if self.accept(b'(') { self.parameters()? } else { Vec::new() };
         let name = self.word()?;
         let params = if self.accept(b'(') { self.parameters()? } else { Vec::new() };
+        let mut cluster = ClusterRules::default();
         loop {
             match self.peek() {
                 Some(Tok::Punct(b'{')) => {
                     self.pos += 1;
                     let body = Some(self.body()?);
-                    return Ok(Function { name, is_entry, returns, params, body });
+                    return Ok(Function { name, is_entry, returns, params, cluster, body });
                 }
                 Some(Tok::Punct(b';')) => {
                     self.pos += 1;
-                    return Ok(Function { name, is_entry, returns, params, body: None });
+                    let body = None;
+                    return Ok(Function { name, is_entry, returns, params, cluster, body });
+                }
+                Some(Tok::Word(".reqnctapercluster")) => {
+                    self.pos += 1;
+                    cluster.required = Some(self.extents()?);
+                }
+                Some(Tok::Word(".maxclusterrank")) => {
+                    self.pos += 1;
+                    cluster.max_rank = Some(self.small()?);
+                }
+                Some(Tok::Word(".explicitcluster")) => {
+                    self.pos += 1;
+                    cluster.explicit = true;
                 }
                 Some(Tok::Word(_) | Tok::Punct(b',') | Tok::Int(_) | Tok::Str(_)) => self.pos += 1,
                 _ => return self.unexpected("a function body"),
             }
         }
+    }
+
+    /// Up to three numbers; those not given are 1.
+    fn extents(&mut self) -> Result<[u32; 3]> {
+        let mut extents = [self.small()?, 1, 1];
+        for extent in &mut extents[1..] {
+            if !self.accept(b',') {
+                break;
+            }
+            *extent = self.small()?;
+        }
+        Ok(extents)
     }
 
     fn parameters(&mut self) -> Result<Vec<Variable<'a>>> {

@@ -2,6 +2,7 @@
 
 use super::{
     Machine,
+    cluster::{ClusterLanes, Holder},
     copy::Copies,
     sanitize::taint::{Fate, Mark, Taint},
     transfer::{Action, Pattern, Places, Region, places, transfer},
@@ -10,7 +11,8 @@ use super::{
 use crate::{
     finding::FindingKind,
     memory::{
-        Memory, PENDING, shared_address, shared_parts, shared_variable, window_base, window_of,
+        Memory, PENDING, own_shared, shared_address, shared_parts, shared_variable, window_base,
+        window_of,
     },
     op::{Address, AtomicOp, D, MemoryOp, Place, Reg, W, Window},
 };
@@ -24,6 +26,7 @@ pub(super) struct Registers<'w> {
     pub local: &'w mut Local,
     pub copies: &'w mut Copies,
     pub taint: &'w mut Taint,
+    pub cluster: &'w mut ClusterLanes,
     pub tid: &'w [W; 3],
     pub warp: u32,
     pub frame: Frame,
@@ -40,6 +43,7 @@ impl<'w> Registers<'w> {
             local: &mut warp.local,
             copies: &mut warp.copies,
             taint: &mut warp.taint,
+            cluster: &mut warp.cluster,
             tid: &warp.tid,
             warp: warp.index,
             frame,
@@ -106,6 +110,8 @@ pub(super) enum Home {
     /// The buffer with this index.
     Buffer(usize),
     Shared,
+    /// Shared memory of the block of the cluster with this rank.
+    Peer(usize),
     Local,
     Param,
 }
@@ -350,8 +356,17 @@ impl Machine<'_> {
         let (slot, _) = shared_parts(at[first(mask)]);
         let (start, size) = self.shared_map.get(slot).copied().flatten().unwrap_or((0, 0));
         let base = shared_address(slot, start);
-        let offset = |i: usize| at[i].wrapping_sub(base);
-        let home = (Home::Shared, Place::Shared, start as u64, size);
+        let offset = |i: usize| own_shared(at[i]).wrapping_sub(base);
+        let home = match self.holder(at[first(mask)]) {
+            Holder::Own => Home::Shared,
+            Holder::Peer(rank) => Home::Peer(rank),
+            Holder::Exited(_) | Holder::None => {
+                self.refuse(action, FindingKind::Cluster, Place::Shared, at, mask);
+                action.blank(regs, mask);
+                return;
+            }
+        };
+        let home = (home, Place::Shared, start as u64, size);
         self.act_within(action, home, at, offset, regs, mask);
     }
 
@@ -454,9 +469,12 @@ impl Machine<'_> {
                 let region = Region { data: &mut buffer.data, flags: buffer.flags.as_deref_mut() };
                 transfer(action, region, places, regs, mask, changes)
             }
-            Home::Shared => {
-                let region =
-                    Region { data: &mut self.shared.data, flags: Some(&mut self.shared.flags) };
+            Home::Shared | Home::Peer(_) => {
+                let shared = match home {
+                    Home::Peer(rank) => &mut self.cluster.peers[rank].shared,
+                    _ => &mut self.shared,
+                };
+                let region = Region { data: &mut shared.data, flags: Some(&mut shared.flags) };
                 transfer(action, region, places, regs, mask, changes)
             }
             Home::Local => {
@@ -483,6 +501,7 @@ impl Machine<'_> {
         match home {
             Home::Buffer(index) => self.memory.buffers[index].flags.as_mut(),
             Home::Shared => Some(&mut self.shared.flags),
+            Home::Peer(rank) => Some(&mut self.cluster.peers[rank].shared.flags),
             Home::Local => Some(&mut regs.local.flags),
             Home::Param => None,
         }

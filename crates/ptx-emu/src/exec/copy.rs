@@ -6,8 +6,12 @@ use super::{
     access::{Registers, addresses},
     sanitize::taint::Mark,
     transfer::Action,
+    warp::{Frame, Warp},
 };
-use crate::op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W};
+use crate::{
+    op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W},
+    report::Stop,
+};
 
 /// A copy under way.
 #[derive(Debug)]
@@ -23,6 +27,21 @@ struct Pending {
     group: W,
     /// The instruction.
     pc: u32,
+    /// Copies issued by the warp before.
+    serial: u64,
+}
+
+/// An arrival on mbarriers that the copies before it will make.
+#[derive(Debug)]
+struct Arrival {
+    lanes: u32,
+    /// Address of each lane's mbarrier.
+    at: D,
+    place: Place,
+    /// Copies issued by the warp before.
+    serial: u64,
+    /// The instruction.
+    pc: u32,
 }
 
 /// The copies of a warp.
@@ -31,13 +50,28 @@ pub(super) struct Copies {
     pending: Vec<Pending>,
     /// Groups each lane has committed.
     commits: W,
+    /// Copies issued so far.
+    issued: u64,
+    arrivals: Vec<Arrival>,
 }
 
 impl Copies {
     /// Forgets everything, at the start of a block.
     pub(super) fn clear(&mut self) {
         self.pending.clear();
+        self.arrivals.clear();
         self.commits = [0; 32];
+    }
+
+    /// Notes that the copies of `lanes` so far are to arrive on the mbarriers at `at`.
+    pub(super) fn track(&mut self, lanes: u32, at: D, place: Place, pc: u32) {
+        let serial = self.issued;
+        self.arrivals.push(Arrival { lanes, at, place, serial, pc });
+    }
+
+    /// Whether copies are to arrive on mbarriers.
+    pub(super) fn tracked(&self) -> bool {
+        !self.arrivals.is_empty()
     }
 }
 
@@ -63,9 +97,11 @@ impl Machine<'_> {
                 }
             }
             AsyncOp::Wait { pending, scratch } => {
-                self.arrive_copies(Some(*pending), *scratch, regs, mask);
+                let commits = regs.copies.commits;
+                let covered = |copy: &Pending, i: usize| copy.group[i] + pending < commits[i];
+                self.arrive_copies(covered, *scratch, regs, mask);
             }
-            AsyncOp::WaitAll { scratch } => self.arrive_copies(None, *scratch, regs, mask),
+            AsyncOp::WaitAll { scratch } => self.arrive_copies(|_, _| true, *scratch, regs, mask),
             AsyncOp::Copy { to, from, bytes, size, scratch } => {
                 let source = addresses(from, regs);
                 let to = addresses(to, regs);
@@ -79,10 +115,35 @@ impl Machine<'_> {
                 self.last_copy = Some(pc);
                 let group = regs.copies.commits;
                 let lanes = mask & !refused;
-                let copy = Pending { lanes, undefined, to, words, bytes: *bytes, group, pc };
+                let serial = regs.copies.issued;
+                regs.copies.issued += 1;
+                let bytes = *bytes;
+                let copy = Pending { lanes, undefined, to, words, bytes, group, pc, serial };
                 regs.copies.pending.push(copy);
             }
         }
+    }
+
+    /// Delivers the copies that are to arrive on mbarriers, and makes them arrive: at the end of the
+    /// warp's turn, so that a thread that does not wait sees what was there before.
+    pub(super) fn land(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+        // Registers to work in, behind those of all functions.
+        let base = warp.r32.len();
+        warp.r32.resize(base + 4, [0; 32]);
+        let regs =
+            &mut Registers::new(warp, Frame { base: [base as u32, 0, 0], ..Frame::default() });
+        for r in 0..4 {
+            regs.taint.set(regs.frame.base, Reg::W(r), Mark::default(), u32::MAX);
+        }
+        let mut done = Ok(());
+        for arrival in std::mem::take(&mut regs.copies.arrivals) {
+            let before = |copy: &Pending, _| copy.serial < arrival.serial;
+            self.arrive_copies(before, 0, regs, arrival.lanes);
+            let Arrival { lanes, at, place, pc, .. } = arrival;
+            done = done.and_then(|()| self.arrive_on_mbarriers(lanes, &at, place, regs, pc));
+        }
+        warp.r32.truncate(base);
+        done
     }
 
     /// The source bytes of each lane, as words; what lies past a lane's size is zero.
@@ -127,19 +188,18 @@ impl Machine<'_> {
         words
     }
 
-    /// Delivers the copies of `mask`'s lanes but for those of the last `keep` groups; all if `None`.
+    /// Delivers the copies of `mask`'s lanes that are covered.
     fn arrive_copies(
         &mut self,
-        keep: Option<u32>,
+        covered: impl Fn(&Pending, usize) -> bool,
         scratch: R,
         regs: &mut Registers<'_>,
         mask: u32,
     ) {
         let mut list = std::mem::take(&mut regs.copies.pending);
-        let commits = regs.copies.commits;
         for copy in &mut list {
-            let covered = |i: &usize| keep.is_none_or(|keep| copy.group[*i] + keep < commits[*i]);
-            let ready = (0..32).filter(covered).fold(0_u32, |m, i| m | 1 << i) & copy.lanes & mask;
+            let ready = (0..32).fold(0_u32, |m, i| m | u32::from(covered(copy, i)) << i);
+            let ready = ready & copy.lanes & mask;
             if ready == 0 {
                 continue;
             }

@@ -88,6 +88,8 @@ impl Count {
                 self.shared.wavefronts += banks.into_iter().max().unwrap_or(0);
             }
             Home::Shared => self.shared.wide_requests += 1,
+            // Another block's memory is reached over the network between multiprocessors.
+            Home::Peer(_) => {}
             Home::Local | Home::Param => {}
         }
     }

@@ -200,7 +200,12 @@ impl Machine<'_> {
             (Some(label), Some(_), None) => format!("{label}, byte {}", address.cast_signed()),
             _ => format!("address 0x{address:x}, which belongs to no buffer"),
         };
+        let place = match refusal.place {
+            Place::Shared => format!("{place}{}", self.peer_name(address)),
+            _ => place,
+        };
         let what = match refusal.kind {
+            FindingKind::Cluster => format!("shared {verb} of {bytes} bytes: {place}"),
             FindingKind::Misaligned => {
                 let rest = address % u64::from(bytes.max(1));
                 format!(
@@ -236,7 +241,7 @@ impl Machine<'_> {
     }
 
     /// Name and element size of the shared variable in `slot`.
-    fn shared_label(&self, slot: usize) -> Option<(String, usize)> {
+    pub(super) fn shared_label(&self, slot: usize) -> Option<(String, usize)> {
         let index = *self.shared_names.get(slot)?;
         let variable = &self.program.variables[index? as usize];
         Some((variable.label.clone(), variable.element_bytes))

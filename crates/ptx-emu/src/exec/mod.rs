@@ -3,12 +3,15 @@
 mod access;
 mod call;
 mod choice;
+mod cluster;
 mod copy;
 mod count;
 mod fault;
 mod findings;
 mod matrix;
+mod mbarrier;
 pub(crate) mod sanitize;
+mod schedule;
 mod simple;
 mod spin;
 mod sync;
@@ -16,13 +19,15 @@ mod transfer;
 mod waiting;
 mod warp;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use self::{
     access::{Refusal, Registers},
     call::prepare,
+    cluster::{Cluster, MAX_CLUSTER, Step},
     count::Count,
     findings::Findings,
+    mbarrier::Mbarriers,
     sanitize::{
         numbers::{Format, Numbers},
         order::Order,
@@ -30,6 +35,7 @@ use self::{
         shadow::Shadow,
         taint::{Mark, Origins},
     },
+    schedule::Turn,
     simple::put_p,
     warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
 };
@@ -37,7 +43,7 @@ use crate::{
     ast::Space,
     finding::FindingKind,
     lower::Program,
-    memory::{INITIALISED, Memory, SHARED_SLOTS, shared_address},
+    memory::{BufferId, INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
     op::{BarrierKind, Op},
     options::{Blocks, Checks, Limits, Options},
@@ -55,6 +61,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_smem: u32,
+    /// Blocks of a cluster along x, y, z. If absent, what the kernel demands, else one block.
+    pub cluster: Option<[u32; 3]>,
     /// Little-endian bytes of each argument.
     pub args: Vec<Vec<u8>>,
 }
@@ -66,6 +74,7 @@ struct Shared {
     flags: Vec<u8>,
     /// Last accesses, for the race detector.
     shadow: Shadow,
+    mbarriers: Mbarriers,
 }
 
 /// The state of the launch that runs.
@@ -95,6 +104,9 @@ struct Machine<'m> {
     block: [u32; 3],
     block_index: u64,
     shared: Shared,
+    cluster: Cluster,
+    /// What `grid.sync()` counts arrivals in.
+    workspace: Option<BufferId>,
     /// Threads that arrived without waiting, by barrier.
     arrivals: HashMap<u32, u32>,
     lane_instructions: u64,
@@ -127,30 +139,8 @@ struct Machine<'m> {
     store_taint: Mark,
 }
 
-/// A block that was left before its end.
-struct Parked {
-    index: u64,
-    warps: Vec<Warp>,
-    shared: Shared,
-    arrivals: HashMap<u32, u32>,
-    order: Order,
-}
-
-/// How a block's turn ended.
-enum Turn {
-    Done,
-    /// Its threads spin on memory that only others can change.
-    Spinning,
-}
-
-/// Most blocks that are kept half-run at once, near what a large GPU holds.
-const MAX_RESIDENT: usize = 2112;
-
-/// Rounds of turns without any change of memory after which this many spinning blocks count as
-/// deadlocked. A block that only reads volatile memory for long looks the same, hence the patience.
-fn idle_rounds(blocks: usize) -> usize {
-    if blocks < 4 { 256 } else { 32 }
-}
+/// More than `grid.sync()` and its kin use.
+const WORKSPACE_BYTES: usize = 256;
 
 /// Most alignment that a shared variable gets, in bytes.
 const MAX_ALIGN: usize = 1024;
@@ -218,6 +208,8 @@ fn prepare_launch<'m>(
         block: [0; 3],
         block_index: 0,
         shared: Shared::default(),
+        cluster: cluster(program, kernel, launch)?,
+        workspace: None,
         arrivals: HashMap::new(),
         lane_instructions: 0,
         stdout: String::new(),
@@ -238,6 +230,7 @@ fn prepare_launch<'m>(
         store_taint: Mark::default(),
     };
     machine.place_shared()?;
+    machine.make_workspace()?;
     Ok(machine)
 }
 
@@ -268,6 +261,34 @@ fn check(program: &Program, launch: &Launch) -> Result<usize, Stop> {
         return refuse(format!("kernel `{name}` has too many registers for {threads} threads"));
     }
     Ok(kernel)
+}
+
+/// The clusters the grid is launched in.
+fn cluster(program: &Program, kernel: usize, launch: &Launch) -> Result<Cluster, Stop> {
+    let rules = program.signatures[kernel].cluster;
+    let name = &launch.kernel;
+    let (extents, explicit) = match (rules.required, launch.cluster) {
+        (Some(required), Some(asked)) if required != asked => {
+            return refuse(format!(
+                "kernel `{name}` demands clusters of {required:?} blocks, not {asked:?}"
+            ));
+        }
+        (Some(extents), _) | (None, Some(extents)) => (extents, true),
+        (None, None) if rules.explicit => {
+            return refuse(format!("kernel `{name}` must be launched with a cluster size"));
+        }
+        (None, None) => ([1; 3], false),
+    };
+    let blocks = extents.iter().fold(1_u32, |n, extent| n.saturating_mul(*extent));
+    let most = rules.max_rank.unwrap_or(MAX_CLUSTER).min(MAX_CLUSTER);
+    if blocks == 0 || blocks > most {
+        return refuse(format!("a cluster of `{name}` must have 1 to {most} blocks, not {blocks}"));
+    }
+    if launch.grid.iter().zip(extents).any(|(grid, extent)| grid % extent != 0) {
+        let grid = launch.grid;
+        return refuse(format!("grid {grid:?} is not made of clusters of {extents:?} blocks"));
+    }
+    Ok(Cluster { extents, explicit, rank: 0, peers: Vec::new() })
 }
 
 /// The parameter block.
@@ -301,6 +322,9 @@ fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u
 impl Machine<'_> {
     /// What happened, given how it ended.
     fn report(mut self, end: Result<(), Stop>) -> Report {
+        if let Some(id) = self.workspace {
+            self.memory.free(id);
+        }
         if let Err(Stop::Fault(finding)) = &end {
             let key = (finding.kind, u32::MAX, u32::MAX);
             self.findings.add(key, (**finding).clone());
@@ -314,6 +338,23 @@ impl Machine<'_> {
             lane_instructions: self.lane_instructions,
             stdout: self.stdout,
         }
+    }
+
+    /// Gives a module that asks for it what a cooperative launch gives: zeroed memory in which the
+    /// blocks of the grid meet.
+    fn make_workspace(&mut self) -> Result<(), Stop> {
+        if !self.program.cooperative {
+            return Ok(());
+        }
+        let made = self.memory.alloc("workspace of the grid", WORKSPACE_BYTES, 4);
+        let id = made.or_else(|error| refuse(error.to_string()))?;
+        self.memory.buffers[id.0 as usize].flags = None;
+        self.workspace = Some(id);
+        Ok(())
+    }
+
+    fn workspace_address(&self) -> u64 {
+        self.workspace.map_or(0, Memory::address)
     }
 
     /// Gives every shared variable the kernel can reach its place.
@@ -399,109 +440,6 @@ impl Machine<'_> {
         shared_address(slot, offset as usize)
     }
 
-    fn coordinates(&self, index: u64) -> [u32; 3] {
-        let [x, y, _] = self.launch.grid.map(u64::from);
-        [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
-    }
-
-    /// Runs all blocks, those that spin in turns with the others.
-    fn run(&mut self) -> Result<(), Stop> {
-        let chosen = choice::chosen(&self.blocks, self.launch.grid);
-        let n_grid: u64 = self.launch.grid.iter().map(|n| u64::from(*n)).product();
-        let n_blocks = chosen.as_ref().map_or(n_grid, |c| c.len() as u64);
-        let mut next = 0;
-        let mut parked: VecDeque<Parked> = VecDeque::new();
-        let mut spare: Option<(Vec<Warp>, Shared)> = None;
-        let mut idle = 0_usize;
-        loop {
-            let changes = self.changes;
-            let starts = next < n_blocks && parked.len() < MAX_RESIDENT;
-            let mut block = if starts {
-                let index = chosen.as_ref().map_or(next, |c| c[next as usize]);
-                next += 1;
-                self.start(index, spare.take())
-            } else if let Some(block) = parked.pop_front() {
-                block
-            } else {
-                return Ok(());
-            };
-            self.block_index = block.index;
-            self.block = self.coordinates(block.index);
-            self.shared = std::mem::take(&mut block.shared);
-            self.arrivals = std::mem::take(&mut block.arrivals);
-            self.order = std::mem::take(&mut block.order);
-            let turn = self.run_block(&mut block.warps)?;
-            let shared = std::mem::take(&mut self.shared);
-            match turn {
-                Turn::Done => {
-                    self.blocks_run += 1;
-                    spare = Some((block.warps, shared));
-                    idle = 0;
-                }
-                Turn::Spinning => {
-                    idle = if self.changes == changes && !starts { idle + 1 } else { 0 };
-                    let blocks = parked.len() + 1;
-                    if idle > blocks * idle_rounds(blocks) {
-                        return Err(Stop::Deadlock {
-                            message: format!(
-                                "deadlock: {blocks} blocks spin and nothing they read changes; {}",
-                                self.describe_all(&block.warps)
-                            ),
-                            line: self.first_line(&block.warps),
-                            at_barrier: false,
-                        });
-                    }
-                    block.shared = shared;
-                    block.arrivals = std::mem::take(&mut self.arrivals);
-                    block.order = std::mem::take(&mut self.order);
-                    parked.push_back(block);
-                }
-            }
-        }
-    }
-
-    /// A block at its first instruction, in the storage of one that ended.
-    fn start(&mut self, index: u64, spare: Option<(Vec<Warp>, Shared)>) -> Parked {
-        let code = &self.program.code[self.kernel];
-        let threads: u32 = self.launch.block.iter().product();
-        let (mut warps, mut shared) = spare.unwrap_or_else(|| {
-            let n = threads.div_ceil(32);
-            let warps = (0..n).map(|w| self.new_warp(w)).collect();
-            (warps, Shared::default())
-        });
-        shared.data.resize(self.shared_bytes, 0);
-        shared.flags.clear();
-        shared.flags.resize(self.shared_bytes, 0);
-        self.fit_shadow(&mut shared.shadow);
-        for warp in &mut warps {
-            let lanes = (threads - warp.index * 32).min(32);
-            warp.alive = u32::MAX >> (32 - lanes);
-            let alive = warp.alive;
-            warp.taint.clear();
-            self.enter_undefined(warp, self.kernel as u32, [0; 3], alive);
-            let [nw, nd, np] = code.first_const.map(|n| n as usize);
-            warp.r32[..nw].fill([0; 32]);
-            warp.r64[..nd].fill([0; 32]);
-            warp.pred[..np].fill(0);
-            warp.carry = 0;
-            warp.slices = 0;
-            warp.copies.clear();
-            warp.local.flags.fill(0);
-            warp.spins_since = None;
-            warp.groups.clear();
-            warp.groups.push(Group {
-                pc: code.entry,
-                mask: warp.alive,
-                frame: Frame { function: self.kernel as u32, ..Frame::default() },
-                callers: Vec::new(),
-                wait: Wait::None,
-                penalty: 0,
-            });
-        }
-        let order = self.start_order(index, warps.len());
-        Parked { index, warps, shared, arrivals: HashMap::new(), order }
-    }
-
     fn new_warp(&self, index: u32) -> Warp {
         let mut warp = Warp { index, ..Warp::default() };
         let [x, y, _] = self.launch.block;
@@ -519,9 +457,23 @@ impl Machine<'_> {
         warp
     }
 
-    /// Counts threads that arrive at a barrier without waiting.
-    fn arrive(&mut self, id: u32, threads: u32) {
-        *self.arrivals.entry(id).or_insert(0) += threads;
+    /// An operation at which threads meet: of the block at a barrier, or of the cluster.
+    fn meet(&mut self, op: Op, regs: &mut Registers<'_>, pc: u32, mask: u32) -> Result<Step, Stop> {
+        let index = match op {
+            Op::Barrier(index) => index as usize,
+            Op::Cluster(index) => return self.cluster_op(index, regs, pc, mask),
+            _ => return Ok(Step::Next),
+        };
+        let barrier = self.program.barriers[index];
+        let lane = mask.trailing_zeros() as usize & 31;
+        let id = regs.w[barrier.id as usize][lane];
+        let count = barrier.count.map(|c| regs.w[c as usize][lane]);
+        if matches!(barrier.kind, BarrierKind::Arrive) {
+            *self.arrivals.entry(id).or_insert(0) += mask.count_ones();
+            self.warp_arrived(id, regs.warp);
+            return Ok(Step::Next);
+        }
+        Ok(Step::Wait(Wait::Block(id, count)))
     }
 
     /// Lets the block's warps run in turns until all have ended or they only spin.
@@ -541,7 +493,10 @@ impl Machine<'_> {
             if released {
                 continue;
             }
-            if !warps.iter().any(Warp::runnable) {
+            if !warps.iter().any(|warp| warp.can_run(self.changes)) {
+                if warps.iter().any(Warp::waits_for_others) {
+                    return Ok(Turn::Waiting);
+                }
                 return Err(self.stuck(warps));
             }
             if self.waited && self.changes == changes {
@@ -573,7 +528,9 @@ impl Machine<'_> {
         let mut any = false;
         for (id, count, total) in waiting {
             let arrived = self.arrivals.get(&id).copied().unwrap_or(0);
-            if total + arrived >= count.unwrap_or(alive).min(alive.next_multiple_of(32)) {
+            // Threads that have exited do not hold a barrier of the whole block; a stated number of
+            // threads must all come.
+            if total + arrived >= count.unwrap_or(alive) {
                 self.open(warps, id);
                 self.arrivals.remove(&id);
                 any = true;

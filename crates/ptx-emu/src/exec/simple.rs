@@ -198,6 +198,11 @@ impl Machine<'_> {
             Special::Clock64 | Special::Timer => [self.clock(); 32],
             Special::DynamicShared => same(self.launch.dynamic_smem),
             Special::TotalShared => same(self.shared.data.len() as u32),
+            Special::Cluster(special) => same(self.cluster_special(special)),
+            // Cooperative groups find the grid's workspace through these two.
+            Special::Environment(1) => same((self.workspace_address() >> 32) as u32),
+            Special::Environment(2) => same(self.workspace_address() as u32),
+            Special::Environment(_) => same(0),
         }
     }
 }
@@ -206,14 +211,17 @@ pub(super) fn put_p(to: &mut u32, value: u32, mask: u32) {
     *to = (*to & !mask) | (value & mask);
 }
 
-fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
+pub(super) fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
     match to {
         Reg::W(r) => {
             let v: W = v.map(|v| v as u32);
             put_w(&mut regs.w[r as usize], &v, mask);
         }
         Reg::D(r) => put_d(&mut regs.d[r as usize], v, mask),
-        Reg::P(_) => {}
+        Reg::P(r) => {
+            let bits = (0..32).fold(0, |m, i| m | u32::from(v[i] != 0) << i);
+            put_p(&mut regs.p[r as usize], bits, mask);
+        }
     }
 }
 

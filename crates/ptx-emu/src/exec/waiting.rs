@@ -1,58 +1,125 @@
 //! Who waits where, for reports of launches that cannot go on.
 
+use std::fmt::Write as _;
+
 use super::{
     Machine,
-    warp::{Wait, Warp},
+    warp::{Group, Wait, Warp},
 };
 use crate::{lower::opcode, report::Stop};
 
-impl Machine<'_> {
-    /// Where the warp's lanes are, a line per group.
-    fn describe(&self, warp: &Warp) -> String {
-        let mut parts = Vec::new();
-        for group in &warp.groups {
-            let (line, text) = self.program.place_of(group.pc);
-            let n = group.mask.count_ones();
-            let line = line.map(|l| format!("line {l}, ")).unwrap_or_default();
-            let doing = match group.wait {
-                Wait::None => "runs at",
-                Wait::Warp => "waits for lanes at",
-                Wait::Block(..) => "waits at the barrier of",
-            };
-            parts.push(format!(
-                "warp {} ({n} threads) {doing} {line}{}",
-                warp.index,
-                opcode(&text)
-            ));
+/// A barrier at which threads wait.
+struct Open {
+    id: u32,
+    /// Threads that have come.
+    arrived: u32,
+    /// Threads that must come.
+    wanted: u32,
+}
+
+/// Most places of a block that a message names.
+const MAX_PLACES: usize = 8;
+
+/// `warp 3`, `warps 0-3, 7`.
+fn ranges(warps: &[u32]) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    while at < warps.len() {
+        let from = warps[at];
+        let mut to = from;
+        while at + 1 < warps.len() && warps[at + 1] <= to + 1 {
+            at += 1;
+            to = warps[at];
         }
-        parts.join("; ")
+        at += 1;
+        text.push_str(if text.is_empty() { "" } else { ", " });
+        let _ = if from == to { write!(text, "{from}") } else { write!(text, "{from}-{to}") };
+    }
+    format!("{} {text}", if warps.len() == 1 { "warp" } else { "warps" })
+}
+
+impl Machine<'_> {
+    /// What a group of lanes does, and where.
+    fn doing(&self, warp: &Warp, group: &Group, barriers: &[Open]) -> String {
+        let (line, text) = self.program.place_of(group.pc);
+        let doing = match group.wait {
+            Wait::None => "running".to_owned(),
+            Wait::Warp => "waiting for lanes".to_owned(),
+            Wait::Block(id, _) => match barriers.iter().find(|b| b.id == id) {
+                Some(Open { arrived, wanted, .. }) => {
+                    format!("waiting at barrier {id} ({arrived} of {wanted} threads)")
+                }
+                None => format!("waiting at barrier {id}"),
+            },
+            Wait::Cluster => "waiting at the cluster's barrier".to_owned(),
+            Wait::Mbarrier(_) => {
+                let name = self.awaited_mbarrier(warp, group).unwrap_or_default();
+                format!("waiting for mbarrier {name}")
+            }
+        };
+        let line = line.map(|l| format!("line {l}, ")).unwrap_or_default();
+        format!("{doing} at {line}{}", opcode(&text))
+    }
+
+    /// How many threads have come to each barrier at which some wait.
+    fn open_barriers(&self, warps: &[Warp]) -> Vec<Open> {
+        let alive: u32 = warps.iter().map(|w| w.alive.count_ones()).sum();
+        let mut list: Vec<Open> = Vec::new();
+        for group in warps.iter().flat_map(|w| &w.groups) {
+            let Wait::Block(id, count) = group.wait else { continue };
+            let n = group.mask.count_ones();
+            if let Some(open) = list.iter_mut().find(|open| open.id == id) {
+                open.arrived += n;
+                continue;
+            }
+            let arrived = n + self.arrivals.get(&id).copied().unwrap_or(0);
+            list.push(Open { id, arrived, wanted: count.unwrap_or(alive) });
+        }
+        list
     }
 
     pub(super) fn first_line(&self, warps: &[Warp]) -> Option<u32> {
         warps.iter().flat_map(|w| &w.groups).find_map(|g| self.program.place_of(g.pc).0)
     }
 
+    /// Where the threads of the running block are; warps that do the same are named together.
     pub(super) fn describe_all(&self, warps: &[Warp]) -> String {
+        let barriers = self.open_barriers(warps);
+        let mut parts: Vec<(String, Vec<u32>, u32)> = Vec::new();
+        for warp in warps {
+            for group in &warp.groups {
+                let doing = self.doing(warp, group, &barriers);
+                let n = group.mask.count_ones();
+                match parts.iter_mut().find(|(text, ..)| *text == doing) {
+                    Some((_, list, threads)) => {
+                        list.push(warp.index);
+                        *threads += n;
+                    }
+                    None => parts.push((doing, vec![warp.index], n)),
+                }
+            }
+        }
+        let more = parts.len().saturating_sub(MAX_PLACES);
         let [x, y, z] = self.block;
-        let waiting: Vec<String> =
-            warps.iter().filter(|w| !w.groups.is_empty()).map(|w| self.describe(w)).collect();
-        let more = waiting.len().saturating_sub(4);
-        let mut text =
-            format!("block ({x},{y},{z}): {}", waiting[..waiting.len() - more].join("; "));
+        let list: Vec<String> = parts
+            .iter()
+            .take(MAX_PLACES)
+            .map(|(doing, warps, n)| format!("{} ({n} threads) {doing}", ranges(warps)))
+            .collect();
+        let mut text = format!("block ({x},{y},{z}): {}", list.join("; "));
         if more > 0 {
-            text.push_str("; and more warps");
+            let _ = write!(text, "; and more at {more} other places");
         }
         text
     }
 
     pub(super) fn out_of_budget(&self, warp: &Warp) -> Stop {
         let n = self.lane_instructions;
-        let [x, y, z] = self.block;
         let line = warp.groups.iter().find_map(|g| self.program.place_of(g.pc).0);
         let message = format!(
-            "the budget of {} lane instructions is spent; block ({x},{y},{z}): {}",
+            "the budget of {} lane instructions is spent; {}",
             self.limits.lane_instructions,
-            self.describe(warp)
+            self.describe_all(std::slice::from_ref(warp))
         );
         Stop::Budget { lane_instructions: n, message, line }
     }

@@ -4,9 +4,15 @@
 //! calls, then the one with the lowest program counter; groups that meet merge. A group that used
 //! up its time slice is penalised, so lanes that spin do not starve the lanes they wait for.
 
-use super::{Machine, access::Registers, copy::Copies, sanitize::taint::Taint};
+use super::{
+    Machine,
+    access::Registers,
+    cluster::{ClusterLanes, Step},
+    copy::Copies,
+    sanitize::taint::Taint,
+};
 use crate::{
-    op::{BarrierKind, D, Op, W},
+    op::{D, Op, W},
     report::Stop,
 };
 
@@ -34,6 +40,11 @@ pub(super) enum Wait {
     Warp,
     /// The block barrier at its program counter, with its number and thread count.
     Block(u32, Option<u32>),
+    /// The barrier of the cluster.
+    Cluster,
+    /// An mbarrier, at the operation at its program counter; the state of memory in which it was
+    /// last seen incomplete.
+    Mbarrier(u64),
 }
 
 /// Lanes that stand at the same place.
@@ -101,6 +112,8 @@ pub(super) struct Warp {
     pub copies: Copies,
     /// Undefined values.
     pub taint: Taint,
+    /// How far the lanes are at the cluster's barrier.
+    pub cluster: ClusterLanes,
     /// Slices that were used up.
     pub slices: u32,
     /// The state of memory in which the warp is known to loop until memory changes.
@@ -116,6 +129,34 @@ impl Warp {
     /// Whether some lanes can go on.
     pub(super) fn runnable(&self) -> bool {
         self.groups.iter().any(|g| g.wait == Wait::None)
+    }
+
+    /// Whether some lanes can go on in this state of memory.
+    pub(super) fn can_run(&self, changes: u64) -> bool {
+        self.groups.iter().any(|g| match g.wait {
+            Wait::None => true,
+            Wait::Mbarrier(seen) => seen != changes,
+            _ => false,
+        })
+    }
+
+    /// Whether some lanes wait for what may come from outside the block.
+    pub(super) fn waits_for_others(&self) -> bool {
+        self.groups.iter().any(|g| matches!(g.wait, Wait::Cluster | Wait::Mbarrier(_)))
+    }
+
+    /// Whether some lanes wait for an mbarrier.
+    pub(super) fn waits_for_mbarrier(&self) -> bool {
+        self.groups.iter().any(|g| matches!(g.wait, Wait::Mbarrier(_)))
+    }
+
+    /// Lets the lanes that wait for mbarriers look again, if memory has changed.
+    fn look_again(&mut self, changes: u64) {
+        for group in &mut self.groups {
+            if matches!(group.wait, Wait::Mbarrier(seen) if seen != changes) {
+                group.wait = Wait::None;
+            }
+        }
     }
 
     /// Index of the group to run next.
@@ -201,14 +242,16 @@ impl Machine<'_> {
         }
         warp.spins_since = None;
         self.turn();
+        warp.look_again(self.changes);
         if super::spin::is_due(warp.slices) {
             warp.slices += 1;
-            return self.probe(warp);
+            self.probe(warp)?;
+        } else {
+            let mut fuel = SLICE;
+            self.run_slice(warp, &mut fuel)?;
+            warp.slices += u32::from(fuel == 0);
         }
-        let mut fuel = SLICE;
-        self.run_slice(warp, &mut fuel)?;
-        warp.slices += u32::from(fuel == 0);
-        Ok(())
+        if warp.copies.tracked() { self.land(warp) } else { Ok(()) }
     }
 
     /// Runs the warp until all its lanes wait or have exited or the fuel is gone.
@@ -375,19 +418,11 @@ impl Machine<'_> {
                     Ok(false) => break Ok(End::Wait(Wait::Warp)),
                     Err(stop) => break Err(stop),
                 },
-                Op::Barrier(index) => {
-                    let barrier = program.barriers[index as usize];
-                    let lane = mask.trailing_zeros() as usize & 31;
-                    let id = regs.w[barrier.id as usize][lane];
-                    let count = barrier.count.map(|c| regs.w[c as usize][lane]);
-                    if matches!(barrier.kind, BarrierKind::Arrive) {
-                        self.arrive(id, mask.count_ones());
-                        self.warp_arrived(id, regs.warp);
-                        pc += 1;
-                    } else {
-                        break Ok(End::Wait(Wait::Block(id, count)));
-                    }
-                }
+                op @ (Op::Barrier(_) | Op::Cluster(_)) => match self.meet(op, regs, pc, mask) {
+                    Ok(Step::Next) => pc += 1,
+                    Ok(Step::Wait(wait)) => break Ok(End::Wait(wait)),
+                    Err(stop) => break Err(stop),
+                },
                 op => {
                     let done = if self.observing {
                         self.observed(op, regs, pc, mask)

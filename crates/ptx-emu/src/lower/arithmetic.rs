@@ -569,7 +569,7 @@ pub(super) fn special(name: &str) -> Option<Special> {
             "%ntid" => Special::Ntid(axis),
             "%ctaid" => Special::Ctaid(axis),
             "%nctaid" => Special::Nctaid(axis),
-            _ => return None,
+            _ => return super::cluster::special(name),
         });
     }
     Some(match name {
@@ -592,6 +592,6 @@ pub(super) fn special(name: &str) -> Option<Special> {
         "%globaltimer_hi" => Special::TimerHi,
         "%dynamic_smem_size" => Special::DynamicShared,
         "%total_smem_size" => Special::TotalShared,
-        _ => return None,
+        _ => return super::cluster::special(name),
     })
 }

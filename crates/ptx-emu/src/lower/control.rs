@@ -176,7 +176,10 @@ impl<'a> Builder<'a, '_> {
         let window = match m.flags[..] {
             ["global"] => Window::Global,
             ["const"] => Window::Const,
-            ["shared"] | ["shared::cta"] => Window::Shared,
+            ["shared" | "shared::cta" | "shared::cluster"] => {
+                self.is_shared(d, a, m);
+                return Ok(());
+            }
             ["local"] => Window::Local,
             ["param"] | ["param::entry"] => Window::Param,
             _ => return Err("state space is not known".to_owned()),

@@ -56,6 +56,7 @@ impl Builder<'_, '_> {
                     | Op::Barrier(_)
                     | Op::ActiveMask(_)
                     | Op::Builtin(_)
+                    | Op::Cluster(_)
                     | Op::Unsupported(_)
                     | Op::Guard(..)
             );
@@ -252,6 +253,9 @@ impl Builder<'_, '_> {
                         from.base.as_mut().map(fix);
                         size.as_mut().map(fix_w);
                     }
+                }
+                Op::Cluster(index) => {
+                    program.cluster_ops[*index as usize].sources(fix_w, fix_d);
                 }
                 Op::Barrier(index) => {
                     let barrier = &mut program.barriers[*index as usize];

@@ -17,7 +17,7 @@ impl<'a> Builder<'a, '_> {
         for flag in &m.flags {
             return match *flag {
                 "global" | "const" => Place::Global,
-                "shared" | "shared::cta" => Place::Shared,
+                "shared" | "shared::cta" | "shared::cluster" => Place::Shared,
                 "local" => Place::Local,
                 "param" | "param::func" | "param::entry" => {
                     if self.function.is_entry {
@@ -208,7 +208,7 @@ impl<'a> Builder<'a, '_> {
         let window = match m.flags.iter().find(|f| **f != "to") {
             Some(&"global") => Window::Global,
             Some(&"const") => Window::Const,
-            Some(&"shared" | &"shared::cta") => Window::Shared,
+            Some(&"shared" | &"shared::cta" | &"shared::cluster") => Window::Shared,
             Some(&"local") => Window::Local,
             Some(&"param" | &"param::entry") if self.function.is_entry => Window::Param,
             Some(&"param") => Window::Local,

@@ -5,6 +5,7 @@
 //! when it is reached.
 
 mod arithmetic;
+mod cluster;
 mod control;
 mod convert;
 mod float_table;
@@ -23,11 +24,14 @@ use self::{arithmetic::special, forms::Decoder};
 use crate::{
     ParseError,
     alu::convert::Conversion,
-    ast::{Function, Init, Instruction, Operand, Position, Ptx, Space, Statement, Variable},
+    ast::{
+        ClusterRules, Function, Init, Instruction, Operand, Position, Ptx, Space, Statement,
+        Variable,
+    },
     exec::sanitize::numbers::Format,
     op::{
-        AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, Code, Const, MatrixOp, MemoryOp,
-        Op, Origin, R, Reg, WarpSyncOp,
+        AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, ClusterOp, Code, Const, MatrixOp,
+        MemoryOp, Op, Origin, R, Reg, Special, WarpSyncOp,
     },
 };
 
@@ -71,6 +75,8 @@ pub(crate) struct Signature {
     pub is_entry: bool,
     /// Offset and size of each kernel parameter.
     pub params: Vec<(usize, usize)>,
+    /// What the kernel's directives say of clusters.
+    pub cluster: ClusterRules,
 }
 
 /// A lowered module.
@@ -91,11 +97,14 @@ pub(crate) struct Program {
     pub syncs: Vec<WarpSyncOp>,
     pub matrices: Vec<MatrixOp>,
     pub copies: Vec<AsyncOp>,
+    pub cluster_ops: Vec<ClusterOp>,
     pub barriers: Vec<BarrierOp>,
     pub calls: Vec<CallOp>,
     pub builtins: Vec<BuiltinOp>,
     pub branch_tables: Vec<Vec<u32>>,
     pub unsupported: Vec<String>,
+    /// Whether a kernel reads what only a launch of the whole grid sets (`%envreg`).
+    pub cooperative: bool,
     /// The PTX text, for messages.
     pub text: String,
     /// Last path component of the kernel file.
@@ -214,7 +223,8 @@ fn signature(function: &Function<'_>) -> Signature {
         params.push((offset, param.bytes));
         offset += param.bytes;
     }
-    Signature { name: function.name.to_owned(), is_entry: function.is_entry, params }
+    let cluster = function.cluster;
+    Signature { name: function.name.to_owned(), is_entry: function.is_entry, params, cluster }
 }
 
 /// `_ZZ3undE1s` is the mangled name of `s` in `und`; other names stay.
@@ -540,6 +550,7 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     fn push(&mut self, op: Op) {
+        self.program.cooperative |= matches!(op, Op::Special(Special::Environment(_), _));
         self.ops.push((op, self.origin));
     }
 
@@ -678,8 +689,13 @@ impl<'a, 'p> Builder<'a, 'p> {
     /// A predicate source and whether it is negated.
     fn src_p(&mut self, operand: &Operand<'a>) -> Lowered<(R, bool)> {
         match operand {
-            Operand::Name(_) => match self.register(operand)? {
-                Reg::P(r) => Ok((r, false)),
+            Operand::Name(name) => match (self.symbol(name), special(name)) {
+                (Some(Symbol::Register(Reg::P(r))), _) => Ok((r, false)),
+                (None, Some(special)) => {
+                    let r = self.temp(2);
+                    self.push(Op::Special(special, Reg::P(r)));
+                    Ok((r, false))
+                }
                 _ => Err("expected a predicate".to_owned()),
             },
             Operand::Not(name) => {

@@ -120,6 +120,7 @@ pub(crate) fn visit(program: &Program, op: Op, f: &mut impl FnMut(Use, Reg)) {
                 size.iter().for_each(|r| f(Use::Address, W(*r)));
             }
         }
+        Op::Cluster(index) => program.cluster_ops[index as usize].visit(f),
         Op::Nop
         | Op::Fence
         | Op::Jump(_)

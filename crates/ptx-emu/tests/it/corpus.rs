@@ -41,6 +41,7 @@ pub(crate) fn outputs(kernel: &Kernel, text: &str, case: &Case) -> Result<Vec<Ve
         grid: kernel.grid,
         block: kernel.block,
         dynamic_smem: kernel.smem,
+        cluster: None,
         args,
     };
     let report = emulator.launch(&module, &launch, &Options::default());

@@ -114,16 +114,16 @@ fn impossible_launches() {
 
 #[test]
 fn unknown_instructions_are_refused_with_their_line() {
-    let module = module("unsupported/mbarrier");
+    let module = module("unsupported/bulk");
     assert_eq!(module.unknown_instructions().len(), 1);
     let args = || vec![Arg::Out(32, 4), Arg::from(1_i32)];
-    let ran = run("unsupported/mbarrier", "barrier", [1, 1, 1], [32, 1, 1], args());
+    let ran = run("unsupported/bulk", "bulk", [1, 1, 1], [32, 1, 1], args());
     let Err(Stop::Unsupported { message, line, .. }) = ran.result else {
         panic!("expected a refusal, got {:?}", ran.result);
     };
     assert_eq!(line, Some(4));
-    assert_eq!(message, "unsupported: mbarrier.init.shared.b64 (k.cu:4)");
+    assert_eq!(message, "unsupported: cp.async.bulk.global.shared::cta.bulk_group (k.cu:4)");
     // What is not reached does not matter.
     let args = vec![Arg::Out(32, 4), Arg::from(0_i32)];
-    run("unsupported/mbarrier", "barrier", [1, 1, 1], [32, 1, 1], args).ok();
+    run("unsupported/bulk", "bulk", [1, 1, 1], [32, 1, 1], args).ok();
 }

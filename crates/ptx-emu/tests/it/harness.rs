@@ -150,6 +150,27 @@ pub(crate) fn run_with(
     limits: Limits,
     args: Vec<Arg>,
 ) -> Ran {
+    let kernel = kernel.to_owned();
+    let launch = Launch { kernel, grid, block, dynamic_smem, ..Launch::default() };
+    run_launch(file, launch, limits, args)
+}
+
+/// [`run`] in clusters.
+pub(crate) fn run_clusters(
+    file: &str,
+    kernel: &str,
+    grid: [u32; 3],
+    cluster: [u32; 3],
+    block: [u32; 3],
+    args: Vec<Arg>,
+) -> Ran {
+    let (kernel, cluster) = (kernel.to_owned(), Some(cluster));
+    let launch = Launch { kernel, grid, block, cluster, ..Launch::default() };
+    run_launch(file, launch, Limits::default(), args)
+}
+
+/// Runs `launch`, whose arguments are still to be made, on the corpus file `file`.
+fn run_launch(file: &str, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran {
     let module = module(file);
     let mut emulator = Emulator::new(Config::default());
     let mut buffers = Vec::new();
@@ -176,7 +197,7 @@ pub(crate) fn run_with(
         buffers.push(Some(buffer));
         values.push(emulator.address(buffer).to_le_bytes().to_vec());
     }
-    let launch = Launch { kernel: kernel.to_owned(), grid, block, dynamic_smem, args: values };
+    let launch = Launch { args: values, ..launch };
     let options = Options { limits, ..Options::default() };
     let report = emulator.launch(&module, &launch, &options);
     let findings = report.findings.clone();

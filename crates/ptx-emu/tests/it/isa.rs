@@ -202,6 +202,7 @@ fn every_form_computes_what_a_gpu_computes() {
             grid: [1, 1, 1],
             block: [N as u32, 1, 1],
             dynamic_smem: 0,
+            cluster: None,
             args,
         };
         emulator.poison(result, &[0]);

@@ -7,6 +7,7 @@
 )]
 
 mod arithmetic;
+mod cluster;
 mod corpus;
 mod counts;
 mod faults;
@@ -18,6 +19,7 @@ mod hostile;
 mod isa;
 mod kernels;
 mod matrix;
+mod mbarrier;
 mod models;
 mod races;
 mod robustness;

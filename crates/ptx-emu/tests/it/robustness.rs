@@ -29,6 +29,7 @@ fn damaged_text_is_refused_or_runs() {
             grid: [1, 1, 1],
             block: [64, 1, 1],
             dynamic_smem: 0,
+            cluster: None,
             args,
         };
         let limits = Limits { lane_instructions: 1_000_000, printf_bytes: 0, ..Limits::default() };

@@ -73,7 +73,8 @@ fn run(module: &Module, number: usize, inputs: &[u8]) -> Vec<u8> {
     let o = emulator.alloc("o", N * 8, 8);
     let args = [a, o].map(|b| emulator.address(b).to_le_bytes().to_vec()).to_vec();
     let kernel = format!("k{number}");
-    let launch = Launch { kernel, grid: [1; 3], block: [N as u32, 1, 1], args, dynamic_smem: 0 };
+    let launch =
+        Launch { kernel, grid: [1; 3], block: [N as u32, 1, 1], args, ..Launch::default() };
     let options = Options { checks: Checks::BOUNDS, ..Options::default() };
     let report = emulator.launch(module, &launch, &options);
     assert!(report.is_clean(), "k{number}: {report:?}");

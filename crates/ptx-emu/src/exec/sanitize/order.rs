@@ -97,6 +97,28 @@ impl Order {
         }
     }
 
+    /// A warp goes on because a phase of an mbarrier is complete: what those that arrived knew.
+    pub(in crate::exec) fn hear(&mut self, barrier: u32, warp: u32) {
+        let n = self.floor.len();
+        let Some(joint) = self.arrived.get(&barrier) else { return };
+        if self.seen.is_empty() {
+            self.seen = vec![0; n * n];
+        }
+        let at = warp as usize;
+        for (seen, joint) in self.seen[at * n..(at + 1) * n].iter_mut().zip(joint) {
+            *seen = (*seen).max(*joint);
+        }
+        self.own[at] = self.own[at].max(joint[at]);
+    }
+
+    /// The number below which every access of some other warp happened before what `warp` does now.
+    pub(in crate::exec) fn latest(&self, warp: u32) -> u32 {
+        let n = self.floor.len();
+        let row = self.seen.chunks(n.max(1)).nth(warp as usize).unwrap_or(&[]);
+        let others = row.iter().enumerate().filter(|(w, _)| *w != warp as usize);
+        others.map(|(_, seen)| *seen).fold(self.floor(warp), u32::max)
+    }
+
     /// A warp learns that all accesses below a number happened before, from an atomic, a volatile
     /// read or an mbarrier.
     pub(in crate::exec) fn learn(&mut self, warp: u32, number: u32) {
@@ -121,6 +143,16 @@ mod tests {
         assert_eq!((order.horizon(2, 1), order.horizon(2, 0)), (20, 10));
         order.meet(0, &[0, 1, 2, 3], 30);
         assert_eq!((order.horizon(3, 0), order.floor(2)), (30, 30));
+    }
+
+    #[test]
+    fn a_phase_passes_on_what_its_arrivals_knew() {
+        let mut order = Order::new(0, 3, 1);
+        order.arrive(1 << 31, 0, 5);
+        order.arrive(1 << 31, 1, 7);
+        order.hear(1 << 31, 2);
+        assert_eq!((order.horizon(2, 0), order.horizon(2, 1)), (5, 7));
+        assert_eq!((order.horizon(0, 1), order.latest(2), order.latest(0)), (1, 7, 1));
     }
 
     #[test]

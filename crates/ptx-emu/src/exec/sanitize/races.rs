@@ -174,7 +174,8 @@ impl Races {
     ) -> Vec<Conflict> {
         shadow.refine(bytes);
         let record = self.record(touch, order.serial);
-        let known = floor(order.floor(touch.warp));
+        // Of several readers only the first is kept; the others count as known if any warp is.
+        let known = floor(order.latest(touch.warp));
         let mut conflicts = Vec::new();
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
             let (first, n) = shadow.cells(at[lane as usize], bytes);
@@ -262,6 +263,14 @@ impl Races {
         let list = self.releases.entry(order.serial).or_default();
         if list.last() != Some(&order.fence) {
             list.push(order.fence);
+        }
+    }
+
+    /// What all blocks of a cluster did below this number is known to all of them.
+    pub(in crate::exec) fn release(&mut self, serial: u32, number: u32) {
+        let list = self.releases.entry(serial).or_default();
+        if list.last() != Some(&number) {
+            list.push(number);
         }
     }
 

@@ -19,7 +19,7 @@ use super::super::{
 use crate::{
     finding::{Finding, FindingKind, Other},
     lower::opcode,
-    memory::{BufferId, INITIALISED, Memory},
+    memory::{BufferId, INITIALISED, Memory, peer_shared},
     op::{D, MemoryOp, Op, Place, Reg, Use, WarpSyncKind, WarpSyncOp, visit},
 };
 
@@ -390,6 +390,10 @@ impl Machine<'_> {
                 (Place::Global, places.at.map(|at| base.wrapping_add(at)))
             }
             Home::Shared => (Place::Shared, places.at.map(|at| self.shared_address_of(at))),
+            Home::Peer(rank) => {
+                let address = |at| peer_shared(self.shared_address_of(at), rank as u32);
+                (Place::Shared, places.at.map(address))
+            }
             Home::Local => {
                 let stride = regs.local.stride as u64;
                 (

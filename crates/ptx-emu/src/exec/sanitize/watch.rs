@@ -26,18 +26,30 @@ impl Machine<'_> {
         mask: u32,
     ) {
         let Some(races) = &mut self.races else { return };
+        let alone = self.cluster.len() == 1;
         let (write, strong) = match action {
             Action::Memory(m) => (m.store, m.volatile),
             Action::Atomic(_) => (true, true),
             Action::Await(_) => (true, false),
         };
-        let touch =
-            Touch { pc: self.pc, warp: regs.warp, write, strong, own: home == Home::Shared };
+        let touch = Touch {
+            pc: self.pc,
+            warp: regs.warp,
+            write,
+            strong,
+            own: home == Home::Shared && alone,
+        };
         let bytes = action.bytes();
-        races.overflow(&mut self.shared.shadow);
+        if races.overflow(&mut self.shared.shadow) {
+            self.cluster.peers.iter_mut().for_each(|peer| peer.shared.shadow.clear());
+        }
         let conflicts = match home {
             Home::Shared => {
                 let shadow = &mut self.shared.shadow;
+                races.touch(touch, shadow, &self.order, &places.at, bytes, mask)
+            }
+            Home::Peer(rank) => {
+                let shadow = &mut self.cluster.peers[rank].shared.shadow;
                 races.touch(touch, shadow, &self.order, &places.at, bytes, mask)
             }
             Home::Buffer(index) => {
@@ -73,6 +85,7 @@ impl Machine<'_> {
         let data = match home {
             Home::Buffer(index) => &self.memory.buffers[index].data,
             Home::Shared => &self.shared.data,
+            Home::Peer(rank) => &self.cluster.peers[rank].shared.data,
             Home::Local | Home::Param => return false,
         };
         let at = places.at[lane] as usize;
@@ -102,8 +115,10 @@ impl Machine<'_> {
         let pc = self.pc;
         let Some(races) = &self.races else { return };
         let (record, block) = races.who(conflict.cell);
-        let kind =
-            if home == Home::Shared { FindingKind::SharedRace } else { FindingKind::GlobalRace };
+        let kind = match home {
+            Home::Shared | Home::Peer(_) => FindingKind::SharedRace,
+            _ => FindingKind::GlobalRace,
+        };
         let key = self.key(kind, pc, Some(record.pc));
         let (place, at) = self.addresses_of(home, places, regs);
         let lanes = 1 << conflict.lane;
@@ -235,6 +250,56 @@ impl Machine<'_> {
                 races.publish(key, &self.order);
             }
         }
+    }
+
+    /// Lanes of a warp arrive at a phase of an mbarrier, of the running block or of a peer's.
+    pub(in crate::exec) fn mbarrier_arrived(&mut self, key: u32, peer: Option<usize>, warp: u32) {
+        if self.races.is_none() {
+            return;
+        }
+        if self.cluster.len() > 1 {
+            self.fence();
+            let address = self.mbarrier_address(key, peer);
+            if let Some(races) = &mut self.races {
+                races.publish(address, &self.order);
+            }
+        }
+        if peer.is_none() {
+            self.warp_arrived(key, warp);
+        }
+    }
+
+    /// A warp goes on because a phase of an mbarrier of its block is complete.
+    pub(in crate::exec) fn mbarrier_passed(&mut self, key: u32, warp: u32) {
+        let address = self.mbarrier_address(key, None);
+        let Some(races) = &mut self.races else { return };
+        self.order.hear(key, warp);
+        if let Some(number) = races.acquire(address) {
+            self.order.acquired = self.order.acquired.max(number);
+        }
+        races.advance();
+    }
+
+    /// A number that stands for a phase of an mbarrier in the whole grid; no address is like it.
+    fn mbarrier_address(&self, key: u32, peer: Option<usize>) -> u64 {
+        let number = (0..3).rev().fold(0, |n, axis| {
+            let extent = self.launch.grid[axis] / self.cluster.extents[axis];
+            n * u64::from(extent) + u64::from(self.block[axis] / self.cluster.extents[axis])
+        });
+        let rank = peer.unwrap_or(self.cluster.rank as usize) as u64;
+        1 << 63 | (number << 4 | rank) << 24 | u64::from(key & 0xff_ffff)
+    }
+
+    /// All threads of a cluster have met.
+    pub(in crate::exec) fn cluster_met<'o>(&mut self, orders: impl Iterator<Item = &'o mut Order>) {
+        let Some(races) = &mut self.races else { return };
+        let next = races.next();
+        for order in orders {
+            order.meet_all(next);
+            order.acquired = order.acquired.max(next);
+            races.release(order.serial, next);
+        }
+        races.advance();
     }
 
     /// The order of a block that starts.

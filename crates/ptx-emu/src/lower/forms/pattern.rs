@@ -109,9 +109,14 @@ fn set(name: &str) -> Vec<String> {
         "mem" => ".b8,.b16,.b32,.b64,.u8,.u16,.u32,.u64,.s8,.s16,.s32,.s64,.f32,.f64",
         "scope" => ".cta,.cluster,.gpu,.sys",
         "sem" => ".relaxed,.acquire,.release,.acq_rel",
-        "space" => ".const,.global,.local,.param,.param::entry,.param::func,.shared,.shared::cta",
-        "stspace" => ".global,.local,.param,.param::func,.shared,.shared::cta",
-        "atspace" => ".global,.shared,.shared::cta",
+        "space" => {
+            ".const,.global,.local,.param,.param::entry,.param::func,.shared,.shared::cta,\
+             .shared::cluster"
+        }
+        "stspace" => ".global,.local,.param,.param::func,.shared,.shared::cta,.shared::cluster",
+        "atspace" => ".global,.shared,.shared::cta,.shared::cluster",
+        "own" => ".shared,.shared::cta",
+        "cluster" => ".shared,.shared::cta,.shared::cluster",
         "L1" => {
             ".L1::evict_normal,.L1::evict_unchanged,.L1::evict_first,.L1::evict_last,\
              .L1::no_allocate"

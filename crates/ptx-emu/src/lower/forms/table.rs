@@ -259,8 +259,8 @@ Convert "convert" {
 Move "move" {
     "mov{.pred,.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}" ("d a") 20 Exact => mov;
     "mov.b128"                                       ("d a")        70 Exact => mov;
-    "cvta{.to}?{.global,.const,.shared,.shared::cta,.local,.param,.param::entry}.u64" ("T T") 20 Exact => cvta;
-    "isspacep{.global,.const,.shared,.shared::cta,.local,.param,.param::entry}" ("P L") 20 Exact => isspacep;
+    "cvta{.to}?{.global,.const,.shared,.shared::cta,.shared::cluster,.local,.param,.param::entry}.u64" ("T T") 20 Exact => cvta;
+    "isspacep{.global,.const,.shared,.shared::cta,.shared::cluster,.local,.param,.param::entry}" ("P L") 20 Exact => isspacep;
     "activemask.b32"                                 ("T")          30 Exact => active_mask;
 }
 Load "load" {
@@ -328,6 +328,7 @@ Copy "async_copy" {
     "cp.async.cg{.shared,.shared::cta}.global{.L2::cache_hint}?<L2size>?" ("A A size16 W? C") 80 Exact => async_copy;
     "cp.async{.commit_group,.wait_all}"              ("")           80 Exact => async_copy;
     "cp.async.wait_group"                            ("I")          80 Exact => async_copy;
+    "cp.async.mbarrier.arrive{.noinc}?<own>?.b64"    ("A")          80 Exact => copy_arrive;
 }
 Warp "warp" {
     "shfl.sync{.up,.down,.bfly,.idx}.b32"            ("W|P? W W W W") 30 Exact => shuffle;
@@ -354,6 +355,37 @@ Barrier "barrier" {
 Fence "fence" {
     "membar{.cta,.gl,.sys}"                          ("")           20 Exact => fence;
     "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => fence;
+    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => nothing;
+    "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => nothing;
+    "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => nothing;
+    "fence.proxy.alias"                              ("")           70 Exact => nothing;
+    "fence.proxy.async{.global,.shared::cta,.shared::cluster}?" ("") 90 Exact => nothing;
+    "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster" ("") 90 Exact => nothing;
+    "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster" ("") 90 Exact => nothing;
+    "fence.proxy.tensormap::generic.acquire<scope>"  ("A I")        90 Exact => nothing;
+    "fence.proxy.tensormap::generic.release<scope>"  ("")           90 Exact => nothing;
+}
+Mbarrier "mbarrier" {
+    "mbarrier.init<own>?.b64"                        ("A W")        80 Exact => mbarrier_init;
+    "mbarrier.inval<own>?.b64"                       ("A")          80 Exact => mbarrier_inval;
+    "mbarrier.expect_tx{.relaxed.cta,.relaxed.cluster}?<cluster>?.b64" ("A W") 90 Exact => mbarrier_expect;
+    "mbarrier.complete_tx{.relaxed.cta,.relaxed.cluster}?<cluster>?.b64" ("A W") 90 Exact => mbarrier_complete;
+    "mbarrier{.arrive,.arrive_drop}{.release,.relaxed}?{.cta,.cluster}?<own>?.b64" ("L A W?") 80 Exact => mbarrier_arrive;
+    "mbarrier{.arrive,.arrive_drop}.expect_tx{.release,.relaxed}?{.cta,.cluster}?<own>?.b64" ("L A W") 90 Exact => mbarrier_arrive;
+    "mbarrier{.arrive,.arrive_drop}.noComplete{.release}?{.cta}?<own>?.b64" ("L A W") 80 Exact => mbarrier_arrive;
+    "mbarrier{.arrive,.arrive_drop}{.release,.relaxed}?{.cta,.cluster}?.shared::cluster.b64" ("sink A W?") 90 Exact => mbarrier_arrive;
+    "mbarrier{.arrive,.arrive_drop}.expect_tx{.release,.relaxed}?{.cta,.cluster}?.shared::cluster.b64" ("sink A W") 90 Exact => mbarrier_arrive;
+    "mbarrier.test_wait{.acquire,.relaxed}?{.cta,.cluster}?<own>?.b64" ("P A L") 80 Exact => mbarrier_wait;
+    "mbarrier.test_wait.parity{.acquire,.relaxed}?{.cta,.cluster}?<own>?.b64" ("P A W") 80 Exact => mbarrier_wait;
+    "mbarrier.try_wait{.acquire,.relaxed}?{.cta,.cluster}?<own>?.b64" ("P A L W?") 90 Exact => mbarrier_wait;
+    "mbarrier.try_wait.parity{.acquire,.relaxed}?{.cta,.cluster}?<own>?.b64" ("P A W W?") 90 Exact => mbarrier_wait;
+    "mbarrier.pending_count.b64"                     ("W L")        80 Exact => mbarrier_pending;
+}
+Cluster "cluster" {
+    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_arrive;
+    "barrier.cluster.wait{.acquire}?{.aligned}?"     ("")           90 Exact => cluster_wait;
+    "mapa{.shared::cluster}?{.u32,.u64}"             ("T T W")      90 Exact => mapa;
+    "getctarank{.shared::cluster}?{.u32,.u64}"       ("W T")        90 Exact => getctarank;
 }
 Control "control" {
     "bra{.uni}?"                                     ("label")      20 Exact => branch;

@@ -241,6 +241,7 @@ fn one(
         grid: [1, 1, 1],
         block: [N as u32, 1, 1],
         dynamic_smem: 0,
+        cluster: None,
         args,
     };
     let ended = emulator.launch(module, &launch, &Options::default()).into_result();

@@ -123,6 +123,7 @@ pub(super) fn run(row: &Row, opcodes: &[String]) -> Vec<(String, Ran)> {
             grid: [1, 1, 1],
             block: [N as u32, 1, 1],
             dynamic_smem: 0,
+            cluster: None,
             args,
         };
         let ended = emulator.launch(&module, &launch, &Options::default()).into_result();

@@ -96,6 +96,7 @@ fn operand(word: &str, opcode: &str, n: usize) -> String {
         "size16" => "16".to_owned(),
         "fraction" => "0f3F000000".to_owned(),
         "label" => "$end".to_owned(),
+        "sink" => "_".to_owned(),
         "V" => match ["v2", "v4", "v8"].iter().find(|v| opcode.split('.').any(|p| p == **v)) {
             Some(v) => vector(bits(last), 4 * n, v[1..].parse().expect("a number")),
             None => register(bits(last), n),

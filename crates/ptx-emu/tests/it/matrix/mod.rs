@@ -77,8 +77,8 @@ fn emulate(module: &Module, kernel: &str, inputs: &[Vec<u8>], out_bytes: usize) 
         kernel: kernel.to_owned(),
         grid: [1; 3],
         block: [32, 1, 1],
-        dynamic_smem: 0,
         args,
+        ..Launch::default()
     };
     let report = emulator.launch(module, &launch, &Options::default());
     if let Err(stop) = report.into_result() {
@@ -233,8 +233,13 @@ fn a_part_of_a_warp_cannot_multiply() {
     let buffer = emulator.alloc("x", 1024, 4);
     emulator.write(buffer, &[0; 1024]);
     let args = vec![emulator.address(buffer).to_le_bytes().to_vec(); 4];
-    let launch =
-        Launch { kernel: "k".to_owned(), grid: [1; 3], block: [16, 1, 1], dynamic_smem: 0, args };
+    let launch = Launch {
+        kernel: "k".to_owned(),
+        grid: [1; 3],
+        block: [16, 1, 1],
+        args,
+        ..Launch::default()
+    };
     let result = emulator.launch(&module, &launch, &Options::default()).into_result();
     let message = result.err().map(|stop| stop.to_string()).unwrap_or_default();
     assert!(message.contains("fewer than 32 threads take part"), "{message}");

@@ -1,0 +1,219 @@
+//! The state machine of an mbarrier object (PTX ISA, "Parallel Synchronization and Communication
+//! Instructions: mbarrier").
+
+use std::fmt;
+
+/// Most arrivals, and most bytes either way, that an mbarrier counts.
+pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
+
+/// Bits that tell an encoded state from most other values.
+const MARK: u64 = 0b10 << 62;
+
+/// An mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mbarrier {
+    /// Parity of the phase that is under way.
+    pub parity: bool,
+    /// Arrivals this phase still waits for.
+    pub pending: u32,
+    /// Arrivals of a phase.
+    pub expected: u32,
+    /// Bytes of asynchronous copies this phase still waits for; negative if they came before they
+    /// were announced.
+    pub tx: i32,
+}
+
+/// What must not be done to an mbarrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Misuse {
+    /// The count is out of range.
+    Count(u32),
+    /// More arrivals than the phase still waits for.
+    TooMany { count: u32, pending: u32 },
+    /// The bytes under way are out of range.
+    Bytes(i64),
+    /// An arrival that must not complete the phase does.
+    Completes,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(n) => write!(f, "count {n} is not within 1 to {MAX_COUNT}"),
+            Self::TooMany { count, pending } => {
+                write!(f, "{count} arrivals where the phase waits for {pending}")
+            }
+            Self::Bytes(n) => write!(f, "{n} bytes under way, more than {MAX_COUNT}"),
+            Self::Completes => f.write_str("a `.noComplete` arrival completes the phase"),
+        }
+    }
+}
+
+impl Mbarrier {
+    /// A new mbarrier in its first phase.
+    ///
+    /// # Errors
+    /// A count out of range.
+    pub(super) fn new(expected: u32) -> Result<Self, Misuse> {
+        if !(1..=MAX_COUNT).contains(&expected) {
+            return Err(Misuse::Count(expected));
+        }
+        Ok(Self { parity: false, pending: expected, expected, tx: 0 })
+    }
+
+    /// The eight bytes in memory, which also serve as the state that `arrive` returns.
+    pub(super) fn encode(self) -> u64 {
+        let tx = u64::from(self.tx as u32 & 0x1f_ffff);
+        MARK | u64::from(self.parity) << 61
+            | tx << 40
+            | u64::from(self.expected) << 20
+            | u64::from(self.pending)
+    }
+
+    /// The inverse of [`Self::encode`]; `None` if the bits are no state.
+    pub(super) fn decode(bits: u64) -> Option<Self> {
+        let field = |at: u32| (bits >> at) as u32 & MAX_COUNT;
+        let tx = ((bits >> 40) as i32) << 11 >> 11;
+        let state =
+            Self { parity: bits >> 61 & 1 == 1, pending: field(0), expected: field(20), tx };
+        (bits & 0b11 << 62 == MARK).then_some(state)
+    }
+
+    fn settle(&mut self) {
+        if self.pending == 0 && self.tx == 0 {
+            self.parity = !self.parity;
+            self.pending = self.expected;
+        }
+    }
+
+    fn add_bytes(&mut self, bytes: i64) -> Result<(), Misuse> {
+        let tx = i64::from(self.tx) + bytes;
+        if tx.abs() > i64::from(MAX_COUNT) {
+            return Err(Misuse::Bytes(tx));
+        }
+        self.tx = tx as i32;
+        Ok(())
+    }
+
+    /// `expect_tx`: the phase also waits for `bytes` bytes.
+    ///
+    /// # Errors
+    /// Too many bytes.
+    pub(super) fn expect(&mut self, bytes: u32) -> Result<(), Misuse> {
+        self.add_bytes(i64::from(bytes))
+    }
+
+    /// `complete_tx`: `bytes` bytes have come.
+    ///
+    /// # Errors
+    /// Too many bytes.
+    pub(super) fn complete(&mut self, bytes: u32) -> Result<(), Misuse> {
+        self.add_bytes(-i64::from(bytes))?;
+        self.settle();
+        Ok(())
+    }
+
+    /// `arrive`, and `arrive_drop` where `drop` is set.
+    ///
+    /// # Errors
+    /// More arrivals than the phase waits for, or none.
+    pub(super) fn arrive(&mut self, count: u32, drop: bool) -> Result<(), Misuse> {
+        if !(1..=MAX_COUNT).contains(&count) {
+            return Err(Misuse::Count(count));
+        }
+        let pending = self.pending;
+        let left = pending.checked_sub(count).ok_or(Misuse::TooMany { count, pending })?;
+        if drop {
+            self.expected = self.expected.saturating_sub(count);
+        }
+        self.pending = left;
+        self.settle();
+        Ok(())
+    }
+
+    /// One more arrival is pending, for an asynchronous copy that will make it.
+    ///
+    /// # Errors
+    /// Too many arrivals.
+    pub(super) fn add_pending(&mut self) -> Result<(), Misuse> {
+        if self.pending == MAX_COUNT {
+            return Err(Misuse::Count(MAX_COUNT + 1));
+        }
+        self.pending += 1;
+        Ok(())
+    }
+
+    /// Whether the phase with this parity is over, given that it is this one or the one before.
+    pub(super) fn is_over(self, parity: bool) -> bool {
+        self.parity != parity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_COUNT, Mbarrier, Misuse};
+
+    #[test]
+    fn phases_complete_by_arrivals_and_bytes() {
+        let mut bar = Mbarrier::new(3).expect("the count is in range");
+        bar.arrive(2, false).expect("two of three");
+        assert!(!bar.is_over(false));
+        bar.expect(100).expect("few bytes");
+        bar.arrive(1, false).expect("the last");
+        assert!(!bar.is_over(false), "bytes are missing");
+        bar.complete(60).expect("few bytes");
+        assert!(!bar.is_over(false));
+        bar.complete(40).expect("few bytes");
+        assert!(bar.is_over(false));
+        assert_eq!((bar.pending, bar.tx, bar.parity), (3, 0, true));
+        bar.arrive(3, false).expect("all at once");
+        assert!(bar.is_over(true) && !bar.is_over(false));
+    }
+
+    #[test]
+    fn bytes_may_come_before_they_are_announced() {
+        let mut bar = Mbarrier::new(1).expect("the count is in range");
+        bar.complete(16).expect("few bytes");
+        assert_eq!(bar.tx, -16);
+        assert_eq!(Mbarrier::decode(bar.encode()), Some(bar));
+        bar.expect(16).expect("few bytes");
+        assert!(!bar.is_over(false));
+        bar.arrive(1, false).expect("the only one");
+        assert!(bar.is_over(false));
+    }
+
+    #[test]
+    fn dropped_arrivals_leave_later_phases() {
+        let mut bar = Mbarrier::new(4).expect("the count is in range");
+        bar.arrive(1, true).expect("one of four");
+        assert_eq!((bar.pending, bar.expected), (3, 3));
+        bar.arrive(3, false).expect("the rest");
+        assert_eq!((bar.pending, bar.expected, bar.parity), (3, 3, true));
+    }
+
+    #[test]
+    fn misuse_is_named() {
+        assert_eq!(Mbarrier::new(0), Err(Misuse::Count(0)));
+        assert_eq!(Mbarrier::new(MAX_COUNT + 1), Err(Misuse::Count(MAX_COUNT + 1)));
+        let mut bar = Mbarrier::new(2).expect("the count is in range");
+        assert_eq!(bar.arrive(3, false), Err(Misuse::TooMany { count: 3, pending: 2 }));
+        assert_eq!(bar.arrive(0, false), Err(Misuse::Count(0)));
+        bar.expect(MAX_COUNT).expect("as many as can be");
+        assert_eq!(bar.expect(1), Err(Misuse::Bytes(i64::from(MAX_COUNT) + 1)));
+        let text = Misuse::TooMany { count: 3, pending: 2 }.to_string();
+        assert_eq!(text, "3 arrivals where the phase waits for 2");
+    }
+
+    #[test]
+    fn states_survive_encoding_and_other_bits_are_no_states() {
+        for (parity, pending, expected, tx) in
+            [(false, 1, 1, 0), (true, MAX_COUNT, MAX_COUNT, -(MAX_COUNT as i32)), (true, 0, 7, 5)]
+        {
+            let bar = Mbarrier { parity, pending, expected, tx };
+            assert_eq!(Mbarrier::decode(bar.encode()), Some(bar));
+        }
+        assert_eq!(Mbarrier::decode(0), None);
+        assert_eq!(Mbarrier::decode(u64::MAX), None);
+        assert_eq!(Mbarrier::decode(u64::from(1.0_f32.to_bits())), None);
+    }
+}

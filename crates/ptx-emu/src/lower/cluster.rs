@@ -1,0 +1,182 @@
+//! mbarriers and clusters.
+
+use super::{Builder, Lowered, control::operand, table::Modifiers};
+use crate::{
+    ast::{Instruction, Operand},
+    op::{ArriveOp, Awaited, ClusterOp, ClusterSpecial, MbarrierKind, Op, Place, R, Reg, Special},
+};
+
+impl<'a> Builder<'a, '_> {
+    fn push_cluster(&mut self, op: ClusterOp) {
+        self.program.cluster_ops.push(op);
+        self.push(Op::Cluster(self.program.cluster_ops.len() as u32 - 1));
+    }
+
+    /// The mbarrier's address is operand `at`.
+    fn push_mbarrier(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'_>,
+        kind: MbarrierKind,
+        at: usize,
+    ) -> Lowered<()> {
+        let shared =
+            m.flags.iter().any(|f| matches!(*f, "shared" | "shared::cta" | "shared::cluster"));
+        let place = if shared { Place::Shared } else { Place::Generic };
+        let address = self.address(operand(i, at)?, place)?;
+        self.push_cluster(ClusterOp::Mbarrier(kind, address));
+        Ok(())
+    }
+
+    pub(super) fn mbarrier_init(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let count = self.src_w(operand(i, 1)?, "u32")?;
+        self.push_mbarrier(i, m, MbarrierKind::Init(count), 0)
+    }
+
+    pub(super) fn mbarrier_inval(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        self.push_mbarrier(i, m, MbarrierKind::Invalidate, 0)
+    }
+
+    pub(super) fn mbarrier_expect(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'_>,
+    ) -> Lowered<()> {
+        let bytes = self.src_w(operand(i, 1)?, "u32")?;
+        self.push_mbarrier(i, m, MbarrierKind::Expect(bytes), 0)
+    }
+
+    pub(super) fn mbarrier_complete(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'_>,
+    ) -> Lowered<()> {
+        let bytes = self.src_w(operand(i, 1)?, "u32")?;
+        self.push_mbarrier(i, m, MbarrierKind::Complete(bytes), 0)
+    }
+
+    pub(super) fn mbarrier_arrive(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'_>,
+    ) -> Lowered<()> {
+        let state = match operand(i, 0)? {
+            Operand::Name("_") => None,
+            _ if m.has("shared::cluster") => {
+                return Err("an arrival at another block's mbarrier returns no state".to_owned());
+            }
+            state => Some(self.dst_d(state)?),
+        };
+        let number = match i.operands.get(2) {
+            Some(o) => Some(self.src_w(o, "u32")?),
+            None => None,
+        };
+        let expects = m.has("expect_tx");
+        let arrive = ArriveOp {
+            state,
+            count: number.filter(|_| !expects),
+            expect: number.filter(|_| expects),
+            drop: m.has("arrive_drop"),
+            incomplete: m.has("noComplete"),
+        };
+        self.push_mbarrier(i, m, MbarrierKind::Arrive(arrive), 1)
+    }
+
+    pub(super) fn mbarrier_wait(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let done = self.dst_p(operand(i, 0)?)?;
+        let phase = operand(i, 2)?;
+        let awaited = if m.has("parity") {
+            Awaited::Parity(self.src_w(phase, "u32")?)
+        } else {
+            Awaited::State(self.src_d(phase)?)
+        };
+        self.push_mbarrier(i, m, MbarrierKind::Wait(done, awaited), 1)
+    }
+
+    pub(super) fn mbarrier_pending(
+        &mut self,
+        i: &Instruction<'a>,
+        _: &Modifiers<'_>,
+    ) -> Lowered<()> {
+        let to = self.dst_w(operand(i, 0)?)?;
+        let state = self.src_d(operand(i, 1)?)?;
+        self.push_cluster(ClusterOp::PendingCount(to, state));
+        Ok(())
+    }
+
+    /// `cp.async.mbarrier.arrive`
+    pub(super) fn copy_arrive(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        self.push_mbarrier(i, m, MbarrierKind::CopyArrive(m.has("noinc")), 0)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
+    pub(super) fn cluster_arrive(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        self.push_cluster(ClusterOp::Arrive);
+        Ok(())
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
+    pub(super) fn cluster_wait(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+        self.push_cluster(ClusterOp::Wait);
+        Ok(())
+    }
+
+    /// `isspacep` of shared memory.
+    pub(super) fn is_shared(&mut self, to: R, address: R, m: &Modifiers<'_>) {
+        self.push_cluster(ClusterOp::IsShared(to, address, m.has("shared::cluster")));
+    }
+
+    /// A register that holds an address.
+    fn window_address(&mut self, o: &Operand<'a>, m: &Modifiers<'_>) -> Lowered<Reg> {
+        Ok(match m.ty() {
+            "u64" => Reg::D(self.src_d(o)?),
+            _ => Reg::W(self.src_w(o, "u32")?),
+        })
+    }
+
+    pub(super) fn mapa(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let generic = !m.has("shared::cluster");
+        let address = self.window_address(operand(i, 1)?, m)?;
+        let rank = self.src_w(operand(i, 2)?, "u32")?;
+        let d = operand(i, 0)?;
+        let to = match address {
+            Reg::D(_) => Reg::D(self.dst_d(d)?),
+            _ => Reg::W(self.dst_w(d)?),
+        };
+        self.push_cluster(ClusterOp::Map { to, address, rank, generic });
+        Ok(())
+    }
+
+    pub(super) fn getctarank(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
+        let generic = !m.has("shared::cluster");
+        let address = self.window_address(operand(i, 1)?, m)?;
+        let to = self.dst_w(operand(i, 0)?)?;
+        self.push_cluster(ClusterOp::Rank { to, address, generic });
+        Ok(())
+    }
+}
+
+/// The special registers of clusters and of launches over the whole grid.
+pub(super) fn special(name: &str) -> Option<Special> {
+    let cluster = match name {
+        "%cluster_ctarank" => ClusterSpecial::Rank,
+        "%cluster_nctarank" => ClusterSpecial::Ranks,
+        "%is_explicit_cluster" => ClusterSpecial::Explicit,
+        _ => {
+            if let Some(n) = name.strip_prefix("%envreg") {
+                let n = n.parse().ok().filter(|n| *n < 32)?;
+                return Some(Special::Environment(n));
+            }
+            let (base, axis) = name.rsplit_once('.')?;
+            let axis = ["x", "y", "z"].iter().position(|a| *a == axis)? as u8;
+            match base {
+                "%clusterid" => ClusterSpecial::Id(axis),
+                "%nclusterid" => ClusterSpecial::Number(axis),
+                "%cluster_ctaid" => ClusterSpecial::Block(axis),
+                "%cluster_nctaid" => ClusterSpecial::Blocks(axis),
+                _ => return None,
+            }
+        }
+    };
+    Some(Special::Cluster(cluster))
+}
