@@ -9,6 +9,7 @@ mod flow;
 mod gpu;
 mod judge;
 mod llm;
+mod mutation;
 mod nvrtc;
 mod prompt;
 mod resume;
