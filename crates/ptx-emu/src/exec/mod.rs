@@ -72,6 +72,8 @@ pub struct Launch {
 struct Shared {
     data: Vec<u8>,
     flags: Vec<u8>,
+    /// Where the undefined values stored in it come from, by offset.
+    origins: HashMap<u64, u32>,
     /// Last accesses, for the race detector.
     shadow: Shadow,
     mbarriers: Mbarriers,

@@ -155,6 +155,7 @@ impl Machine<'_> {
         shared.flags.clear();
         shared.flags.resize(self.shared_bytes, 0);
         shared.mbarriers.clear();
+        shared.origins.clear();
         self.fit_shadow(&mut shared.shadow);
         if self.cluster.len() > 1 {
             // What blocks of other clusters left there must not be taken for a neighbour's.
@@ -183,6 +184,7 @@ impl Machine<'_> {
             warp.slices = 0;
             warp.copies.clear();
             warp.local.flags.fill(0);
+            warp.local.origins.clear();
             warp.spins_since = None;
             warp.cluster = cluster::ClusterLanes::default();
             warp.groups.clear();

@@ -4,6 +4,8 @@
 //! calls, then the one with the lowest program counter; groups that meet merge. A group that used
 //! up its time slice is penalised, so lanes that spin do not starve the lanes they wait for.
 
+use std::collections::HashMap;
+
 use super::{
     Machine,
     access::Registers,
@@ -65,6 +67,8 @@ pub(super) struct Local {
     pub bytes: Vec<u8>,
     /// Marks of each byte, as those of buffers.
     pub flags: Vec<u8>,
+    /// Where the undefined values stored in it come from, by offset.
+    pub origins: HashMap<u64, u32>,
     /// Bytes per lane.
     pub stride: usize,
 }

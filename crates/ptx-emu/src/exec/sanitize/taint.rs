@@ -169,12 +169,15 @@ impl Machine<'_> {
                     regs.taint.set(base, reg, Mark::default(), mask);
                 }
             }
-            Use::Write if !memory => {
-                let whole = matches!(op, Op::WarpSync(_)) && result.lanes & mask != 0;
-                let lanes = if whole { u32::MAX } else { result.lanes };
+            Use::Write => {}
+        });
+        result.origin = self.origin_of(result, regs, pc, mask);
+        let whole = matches!(op, Op::WarpSync(_)) && result.lanes & mask != 0;
+        let lanes = if whole { u32::MAX } else { result.lanes };
+        visit(program, op, &mut |role, reg| {
+            if role == Use::Write && !memory {
                 regs.taint.set(base, reg, Mark { lanes, ..result }, mask);
             }
-            Use::Write => {}
         });
         if let Some((to, mark)) = shuffled {
             regs.taint.set(base, to, mark, mask);
@@ -182,6 +185,20 @@ impl Machine<'_> {
         for (_, mark, fate) in reported {
             self.undefined_used(mark.origin, fate, regs, pc, mark.lanes & mask);
         }
+    }
+
+    /// Where a value comes from, seen by what reads it at `pc`: the first operation that reads a
+    /// register nobody wrote is the place to name.
+    fn origin_of(&mut self, mark: Mark, regs: &Registers<'_>, pc: u32, mask: u32) -> u32 {
+        if mark.origin != NEVER_WRITTEN || mark.lanes & mask == 0 {
+            return mark.origin;
+        }
+        let kind = FindingKind::UninitialisedRegister;
+        self.note_origin(pc, |machine| {
+            let what = "an uninitialised variable is read";
+            machine.finding(kind, what, Target::default(), regs, pc, mark.lanes & mask)
+        });
+        pc
     }
 
     /// A shuffle's result and its mark: a lane has what its source lane gives, so values that
@@ -318,7 +335,14 @@ impl Machine<'_> {
             }
             if matches!(home, Home::Buffer(_)) {
                 self.undefined_used(mark.origin, Fate::Stored, regs, self.pc, lanes);
-            } else if let Some(flags) = self.flags(home, regs) {
+                continue;
+            }
+            let origin = self.origin_of(mark, regs, self.pc, mask);
+            for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+                let at = places.at[lane] + (element * bytes) as u64;
+                self.origins_at(home, regs).insert(at, origin);
+            }
+            if let Some(flags) = self.flags(home, regs) {
                 for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
                     let at = places.at[lane] as usize + element * bytes;
                     flags[at..at + bytes].iter_mut().for_each(|f| *f &= !INITIALISED);
@@ -339,11 +363,7 @@ impl Machine<'_> {
     ) {
         let base = regs.frame.base;
         let bytes = m.bytes as usize;
-        let origin = self.pc;
         self.load_taint |= dirty;
-        if dirty != 0 {
-            self.note_read(home, places, m.bytes * m.regs.len() as u32, regs, dirty);
-        }
         for (element, reg) in m.regs.iter().enumerate() {
             let Some(reg) = reg else { continue };
             let mut lanes = 0;
@@ -354,11 +374,27 @@ impl Machine<'_> {
                     lanes |= u32::from(!defined) << lane;
                 }
             }
+            let mut origin = self.pc;
             if lanes != 0 {
                 regs.taint.active = true;
+                let at = places.at[first(lanes)] + (element * bytes) as u64;
+                let stored = self.origins_at(home, regs).get(&at).copied();
+                origin = stored.unwrap_or(origin);
+                if stored.is_none() {
+                    self.note_read(home, places, m.bytes * m.regs.len() as u32, regs, dirty);
+                }
             }
             regs.taint.set(base, *reg, Mark { lanes, origin }, mask);
         }
+    }
+
+    /// Where the undefined values stored at the offsets of a home come from.
+    fn origins_at<'o>(
+        &'o mut self,
+        home: Home,
+        regs: &'o mut Registers<'_>,
+    ) -> &'o mut HashMap<u64, u32> {
+        if home == Home::Local { &mut regs.local.origins } else { &mut self.shared.origins }
     }
 
     /// Remembers the first read of uninitialised bytes by the operation under way.
