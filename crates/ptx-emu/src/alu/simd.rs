@@ -12,7 +12,7 @@
 //! is called:
 //! * a shape ([`W2`] and the like) can only be made by its `of`, which puts the wide loop in only if
 //!   `is_wide()`, and a host's features do not change while a program runs;
-//! * [`widely`] asks at each call.
+//! * a [`Width`] can only be made by asking the host.
 //!
 //! Nothing else relies on the programmer: rows are indexed with bounds checks, and no pointer is
 //! dereferenced.
@@ -50,21 +50,30 @@ fn is_wide() -> bool {
     false
 }
 
-/// Calls `f`, compiled for the host's vector units as far as it is inlined here.
-#[inline]
-#[expect(dead_code, reason = "the memory path comes to use it")]
-pub(crate) fn widely<T>(f: impl FnOnce() -> T) -> T {
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt"))]
-    fn wide<T>(f: impl FnOnce() -> T) -> T {
-        f()
+/// Whether the host has the vector units; made by asking it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Width(bool);
+
+impl Width {
+    /// The host's.
+    pub(crate) fn of_host() -> Self {
+        Self(is_wide())
     }
-    if is_wide() {
-        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_unsafe))]
-        // SAFETY: the host has the features.
-        unsafe {
-            wide(f)
+
+    /// Calls `f`, compiled for the host's vector units as far as it is inlined here.
+    #[inline(always)]
+    pub(crate) fn widely<T>(self, f: impl FnOnce() -> T) -> T {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+            fn wide<T>(f: impl FnOnce() -> T) -> T {
+                f()
+            }
+            if self.0 {
+                // SAFETY: the host has the features.
+                return unsafe { wide(f) };
+            }
         }
-    } else {
         f()
     }
 }

@@ -125,7 +125,9 @@ impl Machine<'_> {
             let at = addresses(&m.address, regs);
             self.synchronise(&at, regs.warp, mask, (!m.store, m.store), m.release);
         }
-        self.reach(&Action::Memory(m), &m.address, regs, pc, mask);
+        if !self.fast(m, regs, pc, mask) {
+            self.reach(&Action::Memory(m), &m.address, regs, pc, mask);
+        }
     }
 
     pub(super) fn atomic_op(&mut self, a: &AtomicOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {

@@ -6,6 +6,7 @@ mod choice;
 mod cluster;
 mod copy;
 mod count;
+mod fast;
 mod fault;
 mod findings;
 mod matrix;
@@ -40,6 +41,7 @@ use self::{
     warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
 };
 use crate::{
+    alu::simd::Width,
     ast::Space,
     finding::FindingKind,
     lower::Program,
@@ -131,6 +133,7 @@ struct Machine<'m> {
     races: Option<Box<Races>>,
     /// What the running block's barriers and atomics have ordered.
     order: Order,
+    width: Width,
     /// First reads of uninitialised bytes.
     origins: Origins,
     /// Lanes whose last loads brought in undefined values, since this was cleared.
@@ -226,6 +229,7 @@ fn prepare_launch<'m>(
         formats: if options.checks.numerics { program.formats() } else { &[] },
         races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
         order: Order::default(),
+        width: Width::of_host(),
         origins: Origins::new(),
         load_taint: 0,
         last_copy: None,
