@@ -7,7 +7,8 @@ use std::{
 
 use crate::{
     exec::{self, HOST_WRITTEN, Launch},
-    memory::{AllocError, BufferId, Memory, WRITTEN},
+    finding::Finding,
+    memory::{AllocError, Buffer, BufferId, Memory, WRITTEN},
     module::Module,
     options::Options,
     report::Report,
@@ -146,6 +147,15 @@ impl Emulator {
             }
         }
         ranges
+    }
+
+    /// The finding that a buffer, which the kernel should have written whole, is not; its ranges are
+    /// those of [`unwritten`](Self::unwritten).
+    #[must_use]
+    pub fn unwritten_finding(&self, buffer: BufferId, kernel: &str) -> Option<Finding> {
+        let Buffer { label, data, element_bytes, .. } = &self.memory.buffers[buffer.0 as usize];
+        let elements = (data.len() / element_bytes) as u64;
+        Finding::unwritten(kernel, label, elements, &self.unwritten(buffer))
     }
 
     /// Runs a kernel. The module's variables keep their values between launches; memory is as the

@@ -1,6 +1,6 @@
 //! What a kernel did wrong, as data and as text a kernel's author can act on.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ pub enum FindingKind {
     InvalidFree,
     /// The first NaN or infinity that finite operands yielded.
     NonFinite,
+    /// Elements of an output that no thread wrote.
+    Unwritten,
 }
 
 impl FindingKind {
@@ -71,6 +73,7 @@ impl FindingKind {
             Self::StackOverflow => "stack_overflow",
             Self::InvalidFree => "invalid_free",
             Self::NonFinite => "non_finite",
+            Self::Unwritten => "unwritten",
         }
     }
 }
@@ -140,6 +143,56 @@ pub struct Finding {
     pub message: String,
 }
 
+impl Finding {
+    /// What is to be said of these elements of an output; nothing, if there are none.
+    pub(crate) fn unwritten(
+        kernel: &str,
+        buffer: &str,
+        elements: u64,
+        ranges: &[Range<u64>],
+    ) -> Option<Self> {
+        let (first, last) = (ranges.first()?, ranges.last()?);
+        let missing: u64 = ranges.iter().map(|r| r.end - r.start).sum();
+        let shown: Vec<String> = ranges
+            .iter()
+            .take(SHOWN_RANGES)
+            .map(|r| match r.end - r.start {
+                1 => r.start.to_string(),
+                _ => format!("{} to {}", r.start, r.end - 1),
+            })
+            .collect();
+        let more = match ranges.len().saturating_sub(SHOWN_RANGES) {
+            0 => String::new(),
+            n => format!(" and {n} more ranges"),
+        };
+        let message = format!(
+            "{missing} of {elements} elements of `{buffer}` were never written: {}{more}",
+            shown.join(", ")
+        );
+        Some(Self {
+            kind: FindingKind::Unwritten,
+            severity: Severity::Error,
+            kernel: kernel.to_owned(),
+            line: None,
+            instruction: String::new(),
+            block: [0; 3],
+            thread: [0; 3],
+            buffer: Some(buffer.to_owned()),
+            element: Some(first.start as i64),
+            buffer_elements: Some(elements),
+            access_bytes: 0,
+            n_threads: 0,
+            elements: Some((first.start as i64, last.end as i64 - 1)),
+            other: None,
+            hint: None,
+            message,
+        })
+    }
+}
+
+/// Ranges of unwritten elements that a message lists.
+const SHOWN_RANGES: usize = 4;
+
 impl fmt::Display for Finding {
     /// At most eight lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +215,10 @@ impl fmt::Display for Finding {
                 write!(f, ", elements {low} to {high} of `{buffer}`")?;
             }
         }
-        write!(f, "\n  kernel {}: {}", self.kernel, self.instruction)?;
+        write!(f, "\n  kernel {}", self.kernel)?;
+        if !self.instruction.is_empty() {
+            write!(f, ": {}", self.instruction)?;
+        }
         if let Some(hint) = &self.hint {
             write!(f, "\n  {hint}")?;
         }

@@ -39,6 +39,6 @@ pub use emulator::{Config, Emulator};
 pub use exec::Launch;
 pub use finding::{Finding, FindingKind, Other, Severity};
 pub use memory::{AllocError, BufferId};
-pub use module::Module;
+pub use module::{Module, Usage};
 pub use options::{Blocks, Checks, Limits, Options};
 pub use report::{ParseError, Report, Stop};

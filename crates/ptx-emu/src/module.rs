@@ -14,6 +14,22 @@ use crate::{
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// What a kernel uses, device functions it can call included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Bytes of each parameter.
+    pub params: Vec<usize>,
+    /// Bytes of static shared memory.
+    pub shared_bytes: u64,
+    /// Whether it uses dynamic shared memory.
+    pub dynamic_shared: bool,
+    /// Bytes of local memory of a thread that is in each function once.
+    pub local_bytes: u64,
+    /// Operations it is made of.
+    pub operations: usize,
+}
+
 /// A PTX module ready to launch.
 pub struct Module {
     program: Program,
@@ -48,6 +64,35 @@ impl Module {
         let mut signatures = self.program.signatures.iter();
         let signature = signatures.find(|s| s.is_entry && s.name == kernel)?;
         Some(signature.params.iter().map(|(_, size)| *size).collect())
+    }
+
+    /// What a kernel uses; `None` if there is no such kernel.
+    #[must_use]
+    pub fn usage(&self, kernel: &str) -> Option<Usage> {
+        let program = &self.program;
+        let index = program.signatures.iter().position(|s| s.is_entry && s.name == kernel)?;
+        let mut usage = Usage {
+            params: self.param_sizes(kernel)?,
+            shared_bytes: 0,
+            dynamic_shared: false,
+            local_bytes: 0,
+            operations: 0,
+        };
+        let mut shared = vec![false; program.variables.len()];
+        for function in program.reachable(index) {
+            let code = &program.code[function];
+            usage.local_bytes += u64::from(code.frame_bytes);
+            usage.operations += (code.end - code.entry) as usize;
+            for &variable in &code.shared {
+                if std::mem::replace(&mut shared[variable as usize], true) {
+                    continue;
+                }
+                let variable = &program.variables[variable as usize];
+                usage.dynamic_shared |= variable.is_extern || variable.bytes == 0;
+                usage.shared_bytes = usage.shared_bytes.saturating_add(variable.bytes as u64);
+            }
+        }
+        Some(usage)
     }
 
     /// Instructions the emulator does not know, each as a launch that reaches it would report it.

@@ -124,6 +124,26 @@ impl Program {
         })
     }
 
+    /// The functions that may run when `function` does, itself included.
+    pub(crate) fn reachable(&self, function: usize) -> Vec<usize> {
+        let mut seen = vec![false; self.code.len()];
+        let mut work = vec![function];
+        let mut list = Vec::new();
+        while let Some(f) = work.pop() {
+            if std::mem::replace(&mut seen[f], true) {
+                continue;
+            }
+            list.push(f);
+            for call in &self.code[f].calls {
+                match call {
+                    Some(index) => work.push(*index as usize),
+                    None => work.extend((0..self.code.len()).filter(|f| !seen[*f])),
+                }
+            }
+        }
+        list
+    }
+
     /// The registers of a function that may be read before they are written.
     pub(crate) fn undefined(&self, function: u32) -> &[Reg] {
         &self.undefined.get_or_init(|| undefined::undefined(self))[function as usize]

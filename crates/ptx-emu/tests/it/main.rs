@@ -7,6 +7,8 @@
 )]
 
 mod arithmetic;
+#[cfg(feature = "cli")]
+mod cli;
 mod cluster;
 mod corpus;
 mod counts;

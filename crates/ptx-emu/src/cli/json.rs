@@ -1,0 +1,90 @@
+//! The report as one JSON object.
+
+use ptx_emu::{Finding, Launch, Stop};
+use serde::Serialize;
+
+use super::{
+    Error, Exit, Result,
+    compare::Comparison,
+    run::{Outcome, Output},
+};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    kernel: &'a str,
+    mangled: &'a str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    end: End<'a>,
+    findings: &'a [Finding],
+    lane_instructions: u64,
+    stdout: &'a str,
+    outputs: Vec<Array<'a>>,
+}
+
+/// How the launch ended.
+#[derive(Serialize)]
+struct End<'a> {
+    /// `ok`, `fault`, `unsupported`, `deadlock`, `budget` or `refused`.
+    status: &'static str,
+    message: Option<&'a str>,
+    line: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Array<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    element: &'static str,
+    shape: &'a [usize],
+    /// Ranges `[first, end)` of elements that were not written.
+    unwritten: Option<Vec<[u64; 2]>>,
+    file: Option<&'a str>,
+    comparison: Option<&'a Comparison>,
+}
+
+fn end(end: &std::result::Result<(), Stop>) -> End<'_> {
+    let (status, message, line) = match end {
+        Ok(()) => ("ok", None, None),
+        Err(Stop::Fault(f)) => ("fault", Some(&f.message), f.line),
+        Err(Stop::Unsupported { message, line, .. }) => ("unsupported", Some(message), *line),
+        Err(Stop::Deadlock { message, line, .. }) => ("deadlock", Some(message), *line),
+        Err(Stop::Budget { message, line, .. }) => ("budget", Some(message), *line),
+        Err(Stop::Launch { message }) => ("refused", Some(message), None),
+    };
+    End { status, message: message.map(String::as_str), line }
+}
+
+fn array(output: &Output) -> Array<'_> {
+    let ranges = output.unwritten.as_ref();
+    Array {
+        name: &output.name,
+        element: output.element.name(),
+        shape: &output.shape,
+        unwritten: ranges.map(|list| list.iter().map(|r| [r.start, r.end]).collect()),
+        file: output.file.as_deref(),
+        comparison: output.comparison.as_ref(),
+    }
+}
+
+/// What a program reads.
+///
+/// # Errors
+/// None that is known.
+pub(super) fn report(outcome: &Outcome, launch: &Launch) -> Result<String> {
+    let report = &outcome.report;
+    let document = Document {
+        kernel: &outcome.kernel,
+        mangled: &launch.kernel,
+        grid: launch.grid,
+        block: launch.block,
+        end: end(&report.end),
+        findings: &report.findings,
+        lane_instructions: report.lane_instructions,
+        stdout: &report.stdout,
+        outputs: outcome.outputs.iter().map(array).collect(),
+    };
+    let text = serde_json::to_string(&document)
+        .map_err(|error| Error { exit: Exit::Files, message: error.to_string() })?;
+    Ok(text + "\n")
+}

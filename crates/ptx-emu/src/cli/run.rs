@@ -1,0 +1,267 @@
+//! Runs a kernel on the arrays that the command line names.
+
+use std::{fs, ops::Range};
+
+use ptx_emu::{
+    Blocks, BufferId, Config, Emulator, Finding, Launch, Limits, Module, Options, Report, Severity,
+    Stop,
+};
+
+use super::{
+    Error, Exit, Result,
+    args::{Format, RunArgs},
+    array::Array,
+    compare::{Comparison, compare},
+    element::Element,
+    json, names,
+    source::Source,
+    spec::{Arg, Expect, Value},
+    text,
+};
+
+/// What a run gave.
+pub(super) struct Outcome {
+    /// The kernel's name in C++.
+    pub kernel: String,
+    /// Whether all blocks were to run.
+    pub whole: bool,
+    /// The launch's report, with findings about outputs added.
+    pub report: Report,
+    /// Arrays that the kernel could change.
+    pub outputs: Vec<Output>,
+}
+
+/// An array after the launch.
+pub(super) struct Output {
+    pub name: String,
+    pub element: Element,
+    pub shape: Vec<usize>,
+    /// Elements that were not written, of an array that should be.
+    pub unwritten: Option<Vec<Range<u64>>>,
+    /// Where it was stored.
+    pub file: Option<String>,
+    /// What came of `--expect`.
+    pub comparison: Option<Comparison>,
+}
+
+impl Outcome {
+    fn exit(&self) -> Exit {
+        let failed = self.outputs.iter().filter_map(|o| o.comparison.as_ref()).any(|c| c.wrong > 0);
+        match &self.report.end {
+            Err(Stop::Unsupported { .. }) => Exit::Unsupported,
+            Err(Stop::Launch { .. }) => Exit::Usage,
+            Err(Stop::Deadlock { .. }) => Exit::Stuck,
+            // The budget after a first error is small; the error is what matters then.
+            Err(Stop::Budget { .. }) if self.report.errors().next().is_none() => Exit::Stuck,
+            _ if failed || !self.report.is_clean() => Exit::Findings,
+            _ => Exit::Clean,
+        }
+    }
+}
+
+/// Reads and parses a PTX file.
+///
+/// # Errors
+/// If it cannot be read or is no PTX.
+pub(super) fn module(path: &str) -> Result<Module> {
+    let bytes = fs::read(path).map_err(|error| Error::file(path, error))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::file(path, "it is no UTF-8 text"))?;
+    Module::parse(&text).map_err(|error| {
+        let hint =
+            if path.ends_with(".cu") { "; compile it first: nvcc -ptx -lineinfo" } else { "" };
+        Error::file(path, format!("{error}{hint}"))
+    })
+}
+
+/// Runs the kernel; gives what is to be printed.
+///
+/// # Errors
+/// If nothing could be run, or a file not be read or written.
+pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
+    let module = module(&args.ptx)?;
+    let kernels: Vec<&str> = module.kernels().collect();
+    let kernel = names::find(&kernels, args.kernel.as_deref())?.to_owned();
+    check_arguments(&module, &kernel, &args.args)?;
+    for expect in &args.expect {
+        find_array(&args.args, expect)?;
+    }
+    let (Some(grid), Some(block)) = (args.grid, args.block) else {
+        return Err(Error::usage("--grid and --block are needed"));
+    };
+    let source = Source::load(args.source.as_deref(), &args.ptx)?;
+    let config = Config::default();
+    let memory_bytes = args.memory.unwrap_or(config.memory_bytes);
+    let mut emulator = Emulator::new(Config { memory_bytes, ..config });
+    let arguments = place(&mut emulator, &args.args)?;
+    let launch = Launch {
+        kernel: kernel.clone(),
+        grid,
+        block,
+        dynamic_smem: args.smem,
+        cluster: args.cluster,
+        args: arguments.iter().map(|a| a.bytes.clone()).collect(),
+    };
+    let defaults = Limits::default();
+    let limit = args.limit.unwrap_or(defaults.lane_instructions);
+    let options = Options {
+        checks: args.checks,
+        counters: args.counters,
+        blocks: args.blocks.clone(),
+        limits: Limits { lane_instructions: limit, ..defaults },
+    };
+    let report = emulator.launch(&module, &launch, &options);
+    let whole = args.blocks == Blocks::All;
+    let mut outcome =
+        Outcome { kernel: names::demangled(&kernel), whole, report, outputs: Vec::new() };
+    if !matches!(outcome.report.end, Err(Stop::Launch { .. })) {
+        collect(&mut outcome, &emulator, &kernel, args, &arguments)?;
+    }
+    let printed = match args.format {
+        Format::Text => text::report(&outcome, &launch, &source),
+        Format::Json => json::report(&outcome, &launch)?,
+    };
+    Ok((printed, outcome.exit()))
+}
+
+/// Compares the arguments with the kernel's parameters.
+fn check_arguments(module: &Module, kernel: &str, args: &[Arg]) -> Result<()> {
+    let sizes = module.param_sizes(kernel).unwrap_or_default();
+    let given = |arg: &Arg| match &arg.value {
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 8,
+    };
+    let fits = sizes.len() == args.len() && sizes.iter().zip(args).all(|(n, a)| *n == given(a));
+    if fits {
+        return Ok(());
+    }
+    let name = names::demangled(kernel);
+    let types = names::parameter_types(&name);
+    let mut message =
+        format!("kernel `{name}` takes {} arguments, {} given", sizes.len(), args.len());
+    for i in 0..sizes.len().max(args.len()) {
+        let wanted = sizes.get(i).map_or("nothing".to_owned(), |n| format!("{n} bytes"));
+        let ty = if types.len() == sizes.len() { types[i.min(types.len() - 1)] } else { "" };
+        let got = args.get(i).map_or("nothing given".to_owned(), |a| {
+            let n = given(a);
+            let off = if sizes.get(i) == Some(&n) { "" } else { "  <-- differs" };
+            format!("`{}`, {n} bytes{off}", a.name)
+        });
+        let ty = if i < sizes.len() { ty } else { "" };
+        let line = format!("\n  {i}: {wanted:<9} {ty:<16} {got}");
+        message.push_str(line.trim_end());
+    }
+    Err(Error::usage(message))
+}
+
+/// The array argument that an expectation is about.
+fn find_array<'a>(args: &'a [Arg], expect: &Expect) -> Result<&'a Arg> {
+    let found = args.iter().find(|a| a.name == expect.name);
+    match found {
+        Some(Arg { value: Value::Bytes(_), .. }) => {
+            Err(Error::usage(format!("--expect: `{}` is no array", expect.name)))
+        }
+        Some(arg) => Ok(arg),
+        None => Err(Error::usage(format!("--expect: there is no argument `{}`", expect.name))),
+    }
+}
+
+/// An argument on the device.
+struct Placed {
+    bytes: Vec<u8>,
+    array: Option<(BufferId, Element, Vec<usize>)>,
+}
+
+fn place(emulator: &mut Emulator, args: &[Arg]) -> Result<Vec<Placed>> {
+    args.iter().map(|arg| place_one(emulator, arg)).collect()
+}
+
+fn place_one(emulator: &mut Emulator, arg: &Arg) -> Result<Placed> {
+    let mut alloc = |bytes: usize, element: Element| {
+        emulator
+            .try_alloc(&arg.name, bytes, element.bytes())
+            .map_err(|error| Error::usage(format!("--arg {}: {error}", arg.name)))
+    };
+    let (buffer, element, shape) = match &arg.value {
+        Value::Bytes(bytes) => return Ok(Placed { bytes: bytes.clone(), array: None }),
+        Value::Out { element, shape, .. } => {
+            let bytes = shape.iter().product::<usize>() * element.bytes();
+            (alloc(bytes, *element)?, *element, shape.clone())
+        }
+        Value::In { element, data } | Value::InOut { element, data, .. } => {
+            let array = Array::load(data, *element)?;
+            let buffer = alloc(array.bytes.len(), *element)?;
+            emulator.write(buffer, &array.bytes);
+            (buffer, *element, array.shape)
+        }
+    };
+    let bytes = emulator.address(buffer).to_le_bytes().to_vec();
+    Ok(Placed { bytes, array: Some((buffer, element, shape)) })
+}
+
+/// Looks at the arrays after the launch: what was not written, files, comparisons.
+fn collect(
+    outcome: &mut Outcome,
+    emulator: &Emulator,
+    kernel: &str,
+    args: &RunArgs,
+    arguments: &[Placed],
+) -> Result<()> {
+    for (arg, placed) in args.args.iter().zip(arguments) {
+        let Some((buffer, element, shape)) = &placed.array else { continue };
+        let expect = args.expect.iter().find(|e| e.name == arg.name);
+        let file = match &arg.value {
+            Value::InOut { file, .. } | Value::Out { file, .. } => file.clone(),
+            _ if expect.is_none() => continue,
+            _ => None,
+        };
+        let is_out = matches!(arg.value, Value::Out { .. });
+        let unwritten = is_out.then(|| emulator.unwritten(*buffer));
+        if outcome.whole && outcome.report.end.is_ok() {
+            outcome
+                .report
+                .findings
+                .extend(emulator.unwritten_finding(*buffer, kernel).filter(|_| is_out));
+        }
+        let mut output = Output {
+            name: arg.name.clone(),
+            element: *element,
+            shape: shape.clone(),
+            unwritten,
+            file,
+            comparison: None,
+        };
+        if output.file.is_some() || expect.is_some() {
+            let bytes = emulator.bytes(*buffer).to_vec();
+            let array = Array { element: *element, bytes, shape: shape.clone() };
+            if let Some(file) = &output.file {
+                array.store(file)?;
+            }
+            if let Some(expect) = expect {
+                let skip = output.unwritten.as_deref().filter(|_| !outcome.whole);
+                output.comparison = Some(expected(&array, expect, skip.unwrap_or(&[]))?);
+            }
+        }
+        outcome.outputs.push(output);
+    }
+    Ok(())
+}
+
+fn expected(got: &Array, expect: &Expect, skip: &[Range<u64>]) -> Result<Comparison> {
+    let want = Array::load(&expect.data, got.element)?;
+    if want.len() != got.len() {
+        return Err(Error::usage(format!(
+            "--expect {}: `{}` has {} elements, the array {}",
+            expect.name,
+            expect.data,
+            want.len(),
+            got.len()
+        )));
+    }
+    Ok(compare(got, &want, expect.tolerance, skip))
+}
+
+/// Errors, and findings in all.
+pub(super) fn counts(findings: &[Finding]) -> (usize, usize) {
+    let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
+    (errors, findings.len())
+}

@@ -1,0 +1,94 @@
+//! The report as text.
+
+use std::fmt::Write as _;
+
+use ptx_emu::{Launch, Stop};
+
+use super::{
+    run::{Outcome, Output, counts},
+    source::Source,
+};
+
+/// What a person reads.
+pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> String {
+    let mut out = String::new();
+    let report = &outcome.report;
+    if !report.stdout.is_empty() {
+        out.push_str(&report.stdout);
+        if !report.stdout.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    for finding in &report.findings {
+        line(&mut out, &finding.to_string());
+        for quote in source.quotes(finding) {
+            line(&mut out, &quote);
+        }
+        out.push('\n');
+    }
+    match &report.end {
+        // A fault is the last finding.
+        Ok(()) | Err(Stop::Fault(_)) => {}
+        Err(stop @ Stop::Launch { .. }) => return format!("{stop}\n"),
+        Err(stop) => line(&mut out, &stop.to_string()),
+    }
+    for output in &outcome.outputs {
+        outputs(&mut out, output, outcome.whole);
+    }
+    let [gx, gy, gz] = launch.grid;
+    let [bx, by, bz] = launch.block;
+    let (errors, findings) = counts(&report.findings);
+    let verdict = match (errors, findings) {
+        (0, 0) if report.end.is_ok() => "no findings".to_owned(),
+        (errors, findings) => {
+            format!("{}, {}", number(findings, "finding"), number(errors, "error"))
+        }
+    };
+    let summary = format!(
+        "{}: grid ({gx},{gy},{gz}), block ({bx},{by},{bz}), {} lane instructions: {verdict}",
+        outcome.kernel, report.lane_instructions
+    );
+    line(&mut out, &summary);
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+fn number(n: usize, of: &str) -> String {
+    format!("{n} {of}{}", if n == 1 { "" } else { "s" })
+}
+
+fn outputs(out: &mut String, output: &Output, whole: bool) {
+    let name = &output.name;
+    let elements: usize = output.shape.iter().product();
+    if let (false, Some(ranges)) = (whole, &output.unwritten) {
+        let missing: u64 = ranges.iter().map(|r| r.end - r.start).sum();
+        let written = u64::try_from(elements).unwrap_or(u64::MAX) - missing;
+        line(
+            out,
+            &format!("{name}: {written} of {elements} elements written by the chosen blocks"),
+        );
+    }
+    if let Some(c) = &output.comparison {
+        let mut text = if c.wrong == 0 {
+            format!("{name}: as expected, {} elements, greatest error {:.3e}", c.elements, c.worst)
+        } else {
+            format!("{name}: {} of {} elements are not as expected", c.wrong, c.elements)
+        };
+        if let Some((index, got, want)) = c.first {
+            _ = write!(
+                text,
+                ": {name}[{index}] is {got}, expected {want}; greatest error {:.3e}",
+                c.worst
+            );
+        }
+        line(out, &text);
+    }
+    if let Some(file) = &output.file {
+        let shape: Vec<String> = output.shape.iter().map(ToString::to_string).collect();
+        line(out, &format!("{name}: {} {} in {file}", output.element.name(), shape.join("x")));
+    }
+}

@@ -1,0 +1,152 @@
+//! The command line: what it prints and what it ends with.
+
+use std::{fs, path::PathBuf};
+
+use assert_cmd::Command;
+
+/// Exit code, standard output and standard error of a command in the corpus folder.
+fn run(line: &str) -> (i32, String, String) {
+    let mut command = Command::cargo_bin("ptx-emu").expect("the binary is built");
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ptx"));
+    let output = command.args(line.split_whitespace()).output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+    (output.status.code().expect("it exits"), text(output.stdout), text(output.stderr))
+}
+
+/// A file in the folder that Cargo gives tests.
+fn scratch(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    path.to_str().expect("the path is text").to_owned()
+}
+
+const RELU: &str = "run pass/relu.ptx --grid 4 --block 256 --arg n=i64:1024";
+
+/// [`RELU`] with arrays, and their order put right.
+fn relu(x: &str, y: &str, more: &str) -> (i32, String, String) {
+    let (head, n) = RELU.split_once("--arg").expect("there is an argument");
+    run(&format!("{head} --arg x={x} --arg y={y} --arg {n} {more}"))
+}
+
+#[test]
+fn a_clean_run_stores_its_output() {
+    for file in ["relu.npy", "relu.bin"] {
+        let file = scratch(file);
+        let y = format!("out:f32:32x32:{file}");
+        let (code, out, err) = relu("in:f32:@rand,1024", &y, "");
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(out.ends_with("20480 lane instructions: no findings\n"), "{out}");
+        // What was stored is read back, and relu does not change it.
+        let want = format!("in:f32:{file}");
+        let (code, out, _) = relu(&want, "out:f32:1024", &format!("--expect y={file}"));
+        assert_eq!(code, 0, "{out}");
+        assert!(out.contains("y: as expected, 1024 elements"), "{out}");
+    }
+    let npy = fs::read(scratch("relu.npy")).expect("it was written");
+    assert!(String::from_utf8_lossy(&npy).contains("'shape': (32, 32, )"));
+    assert_eq!(fs::metadata(scratch("relu.bin")).expect("it was written").len(), 4096);
+}
+
+#[test]
+fn elements_that_nobody_wrote_are_a_finding() {
+    let (code, out, _) = relu("in:f32:@rand,1024", "out:f32:1030", "");
+    assert_eq!(code, 1);
+    assert!(
+        out.starts_with(
+            "unwritten: 6 of 1030 elements of `y` were never written: 1024 to 1029\n  kernel relu\n"
+        ),
+        "{out}"
+    );
+}
+
+#[test]
+fn findings_quote_their_lines() {
+    let (code, out, _) =
+        run("run fail/faults.ptx --kernel shared_overflow --grid 1 --block 64 --arg y=out:f32:64");
+    assert_eq!(code, 1);
+    assert!(out.starts_with("out_of_bounds_read: out-of-bounds shared read of 4 bytes: `s`[64]"));
+    assert!(
+        out.contains("    7 |   y[threadIdx.x] = s[threadIdx.x + 1] + t[threadIdx.x];"),
+        "{out}"
+    );
+    let finding = out.split("\n\n").next().expect("there is text");
+    assert!(finding.lines().count() <= 8);
+}
+
+#[test]
+fn other_ends_have_codes_of_their_own() {
+    let faults = "run fail/faults.ptx --grid 1 --block 64 --kernel";
+    for (line, code, words) in [
+        (format!("{faults} endless --arg f=in:i32:@zeros,1 --arg y=out:f32:64"), 5, "deadlock"),
+        (format!("{faults} busy --arg y=out:f32:64 --arg n=i32:1 --limit 1M"), 5, "budget"),
+        (format!("{faults} trapped --arg y=out:f32:64"), 1, "trap"),
+        ("list pass/relu.ptx".to_owned(), 0, "all instructions are known"),
+        ("--help".to_owned(), 0, "Usage:"),
+        ("run --help".to_owned(), 0, "Examples:"),
+        ("--version".to_owned(), 0, "ptx-emu "),
+    ] {
+        let (got, out, err) = run(&line);
+        assert_eq!(got, code, "{line}: {out}{err}");
+        assert!(out.contains(words), "{line}: {out}");
+    }
+}
+
+#[test]
+fn an_unknown_instruction_is_named() {
+    let file = scratch("unknown.ptx");
+    let text = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nfrob.u32 %r1;\nret;\n}\n";
+    fs::write(&file, text).expect("the folder is there");
+    let (code, out, _) = run(&format!("run {file} --grid 1 --block 32"));
+    assert_eq!(code, 4);
+    assert!(out.starts_with("unsupported: frob.u32 (PTX line 6)"), "{out}");
+    let (code, out, _) = run(&format!("list {file}"));
+    assert_eq!((code, out.contains("unsupported: frob.u32 (PTX line 6)")), (0, true), "{out}");
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let busy = "run fail/faults.ptx --grid 1 --block 64 --kernel busy --arg y=out:f32:64";
+    let n = "--arg n=i32:1";
+    for (line, code, words) in [
+        (busy.to_owned(), 2, "kernel `busy` takes 2 arguments, 1 given"),
+        (format!("{busy} --arg n=i64:1"), 2, "<-- differs"),
+        (format!("{busy} {n} --expect z=a.npy"), 2, "no argument `z`"),
+        (format!("{busy} {n} --expect n=a.npy"), 2, "`n` is no array"),
+        (format!("{busy} {n} --expect y=@ones,3 --limit 1"), 2, "has 3 elements, the array 64"),
+        (format!("{busy} {n} --frob 1"), 2, "no option `--frob`"),
+        (format!("{busy} {n} --sanitize some"), 2, "expected full, memory"),
+        (busy.replace("busy", "bussy"), 2, "did you mean `busy`?"),
+        (busy.replace(" --kernel busy", ""), 2, "--kernel is needed"),
+        (busy.replace(" --grid 1", "") + " " + n, 2, "--grid and --block are needed"),
+        (busy.replace("64 --kernel", "6,4,x --kernel"), 2, "up to three numbers"),
+        (busy.replace("out:f32:64", "out:f32:1099511627776") + " " + n, 2, "larger than"),
+        ("frob".to_owned(), 2, "there are run and list"),
+        ("list nowhere.ptx".to_owned(), 3, "nowhere.ptx: "),
+        ("list pass/relu.cu".to_owned(), 3, "nvcc -ptx"),
+    ] {
+        let (got, out, err) = run(&line);
+        assert_eq!(got, code, "{line}: {out}{err}");
+        assert!(err.starts_with("ptx-emu: ") && err.contains(words), "{line}: {err}");
+        assert_eq!(out, "", "{line}");
+    }
+    let (code, out, _) = run(&(busy.replace("--block 64", "--block 2000") + " " + n));
+    assert_eq!(
+        (code, out.as_str()),
+        (2, "block (2000,1,1) of `busy` must have 1 to 1024 threads\n")
+    );
+}
+
+#[test]
+fn json_is_one_object() {
+    let (code, out, _) = relu(
+        "in:f32:@arange,1024",
+        "out:f32:1025",
+        "--format json --expect y=@ones,1025:1e-5 --counters",
+    );
+    assert_eq!(code, 1);
+    let report: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(report["end"]["status"], "ok");
+    assert_eq!(report["findings"][0]["kind"], "unwritten");
+    assert_eq!(report["outputs"][0]["unwritten"], serde_json::json!([[1024, 1025]]));
+    assert_eq!(report["outputs"][0]["comparison"]["wrong"], 1024);
+    assert_eq!(report["lane_instructions"], 20480);
+}
