@@ -42,3 +42,8 @@ pub use memory::{AllocError, BufferId};
 pub use module::{Module, Usage};
 pub use options::{Blocks, Checks, Limits, Options};
 pub use report::{ParseError, Report, Stop};
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

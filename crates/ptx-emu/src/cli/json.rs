@@ -1,6 +1,6 @@
 //! The report as one JSON object.
 
-use ptx_emu::{Finding, Launch, Stop};
+use ptx_emu::{Counters, Finding, Launch, Stop};
 use serde::Serialize;
 
 use super::{
@@ -18,6 +18,9 @@ struct Document<'a> {
     end: End<'a>,
     findings: &'a [Finding],
     lane_instructions: u64,
+    /// Blocks that came to their ends.
+    blocks: u64,
+    counters: Option<&'a Counters>,
     stdout: &'a str,
     outputs: Vec<Array<'a>>,
 }
@@ -81,6 +84,8 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch) -> Result<String> {
         end: end(&report.end),
         findings: &report.findings,
         lane_instructions: report.lane_instructions,
+        blocks: report.blocks,
+        counters: report.counters.as_ref(),
         stdout: &report.stdout,
         outputs: outcome.outputs.iter().map(array).collect(),
     };

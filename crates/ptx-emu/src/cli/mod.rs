@@ -3,6 +3,7 @@
 mod args;
 mod array;
 mod compare;
+mod counters;
 mod element;
 mod help;
 mod json;

@@ -29,7 +29,7 @@ impl Source {
     }
 
     /// The line, numbered, as it is quoted; `None` if it is not there.
-    fn quote(&self, line: u32) -> Option<String> {
+    pub(super) fn quote(&self, line: u32) -> Option<String> {
         let text = self.lines.get(usize::try_from(line).ok()?.checked_sub(1)?)?;
         let text: String = text.trim_end().chars().take(120).collect();
         Some(format!("{line:>5} | {text}"))

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use ptx_emu::{Launch, Stop};
 
 use super::{
+    counters,
     run::{Outcome, Output, counts},
     source::Source,
 };
@@ -35,6 +36,9 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> Str
     for output in &outcome.outputs {
         outputs(&mut out, output, outcome.whole);
     }
+    if let Some(counters) = &report.counters {
+        out.push_str(&counters::table(counters, source));
+    }
     let [gx, gy, gz] = launch.grid;
     let [bx, by, bz] = launch.block;
     let (errors, findings) = counts(&report.findings);
@@ -44,8 +48,10 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> Str
             format!("{}, {}", number(findings, "finding"), number(errors, "error"))
         }
     };
+    let blocks =
+        if outcome.whole { String::new() } else { format!("{} blocks of ", report.blocks) };
     let summary = format!(
-        "{}: grid ({gx},{gy},{gz}), block ({bx},{by},{bz}), {} lane instructions: {verdict}",
+        "{}: {blocks}grid ({gx},{gy},{gz}), block ({bx},{by},{bz}), {} lane instructions: {verdict}",
         outcome.kernel, report.lane_instructions
     );
     line(&mut out, &summary);

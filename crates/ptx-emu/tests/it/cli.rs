@@ -136,6 +136,27 @@ fn mistakes_are_explained() {
 }
 
 #[test]
+fn counters_and_chosen_blocks() {
+    let (code, out, _) = relu("in:f32:@rand,1024", "out:f32:1024", "--counters");
+    assert_eq!(code, 0, "{out}");
+    assert!(
+        out.contains(
+            "  global loads  32 requests, 4.00 sectors each, 4096 bytes asked for, 4096 different\n"
+        ),
+        "{out}"
+    );
+    assert!(out.contains("    3 |   if (i < n) y[i] = x[i] > 0.f ? x[i] : 0.f;"), "{out}");
+    let (code, out, _) =
+        relu("in:f32:@ones,1024", "out:f32:1024", "--blocks 1,3 --expect y=@ones,1024");
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("y: 512 of 1024 elements written by the chosen blocks\n"), "{out}");
+    assert!(out.contains("y: as expected, 512 elements"), "{out}");
+    assert!(out.contains("relu: 2 blocks of grid (4,1,1)"), "{out}");
+    let (code, out, _) = relu("in:f32:@ones,1024", "out:f32:1024", "--blocks sample:3:7");
+    assert_eq!((code, out.contains("3 blocks of grid")), (0, true), "{out}");
+}
+
+#[test]
 fn json_is_one_object() {
     let (code, out, _) = relu(
         "in:f32:@arange,1024",
@@ -149,4 +170,6 @@ fn json_is_one_object() {
     assert_eq!(report["outputs"][0]["unwritten"], serde_json::json!([[1024, 1025]]));
     assert_eq!(report["outputs"][0]["comparison"]["wrong"], 1024);
     assert_eq!(report["lane_instructions"], 20480);
+    assert_eq!(report["counters"]["global_loads"]["requests"], 32);
+    assert_eq!(report["blocks"], 4);
 }

@@ -12,12 +12,15 @@ use super::corpus;
 
 fn recordings() -> Vec<(String, Golden)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../emu-corpus/golden");
-    let files = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.expect("the folder can be read").path());
     let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
     let read = |path: PathBuf| {
-        let text = fs::read_to_string(&path).unwrap();
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        (name, serde_json::from_str(&text).unwrap())
+        let text = fs::read_to_string(&path).expect("the file can be read");
+        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        (name, serde_json::from_str(&text).expect("it is JSON"))
     };
     files.map(read).collect()
 }
