@@ -6,10 +6,13 @@ mod product;
 use self::product::Factors;
 use super::{
     Machine,
-    access::{Registers, addresses},
+    access::{Refusal, Registers, addresses, lanes},
     transfer::Action,
 };
-use crate::op::{D, FragmentOp, MatrixOp, MemoryOp, RowsOp, W};
+use crate::{
+    finding::FindingKind,
+    op::{D, FragmentOp, MatrixOp, MemoryOp, RowsOp, W},
+};
 
 /// Room to work in, so that an operation allocates nothing.
 #[derive(Debug, Default)]
@@ -53,6 +56,7 @@ impl Machine<'_> {
         let base = addresses(&op.address, regs);
         let bits = op.data.element.bits() as u64;
         let stride = regs.w[op.stride as usize].map(|s| u64::from(s) * bits / 8);
+        self.check_rows(op, &base, &stride, regs, pc);
         for access in &op.accesses {
             let at = std::array::from_fn(|lane| {
                 let row = stride[lane].wrapping_mul(u64::from(access.rows[lane]));
@@ -85,6 +89,25 @@ impl Machine<'_> {
                 regs.w[*twin as usize] = regs.w[op.data.regs[i % distinct] as usize];
             }
         }
+    }
+
+    /// Rows (columns) of a `wmma` matrix must start at multiples of 16 bytes, or of their length: where
+    /// the machine fetches whole rows, others are a fault; elsewhere the manual promises nothing.
+    fn check_rows(&mut self, op: &FragmentOp, base: &D, stride: &D, regs: &Registers<'_>, pc: u32) {
+        let low = u64::from(op.alignment) - 1;
+        let odd = lanes(u32::MAX, |i| (base[i] | stride[i]) & low != 0);
+        if odd == 0 {
+            return;
+        }
+        // The first row, or else the second one.
+        let at = std::array::from_fn(|i| {
+            let first = base[i] & low != 0;
+            if first { base[i] } else { base[i].wrapping_add(stride[i]) }
+        });
+        let kind = FindingKind::Misaligned;
+        let bytes = op.alignment;
+        self.refusals.push(Refusal { kind, lanes: odd, at, place: op.address.place, bytes });
+        self.record_refusals(regs, pc);
     }
 
     /// `ldmatrix` and `stmatrix`: lanes `8 j` to `8 j + 7` give the rows of matrix `j`.

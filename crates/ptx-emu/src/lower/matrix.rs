@@ -205,7 +205,9 @@ impl<'a> Builder<'a, '_> {
         let accesses = (0..distinct)
             .flat_map(|r| accesses(store, shape, which, by_rows, &data, &address, r, scratch))
             .collect();
-        let op = FragmentOp { store, data, address, stride, accesses };
+        let row_bytes = row_length(shape, which, by_rows) * element.bits() / 8;
+        let alignment = row_bytes.min(16) as u32;
+        let op = FragmentOp { store, data, address, stride, alignment, accesses };
         self.push_matrix(MatrixOp::Fragment(Box::new(op)));
         Ok(())
     }

@@ -151,6 +151,8 @@ pub(crate) struct FragmentOp {
     pub address: Address,
     /// Elements from one row (column) to the next.
     pub stride: R,
+    /// What each row (column) must start at a multiple of, in bytes: a power of two.
+    pub alignment: u32,
     pub accesses: Vec<FragmentAccess>,
 }
 

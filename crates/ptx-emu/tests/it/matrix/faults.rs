@@ -46,6 +46,9 @@ fn fragments_of_buffers() {
     let finding = found(&ran, FindingKind::OutOfBoundsRead);
     assert_eq!((finding.buffer.as_deref(), finding.line), (Some("arg0"), Some(47)));
     assert_eq!(finding.elements, Some((240, 254)));
+    let ran = product(halves(17), halves(16), 256, 17, 16);
+    let finding = found(&ran, FindingKind::Misaligned);
+    assert_eq!((finding.buffer.as_deref(), finding.line), (Some("arg0"), Some(47)));
     let ran = product(halves(16), halves(16), 256, 24, 16);
     assert_eq!(found(&ran, FindingKind::OutOfBoundsRead).line, Some(47));
     let ran = product(halves(16), halves(16), 256, 16, 20);
