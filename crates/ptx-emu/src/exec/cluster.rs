@@ -90,6 +90,9 @@ impl Machine<'_> {
 
     /// The block of a shared address, for messages; nothing if it is the running one.
     pub(super) fn peer_name(&self, address: u64) -> String {
+        let generic = window_of(address) == Window::Shared;
+        let base = if generic { window_base(Window::Shared) } else { 0 };
+        let address = address.wrapping_sub(base);
         match self.holder(address) {
             Holder::Own => String::new(),
             Holder::Peer(rank) => format!(" of block {rank} of the cluster"),

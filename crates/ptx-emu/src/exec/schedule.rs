@@ -9,7 +9,7 @@ use super::{
     sanitize::order::Order,
     warp::{Frame, Group, Wait, Warp},
 };
-use crate::report::Stop;
+use crate::{memory::INITIALISED, report::Stop};
 
 /// A block between its turns.
 pub(super) struct Block {
@@ -150,12 +150,23 @@ impl Machine<'_> {
         started
     }
 
+    /// Offset and bytes of the system's part of shared memory, if the kernel uses it.
+    fn reserved_shared(&self) -> Option<(usize, usize)> {
+        let slot =
+            self.shared_names.iter().position(|v| v.is_some() && *v == self.program.reserved)?;
+        self.shared_map[slot]
+    }
+
     fn fresh_shared(&self, mut shared: Shared) -> Shared {
         shared.data.resize(self.shared_bytes, 0);
         shared.flags.clear();
         shared.flags.resize(self.shared_bytes, 0);
         shared.mbarriers.clear();
         shared.origins.clear();
+        if let Some((at, size)) = self.reserved_shared() {
+            shared.data[at..at + size].fill(0);
+            shared.flags[at..at + size].fill(INITIALISED);
+        }
         self.fit_shadow(&mut shared.shadow);
         if self.cluster.len() > 1 {
             // What blocks of other clusters left there must not be taken for a neighbour's.

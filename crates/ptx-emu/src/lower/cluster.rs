@@ -1,9 +1,12 @@
 //! mbarriers and clusters.
 
-use super::{Builder, Lowered, control::operand, table::Modifiers};
+use super::{Builder, Lowered, ModuleVariable, control::operand, table::Modifiers};
 use crate::{
-    ast::{Instruction, Operand},
-    op::{ArriveOp, Awaited, ClusterOp, ClusterSpecial, MbarrierKind, Op, Place, R, Reg, Special},
+    ast::{Instruction, Operand, Space},
+    op::{
+        ArriveOp, Awaited, ClusterOp, ClusterSpecial, Const, MbarrierKind, Op, Place, R, Reg,
+        Special,
+    },
 };
 
 impl<'a> Builder<'a, '_> {
@@ -121,6 +124,32 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
+    /// `%reserved_smem_*`: where the system's part of shared memory lies, which cooperative groups
+    /// use for groups of several warps.
+    pub(super) fn reserved_shared(&mut self, name: &str) -> Option<R> {
+        let offset = match name.strip_prefix("%reserved_smem_offset_")? {
+            "begin" | "0" => 0,
+            "1" => RESERVED_BYTES as u64 / 2,
+            "end" => RESERVED_BYTES as u64,
+            "cap" => return Some(self.const_w(RESERVED_BYTES as u32)),
+            _ => return None,
+        };
+        let index = *self.program.reserved.get_or_insert_with(|| {
+            self.program.variables.push(ModuleVariable {
+                label: "reserved shared memory".to_owned(),
+                space: Space::Shared,
+                bytes: RESERVED_BYTES,
+                element_bytes: 4,
+                align: 128,
+                is_extern: false,
+                init: Vec::new(),
+                relocations: Vec::new(),
+            });
+            self.program.variables.len() as u32 - 1
+        });
+        Some(self.constant(0, Const::Variable(index, offset)))
+    }
+
     /// `isspacep` of shared memory.
     pub(super) fn is_shared(&mut self, to: R, address: R, m: &Modifiers<'_>) {
         self.push_cluster(ClusterOp::IsShared(to, address, m.has("shared::cluster")));
@@ -155,6 +184,9 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 }
+
+/// Bytes of shared memory that the system keeps of each block.
+const RESERVED_BYTES: usize = 1024;
 
 /// The special registers of clusters and of launches over the whole grid.
 pub(super) fn special(name: &str) -> Option<Special> {

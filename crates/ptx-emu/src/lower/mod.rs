@@ -105,6 +105,8 @@ pub(crate) struct Program {
     pub unsupported: Vec<String>,
     /// Whether a kernel reads what only a launch of the whole grid sets (`%envreg`).
     pub cooperative: bool,
+    /// The variable that stands for what the system keeps of a block's shared memory.
+    pub reserved: Option<u32>,
     /// The PTX text, for messages.
     pub text: String,
     /// Last path component of the kernel file.
@@ -648,6 +650,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                     }
                     if *name == "WARP_SZ" {
                         return Ok(self.const_w(32));
+                    }
+                    if let Some(r) = self.reserved_shared(name) {
+                        return Ok(r);
                     }
                     let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
                     Ok(self.constant(0, Const::Variable(index, 0)))

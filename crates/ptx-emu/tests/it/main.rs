@@ -20,6 +20,7 @@ mod heap;
 mod hostile;
 mod isa;
 mod kernels;
+mod libcu;
 mod matrix;
 mod mbarrier;
 mod models;
