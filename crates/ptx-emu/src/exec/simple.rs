@@ -9,7 +9,7 @@ use crate::{
     alu::integer,
     finding::FindingKind,
     memory::window_of,
-    op::{CarryKind, CarryOp, D, LaneMask, Op, Reg, Special, W},
+    op::{CarryKind, CarryOp, D, LaneMask, Op, Reg, Special, W, Window},
     report::Stop,
 };
 
@@ -152,7 +152,7 @@ impl Machine<'_> {
             }
             Op::IsSpace(to, a, window) => {
                 let a = regs.d[a as usize];
-                let v = (0..32).fold(0, |m, i| m | u32::from(window_of(a[i]) == window) << i);
+                let v = (0..32).fold(0, |m, i| m | u32::from(self.window(a[i]) == window) << i);
                 put_p(&mut regs.p[to as usize], v, mask);
             }
             Op::ActiveMask(to) => put_w(&mut regs.w[to as usize], &[mask; 32], mask),
@@ -166,6 +166,16 @@ impl Machine<'_> {
             _ => return Err(self.unsupported(pc, "the operation is not known here")),
         }
         Ok(())
+    }
+
+    /// The window of a generic address; constants are told from other buffers.
+    fn window(&self, address: u64) -> Window {
+        match (window_of(address), self.memory.decode(address)) {
+            (Window::Global, Some((index, _))) if self.memory.buffers[index].read_only => {
+                Window::Const
+            }
+            (window, _) => window,
+        }
     }
 
     fn special(&self, special: Special, regs: &Registers<'_>) -> D {

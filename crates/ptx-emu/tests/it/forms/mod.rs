@@ -6,11 +6,14 @@ mod convert;
 mod float;
 mod inputs;
 mod integer;
+mod lanes;
 mod memory;
 mod number;
 mod oracle;
+mod rest;
 mod run;
 mod synth;
+mod warp;
 
 use self::oracle::Op;
 use ptx_emu::{Module, isa, isa::Row};
@@ -102,6 +105,78 @@ fn loads_stores_and_atomics_move_the_right_bytes() {
         .filter(in_memory)
         .filter_map(|row| memory::check(row, 90).err())
         .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The cases of a row that looks beyond its lane or computes nothing.
+fn cases(row: &Row) -> Vec<lanes::Case> {
+    let opcodes = synth::opcodes(row, 40);
+    opcodes.iter().flat_map(|o| warp::cases(o).into_iter().chain(rest::cases(o))).collect()
+}
+
+#[test]
+fn warps_barriers_copies_and_branches_do_what_the_manual_says() {
+    let all: Vec<lanes::Case> = isa::rows().iter().flat_map(cases).collect();
+    assert!(all.len() > 200);
+    let wrong = lanes::run(&all);
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_carry_goes_from_word_to_word() {
+    let cases = [
+        lanes::Case::new(
+            "addc.u64",
+            "add.cc.u64 %l3, %l1, %l2;\naddc.u64 %l60, 0, 0;",
+            |a, b, t| u64::from(a[t].checked_add(b[t]).is_none()),
+        ),
+        lanes::Case::new(
+            "addc.cc.u32",
+            "add.cc.u32 %w4, %w1, %w2;\naddc.cc.u32 %w5, %w1, %w2;\naddc.u32 %w6, 0, 0;\n\
+             mov.b64 %l3, {%w5, %w6};\nmov.u64 %l60, %l3;",
+            |a, b, t| {
+                let (a, b) = (a[t] & 0xffff_ffff, b[t] & 0xffff_ffff);
+                (a + b) + ((a + b) >> 32)
+            },
+        ),
+        lanes::Case::new(
+            "subc.u64",
+            "sub.cc.u64 %l3, %l1, %l2;\nsubc.u64 %l60, 0, 0;",
+            |a, b, t| {
+                if a[t] < b[t] { u64::MAX } else { 0 }
+            },
+        ),
+        lanes::Case::new(
+            "subc.cc.u32",
+            "sub.cc.u32 %w4, %w1, %w2;\nsubc.cc.u32 %w5, %w2, %w1;\nsubc.u32 %w6, 0, 0;\nmov.b64 %l60, {%w5, %w6};",
+            |a, b, t| {
+                let (a, b) = ((a[t] & 0xffff_ffff) as i64, (b[t] & 0xffff_ffff) as i64);
+                let second = b - a - i64::from(a < b);
+                u64::from(second as u32) | if second < 0 { 0xffff_ffff_0000_0000 } else { 0 }
+            },
+        ),
+        lanes::Case::new(
+            "madc.hi.cc.u32",
+            "mad.lo.cc.u32 %w4, %w1, %w2, %w1;\nmadc.hi.cc.u32 %w5, %w1, %w2, %w2;\naddc.u32 %w6, 0, 0;\n\
+             mov.b64 %l60, {%w5, %w6};",
+            |a, b, t| {
+                let (a, b) = (a[t] & 0xffff_ffff, b[t] & 0xffff_ffff);
+                let low = u128::from(a * b & 0xffff_ffff) + u128::from(a);
+                let high = (u128::from(a * b) >> 32) + u128::from(b) + (low >> 32);
+                high as u64
+            },
+        ),
+        lanes::Case::new(
+            "madc.lo.u64",
+            "mad.lo.cc.u64 %l3, %l1, %l2, %l1;\nmadc.lo.u64 %l60, %l1, %l2, %l2;",
+            |a, b, t| {
+                let product = a[t].wrapping_mul(b[t]);
+                let carry = product.checked_add(a[t]).is_none();
+                product.wrapping_add(b[t]).wrapping_add(u64::from(carry))
+            },
+        ),
+    ];
+    let wrong = lanes::run(&cases);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
