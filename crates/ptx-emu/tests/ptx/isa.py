@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The instruction battery: one kernel per instruction form, run on a GPU, its results hashed.
 
-    isa.py OUT    runs every case on GPU 0; writes OUT (the new isa.txt) and OUT.bin (all results)
+    isa.py OUT    runs every case of isa.txt on GPU 0; writes OUT (the new isa.txt) and OUT.bin (all results)
 
 isa.txt holds a case per line: input kind, hash of the 512 results on the GPU, instruction. A hash of
-dashes marks a form that the GPU's assembler refuses. tests/it/isa.rs runs the same on the emulator.
+dashes marks a form that the GPU's assembler refuses, `?` one that no GPU has run yet. tests/it/isa.rs
+runs the same on the emulator.
 """
 
 import ctypes
+import pathlib
 import struct
 import sys
 
@@ -63,157 +65,8 @@ def inputs(kind, array):
 def cases():
     """(kind, body): the body computes from %a %b %c (32), %da %db %dc (64), %ha %hb %hc (16) into
     %o (32), %do (64) or %ho (16), named by what it assigns."""
-    out = []
-
-    def add(kind, *bodies):
-        out.extend((kind, b) for b in bodies)
-
-    reg = {"16": ("%ho", "%ha", "%hb", "%hc"), "32": ("%o", "%a", "%b", "%c"), "64": ("%do", "%da", "%db", "%dc")}
-
-    def simple(kind, form, n):
-        width = form.rsplit(".", 1)[1].lstrip("usbf") or "32"
-        width = {"16x2": "32", "f16": "16", "16": "16"}.get(width, width)
-        d, *s = reg[width]
-        add(kind, f"{form} {d}, {', '.join(s[:n])};")
-
-    for t in ("u16", "s16", "u32", "s32", "u64", "s64"):
-        for op in ("add", "sub", "mul.lo", "mul.hi", "min", "max"):
-            simple("i", f"{op}.{t}", 2)
-        simple("i", f"mad.lo.{t}", 3)
-        w = t[1:]
-        d, a, b, _ = reg[w]
-        # A zero divisor is undefined.
-        add("i", f"or.b{w} %t{w}, {b}, 1; div.{t} {d}, {a}, %t{w};", f"or.b{w} %t{w}, {b}, 1; rem.{t} {d}, {a}, %t{w};")
-        if t[0] == "s":
-            simple("i", f"abs.{t}", 1)
-            simple("i", f"neg.{t}", 1)
-        if w != "64":
-            wide = reg["32" if w == "16" else "64"]
-            add("i", f"mul.wide.{t} {wide[0]}, {a}, {b};", f"mad.wide.{t} {wide[0]}, {a}, {b}, {wide[3]};")
-        add("i", f"shr.{t} {d}, {a}, %b;")
-        for cmp in ("eq", "ne", "lt", "le", "gt", "ge"):
-            add("i", f"setp.{cmp}.{t} %p, {a}, {b}; selp.u32 %o, 1, 0, %p;")
-    for t in ("u16x2", "s16x2"):
-        for op in ("add", "min", "max"):
-            add("i", f"{op}.{t} %o, %a, %b;")
-    for w in ("16", "32", "64"):
-        d, a, b, _ = reg[w]
-        for op in ("and", "or", "xor"):
-            add("i", f"{op}.b{w} {d}, {a}, {b};")
-        add("i", f"not.b{w} {d}, {a};", f"cnot.b{w} {d}, {a};", f"shl.b{w} {d}, {a}, %b;")
-    for w in ("32", "64"):
-        d, a, b, _ = reg[w]
-        add("i", f"popc.b{w} %o, {a};", f"clz.b{w} %o, {a};", f"brev.b{w} {d}, {a};")
-        for t in (f"u{w}", f"s{w}"):
-            add("i", f"bfind.{t} %o, {a};", f"bfind.shiftamt.{t} %o, {a};", f"bfe.{t} {d}, {a}, %b, %c;",
-                f"mad.hi.{t} {d}, {a}, {b}, {reg[w][3]};")
-        add("i", f"bfi.b{w} {d}, {a}, {b}, %c, %t7;")
-        for t in (f"u{w}", f"s{w}"):
-            for op in ("add", "sub"):
-                add("i", f"{op}.cc.{t} {d}, {a}, {b}; {op}c.{t} %t{w}, {a}, {b}; xor.b{w} {d}, {d}, %t{w};")
-    for op in ("madc.lo", "madc.hi"):
-        add("i", f"mad.lo.cc.u32 %o, %a, %b, %c; {op}.u32 %t32, %a, %b, %c; xor.b32 %o, %o, %t32;")
-    add("i", "add.sat.s32 %o, %a, %b;", "sub.sat.s32 %o, %a, %b;", "mul24.lo.u32 %o, %a, %b;", "mul24.lo.s32 %o, %a, %b;",
-        "mul24.hi.u32 %o, %a, %b;", "mul24.hi.s32 %o, %a, %b;", "mad24.lo.s32 %o, %a, %b, %c;", "sad.s32 %o, %a, %b, %c;",
-        "sad.u32 %o, %a, %b, %c;", "fns.b32 %o, %a, 3, 2;", "bmsk.clamp.b32 %o, %a, %b;", "bmsk.wrap.b32 %o, %a, %b;",
-        "lop3.b32 %o, %a, %b, %c, 0x96;", "lop3.b32 %o, %a, %b, %c, 0xe8;", "lop3.b32 %o, %a, %b, %c, 0x1b;")
-    for mode in ("l.wrap", "l.clamp", "r.wrap", "r.clamp"):
-        add("i", f"shf.{mode}.b32 %o, %a, %b, %c;")
-    for mode in ("", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"):
-        add("i", f"prmt.b32{mode} %o, %a, %b, %c;")
-    for x in "us":
-        for y in "us":
-            add("i", f"dp4a.{x}32.{y}32 %o, %a, %b, %c;", f"dp2a.lo.{x}32.{y}32 %o, %a, %b, %c;",
-                f"dp2a.hi.{x}32.{y}32 %o, %a, %b, %c;")
-    add("i", "slct.b32.s32 %o, %a, %b, %c;", "slct.u64.s32 %do, %da, %db, %c;")
-    add("f", "slct.b32.f32 %o, %a, %b, %c;")
-
-    for ftz in ("", ".ftz"):
-        for op in ("add", "sub", "mul"):
-            for rnd in (".rn", ".rz", ".rm", ".rp"):
-                for sat in ("", ".sat") if op != "sub" or rnd == ".rn" else ("",):
-                    add("f", f"{op}{rnd}{ftz}{sat}.f32 %o, %a, %b;")
-        for rnd in (".rn", ".rz", ".rm", ".rp"):
-            for sat in ("", ".sat"):
-                add("f", f"fma{rnd}{ftz}{sat}.f32 %o, %a, %b, %c;")
-            add("f", f"div{rnd}{ftz}.f32 %o, %a, %b;", f"rcp{rnd}{ftz}.f32 %o, %a;", f"sqrt{rnd}{ftz}.f32 %o, %a;")
-        for op in ("min", "max"):
-            add("f", f"{op}{ftz}.f32 %o, %a, %b;", f"{op}{ftz}.NaN.f32 %o, %a, %b;")
-        for cmp in ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"):
-            add("f", f"setp.{cmp}{ftz}.f32 %p, %a, %b; selp.u32 %o, 1, 0, %p;")
-        for rnd in (".rni", ".rzi", ".rmi", ".rpi"):
-            add("f", f"cvt{rnd}{ftz}.f32.f32 %o, %a;")
-            for t in ("u16", "s16", "u32", "s32", "u64", "s64"):
-                add("f", f"cvt{rnd}{ftz}.{t}.f32 {reg[t[1:]][0]}, %a;")
-        add("f", f"cvt{ftz}.sat.f32.f32 %o, %a;", f"cvt{ftz}.f64.f32 %do, %a;", f"cvt.rn{ftz}.f16.f32 %ho, %a;")
-        for rnd in (".rn", ".rz", ".rm", ".rp"):
-            add("d", f"cvt{rnd}{ftz}.f32.f64 %o, %da;")
-    add("f", "copysign.f32 %o, %a, %b;", "set.lt.u32.f32 %o, %a, %b;", "set.gt.f32.f32 %o, %a, %b;",
-        "setp.lt.and.f32 %p|%q, %a, %b, %r; selp.u32 %o, 1, 0, %p; selp.u32 %t32, 2, 0, %q; or.b32 %o, %o, %t32;",
-        "setp.lt.xor.f32 %p|%q, %a, %b, !%r; selp.u32 %o, 1, 0, %p; selp.u32 %t32, 2, 0, %q; or.b32 %o, %o, %t32;",
-        "cvt.rn.bf16.f32 %ho, %a;", "cvt.rz.bf16.f32 %ho, %a;", "cvt.rz.f16.f32 %ho, %a;", "cvt.rn.f16x2.f32 %o, %a, %b;",
-        "cvt.rn.bf16x2.f32 %o, %a, %b;", "cvt.rz.bf16x2.f32 %o, %a, %b;", "cvt.rn.relu.f16x2.f32 %o, %a, %b;",
-        "cvt.rn.relu.bf16x2.f32 %o, %a, %b;", "cvt.rna.tf32.f32 %o, %a;", "testp.finite.f32 %p, %a; selp.u32 %o, 1, 0, %p;",
-        "testp.subnormal.f32 %p, %a; selp.u32 %o, 1, 0, %p;", "testp.normal.f32 %p, %a; selp.u32 %o, 1, 0, %p;",
-        "abs.f32 %o, %a; and.b32 %o, %o, 0x7f800000;", "cvt.rn.sat.f16.f32 %ho, %a;")
-    for rnd in (".rn", ".rz", ".rm", ".rp"):
-        for op in ("add", "sub", "mul", "div"):
-            add("d", f"{op}{rnd}.f64 %do, %da, %db;")
-        add("d", f"rcp{rnd}.f64 %do, %da;")
-        for t in ("u32", "s32", "u64", "s64"):
-            a = reg[t[1:]][1]
-            add("i", f"cvt{rnd}.f32.{t} %o, {a};", f"cvt{rnd}.f64.{t} %do, {a};")
-    add("d", "fma.rn.f64 %do, %da, %db, %dc;", "sqrt.rn.f64 %do, %da;", "min.f64 %do, %da, %db;", "max.f64 %do, %da, %db;",
-        "copysign.f64 %do, %da, %db;", "cvt.rn.f16.f64 %ho, %da;")
-    for cmp in ("eq", "ne", "lt", "geu", "ltu", "num", "nan"):
-        add("d", f"setp.{cmp}.f64 %p, %da, %db; selp.u32 %o, 1, 0, %p;")
-    for rnd in (".rni", ".rzi", ".rmi", ".rpi"):
-        add("d", f"cvt{rnd}.f64.f64 %do, %da;")
-        for t in ("u16", "u32", "s32", "u64", "s64"):
-            add("d", f"cvt{rnd}.{t}.f64 {reg[t[1:]][0]}, %da;")
-            add("h", f"cvt{rnd}.{t}.f16 {reg[t[1:]][0]}, %ha;")
-    for src in ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"):
-        a = {"8": "%a", "16": "%ha", "32": "%a", "64": "%da"}[src[1:]]
-        for dst in ("u16", "s16", "u32", "s32", "u64", "s64"):
-            if src != dst:
-                add("i", f"cvt.{dst}.{src} {reg[dst[1:]][0]}, {a};", f"cvt.sat.{dst}.{src} {reg[dst[1:]][0]}, {a};")
-        add("i", f"cvt.rn.f16.{src} %ho, {a};")
-    for kind, t in (("h", "f16"), ("b", "bf16")):
-        for x2 in ("", "x2"):
-            d, a, b, c = reg["32" if x2 else "16"]
-            ty = t + x2
-            for op in ("add", "sub", "mul"):
-                add(kind, f"{op}.{ty} {d}, {a}, {b};" if kind == "h" else f"{op}.rn.{ty} {d}, {a}, {b};")
-            add(kind, f"fma.rn.{ty} {d}, {a}, {b}, {c};", f"fma.rn.relu.{ty} {d}, {a}, {b}, {c};")
-            for op in ("min", "max"):
-                add(kind, f"{op}.{ty} {d}, {a}, {b};", f"{op}.NaN.{ty} {d}, {a}, {b};")
-            if kind == "h":
-                add(kind, f"add.ftz.{ty} {d}, {a}, {b};", f"mul.sat.{ty} {d}, {a}, {b};", f"fma.rn.sat.{ty} {d}, {a}, {b}, {c};")
-        for cmp in ("eq", "ne", "lt", "ge", "neu", "ltu", "nan", "num"):
-            add(kind, f"setp.{cmp}.{t} %p, %ha, %hb; selp.u32 %o, 1, 0, %p;")
-        add(kind, f"setp.gt.{t}x2 %p|%q, %a, %b; selp.u32 %o, 1, 0, %p; selp.u32 %t32, 2, 0, %q; or.b32 %o, %o, %t32;",
-            f"set.le.{t}x2.{t}x2 %o, %a, %b;", f"set.gt.u32.{t}x2 %o, %a, %b;", f"cvt.f32.{t} %o, %ha;")
-    add("h", "cvt.rni.f16.f16 %ho, %ha;", "cvt.rmi.f16.f16 %ho, %ha;", "cvt.f64.f16 %do, %ha;", "cvt.sat.f16.f16 %ho, %ha;")
-    add("i", "mov.b32 {%ho, %t16}, %a; xor.b16 %ho, %ho, %t16;", "mov.b32 %o, {%hb, %ha};", "mov.b64 %do, {%b, %a};",
-        "mov.b64 {%o, %t32}, %da; sub.u32 %o, %o, %t32;", "mov.b64 %do, {%ha, %hb, %hc, %ha};")
-    for ty in ("e4m3x2", "e5m2x2"):
-        for relu in ("", ".relu"):
-            add("f", f"cvt.rn.satfinite{relu}.{ty}.f32 %ho, %a, %b;")
-            add("h", f"cvt.rn.satfinite{relu}.{ty}.f16x2 %ho, %a;")
-        add("h", f"cvt.rn.f16x2.{ty} %o, %ha;")
-    add("f", "cvt.rn.relu.bf16.f32 %ho, %a;", "cvt.rn.relu.f16.f32 %ho, %a;", "cvt.rz.relu.f16x2.f32 %o, %a, %b;",
-        "add.f32 %o, %a, %b; cvt.rn.f16.f32 %ho, %o;")
-    add("h", "neg.f16x2 %o, %a; and.b32 %o, %o, 0x80008000;", "abs.f16x2 %o, %a; and.b32 %o, %o, 0x7c007c00;",
-        "fma.rn.ftz.f16x2 %o, %a, %b, %c;", "sub.sat.f16x2 %o, %a, %b;", "min.ftz.f16x2 %o, %a, %b;", "set.neu.f16x2.f16x2 %o, %a, %b;")
-    add("b", "neg.bf16x2 %o, %a; and.b32 %o, %o, 0x80008000;", "abs.bf16x2 %o, %a; and.b32 %o, %o, 0x7f807f80;")
-    add("i", "redux.sync.add.s32 %o, %a, 0xffffffff;", "redux.sync.min.s32 %o, %a, 0xffffffff;", "redux.sync.xor.b32 %o, %a, 0xffffffff;",
-        "match.any.sync.b32 %o, %t7, 0xffffffff;", "vote.sync.ballot.b32 %o, %r, 0xffffffff;",
-        "shfl.sync.up.b32 %o|%p, %a, %t7, 0, 0xffffffff; selp.b32 %t32, 1, 0, %p; xor.b32 %o, %o, %t32;",
-        "shfl.sync.down.b32 %o|%p, %a, %t7, 0x1f, 0xffffffff; selp.b32 %t32, 1, 0, %p; xor.b32 %o, %o, %t32;",
-        "shfl.sync.bfly.b32 %o|%p, %a, %t7, 0x181f, 0xffffffff; selp.b32 %t32, 1, 0, %p; xor.b32 %o, %o, %t32;",
-        "shfl.sync.idx.b32 %o|%p, %a, %c, 0x1c1f, 0xffffffff; selp.b32 %t32, 1, 0, %p; xor.b32 %o, %o, %t32;",
-        "shfl.sync.down.b32 %o|%p, %a, %t7, 0x1807, 0xffffffff; selp.b32 %t32, 1, 0, %p; xor.b32 %o, %o, %t32;")
-    return out
+    lines = pathlib.Path(__file__).with_name("isa.txt").read_text().splitlines()
+    return [(kind, body) for kind, _, body in (line.split(" ", 2) for line in lines)]
 
 
 def kernel(number, kind, body):

@@ -436,8 +436,7 @@ Matrix "matrix" {
     "wmma.mma.sync.aligned<layout><layout>.m8n32k16.f32.bf16.bf16.f32" ("8W 2W 8W 8W") 80 SUM => wmma;
     "wmma.mma.sync.aligned<layout><layout>.m32n8k16.f32.bf16.bf16.f32" ("8W 8W 2W 8W") 80 SUM => wmma;
     "wmma.mma.sync.aligned<layout><layout>.m16n16k8.f32.tf32.tf32.f32" ("8W 4W 4W 8W") 80 SUM => wmma;
-    "wmma.mma.sync.aligned<layout><layout>.m8n8k4{.rn}?.f64.f64.f64.f64" ("2L 1L 1L 2L") 80 SUM => wmma;
-    "wmma.mma.sync.aligned<layout><layout>.m8n8k4.f64.f64.f64.f64.rn" ("2L 1L 1L 2L") 80 SUM => wmma;
+    "wmma.mma.sync.aligned<layout><layout>.m8n8k4.f64.f64.f64.f64{.rn}?" ("2L 1L 1L 2L") 80 SUM => wmma;
     "wmma.mma.sync.aligned<layout><layout>.m16n16k16{.s32.s8.s8.s32,.s32.u8.u8.s32}{.satfinite}?" ("8W 2W 2W 8W") 72 Exact => wmma;
     "wmma.mma.sync.aligned<layout><layout>.m8n32k16{.s32.s8.s8.s32,.s32.u8.u8.s32}{.satfinite}?" ("8W 1W 4W 8W") 72 Exact => wmma;
     "wmma.mma.sync.aligned<layout><layout>.m32n8k16{.s32.s8.s8.s32,.s32.u8.u8.s32}{.satfinite}?" ("8W 4W 1W 8W") 72 Exact => wmma;

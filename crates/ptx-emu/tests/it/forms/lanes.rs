@@ -70,6 +70,7 @@ pub(super) fn run(cases: &[Case]) -> Vec<String> {
             grid: [1, 1, 1],
             block: [N as u32, 1, 1],
             dynamic_smem: 0,
+            cluster: None,
             args: [input, output].map(|b| emulator.address(b).to_le_bytes().to_vec()).to_vec(),
         };
         if let Err(stop) = emulator.launch(&module, &launch, &Options::default()).into_result() {

@@ -10,6 +10,7 @@ mod lanes;
 mod memory;
 mod number;
 mod oracle;
+mod page;
 mod rest;
 mod run;
 mod synth;
@@ -96,10 +97,13 @@ fn every_computing_form_agrees_with_its_oracle() {
     assert!(wrong.is_empty(), "{n} forms:\n{}", wrong.join("\n"));
 }
 
+/// Rows whose instructions move or change bytes in memory.
+fn in_memory(row: &&Row) -> bool {
+    matches!(row.family(), isa::Family::Load | isa::Family::Store | isa::Family::Atomic)
+}
+
 #[test]
 fn loads_stores_and_atomics_move_the_right_bytes() {
-    use isa::Family as F;
-    let in_memory = |row: &&Row| matches!(row.family(), F::Load | F::Store | F::Atomic);
     let wrong: Vec<String> = isa::rows()
         .iter()
         .filter(in_memory)
@@ -161,7 +165,7 @@ fn a_carry_goes_from_word_to_word() {
              mov.b64 %l60, {%w5, %w6};",
             |a, b, t| {
                 let (a, b) = (a[t] & 0xffff_ffff, b[t] & 0xffff_ffff);
-                let low = u128::from(a * b & 0xffff_ffff) + u128::from(a);
+                let low = u128::from((a * b) & 0xffff_ffff) + u128::from(a);
                 let high = (u128::from(a * b) >> 32) + u128::from(b) + (low >> 32);
                 high as u64
             },

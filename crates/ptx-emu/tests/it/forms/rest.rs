@@ -9,7 +9,7 @@ pub(super) fn cases(opcode: &str) -> Vec<Case> {
         "mov" => moves(opcode),
         "cvta" => vec![address(opcode)],
         "isspacep" => space(opcode),
-        "cp" => copies(opcode),
+        "cp" if !opcode.contains("mbarrier") => copies(opcode),
         "createpolicy" => vec![policy(opcode)],
         "bra" | "brx" | "call" | "ret" | "exit" => control(opcode),
         "prefetch" | "prefetchu" => vec![silent(opcode, &format!("{opcode} [%l58];"))],
@@ -19,9 +19,13 @@ pub(super) fn cases(opcode: &str) -> Vec<Case> {
         "nanosleep" => vec![silent(opcode, &format!("{opcode} 20;"))],
         "pmevent" => vec![silent(opcode, &format!("{opcode} 1;"))],
         "setmaxnreg" => vec![silent(opcode, &format!("{opcode} 64;"))],
+        "fence" if opcode.contains("tensormap") && opcode.contains("acquire") => {
+            vec![silent(opcode, &format!("{opcode} [%l58], 128;"))]
+        }
         "membar" | "fence" | "brkpt" | "griddepcontrol" => {
             vec![silent(opcode, &format!("{opcode};"))]
         }
+        "mbarrier" => rendezvous(opcode).into_iter().collect(),
         _ => Vec::new(),
     }
 }
@@ -30,6 +34,32 @@ pub(super) fn cases(opcode: &str) -> Vec<Case> {
 fn silent(opcode: &str, statement: &str) -> Case {
     let body = format!("add.u64 %l60, %l1, 5;\n{statement}");
     Case::new(opcode, body, |a, _, t| a[t].wrapping_add(5))
+}
+
+/// Values change hands at a barrier object, by the given arrival or the given wait.
+fn rendezvous(opcode: &str) -> Option<Case> {
+    let arrives = opcode.contains(".arrive") && opcode.contains("expect_tx");
+    let at = if opcode.contains("shared") { "%l4" } else { "%l9" };
+    let meet = if arrives && opcode.contains("shared::cluster") {
+        format!(
+            "{opcode} _, [%l4], 0;\n\
+             $W#: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%l4], 0;\n@!%p3 bra $W#;"
+        )
+    } else if opcode.contains("try_wait") && !opcode.contains("parity") {
+        format!(
+            "mbarrier.arrive.shared::cta.b64 %l8, [%l4];\n\
+             cvta.shared.u64 %l9, %l4;\n$W#: {opcode} %p3, [{at}], %l8;\n@!%p3 bra $W#;"
+        )
+    } else {
+        return None;
+    };
+    let body = format!(
+        "mov.u64 %l4, s#;\nsetp.eq.u32 %p2, %w60, 0;\n\
+         @%p2 mbarrier.init.shared::cta.b64 [%l4], 64;\nbar.sync 0;\nadd.s64 %l5, %l4, 16;\n\
+         add.s64 %l7, %l5, %l57;\nst.shared.u64 [%l7], %l1;\n{meet}\nxor.b32 %w4, %w60, 63;\n\
+         mul.wide.u32 %l6, %w4, 8;\nadd.s64 %l6, %l5, %l6;\nld.shared.u64 %l60, [%l6];"
+    );
+    Some(Case::new(opcode, body, |a, _, t| a[t ^ 63]))
 }
 
 fn moves(opcode: &str) -> Vec<Case> {
@@ -97,7 +127,7 @@ fn in_space(opcode: &str) -> (&'static str, &'static str) {
     let space = opcode.split('.').rfind(|p| !matches!(*p, "u64")).unwrap_or("");
     match space {
         "const" => ("mov.u64 %l4, c#;", "const"),
-        "shared" | "shared::cta" => ("mov.u64 %l4, s#;", "shared"),
+        "shared" | "shared::cta" | "shared::cluster" => ("mov.u64 %l4, s#;", "shared"),
         "local" => ("mov.u64 %l4, d#;", "local"),
         "param" | "param::entry" => ("mov.b64 %l4, in;", "param"),
         _ => ("mov.u64 %l4, %l58;", "global"),

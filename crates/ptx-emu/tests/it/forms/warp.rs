@@ -35,7 +35,7 @@ pub(super) fn cases(opcode: &str) -> Vec<Case> {
             format!("@!%p1 bra $L#;\n{opcode} %w4;\ncvt.u64.u32 %l60, %w4;\n$L#:"),
             |_, b, t| if b[t] & 1 == 1 { ballot(t, |u| b[u] & 1 == 1) } else { 0 },
         )],
-        "bar" | "barrier" => barriers(opcode),
+        "bar" | "barrier" if !opcode.contains("cluster") => barriers(opcode),
         _ => Vec::new(),
     }
 }
