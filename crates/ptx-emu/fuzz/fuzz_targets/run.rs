@@ -6,4 +6,6 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../tests/it/program.rs"]
 mod program;
 
-fuzz_target!(|bytes: &[u8]| program::check(&program::Program::new(bytes)));
+fuzz_target!(|bytes: &[u8]| {
+    program::check(&program::Program::new(bytes));
+});

@@ -75,6 +75,9 @@ impl Copies {
     }
 }
 
+/// Most copies of a warp that are under way at once.
+const MAX_PENDING: usize = 4096;
+
 fn access(store: bool, bytes: u32, count: u32, place: Place, scratch: R) -> MemoryOp {
     MemoryOp {
         store,
@@ -98,7 +101,8 @@ impl Machine<'_> {
             }
             AsyncOp::Wait { pending, scratch } => {
                 let commits = regs.copies.commits;
-                let covered = |copy: &Pending, i: usize| copy.group[i] + pending < commits[i];
+                let covered =
+                    |copy: &Pending, i: usize| copy.group[i].saturating_add(*pending) < commits[i];
                 self.arrive_copies(covered, *scratch, regs, mask);
             }
             AsyncOp::WaitAll { scratch } => self.arrive_copies(|_, _| true, *scratch, regs, mask),
@@ -120,6 +124,11 @@ impl Machine<'_> {
                 let bytes = *bytes;
                 let copy = Pending { lanes, undefined, to, words, bytes, group, pc, serial };
                 regs.copies.pending.push(copy);
+                if regs.copies.pending.len() > MAX_PENDING {
+                    // Copies that nobody waits for arrive some time all the same.
+                    let old = |copy: &Pending, _| copy.serial + MAX_PENDING as u64 / 2 < serial;
+                    self.arrive_copies(old, *scratch, regs, u32::MAX);
+                }
             }
         }
     }

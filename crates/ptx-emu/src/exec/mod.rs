@@ -153,6 +153,9 @@ const MAX_ALIGN: usize = 1024;
 /// Most shared memory of a block, static and dynamic, in bytes.
 const MAX_SHARED: usize = 227 << 10;
 
+/// Barriers of a block.
+const N_BARRIERS: u32 = 16;
+
 /// Most bytes of a kernel's parameters.
 const MAX_PARAMETERS: usize = 32764;
 
@@ -474,8 +477,13 @@ impl Machine<'_> {
         let lane = mask.trailing_zeros() as usize & 31;
         let id = regs.w[barrier.id as usize][lane];
         let count = barrier.count.map(|c| regs.w[c as usize][lane]);
+        if id >= N_BARRIERS {
+            let what = format!("barrier {id} is not there: a block has {N_BARRIERS}");
+            return Err(self.fault_here(FindingKind::BarrierDivergence, &what, regs, pc, mask));
+        }
         if matches!(barrier.kind, BarrierKind::Arrive) {
-            *self.arrivals.entry(id).or_insert(0) += mask.count_ones();
+            let arrived = self.arrivals.entry(id).or_insert(0);
+            *arrived = arrived.saturating_add(mask.count_ones());
             self.warp_arrived(id, regs.warp);
             return Ok(Step::Next);
         }

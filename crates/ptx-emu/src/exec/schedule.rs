@@ -7,7 +7,7 @@ use super::{
     Machine, Shared, choice,
     cluster::{self, Peer},
     sanitize::order::Order,
-    warp::{Frame, Group, Wait, Warp},
+    warp::{Frame, Group, Wait, Warp, register_bytes},
 };
 use crate::{memory::INITIALISED, report::Stop};
 
@@ -42,6 +42,9 @@ pub(super) enum Turn {
 /// Most blocks that are kept half-run at once, near what a large GPU holds.
 const MAX_RESIDENT: usize = 2112;
 
+/// Most bytes that these take, roughly.
+const MAX_RESIDENT_BYTES: usize = 8 << 30;
+
 /// How often the waits for mbarriers give up in a cluster in which nothing else can run and nothing
 /// changes, before that counts as a deadlock. Kernels may count such failures and go another way.
 const MAX_TIMEOUTS: u32 = 1000;
@@ -56,6 +59,14 @@ impl Machine<'_> {
     pub(super) fn coordinates(&self, index: u64) -> [u32; 3] {
         let [x, y, _] = self.launch.grid.map(u64::from);
         [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
+    }
+
+    /// Bytes that a half-run block takes, roughly.
+    fn block_bytes(&self) -> usize {
+        let registers = register_bytes(self.program.code[self.kernel].registers);
+        let threads: u32 = self.launch.block.iter().product();
+        // Beside the contents of shared memory there are flags and last accesses.
+        registers * threads.div_ceil(32) as usize + 8 * self.shared_bytes + 4096
     }
 
     /// Linear index of the block with this rank in the cluster with this number.
@@ -88,7 +99,8 @@ impl Machine<'_> {
         let size = u64::from(self.cluster.len());
         let chosen = self.chosen_clusters();
         let n_clusters = chosen.as_ref().map_or(n_blocks / size, |c| c.len() as u64);
-        let resident = (MAX_RESIDENT / size as usize).max(1);
+        let resident = MAX_RESIDENT.min(MAX_RESIDENT_BYTES / self.block_bytes());
+        let resident = (resident / size as usize).max(1);
         let mut next = 0;
         let mut parked: VecDeque<Parked> = VecDeque::new();
         let mut spare: Option<Parked> = None;

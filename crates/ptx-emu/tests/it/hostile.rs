@@ -243,3 +243,29 @@ fn endless_recursion_overflows_the_stack() {
     let report = quick(|| launch(&text, [1; 3], [1024, 1, 1], Limits::default()));
     assert_eq!(report.findings.last().map(|f| f.kind), Some(FindingKind::StackOverflow));
 }
+
+#[test]
+fn copies_that_nobody_waits_for_do_not_pile_up() {
+    let body = kernel(
+        ".reg .b64 %d<3>;\n.shared .align 16 .b8 s[512];\nmov.u64 %d1, s;\nmov.u64 %d2, g;\n\
+         $L:\ncp.async.cg.shared.global [%d1], [%d2], 16;\ncp.async.commit_group;\n\
+         cp.async.wait_group 4294967295;\nbra $L;",
+    );
+    let text = body.replace(".visible", ".global .align 16 .b8 g[512];\n.visible");
+    let limits = Limits { lane_instructions: 5_000_000, ..Limits::default() };
+    let report = quick(|| launch(&text, [1; 3], [32, 1, 1], limits));
+    let stuck = matches!(report.end, Err(Stop::Budget { .. } | Stop::Deadlock { .. }));
+    assert!(stuck, "{:?}", report.end);
+}
+
+#[test]
+fn barriers_past_the_last_are_refused() {
+    for form in ["bar.sync %r1", "bar.arrive %r1, 64", "barrier.sync %r1, 32"] {
+        let body = format!(
+            ".reg .b32 %r<2>;\nmov.u32 %r1, 16;\n$L:\n{form};\nadd.s32 %r1, %r1, 1;\nbra $L;"
+        );
+        let report = run(&kernel(&body));
+        let kind = report.findings.last().map(|f| f.kind);
+        assert_eq!(kind, Some(FindingKind::BarrierDivergence), "{form}: {:?}", report.end);
+    }
+}
