@@ -67,7 +67,13 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    fn element_registers(&mut self, o: &Operand<'a>, bytes: u32) -> Lowered<Vec<Option<Reg>>> {
+    /// The registers of a data operand; `None` is a sink, which only a result may be.
+    fn element_registers(
+        &mut self,
+        o: &Operand<'a>,
+        bytes: u32,
+        result: bool,
+    ) -> Lowered<Vec<Option<Reg>>> {
         let list = match o {
             Operand::Vector(list) => list.as_slice(),
             single => std::slice::from_ref(single),
@@ -75,18 +81,19 @@ impl<'a> Builder<'a, '_> {
         if bytes == 16 {
             // A sink stands for both halves.
             return match o {
-                Operand::Name("_") => Ok(vec![None; 2]),
+                Operand::Name("_") if result => Ok(vec![None; 2]),
                 _ => Ok(self.wide(o)?.map(|r| Some(Reg::D(r))).to_vec()),
             };
         }
         list.iter()
             .map(|o| match o {
-                Operand::Name("_") => Ok(None),
+                Operand::Name("_") if result => Ok(None),
                 Operand::Name(name) if self.symbol(name).is_some() => match self.register(o)? {
                     Reg::W(_) if bytes == 8 => Err("the register is too narrow".to_owned()),
                     Reg::P(_) => Err("a predicate cannot be loaded or stored".to_owned()),
                     reg => Ok(Some(reg)),
                 },
+                _ if result => Err("expected a register".to_owned()),
                 literal if bytes == 8 => Ok(Some(Reg::D(self.src_d(literal)?))),
                 literal => Ok(Some(Reg::W(self.src_w(literal, "b32")?))),
             })
@@ -103,21 +110,8 @@ impl<'a> Builder<'a, '_> {
         let bytes = crate::parse::type_bytes(m.ty()).ok_or("the type is not known here")?;
         let place = self.place(m);
         let address = self.address(address, place)?;
-        let regs = self.element_registers(data, bytes)?;
-        let lanes = if bytes == 16 {
-            2
-        } else if m.has("v8") {
-            8
-        } else if m.has("v4") {
-            4
-        } else if m.has("v2") {
-            2
-        } else {
-            1
-        };
-        if regs.len() != lanes {
-            return Err("the number of registers does not match".to_owned());
-        }
+        let regs = self.element_registers(data, bytes, !store)?;
+        count(&regs, bytes, m)?;
         let bytes = bytes.min(8);
         let signed = m.ty().starts_with('s');
         let strong = ["volatile", "relaxed", "acquire", "release", "mmio", "cv"];
@@ -171,21 +165,22 @@ impl<'a> Builder<'a, '_> {
         let place = self.place(m);
         let address = self.address(operand(i, at)?, place)?;
         let present = |regs: Vec<Option<Reg>>| -> Lowered<Vec<Reg>> {
+            count(&regs, bytes, m)?;
             regs.into_iter().map(|r| r.ok_or("an operand is missing".to_owned())).collect()
         };
-        let a = self.element_registers(operand(i, at + 1)?, bytes)?;
+        let a = self.element_registers(operand(i, at + 1)?, bytes, false)?;
         let a = present(a)?;
         let b = match kind {
             AtomicKind::Cas => {
-                let b = self.element_registers(operand(i, at + 2)?, bytes)?;
+                let b = self.element_registers(operand(i, at + 2)?, bytes, false)?;
                 present(b)?
             }
             AtomicKind::Binary(_) => Vec::new(),
         };
         let dest =
-            if returns { self.element_registers(operand(i, 0)?, bytes)? } else { Vec::new() };
-        if returns && dest.len() != a.len() {
-            return Err("the number of registers does not match".to_owned());
+            if returns { self.element_registers(operand(i, 0)?, bytes, true)? } else { Vec::new() };
+        if returns {
+            count(&dest, bytes, m)?;
         }
         let release = self.releases(m);
         let op = AtomicOp { kind, bytes: bytes.min(8), address, dest, a, b, release };
@@ -223,6 +218,19 @@ impl<'a> Builder<'a, '_> {
         self.push(Op::AddBase(d, a, if to { base.wrapping_neg() } else { base }));
         Ok(())
     }
+}
+
+/// Refuses another number of registers than the opcode's type asks for.
+fn count(regs: &[Option<Reg>], bytes: u32, m: &Modifiers<'_>) -> Lowered<()> {
+    let lanes = match ["v2", "v4", "v8"].iter().position(|v| m.has(v)) {
+        _ if bytes == 16 => 2,
+        Some(log) => 2 << log,
+        None => 1,
+    };
+    if regs.len() != lanes {
+        return Err(format!("{} registers where {lanes} are needed", regs.len()));
+    }
+    Ok(())
 }
 
 /// Operations of `atom` and `red`.

@@ -15,6 +15,7 @@ mod rest;
 mod run;
 mod synth;
 mod warp;
+mod wrong;
 
 use self::oracle::Op;
 use ptx_emu::{Module, isa, isa::Row};
