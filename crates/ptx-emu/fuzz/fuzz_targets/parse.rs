@@ -6,9 +6,9 @@ use ptx_emu::{Emulator, Launch, Limits, Module, Options};
 
 fuzz_target!(|text: &str| {
     let Ok(module) = Module::parse(text) else { return };
-    module.unknown_instructions();
+    drop(module.unknown_instructions());
     for kernel in module.kernels() {
-        module.usage(kernel);
+        assert!(module.usage(kernel).is_some());
         let sizes = module.param_sizes(kernel).unwrap_or_default();
         if sizes.iter().any(|n| *n > 1 << 16) {
             continue;

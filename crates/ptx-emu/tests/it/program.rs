@@ -9,8 +9,10 @@ use ptx_emu::{BufferId, Checks, Emulator, Launch, Limits, Module, Options, Repor
 pub(crate) struct Program {
     /// The PTX.
     pub(crate) text: String,
-    block: u32,
-    grid: u32,
+    /// Threads of a block.
+    pub(crate) block: u32,
+    /// Blocks.
+    pub(crate) grid: u32,
 }
 
 /// Bytes of each buffer of the kernel: sixteen for each of 512 threads, and some to spare.
@@ -462,4 +464,13 @@ pub(crate) fn check(program: &Program) -> bool {
         assert!(with_all == with_few, "the checks change the result\n{text}");
     }
     clean
+}
+
+/// Runs the program if it is one.
+#[expect(clippy::allow_attributes, reason = "only some users of this file need it")]
+#[allow(dead_code, reason = "only some users of this file need it")]
+pub(crate) fn survive(program: &Program) {
+    let Ok(module) = Module::parse(&program.text) else { return };
+    let (report, _) = launch(&module, program, Checks::FULL);
+    assert!(report.lane_instructions < BUDGET + 300_000, "{}", program.text);
 }
