@@ -76,6 +76,17 @@ fn misuse_names_the_mbarrier() {
     assert_eq!(finding.buffer.as_deref(), Some("box"), "{}", finding.message);
 }
 
+#[test]
+fn races_around_mbarriers_are_found() {
+    let finding = misuse("too_early", vec![Arg::Out(64, 4)]);
+    assert_eq!(finding.kind, FindingKind::SharedRace, "{}", finding.message);
+    assert_eq!((finding.buffer.as_deref(), finding.element), (Some("bar"), Some(0)));
+    let x: Vec<i32> = (0..32).collect();
+    let finding = misuse("too_eager", vec![Arg::from(&x), Arg::Out(32, 4)]);
+    assert_eq!(finding.kind, FindingKind::SharedRace, "{}", finding.message);
+    assert_eq!(finding.buffer.as_deref(), Some("box"));
+}
+
 fn deadlock(kernel: &str) -> String {
     let ran = run("fail/mbarrier", kernel, [1, 1, 1], [128, 1, 1], vec![Arg::Out(128, 4)]);
     match ran.result {

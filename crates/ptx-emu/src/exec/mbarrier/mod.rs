@@ -97,6 +97,7 @@ impl Machine<'_> {
     ) -> Result<Step, Stop> {
         let at = addresses(address, regs);
         self.touched = true;
+        self.pc = pc;
         let waits = matches!(kind, MbarrierKind::Wait(..));
         // A relaxed operation orders nothing, but behind a fence it does; none is let off here.
         let orders = matches!(
@@ -165,6 +166,7 @@ impl Machine<'_> {
         pc: u32,
     ) -> Result<(), Stop> {
         self.changes += 1;
+        self.pc = pc;
         let arrive =
             ArriveOp { state: None, count: None, expect: None, drop: false, incomplete: false };
         let kind = MbarrierKind::Arrive(arrive);
@@ -208,8 +210,12 @@ impl Machine<'_> {
             return Err("a wait for an mbarrier of another block".to_owned());
         }
         let w = |r: u32| regs.w[r as usize][lane];
+        let found = self.shared_of(spot.peer).mbarrier(spot.at);
+        let initialises = matches!(kind, MbarrierKind::Init(_));
+        if found.is_ok() != initialises && !matches!(kind, MbarrierKind::Invalidate) {
+            self.watch_mbarrier(spot.peer, spot.at, regs, lane, initialises);
+        }
         let shared = self.shared_of(spot.peer);
-        let found = shared.mbarrier(spot.at);
         if let MbarrierKind::Init(count) = kind {
             if found.is_ok() {
                 return Err("a second `mbarrier.init` without `mbarrier.inval`".to_owned());

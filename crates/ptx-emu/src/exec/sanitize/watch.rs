@@ -252,6 +252,31 @@ impl Machine<'_> {
         }
     }
 
+    /// Notes that a lane uses the mbarrier at an offset: those who use it do not race with each
+    /// other, but with who initialises it, which is the one write.
+    pub(in crate::exec) fn watch_mbarrier(
+        &mut self,
+        peer: Option<usize>,
+        at: usize,
+        regs: &Registers<'_>,
+        lane: usize,
+        initialises: bool,
+    ) {
+        let own = peer.is_none() && self.cluster.len() == 1;
+        let Some(races) = &mut self.races else { return };
+        let touch =
+            Touch { pc: self.pc, warp: regs.warp, write: initialises, strong: !initialises, own };
+        let (home, shadow) = match peer {
+            Some(rank) => (Home::Peer(rank), &mut self.cluster.peers[rank].shared.shadow),
+            None => (Home::Shared, &mut self.shared.shadow),
+        };
+        let mask = 1 << lane;
+        let places = Places::scattered([at as u64; 32], mask);
+        for conflict in races.touch(touch, shadow, &self.order, &places.at, 8, mask) {
+            self.report_race(home, &places, 8, regs, initialises, &conflict);
+        }
+    }
+
     /// Lanes of a warp arrive at a phase of an mbarrier, of the running block or of a peer's.
     pub(in crate::exec) fn mbarrier_arrived(&mut self, key: u32, peer: Option<usize>, warp: u32) {
         if self.races.is_none() {

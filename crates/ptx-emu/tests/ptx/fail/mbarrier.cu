@@ -93,3 +93,24 @@ extern "C" __global__ void named(int* y) {
   else asm volatile("bar.sync 2, 64;" ::: "memory");
   y[threadIdx.x] = 1;
 }
+// The threads that arrive do not know that the mbarrier is initialised.
+extern "C" __global__ void too_early(int* y) {
+  __shared__ unsigned long long bar;
+  if (threadIdx.x == 0) init(&bar, 64);
+  arrive(&bar);
+  wait(&bar, 0);
+  y[threadIdx.x] = 1;
+}
+// The consumers do not wait for the producer.
+extern "C" __global__ void too_eager(const int* x, int* y) {
+  __shared__ unsigned long long bar;
+  __shared__ int box[32];
+  if (threadIdx.x == 0) init(&bar, 32);
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    box[threadIdx.x] = x[threadIdx.x];
+    arrive(&bar);
+  } else {
+    y[threadIdx.x - 32] = box[threadIdx.x - 32];
+  }
+}
