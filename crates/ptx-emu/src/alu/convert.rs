@@ -163,6 +163,7 @@ pub(crate) fn integral(x: f64, round: Round) -> f64 {
 /// `a + b` rounded to odd, so that a second rounding to fewer bits gives what one would.
 ///
 /// Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums".
+#[inline(always)]
 pub(crate) fn add_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     let part = sum - a;

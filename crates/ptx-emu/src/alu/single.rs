@@ -70,20 +70,25 @@ pub(crate) fn fma_fused<const FTZ: bool, const SAT: bool>(a: u32, b: u32, c: u32
 
 /// Rounds an exact or odd-rounded value in a direction: to nearest first, then a step back where
 /// that went the wrong way.
+#[inline(always)]
 fn directed<const FTZ: bool, const SAT: bool>(value: f64, round: Round) -> u32 {
     let near = value as f32;
     let back = f64::from(near);
-    let result = match round {
-        Round::Zero if back > value && value > 0.0 => near.next_down(),
-        Round::Zero if back < value && value < 0.0 => near.next_up(),
-        Round::Down if back > value => near.next_down(),
-        Round::Up if back < value => near.next_up(),
-        Round::Nearest | Round::Away | Round::Zero | Round::Down | Round::Up => near,
+    let negative = near.is_sign_negative();
+    // Whether near went too far, and whether the way back adds to the magnitude.
+    let (wrong, outwards) = match round {
+        Round::Zero => (back.abs() > value.abs(), false),
+        Round::Down => (back > value, negative),
+        Round::Up => (back < value, !negative),
+        Round::Nearest | Round::Away => (false, false),
     };
-    output::<FTZ, SAT>(result)
+    let step = if outwards { 1 } else { u32::MAX };
+    let bits = near.to_bits().wrapping_add(if wrong { step } else { 0 });
+    output::<FTZ, SAT>(f32::from_bits(bits))
 }
 
 /// A zero sum of non-zero terms is negative when rounding down.
+#[inline(always)]
 fn add_directed(a: f64, b: f64, round: Round) -> f64 {
     let sum = add_odd(a, b);
     // IEEE 754 section 6.3: an exact cancellation gives -0 only when rounding down.
@@ -94,17 +99,20 @@ fn add_directed(a: f64, b: f64, round: Round) -> f64 {
 }
 
 /// `add.{rz,rm,rp}.f32`
+#[inline(always)]
 pub(crate) fn add_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
     let sum = add_directed(f64::from(input::<FTZ>(a)), f64::from(input::<FTZ>(b)), round);
     directed::<FTZ, SAT>(sum, round)
 }
 
 /// `mul.{rz,rm,rp}.f32`
+#[inline(always)]
 pub(crate) fn mul_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
     directed::<FTZ, SAT>(f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b)), round)
 }
 
 /// `fma.{rz,rm,rp}.f32`
+#[inline(always)]
 pub(crate) fn fma_round<const FTZ: bool, const SAT: bool>(
     a: u32,
     b: u32,

@@ -8,7 +8,7 @@
 use super::{
     Machine,
     access::{Home, Registers, first},
-    transfer::{Action, Pattern, Places},
+    transfer::{Pattern, Places},
     warp::{put_d, put_w},
 };
 use crate::{
@@ -69,7 +69,11 @@ element!(u64, u64, u64);
 
 #[inline(always)]
 fn defined(flags: &[u8]) -> bool {
-    flags.iter().fold(INITIALISED, |all, f| all & f) != 0
+    let mut all = INITIALISED;
+    for f in flags {
+        all &= f;
+    }
+    all != 0
 }
 
 /// `len` bytes at an offset that may be any number.
@@ -86,8 +90,12 @@ fn slice_mut(bytes: &mut [u8], at: u64, len: usize) -> Option<&mut [u8]> {
 /// Whether lanes stand `step` bytes apart.
 #[inline(always)]
 fn steps(at: &[u64], step: usize) -> bool {
-    let expected = |i: usize| at[0].wrapping_add((i * step) as u64);
-    at.iter().enumerate().fold(0, |differs, (i, at)| differs | (at ^ expected(i))) == 0
+    // A plain loop, which is inlined whatever its place.
+    let mut differs = 0;
+    for i in 0..at.len() {
+        differs |= at[i] ^ at[0].wrapping_add((i * step) as u64);
+    }
+    differs == 0
 }
 
 /// The defined bytes at an aligned offset; `None` if anything is unusual.
@@ -281,7 +289,13 @@ impl Base {
     fn with<T>(self, w: &[W], d: &[D], f: impl FnOnce(&D) -> T) -> T {
         match self {
             Self::Row(r) => f(&d[r as usize]),
-            Self::Narrow(r) => f(&w[r as usize].map(u64::from)),
+            Self::Narrow(r) => {
+                let mut wide = [0; 32];
+                for i in 0..32 {
+                    wide[i] = u64::from(w[r as usize][i]);
+                }
+                f(&wide)
+            }
             Self::Zero => f(&[0; 32]),
         }
     }
@@ -374,7 +388,13 @@ fn places(variable: Variable, base: Base, delta: u64, regs: &Registers<'_>) -> (
         Variable::Param => (Home::Param, 0),
     };
     let delta = delta.wrapping_add(start);
-    let at = base.with(regs.w, regs.d, |at| at.map(|at| at.wrapping_add(delta)));
+    let at = base.with(regs.w, regs.d, |at| {
+        let mut offsets = [0; 32];
+        for i in 0..32 {
+            offsets[i] = at[i].wrapping_add(delta);
+        }
+        offsets
+    });
     (home, Places { at, pattern: Pattern::Scattered })
 }
 
@@ -431,7 +451,7 @@ impl Machine<'_> {
             }
             span.load(m, regs, mask)?;
             if let Some((home, places)) = places {
-                self.watch(&Action::Memory(m), home, &places, regs, mask);
+                self.look_for_races(m, home, &places, regs, mask);
             }
             return Some(());
         }
@@ -442,7 +462,7 @@ impl Machine<'_> {
         }
         if self.races.is_some() {
             let (home, places) = places(variable, base, delta, regs);
-            self.watch(&Action::Memory(m), home, &places, regs, mask);
+            self.look_for_races(m, home, &places, regs, mask);
         }
         self.span(variable, delta).store(m, regs, mask);
         Some(())

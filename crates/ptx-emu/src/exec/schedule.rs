@@ -9,7 +9,7 @@ use super::{
     sanitize::order::Order,
     warp::{Frame, Group, Wait, Warp, register_bytes},
 };
-use crate::{memory::INITIALISED, report::Stop};
+use crate::{memory::INITIALISED, op::Reg, report::Stop};
 
 /// A block between its turns.
 pub(super) struct Block {
@@ -199,10 +199,14 @@ impl Machine<'_> {
             let alive = warp.alive;
             warp.taint.clear();
             self.enter_undefined(warp, self.kernel as u32, [0; 3], alive);
-            let [nw, nd, np] = code.first_const.map(|n| n as usize);
-            warp.r32[..nw].fill([0; 32]);
-            warp.r64[..nd].fill([0; 32]);
-            warp.pred[..np].fill(0);
+            // The others are written before they are read.
+            for reg in self.program.undefined(self.kernel as u32) {
+                match *reg {
+                    Reg::W(r) => warp.r32[r as usize] = [0; 32],
+                    Reg::D(r) => warp.r64[r as usize] = [0; 32],
+                    Reg::P(r) => warp.pred[r as usize] = 0,
+                }
+            }
             warp.carry = 0;
             warp.slices = 0;
             warp.copies.clear();

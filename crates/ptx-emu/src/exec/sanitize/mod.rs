@@ -3,6 +3,7 @@
 mod missing;
 pub(crate) mod numbers;
 pub(super) mod order;
+mod quick;
 pub(super) mod races;
 pub(super) mod shadow;
 pub(super) mod taint;

@@ -48,6 +48,27 @@ impl Format {
         })?
     }
 
+    /// Whether a number in any of the registers is not finite.
+    #[inline(always)]
+    fn any_odd<const N: usize, T: Copy + Into<u64>>(self, row: &[T; N]) -> bool {
+        // Exponents of one half or number, and of the other half.
+        let (low, high) = match self {
+            Self::F16 => (0x7c00, 0),
+            Self::F16x2 => (0x7c00, 0x7c00_0000),
+            Self::Bf16 => (0x7f80, 0),
+            Self::Bf16x2 => (0x7f80, 0x7f80_0000),
+            Self::F32 => (0x7f80_0000, 0),
+            Self::F64 => (0x7ff0_0000_0000_0000, 0),
+        };
+        // A plain loop, which is inlined whatever its place.
+        let mut any = false;
+        for bits in row {
+            let bits: u64 = (*bits).into();
+            any |= (bits & low == low) | ((high != 0) & (bits & high == high));
+        }
+        any
+    }
+
     /// The value in a register's bits, or of its worse half; `None` if it is finite.
     fn odd(self, bits: u64) -> Option<f64> {
         let f16 = |b: u64| half::f16::from_bits(b as u16).to_f64();
@@ -81,17 +102,6 @@ fn read(regs: &Registers<'_>, reg: Reg) -> D {
 }
 
 impl Machine<'_> {
-    /// Operands of an operation that is about to run.
-    fn operands_before(&self, op: Op, regs: &Registers<'_>) -> Vec<D> {
-        let mut operands = Vec::new();
-        visit(self.program, op, &mut |role, reg| {
-            if role == Use::Read && !matches!(reg, Reg::P(_)) {
-                operands.push(read(regs, reg));
-            }
-        });
-        operands
-    }
-
     /// Runs an operation and looks at the numbers it makes.
     #[inline(never)]
     pub(in crate::exec) fn observed(
@@ -105,25 +115,55 @@ impl Machine<'_> {
             self.observing = self.count.is_some();
             return self.simple(op, regs, pc, mask);
         }
-        if self.formats[pc as usize].is_none() {
+        let Some(format) = self.formats[pc as usize] else {
             return self.simple(op, regs, pc, mask);
+        };
+        let mut to = None;
+        visit(self.program, op, &mut |role, reg| {
+            if role == Use::Write {
+                to = Some(reg);
+            }
+        });
+        let width = self.width;
+        match to {
+            Some(Reg::W(r)) => {
+                let before = regs.w[r as usize];
+                self.simple(op, regs, pc, mask)?;
+                let row = &regs.w[r as usize];
+                if width.widely(|| format.any_odd(row)) {
+                    self.check_numbers(op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
+                }
+            }
+            Some(Reg::D(r)) => {
+                let before = regs.d[r as usize];
+                self.simple(op, regs, pc, mask)?;
+                let row = &regs.d[r as usize];
+                if width.widely(|| format.any_odd(row)) {
+                    self.check_numbers(op, (Reg::D(r), before), regs, pc, mask);
+                }
+            }
+            Some(Reg::P(_)) | None => return self.simple(op, regs, pc, mask),
         }
-        let operands = self.operands_before(op, regs);
-        self.simple(op, regs, pc, mask)?;
-        self.check_numbers(op, &operands, regs, pc, mask);
         Ok(())
     }
 
-    /// Looks at the result of an operation.
-    fn check_numbers(&mut self, op: Op, operands: &[D], regs: &Registers<'_>, pc: u32, mask: u32) {
+    /// Looks at the result of an operation, given its register and what that held before.
+    fn check_numbers(
+        &mut self,
+        op: Op,
+        (to, before): (Reg, D),
+        regs: &Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) {
         let Some(format) = self.formats[pc as usize] else { return };
-        let mut result = None;
+        let mut operands = Vec::new();
         visit(self.program, op, &mut |role, reg| {
-            if role == Use::Write {
-                result = Some(read(regs, reg));
+            if role == Use::Read && !matches!(reg, Reg::P(_)) {
+                operands.push(if reg == to { before } else { read(regs, reg) });
             }
         });
-        let Some(result) = result else { return };
+        let result = read(regs, to);
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
             let Some(value) = format.odd(result[lane]) else { continue };
             let wanted = if value.is_nan() { self.numbers.nan } else { self.numbers.infinity };
@@ -135,7 +175,7 @@ impl Machine<'_> {
             } else {
                 self.numbers.infinity = false;
             }
-            self.report_number(value, format, operands, regs, pc, lane);
+            self.report_number(value, format, &operands, regs, pc, lane);
         }
     }
 

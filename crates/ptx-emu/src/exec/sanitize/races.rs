@@ -50,7 +50,11 @@ pub(in crate::exec) struct Conflict {
 /// All that is known of accesses in a launch.
 #[derive(Debug)]
 pub(in crate::exec) struct Races {
-    records: Vec<Record>,
+    pub(super) records: Vec<Record>,
+    /// The newest block, by order of start, that made records, and the first one it made.
+    newest: (u32, u32),
+    /// Whether an older block has gone on since.
+    interleaved: bool,
     /// Record of the operation at each program counter, with the epoch it belongs to.
     current: Vec<(u64, u32)>,
     epoch: u64,
@@ -69,6 +73,8 @@ impl Races {
     pub(in crate::exec) fn new(operations: usize) -> Self {
         Self {
             records: vec![Record::default()],
+            newest: (0, 1),
+            interleaved: false,
             current: vec![(0, 0); operations],
             epoch: 1,
             shadows: Vec::new(),
@@ -101,10 +107,24 @@ impl Races {
         (record, self.blocks[record.serial as usize])
     }
 
-    fn record(&mut self, touch: Touch, serial: u32) -> u32 {
+    /// The first record of the running block, if all since are its own, and whether nothing orders
+    /// it after earlier blocks.
+    pub(super) fn own_records(&self) -> (u32, bool) {
+        if self.interleaved {
+            return (MAX_RECORDS as u32, false);
+        }
+        (self.newest.1, self.releases.is_empty())
+    }
+
+    /// The record of an access.
+    pub(super) fn record(&mut self, touch: Touch, serial: u32) -> u32 {
         let current = &mut self.current[touch.pc as usize];
         if current.0 != self.epoch {
             let Touch { pc, warp, strong, .. } = touch;
+            if serial != self.newest.0 {
+                self.interleaved |= serial < self.newest.0;
+                self.newest = (serial, self.records.len() as u32);
+            }
             self.records.push(Record { pc, serial, warp: warp as u16, strong });
             *current = (self.epoch, self.records.len() as u32 - 1);
         }
@@ -119,6 +139,7 @@ impl Races {
         self.shadows.iter_mut().flatten().for_each(|s| s.clear());
         shared.clear();
         self.records.truncate(1);
+        self.newest.1 = 1;
         self.published.clear();
         self.releases.clear();
         self.advance();
@@ -173,6 +194,8 @@ impl Races {
         mask: u32,
     ) -> Vec<Conflict> {
         shadow.refine(bytes);
+        shadow.make_room(true);
+        shadow.make_room(false);
         let record = self.record(touch, order.serial);
         // Of several readers only the first is kept; the others count as known if any warp is.
         let known = floor(order.latest(touch.warp));

@@ -42,13 +42,19 @@ pub(in crate::exec) struct Shadow {
     /// log2 of a granule's bytes: the smallest access seen so far, so that threads that write
     /// neighbouring halves of a word do not meet.
     granule: u32,
+    n_cells: usize,
+    /// Empty until the first read.
     pub reads: Vec<Cell>,
+    /// Empty until the first write.
     pub writes: Vec<Cell>,
 }
 
+/// Cells that nobody touched.
+static UNTOUCHED: [Cell; 64] = [0; 64];
+
 impl Default for Shadow {
     fn default() -> Self {
-        Self { granule: 2, reads: Vec::new(), writes: Vec::new() }
+        Self { granule: 2, n_cells: 0, reads: Vec::new(), writes: Vec::new() }
     }
 }
 
@@ -56,10 +62,39 @@ impl Shadow {
     /// The shadow of a memory of `bytes` bytes.
     pub(in crate::exec) fn resize(&mut self, bytes: usize) {
         let n = bytes.div_ceil(1 << self.granule);
-        if self.reads.len() < n {
-            self.reads.resize(n, 0);
-            self.writes.resize(n, 0);
+        if self.n_cells < n {
+            self.n_cells = n;
+            for list in [&mut self.reads, &mut self.writes] {
+                if !list.is_empty() {
+                    list.resize(n, 0);
+                }
+            }
         }
+    }
+
+    /// Makes room for a write, or else a read.
+    #[inline]
+    pub(in crate::exec) fn make_room(&mut self, write: bool) {
+        let list = if write { &mut self.writes } else { &mut self.reads };
+        if list.is_empty() {
+            // Memory that is zero from the start costs nothing until it is touched.
+            *list = vec![0; self.n_cells];
+        }
+    }
+
+    /// `n` cells of readers, to be changed, and of writers; at most 64, and there is
+    /// [room](Self::make_room) for a read.
+    #[inline(always)]
+    pub(in crate::exec) fn to_read(&mut self, first: usize, n: usize) -> (&mut [Cell], &[Cell]) {
+        let writes = if self.writes.is_empty() { &UNTOUCHED[..] } else { &self.writes[first..] };
+        (&mut self.reads[first..first + n], &writes[..n])
+    }
+
+    /// Cells like [`Self::to_read`], to be written.
+    #[inline(always)]
+    pub(in crate::exec) fn to_write(&mut self, first: usize, n: usize) -> (&[Cell], &mut [Cell]) {
+        let reads = if self.reads.is_empty() { &UNTOUCHED[..] } else { &self.reads[first..] };
+        (&reads[..n], &mut self.writes[first..first + n])
     }
 
     /// Forgets all accesses.
@@ -74,6 +109,19 @@ impl Shadow {
         (first, (bytes >> self.granule).max(1) as usize)
     }
 
+    /// Bytes of so many cells.
+    pub(in crate::exec) fn bytes(&self, cells: usize) -> u32 {
+        (cells as u32) << self.granule
+    }
+
+    /// Cells of an access of `bytes` bytes; `None` if granules are larger.
+    pub(in crate::exec) fn whole_cells(&self, bytes: u32) -> Option<usize> {
+        match bytes >> self.granule {
+            0 => None,
+            n => Some(n as usize),
+        }
+    }
+
     /// Makes granules no larger than an access of `bytes` bytes.
     pub(in crate::exec) fn refine(&mut self, bytes: u32) {
         let wanted = bytes.trailing_zeros().min(2);
@@ -81,6 +129,7 @@ impl Shadow {
             return;
         }
         let parts = 1 << (self.granule - wanted);
+        self.n_cells *= parts;
         for list in [&mut self.reads, &mut self.writes] {
             *list = list.iter().flat_map(|c| std::iter::repeat_n(*c, parts)).collect();
         }
@@ -96,6 +145,7 @@ mod tests {
     fn granules_shrink_to_the_smallest_access() {
         let mut shadow = Shadow::default();
         shadow.resize(16);
+        shadow.make_room(true);
         shadow.writes[1] = 77;
         shadow.refine(8);
         assert_eq!(shadow.cells(8, 8), (2, 2));
