@@ -60,22 +60,31 @@ impl Width {
         Self(is_wide())
     }
 
-    /// Calls `f`, compiled for the host's vector units as far as it is inlined here.
+    /// Does a task, compiled for the host's vector units.
     #[inline(always)]
-    pub(crate) fn widely<T>(self, f: impl FnOnce() -> T) -> T {
+    pub(crate) fn widely<T: Task>(self, task: T) -> T::Output {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-            fn wide<T>(f: impl FnOnce() -> T) -> T {
-                f()
+            fn wide<T: Task>(task: T) -> T::Output {
+                task.run()
             }
             if self.0 {
                 // SAFETY: the host has the features.
-                return unsafe { wide(f) };
+                return unsafe { wide(task) };
             }
         }
-        f()
+        task.run()
     }
+}
+
+/// What [`Width::widely`] does. Only what is inlined into `run`, which must be inlined itself,
+/// is compiled for the vector units; closures are not.
+pub(crate) trait Task {
+    /// Its result.
+    type Output;
+    /// Does it.
+    fn run(self) -> Self::Output;
 }
 
 macro_rules! index {

@@ -12,6 +12,7 @@ use super::{
     warp::{put_d, put_w},
 };
 use crate::{
+    alu::simd::Task,
     memory::{INITIALISED, WRITTEN, shared_address, shared_parts, window_base, window_of},
     op::{D, MemoryOp, Place, R, Reg, W, Window},
 };
@@ -135,6 +136,16 @@ fn together(at: &[u64; GROUP], active: u32, step: usize) -> bool {
     active == 0xff && at[7].wrapping_sub(at[0]) == (7 * step) as u64 && steps(at, step)
 }
 
+#[inline(always)]
+fn element<E: Element>(bytes: &[u8], i: usize) -> E::Value {
+    E::read(&bytes[i * E::BYTES..][..E::BYTES])
+}
+
+#[inline(always)]
+fn put<E: Element>(bytes: &mut [u8], i: usize, value: E::Value) {
+    E::write(value, &mut bytes[i * E::BYTES..][..E::BYTES]);
+}
+
 /// Loads `N` elements per lane from where `base` points.
 #[inline(always)]
 fn gather<E: Element, const N: usize>(
@@ -144,12 +155,11 @@ fn gather<E: Element, const N: usize>(
 ) -> Option<[[E::Value; 32]; N]> {
     let mut rows = [[E::Value::default(); 32]; N];
     let each = E::BYTES * N;
-    let element = |bytes: &[u8], i: usize| E::read(&bytes[i * E::BYTES..][..E::BYTES]);
     if whole(base, mask, each) {
         let bytes = source(span, base[0], each, 32 * each)?;
         for i in 0..32 {
             for n in 0..N {
-                rows[n][i] = element(bytes, i * N + n);
+                rows[n][i] = element::<E>(bytes, i * N + n);
             }
         }
         return Some(rows);
@@ -157,7 +167,7 @@ fn gather<E: Element, const N: usize>(
     if whole(base, mask, 0) {
         let bytes = source(span, base[0], each, each)?;
         for n in 0..N {
-            rows[n].fill(element(bytes, n));
+            rows[n].fill(element::<E>(bytes, n));
         }
         return Some(rows);
     }
@@ -168,20 +178,20 @@ fn gather<E: Element, const N: usize>(
             let bytes = source(span, at[0], each, GROUP * each)?;
             for i in 0..GROUP {
                 for n in 0..N {
-                    rows[n][first + i] = element(bytes, i * N + n);
+                    rows[n][first + i] = element::<E>(bytes, i * N + n);
                 }
             }
         } else if together(at, active, 0) {
             let bytes = source(span, at[0], each, each)?;
             for n in 0..N {
-                rows[n][first..first + GROUP].fill(element(bytes, n));
+                rows[n][first..first + GROUP].fill(element::<E>(bytes, n));
             }
         } else {
             for i in 0..GROUP {
                 if (active >> i) & 1 == 1 {
                     let bytes = source(span, at[i], each, each)?;
                     for n in 0..N {
-                        rows[n][first + i] = element(bytes, n);
+                        rows[n][first + i] = element::<E>(bytes, n);
                     }
                 }
             }
@@ -220,13 +230,11 @@ fn scatter<E: Element, const N: usize>(
     rows: [&[E::Value; 32]; N],
 ) {
     let each = E::BYTES * N;
-    let put =
-        |bytes: &mut [u8], i: usize, value| E::write(value, &mut bytes[i * E::BYTES..][..E::BYTES]);
     if whole(base, mask, each) {
         let Some(bytes) = target(span, base[0], 32 * each) else { return };
         for i in 0..32 {
             for n in 0..N {
-                put(bytes, i * N + n, rows[n][i]);
+                put::<E>(bytes, i * N + n, rows[n][i]);
             }
         }
         return;
@@ -238,7 +246,7 @@ fn scatter<E: Element, const N: usize>(
             let Some(bytes) = target(span, at[0], GROUP * each) else { return };
             for i in 0..GROUP {
                 for n in 0..N {
-                    put(bytes, i * N + n, rows[n][first + i]);
+                    put::<E>(bytes, i * N + n, rows[n][first + i]);
                 }
             }
             continue;
@@ -247,7 +255,7 @@ fn scatter<E: Element, const N: usize>(
             if (active >> i) & 1 == 1 {
                 let Some(bytes) = target(span, at[i], each) else { return };
                 for n in 0..N {
-                    put(bytes, n, rows[n][first + i]);
+                    put::<E>(bytes, n, rows[n][first + i]);
                 }
             }
         }
@@ -283,22 +291,33 @@ impl Base {
             Self::Zero => 0,
         }
     }
+}
 
-    /// Calls `f` with the addresses.
-    #[inline(always)]
-    fn with<T>(self, w: &[W], d: &[D], f: impl FnOnce(&D) -> T) -> T {
-        match self {
-            Self::Row(r) => f(&d[r as usize]),
-            Self::Narrow(r) => {
-                let mut wide = [0; 32];
-                for i in 0..32 {
-                    wide[i] = u64::from(w[r as usize][i]);
-                }
-                f(&wide)
+/// Addresses of lanes that have none.
+static ZERO: D = [0; 32];
+
+/// The base addresses of the lanes; `$wide` is the place for those of a 32-bit register. A macro,
+/// so that all of it is compiled for the vector units of its place.
+macro_rules! row {
+    ($base:expr, $regs:expr, $wide:ident) => {
+        match $base {
+            Base::Row(r) => &$regs.d[r as usize],
+            Base::Narrow(r) => {
+                $wide = widen(&$regs.w[r as usize]);
+                &$wide
             }
-            Self::Zero => f(&[0; 32]),
+            Base::Zero => &ZERO,
         }
+    };
+}
+
+#[inline(always)]
+fn widen(row: &W) -> D {
+    let mut wide = [0; 32];
+    for i in 0..32 {
+        wide[i] = u64::from(row[i]);
     }
+    wide
 }
 
 impl Span<'_> {
@@ -310,9 +329,10 @@ impl Span<'_> {
         to: [R; N],
         mask: u32,
     ) -> Option<()> {
-        let rows = base.with(regs.w, regs.d, |at| gather::<E, N>(self, at, mask))?;
-        for (to, row) in to.into_iter().zip(&rows) {
-            put_w(&mut regs.w[to as usize], row, mask);
+        let wide;
+        let rows = gather::<E, N>(self, row!(base, regs, wide), mask)?;
+        for n in 0..N {
+            put_w(&mut regs.w[to[n] as usize], &rows[n], mask);
         }
         Some(())
     }
@@ -325,9 +345,10 @@ impl Span<'_> {
         to: [R; N],
         mask: u32,
     ) -> Option<()> {
-        let rows = base.with(regs.w, regs.d, |at| gather::<u64, N>(self, at, mask))?;
-        for (to, row) in to.into_iter().zip(&rows) {
-            put_d(&mut regs.d[to as usize], row, mask);
+        let wide;
+        let rows = gather::<u64, N>(self, row!(base, regs, wide), mask)?;
+        for n in 0..N {
+            put_d(&mut regs.d[to[n] as usize], &rows[n], mask);
         }
         Some(())
     }
@@ -357,25 +378,31 @@ impl Span<'_> {
     #[inline(always)]
     fn store(&mut self, m: &MemoryOp, regs: &Registers<'_>, mask: u32) {
         use Reg::{D, W};
-        let (w, d) = (&*regs.w, &*regs.d);
-        let row = |r: R| &w[r as usize];
-        let wide = |r: R| &d[r as usize];
-        Base::of(m).with(w, d, |at| match (m.regs.as_slice(), m.bytes) {
-            (&[Some(W(a))], 4) => scatter::<u32, 1>(self, at, mask, [a].map(row)),
+        let wide;
+        let at = row!(Base::of(m), regs, wide);
+        match (m.regs.as_slice(), m.bytes) {
+            (&[Some(W(a))], 4) => scatter::<u32, 1>(self, at, mask, [&regs.w[a as usize]]),
             (&[Some(W(a)), Some(W(b))], 4) => {
-                scatter::<u32, 2>(self, at, mask, [a, b].map(row));
+                let rows = [&regs.w[a as usize], &regs.w[b as usize]];
+                scatter::<u32, 2>(self, at, mask, rows);
             }
             (&[Some(W(a)), Some(W(b)), Some(W(c)), Some(W(e))], 4) => {
-                scatter::<u32, 4>(self, at, mask, [a, b, c, e].map(row));
+                let rows = [
+                    &regs.w[a as usize],
+                    &regs.w[b as usize],
+                    &regs.w[c as usize],
+                    &regs.w[e as usize],
+                ];
+                scatter::<u32, 4>(self, at, mask, rows);
             }
-            (&[Some(W(a))], 2) => scatter::<u16, 1>(self, at, mask, [a].map(row)),
-            (&[Some(W(a))], 1) => scatter::<u8, 1>(self, at, mask, [a].map(row)),
-            (&[Some(D(a))], 8) => scatter::<u64, 1>(self, at, mask, [a].map(wide)),
+            (&[Some(W(a))], 2) => scatter::<u16, 1>(self, at, mask, [&regs.w[a as usize]]),
+            (&[Some(W(a))], 1) => scatter::<u8, 1>(self, at, mask, [&regs.w[a as usize]]),
+            (&[Some(D(a))], 8) => scatter::<u64, 1>(self, at, mask, [&regs.d[a as usize]]),
             (&[Some(D(a)), Some(D(b))], 8) => {
-                scatter::<u64, 2>(self, at, mask, [a, b].map(wide));
+                scatter::<u64, 2>(self, at, mask, [&regs.d[a as usize], &regs.d[b as usize]]);
             }
             _ => {}
-        });
+        }
     }
 }
 
@@ -388,13 +415,12 @@ fn places(variable: Variable, base: Base, delta: u64, regs: &Registers<'_>) -> (
         Variable::Param => (Home::Param, 0),
     };
     let delta = delta.wrapping_add(start);
-    let at = base.with(regs.w, regs.d, |at| {
-        let mut offsets = [0; 32];
-        for i in 0..32 {
-            offsets[i] = at[i].wrapping_add(delta);
-        }
-        offsets
-    });
+    let wide;
+    let base: &D = row!(base, regs, wide);
+    let mut at = [0; 32];
+    for i in 0..32 {
+        at[i] = base[i].wrapping_add(delta);
+    }
     (home, Places { at, pattern: Pattern::Scattered })
 }
 
@@ -419,6 +445,23 @@ enum Variable {
     Param,
 }
 
+/// [`Machine::try_fast`] as a task.
+struct TryFast<'a, 'm, 'w> {
+    machine: &'a mut Machine<'m>,
+    m: &'a MemoryOp,
+    regs: &'a mut Registers<'w>,
+    mask: u32,
+}
+
+impl Task for TryFast<'_, '_, '_> {
+    type Output = Option<()>;
+
+    #[inline(always)]
+    fn run(self) -> Option<()> {
+        self.machine.try_fast(self.m, self.regs, self.mask)
+    }
+}
+
 impl Machine<'_> {
     /// Does a common load or store. False if anything is unusual; then nothing was done.
     #[inline]
@@ -434,7 +477,7 @@ impl Machine<'_> {
         }
         self.pc = pc;
         let width = self.width;
-        width.widely(|| self.try_fast(m, regs, mask)).is_some()
+        width.widely(TryFast { machine: self, m, regs, mask }).is_some()
     }
 
     #[inline(always)]
@@ -457,7 +500,8 @@ impl Machine<'_> {
         }
         let span = self.span(variable, delta);
         let each = m.bytes as usize * m.regs.len();
-        if !is_common_store(m) || !base.with(regs.w, regs.d, |at| fits(&span, at, mask, each)) {
+        let wide;
+        if !is_common_store(m) || !fits(&span, row!(base, regs, wide), mask, each) {
             return None;
         }
         if self.races.is_some() {

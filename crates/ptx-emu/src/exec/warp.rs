@@ -193,6 +193,7 @@ impl Warp {
 }
 
 /// Writes the active lanes of a 32-bit register.
+#[inline(always)]
 pub(super) fn put_w(to: &mut W, from: &W, mask: u32) {
     if mask == u32::MAX {
         *to = *from;
@@ -204,6 +205,7 @@ pub(super) fn put_w(to: &mut W, from: &W, mask: u32) {
 }
 
 /// Writes the active lanes of a 64-bit register.
+#[inline(always)]
 pub(super) fn put_d(to: &mut D, from: &D, mask: u32) {
     if mask == u32::MAX {
         *to = *from;

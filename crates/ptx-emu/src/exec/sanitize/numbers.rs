@@ -1,6 +1,7 @@
 //! The first NaN and the first infinity that finite operands yield.
 
 use crate::{
+    alu::simd::Task,
     exec::{Machine, access::Registers, fault::Target},
     finding::{FindingKind, Severity},
     op::{D, Op, Reg, Use, visit},
@@ -50,7 +51,7 @@ impl Format {
 
     /// Whether a number in any of the registers is not finite.
     #[inline(always)]
-    fn any_odd<const N: usize, T: Copy + Into<u64>>(self, row: &[T; N]) -> bool {
+    fn any_odd<T: Copy + Into<u64>>(self, row: &[T; 32]) -> bool {
         // Exponents of one half or number, and of the other half.
         let (low, high) = match self {
             Self::F16 => (0x7c00, 0),
@@ -83,6 +84,18 @@ impl Format {
             Self::F64 => f64::from_bits(bits),
         };
         (!value.is_finite()).then_some(value)
+    }
+}
+
+/// [`Format::any_odd`] as a task.
+struct AnyOdd<'r, T>(Format, &'r [T; 32]);
+
+impl<T: Copy + Into<u64>> Task for AnyOdd<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        self.0.any_odd(self.1)
     }
 }
 
@@ -130,7 +143,7 @@ impl Machine<'_> {
                 let before = regs.w[r as usize];
                 self.simple(op, regs, pc, mask)?;
                 let row = &regs.w[r as usize];
-                if width.widely(|| format.any_odd(row)) {
+                if width.widely(AnyOdd(format, row)) {
                     self.check_numbers(op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
                 }
             }
@@ -138,7 +151,7 @@ impl Machine<'_> {
                 let before = regs.d[r as usize];
                 self.simple(op, regs, pc, mask)?;
                 let row = &regs.d[r as usize];
-                if width.widely(|| format.any_odd(row)) {
+                if width.widely(AnyOdd(format, row)) {
                     self.check_numbers(op, (Reg::D(r), before), regs, pc, mask);
                 }
             }

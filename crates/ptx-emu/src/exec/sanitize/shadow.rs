@@ -49,6 +49,9 @@ pub(in crate::exec) struct Shadow {
     pub writes: Vec<Cell>,
 }
 
+/// Cells from which on pages that are zero are only got when touched, which costs more if all are.
+const LARGE: usize = 8 << 20;
+
 /// Cells that nobody touched.
 static UNTOUCHED: [Cell; 64] = [0; 64];
 
@@ -77,8 +80,11 @@ impl Shadow {
     pub(in crate::exec) fn make_room(&mut self, write: bool) {
         let list = if write { &mut self.writes } else { &mut self.reads };
         if list.is_empty() {
-            // Memory that is zero from the start costs nothing until it is touched.
-            *list = vec![0; self.n_cells];
+            if self.n_cells > LARGE {
+                *list = vec![0; self.n_cells];
+            } else {
+                list.resize(self.n_cells, 0);
+            }
         }
     }
 
