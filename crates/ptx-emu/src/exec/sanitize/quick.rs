@@ -196,11 +196,11 @@ impl Races {
         lane: u32,
     ) -> bool {
         if touch.write {
-            let (reads, writes) = shadow.to_write(first, L * N);
+            let (reads, writes) = shadow.for_write(first, L * N);
             let mine = [reads[0], writes[0]].map(|c| self.mine(touch, serial, c));
             write_row::<L, N>(look, reads, writes, lane, mine)
         } else {
-            let (reads, writes) = shadow.to_read(first, L * N);
+            let (reads, writes) = shadow.for_read(first, L * N);
             let mine = [reads[0], writes[0]].map(|c| self.mine(touch, serial, c));
             read_row::<L, N>(look, reads, writes, lane, mine)
         }
@@ -219,7 +219,7 @@ impl Races {
         let bytes = shadow.bytes(N);
         if !touch.write && mask == u32::MAX && at[31] == at[0] && steps(at, 0) {
             let (first, _) = shadow.cells(at[0], bytes);
-            let (reads, writes) = shadow.to_read(first, N);
+            let (reads, writes) = shadow.for_read(first, N);
             return if read_same::<N>(look, reads, writes, 0) { 0 } else { mask };
         }
         for (g, at) in at.as_chunks::<GROUP>().0.iter().enumerate() {
@@ -231,7 +231,7 @@ impl Races {
                     return mask & (u32::MAX << lane);
                 }
             } else if active == 0xff && !touch.write && steps(at, 0) {
-                let (reads, writes) = shadow.to_read(first, N);
+                let (reads, writes) = shadow.for_read(first, N);
                 if !read_same::<N>(look, reads, writes, lane) {
                     return mask & (u32::MAX << lane);
                 }

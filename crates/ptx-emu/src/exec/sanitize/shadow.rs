@@ -91,14 +91,14 @@ impl Shadow {
     /// `n` cells of readers, to be changed, and of writers; at most 64, and there is
     /// [room](Self::make_room) for a read.
     #[inline(always)]
-    pub(in crate::exec) fn to_read(&mut self, first: usize, n: usize) -> (&mut [Cell], &[Cell]) {
+    pub(in crate::exec) fn for_read(&mut self, first: usize, n: usize) -> (&mut [Cell], &[Cell]) {
         let writes = if self.writes.is_empty() { &UNTOUCHED[..] } else { &self.writes[first..] };
         (&mut self.reads[first..first + n], &writes[..n])
     }
 
-    /// Cells like [`Self::to_read`], to be written.
+    /// Cells like [`Self::for_read`], to be written.
     #[inline(always)]
-    pub(in crate::exec) fn to_write(&mut self, first: usize, n: usize) -> (&[Cell], &mut [Cell]) {
+    pub(in crate::exec) fn for_write(&mut self, first: usize, n: usize) -> (&[Cell], &mut [Cell]) {
         let reads = if self.reads.is_empty() { &UNTOUCHED[..] } else { &self.reads[first..] };
         (&reads[..n], &mut self.writes[first..first + n])
     }
