@@ -1,0 +1,160 @@
+//! Operands as registers: sources, of whatever kind, and destinations.
+
+use super::{Builder, Lowered, Symbol, arithmetic::special, function_address};
+use crate::{
+    ast::Operand,
+    op::{Const, Op, R, Reg},
+};
+
+impl<'a> Builder<'a, '_> {
+    /// The register operand, if it is one.
+    pub(super) fn register(&self, operand: &Operand<'a>) -> Lowered<Reg> {
+        match operand {
+            Operand::Name(name) => match self.symbol(name) {
+                Some(Symbol::Register(reg)) => Ok(reg),
+                _ => Err(format!("`{name}` is no known register")),
+            },
+            _ => Err("expected a register".to_owned()),
+        }
+    }
+
+    /// A 32-bit source; `ty` tells how a literal is to be read.
+    pub(super) fn src_w(&mut self, operand: &Operand<'a>, ty: &str) -> Lowered<R> {
+        match operand {
+            Operand::Int(v) => {
+                let mask = if crate::parse::type_bytes(ty) == Some(2) { 0xffff } else { u32::MAX };
+                Ok(self.const_w(*v as u32 & mask))
+            }
+            Operand::F32(bits) => Ok(self.const_w(*bits)),
+            Operand::F64(bits) => Ok(self.const_w((f64::from_bits(*bits) as f32).to_bits())),
+            Operand::Name(name) => match self.symbol(name) {
+                Some(Symbol::Register(Reg::W(r))) => Ok(r),
+                Some(Symbol::Register(_) | Symbol::Wide(_)) => {
+                    Err(format!("`{name}` is no 32-bit register"))
+                }
+                Some(Symbol::KernelParam(at) | Symbol::Frame(at)) => Ok(self.const_w(at)),
+                None => {
+                    if let Some(special) = special(name) {
+                        let r = self.temp(0);
+                        self.push(Op::Special(special, Reg::W(r)));
+                        return Ok(r);
+                    }
+                    if *name == "WARP_SZ" {
+                        return Ok(self.const_w(32));
+                    }
+                    if let Some(r) = self.reserved_shared(name) {
+                        return Ok(r);
+                    }
+                    let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
+                    Ok(self.constant(0, Const::Variable(index, 0)))
+                }
+            },
+            Operand::Offset(name, offset) => {
+                let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
+                Ok(self.constant(0, Const::Variable(index, *offset as u64)))
+            }
+            _ => Err("operand form is not known here".to_owned()),
+        }
+    }
+
+    /// A 64-bit source.
+    pub(super) fn src_d(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Int(v) => Ok(self.constant(1, Const::Value(*v))),
+            Operand::F64(bits) => Ok(self.constant(1, Const::Value(*bits))),
+            Operand::F32(bits) => {
+                let value = f64::from(f32::from_bits(*bits)).to_bits();
+                Ok(self.constant(1, Const::Value(value)))
+            }
+            Operand::Name(name) => self.src_d_name(name, 0),
+            Operand::Offset(name, offset) => self.src_d_name(name, *offset as u64),
+            _ => Err("operand form is not known here".to_owned()),
+        }
+    }
+
+    fn src_d_name(&mut self, name: &'a str, offset: u64) -> Lowered<R> {
+        match self.symbol(name) {
+            Some(Symbol::Register(Reg::D(r))) => return Ok(r),
+            Some(Symbol::Register(_) | Symbol::Wide(_)) => {
+                return Err(format!("`{name}` is no 64-bit register"));
+            }
+            Some(Symbol::KernelParam(at)) => {
+                return Ok(self.constant(1, Const::Value(u64::from(at) + offset)));
+            }
+            Some(Symbol::Frame(at)) => {
+                let r = self.temp(1);
+                self.push(Op::LocalAddress(r, at.wrapping_add(offset as u32)));
+                return Ok(r);
+            }
+            None => {}
+        }
+        if let Some(special) = special(name) {
+            let r = self.temp(1);
+            self.push(Op::Special(special, Reg::D(r)));
+            return Ok(r);
+        }
+        if let Some(index) = self.variable(name) {
+            return Ok(self.constant(1, Const::Variable(index, offset)));
+        }
+        if let Some(index) = self.names.functions.get(name) {
+            return Ok(self.constant(1, Const::Value(function_address(*index))));
+        }
+        Err(format!("`{name}` is not known"))
+    }
+
+    /// A predicate source and whether it is negated.
+    pub(super) fn src_p(&mut self, operand: &Operand<'a>) -> Lowered<(R, bool)> {
+        match operand {
+            Operand::Name(name) => match (self.symbol(name), special(name)) {
+                (Some(Symbol::Register(Reg::P(r))), _) => Ok((r, false)),
+                (None, Some(special)) => {
+                    let r = self.temp(2);
+                    self.push(Op::Special(special, Reg::P(r)));
+                    Ok((r, false))
+                }
+                _ => Err("expected a predicate".to_owned()),
+            },
+            Operand::Not(name) => {
+                let (r, _) = self.src_p(&Operand::Name(name))?;
+                Ok((r, true))
+            }
+            Operand::Int(v) => {
+                // A predicate literal: xor of a register with itself gives false.
+                let r = self.temp(2);
+                self.push(Op::P2(|_, _| 0, r, r, r));
+                Ok((r, *v != 0))
+            }
+            _ => Err("expected a predicate".to_owned()),
+        }
+    }
+
+    pub(super) fn dst_w(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Name("_") => Ok(self.temp(0)),
+            _ => match self.register(operand)? {
+                Reg::W(r) => Ok(r),
+                _ => Err("destination is no 32-bit register".to_owned()),
+            },
+        }
+    }
+
+    pub(super) fn dst_d(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Name("_") => Ok(self.temp(1)),
+            _ => match self.register(operand)? {
+                Reg::D(r) => Ok(r),
+                _ => Err("destination is no 64-bit register".to_owned()),
+            },
+        }
+    }
+
+    pub(super) fn dst_p(&mut self, operand: &Operand<'a>) -> Lowered<R> {
+        match operand {
+            Operand::Name("_") => Ok(self.temp(2)),
+            _ => match self.register(operand)? {
+                Reg::P(r) => Ok(r),
+                _ => Err("destination is no predicate".to_owned()),
+            },
+        }
+    }
+}
