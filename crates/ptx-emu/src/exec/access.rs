@@ -123,6 +123,7 @@ impl Machine<'_> {
         self.changes += u64::from(m.store);
         if m.volatile && self.program.fences && self.races.is_some() {
             let at = addresses(&m.address, regs);
+            self.pc = pc;
             self.synchronise(&at, regs.warp, mask, (!m.store, m.store), m.release);
         }
         if !self.fast(m, regs, pc, mask) {
@@ -135,6 +136,7 @@ impl Machine<'_> {
         self.touched = true;
         if self.program.fences && self.races.is_some() {
             let at = addresses(&a.address, regs);
+            self.pc = pc;
             self.synchronise(&at, regs.warp, mask, (true, true), a.release);
         }
         self.reach(&Action::Atomic(a), &a.address, regs, pc, mask);

@@ -1,6 +1,7 @@
 //! Launches: blocks as resumable machines, and what they share.
 
 mod access;
+mod barrier;
 mod call;
 mod choice;
 mod cluster;
@@ -23,9 +24,9 @@ mod warp;
 use std::collections::HashMap;
 
 use self::{
-    access::{Refusal, Registers},
+    access::Refusal,
     call::prepare,
-    cluster::{Cluster, MAX_CLUSTER, Step},
+    cluster::{Cluster, MAX_CLUSTER},
     count::Count,
     findings::Findings,
     mbarrier::Mbarriers,
@@ -37,17 +38,14 @@ use self::{
         taint::{Mark, Origins},
     },
     schedule::Turn,
-    simple::put_p,
-    warp::{Frame, Group, MAX_LOCAL, Wait, Warp, put_w},
+    warp::{Frame, MAX_LOCAL, Warp},
 };
 use crate::{
     alu::simd::Width,
     ast::Space,
-    finding::FindingKind,
     lower::Program,
     memory::{BufferId, INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
-    op::{BarrierKind, Op},
     options::{Blocks, Checks, Limits, Options},
     report::{Report, Stop},
 };
@@ -121,6 +119,8 @@ struct Machine<'m> {
     touched: bool,
     /// Stores and atomics that changed something.
     changes: u64,
+    /// The running block is to let others go first.
+    preempt: bool,
     /// The access under way.
     pc: u32,
     matrix_scratch: matrix::Scratch,
@@ -152,9 +152,6 @@ const MAX_ALIGN: usize = 1024;
 
 /// Most shared memory of a block, static and dynamic, in bytes.
 const MAX_SHARED: usize = 227 << 10;
-
-/// Barriers of a block.
-const N_BARRIERS: u32 = 16;
 
 /// Most bytes of a kernel's parameters.
 const MAX_PARAMETERS: usize = 32764;
@@ -224,6 +221,7 @@ fn prepare_launch<'m>(
         waited: false,
         touched: false,
         changes: 0,
+        preempt: false,
         pc: 0,
         matrix_scratch: matrix::Scratch::default(),
         observing: options.counters || options.checks.numerics,
@@ -446,7 +444,8 @@ impl Machine<'_> {
     fn shared_address_of(&self, offset: u64) -> u64 {
         let holds = |(at, size): (usize, usize)| offset >= at as u64 && offset < (at + size) as u64;
         let slot = self.shared_map.iter().position(|s| s.is_some_and(holds)).unwrap_or(0);
-        shared_address(slot, offset as usize)
+        // A lane that does not take part may stand anywhere.
+        shared_address(slot, offset as usize & 0x7_ffff)
     }
 
     fn new_warp(&self, index: u32) -> Warp {
@@ -466,30 +465,6 @@ impl Machine<'_> {
         warp
     }
 
-    /// An operation at which threads meet: of the block at a barrier, or of the cluster.
-    fn meet(&mut self, op: Op, regs: &mut Registers<'_>, pc: u32, mask: u32) -> Result<Step, Stop> {
-        let index = match op {
-            Op::Barrier(index) => index as usize,
-            Op::Cluster(index) => return self.cluster_op(index, regs, pc, mask),
-            _ => return Ok(Step::Next),
-        };
-        let barrier = self.program.barriers[index];
-        let lane = mask.trailing_zeros() as usize & 31;
-        let id = regs.w[barrier.id as usize][lane];
-        let count = barrier.count.map(|c| regs.w[c as usize][lane]);
-        if id >= N_BARRIERS {
-            let what = format!("barrier {id} is not there: a block has {N_BARRIERS}");
-            return Err(self.fault_here(FindingKind::BarrierDivergence, &what, regs, pc, mask));
-        }
-        if matches!(barrier.kind, BarrierKind::Arrive) {
-            let arrived = self.arrivals.entry(id).or_insert(0);
-            *arrived = arrived.saturating_add(mask.count_ones());
-            self.warp_arrived(id, regs.warp);
-            return Ok(Step::Next);
-        }
-        Ok(Step::Wait(Wait::Block(id, count)))
-    }
-
     /// Lets the block's warps run in turns until all have ended or they only spin.
     fn run_block(&mut self, warps: &mut [Warp]) -> Result<Turn, Stop> {
         loop {
@@ -499,9 +474,15 @@ impl Machine<'_> {
                 if !warp.groups.is_empty() {
                     self.run_warp(warp)?;
                 }
+                if self.preempt {
+                    break;
+                }
             }
             if warps.iter().all(|w| w.groups.is_empty()) {
                 return Ok(Turn::Done);
+            }
+            if std::mem::take(&mut self.preempt) {
+                return Ok(Turn::Preempted);
             }
             let released = self.release(warps);
             if released {
@@ -517,112 +498,6 @@ impl Machine<'_> {
                 return Ok(Turn::Spinning);
             }
         }
-    }
-
-    /// Opens the barriers whose threads have all come; whether there were any.
-    fn release(&mut self, warps: &mut [Warp]) -> bool {
-        let mut waiting: Vec<(u32, Option<u32>, u32)> = Vec::new();
-        for warp in &*warps {
-            for group in &warp.groups {
-                if let Wait::Block(id, count) = group.wait {
-                    let n = group.mask.count_ones();
-                    // A warp that came whole counts as 32 threads where threads are counted.
-                    let n = if count.is_some() && group.mask == warp.alive { 32 } else { n };
-                    match waiting.iter_mut().find(|(i, ..)| *i == id) {
-                        Some((_, c, total)) => {
-                            *total += n;
-                            *c = c.or(count);
-                        }
-                        None => waiting.push((id, count, n)),
-                    }
-                }
-            }
-        }
-        let alive: u32 = warps.iter().map(|w| w.alive.count_ones()).sum();
-        let mut any = false;
-        for (id, count, total) in waiting {
-            let arrived = self.arrivals.get(&id).copied().unwrap_or(0);
-            // Threads that have exited do not hold a barrier of the whole block; a stated number of
-            // threads must all come.
-            if total + arrived >= count.unwrap_or(alive) {
-                self.open(warps, id);
-                self.arrivals.remove(&id);
-                any = true;
-            }
-        }
-        any
-    }
-
-    /// Lets the threads that wait at barrier `id` go on.
-    fn open(&mut self, warps: &mut [Warp], id: u32) {
-        let waits = |g: &Group| matches!(g.wait, Wait::Block(i, _) if i == id);
-        let mut popc = 0;
-        let mut threads = 0;
-        // Those that have exited do nothing more that could be out of order.
-        let there = |w: &&mut Warp| w.groups.is_empty() || w.groups.iter().any(waits);
-        let met: Vec<u32> = warps.iter_mut().filter(there).map(|w| w.index).collect();
-        self.warps_met(id, &met);
-        for warp in &mut *warps {
-            for at in 0..warp.groups.len() {
-                let group = &warp.groups[at];
-                if !waits(group) {
-                    continue;
-                }
-                let (frame, mask, pc) = (group.frame, group.mask, group.pc);
-                threads += mask.count_ones();
-                if let Op::Barrier(index) = self.program.ops[pc as usize]
-                    && let BarrierKind::Popc(_, p, negated) | BarrierKind::Reduce(_, _, p, negated) =
-                        self.program.barriers[index as usize].kind
-                {
-                    let regs = Registers::new(warp, frame);
-                    let p = regs.p[p as usize];
-                    popc += ((if negated { !p } else { p }) & mask).count_ones();
-                }
-            }
-        }
-        for warp in warps {
-            for at in 0..warp.groups.len() {
-                if !waits(&warp.groups[at]) {
-                    continue;
-                }
-                let (frame, mask, pc) =
-                    (warp.groups[at].frame, warp.groups[at].mask, warp.groups[at].pc);
-                if let Op::Barrier(index) = self.program.ops[pc as usize] {
-                    let regs = Registers::new(warp, frame);
-                    match self.program.barriers[index as usize].kind {
-                        BarrierKind::Popc(d, ..) => {
-                            put_w(&mut regs.w[d as usize], &[popc; 32], mask);
-                        }
-                        BarrierKind::Reduce(all, d, ..) => {
-                            let hit = if all { popc == threads } else { popc > 0 };
-                            put_p(&mut regs.p[d as usize], if hit { u32::MAX } else { 0 }, mask);
-                        }
-                        BarrierKind::Sync | BarrierKind::Arrive => {}
-                    }
-                }
-                warp.groups[at].wait = Wait::None;
-                warp.groups[at].penalty = 0;
-                warp.groups[at].pc += 1;
-            }
-        }
-    }
-
-    /// The report of a block none of whose threads can move.
-    fn stuck(&self, warps: &mut [Warp]) -> Stop {
-        let waiting = self.describe_all(warps);
-        for warp in warps {
-            for at in 0..warp.groups.len() {
-                if warp.groups[at].wait != Wait::None {
-                    let (frame, mask, pc) =
-                        (warp.groups[at].frame, warp.groups[at].mask, warp.groups[at].pc);
-                    let regs = Registers::new(warp, frame);
-                    let what =
-                        format!("barrier divergence, no thread of the block can go on: {waiting}");
-                    return self.fault_here(FindingKind::BarrierDivergence, &what, &regs, pc, mask);
-                }
-            }
-        }
-        Stop::Deadlock { message: waiting, line: None, at_barrier: true }
     }
 
     fn clock(&self) -> u64 {

@@ -35,6 +35,8 @@ pub(super) enum Turn {
     Done,
     /// Threads spin on memory that only others can change.
     Spinning,
+    /// The block has made something known and lets those go first who may look at it.
+    Preempted,
     /// All threads wait for other blocks of the cluster, or for an mbarrier.
     Waiting,
 }
@@ -126,6 +128,12 @@ impl Machine<'_> {
             if turn == Turn::Done {
                 self.blocks_run += size;
                 spare = Some(cluster);
+                idle = 0;
+                continue;
+            }
+            if turn == Turn::Preempted {
+                // The latest goes first, so that blocks meet predecessors that are half done.
+                parked.push_front(cluster);
                 idle = 0;
                 continue;
             }
@@ -245,6 +253,7 @@ impl Machine<'_> {
             let changes = self.changes;
             let mut ended = false;
             let mut spins = false;
+            let mut preempted = false;
             // The last first: often the first block of a cluster is the one that uses the others'
             // memory, and it should not find them alive by chance.
             for rank in (0..blocks.len()).rev() {
@@ -259,9 +268,13 @@ impl Machine<'_> {
                 self.cluster.peers[rank].exited = block.done;
                 ended |= block.done;
                 spins |= turn == Turn::Spinning;
+                preempted |= turn == Turn::Preempted;
             }
             if blocks.iter().all(|block| block.done) {
                 return Ok(Turn::Done);
+            }
+            if preempted {
+                return Ok(Turn::Preempted);
             }
             if self.open_barrier(blocks) || ended || (blocks.len() > 1 && self.changes != changes) {
                 timeouts = 0;

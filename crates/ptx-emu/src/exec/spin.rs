@@ -7,7 +7,7 @@
 
 use super::{
     Machine,
-    warp::{SLICE, Wait, Warp},
+    warp::{Group, SLICE, Wait, Warp},
 };
 use crate::{
     op::{D, W},
@@ -16,15 +16,17 @@ use crate::{
 
 /// A warp's state as far as its future depends on it.
 struct Snapshot {
-    places: Vec<(u32, u32, usize)>,
+    /// Program counter, lanes, depth of calls and whether it can run, of each group.
+    places: Vec<(u32, u32, usize, bool)>,
     r32: Vec<W>,
     r64: Vec<D>,
     pred: Vec<u32>,
     carry: u32,
 }
 
-fn places(warp: &Warp) -> Vec<(u32, u32, usize)> {
-    let mut places: Vec<_> = warp.groups.iter().map(|g| (g.pc, g.mask, g.callers.len())).collect();
+fn places(warp: &Warp) -> Vec<(u32, u32, usize, bool)> {
+    let place = |g: &Group| (g.pc, g.mask, g.callers.len(), g.wait == Wait::None);
+    let mut places: Vec<_> = warp.groups.iter().map(place).collect();
     places.sort_unstable();
     places
 }
@@ -67,7 +69,7 @@ impl Machine<'_> {
         self.touched = false;
         for _ in 0..SLICE {
             self.run_slice(warp, &mut 1)?;
-            if self.changes != changes || !warp.runnable() {
+            if self.preempt || self.changes != changes || !warp.runnable() {
                 return Ok(());
             }
             if !before.is(warp) {

@@ -294,6 +294,9 @@ impl Machine<'_> {
             self.lane_instructions +=
                 u64::from(before - *fuel) * u64::from(group.mask.count_ones());
             self.settle(warp, group, end?)?;
+            if self.preempt {
+                return Ok(());
+            }
             if self.lane_instructions > self.limits.lane_instructions {
                 return Err(self.out_of_budget(warp));
             }
@@ -439,7 +442,7 @@ impl Machine<'_> {
                         break Err(stop);
                     }
                     pc += 1;
-                    if !TAINT && regs.taint.active {
+                    if (!TAINT && regs.taint.active) || self.preempt {
                         break Ok(End::Yield);
                     }
                 }

@@ -79,3 +79,12 @@ fn named_barriers_order_those_who_meet() {
     let args = || vec![Arg::from(&random(64)), Arg::Out(32, 4)];
     launch("named", 1, 64, args()).ok();
 }
+
+#[test]
+fn lanes_of_a_warp_must_meet_at_one_barrier() {
+    let ran = launch("parted", 1, 32, vec![Arg::from(&random(32)), Arg::Out(32, 4)]);
+    let finding = &ran.findings[0];
+    assert_eq!(finding.kind, FindingKind::BarrierDivergence, "{finding}");
+    let (a, b) = lines(finding);
+    assert_ne!(a, b);
+}

@@ -5,7 +5,7 @@
 //! that the other block reads does. Accesses that are atomic or volatile do not race with each
 //! other. Where exactness would cost much, the error is on the side of silence.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     order::Order,
@@ -66,6 +66,8 @@ pub(in crate::exec) struct Races {
     releases: HashMap<u32, Vec<u32>>,
     /// Linear index of each block, by serial number.
     blocks: Vec<u64>,
+    /// Operations by which blocks have made something known.
+    told: HashSet<(u64, u32)>,
 }
 
 impl Races {
@@ -81,6 +83,7 @@ impl Races {
             published: HashMap::new(),
             releases: HashMap::new(),
             blocks: Vec::new(),
+            told: HashSet::new(),
         }
     }
 
@@ -295,6 +298,11 @@ impl Races {
         if list.last() != Some(&number) {
             list.push(number);
         }
+    }
+
+    /// Whether a block makes something known by this operation for the first time.
+    pub(in crate::exec) fn first_time(&mut self, block: u64, pc: u32) -> bool {
+        self.told.insert((block, pc))
     }
 
     /// A strong read of an address: what was made known by writing it, if anything.

@@ -237,6 +237,7 @@ impl Machine<'_> {
             self.fence();
         }
         let block = self.block_index;
+        let several = self.launch.grid.iter().any(|n| *n > 1);
         let Some(races) = &mut self.races else { return };
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
             // Shared addresses mean another place in every block.
@@ -248,6 +249,10 @@ impl Machine<'_> {
             }
             if writes {
                 races.publish(key, &self.order);
+                // What a block makes known should meet blocks that look at it: those that come
+                // later get a turn before it goes on.
+                let global = address >> 40 != 0 && several;
+                self.preempt |= global && races.first_time(block, self.pc);
             }
         }
     }

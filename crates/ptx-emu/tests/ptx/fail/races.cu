@@ -106,3 +106,13 @@ __device__ void pipeline(const float* x, float* y) {
   if (threadIdx.x >= 32) y[lane] = sum;
 }
 extern "C" __global__ void named(const float* x, float* y) { pipeline(x, y); }
+// Wrong: the lanes of warp 0 come to different barriers.
+extern "C" __global__ void parted(const float* x, float* y) {
+  if (threadIdx.x & 1) {
+    y[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+  } else {
+    y[threadIdx.x] = -x[threadIdx.x];
+    __syncthreads();
+  }
+}
