@@ -6,7 +6,8 @@
 Runs `kgen selftest --run-mutant ID,.. --bare` under each tool of compute-sanitizer and writes
 OUT/sanitizer.json: per tool and mutant the reports, each with its lines of the kernel file, and for every
 mutant that was reached an entry, if only an empty one. OUT/sanitizer.log.gz holds the tools' own words. Each
-mutant's kernel is named after it, so that reports are told apart by name.
+mutant's kernel is named after it, so that reports are told apart by name; what names none belongs to the
+mutant that was running.
 """
 
 import concurrent.futures
@@ -66,23 +67,29 @@ def run_once(command, deadline):
 
 def parse(lines):
     """The reports in a tool's output: id -> [{what, lines}]."""
-    blocks, reports = [], {}
+    blocks, reports, current = [], {}, None
     for line in lines:
+        if line.startswith(("begin ", "end ")):
+            current = line.split()[1] if line.startswith("begin ") else None
+            continue
         if not line.startswith("========="):
             continue
         text = line[9:].rstrip()
         if text.startswith("     ") and blocks:
-            blocks[-1].append(text.strip())
+            blocks[-1][1].append(text.strip())
         else:
-            blocks.append([text.strip()])
-    for block in blocks:
+            blocks.append((current, [text.strip()]))
+    for running, block in blocks:
         # The place is in the first lines; what follows are call stacks of the host.
         head = "\n".join(block[:4])
-        name = NAME.search(head)
-        if not name:
+        # A report names its kernel, unless that stands in a device function; else it belongs to the
+        # mutant that was running.
+        match = NAME.search(head)
+        name = ".".join(match.groups()) if match else running
+        if not name or not LINE.search(head):
             continue
         report = {"what": block[0], "lines": sorted({int(n) for n in LINE.findall(head)})}
-        known = reports.setdefault(".".join(name.groups()), [])
+        known = reports.setdefault(name, [])
         if report not in known and len(known) < 8:
             known.append(report)
     return reports
@@ -90,9 +97,10 @@ def parse(lines):
 
 def work(sanitizer, kgen, tool, ids, deadline):
     reports, reached, ended, output = {}, [], {}, []
-    options = ["--tool", tool, "--print-limit", "200"]
+    # No limit: it would hold for the whole process, and the first mutants would use it up.
+    options = ["--tool", tool, "--print-limit", "0"]
     if tool == "memcheck":
-        options += ["--destroy-on-device-error", "kernel"]
+        options += ["--destroy-on-device-error", "kernel", "--report-api-errors", "no"]
     rest = list(ids)
     while rest and time.monotonic() < deadline:
         command = [sanitizer, *options, kgen, "selftest", "--run-mutant", ",".join(rest), "--bare", "--mutant-seed", "1"]
