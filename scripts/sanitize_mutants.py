@@ -24,7 +24,9 @@ import tempfile
 import time
 
 TOOLS = ["memcheck", "racecheck", "initcheck", "synccheck"]
-PROCESSES_PER_TOOL = 3
+PROCESSES_PER_TOOL = 4
+# Mutants that share a process, and so what its death or a flood of reports costs.
+PER_PROCESS = 12
 # Seconds without a word after which a mutant counts as hanging.
 SILENCE = 25
 NAME = re.compile(r"\b(\w+?)__([a-z_]+?)__(\d+)\b")
@@ -103,7 +105,7 @@ def work(sanitizer, kgen, tool, ids, deadline):
         options += ["--destroy-on-device-error", "kernel", "--report-api-errors", "no"]
     rest = list(ids)
     while rest and time.monotonic() < deadline:
-        command = [sanitizer, *options, kgen, "selftest", "--run-mutant", ",".join(rest), "--bare", "--mutant-seed", "1"]
+        command = [sanitizer, *options, kgen, "selftest", "--run-mutant", ",".join(rest[:PER_PROCESS]), "--bare", "--mutant-seed", "1"]
         done, current, lines = run_once(command, deadline)
         output += lines
         for name, found in parse(lines).items():
