@@ -77,6 +77,7 @@ fn evaluation(request: &EvalRequest, right: bool) -> Evaluation {
         max_rel_error: Some(0.5.into()),
         worst_ratio: Some(0.5.into()),
         other_rules: None,
+        counters: Vec::new(),
     };
     Evaluation {
         op: request.op.clone(),
@@ -119,6 +120,7 @@ async fn measure(port: u16) {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        emulation: kgen::record::Emulation::default(),
         limits: Limits::default(),
     };
     let material = SuiteMaterial {

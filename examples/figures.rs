@@ -26,7 +26,7 @@ use kgen::{
     compile::{LocateOptions, locate},
     llm::{Access, CallBudget, Client, HttpAccess, ProviderConfig, preset},
     prompt::Prompts,
-    record::{DType, EvalRequest, Evaluation, Limits, OpKey, RunId, Stage, Target},
+    record::{DType, Emulation, EvalRequest, Evaluation, Limits, OpKey, RunId, Stage, Target},
     settings::{DeviceChoice, Overrides, Settings, resolve},
     store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore},
     suite::{self, Suite},
@@ -145,6 +145,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         target: target.clone(),
         on_gpu: false,
         screen: true,
+        emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
     })
@@ -241,6 +242,7 @@ fn plan(ops: Vec<PlannedOp>, target: Target, n_ops: usize) -> RunPlan {
         target,
         on_gpu: false,
         screen: true,
+        emulation: Emulation::default(),
         limits: Limits::default(),
     }
 }

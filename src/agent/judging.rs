@@ -31,6 +31,7 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         target: plan.target.clone(),
         on_gpu: plan.on_gpu,
         screen: plan.screen,
+        emulation: plan.emulation,
         limits: plan.limits,
         timing: plan.policy.can_time.then(|| material.timing(&op.name)).flatten(),
     };

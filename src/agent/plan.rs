@@ -8,7 +8,10 @@ use super::Policy;
 use crate::{
     llm::{self, Call, CallLog, Client, Reply},
     prompt::{Past, Rendered},
-    record::{Case, EvalRequest, Evaluation, Limits, OpKey, Speedup, Stage, Target, TimingRequest},
+    record::{
+        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Speedup, Stage, Target,
+        TimingRequest,
+    },
     store::RecordedRun,
     worker::Pool,
 };
@@ -35,6 +38,8 @@ pub struct RunPlan {
     pub on_gpu: bool,
     /// Whether small cases run on the emulator before a GPU sees a kernel.
     pub screen: bool,
+    /// How closely the emulator looks.
+    pub emulation: Emulation,
     /// Limits of one evaluation.
     pub limits: Limits,
 }

@@ -106,6 +106,9 @@ pub(crate) struct DeviceArgs {
     /// Do not run small cases on the emulator before a GPU
     #[arg(long, help_heading = "Device")]
     pub(crate) no_screen: bool,
+    /// What the emulator checks: full, memory or bounds
+    #[arg(long, value_name = "CHECKS", help_heading = "Device")]
+    pub(crate) sanitize: Option<String>,
     /// Do not time correct kernels
     #[arg(long, help_heading = "Device")]
     pub(crate) no_timing: bool,
@@ -120,6 +123,7 @@ impl DeviceArgs {
         flags.set("device.device", self.device.clone());
         flags.set("device.jobs", self.jobs);
         flags.set("device.screen", self.no_screen.then_some(false));
+        flags.set("device.sanitize", self.sanitize.clone());
         flags.set("timing.enabled", self.no_timing.then_some(false));
         self.nvrtc.add_to(flags);
     }

@@ -183,6 +183,7 @@ fn plan(
         target: pool.target().clone(),
         on_gpu: pool.has_gpu(),
         screen: settings.device.screen,
+        emulation: settings.device.emulation(),
         limits: settings.limits.into(),
     };
     Ok((plan, client))

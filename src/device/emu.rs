@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use ptx_emu::{Config, Emulator, FindingKind, Module, Options};
+use ptx_emu::{Checks, Config, Emulator, FindingKind, Module, Options};
 
 use super::{
-    BufferId, Device, Image, KernelArg, Launch, ModuleId, Stop, TimedOp, limits::check_limits,
+    BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedOp,
+    limits::check_limits,
 };
-use crate::record::{Fault, Finding, Level, SourceSpan, Target, Verdict};
+use crate::record::{
+    Emulation, Fault, Finding, LaunchCounters, Level, Place, Sanitize, SourceSpan, Target, Verdict,
+};
 
 /// The PTX emulator.
 ///
@@ -21,6 +24,7 @@ pub struct EmuDevice {
     buffers: HashMap<BufferId, Buffer>,
     modules: HashMap<ModuleId, Module>,
     next_id: u32,
+    observed: Observed,
 }
 
 /// A buffer of the emulator and its size, in bytes.
@@ -41,7 +45,18 @@ impl EmuDevice {
             buffers: HashMap::new(),
             modules: HashMap::new(),
             next_id: 0,
+            observed: Observed::default(),
         }
+    }
+
+    /// Sets what launches from here on check and count.
+    pub fn set_emulation(&mut self, emulation: Emulation) {
+        self.options.checks = match emulation.sanitize {
+            Sanitize::Full => Checks::FULL,
+            Sanitize::Memory => Checks::MEMORY,
+            Sanitize::Bounds => Checks::BOUNDS,
+        };
+        self.options.counters = emulation.counters;
     }
 
     fn buffer(&self, id: BufferId) -> Buffer {
@@ -152,8 +167,17 @@ impl Device for EmuDevice {
             cluster: None,
             args,
         };
-        let report = self.emulator.launch(module, &emulated, &self.options);
+        let mut report = self.emulator.launch(module, &emulated, &self.options);
+        self.observed.findings.extend(report.findings.iter().cloned().map(finding));
+        if let Some(counters) = report.counters.take() {
+            let kernel = launch.kernel.clone();
+            self.observed.counters.push(LaunchCounters { kernel, counters });
+        }
         report.into_result().map(|_| ()).map_err(stopped)
+    }
+
+    fn observed(&mut self) -> Observed {
+        std::mem::take(&mut self.observed)
     }
 
     fn sync(&mut self) -> Result<(), Stop> {
@@ -168,17 +192,7 @@ impl Device for EmuDevice {
 /// Turns the emulator's stop into kgen's.
 fn stopped(stop: ptx_emu::Stop) -> Stop {
     match stop {
-        ptx_emu::Stop::Fault(fault) => {
-            let verdict = verdict_of(fault.kind);
-            let message = fault.message.clone();
-            let finding = Finding {
-                message,
-                span: span(fault.line),
-                hint: None,
-                fault: Some(record(*fault)),
-            };
-            Stop::verdict(verdict, finding)
-        }
+        ptx_emu::Stop::Fault(fault) => Stop::verdict(verdict_of(fault.kind), finding(*fault)),
         ptx_emu::Stop::Unsupported { message, line, .. } => {
             at_line(Verdict::Unsupported, message, line)
         }
@@ -199,14 +213,30 @@ fn span(line: Option<u32>) -> Option<SourceSpan> {
 
 const fn verdict_of(kind: FindingKind) -> Verdict {
     match kind {
-        FindingKind::UninitialisedRead => Verdict::Uninitialised,
+        FindingKind::UninitialisedRead
+        | FindingKind::UninitialisedRegister
+        | FindingKind::AsyncRead => Verdict::Uninitialised,
+        FindingKind::SharedRace | FindingKind::GlobalRace => Verdict::Race,
         FindingKind::BarrierDivergence => Verdict::Deadlock,
         // The enum may grow; whatever stops a thread is a fault.
         _ => Verdict::Fault,
     }
 }
 
+/// Turns the emulator's finding into kgen's.
+fn finding(mut fault: ptx_emu::Finding) -> Finding {
+    let message = fault.message.clone();
+    let hint = fault.hint.take();
+    Finding { message, span: span(fault.line), hint, fault: Some(record(fault)) }
+}
+
 fn record(fault: ptx_emu::Finding) -> Fault {
+    let other = fault.other.map(|other| Place {
+        what: other.what,
+        line: other.line,
+        instruction: other.instruction,
+        by: other.block.zip(other.thread),
+    });
     Fault {
         kind: fault.kind.name().to_owned(),
         kernel: fault.kernel,
@@ -218,6 +248,8 @@ fn record(fault: ptx_emu::Finding) -> Fault {
         element: fault.element,
         buffer_elements: fault.buffer_elements,
         n_threads: u32::try_from(fault.n_threads).unwrap_or(u32::MAX),
+        elements: fault.elements,
+        other,
         message: fault.message,
     }
 }

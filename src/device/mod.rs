@@ -7,7 +7,7 @@ mod cuda;
 mod emu;
 mod limits;
 
-use crate::record::{Finding, Level, Target, Verdict};
+use crate::record::{Finding, LaunchCounters, Level, Target, Verdict};
 
 pub use cuda::{CudaDevice, choose, driver_version, gpus};
 pub use emu::EmuDevice;
@@ -139,6 +139,15 @@ pub enum Error {
     },
 }
 
+/// What a device saw beside what stopped it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Observed {
+    /// Everything that was found in the launches, in order; what stopped the last one is among it.
+    pub findings: Vec<Finding>,
+    /// What each launch did, where the device counts.
+    pub counters: Vec<LaunchCounters>,
+}
+
 /// Something that runs kernels.
 ///
 /// Buffers start at addresses aligned to 256 bytes.
@@ -224,6 +233,11 @@ pub trait Device {
     ///
     /// What the kernel did wrong, the spent budget, or [`Stop::Machine`].
     fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop>;
+
+    /// Takes what was seen in the launches since the last call; a GPU sees nothing.
+    fn observed(&mut self) -> Observed {
+        Observed::default()
+    }
 
     /// Waits for everything launched.
     ///

@@ -77,6 +77,7 @@ fn done(mut draft: Draft<'_>) -> Draft<'_> {
 fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> Result<(), Error> {
     let mut device = EmuDevice::new(&request.target);
     device.set_budget(request.limits.emu_lane_instructions);
+    device.set_emulation(request.emulation);
     let mut modules = Vec::new();
     for variant in &program.variants {
         let image = Image { ptx: &variant.ptx, cubin: &variant.cubin };

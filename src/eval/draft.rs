@@ -204,6 +204,7 @@ pub(super) fn blank(case: &Case, outcome: Outcome, level: Level) -> CaseResult {
         max_rel_error: None,
         worst_ratio: None,
         other_rules: None,
+        counters: Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    device::{Device, Stop},
+    device::{Device, Observed, Stop},
     op::{self, OpDef},
     record::{
         Case, CaseResult, EvalRequest, Family, Finding, HostTensor, Level, Outcome, TensorSpec,
@@ -170,9 +170,28 @@ pub(super) fn run_case(
         }
         Err(stop) => Err(stop),
     };
-    match ran {
-        Ok((result, rounding)) => Ok(Ran { result, rounding, device_lost: false }),
-        Err(stop) => from_stop(subject.case, level, stop),
+    let mut ran = match ran {
+        Ok((result, rounding)) => Ran { result, rounding, device_lost: false },
+        Err(stop) => from_stop(subject.case, level, stop)?,
+    };
+    add_observed(&mut ran.result, device.observed());
+    Ok(ran)
+}
+
+/// Findings of one case that are kept.
+const MAX_FINDINGS: usize = 12;
+
+/// Adds what the device saw beside what decided. What is merely worth knowing, such as the first
+/// NaN, is kept where the case failed.
+fn add_observed(result: &mut CaseResult, observed: Observed) {
+    result.counters = observed.counters;
+    if result.outcome == Outcome::Judged(Verdict::Passed) {
+        return;
+    }
+    for finding in observed.findings {
+        if result.findings.len() < MAX_FINDINGS && !result.findings.contains(&finding) {
+            result.findings.push(finding);
+        }
     }
 }
 

@@ -8,8 +8,9 @@ use crate::{
     op,
     record::{
         Arg, ArgValue, Case, CaseClass, CaseResult, CaseTiming, DType, Diagnostic, ElementDiff,
-        Evaluation, Family, Fault, Finding, Gen, Level, Mismatch, Outcome, Resources, Severity,
-        SourceSpan, Speedup, Stage, Target, TensorArg, TensorSpec, Timing, Verdict, number::Number,
+        Evaluation, Family, Fault, Finding, Gen, Level, Mismatch, Outcome, Place, Resources,
+        Severity, SourceSpan, Speedup, Stage, Target, TensorArg, TensorSpec, Timing, Verdict,
+        number::Number,
     },
 };
 
@@ -68,6 +69,7 @@ fn result(case: &Case, outcome: Outcome) -> CaseResult {
         max_rel_error: None,
         worst_ratio: None,
         other_rules: None,
+        counters: Vec::new(),
     }
 }
 
@@ -177,12 +179,43 @@ fn fault() -> Evaluation {
         element: Some(127),
         buffer_elements: Some(127),
         n_threads: 1,
+        elements: None,
+        other: None,
         message: message.to_owned(),
     };
     let finding = Finding { fault: Some(fault), ..Finding::new(message) };
     let case = &mut evaluation.cases[1];
     case.outcome = Outcome::Judged(Verdict::Fault);
     case.findings.push(finding);
+    evaluation
+}
+
+/// A race, and what else the emulator saw.
+fn race() -> Evaluation {
+    let mut evaluation = fault();
+    evaluation.verdict = Verdict::Race;
+    let case = &mut evaluation.cases[1];
+    case.outcome = Outcome::Judged(Verdict::Race);
+    let fault = case.findings[0].fault.clone().unwrap();
+    let message = "race on shared memory: `tile`[3] is read while another thread writes it";
+    let race = Fault {
+        kind: "shared_race".to_owned(),
+        buffer: Some("tile".to_owned()),
+        element: Some(3),
+        n_threads: 96,
+        elements: Some((0, 95)),
+        other: Some(Place {
+            what: "write".to_owned(),
+            line: Some(6),
+            instruction: "st.shared.f32".to_owned(),
+            by: Some(([0, 0, 0], [3, 0, 0])),
+        }),
+        message: message.to_owned(),
+        ..fault
+    };
+    let hint = Some("a barrier is missing between lines 6 and 7".to_owned());
+    let race = Finding { fault: Some(race), hint, ..Finding::new(message) };
+    case.findings.insert(0, race);
     evaluation
 }
 
@@ -288,6 +321,7 @@ fn prompts_after_a_failure_lead_to_its_cause() {
     insta::assert_snapshot!("repair_compile_error", after(&compile_error()));
     insta::assert_snapshot!("repair_wrong_output", after(&wrong_output()));
     insta::assert_snapshot!("repair_fault", after(&fault()));
+    insta::assert_snapshot!("repair_race", feedback(&race(), KERNEL));
     insta::assert_snapshot!("repair_plan_error", feedback(&plan_error(), KERNEL));
 }
 

@@ -1,6 +1,6 @@
 //! What the judge answers.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     CaseClass, DType, Diagnostic, Family, Finding, Level, Mismatch, Resources, Target, Verdict,
@@ -141,6 +141,26 @@ pub struct CaseResult {
     pub worst_ratio: Option<Number>,
     /// What other projects' rules would have said; never decides.
     pub other_rules: Option<OtherRules>,
+    /// What each launch did on the emulator, where that was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<LaunchCounters>,
+}
+
+/// What one launch did on the emulator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchCounters {
+    /// The kernel's name in its module.
+    pub kernel: String,
+    /// The numbers.
+    #[serde(deserialize_with = "through_value")]
+    pub counters: ptx_emu::Counters,
+}
+
+/// Reads by way of a [`serde_json::Value`], which turns keys back into line numbers also inside
+/// the tagged messages of the workers.
+fn through_value<'de, D: Deserializer<'de>>(input: D) -> Result<ptx_emu::Counters, D::Error> {
+    let value = serde_json::Value::deserialize(input)?;
+    serde_json::from_value(value).map_err(D::Error::custom)
 }
 
 /// Outcome of one case.

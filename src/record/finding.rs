@@ -78,10 +78,30 @@ pub struct Fault {
     pub element: Option<i64>,
     /// Number of elements of that buffer.
     pub buffer_elements: Option<u64>,
-    /// Threads of the warp that faulted in the same instruction.
+    /// Faulting accesses by threads in the whole launch.
     pub n_threads: u32,
+    /// Least and greatest element of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elements: Option<(i64, i64)>,
+    /// The other place it is about: the other access of a race, the read that brought in an
+    /// undefined value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<Place>,
     /// The whole finding in words.
     pub message: String,
+}
+
+/// A place that a [`Fault`] is about beside its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// What happened there, for example `write`.
+    pub what: String,
+    /// Line of the kernel file, where known.
+    pub line: Option<u32>,
+    /// The instruction.
+    pub instruction: String,
+    /// Block and thread, if one thread did it.
+    pub by: Option<([u32; 3], [u32; 3])>,
 }
 
 /// A wrong output.

@@ -18,16 +18,17 @@ pub mod verdict;
 pub use case::{Arg, ArgValue, Case, CaseClass, Family, Gen, TensorArg};
 pub use dtype::DType;
 pub use evaluation::{
-    CaseResult, CaseTiming, Evaluation, OtherRules, Outcome, Speedup, Stage, StageTime, Timing,
+    CaseResult, CaseTiming, Evaluation, LaunchCounters, OtherRules, Outcome, Speedup, Stage,
+    StageTime, Timing,
 };
 pub use finding::{
-    Diagnostic, ElementDiff, Fault, Finding, Mismatch, Resources, Severity, SourceSpan,
+    Diagnostic, ElementDiff, Fault, Finding, Mismatch, Place, Resources, Severity, SourceSpan,
 };
 pub use ids::{AttemptId, OpKey, RunId};
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
 };
-pub use request::{EvalRequest, Limits, TimingRequest};
+pub use request::{Emulation, EvalRequest, Limits, Sanitize, TimingRequest};
 pub use target::Target;
 pub use tensor::{HostTensor, TensorSpec};
 pub use verdict::{Level, Verdict};

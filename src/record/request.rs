@@ -21,10 +21,35 @@ pub struct EvalRequest {
     pub on_gpu: bool,
     /// Whether small cases run on the emulator before a GPU sees the kernel.
     pub screen: bool,
+    /// How closely the emulator looks.
+    #[serde(default)]
+    pub emulation: Emulation,
     /// Limits of the emulator and of the stages.
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
+}
+
+/// How closely the emulator looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Emulation {
+    /// What it checks.
+    pub sanitize: Sanitize,
+    /// Whether it counts what every launch does.
+    pub counters: bool,
+}
+
+/// What the emulator checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sanitize {
+    /// Everything: bounds, what is uninitialised, races, the first NaN and infinity.
+    #[default]
+    Full,
+    /// Bounds, and reads of memory that nobody wrote.
+    Memory,
+    /// Bounds.
+    Bounds,
 }
 
 /// Limits of one evaluation.

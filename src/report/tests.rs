@@ -56,6 +56,7 @@ fn case(name: &str, outcome: Outcome) -> CaseResult {
         max_rel_error: Some(0.25.into()),
         worst_ratio: None,
         other_rules: None,
+        counters: Vec::new(),
     }
 }
 

@@ -41,6 +41,8 @@ pub enum Kind {
     DTypes,
     /// `auto`, `emu` or `cuda:N`.
     Device,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
 }
 
 const fn key(path: &'static str, env: &'static str, kind: Kind) -> Key {
@@ -82,6 +84,13 @@ pub const KEYS: &[Key] = &[
     flag("device.device", "KGEN_DEVICE_DEVICE", "device", Kind::Device),
     flag("device.jobs", "KGEN_DEVICE_JOBS", "jobs", Kind::Int(0)),
     flag("device.screen", "KGEN_DEVICE_SCREEN", "no-screen", Kind::Bool),
+    flag(
+        "device.sanitize",
+        "KGEN_DEVICE_SANITIZE",
+        "sanitize",
+        Kind::OneOf(&["full", "memory", "bounds"]),
+    ),
+    flag("device.counters", "KGEN_DEVICE_COUNTERS", "counters", Kind::Bool),
     key("device.emu.name", "KGEN_DEVICE_EMU_NAME", Kind::Text),
     key("device.emu.arch", "KGEN_DEVICE_EMU_ARCH", Kind::Text),
     key("device.emu.sm_count", "KGEN_DEVICE_EMU_SM_COUNT", Kind::Int(1)),
@@ -127,6 +136,11 @@ impl Kind {
             Self::List => "a list of names".to_owned(),
             Self::DTypes => "a list of f64, f32, f16 or bf16".to_owned(),
             Self::Device => "auto, emu or cuda:N".to_owned(),
+            Self::OneOf(words) => match words.split_last() {
+                Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+                Some((only, _)) => (*only).to_owned(),
+                None => String::new(),
+            },
         }
     }
 
@@ -138,9 +152,12 @@ impl Kind {
             toml::Value::Array(items.map(|item| toml::Value::String(item.to_owned())).collect())
         };
         let value = match self {
-            Self::Text | Self::Path | Self::NameOrPath | Self::Run | Self::Device => {
-                toml::Value::String(text.to_owned())
-            }
+            Self::Text
+            | Self::Path
+            | Self::NameOrPath
+            | Self::Run
+            | Self::Device
+            | Self::OneOf(_) => toml::Value::String(text.to_owned()),
             Self::Int(_) => toml::Value::Integer(text.trim().parse().ok()?),
             Self::Positive | Self::Number => toml::Value::Float(text.trim().parse().ok()?),
             Self::Bool => toml::Value::Boolean(match text.trim() {
@@ -180,6 +197,7 @@ impl Kind {
                 array.iter().all(float).then_some(value)
             }
             Self::Device => value.as_str()?.parse::<DeviceChoice>().is_ok().then_some(value),
+            Self::OneOf(words) => words.contains(&value.as_str()?).then_some(value),
         }
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
 
-use crate::record::{DType, Limits, Target};
+use crate::record::{DType, Emulation, Limits, Sanitize, Target};
 
 /// All settings, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -150,11 +150,23 @@ pub struct DeviceSettings {
     pub jobs: usize,
     /// Whether small cases run on the emulator first.
     pub screen: bool,
+    /// What the emulator checks.
+    #[serde(default)]
+    pub sanitize: Sanitize,
+    /// Whether the emulator counts what every launch does.
+    #[serde(default)]
+    pub counters: bool,
     /// The device that the emulator pretends to be.
     pub emu: EmuTarget,
 }
 
 impl DeviceSettings {
+    /// Returns how closely the emulator looks.
+    #[must_use]
+    pub const fn emulation(&self) -> Emulation {
+        Emulation { sanitize: self.sanitize, counters: self.counters }
+    }
+
     /// Returns the number of workers that compile and emulate, at least 1.
     #[must_use]
     pub fn n_jobs(&self) -> usize {

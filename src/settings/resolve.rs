@@ -260,7 +260,8 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
         | Kind::Bool
         | Kind::List
         | Kind::DTypes
-        | Kind::Device => false,
+        | Kind::Device
+        | Kind::OneOf(_) => false,
     };
     match value.as_str() {
         Some(text) if is_path(text) => Value::String(folder.join(text).display().to_string()),

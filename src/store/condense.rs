@@ -166,6 +166,10 @@ impl Shortener<'_> {
             fault.kernel = self.text(&fault.kernel);
             fault.instruction = self.optional(fault.instruction.as_ref());
             fault.buffer = self.optional(fault.buffer.as_ref());
+            if let Some(other) = &mut fault.other {
+                other.what = self.text(&other.what);
+                other.instruction = self.text(&other.instruction);
+            }
         }
         short
     }
@@ -182,6 +186,9 @@ impl Shortener<'_> {
         let mut short = case.clone();
         short.args = self.text(&case.args);
         short.findings = self.list(&case.findings, Self::finding);
+        // Tables of numbers are in the samples.
+        self.shortened |= !case.counters.is_empty();
+        short.counters.clear();
         if let Some(mismatch) = &mut short.mismatch {
             self.shortened |= mismatch.first.len() > self.detail.n_differences;
             mismatch.first.truncate(self.detail.n_differences);
@@ -269,6 +276,7 @@ pub(crate) mod tests {
             max_rel_error: None,
             worst_ratio: Some(Number(f64::INFINITY)),
             other_rules: None,
+            counters: Vec::new(),
         }
     }
 

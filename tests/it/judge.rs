@@ -9,8 +9,10 @@ use std::{fs, path::PathBuf, thread};
 use kgen::{
     baseline,
     compile::Compiler,
-    eval,
-    record::{CaseClass, DType, EvalRequest, Evaluation, Limits, Target, Verdict},
+    eval::{self, Progress},
+    record::{
+        CaseClass, DType, Emulation, EvalRequest, Evaluation, Limits, Sanitize, Target, Verdict,
+    },
     suite,
 };
 
@@ -48,6 +50,16 @@ fn control(file: &std::path::Path) -> Control {
 }
 
 fn judge(compiler: &Compiler, op: &str, kernel: &str, dtypes: Option<&[DType]>) -> Evaluation {
+    judge_with(compiler, op, kernel, dtypes, Emulation::default())
+}
+
+fn judge_with(
+    compiler: &Compiler,
+    op: &str,
+    kernel: &str,
+    dtypes: Option<&[DType]>,
+    emulation: Emulation,
+) -> Evaluation {
     let mut cases = suite::load("smoke").unwrap().cases(op, dtypes, SEED).unwrap();
     cases.retain(|case| case.class != CaseClass::Realistic);
     let request = EvalRequest {
@@ -58,6 +70,7 @@ fn judge(compiler: &Compiler, op: &str, kernel: &str, dtypes: Option<&[DType]>) 
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        emulation,
         // An endless loop is to end soon.
         limits: Limits { emu_lane_instructions: 20_000_000, ..Limits::default() },
         timing: None,
@@ -148,4 +161,22 @@ extern "C" __global__ void relu(const T_self* __restrict__ x, T_out* __restrict_
     let evaluation = judge(&compiler(None), "relu", kernel, None);
     assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
     assert_eq!(evaluation.n_skipped(), 0);
+}
+
+#[test]
+fn checks_can_be_switched_off_and_counters_on() {
+    let compiler = compiler(None);
+    let controls = controls("caught");
+    let race = controls.iter().find(|control| control.name == "mse_blocks_race").unwrap();
+    let emulation = Emulation { sanitize: Sanitize::Bounds, counters: true };
+    let evaluation = judge_with(&compiler, &race.op, &race.kernel, Some(&[DType::F32]), emulation);
+    // The emulator runs blocks one after the other: without the check the sums are right.
+    assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
+    let counted = evaluation.cases.iter().find(|case| case.counters.len() == 2).unwrap();
+    let lines = &counted.counters[0].counters.by_line;
+    assert!(lines.contains_key(&28), "{lines:?}");
+    // As a worker sends it.
+    let done = Progress::CaseDone { index: 0, result: Box::new(counted.clone()) };
+    let back: Progress = serde_json::from_str(&serde_json::to_string(&done).unwrap()).unwrap();
+    assert_eq!(back, done);
 }

@@ -57,6 +57,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         max_rel_error: None,
         worst_ratio: None,
         other_rules: None,
+        counters: Vec::new(),
     };
     Evaluation {
         op: "relu".to_owned(),

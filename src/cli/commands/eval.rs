@@ -1,5 +1,7 @@
 //! `kgen eval`: judges one kernel file and prints everything that was found.
 
+mod counters;
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -22,7 +24,7 @@ use crate::{
         ui::{self, Format},
     },
     record::{
-        CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome,
+        CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome, Place,
         Severity, Stage,
     },
     report::{TextTable, speedup_text},
@@ -48,6 +50,9 @@ pub(crate) struct EvalArgs {
     seed: Option<i64>,
     #[command(flatten)]
     device: DeviceArgs,
+    /// Count on the emulator what every launch does
+    #[arg(long, help_heading = "Device")]
+    counters: bool,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -56,16 +61,20 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
     args.device.add_to(&mut flags);
+    flags.set("device.counters", args.counters.then_some(true));
     flags.set("run.seed", args.seed);
     flags.set("suite.ops", Some(vec![args.op.clone()]));
     let settings = context.settings(&flags)?;
     let selection = selection::select(&settings.suite)?;
     let kernel = read_kernel(&args.file)?;
     let runtime = session::runtime()?;
+    let source = kernel.clone();
     let evaluation = runtime.block_on(Box::pin(judge(context, &settings, &selection, kernel)))?;
     match args.format.format {
         Format::Json => ui::json(&context.ui, &evaluation)?,
-        Format::Table => context.ui.data(&text(&evaluation))?,
+        Format::Table => {
+            context.ui.data(&(text(&evaluation) + &counters::text(&evaluation, &source)))?;
+        }
     }
     Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
 }
@@ -115,6 +124,7 @@ async fn judge(
         target: machine.pool.target().clone(),
         on_gpu,
         screen: settings.device.screen,
+        emulation: settings.device.emulation(),
         limits: settings.limits.into(),
         timing: material.timing(op.name),
     };
@@ -194,6 +204,19 @@ fn add_fault(out: &mut String, fault: &Fault, indent: &str) {
     parts.extend(fault.element.map(|element| format!("element {element}")));
     parts.extend(fault.buffer_elements.map(|n| format!("of {n}")));
     line(out, &format!("{indent}  {}: {}", fault.kind, parts.join(", ")));
+    if fault.n_threads > 1 {
+        let range = fault.elements.filter(|(low, high)| low != high);
+        let range =
+            range.map_or(String::new(), |(low, high)| format!(", elements {low} to {high}"));
+        line(out, &format!("{indent}  {} such accesses in all{range}", fault.n_threads));
+    }
+    if let Some(Place { what, line: at, instruction, by }) = &fault.other {
+        let at = at.map_or(String::new(), |at| format!(" at line {at}"));
+        let by = by.map_or(String::new(), |([bx, by, bz], [x, y, z])| {
+            format!(" by block ({bx}, {by}, {bz}), thread ({x}, {y}, {z})")
+        });
+        line(out, &format!("{indent}  {what}{at}{by}: {instruction}"));
+    }
     if let Some(instruction) = &fault.instruction {
         line(out, &format!("{indent}  instruction: {instruction}"));
     }

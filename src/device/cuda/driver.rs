@@ -90,6 +90,8 @@ pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String])
         element: None,
         buffer_elements: None,
         n_threads: 0,
+        elements: None,
+        other: None,
         message: message.clone(),
     };
     let hint = "the emulator names the thread, the line and the buffer: run it with `--device emu`";

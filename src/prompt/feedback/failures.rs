@@ -142,11 +142,12 @@ fn section(group: &Group<'_>, kernel: &str) -> String {
             if group.cases.iter().all(|case| case.args.contains("stride=")) {
                 parts.push(STRIDED.to_owned());
             }
+            parts.extend(findings::brief(&first.findings));
         }
         None => {
-            parts.extend(
-                first.findings.iter().take(2).map(|finding| findings::quote(finding, kernel)),
-            );
+            parts.extend(first.findings.first().map(|finding| findings::quote(finding, kernel)));
+            let further = first.findings.get(1..).unwrap_or_default();
+            parts.extend(findings::brief(further).map(|list| format!("Also found:\n\n{list}")));
         }
     }
     parts.join("\n\n")

@@ -2,7 +2,7 @@
 
 use crate::{
     prompt::text::{fence, first_lines, inline},
-    record::{Diagnostic, Evaluation, Fault, Finding, Severity, SourceSpan, Verdict},
+    record::{Diagnostic, Evaluation, Fault, Finding, Place, Severity, SourceSpan, Verdict},
 };
 
 /// Most compiler messages that are quoted.
@@ -10,6 +10,9 @@ const MAX_ERRORS: usize = 8;
 
 /// Most findings of a stage that are quoted.
 const MAX_FINDINGS: usize = 4;
+
+/// Most findings that get one line each.
+const MAX_BRIEF: usize = 6;
 
 /// Returns the compiler's errors.
 pub(super) fn errors(evaluation: &Evaluation) -> impl Iterator<Item = &Diagnostic> {
@@ -115,8 +118,10 @@ fn fault_lines(fault: &Fault, finding: &Finding, kernel: &str) -> Vec<String> {
         let of = fault.buffer_elements.map(|n| format!(" of {n}")).unwrap_or_default();
         facts.push(format!("element {element}{of} in {}", inline(buffer, 60)));
     }
-    if 1 < fault.n_threads && !said("of the warp") {
-        facts.push(format!("{} threads of the warp alike", fault.n_threads));
+    if 1 < fault.n_threads {
+        facts.push(format!("{} such accesses in all", fault.n_threads));
+        let range = fault.elements.filter(|(low, high)| low != high);
+        facts.extend(range.map(|(low, high)| format!("elements {low} to {high}")));
     }
     lines.push(facts.join(", "));
     if let (Some(line), None) = (fault.line, &finding.span) {
@@ -124,7 +129,41 @@ fn fault_lines(fault: &Fault, finding: &Finding, kernel: &str) -> Vec<String> {
         lines.extend(text.map(|text| format!("{line:>5} | {}", text.trim_end())));
     }
     lines.extend(fault.instruction.as_ref().map(|text| format!("PTX: {}", inline(text, 160))));
+    if let Some(other) = &fault.other {
+        lines.extend(other_place(other, kernel));
+    }
     lines
+}
+
+/// Names the other place that a fault is about, with its line of the kernel file.
+fn other_place(other: &Place, kernel: &str) -> Vec<String> {
+    let at = other.line.map(|line| format!(" at line {line}")).unwrap_or_default();
+    let by = other.by.map_or_else(String::new, |([bx, by, bz], [x, y, z])| {
+        format!(" by block ({bx}, {by}, {bz}), thread ({x}, {y}, {z})")
+    });
+    let mut lines = vec![format!("the other place: {}{at}{by}", inline(&other.what, 80))];
+    let text = other.line.and_then(|line| Some((line, line_of(kernel, line)?)));
+    lines.extend(text.map(|(line, text)| format!("{line:>5} | {}", text.trim_end())));
+    lines
+}
+
+/// Lists findings beyond the first one, one line each; nothing where there are none.
+pub(super) fn brief(findings: &[Finding]) -> Option<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for finding in findings {
+        // The message names its line where there is one.
+        let kind = finding.fault.as_ref().map(|fault| format!("{}: ", fault.kind));
+        let line = kind.unwrap_or_default() + &inline(&finding.message, 200);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let n_left_out = lines.len().saturating_sub(MAX_BRIEF);
+    lines.truncate(MAX_BRIEF);
+    if 0 < n_left_out {
+        lines.push(format!("... {n_left_out} more"));
+    }
+    (!lines.is_empty()).then(|| fence("text", &lines.join("\n")))
 }
 
 /// Returns registers, spills and shared memory of the kernels, where they say something.

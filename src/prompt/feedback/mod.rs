@@ -127,8 +127,9 @@ const fn advice(verdict: Verdict) -> &'static str {
              is written anew; for global memory only a second launch orders blocks."
         }
         Verdict::Uninitialised => {
-            "Garbage was read that nobody wrote: shared memory or `scratch(..)` before the first \
-             store, the elements of `out`, or the part of a vector load behind the data."
+            "Garbage was used that nobody wrote: shared memory or `scratch(..)` before the first \
+             store, the elements of `out`, a variable without a first value, the part of a vector \
+             load behind the data, or the target of a `cp.async` before its wait and barrier."
         }
         Verdict::Deadlock => {
             "Some threads wait at a barrier or shuffle that others never reach: let every thread \

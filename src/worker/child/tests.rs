@@ -2,7 +2,7 @@ use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
 
 use crate::{
     eval::Progress,
-    record::{EvalRequest, Evaluation, Level, Limits, Stage, Target, Verdict},
+    record::{Emulation, EvalRequest, Evaluation, Level, Limits, Stage, Target, Verdict},
     worker::protocol::{Job, Message},
 };
 
@@ -80,6 +80,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu,
         screen: true,
+        emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
     }

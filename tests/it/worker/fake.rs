@@ -10,8 +10,9 @@ use kgen::{
     compile::Toolchain,
     eval::Progress,
     record::{
-        Arg, ArgValue, Case, CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Gen,
-        Level, Limits, Outcome, Stage, Target, TensorArg, TensorSpec, TimingRequest, Verdict,
+        Arg, ArgValue, Case, CaseClass, CaseResult, DType, Emulation, EvalRequest, Evaluation,
+        Family, Gen, Level, Limits, Outcome, Stage, Target, TensorArg, TensorSpec, TimingRequest,
+        Verdict,
     },
     settings::DeviceChoice,
     worker::{
@@ -173,6 +174,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        emulation: Emulation::default(),
         limits: Limits { compile_s: 0.2, case_s: 0.2, ..Limits::default() },
         timing: Some(TimingRequest { baseline: None, min_samples: 1, max_s: 0.2 }),
     }
@@ -208,6 +210,7 @@ fn passed() -> Evaluation {
         max_rel_error: None,
         worst_ratio: None,
         other_rules: None,
+        counters: Vec::new(),
     });
     Evaluation {
         op: request.op.clone(),

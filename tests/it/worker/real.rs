@@ -9,7 +9,7 @@ use std::{
 use kgen::{
     compile::{LocateOptions, ProvisionOptions, Toolchain, locate, provision},
     process::{self, Spec, Status},
-    record::{Case, EvalRequest, Limits, Stage, Target, Verdict},
+    record::{Case, Emulation, EvalRequest, Limits, Stage, Target, Verdict},
     settings::{DeviceChoice, NvrtcSettings, env},
     suite,
     worker::{
@@ -69,6 +69,7 @@ fn request(kernel: &str) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        emulation: Emulation::default(),
         limits: Limits { compile_s: 3.0, ..Limits::default() },
         timing: None,
     }

@@ -6,7 +6,9 @@
 use std::time::Instant;
 
 use kgen::{
-    record::{CaseClass, DType, EvalRequest, Level, Limits, Stage, TimingRequest, Verdict},
+    record::{
+        CaseClass, DType, Emulation, EvalRequest, Level, Limits, Stage, TimingRequest, Verdict,
+    },
     settings::DeviceChoice,
     suite,
     worker::Pool,
@@ -63,6 +65,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         target: pool.target().clone(),
         on_gpu: true,
         screen: false,
+        emulation: Emulation::default(),
         limits: Limits { case_s: 3.0, ..Limits::default() },
         timing: Some(TimingRequest { baseline: None, min_samples: 10, max_s: 1.0 }),
     }

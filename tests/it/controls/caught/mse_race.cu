@@ -1,4 +1,4 @@
-// op: mse_loss  expect: race|uninitialised|wrong_output|nondeterministic  a tree reduction without barriers
+// op: mse_loss  expect: race|uninitialised  a tree reduction without barriers
 /*@plan
 x = contiguous(self)
 y = contiguous(target)

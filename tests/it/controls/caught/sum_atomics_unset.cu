@@ -1,4 +1,4 @@
-// op: sum  expect: uninitialised|wrong_output  adds to scratch memory that nothing has cleared
+// op: sum  expect: uninitialised  adds to scratch memory that nothing has cleared
 /*@plan
 x = contiguous(self)
 a, r1, b, r2, c = 1, 1, 1, 1, 1
