@@ -7,6 +7,7 @@ mod table;
 use std::{
     collections::BTreeMap,
     fs,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Mutex,
@@ -140,8 +141,10 @@ fn emulate(
     let mut runs = Vec::new();
     for seed in SEEDS {
         let case = kernel.case(seed);
+        let run =
+            AssertUnwindSafe(|| selftest::emulate(&module, &built.entry, kernel, &case, &options));
         let Emulated { report, outputs, .. } =
-            selftest::emulate(&module, &built.entry, kernel, &case, &options);
+            catch_unwind(run).map_err(|_| format!("the emulator panicked with seed {seed}"))?;
         // Outputs are compared where nothing else tells.
         let wrong_output =
             if report.is_clean() { kernel.check(&case, &outputs).err() } else { None };
@@ -222,15 +225,16 @@ fn mutants_are_detected_and_originals_are_clean() {
         emulate(&compiler, &mutant.source, &mutant.kernel, ARCH, budget)
     });
     let nature = |mutant: &Mutant| Some(classified.as_ref()?.mutants.get(&mutant.id)?.nature);
-    let judged: Vec<Judged> = all
-        .into_iter()
-        .zip(runs)
-        .map(|(mutant, runs)| {
-            let runs = runs.unwrap_or_else(|error| panic!("{}: {error}", mutant.id));
-            let nature = nature(&mutant);
-            judge(mutant, nature, &runs)
-        })
-        .collect();
+    let mut judged = Vec::new();
+    let mut broken = Vec::new();
+    for (mutant, runs) in all.into_iter().zip(runs) {
+        let nature = nature(&mutant);
+        match runs {
+            Ok(runs) => judged.push(judge(mutant, nature, &runs)),
+            Err(error) => broken.push(format!("{}: {error}", mutant.id)),
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
     table::is_current(&table::render(&judged, costs.len()));
     if classified.is_none() {
         return;

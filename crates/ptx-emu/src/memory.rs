@@ -102,7 +102,8 @@ pub(crate) const SHARED_SLOTS: usize = 1 << (SHARED_BLOCK_BITS - SHARED_SLOT_BIT
 /// bits 19..0   2^19 plus the offset in the block's shared memory
 /// ```
 pub(crate) fn shared_address(slot: usize, at: usize) -> u64 {
-    ((slot as u64) << SHARED_SLOT_BITS) + (1 << (SHARED_SLOT_BITS - 1)) + at as u64
+    // Offsets of lanes that nobody looks at may be anything.
+    (((slot as u64) << SHARED_SLOT_BITS) + (1 << (SHARED_SLOT_BITS - 1))).wrapping_add(at as u64)
 }
 
 /// Slot of the variable that an address was computed from, and signed offset in the block's shared
