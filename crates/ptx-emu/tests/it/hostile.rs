@@ -269,3 +269,17 @@ fn barriers_past_the_last_are_refused() {
         assert_eq!(kind, Some(FindingKind::BarrierDivergence), "{form}: {:?}", report.end);
     }
 }
+
+#[test]
+fn lanes_that_take_no_part_may_hold_any_address() {
+    let text = kernel(
+        ".reg .b64 %d<2>;\n.reg .b32 %r<3>;\n.reg .pred %p<2>;\n.shared .align 8 .b8 s[64];\n\
+         mov.u64 %d1, s;\nsub.s64 %d1, %d1, 8;\nmov.u32 %r1, %tid.x;\n\
+         setp.ge.u32 %p1, %r1, 16;\n@%p1 bra $L;\n\
+         add.s64 %d1, %d1, 8;\nst.shared.b32 [%d1], %r1;\nld.shared.b32 %r2, [%d1+4];\n\
+         st.shared.b32 [%d1+8], %r2;\n$L:\nret;",
+    );
+    let report = run(&text);
+    let kinds: Vec<_> = report.findings.iter().map(|f| f.kind).collect();
+    assert!(kinds.contains(&FindingKind::SharedRace), "{kinds:?}");
+}
