@@ -283,3 +283,78 @@ impl Machine<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Order, Races, Shadow, Touch};
+
+    /// Numbers below `n` from a fixed sequence.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % n
+        }
+    }
+
+    fn start(races: &mut [Races; 2], block: u64) -> [Order; 2] {
+        races.each_mut().map(|races| races.start(block, 3))
+    }
+
+    fn places(dice: &mut Dice, bytes: u64) -> [u64; 32] {
+        let (first, pattern) = (dice.below(24), dice.below(5));
+        std::array::from_fn(|i| {
+            let i = i as u64;
+            let element = match pattern {
+                0 => first,
+                1 => first + i,
+                2 => first + i % 16,
+                3 => first + i / 8,
+                _ => dice.below(56),
+            };
+            element * bytes
+        })
+    }
+
+    #[test]
+    fn the_quick_look_finds_what_the_exact_one_finds() {
+        let mut dice = Dice(1);
+        for run in 0..300 {
+            let own = run % 2 == 0;
+            let mut races = [Races::new(8), Races::new(8)];
+            let mut shadows = [Shadow::default(), Shadow::default()];
+            shadows.iter_mut().for_each(|s| s.resize(56 * 16));
+            let mut order = start(&mut races, 0);
+            for step in 1..120 {
+                match dice.below(24) {
+                    0 => order = start(&mut races, step),
+                    1 => {
+                        for (order, races) in order.iter_mut().zip(&mut races) {
+                            order.meet_all(races.next());
+                            races.advance();
+                        }
+                    }
+                    2 => races.iter_mut().for_each(Races::advance),
+                    _ => {}
+                }
+                let (pc, warp) = (dice.below(8) as u32, dice.below(3) as u32);
+                let touch = Touch { pc, warp, write: pc % 3 == 0, strong: pc == 7, own };
+                let bytes = [4, 8, 16, 2][(dice.below(19) / 6) as usize];
+                let at = places(&mut dice, bytes);
+                let mask = if dice.below(3) == 0 { dice.below(1 << 32) as u32 } else { u32::MAX };
+                let bytes = bytes as u32;
+                let [mut quick, mut exact] = races;
+                let left = quick.quick(touch, &mut shadows[0], &order[0], &at, bytes, mask);
+                let found = quick.touch(touch, &mut shadows[0], &order[0], &at, bytes, left);
+                let want = exact.touch(touch, &mut shadows[1], &order[1], &at, bytes, mask);
+                assert_eq!(format!("{found:?}"), format!("{want:?}"), "{touch:?} {at:?}");
+                assert_eq!(shadows[0].reads, shadows[1].reads, "{touch:?} {at:?} {mask:x}");
+                assert_eq!(shadows[0].writes, shadows[1].writes, "{touch:?} {at:?} {mask:x}");
+                races = [quick, exact];
+            }
+        }
+    }
+}
