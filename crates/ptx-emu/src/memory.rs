@@ -146,7 +146,7 @@ pub(crate) fn window_of(address: u64) -> Window {
 }
 
 /// A buffer in global memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Buffer {
     /// Name for messages.
     pub label: String,
@@ -164,7 +164,7 @@ pub(crate) struct Buffer {
 }
 
 /// All buffers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Memory {
     /// By [`BufferId`].
     pub buffers: Vec<Buffer>,
@@ -187,6 +187,18 @@ fn zeros(bytes: usize) -> Option<Vec<u8>> {
     Some(vec![0; bytes])
 }
 
+/// Joins what differs from the original into our bytes.
+fn take_bytes(ours: &mut [u8], original: &[u8], theirs: &[u8], joined: impl Fn(u8, u8) -> u8) {
+    let chunks = ours.chunks_mut(4096).zip(original.chunks(4096)).zip(theirs.chunks(4096));
+    for ((ours, original), theirs) in chunks.filter(|((_, original), theirs)| original != theirs) {
+        for ((our, original), their) in ours.iter_mut().zip(original).zip(theirs) {
+            if original != their {
+                *our = joined(*our, *their);
+            }
+        }
+    }
+}
+
 /// Bytes that kernels may allocate, as a device has it by default.
 const HEAP_BYTES: usize = 8 << 20;
 
@@ -197,6 +209,24 @@ impl Memory {
     /// No buffers yet, and at most `limit` bytes of them ever.
     pub(crate) fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
+    }
+
+    /// Bytes of the live buffers.
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Takes over what a kernel changed in a copy of `original`, which this once was.
+    pub(crate) fn take_changes(&mut self, original: &Self, copy: &Self) {
+        let buffers = self.buffers.iter_mut().zip(&original.buffers).zip(&copy.buffers);
+        for ((ours, original), theirs) in buffers {
+            take_bytes(&mut ours.data, &original.data, &theirs.data, |_, new| new);
+            if let (Some(ours), Some(original), Some(theirs)) =
+                (&mut ours.flags, &original.flags, &theirs.flags)
+            {
+                take_bytes(ours, original, theirs, |old, new| old | new);
+            }
+        }
     }
 
     /// A new buffer whose bytes are zero and uninitialised.

@@ -76,6 +76,9 @@ impl Default for Limits {
 /// How a launch is run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// Host threads to run blocks on, where that cannot change the result; 0 stands for as many as
+    /// there are cores.
+    pub threads: usize,
     /// What is checked.
     pub checks: Checks,
     /// Whether the report carries counters.

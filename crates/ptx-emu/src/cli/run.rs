@@ -104,6 +104,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let defaults = Limits::default();
     let limit = args.limit.unwrap_or(defaults.lane_instructions);
     let options = Options {
+        threads: 0,
         checks: args.checks,
         counters: args.counters,
         blocks: args.blocks.clone(),

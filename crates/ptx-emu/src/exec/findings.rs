@@ -63,6 +63,20 @@ impl Findings {
         self.list.len() >= self.limit
     }
 
+    /// Adds what another part of the launch found, which comes after this one.
+    pub(super) fn merge(&mut self, later: Self) {
+        for (key, finding) in later.list {
+            // Only the first number of a kind is of interest, wherever it arose.
+            let number = |k: &Key| k.0 == FindingKind::NonFinite && k.2 == key.2;
+            if key.0 == FindingKind::NonFinite && self.list.iter().any(|(k, _)| number(k)) {
+                continue;
+            }
+            if !self.again(key, finding.n_threads, finding.elements) {
+                self.add(key, finding);
+            }
+        }
+    }
+
     pub(super) fn into_list(self) -> Vec<Finding> {
         self.list.into_iter().map(|(_, finding)| finding).collect()
     }

@@ -12,6 +12,7 @@ mod fault;
 mod findings;
 mod matrix;
 mod mbarrier;
+mod parallel;
 pub(crate) mod sanitize;
 mod schedule;
 mod simple;
@@ -21,7 +22,7 @@ mod transfer;
 mod waiting;
 mod warp;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use self::{
     access::Refusal,
@@ -87,6 +88,8 @@ struct Machine<'m> {
     checks: Checks,
     limits: Limits,
     blocks: Blocks,
+    /// Numbers of the clusters to run, if not all.
+    part: Option<Range<u64>>,
     /// Blocks that came to their ends.
     blocks_run: u64,
     findings: Findings,
@@ -175,7 +178,8 @@ pub(crate) fn launch(
 ) -> Report {
     match prepare_launch(module, memory, variable_addresses, launch, options, n_sm) {
         Ok(mut machine) => {
-            let end = machine.run();
+            let source = parallel::Source { module, variable_addresses, launch, options, n_sm };
+            let end = parallel::run(&mut machine, source);
             machine.report(end)
         }
         Err(stop) => Report::refused(stop),
@@ -200,6 +204,7 @@ fn prepare_launch<'m>(
         checks: options.checks,
         limits: options.limits,
         blocks: options.blocks.clone(),
+        part: None,
         blocks_run: 0,
         findings: Findings::new(options.limits.findings),
         refusals: Vec::new(),

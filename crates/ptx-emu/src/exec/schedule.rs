@@ -103,7 +103,8 @@ impl Machine<'_> {
         let n_clusters = chosen.as_ref().map_or(n_blocks / size, |c| c.len() as u64);
         let resident = MAX_RESIDENT.min(MAX_RESIDENT_BYTES / self.block_bytes());
         let resident = (resident / size as usize).max(1);
-        let mut next = 0;
+        let (mut next, n_clusters) =
+            self.part.as_ref().map_or((0, n_clusters), |part| (part.start, part.end));
         let mut parked: VecDeque<Parked> = VecDeque::new();
         let mut spare: Option<Parked> = None;
         let mut idle = 0_usize;

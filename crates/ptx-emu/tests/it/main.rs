@@ -24,6 +24,7 @@ mod libcu;
 mod matrix;
 mod mbarrier;
 mod models;
+mod parallel;
 mod program;
 mod races;
 mod random;

@@ -68,6 +68,8 @@ pub(in crate::exec) struct Races {
     blocks: Vec<u64>,
     /// Operations by which blocks have made something known.
     told: HashSet<(u64, u32)>,
+    /// Whether accesses were forgotten.
+    forgot: bool,
 }
 
 impl Races {
@@ -84,6 +86,7 @@ impl Races {
             releases: HashMap::new(),
             blocks: Vec::new(),
             told: HashSet::new(),
+            forgot: false,
         }
     }
 
@@ -134,11 +137,24 @@ impl Races {
         current.1
     }
 
+    /// Whether parts of a launch that ran apart would have met, had they run together.
+    pub(in crate::exec) fn meet(parts: &[&Self]) -> bool {
+        let n = parts.iter().map(|p| p.shadows.len()).max().unwrap_or(0);
+        let forgetful = parts.iter().any(|p| p.forgot);
+        forgetful
+            || (0..n).any(|buffer| {
+                let list: Vec<&Shadow> =
+                    parts.iter().filter_map(|p| p.shadows.get(buffer)?.as_deref()).collect();
+                Shadow::meet(&list)
+            })
+    }
+
     /// Forgets all accesses when their records fill up; what was before is not compared any more.
     pub(in crate::exec) fn overflow(&mut self, shared: &mut Shadow) -> bool {
         if self.records.len() < MAX_RECORDS {
             return false;
         }
+        self.forgot = true;
         self.shadows.iter_mut().flatten().for_each(|s| s.clear());
         shared.clear();
         self.records.truncate(1);

@@ -103,6 +103,38 @@ impl Shadow {
         (&reads[..n], &mut self.writes[first..first + n])
     }
 
+    /// Whether one of several parts of a launch wrote where another one read or wrote; also if that
+    /// cannot be told.
+    pub(in crate::exec) fn meet(parts: &[&Self]) -> bool {
+        let Some(first) = parts.first() else { return false };
+        if parts.len() < 2 || parts.iter().all(|p| p.writes.is_empty()) {
+            return false;
+        }
+        if parts.iter().any(|p| p.granule != first.granule) {
+            return true;
+        }
+        const TOUCHED: u8 = 1;
+        const WROTE: u8 = 2;
+        let n = parts.iter().map(|p| p.n_cells).max().unwrap_or(0);
+        let mut before = vec![0_u8; n];
+        let mut met = false;
+        for part in parts {
+            for (state, wrote) in before.iter().zip(&part.writes) {
+                met |= (*wrote != 0) & (state & TOUCHED != 0);
+            }
+            for (state, read) in before.iter().zip(&part.reads) {
+                met |= (*read != 0) & (state & WROTE != 0);
+            }
+            for (state, wrote) in before.iter_mut().zip(&part.writes) {
+                *state |= if *wrote == 0 { 0 } else { TOUCHED | WROTE };
+            }
+            for (state, read) in before.iter_mut().zip(&part.reads) {
+                *state |= if *read == 0 { 0 } else { TOUCHED };
+            }
+        }
+        met
+    }
+
     /// Forgets all accesses.
     pub(in crate::exec) fn clear(&mut self) {
         self.reads.fill(0);

@@ -1,0 +1,148 @@
+//! Blocks on several host threads, where that cannot change the result.
+//!
+//! Each thread runs a contiguous part of the grid on a copy of memory, and the copies are merged.
+//! That is what one thread would have done if no part touched what another one wrote, which the
+//! race detector's shadows tell; otherwise, and where anything is found, nothing is merged and the
+//! blocks run one after another.
+
+use std::{ops::Range, thread};
+
+use super::{Launch, Machine, findings::Findings, prepare_launch, sanitize::races::Races};
+use crate::{
+    memory::Memory,
+    module::Module,
+    op::{Op, Place, Special},
+    options::{Blocks, Options},
+    report::Stop,
+};
+
+/// Lane instructions below which a launch is not worth the threads.
+const WORTHWHILE: u64 = 30_000_000;
+
+/// Bytes of global memory above which it is not copied.
+const MAX_COPY: u64 = 256 << 20;
+
+/// What every part of a launch is made from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'s> {
+    pub module: &'s Module,
+    pub variable_addresses: &'s [u64],
+    pub launch: &'s Launch,
+    pub options: &'s Options,
+    pub n_sm: u32,
+}
+
+/// What a thread did.
+struct Part {
+    memory: Memory,
+    races: Box<Races>,
+    findings: Findings,
+    lane_instructions: u64,
+    blocks: u64,
+}
+
+/// Runs all blocks, on as many threads as the options allow and the kernel permits.
+pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), Stop> {
+    let n: u64 = source.launch.grid.iter().map(|n| u64::from(*n)).product();
+    let threads = match source.options.threads {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    if threads < 2 || n < 3 || !separable(machine, source.options) {
+        return machine.run();
+    }
+    // The first block tells what the others cost.
+    machine.part = Some(0..1);
+    machine.run()?;
+    let rest = 1..n;
+    let cost = machine.lane_instructions.saturating_mul(n - 1);
+    if cost >= WORTHWHILE
+        && machine.memory.used() <= MAX_COPY
+        && machine.findings.errors == 0
+        && in_parts(machine, source, &rest, threads)
+    {
+        return Ok(());
+    }
+    machine.part = Some(rest);
+    machine.run()
+}
+
+/// Whether blocks of the kernel can only meet in memory that the race detector watches.
+fn separable(machine: &Machine<'_>, options: &Options) -> bool {
+    let program = machine.program;
+    let alone = |op: &Op| match op {
+        Op::Atomic(index) => program.atomics[*index as usize].address.place == Place::Shared,
+        Op::Memory(index) => {
+            let m = &program.memory[*index as usize];
+            !m.volatile || m.address.place == Place::Shared
+        }
+        Op::Special(special, _) => !matches!(
+            special,
+            Special::Clock
+                | Special::ClockHi
+                | Special::Clock64
+                | Special::Timer
+                | Special::TimerLo
+                | Special::TimerHi
+        ),
+        Op::Builtin(_) => false,
+        _ => true,
+    };
+    machine.races.is_some()
+        && options.blocks == Blocks::All
+        && !options.counters
+        && !program.fences
+        && machine.cluster.len() == 1
+        && program.ops.iter().all(alone)
+}
+
+/// Runs the blocks in parts and merges them; false if they depend on each other or anything was
+/// found, and then nothing was changed.
+fn in_parts(
+    machine: &mut Machine<'_>,
+    source: Source<'_>,
+    blocks: &Range<u64>,
+    threads: usize,
+) -> bool {
+    let n = blocks.end - blocks.start;
+    let at = |i: usize| blocks.start + n * i as u64 / threads as u64;
+    let left = machine.limits.lane_instructions.saturating_sub(machine.lane_instructions);
+    let original = &*machine.memory;
+    let parts: Vec<Option<Part>> = thread::scope(|scope| {
+        let start = |i| scope.spawn(move || run_part(source, original, at(i)..at(i + 1), left));
+        let running: Vec<_> = (0..threads).map(start).collect();
+        running.into_iter().map(|part| part.join().ok().flatten()).collect()
+    });
+    let Some(parts) = parts.into_iter().collect::<Option<Vec<Part>>>() else { return false };
+    let total: u64 = parts.iter().map(|p| p.lane_instructions).sum();
+    let mut all: Vec<&Races> = parts.iter().map(|p| &*p.races).collect();
+    all.extend(machine.races.as_deref());
+    if total > left || Races::meet(&all) {
+        return false;
+    }
+    let original = machine.memory.clone();
+    for part in parts {
+        machine.memory.take_changes(&original, &part.memory);
+        machine.findings.merge(part.findings);
+        machine.blocks_run += part.blocks;
+    }
+    machine.lane_instructions += total;
+    true
+}
+
+fn run_part(source: Source<'_>, original: &Memory, part: Range<u64>, budget: u64) -> Option<Part> {
+    let mut memory = original.clone();
+    let Source { module, variable_addresses, launch, options, n_sm } = source;
+    let mut machine =
+        prepare_launch(module, &mut memory, variable_addresses, launch, options, n_sm).ok()?;
+    machine.part = Some(part);
+    machine.limits.lane_instructions = budget;
+    machine.run().ok()?;
+    if machine.findings.errors > 0 {
+        return None;
+    }
+    let races = machine.races.take()?;
+    let findings = std::mem::take(&mut machine.findings);
+    let (lane_instructions, blocks) = (machine.lane_instructions, machine.blocks_run);
+    Some(Part { memory, races, findings, lane_instructions, blocks })
+}
