@@ -41,7 +41,8 @@ impl EmuDevice {
         Self {
             target: target.clone(),
             emulator: Emulator::new(Config { n_sm: target.sm_count, ..Config::default() }),
-            options: Options::default(),
+            // Several workers run at once, so each keeps to one core.
+            options: Options { threads: 1, ..Options::default() },
             buffers: HashMap::new(),
             modules: HashMap::new(),
             next_id: 0,
