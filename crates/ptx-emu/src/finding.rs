@@ -202,13 +202,20 @@ impl fmt::Display for Finding {
             if let Some(line) = other.line {
                 write!(f, " at line {line}")?;
             }
-            if let (Some([bx, by, bz]), Some([x, y, z])) = (other.block, other.thread) {
-                write!(f, " by block ({bx},{by},{bz}), thread ({x},{y},{z})")?;
+            match (other.block, other.thread) {
+                (Some([bx, by, bz]), Some([x, y, z])) => {
+                    write!(f, " by block ({bx},{by},{bz}), thread ({x},{y},{z})")?;
+                }
+                (Some([bx, by, bz]), None) => {
+                    write!(f, " by several threads of block ({bx},{by},{bz})")?;
+                }
+                (None, _) => {}
             }
             write!(f, ": {}", other.instruction)?;
         }
         if self.n_threads > 1 {
-            write!(f, "\n  {} accesses in all", self.n_threads)?;
+            let what = if self.access_bytes > 0 { "accesses" } else { "occurrences" };
+            write!(f, "\n  {} {what} in all", self.n_threads)?;
             if let (Some(buffer), Some((low, high))) = (&self.buffer, self.elements)
                 && low != high
             {

@@ -124,7 +124,13 @@ fn option(name: &str, args: &mut RunArgs, parser: &mut Parser) -> Result<()> {
     let wrong = |wanted: &str| Error::usage(format!("--{name} {text}: expected {wanted}"));
     let shape = || extents(&text).ok_or_else(|| wrong("up to three numbers such as 8,4"));
     match name {
-        "arg" => args.args.push(spec::arg(&text)?),
+        "arg" => {
+            let arg = spec::arg(&text)?;
+            if args.args.iter().any(|other| other.name == arg.name) {
+                return Err(wrong("another name: this one is taken"));
+            }
+            args.args.push(arg);
+        }
         "expect" => args.expect.push(spec::expect(&text)?),
         "kernel" => args.kernel = Some(text),
         "source" => args.source = Some(text),
@@ -195,7 +201,8 @@ fn blocks(text: &str) -> Option<Blocks> {
     }
     if let Some(rest) = text.strip_prefix("sample:") {
         let (count, seed) = rest.split_once(':').unwrap_or((rest, "0"));
-        return Some(Blocks::Sample { count: count.parse().ok()?, seed: seed.parse().ok()? });
+        let count = count.parse().ok().filter(|n| *n > 0)?;
+        return Some(Blocks::Sample { count, seed: seed.parse().ok()? });
     }
     let mut list = Vec::new();
     for part in text.split(',') {
@@ -240,6 +247,7 @@ mod tests {
         assert_eq!(checks("fast"), None);
         assert_eq!(blocks("1,5-7"), Some(Blocks::Only(vec![1, 5, 6, 7])));
         assert_eq!(blocks("sample:8:3"), Some(Blocks::Sample { count: 8, seed: 3 }));
+        assert_eq!(blocks("sample:0"), None);
         assert_eq!((blocks("7-5"), blocks("0-99999999999"), blocks("x")), (None, None, None));
     }
 }

@@ -27,7 +27,8 @@ impl Array {
         if let Some(call) = data.strip_prefix('@') {
             return generate(call, element).ok_or_else(|| {
                 Error::usage(format!(
-                    "`{data}` is none of @zeros,N @ones,N @arange,N @rand,N[,SEED]"
+                    "`{data}` is none of @zeros,N @ones,N @arange,N @rand,N[,SEED] with N up to \
+                     {MAX_GENERATED}"
                 ))
             });
         }

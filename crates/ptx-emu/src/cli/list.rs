@@ -13,6 +13,9 @@ use super::{Result, names, run};
 pub(super) fn list(path: &str) -> Result<String> {
     let module = run::module(path)?;
     let mut out = String::new();
+    if module.kernels().next().is_none() {
+        out.push_str("no kernels\n");
+    }
     for name in module.kernels() {
         if let Some(usage) = module.usage(name) {
             kernel(&mut out, name, &usage);

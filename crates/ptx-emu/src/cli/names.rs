@@ -80,7 +80,6 @@ pub(super) fn find<'k>(kernels: &[&'k str], wanted: Option<&str>) -> Result<&'k 
     let Some(wanted) = wanted else {
         return match kernels {
             [one] => Ok(one),
-            [] => Err(Error::usage("the file has no kernel")),
             _ => Err(Error::usage(format!("--kernel is needed, one of: {}", listed(kernels)))),
         };
     };
@@ -100,7 +99,6 @@ pub(super) fn find<'k>(kernels: &[&'k str], wanted: Option<&str>) -> Result<&'k 
                 .filter(|(off, name)| *off <= name.len().max(wanted.len()) / 2);
             let hint = match near {
                 Some((_, name)) => format!("; did you mean `{name}`?"),
-                None if kernels.is_empty() => "; the file has no kernel".to_owned(),
                 None => format!("; there are: {}", listed(kernels)),
             };
             Err(Error::usage(format!("no kernel `{wanted}`{hint}")))

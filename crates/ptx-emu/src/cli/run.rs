@@ -80,6 +80,9 @@ pub(super) fn module(path: &str) -> Result<Module> {
 pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let module = module(&args.ptx)?;
     let kernels: Vec<&str> = module.kernels().collect();
+    if kernels.is_empty() {
+        return Err(Error::file(&args.ptx, "it has no kernel"));
+    }
     let kernel = names::find(&kernels, args.kernel.as_deref())?.to_owned();
     check_arguments(&module, &kernel, &args.args)?;
     for expect in &args.expect {
@@ -88,6 +91,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let (Some(grid), Some(block)) = (args.grid, args.block) else {
         return Err(Error::usage("--grid and --block are needed"));
     };
+    check_blocks(&args.blocks, grid)?;
     let source = Source::load(args.source.as_deref(), &args.ptx)?;
     let config = Config::default();
     let memory_bytes = args.memory.unwrap_or(config.memory_bytes);
@@ -152,6 +156,21 @@ fn check_arguments(module: &Module, kernel: &str, args: &[Arg]) -> Result<()> {
         message.push_str(line.trim_end());
     }
     Err(Error::usage(message))
+}
+
+/// Blocks that are not there are a slip: a run of none of them would look clean.
+fn check_blocks(blocks: &Blocks, grid: [u32; 3]) -> Result<()> {
+    let n = grid.iter().fold(1_u64, |n, axis| n.saturating_mul(u64::from(*axis)));
+    match blocks {
+        Blocks::Only(list) => match list.iter().find(|block| **block >= n) {
+            Some(block) if n > 0 => Err(Error::usage(format!(
+                "--blocks: there is no block {block}; the grid has 0 to {}",
+                n - 1
+            ))),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// The array argument that an expectation is about.
@@ -260,7 +279,7 @@ fn expected(got: &Array, expect: &Expect, skip: &[Range<u64>]) -> Result<Compari
 }
 
 /// Errors, and findings in all.
-pub(super) fn counts(findings: &[Finding]) -> (usize, usize) {
+pub(super) fn counts(findings: &[Finding]) -> (u64, u64) {
     let errors = findings.iter().filter(|f| f.severity == Severity::Error).count();
-    (errors, findings.len())
+    (errors as u64, findings.len() as u64)
 }

@@ -49,7 +49,7 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> Str
         }
     };
     let blocks =
-        if outcome.whole { String::new() } else { format!("{} blocks of ", report.blocks) };
+        if outcome.whole { String::new() } else { number(report.blocks, "block") + " of " };
     let summary = format!(
         "{}: {blocks}grid ({gx},{gy},{gz}), block ({bx},{by},{bz}), {} lane instructions: {verdict}",
         outcome.kernel, report.lane_instructions
@@ -63,7 +63,7 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-fn number(n: usize, of: &str) -> String {
+fn number(n: u64, of: &str) -> String {
     format!("{n} {of}{}", if n == 1 { "" } else { "s" })
 }
 

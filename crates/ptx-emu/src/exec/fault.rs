@@ -227,6 +227,9 @@ impl Machine<'_> {
         };
         let mut finding = self.finding(refusal.kind, &what, target, regs, pc, refusal.lanes);
         finding.access_bytes = bytes;
+        if refusal.place == Place::Shared && finding.buffer_elements == Some(0) {
+            finding.hint = Some("the launch gives too little dynamic shared memory".to_owned());
+        }
         if let (FindingKind::AsyncRead, Some(copy)) = (refusal.kind, self.last_copy) {
             let (line, instruction) = self.program.place_of(copy);
             let what = "copy under way".to_owned();

@@ -33,6 +33,17 @@ impl Findings {
         true
     }
 
+    /// Notes that a race whose first occurrence was within a warp is between warps, too: what would
+    /// order its lanes is not enough.
+    pub(super) fn widen(&mut self, key: Key) {
+        if let Some((_, finding)) = self.list.iter_mut().find(|(k, _)| *k == key)
+            && let Some(hint) = &mut finding.hint
+            && hint.contains("__syncwarp()")
+        {
+            *hint = hint.replace("__syncwarp()", "__syncthreads()");
+        }
+    }
+
     /// Adds a first occurrence.
     pub(super) fn add(&mut self, key: Key, finding: Finding) {
         self.errors += u64::from(finding.severity == Severity::Error);
@@ -73,6 +84,8 @@ impl Findings {
             }
             if !self.again(key, finding.n_threads, finding.elements) {
                 self.add(key, finding);
+            } else if finding.hint.is_some_and(|hint| hint.contains("__syncthreads()")) {
+                self.widen(key);
             }
         }
     }

@@ -142,10 +142,13 @@ impl Machine<'_> {
             let clusters = parked.len() + 1;
             if idle > clusters * idle_rounds(clusters) {
                 self.cluster.peers = cluster.peers;
-                let blocks = clusters * size as usize;
+                let who = match clusters * size as usize {
+                    1 => "1 block spins and nothing it reads changes".to_owned(),
+                    n => format!("{n} blocks spin and nothing they read changes"),
+                };
                 return Err(Stop::Deadlock {
                     message: format!(
-                        "deadlock: {blocks} blocks spin and nothing they read changes; {}",
+                        "deadlock: {who}; {}",
                         self.describe_blocks(&mut cluster.blocks)
                     ),
                     line: cluster.blocks.iter().find_map(|b| self.first_line(&b.warps)),

@@ -104,7 +104,10 @@ impl Machine<'_> {
         let list: Vec<String> = parts
             .iter()
             .take(MAX_PLACES)
-            .map(|(doing, warps, n)| format!("{} ({n} threads) {doing}", ranges(warps)))
+            .map(|(doing, warps, n)| {
+                let plural = if *n == 1 { "" } else { "s" };
+                format!("{} ({n} thread{plural}) {doing}", ranges(warps))
+            })
             .collect();
         let mut text = format!("block ({x},{y},{z}): {}", list.join("; "));
         if more > 0 {

@@ -119,7 +119,12 @@ fn mistakes_are_explained() {
         (busy.replace(" --grid 1", "") + " " + n, 2, "--grid and --block are needed"),
         (busy.replace("64 --kernel", "6,4,x --kernel"), 2, "up to three numbers"),
         (busy.replace("out:f32:64", "out:f32:1099511627776") + " " + n, 2, "larger than"),
+        (busy.replace("64 --arg", "64") + " --arg y=f32:0", 2, "another name"),
+        (format!("{busy} {n} --blocks 1"), 2, "no block 1; the grid has 0 to 0"),
+        (format!("{busy} {n} --blocks sample:0"), 2, "sample:COUNT"),
+        (format!("{busy} {n} --expect y=@ones,9999999999 --limit 1"), 2, "N up to 1073741824"),
         ("frob".to_owned(), 2, "there are run and list"),
+        ("run unsupported/../isa.txt --grid 1 --block 1".to_owned(), 3, "PTX line 1"),
         ("list nowhere.ptx".to_owned(), 3, "nowhere.ptx: "),
         ("list pass/relu.cu".to_owned(), 3, "nvcc -ptx"),
     ] {
@@ -133,6 +138,38 @@ fn mistakes_are_explained() {
         (code, out.as_str()),
         (2, "block (2000,1,1) of `busy` must have 1 to 1024 threads\n")
     );
+}
+
+#[test]
+fn a_file_without_kernels_is_named() {
+    let file = scratch("none.ptx");
+    fs::write(&file, ".version 8.0\n.target sm_80\n.address_size 64\n").expect("it is there");
+    let (code, _, err) = run(&format!("run {file} --grid 1 --block 32"));
+    assert_eq!((code, err), (3, format!("ptx-emu: {file}: it has no kernel\n")));
+    assert!(run(&format!("list {file}")).1.starts_with("no kernels\n"));
+}
+
+/// What the README shows is what its commands print.
+#[test]
+fn the_readme_tells_the_truth() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let folder = PathBuf::from(scratch("readme"));
+    fs::create_dir_all(&folder).expect("the folder is made");
+    for entry in fs::read_dir(root.join("tests/ptx/readme")).expect("the folder is there") {
+        let path = entry.expect("it can be read").path();
+        fs::copy(&path, folder.join(path.file_name().expect("it is a file")))
+            .expect("it is copied");
+    }
+    let readme = fs::read_to_string(root.join("README.md")).expect("it can be read");
+    let console = readme.split("```console\n").nth(1).expect("there is a block of commands");
+    let console = console.split("```").next().unwrap_or_default();
+    for shown in console.split("$ ptx-emu ").filter(|text| !text.is_empty()) {
+        let (line, wanted) = shown.split_once('\n').expect("there is output");
+        let mut command = Command::cargo_bin("ptx-emu").expect("the binary is built");
+        command.current_dir(&folder).args(line.split_whitespace());
+        let output = command.output().expect("it starts");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "{line}");
+    }
 }
 
 #[test]

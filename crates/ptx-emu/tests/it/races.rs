@@ -88,3 +88,27 @@ fn lanes_of_a_warp_must_meet_at_one_barrier() {
     let (a, b) = lines(finding);
     assert_ne!(a, b);
 }
+
+#[test]
+fn the_advice_fits_the_race() {
+    let hint = |kernel: &str, grid: u32, out: usize| {
+        let out = Arg::from(&vec![0.0; out]);
+        let x = Arg::from(&random(128));
+        let ran = run("fail/updates", kernel, [grid, 1, 1], [128, 1, 1], vec![x, out]);
+        let finding = ran.findings.first().unwrap_or_else(|| panic!("{kernel}: nothing found"));
+        finding.hint.clone().unwrap_or_default()
+    };
+    assert!(hint("histogram", 1, 16).contains("atomicAdd"));
+    assert!(hint("total", 4, 1).contains("atomicAdd"));
+    // The first race is between lanes of a warp, others are between warps.
+    let tree = hint("tree", 1, 1);
+    assert!(tree.contains("__syncthreads()") && !tree.contains("__syncwarp()"), "{tree}");
+}
+
+#[test]
+fn dynamic_shared_memory_that_no_launch_gave_is_named() {
+    let y = vec![Arg::Out(128, 4)];
+    let ran = run("fail/updates", "unsized", [1, 1, 1], [128, 1, 1], y);
+    let hint = ran.findings[0].hint.as_deref();
+    assert_eq!(hint, Some("the launch gives too little dynamic shared memory"));
+}

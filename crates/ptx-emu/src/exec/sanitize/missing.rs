@@ -5,6 +5,10 @@ use crate::{
     op::{Op, WarpSyncKind},
 };
 
+/// What mends a race of threads that read, change and write back one element.
+const RACING_UPDATE: &str = "threads read, change and write back the same element: use an atomic \
+                             operation such as atomicAdd, or give each its own";
+
 impl Machine<'_> {
     /// What would order an earlier access at `from` and a later one at `to`, and where it belongs.
     pub(super) fn missing_order(
@@ -14,6 +18,9 @@ impl Machine<'_> {
         from: u32,
         to: u32,
     ) -> String {
+        if self.same_address(from, to) {
+            return RACING_UPDATE.to_owned();
+        }
         if !same_block {
             return "blocks run in no order: give each its own elements, use atomics with fences, \
                     or split the kernel"
@@ -42,6 +49,18 @@ impl Machine<'_> {
             ),
             _ => format!("missing {call} between line {first} and line {last}"),
         }
+    }
+
+    /// Whether a read and a write have the same address operand: a thread then writes back what it
+    /// read, and a barrier mends nothing.
+    fn same_address(&self, a: u32, b: u32) -> bool {
+        let (line_a, a_text) = self.program.place_of(a);
+        let (line_b, b_text) = self.program.place_of(b);
+        let address = |text: &str| {
+            let (_, rest) = text.split_once('[')?;
+            rest.split_once(']').map(|(inside, _)| inside.to_owned())
+        };
+        a != b && line_a == line_b && address(&a_text).is_some_and(|x| Some(x) == address(&b_text))
     }
 
     /// Whether control can go from one operation to another of the same function without passing

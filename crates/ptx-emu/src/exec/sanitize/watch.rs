@@ -124,7 +124,13 @@ impl Machine<'_> {
         let lanes = 1 << conflict.lane;
         let element = self.target(&Refusal { kind, lanes, at, place, bytes }, at[first(lanes)]);
         let range = element.element.map(|e| (e, e));
-        if self.findings.again(key, 1, range) || self.findings.full() {
+        if self.findings.again(key, 1, range) {
+            if block == self.block_index && u32::from(record.warp) != regs.warp {
+                self.findings.widen(key);
+            }
+            return;
+        }
+        if self.findings.full() {
             return;
         }
         let finding = self.race(kind, place, &at, bytes, regs, write, conflict, record.pc, block);
