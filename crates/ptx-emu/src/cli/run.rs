@@ -85,9 +85,6 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     }
     let kernel = names::find(&kernels, args.kernel.as_deref())?.to_owned();
     check_arguments(&module, &kernel, &args.args)?;
-    for expect in &args.expect {
-        find_array(&args.args, expect)?;
-    }
     let (Some(grid), Some(block)) = (args.grid, args.block) else {
         return Err(Error::usage("--grid and --block are needed"));
     };
@@ -97,6 +94,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let memory_bytes = args.memory.unwrap_or(config.memory_bytes);
     let mut emulator = Emulator::new(Config { memory_bytes, ..config });
     let arguments = place(&mut emulator, &args.args)?;
+    let wanted = wanted(args, &arguments)?;
     let launch = Launch {
         kernel: kernel.clone(),
         grid,
@@ -119,7 +117,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let mut outcome =
         Outcome { kernel: names::demangled(&kernel), whole, report, outputs: Vec::new() };
     if !matches!(outcome.report.end, Err(Stop::Launch { .. })) {
-        collect(&mut outcome, &emulator, &kernel, args, &arguments)?;
+        collect(&mut outcome, &emulator, &kernel, args, &arguments, &wanted)?;
     }
     let printed = match args.format {
         Format::Text => text::report(&outcome, &launch, &source),
@@ -173,18 +171,6 @@ fn check_blocks(blocks: &Blocks, grid: [u32; 3]) -> Result<()> {
     }
 }
 
-/// The array argument that an expectation is about.
-fn find_array<'a>(args: &'a [Arg], expect: &Expect) -> Result<&'a Arg> {
-    let found = args.iter().find(|a| a.name == expect.name);
-    match found {
-        Some(Arg { value: Value::Bytes(_), .. }) => {
-            Err(Error::usage(format!("--expect: `{}` is no array", expect.name)))
-        }
-        Some(arg) => Ok(arg),
-        None => Err(Error::usage(format!("--expect: there is no argument `{}`", expect.name))),
-    }
-}
-
 /// An argument on the device.
 struct Placed {
     bytes: Vec<u8>,
@@ -218,6 +204,35 @@ fn place_one(emulator: &mut Emulator, arg: &Arg) -> Result<Placed> {
     Ok(Placed { bytes, array: Some((buffer, element, shape)) })
 }
 
+/// What an array should hold afterwards.
+struct Wanted {
+    array: Array,
+    tolerance: Option<f64>,
+}
+
+/// What `--expect` wants of each argument; read before the launch, which may take long.
+fn wanted(args: &RunArgs, arguments: &[Placed]) -> Result<Vec<Option<Wanted>>> {
+    let mut all: Vec<Option<Wanted>> = args.args.iter().map(|_| None).collect();
+    for Expect { name, data, tolerance } in &args.expect {
+        let Some(at) = args.args.iter().position(|arg| arg.name == *name) else {
+            return Err(Error::usage(format!("--expect: there is no argument `{name}`")));
+        };
+        let Some((_, element, shape)) = &arguments[at].array else {
+            return Err(Error::usage(format!("--expect: `{name}` is no array")));
+        };
+        let array = Array::load(data, *element)?;
+        let n: usize = shape.iter().product();
+        if array.len() != n {
+            let has = array.len();
+            return Err(Error::usage(format!(
+                "--expect {name}: `{data}` has {has} elements, the array {n}"
+            )));
+        }
+        all[at] = Some(Wanted { array, tolerance: *tolerance });
+    }
+    Ok(all)
+}
+
 /// Looks at the arrays after the launch: what was not written, files, comparisons.
 fn collect(
     outcome: &mut Outcome,
@@ -225,10 +240,10 @@ fn collect(
     kernel: &str,
     args: &RunArgs,
     arguments: &[Placed],
+    wanted: &[Option<Wanted>],
 ) -> Result<()> {
-    for (arg, placed) in args.args.iter().zip(arguments) {
+    for ((arg, placed), expect) in args.args.iter().zip(arguments).zip(wanted) {
         let Some((buffer, element, shape)) = &placed.array else { continue };
-        let expect = args.expect.iter().find(|e| e.name == arg.name);
         let file = match &arg.value {
             Value::InOut { file, .. } | Value::Out { file, .. } => file.clone(),
             _ if expect.is_none() => continue,
@@ -256,26 +271,13 @@ fn collect(
             }
             if let Some(expect) = expect {
                 let skip = output.unwritten.as_deref().filter(|_| !outcome.whole);
-                output.comparison = Some(expected(&array, expect, skip.unwrap_or(&[]))?);
+                let skip = skip.unwrap_or(&[]);
+                output.comparison = Some(compare(&array, &expect.array, expect.tolerance, skip));
             }
         }
         outcome.outputs.push(output);
     }
     Ok(())
-}
-
-fn expected(got: &Array, expect: &Expect, skip: &[Range<u64>]) -> Result<Comparison> {
-    let want = Array::load(&expect.data, got.element)?;
-    if want.len() != got.len() {
-        return Err(Error::usage(format!(
-            "--expect {}: `{}` has {} elements, the array {}",
-            expect.name,
-            expect.data,
-            want.len(),
-            got.len()
-        )));
-    }
-    Ok(compare(got, &want, expect.tolerance, skip))
 }
 
 /// Errors, and findings in all.
