@@ -31,7 +31,16 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> Str
         // A fault is the last finding.
         Ok(()) | Err(Stop::Fault(_)) => {}
         Err(stop @ Stop::Launch { .. }) => return format!("{stop}\n"),
-        Err(stop) => line(&mut out, &stop.to_string()),
+        Err(
+            stop @ (Stop::Unsupported { line: at, .. }
+            | Stop::Deadlock { line: at, .. }
+            | Stop::Budget { line: at, .. }),
+        ) => {
+            line(&mut out, &stop.to_string());
+            if let Some(quote) = at.and_then(|at| source.quote(at)) {
+                line(&mut out, &quote);
+            }
+        }
     }
     for output in &outcome.outputs {
         outputs(&mut out, output, outcome.whole);

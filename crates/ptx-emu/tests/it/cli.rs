@@ -75,6 +75,13 @@ fn findings_quote_their_lines() {
 #[test]
 fn other_ends_have_codes_of_their_own() {
     let faults = "run fail/faults.ptx --grid 1 --block 64 --kernel";
+    let (_, out, _) = run(&format!("{faults} endless --arg f=in:i32:@zeros,1 --arg y=out:f32:64"));
+    assert!(
+        out.lines()
+            .nth(1)
+            .is_some_and(|quote| quote.contains(" | extern") && quote.contains("while (*flag")),
+        "{out}"
+    );
     for (line, code, words) in [
         (format!("{faults} endless --arg f=in:i32:@zeros,1 --arg y=out:f32:64"), 5, "deadlock"),
         (format!("{faults} busy --arg y=out:f32:64 --arg n=i32:1 --limit 1M"), 5, "budget"),
