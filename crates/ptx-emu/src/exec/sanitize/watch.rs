@@ -119,7 +119,9 @@ impl Machine<'_> {
             Home::Shared | Home::Peer(_) => FindingKind::SharedRace,
             _ => FindingKind::GlobalRace,
         };
-        let key = self.key(kind, pc, Some(record.pc));
+        // Whichever of the two lines came first by chance, the defect is the same.
+        let (_, here, there) = self.key(kind, pc, Some(record.pc));
+        let key = (kind, here.min(there), here.max(there));
         let (place, at) = self.addresses_of(home, places, regs);
         let lanes = 1 << conflict.lane;
         let element = self.target(&Refusal { kind, lanes, at, place, bytes }, at[first(lanes)]);
