@@ -214,13 +214,17 @@ impl Conversion {
             Number::Int(width, signed) => self.of_int(extend(bits, width, signed)),
             Number::Float(format) => {
                 let mut bits = bits & (u64::MAX >> (64 - format.width()));
-                if self.ftz && format == F32 {
+                // A half rounded up or down from a subnormal single is not zero, even with `.ftz`.
+                if self.ftz && format == F32 && self.to != Number::Float(F16) {
                     bits = format.flush(bits);
                 }
                 let value = format.value(bits);
                 match self.to {
                     Number::Float(to) if value.is_nan() && !self.sat => self.nan(bits, format, to),
-                    Number::Tf32 if value.is_nan() => bits & 0xffff_e000,
+                    Number::Tf32 if value.is_nan() && self.round == Round::Away => {
+                        bits & 0xffff_e000
+                    }
+                    Number::Tf32 if value.is_nan() => F32.nan & 0xffff_e000,
                     _ => self.of_float(value),
                 }
             }
@@ -230,7 +234,7 @@ impl Conversion {
 
     /// Payloads survive where an f64 takes part and from bf16 up; else the NaN is canonical.
     fn nan(&self, bits: u64, from: Format, to: Format) -> u64 {
-        if from == F64 || (from == BF16 && to == F32) {
+        if from == F64 || (from == BF16 && to == F32 && !self.ftz) {
             return widen(bits, from, to);
         }
         if to == F64 {
@@ -259,7 +263,8 @@ impl Conversion {
             Number::Int(width, signed) => {
                 if value.is_nan() {
                     let wide = width == 64 || self.from == Number::Float(F64);
-                    return if wide { 1 << (width - 1) } else { 0 };
+                    let smallest = extend(1 << (width - 1), width, signed);
+                    return if wide { smallest as u64 } else { 0 };
                 }
                 let whole = integral(value, self.round);
                 // The cast saturates at the ends of i128, far outside every register.

@@ -232,6 +232,7 @@ fn fast_conversion(
         }
         ("f32", "f32", Reg::W(d), Reg::W(a), None) => {
             let f = match m.flags[..] {
+                [] => w1!(|a: u32| a),
                 ["sat"] => w1!(|a: u32| single::output::<false, true>(f32::from_bits(a))),
                 ["rni"] => w1!(|a: u32| single::integral(a, f32::round_ties_even)),
                 ["rzi"] => w1!(|a: u32| single::integral(a, f32::trunc)),

@@ -44,7 +44,9 @@ fn scalar(op: &Op<'_>, to: &str, from: &str, a: u64) -> Option<Want> {
             None => to_integer(op, to, x),
         });
     };
-    let a = if op.has("ftz") && from == "f32" { source.flush(a) } else { a };
+    // A GPU does not flush what becomes a half.
+    let flushes = op.has("ftz") && from == "f32" && to != "f16";
+    let a = if flushes { source.flush(a) } else { a };
     if let Some(f) = format(to) {
         return Some(between(op, source, f, a));
     }
@@ -52,7 +54,8 @@ fn scalar(op: &Op<'_>, to: &str, from: &str, a: u64) -> Option<Want> {
     let (low, high) = range(to);
     let x = if source.is_nan(a) {
         let wide = n == 64 || from == "f64";
-        return Some(Want::Bits(register(if wide { 1 << (n - 1) } else { 0 }, to)));
+        let x = if wide { value(1 << (n - 1), to) } else { 0 };
+        return Some(Want::Bits(register(x, to)));
     } else if source.is_infinite(a) {
         if source.is_negative(a) { low } else { high }
     } else {
