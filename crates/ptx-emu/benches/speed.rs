@@ -157,7 +157,7 @@ impl Ready {
         let launch =
             Launch { kernel: work.kernel.to_owned(), grid, block, args, ..Launch::default() };
         let module = Module::parse(work.ptx).expect("the PTX parses");
-        let options = Options { checks, ..Options::default() };
+        let options = Options { checks, threads: 1, ..Options::default() };
         Self { emulator, module, launch, options, output }
     }
 

@@ -1,6 +1,6 @@
 //! Outputs that a GPU gave, replayed: what agreed on hardware once must agree for ever.
 
-use std::{fs, path::PathBuf};
+use std::{collections::HashSet, fs, path::PathBuf};
 
 use emu_corpus::{
     Agreement,
@@ -29,7 +29,9 @@ fn recordings() -> Vec<(String, Golden)> {
 fn recorded_outputs_come_out_again() {
     let all = kernels::all();
     let mut wrong = Vec::new();
+    let mut recorded = HashSet::new();
     for (name, golden) in recordings() {
+        recorded.extend(golden.runs.iter().map(|run| run.kernel.clone()));
         for run in &golden.runs {
             let Some(kernel) = all.iter().find(|kernel| kernel.name == run.kernel) else {
                 wrong.push(format!("{name}: there is no kernel `{}`", run.kernel));
@@ -49,6 +51,8 @@ fn recorded_outputs_come_out_again() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let missing: Vec<_> = all.iter().map(|k| k.name).filter(|k| !recorded.contains(*k)).collect();
+    assert!(missing.is_empty(), "no GPU has run {missing:?}");
 }
 
 #[test]

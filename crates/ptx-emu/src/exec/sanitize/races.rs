@@ -25,6 +25,9 @@ pub(in crate::exec) struct Record {
     strong: bool,
 }
 
+/// What accesses whose records were given up share: record number 1.
+const FORGOTTEN: Record = Record { pc: 0, serial: u32::MAX, warp: 0, strong: false };
+
 /// An access as races see it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::exec) struct Touch {
@@ -68,16 +71,14 @@ pub(in crate::exec) struct Races {
     blocks: Vec<u64>,
     /// Operations by which blocks have made something known.
     told: HashSet<(u64, u32)>,
-    /// Whether accesses were forgotten.
-    forgot: bool,
 }
 
 impl Races {
     /// For a module of so many operations.
     pub(in crate::exec) fn new(operations: usize) -> Self {
         Self {
-            records: vec![Record::default()],
-            newest: (0, 1),
+            records: vec![Record::default(), FORGOTTEN],
+            newest: (0, 2),
             interleaved: false,
             current: vec![(0, 0); operations],
             epoch: 1,
@@ -86,7 +87,6 @@ impl Races {
             releases: HashMap::new(),
             blocks: Vec::new(),
             told: HashSet::new(),
-            forgot: false,
         }
     }
 
@@ -140,25 +140,23 @@ impl Races {
     /// Whether parts of a launch that ran apart would have met, had they run together.
     pub(in crate::exec) fn meet(parts: &[&Self]) -> bool {
         let n = parts.iter().map(|p| p.shadows.len()).max().unwrap_or(0);
-        let forgetful = parts.iter().any(|p| p.forgot);
-        forgetful
-            || (0..n).any(|buffer| {
-                let list: Vec<&Shadow> =
-                    parts.iter().filter_map(|p| p.shadows.get(buffer)?.as_deref()).collect();
-                Shadow::meet(&list)
-            })
+        (0..n).any(|buffer| {
+            let list: Vec<&Shadow> =
+                parts.iter().filter_map(|p| p.shadows.get(buffer)?.as_deref()).collect();
+            Shadow::meet(&list)
+        })
     }
 
-    /// Forgets all accesses when their records fill up; what was before is not compared any more.
+    /// Forgets who made the accesses so far when their records fill up; they are not compared any
+    /// more.
     pub(in crate::exec) fn overflow(&mut self, shared: &mut Shadow) -> bool {
         if self.records.len() < MAX_RECORDS {
             return false;
         }
-        self.forgot = true;
-        self.shadows.iter_mut().flatten().for_each(|s| s.clear());
+        self.shadows.iter_mut().flatten().for_each(|s| s.forget(floor(1)));
         shared.clear();
-        self.records.truncate(1);
-        self.newest.1 = 1;
+        self.records.truncate(2);
+        self.newest.1 = 2;
         self.published.clear();
         self.releases.clear();
         self.advance();
@@ -169,7 +167,9 @@ impl Races {
     fn ordered(&self, cell: Cell, lane: u32, touch: Touch, order: &Order) -> bool {
         let number = record_of(cell);
         let record = self.records[number as usize];
-        if record.serial == order.serial {
+        if record.serial == FORGOTTEN.serial {
+            true
+        } else if record.serial == order.serial {
             let warp = u32::from(record.warp);
             (warp == touch.warp && lane_of(cell) == lane)
                 || number < order.horizon(touch.warp, warp)
@@ -324,5 +324,37 @@ impl Races {
     /// A strong read of an address: what was made known by writing it, if anything.
     pub(in crate::exec) fn acquire(&self, address: u64) -> Option<u32> {
         self.published.get(&address).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_RECORDS, Races, Record, Shadow, Touch};
+
+    /// A part of a launch in which one block touched bytes 16 to 19 of buffer 0.
+    fn part(write: bool) -> Races {
+        let mut races = Races::new(1);
+        let order = races.start(0, 1);
+        let mut shadow = races.take(0);
+        shadow.resize(64);
+        let touch = Touch { pc: 0, warp: 0, write, strong: false, own: false };
+        assert!(races.touch(touch, &mut shadow, &order, &[16; 32], 4, 1).is_empty());
+        races.put_back(0, shadow);
+        races
+    }
+
+    #[test]
+    fn parts_meet_where_one_wrote_also_after_its_records_were_given_up() {
+        let (reader, mut writer) = (part(false), part(true));
+        assert!(!Races::meet(&[&reader, &part(false)]));
+        assert!(Races::meet(&[&reader, &writer]));
+        writer.records.resize(MAX_RECORDS, Record::default());
+        assert!(writer.overflow(&mut Shadow::default()));
+        assert!(Races::meet(&[&reader, &writer]));
+        // Nobody is accused on the ground of what was forgotten.
+        let order = writer.start(1, 1);
+        let mut shadow = writer.take(0);
+        let touch = Touch { pc: 0, warp: 0, write: true, strong: false, own: false };
+        assert!(writer.touch(touch, &mut shadow, &order, &[16; 32], 4, 1).is_empty());
     }
 }

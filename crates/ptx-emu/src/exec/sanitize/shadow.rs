@@ -135,6 +135,13 @@ impl Shadow {
         met
     }
 
+    /// Puts one cell in place of all that tell who accessed.
+    pub(in crate::exec) fn forget(&mut self, stand_in: Cell) {
+        for cell in self.reads.iter_mut().chain(&mut self.writes).filter(|c| **c != 0) {
+            *cell = stand_in;
+        }
+    }
+
     /// Forgets all accesses.
     pub(in crate::exec) fn clear(&mut self) {
         self.reads.fill(0);
