@@ -105,6 +105,16 @@ pub(crate) enum Op {
     Unsupported(u32),
 }
 
+impl Op {
+    /// Whether control may go on to the next operation.
+    pub(crate) fn falls_through(self) -> bool {
+        !matches!(
+            self,
+            Self::Jump(_) | Self::BranchTable(..) | Self::Return | Self::Exit | Self::Trap
+        )
+    }
+}
+
 /// Windows of the generic address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {

@@ -90,7 +90,7 @@ fn slice_mut(bytes: &mut [u8], at: u64, len: usize) -> Option<&mut [u8]> {
 
 /// Whether lanes stand `step` bytes apart.
 #[inline(always)]
-fn steps(at: &[u64], step: usize) -> bool {
+pub(super) fn steps(at: &[u64], step: usize) -> bool {
     // A plain loop, which is inlined whatever its place.
     let mut differs = 0;
     for i in 0..at.len() {

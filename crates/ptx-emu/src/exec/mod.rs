@@ -371,22 +371,10 @@ impl Machine<'_> {
 
     /// Gives every shared variable the kernel can reach its place.
     fn place_shared(&mut self) -> Result<(), Stop> {
-        let mut functions = vec![self.kernel];
-        let mut seen = vec![false; self.program.code.len()];
         let mut used = vec![false; self.program.variables.len()];
-        while let Some(f) = functions.pop() {
-            if std::mem::replace(&mut seen[f], true) {
-                continue;
-            }
-            let code = &self.program.code[f];
-            for &v in &code.shared {
+        for function in self.program.reachable(self.kernel) {
+            for &v in &self.program.code[function].shared {
                 used[v as usize] = true;
-            }
-            for call in &code.calls {
-                match call {
-                    Some(index) => functions.push(*index as usize),
-                    None => functions.extend(0..self.program.code.len()),
-                }
             }
         }
         // Slot 0 stays empty, so that no variable's address is near zero; slot 1 is dynamic memory.

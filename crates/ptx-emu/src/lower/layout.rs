@@ -105,7 +105,7 @@ impl Builder<'_, '_> {
                 }
                 _ => {}
             }
-            if falls_through(last) && b + 1 < first.len() {
+            if last.falls_through() && b + 1 < first.len() {
                 list.push(b + 1);
             }
             successors.push(list);
@@ -128,7 +128,7 @@ impl Builder<'_, '_> {
             }
             let last = self.ops[end - 1].0;
             let next = order.get(place + 1).copied();
-            if falls_through(last) && next != Some(b + 1) {
+            if last.falls_through() && next != Some(b + 1) {
                 // A label id past the real ones names a block by its number.
                 let id = self.labels.len() as u32;
                 self.labels.push(blocks.first.get(b + 1).copied().unwrap_or(n));
@@ -317,10 +317,6 @@ fn ends_block(op: Op) -> bool {
         op,
         Op::Jump(_) | Op::Branch(..) | Op::BranchTable(..) | Op::Return | Op::Exit | Op::Trap
     )
-}
-
-fn falls_through(op: Op) -> bool {
-    !matches!(op, Op::Jump(_) | Op::BranchTable(..) | Op::Return | Op::Exit | Op::Trap)
 }
 
 /// Basic blocks of a function.

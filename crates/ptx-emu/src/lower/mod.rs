@@ -22,6 +22,7 @@ mod undefined;
 use std::{collections::HashMap, sync::OnceLock};
 
 use self::forms::Decoder;
+pub(crate) use self::undefined::targets;
 use crate::{
     ParseError,
     alu::convert::Conversion,

@@ -107,7 +107,7 @@ fn blocks(program: &Program, code: &Code, n_registers: usize) -> Vec<Block> {
         for target in &targets {
             leads[target - base] = true;
         }
-        if !targets.is_empty() || !falls_through(op) {
+        if !targets.is_empty() || !op.falls_through() {
             leads[pc + 1 - base] = true;
         }
     }
@@ -117,7 +117,7 @@ fn blocks(program: &Program, code: &Code, n_registers: usize) -> Vec<Block> {
         let stop = starts.get(b + 1).copied().unwrap_or(end);
         let last = program.ops[stop - 1];
         let mut successors: Vec<usize> = targets(program, last).into_iter().map(of).collect();
-        if falls_through(last) && stop < end {
+        if last.falls_through() && stop < end {
             successors.push(b + 1);
         }
         let bits = Bits::new(n_registers);
@@ -133,7 +133,8 @@ fn blocks(program: &Program, code: &Code, n_registers: usize) -> Vec<Block> {
     list.collect()
 }
 
-fn targets(program: &Program, op: Op) -> Vec<usize> {
+/// Where a jump or branch may go; nothing for other operations.
+pub(crate) fn targets(program: &Program, op: Op) -> Vec<usize> {
     match op {
         Op::Jump(target) | Op::Branch(_, _, target) => vec![target as usize],
         Op::BranchTable(_, table) => {
@@ -141,8 +142,4 @@ fn targets(program: &Program, op: Op) -> Vec<usize> {
         }
         _ => Vec::new(),
     }
-}
-
-fn falls_through(op: Op) -> bool {
-    !matches!(op, Op::Jump(_) | Op::BranchTable(..) | Op::Return | Op::Exit | Op::Trap)
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     exec::Machine,
+    lower::targets,
     op::{Op, WarpSyncKind},
 };
 
@@ -81,14 +82,16 @@ impl Machine<'_> {
                 continue;
             }
             match program.ops[pc as usize] {
-                Op::Barrier(_) | Op::Return | Op::Exit | Op::Trap => {}
+                Op::Barrier(_) => {}
                 Op::WarpSync(index)
                     if same_warp
                         && matches!(program.syncs[index as usize].kind, WarpSyncKind::Barrier) => {}
-                Op::Jump(target) => stack.push(target),
-                Op::Branch(_, _, target) => stack.extend([target, pc + 1]),
-                Op::BranchTable(_, table) => stack.extend(&program.branch_tables[table as usize]),
-                _ => stack.push(pc + 1),
+                op => {
+                    stack.extend(targets(program, op).into_iter().map(|target| target as u32));
+                    if op.falls_through() {
+                        stack.push(pc + 1);
+                    }
+                }
             }
         }
         false

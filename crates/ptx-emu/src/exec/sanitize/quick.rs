@@ -15,6 +15,7 @@ use crate::{
     exec::{
         Machine,
         access::{Home, Registers},
+        fast::steps,
         transfer::{Action, Places},
     },
     op::MemoryOp,
@@ -53,16 +54,6 @@ impl Look {
         let kept = if other_block | twin { read | MANY } else { read };
         (if replace { me } else { kept }, replace | other_block | twin | many)
     }
-}
-
-/// Whether all lanes stand `step` bytes apart.
-#[inline(always)]
-fn steps(at: &[u64], step: u32) -> bool {
-    let mut differs = 0;
-    for i in 0..at.len() {
-        differs |= at[i] ^ at[0].wrapping_add(i as u64 * u64::from(step));
-    }
-    differs == 0
 }
 
 /// Reads of consecutive lanes from `first_lane` on, `N` cells each. False if one is not plain; then
@@ -226,7 +217,7 @@ impl Races {
             let lane = (g * GROUP) as u32;
             let active = (mask >> lane) & 0xff;
             let (first, _) = shadow.cells(at[0], bytes);
-            if active == 0xff && steps(at, bytes) {
+            if active == 0xff && steps(at, bytes as usize) {
                 if !self.row::<GROUP, N>(look, touch, serial, shadow, first, lane) {
                     return mask & (u32::MAX << lane);
                 }
