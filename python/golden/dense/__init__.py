@@ -1,0 +1,5 @@
+"""Contractions, convolutions, attention, pooling, resampling and fp8."""
+
+from . import attention, conv, matmul, pool, quant, resample
+
+__all__ = ["matmul", "conv", "attention", "pool", "resample", "quant"]
