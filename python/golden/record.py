@@ -136,6 +136,8 @@ class Op:
 
 def describe(args):
     """The arguments in short, for messages."""
+
     def short(v):
         return f"{codec.NAMES[v.dtype]}{list(v.shape)}" if isinstance(v, torch.Tensor) else repr(v)
+
     return ", ".join(f"{name}={short(v)}" for name, v in args.items())

@@ -4,7 +4,7 @@ from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last
 from ..record import Op, aten
 
 # Per number of spatial dimensions: input, kernel and the tuples of one asymmetric option.
-INPUT = {1: (7,), 2: (5, 4), 3: (3, 2, 3)}
+INPUT = {1: (6,), 2: (4, 3), 3: (3, 2, 3)}
 KERNEL = {1: (3,), 2: (3, 2), 3: (2, 2, 1)}
 # How many channels there are, of the input and of the output.
 CHANNELS = {1: 4, 2: 4, 3: 2}
@@ -14,11 +14,22 @@ UNEVEN = {1: [2], 2: [2, 1], 3: [1, 2, 1]}
 def options(n, transposed):
     """The option sets that every convolution is tried with."""
     ones, twos, uneven = [1] * n, [2] * n, UNEVEN[n]
-    sets = [{}, {"stride": twos}, {"padding": ones}, {"dilation": twos, "padding": ones if transposed else twos}, {"stride": uneven, "padding": ones},
-            {"groups": 2}, {"groups": 2, "stride": twos, "padding": ones, "dilation": uneven}, {"stride": [2], "padding": [1]}]
+    sets = [
+        {},
+        {"stride": twos},
+        {"padding": ones},
+        {"dilation": twos, "padding": ones if transposed else twos},
+        {"stride": uneven, "padding": ones},
+        {"groups": 2},
+        {"groups": 2, "stride": twos, "padding": ones, "dilation": uneven},
+        {"stride": [2], "padding": [1]},
+    ]
     if transposed:
-        sets += [{"stride": twos, "output_padding": ones}, {"stride": twos, "padding": ones, "output_padding": uneven_less(uneven)},
-                 {"dilation": twos, "output_padding": ones}]
+        sets += [
+            {"stride": twos, "output_padding": ones},
+            {"stride": twos, "padding": ones, "output_padding": uneven_less(uneven)},
+            {"dilation": twos, "output_padding": ones},
+        ]
     return sets
 
 
@@ -31,7 +42,10 @@ def operands(gen, n, dtype, transposed, groups, bias):
     """Input, and a weight that gives as many channels."""
     c = CHANNELS[n]
     weight_shape = (c, c // groups, *KERNEL[n])
-    args = {"input": gen.normal((2 if n == 1 else 1, c, *INPUT[n]), dtype), "weight": gen.normal(weight_shape, dtype, 0.5)}
+    args = {
+        "input": gen.normal((2 if n == 1 else 1, c, *INPUT[n]), dtype),
+        "weight": gen.normal(weight_shape, dtype, 0.5),
+    }
     if bias:
         args["bias"] = gen.normal((c,), dtype)
     return args
@@ -87,12 +101,26 @@ def convolution():
         for n in (1, 2, 3):
             for i, option in enumerate(options(n, transposed)):
                 groups = option.get("groups", 1)
-                full = {"bias": None, "stride": [1] * n, "padding": [0] * n, "dilation": [1] * n, "transposed": transposed,
-                        "output_padding": [0] * n, "groups": 1}
+                full = {
+                    "bias": None,
+                    "stride": [1] * n,
+                    "padding": [0] * n,
+                    "dilation": [1] * n,
+                    "transposed": transposed,
+                    "output_padding": [0] * n,
+                    "groups": 1,
+                }
                 dtype = FLOATS[(i + n) % 4]
                 op.ok(**{**full, **operands(gen, n, dtype, transposed, groups, i % 2 == 0), **option})
-    base = {"bias": None, "stride": [1, 1], "padding": [0, 0], "dilation": [1, 1], "transposed": False, "output_padding": [0, 0],
-            "groups": 1}
+    base = {
+        "bias": None,
+        "stride": [1, 1],
+        "padding": [0, 0],
+        "dilation": [1, 1],
+        "transposed": False,
+        "output_padding": [0, 0],
+        "groups": 1,
+    }
     args = operands(gen, 2, "f32", False, 1, True)
     for layout in (*LAYOUTS, channels_last):
         op.ok(**{**base, **args, "input": layout(args["input"])})

@@ -17,8 +17,12 @@ TABLE = {
 }
 
 SIZES = ({"m": 3, "n": 4, "k": 5, "b": 2}, {"m": 1, "n": 1, "k": 1, "b": 1}, {"m": 2, "n": 3, "k": 17, "b": 3})
-EMPTY = ({"m": 0, "n": 3, "k": 2, "b": 2}, {"m": 2, "n": 0, "k": 2, "b": 2}, {"m": 2, "n": 3, "k": 0, "b": 2},
-         {"m": 2, "n": 3, "k": 2, "b": 0})
+EMPTY = (
+    {"m": 0, "n": 3, "k": 2, "b": 2},
+    {"m": 2, "n": 0, "k": 2, "b": 2},
+    {"m": 2, "n": 3, "k": 0, "b": 2},
+    {"m": 2, "n": 3, "k": 2, "b": 0},
+)
 
 
 def operands(gen, form, size, dtype="f32"):
@@ -50,8 +54,12 @@ def table():
         args = operands(gen, form, SIZES[0])
         last = list(form)[-1]
         if name != "outer":
-            wrong = gen.normal(tuple(n + 1 if i == len(args[last].shape) - (2 if args[last].dim() > 1 else 1) else n
-                                     for i, n in enumerate(args[last].shape)))
+            wrong = gen.normal(
+                tuple(
+                    n + 1 if i == len(args[last].shape) - (2 if args[last].dim() > 1 else 1) else n
+                    for i, n in enumerate(args[last].shape)
+                )
+            )
             op.bad(**{**args, last: wrong})
         op.bad(**{**args, last: args[last].unsqueeze(0)})
         if name != "outer":
@@ -96,9 +104,20 @@ def scaled(op, gen, form):
 def matmul():
     """matmul: every pair of ranks."""
     op, gen = Op("matmul"), Gen("matmul")
-    for first, second in (((4,), (4,)), ((4,), (4, 3)), ((3, 4), (4,)), ((2, 3, 4), (4,)), ((4,), (2, 4, 3)), ((3, 4), (4, 2)),
-                          ((2, 3, 4), (4, 2)), ((3, 4), (2, 4, 2)), ((2, 1, 3, 4), (3, 4, 2)), ((2, 3, 4), (2, 4, 2)),
-                          ((1, 3, 4), (2, 4, 2)), ((2, 2, 2, 3), (2, 2, 3, 2))):
+    for first, second in (
+        ((4,), (4,)),
+        ((4,), (4, 3)),
+        ((3, 4), (4,)),
+        ((2, 3, 4), (4,)),
+        ((4,), (2, 4, 3)),
+        ((3, 4), (4, 2)),
+        ((2, 3, 4), (4, 2)),
+        ((3, 4), (2, 4, 2)),
+        ((2, 1, 3, 4), (3, 4, 2)),
+        ((2, 3, 4), (2, 4, 2)),
+        ((1, 3, 4), (2, 4, 2)),
+        ((2, 2, 2, 3), (2, 2, 3, 2)),
+    ):
         for dtype in ("f32", "f16"):
             op.ok(self=gen.normal(first, dtype), other=gen.normal(second, dtype))
     for dtype in ("f64", "bf16", "i64", "i32"):

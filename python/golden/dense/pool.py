@@ -13,30 +13,41 @@ def common_options(n):
     """The option sets of average and maximum pooling."""
     kernel = KERNEL[n]
     return [
-        {"kernel_size": kernel}, {"kernel_size": [2]}, {"kernel_size": kernel, "stride": [1] * n},
-        {"kernel_size": kernel, "stride": [2] * n, "padding": [1] * n}, {"kernel_size": kernel, "ceil_mode": True},
+        {"kernel_size": kernel},
+        {"kernel_size": [2]},
+        {"kernel_size": kernel, "stride": [1] * n},
+        {"kernel_size": kernel, "stride": [2] * n, "padding": [1] * n},
+        {"kernel_size": kernel, "ceil_mode": True},
         {"kernel_size": [3], "stride": [2], "padding": [1], "ceil_mode": True},
         {"kernel_size": kernel, "stride": [2], "padding": [1], "ceil_mode": True},
-        {"kernel_size": [2], "stride": [3], "ceil_mode": True}, {"kernel_size": [1], "stride": [2]},
+        {"kernel_size": [2], "stride": [3], "ceil_mode": True},
+        {"kernel_size": [1], "stride": [2]},
     ]
 
 
 def average_options(n):
     """Those of avg_pool alone."""
     kernel = KERNEL[n]
-    sets = [{"kernel_size": kernel, "padding": [1] * n, "count_include_pad": False},
-            {"kernel_size": kernel, "stride": [2], "padding": [1], "ceil_mode": True, "count_include_pad": False},
-            {"kernel_size": [3], "stride": [2], "padding": [1], "ceil_mode": True, "count_include_pad": True}]
+    sets = [
+        {"kernel_size": kernel, "padding": [1] * n, "count_include_pad": False},
+        {"kernel_size": kernel, "stride": [2], "padding": [1], "ceil_mode": True, "count_include_pad": False},
+        {"kernel_size": [3], "stride": [2], "padding": [1], "ceil_mode": True, "count_include_pad": True},
+    ]
     if n > 1:
-        sets += [{"kernel_size": kernel, "divisor_override": 5},
-                 {"kernel_size": kernel, "padding": [1] * n, "count_include_pad": False, "divisor_override": -2}]
+        sets += [
+            {"kernel_size": kernel, "divisor_override": 5},
+            {"kernel_size": kernel, "padding": [1] * n, "count_include_pad": False, "divisor_override": -2},
+        ]
     return sets
 
 
 def maximum_options(n):
     """Those of max_pool alone."""
-    return [{"kernel_size": [2], "dilation": [2]}, {"kernel_size": [2], "stride": [1], "padding": [1], "dilation": [2]},
-            {"kernel_size": KERNEL[n][:1], "stride": [2], "padding": [1], "dilation": [1], "ceil_mode": True}]
+    return [
+        {"kernel_size": [2], "dilation": [2]},
+        {"kernel_size": [2], "stride": [1], "padding": [1], "dilation": [2]},
+        {"kernel_size": KERNEL[n][:1], "stride": [2], "padding": [1], "dilation": [1], "ceil_mode": True},
+    ]
 
 
 def edges(op, gen, n):

@@ -142,7 +142,12 @@ def scaled_products():
         op.ok(**matrices(m=1, n=1, k=1), scale_a=tensor(1.0), scale_b=gen.uniform((1, 1)), **out_dtype)
     for first in FP8.values():
         op.ok(**matrices(first=first), **one, instead={"limit": largest(DTYPES[first])})
-        op.ok(**matrices(first=first), scale_a=tensor(300.0), scale_b=tensor(400.0), instead={"limit": largest(DTYPES[first])})
+        op.ok(
+            **matrices(first=first),
+            scale_a=tensor(300.0),
+            scale_b=tensor(400.0),
+            instead={"limit": largest(DTYPES[first])},
+        )
     f32 = {"out_dtype": DTYPES["f32"]}
     for m, n, k in ((0, 4, 3), (2, 0, 3), (2, 3, 0)):
         op.ok(**matrices(m, n, k), **one, **f32)

@@ -35,8 +35,17 @@ def im2col():
     """im2col."""
     op, gen = Op("im2col"), Gen("im2col")
     plain = {"kernel_size": [2, 2], "dilation": [1, 1], "padding": [0, 0], "stride": [1, 1]}
-    for i, option in enumerate(({}, {"kernel_size": [3, 2]}, {"dilation": [2, 1]}, {"padding": [1, 2]}, {"stride": [2, 1]},
-                                {"kernel_size": [3, 3], "padding": [1, 1], "stride": [2, 2]}, {"kernel_size": [1, 1]})):
+    for i, option in enumerate(
+        (
+            {},
+            {"kernel_size": [3, 2]},
+            {"dilation": [2, 1]},
+            {"padding": [1, 2]},
+            {"stride": [2, 1]},
+            {"kernel_size": [3, 3], "padding": [1, 1], "stride": [2, 2]},
+            {"kernel_size": [1, 1]},
+        )
+    ):
         for dtype in ("f32", FLOATS[i % 4]):
             op.ok(self=gen.normal((1, 2, 4, 5), dtype), **{**plain, **option})
     op.ok(self=gen.normal((2, 4, 5)), **plain)

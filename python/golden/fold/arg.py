@@ -86,7 +86,9 @@ def topk():
     op.ok(self=gen.normal((0, 3)), k=2)
     for layout in LAYOUTS:
         op.ok(self=layout(distinct(gen, (3, 2, 4), "f32")), k=2)
-        op.ok(self=layout(distinct(gen, (3, 2, 4), "f32")), k=2, dim=0, **{"note": "ties"} if layout is LAYOUTS[3] else {})
+        op.ok(
+            self=layout(distinct(gen, (3, 2, 4), "f32")), k=2, dim=0, **{"note": "ties"} if layout is LAYOUTS[3] else {}
+        )
     op.bad(self=gen.normal((2, 3)), k=4)
     op.bad(self=gen.normal((2, 3)), k=-1)
     op.bad(self=gen.normal((2, 3)), k=1, dim=2)

@@ -13,8 +13,16 @@ LOW = ("f16", "bf16")
 
 def rows(dtype="f32"):
     """Rows with special values, one with equal ones, one of small ones."""
-    return tensor([[NAN, 1.0, 2.0, 0.5], [INF, 1.0, 2.0, 3.0], [-0.0, 0.0, 0.0, -0.0], [2.0, 2.0, 2.0, 2.0],
-                   [1e-3, -2e-3, 3e-3, 1e-3]], dtype)
+    return tensor(
+        [
+            [NAN, 1.0, 2.0, 0.5],
+            [INF, 1.0, 2.0, 3.0],
+            [-0.0, 0.0, 0.0, -0.0],
+            [2.0, 2.0, 2.0, 2.0],
+            [1e-3, -2e-3, 3e-3, 1e-3],
+        ],
+        dtype,
+    )
 
 
 def layer_norm():
@@ -43,8 +51,12 @@ def layer_norm():
     for layout in LAYOUTS:
         both(layout(gen.normal((3, 2, 4))), [4], gen.normal((4,)), gen.normal((4,)))
     both(channels_last(gen.normal((2, 3, 2, 2))), [3, 2, 2])
-    for bad in ({"normalized_shape": [3]}, {"normalized_shape": [4], "weight": gen.normal((3,))}, {"normalized_shape": []},
-                {"normalized_shape": [4], "bias": gen.normal((2, 4))}):
+    for bad in (
+        {"normalized_shape": [3]},
+        {"normalized_shape": [4], "weight": gen.normal((3,))},
+        {"normalized_shape": []},
+        {"normalized_shape": [4], "bias": gen.normal((2, 4))},
+    ):
         op.bad(input=gen.normal((2, 4)), **bad)
         native.bad(input=gen.normal((2, 4)), **{"weight": None, "bias": None, "eps": 1e-5, **bad})
 
@@ -63,7 +75,9 @@ def group_norm():
     for dtype in FLOATS:
         for groups in (1, 2, 4):
             both(gen.normal((2, 4, 3), dtype), groups, stats=dtype not in LOW)
-        both(gen.normal((2, 4, 2, 2), dtype), 2, gen.normal((4,), dtype), gen.normal((4,), dtype), stats=dtype not in LOW)
+        both(
+            gen.normal((2, 4, 2, 2), dtype), 2, gen.normal((4,), dtype), gen.normal((4,), dtype), stats=dtype not in LOW
+        )
         both(gen.normal((2, 4, 3), dtype), 2, gen.normal((4,), dtype), None, 0.01, stats=dtype not in LOW)
     for dtype in LOW:
         both(gen.normal((2, 4, 3), dtype), 2, gen.normal((4,)), gen.normal((4,)))
@@ -81,6 +95,7 @@ def group_norm():
 
 def instance_norm():
     """instance_norm, with the input's statistics and with given ones. Running statistics are not dumped."""
+
     def call(running_mean=None, running_var=None, **args):
         kept = (None if t is None else t.clone() for t in (running_mean, running_var))
         return torch.ops.aten.instance_norm(**args, running_mean=next(kept), running_var=next(kept))
@@ -91,13 +106,25 @@ def instance_norm():
     for dtype in FLOATS:
         for shape in ((2, 3, 5), (2, 3, 2, 2), (1, 2, 2, 2, 2)):
             op.ok(input=gen.normal(shape, dtype), weight=None, bias=None, eps=1e-5, **none, **rest)
-        op.ok(input=gen.normal((2, 3, 4), dtype), weight=gen.normal((3,), dtype), bias=gen.normal((3,), dtype), eps=0.01,
-              **none, **rest)
+        op.ok(
+            input=gen.normal((2, 3, 4), dtype),
+            weight=gen.normal((3,), dtype),
+            bias=gen.normal((3,), dtype),
+            eps=0.01,
+            **none,
+            **rest
+        )
     op.ok(input=rows().reshape(1, 5, 4), weight=None, bias=None, eps=1e-5, **none, **rest)
     given = {"running_mean": gen.normal((3,)), "running_var": gen.uniform((3,), "f32", 0.5, 2)}
     op.ok(input=gen.normal((2, 3, 4)), weight=None, bias=None, eps=1e-5, **given, **{**rest, "use_input_stats": False})
-    op.ok(input=gen.normal((2, 3, 4)), weight=gen.normal((3,)), bias=gen.normal((3,)), eps=1e-3, **given,
-          **{**rest, "use_input_stats": False})
+    op.ok(
+        input=gen.normal((2, 3, 4)),
+        weight=gen.normal((3,)),
+        bias=gen.normal((3,)),
+        eps=1e-3,
+        **given,
+        **{**rest, "use_input_stats": False}
+    )
     for layout in LAYOUTS:
         op.ok(input=layout(gen.normal((3, 2, 4))), weight=None, bias=gen.normal((2,)), eps=1e-5, **none, **rest)
     op.ok(input=channels_last(gen.normal((2, 3, 2, 2))), weight=None, bias=None, eps=1e-5, **none, **rest)
@@ -158,13 +185,23 @@ def batch_norm():
     op.ok(input=gen.normal((2, 3, 4)), **plain, **statistics(3, "f32"), training=True, momentum=0.0, eps=1e-5)
     op.ok(input=gen.normal((2, 3, 4)), **plain, **statistics(3, "f32"), training=True, momentum=1.0, eps=1e-5)
     inference.ok(input=gen.normal((2, 3, 4)), **plain, **statistics(3, "f32"), momentum=0.1, eps=1e-5)
-    inference.ok(input=gen.normal((2, 3, 4)), weight=gen.normal((3,)), bias=None, **statistics(3, "f32"), momentum=0.1, eps=1e-5)
-    inference.ok(input=gen.normal((2, 3)), weight=None, bias=gen.normal((3,)), **statistics(3, "f32"), momentum=0.1, eps=1e-5)
+    inference.ok(
+        input=gen.normal((2, 3, 4)), weight=gen.normal((3,)), bias=None, **statistics(3, "f32"), momentum=0.1, eps=1e-5
+    )
+    inference.ok(
+        input=gen.normal((2, 3)), weight=None, bias=gen.normal((3,)), **statistics(3, "f32"), momentum=0.1, eps=1e-5
+    )
     special = rows().reshape(1, 5, 4)
     op.ok(input=special, **plain, **statistics(5, "f32"), training=True, momentum=0.1, eps=1e-5)
     inference.ok(input=special, **plain, **statistics(5, "f32"), momentum=0.1, eps=1e-5)
-    inference.ok(input=gen.normal((2, 2)), **plain, running_mean=tensor([0.0, 0.0]), running_var=tensor([0.0, -1.0]), momentum=0.1,
-                 eps=0.0)
+    inference.ok(
+        input=gen.normal((2, 2)),
+        **plain,
+        running_mean=tensor([0.0, 0.0]),
+        running_var=tensor([0.0, -1.0]),
+        momentum=0.1,
+        eps=0.0
+    )
     for layout in LAYOUTS:
         x = layout(gen.normal((3, 2, 4)))
         op.ok(input=x, **affine(2, "f32"), **statistics(2, "f32"), training=True, momentum=0.1, eps=1e-5)

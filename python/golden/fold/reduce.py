@@ -78,6 +78,8 @@ def sums():
             op.ok(self=gen.ints((3, 4), "i32"), dim=[0], dtype=DTYPES[dtype])
             op.ok(self=gen.normal((3, 4), "f32"), dim=[0], keepdim=True, dtype=DTYPES[dtype])
         op.ok(self=gen.normal((3, 0)), dim=[1])
+        op.ok(self=gen.normal((0, 3)), dim=[0])
+        op.ok(self=gen.normal((2, 0, 3)), dim=[0, 1], keepdim=True)
         op.ok(self=gen.normal((0,)), dim=None)
         op.ok(self=gen.uniform((2, 60), "f16", 0, 2), dim=[1])
         op.ok(self=gen.uniform((2, 60), "bf16", 0, 2), dim=[1])
@@ -132,7 +134,14 @@ def truth():
             full.ok(self=x)
             dim.ok(self=x, dim=1)
             dim.ok(self=x, dim=-2, keepdim=True)
-        for x in (gen.mask(()), gen.mask((0,)), gen.mask((0, 3)), tensor([0.0, -0.0]), tensor([NAN, 0.0]), tensor([NAN])):
+        for x in (
+            gen.mask(()),
+            gen.mask((0,)),
+            gen.mask((0, 3)),
+            tensor([0.0, -0.0]),
+            tensor([NAN, 0.0]),
+            tensor([NAN]),
+        ):
             full.ok(self=x)
             dim.ok(self=x, dim=0)
             dim.ok(self=x, dim=-1)

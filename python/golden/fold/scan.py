@@ -41,7 +41,14 @@ def logcumsumexp():
     """logcumsumexp."""
     op, gen = Op("logcumsumexp"), Gen("logcumsumexp")
     common(op, gen, FLOATS)
-    rows = [[-INF, -INF, 1.0], [INF, 1.0, 2.0], [1.0, INF, -INF], [NAN, 1.0, 2.0], [1.0, NAN, 2.0], [1000.0, 1000.0, -1000.0]]
+    rows = [
+        [-INF, -INF, 1.0],
+        [INF, 1.0, 2.0],
+        [1.0, INF, -INF],
+        [NAN, 1.0, 2.0],
+        [1.0, NAN, 2.0],
+        [1000.0, 1000.0, -1000.0],
+    ]
     for dtype in ("f32", "f64", "bf16"):
         op.ok(self=tensor(rows, dtype), dim=1)
     op.bad(self=gen.ints((2, 3)), dim=1)

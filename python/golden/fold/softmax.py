@@ -6,8 +6,15 @@ from ..record import Op, aten
 
 def cases():
     """Every case of this file."""
-    rows = [[NAN, 1.0, 2.0], [INF, 1.0, 2.0], [-INF, 1.0, 2.0], [-INF, -INF, -INF], [1000.0, 999.0, -1000.0], [-0.0, 0.0, 0.0],
-            [88.0, -88.0, 0.0]]
+    rows = [
+        [NAN, 1.0, 2.0],
+        [INF, 1.0, 2.0],
+        [-INF, 1.0, 2.0],
+        [-INF, -INF, -INF],
+        [1000.0, 999.0, -1000.0],
+        [-0.0, 0.0, 0.0],
+        [88.0, -88.0, 0.0],
+    ]
     for name in ("softmax", "log_softmax"):
         op, gen = Op(name, aten(f"_{name}"), once=name == "log_softmax"), Gen(name)
         for dtype in FLOATS:

@@ -63,7 +63,9 @@ def scatters():
         rows = tensor([gen.random.sample(range(4), 2) for _ in range(3)], "i64")
         src.ok(self=gen.values((3, 4), dtype), dim=1, index=rows, src=gen.values((3, 2), dtype))
         value.ok(self=gen.values((3, 4), dtype), dim=1, index=rows, value=1)
-        add.ok(self=gen.values((3, 4), dtype), dim=1, index=gen.ints((3, 6), "i64", 0, 3), src=gen.values((3, 6), dtype))
+        add.ok(
+            self=gen.values((3, 4), dtype), dim=1, index=gen.ints((3, 6), "i64", 0, 3), src=gen.values((3, 6), dtype)
+        )
     for dim in (0, -1, -2):
         index = permutation(gen, 3, 2).reshape(*((2, 1) if dim in (0, -2) else (1, 2)))
         src.ok(self=gen.normal((3, 3)), dim=dim, index=index, src=gen.normal((2, 2)))
@@ -126,7 +128,7 @@ def index():
     op, gen = Op("index", aten("index.Tensor")), Gen("index")
     for dtype in DTYPES_MOVED:
         op.ok(self=gen.values((3, 4), dtype), indices=[gen.ints((5,), "i64", -3, 2)])
-        op.ok(self=gen.values((3, 4), dtype), indices=[gen.mask((3,))])
+        op.ok(self=gen.values((3, 4), dtype), indices=[gen.mask((3,))], note="values")
     x = gen.normal((3, 4, 2))
     i3, i4, i2 = gen.ints((5,), "i64", -3, 2), gen.ints((5,), "i64", -4, 3), gen.ints((5,), "i64", 0, 1)
     for indices in ([i3, i4], [None, i4], [None, None, i2], [i3, None, i2], [i3, i4, i2], [None, i4, i2], [i3, None]):
@@ -135,11 +137,11 @@ def index():
     op.ok(self=x, indices=[None, gen.ints((2, 2), "i32", 0, 3)])
     op.ok(self=x, indices=[tensor(1, "i64")])
     op.ok(self=x, indices=[tensor(1, "i64"), gen.ints((3,), "i64", 0, 3)])
-    op.ok(self=x, indices=[gen.mask((3, 4))])
-    op.ok(self=x, indices=[None, gen.mask((4,))])
-    op.ok(self=x, indices=[gen.mask((3, 4, 2))])
-    op.ok(self=x, indices=[tensor([True, False, True], "bool"), tensor([1, 3], "i64")])
-    op.ok(self=x, indices=[tensor([False] * 3, "bool")])
+    op.ok(self=x, indices=[gen.mask((3, 4))], note="values")
+    op.ok(self=x, indices=[None, gen.mask((4,))], note="values")
+    op.ok(self=x, indices=[gen.mask((3, 4, 2))], note="values")
+    op.ok(self=x, indices=[tensor([True, False, True], "bool"), tensor([1, 3], "i64")], note="values")
+    op.ok(self=x, indices=[tensor([False] * 3, "bool")], note="values")
     op.ok(self=x, indices=[gen.ints((0,), "i64")])
     op.ok(self=gen.normal((0, 3)), indices=[None, tensor([1, 1], "i64")])
     for layout in LAYOUTS:
@@ -158,11 +160,21 @@ def index_put():
     for dtype in DTYPES_MOVED:
         op.ok(self=gen.values((4, 3), dtype), indices=[permutation(gen, 4, 2)], values=gen.values((2, 3), dtype))
         op.ok(self=gen.values((4, 3), dtype), indices=[gen.mask((4,))], values=gen.values((), dtype))
-        op.ok(self=gen.values((4, 3), dtype), indices=[gen.ints((6,), "i64", 0, 3)], values=gen.values((6, 3), dtype), accumulate=True)
+        op.ok(
+            self=gen.values((4, 3), dtype),
+            indices=[gen.ints((6,), "i64", 0, 3)],
+            values=gen.values((6, 3), dtype),
+            accumulate=True,
+        )
     op.ok(self=gen.normal((4, 3)), indices=[None, permutation(gen, 3, 2)], values=gen.normal((4, 2)))
     op.ok(self=gen.normal((4, 3)), indices=[permutation(gen, 4, 3), tensor([0, 2, 1], "i64")], values=gen.normal((3,)))
     op.ok(self=gen.normal((4, 3)), indices=[permutation(gen, 4, 3) - 4], values=gen.normal((1, 3)))
-    op.ok(self=gen.normal((4, 3)), indices=[gen.ints((2, 2), "i64", 0, 3), tensor(1, "i64")], values=gen.normal((2, 2)), accumulate=True)
+    op.ok(
+        self=gen.normal((4, 3)),
+        indices=[gen.ints((2, 2), "i64", 0, 3), tensor(1, "i64")],
+        values=gen.normal((2, 2)),
+        accumulate=True,
+    )
     op.ok(self=gen.normal((4, 3)), indices=[gen.mask((4, 3))], values=tensor(NAN))
     op.ok(self=gen.normal((4, 3)), indices=[gen.ints((0,), "i64")], values=gen.normal((0, 3)))
     op.ok(self=tensor([127, 0], "i8"), indices=[tensor([0, 0], "i64")], values=tensor([1, 2], "i8"), accumulate=True)
@@ -178,14 +190,26 @@ def index_add():
     """index_add."""
     op, gen = Op("index_add"), Gen("index_add")
     for dtype in FLOATS + ("i64", "i32", "i8", "u8"):
-        op.ok(self=gen.values((4, 3), dtype), dim=0, index=gen.ints((5,), "i64", 0, 3), source=gen.values((5, 3), dtype))
-        op.ok(self=gen.values((4, 3), dtype), dim=-1, index=gen.ints((2,), "i32", 0, 2), source=gen.values((4, 2), dtype), alpha=2)
-    op.ok(self=gen.normal((2, 3, 2)), dim=1, index=gen.ints((4,), "i64", 0, 2), source=gen.normal((2, 4, 2)), alpha=-0.5)
+        op.ok(
+            self=gen.values((4, 3), dtype), dim=0, index=gen.ints((5,), "i64", 0, 3), source=gen.values((5, 3), dtype)
+        )
+        op.ok(
+            self=gen.values((4, 3), dtype),
+            dim=-1,
+            index=gen.ints((2,), "i32", 0, 2),
+            source=gen.values((4, 2), dtype),
+            alpha=2,
+        )
+    op.ok(
+        self=gen.normal((2, 3, 2)), dim=1, index=gen.ints((4,), "i64", 0, 2), source=gen.normal((2, 4, 2)), alpha=-0.5
+    )
     op.ok(self=gen.normal((4,)), dim=0, index=tensor(2, "i64"), source=gen.normal((1,)))
     op.ok(self=gen.normal((4, 3)), dim=0, index=gen.ints((0,), "i64"), source=gen.normal((0, 3)))
     op.ok(self=tensor([1.0, 2.0]), dim=0, index=tensor([0, 1], "i64"), source=tensor([NAN, INF]))
     for layout in LAYOUTS[:3]:
-        op.ok(self=layout(gen.normal((4, 3))), dim=0, index=gen.ints((4,), "i64", 0, 3), source=layout(gen.normal((4, 3))))
+        op.ok(
+            self=layout(gen.normal((4, 3))), dim=0, index=gen.ints((4,), "i64", 0, 3), source=layout(gen.normal((4, 3)))
+        )
     op.bad(self=gen.normal((4, 3)), dim=0, index=tensor([4], "i64"), source=gen.normal((1, 3)), note="values")
     op.bad(self=gen.normal((4, 3)), dim=0, index=tensor([0, 1], "i64"), source=gen.normal((1, 3)))
     op.bad(self=gen.normal((4, 3)), dim=0, index=tensor([0], "i64"), source=gen.normal((1, 2)))
@@ -210,26 +234,40 @@ def bags():
         args = {"weight": gen.normal((6, 3)), "indices": tensor([1, 2, 2, 0, 4, 2, 5], "i64"), "mode": mode}
         op.ok(**args, offsets=offsets, padding_idx=2)
         op.ok(**{**args, "indices": args["indices"].int()}, offsets=offsets.int())
-        op.ok(weight=tensor([[NAN, 1.0], [INF, -1.0], [-INF, 2.0]]), indices=tensor([0, 1, 1, 2, 2], "i64"),
-              offsets=tensor([0, 2, 3], "i64"), mode=mode)
+        op.ok(
+            weight=tensor([[NAN, 1.0], [INF, -1.0], [-INF, 2.0]]),
+            indices=tensor([0, 1, 1, 2, 2], "i64"),
+            offsets=tensor([0, 2, 3], "i64"),
+            mode=mode,
+        )
     for dtype in ("f32", "f64", "f16"):
-        op.ok(weight=gen.normal((6, 3), dtype), indices=gen.ints((7,), "i64", 0, 5), offsets=offsets, mode=0,
-              per_sample_weights=gen.normal((7,), dtype))
+        op.ok(
+            weight=gen.normal((6, 3), dtype),
+            indices=gen.ints((7,), "i64", 0, 5),
+            offsets=offsets,
+            mode=0,
+            per_sample_weights=gen.normal((7,), dtype),
+        )
     op.ok(weight=gen.normal((6, 3)), indices=gen.ints((0,), "i64"), offsets=tensor([0, 0], "i64"))
     op.bad(weight=gen.normal((6, 3)), indices=tensor([6], "i64"), offsets=tensor([0], "i64"), note="values")
     op.bad(weight=gen.normal((6, 3)), indices=tensor([1.0]), offsets=tensor([0], "i64"))
     op.bad(weight=gen.normal((6, 3)), indices=tensor([1, 2], "i64"), offsets=tensor([1], "i64"), note="values")
-    op.bad(weight=gen.normal((6, 3)), indices=tensor([1, 2], "i64"), offsets=tensor([0], "i64"), mode=1,
-           per_sample_weights=gen.normal((2,)))
+    op.bad(
+        weight=gen.normal((6, 3)),
+        indices=tensor([1, 2], "i64"),
+        offsets=tensor([0], "i64"),
+        mode=1,
+        per_sample_weights=gen.normal((2,)),
+    )
 
 
 def one_hot():
     """one_hot."""
     op, gen = Op("one_hot"), Gen("one_hot")
     for shape in ((5,), (2, 3), (), (1, 2, 2)):
-        op.ok(self=gen.ints(shape, "i64", 0, 3))
+        op.ok(self=gen.ints(shape, "i64", 0, 3), note="values")
         op.ok(self=gen.ints(shape, "i64", 0, 3), num_classes=6)
-    op.ok(self=tensor([0, 0], "i64"))
+    op.ok(self=tensor([0, 0], "i64"), note="values")
     op.ok(self=gen.ints((0,), "i64"), num_classes=3)
     op.ok(self=gen.ints((0, 2), "i64"), num_classes=3)
     for layout in LAYOUTS:
@@ -238,7 +276,7 @@ def one_hot():
     op.bad(self=tensor([-1], "i64"), num_classes=4, note="values")
     op.bad(self=tensor([1], "i32"), num_classes=4)
     op.bad(self=gen.ints((0,), "i64"), note="values")
-    op.bad(self=tensor([1], "i64"), num_classes=0)
+    op.bad(self=tensor([1], "i64"), num_classes=0, note="values")
 
 
 def cases():

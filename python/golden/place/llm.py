@@ -27,7 +27,11 @@ def rope(self, cos, sin, interleaved=False):
     A pair is element i with i + d/2, or 2i with 2i + 1 when interleaved. self [b, h, s, d], cos and sin [s, d/2].
     """
     floats_of_one_type(self, cos, sin)
-    if self.dim() != 4 or self.shape[3] % 2 or any(tuple(t.shape) != (self.shape[2], self.shape[3] // 2) for t in (cos, sin)):
+    if (
+        self.dim() != 4
+        or self.shape[3] % 2
+        or any(tuple(t.shape) != (self.shape[2], self.shape[3] // 2) for t in (cos, sin))
+    ):
         raise ValueError(f"rope of {list(self.shape)} by {list(cos.shape)}, {list(sin.shape)}")
     x, c, s = wide(self), wide(cos), wide(sin)
     if interleaved:
@@ -102,7 +106,10 @@ def rotary():
 
 def gated():
     """silu_and_mul and gelu_and_mul."""
-    for name, call, options in (("silu_and_mul", silu_and_mul, ({},)), ("gelu_and_mul", gelu_and_mul, ({}, {"approximate": "tanh"}))):
+    for name, call, options in (
+        ("silu_and_mul", silu_and_mul, ({},)),
+        ("gelu_and_mul", gelu_and_mul, ({}, {"approximate": "tanh"})),
+    ):
         op, gen = Op(name, call), Gen(name)
         for option in options:
             for dtype in FLOATS:
@@ -111,7 +118,12 @@ def gated():
             op.ok(self=gen.normal((2,)), **option)
             op.ok(self=gen.normal((0, 4)), **option)
             op.ok(self=gen.normal((2, 0)), **option)
-            op.ok(self=tensor([[NAN, 1.0, 0.0, 1.0], [INF, -INF, 0.0, 0.0], [-0.0, 30.0, 1.0, -1.0], [-20.0, 1.0, INF, NAN]]), **option)
+            op.ok(
+                self=tensor(
+                    [[NAN, 1.0, 0.0, 1.0], [INF, -INF, 0.0, 0.0], [-0.0, 30.0, 1.0, -1.0], [-20.0, 1.0, INF, NAN]]
+                ),
+                **option,
+            )
             for layout in LAYOUTS:
                 op.ok(self=layout(gen.normal((3, 2, 4))), **option)
         op.bad(self=gen.normal((2, 3)))
@@ -125,7 +137,11 @@ def norms():
     op, gen = Op("fused_add_rms_norm", fused_add_rms_norm), Gen("fused_add_rms_norm")
 
     def args(shape, dtype="f32", layout=lambda t: t):
-        return {"self": layout(gen.normal(shape, dtype)), "residual": layout(gen.normal(shape, dtype)), "weight": gen.normal(shape[-1:], dtype)}
+        return {
+            "self": layout(gen.normal(shape, dtype)),
+            "residual": layout(gen.normal(shape, dtype)),
+            "weight": gen.normal(shape[-1:], dtype),
+        }
 
     for dtype in FLOATS:
         for shape in ((3, 8), (2, 2, 5), (4,)):

@@ -23,14 +23,25 @@ def nll():
         for dtype in ("f32", "f64", "bf16", "f16"):
             op.ok(self=scores((4, 3), dtype), target=classes(gen, (4,), 3), weight=None, **rest)
         op.ok(self=scores((4, 3)), target=classes(gen, (4,), 3), weight=gen.uniform((3,)), **rest)
-        op.ok(self=scores((4, 3)), target=tensor([1, 0, 1, 2], "i64"), weight=gen.uniform((3,)), **{**rest, "ignore_index": 1})
+        op.ok(
+            self=scores((4, 3)),
+            target=tensor([1, 0, 1, 2], "i64"),
+            weight=gen.uniform((3,)),
+            **{**rest, "ignore_index": 1}
+        )
         op.ok(self=scores((4, 3)), target=tensor([-100, 0, -100, 2], "i64"), weight=None, **rest)
         op.ok(self=scores((2, 3)), target=tensor([-100, -100], "i64"), weight=None, **rest)
         op.ok(self=scores((3,)), target=tensor(2, "i64"), weight=gen.uniform((3,)), **rest)
         op.ok(self=scores((0, 3)), target=classes(gen, (0,), 3), weight=None, **rest)
         op.ok(self=tensor([[NAN, -1.0], [-INF, -2.0]]), target=tensor([1, 0], "i64"), weight=None, **rest)
     for layout in LAYOUTS:
-        op.ok(self=layout(scores((4, 3))), target=layout(classes(gen, (4,), 3)), weight=None, reduction=1, ignore_index=-100)
+        op.ok(
+            self=layout(scores((4, 3))),
+            target=layout(classes(gen, (4,), 3)),
+            weight=None,
+            reduction=1,
+            ignore_index=-100,
+        )
     rest = {"weight": None, "reduction": 1, "ignore_index": -100}
     op.bad(self=scores((4, 3)), target=tensor([0, 1, 2, 3], "i64"), note="values", **rest)
     op.bad(self=scores((4, 3)), target=classes(gen, (3,), 3), **rest)
@@ -54,15 +65,20 @@ def cross_entropy():
         op.ok(self=x, target=ignored, weight=weight, label_smoothing=0.2, reduction=reduction)
         op.ok(self=x, target=y, ignore_index=int(y[0]), reduction=reduction)
         op.ok(self=gen.normal((2, 3, 4)), target=classes(gen, (2, 4), 3), weight=weight, reduction=reduction)
-        op.ok(self=gen.normal((1, 3, 2, 2)), target=classes(gen, (1, 2, 2), 3), label_smoothing=0.1, reduction=reduction)
+        op.ok(
+            self=gen.normal((1, 3, 2, 2)), target=classes(gen, (1, 2, 2), 3), label_smoothing=0.1, reduction=reduction
+        )
         op.ok(self=gen.normal((3,)), target=tensor(1, "i64"), weight=weight, reduction=reduction)
         odds = torch.softmax(gen.normal((4, 3)), -1)
         op.ok(self=x, target=odds, reduction=reduction)
         op.ok(self=x, target=odds, weight=weight, label_smoothing=0.25, reduction=reduction)
         op.ok(self=gen.normal((2, 3, 2)), target=torch.softmax(gen.normal((2, 3, 2)), 1), reduction=reduction)
         op.ok(self=gen.normal((0, 3)), target=classes(gen, (0,), 3), reduction=reduction)
-        op.ok(self=tensor([[NAN, 1.0], [INF, 1.0], [-INF, 1.0], [1000.0, -1000.0]]), target=tensor([0, 1, 0, 1], "i64"),
-              reduction=reduction)
+        op.ok(
+            self=tensor([[NAN, 1.0], [INF, 1.0], [-INF, 1.0], [1000.0, -1000.0]]),
+            target=tensor([0, 1, 0, 1], "i64"),
+            reduction=reduction,
+        )
     op.ok(self=x, target=tensor([-100] * 4, "i64"))
     for layout in LAYOUTS:
         op.ok(self=layout(gen.normal((4, 3))), target=layout(classes(gen, (4,), 3)))
@@ -100,8 +116,12 @@ def distances():
     """mse, l1, smooth_l1, huber."""
     special = tensor([NAN, 1.0, INF, -INF, INF, -0.0, 0.0, 3e38])
     other = tensor([1.0, NAN, INF, INF, 1.0, 0.0, -0.0, -3e38])
-    for name, options in (("mse_loss", ({},)), ("l1_loss", ({},)), ("smooth_l1_loss", ({}, {"beta": 0.5}, {"beta": 0.0})),
-                          ("huber_loss", ({}, {"delta": 0.5}, {"delta": 2.0}))):
+    for name, options in (
+        ("mse_loss", ({},)),
+        ("l1_loss", ({},)),
+        ("smooth_l1_loss", ({}, {"beta": 0.5}, {"beta": 0.0})),
+        ("huber_loss", ({}, {"delta": 0.5}, {"delta": 2.0})),
+    ):
         op, gen = Op(name), Gen(name)
         pair(op, gen, gen.normal, gen.normal, options)
         broadcasting(op, gen, gen.normal, gen.normal)
@@ -140,10 +160,24 @@ def divergences():
     pair(op, gen, gen.normal, gen.uniform)
     for reduction in (0, 1, 2):
         op.ok(self=gen.normal((2, 3)), target=gen.uniform((2, 3)), weight=gen.uniform((3,)), reduction=reduction)
-        op.ok(self=gen.normal((2, 3)), target=gen.uniform((2, 3)), pos_weight=gen.uniform((3,), "f32", 0.5, 3), reduction=reduction)
-        op.ok(self=gen.normal((2, 3)), target=gen.uniform((2, 3)), weight=gen.uniform((2, 1)), pos_weight=gen.uniform((2, 3)),
-              reduction=reduction)
-    op.ok(self=tensor([100.0, -100.0, 100.0, INF, -INF, NAN, 0.0]), target=tensor([0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.0]), reduction=0)
+        op.ok(
+            self=gen.normal((2, 3)),
+            target=gen.uniform((2, 3)),
+            pos_weight=gen.uniform((3,), "f32", 0.5, 3),
+            reduction=reduction,
+        )
+        op.ok(
+            self=gen.normal((2, 3)),
+            target=gen.uniform((2, 3)),
+            weight=gen.uniform((2, 1)),
+            pos_weight=gen.uniform((2, 3)),
+            reduction=reduction,
+        )
+    op.ok(
+        self=tensor([100.0, -100.0, 100.0, INF, -INF, NAN, 0.0]),
+        target=tensor([0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.0]),
+        reduction=0,
+    )
     op.bad(self=gen.normal((3,)), target=gen.uniform((2,)))
 
 
@@ -163,11 +197,18 @@ def hinge_loss(self, target, reduction=1):
 
 def margins():
     """The losses with a margin or a sign as target."""
-    for name, call, options in (("hinge_embedding_loss", None, ({}, {"margin": 2.0}, {"margin": -0.5})), ("soft_margin_loss", None, ({},)),
-                                ("hinge_loss", hinge_loss, ({},))):
+    for name, call, options in (
+        ("hinge_embedding_loss", None, ({}, {"margin": 2.0}, {"margin": -0.5})),
+        ("soft_margin_loss", None, ({},)),
+        ("hinge_loss", hinge_loss, ({},)),
+    ):
         op, gen = Op(name, call), Gen(name)
         pair(op, gen, gen.normal, signs(gen), options)
-        op.ok(self=tensor([NAN, INF, -INF, INF, -INF, 1.0, -1.0]), target=tensor([1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0]), reduction=0)
+        op.ok(
+            self=tensor([NAN, INF, -INF, INF, -INF, 1.0, -1.0]),
+            target=tensor([1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0]),
+            reduction=0,
+        )
         op.ok(self=tensor([NAN, INF, 2.0]), target=tensor([1.0, -1.0, 1.0]))
         op.ok(self=gen.normal((3, 4)), target=signs(gen)((4,)), reduction=0)
         op.ok(self=tensor([50.0, -50.0, 1.0, 0.5]), target=tensor([-1.0, -1.0, 1.0, 1.0]), reduction=0)
@@ -182,11 +223,21 @@ def embeddings():
     for reduction in (0, 1, 2):
         for margin in (0.0, 0.5, -0.25):
             for dtype in ("f32", "f64") if margin else FLOATS:
-                op.ok(input1=gen.normal((4, 3), dtype), input2=gen.normal((4, 3), dtype), target=signs(gen)((4,), dtype), margin=margin,
-                      reduction=reduction)
+                op.ok(
+                    input1=gen.normal((4, 3), dtype),
+                    input2=gen.normal((4, 3), dtype),
+                    target=signs(gen)((4,), dtype),
+                    margin=margin,
+                    reduction=reduction,
+                )
         op.ok(input1=gen.normal((3,)), input2=gen.normal((3,)), target=tensor(-1.0), reduction=reduction)
         op.ok(input1=gen.normal((4, 3)), input2=gen.normal((4, 3)), target=signs(gen)((4,), "i64"), reduction=reduction)
-    op.ok(input1=tensor([[NAN, 1.0], [0.0, 0.0]]), input2=tensor([[1.0, 1.0], [1.0, 1.0]]), target=tensor([1.0, -1.0]), reduction=0)
+    op.ok(
+        input1=tensor([[NAN, 1.0], [0.0, 0.0]]),
+        input2=tensor([[1.0, 1.0], [1.0, 1.0]]),
+        target=tensor([1.0, -1.0]),
+        reduction=0,
+    )
     for layout in LAYOUTS:
         op.ok(input1=layout(gen.normal((4, 3))), input2=layout(gen.normal((4, 3))), target=signs(gen)((4,)))
     op.bad(input1=gen.normal((4, 3)), input2=gen.normal((4, 2)), target=signs(gen)((4,)))
@@ -200,8 +251,15 @@ def embeddings():
     for reduction in (0, 1, 2):
         for dtype in FLOATS:
             op.ok(**three(dtype=dtype), reduction=reduction)
-        for option in ({"margin": 0.25}, {"p": 1.0}, {"p": 3.0}, {"swap": True}, {"eps": 0.1}, {"margin": 2.0, "p": 1.0, "swap": True},
-                       {"p": INF}):
+        for option in (
+            {"margin": 0.25},
+            {"p": 1.0},
+            {"p": 3.0},
+            {"swap": True},
+            {"eps": 0.1},
+            {"margin": 2.0, "p": 1.0, "swap": True},
+            {"p": INF},
+        ):
             op.ok(**three(), **option, reduction=reduction)
         op.ok(**three((3,)), reduction=reduction)
         op.ok(**three((0, 3)), reduction=reduction)
@@ -218,12 +276,30 @@ def ranking():
     op, gen = Op("margin_ranking_loss"), Gen("margin_ranking_loss")
     for reduction in (0, 1, 2):
         for dtype in FLOATS:
-            op.ok(input1=gen.normal((5,), dtype), input2=gen.normal((5,), dtype), target=signs(gen)((5,), dtype), reduction=reduction)
-        op.ok(input1=gen.normal((5,)), input2=gen.normal((5,)), target=signs(gen)((5,)), margin=0.75, reduction=reduction)
-        op.ok(input1=gen.normal((2, 3)), input2=gen.normal((2, 3)), target=signs(gen)((2, 3)), margin=-0.5, reduction=reduction)
+            op.ok(
+                input1=gen.normal((5,), dtype),
+                input2=gen.normal((5,), dtype),
+                target=signs(gen)((5,), dtype),
+                reduction=reduction,
+            )
+        op.ok(
+            input1=gen.normal((5,)), input2=gen.normal((5,)), target=signs(gen)((5,)), margin=0.75, reduction=reduction
+        )
+        op.ok(
+            input1=gen.normal((2, 3)),
+            input2=gen.normal((2, 3)),
+            target=signs(gen)((2, 3)),
+            margin=-0.5,
+            reduction=reduction,
+        )
         op.ok(input1=gen.normal(()), input2=gen.normal(()), target=tensor(1.0), reduction=reduction)
         op.ok(input1=gen.normal((0,)), input2=gen.normal((0,)), target=gen.normal((0,)), reduction=reduction)
-    op.ok(input1=tensor([NAN, INF, INF, 1.0]), input2=tensor([1.0, INF, 1.0, 1.0]), target=tensor([1.0, 1.0, -1.0, 1.0]), reduction=0)
+    op.ok(
+        input1=tensor([NAN, INF, INF, 1.0]),
+        input2=tensor([1.0, INF, 1.0, 1.0]),
+        target=tensor([1.0, 1.0, -1.0, 1.0]),
+        reduction=0,
+    )
     for layout in LAYOUTS:
         op.ok(input1=layout(gen.normal((2, 3))), input2=layout(gen.normal((2, 3))), target=signs(gen)((2, 3)))
     op.bad(input1=gen.normal((5,)), input2=gen.normal((4,)), target=signs(gen)((5,)))
@@ -241,7 +317,10 @@ def cosine_similarity():
     op.ok(x1=gen.normal((3, 4)), x2=gen.normal((4,)), dim=-1)
     op.ok(x1=gen.normal((4,)), x2=gen.normal((4,)), dim=0)
     op.ok(x1=gen.normal((3, 4), "f32", 0.1), x2=gen.normal((3, 4), "f32", 0.1), eps=0.5)
-    op.ok(x1=tensor([[0.0, 0.0], [NAN, 1.0], [INF, 1.0], [1.0, 2.0]]), x2=tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [-2.0, -4.0]]))
+    op.ok(
+        x1=tensor([[0.0, 0.0], [NAN, 1.0], [INF, 1.0], [1.0, 2.0]]),
+        x2=tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [-2.0, -4.0]]),
+    )
     op.ok(x1=gen.normal((0, 3)), x2=gen.normal((0, 3)))
     for layout in LAYOUTS:
         op.ok(x1=layout(gen.normal((3, 4))), x2=layout(gen.normal((3, 4))))

@@ -57,25 +57,48 @@ def joins():
 def rearranged():
     """repeat, flip, roll, tril, triu, diag, repeat_interleave."""
     op, gen = Op("repeat"), Gen("repeat")
-    common(op, gen, (2, 3), [{"repeats": [2, 1]}, {"repeats": [1, 2]}, {"repeats": [2, 1, 2]}, {"repeats": [0, 1]}, {"repeats": [2, 2]}],
-           [{"repeats": [2]}, {"repeats": [-1, 1]}])
+    common(
+        op,
+        gen,
+        (2, 3),
+        [{"repeats": [2, 1]}, {"repeats": [1, 2]}, {"repeats": [2, 1, 2]}, {"repeats": [0, 1]}, {"repeats": [2, 2]}],
+        [{"repeats": [2]}, {"repeats": [-1, 1]}],
+    )
     op.ok(self=gen.normal(()), repeats=[3])
     op.ok(self=gen.normal(()), repeats=[])
     op.ok(self=gen.normal((0, 2)), repeats=[2, 2])
     op, gen = Op("flip"), Gen("flip")
-    common(op, gen, (2, 3, 2), [{"dims": [0]}, {"dims": [1, 2]}, {"dims": [-1]}, {"dims": []}, {"dims": [0, 1, 2]}],
-           [{"dims": [3]}, {"dims": [0, 0]}])
+    common(
+        op,
+        gen,
+        (2, 3, 2),
+        [{"dims": [0]}, {"dims": [1, 2]}, {"dims": [-1]}, {"dims": []}, {"dims": [0, 1, 2]}],
+        [{"dims": [3]}, {"dims": [0, 0]}],
+    )
     op.ok(self=gen.normal((0, 2)), dims=[0])
     op.ok(self=gen.normal(()), dims=[0])
     op, gen = Op("roll"), Gen("roll")
-    common(op, gen, (3, 4), [{"shifts": [1], "dims": [1]}, {"shifts": [5]}, {"shifts": [-2], "dims": [-1]},
-                             {"shifts": [1, -1], "dims": [0, 1]}, {"shifts": [0], "dims": [0]}, {"shifts": [7, 2], "dims": [0, 0]}],
-           [{"shifts": [1], "dims": [2]}, {"shifts": [1, 2], "dims": [0]}])
+    common(
+        op,
+        gen,
+        (3, 4),
+        [
+            {"shifts": [1], "dims": [1]},
+            {"shifts": [5]},
+            {"shifts": [-2], "dims": [-1]},
+            {"shifts": [1, -1], "dims": [0, 1]},
+            {"shifts": [0], "dims": [0]},
+            {"shifts": [7, 2], "dims": [0, 0]},
+        ],
+        [{"shifts": [1], "dims": [2]}, {"shifts": [1, 2], "dims": [0]}],
+    )
     op.ok(self=gen.normal((0, 2)), shifts=[1], dims=[0])
     op.ok(self=gen.normal(()), shifts=[1])
     for name in ("tril", "triu"):
         op, gen = Op(name), Gen(name)
-        common(op, gen, (3, 4), [{}, {"diagonal": 1}, {"diagonal": -1}, {"diagonal": 9}, {"diagonal": -9}, {"diagonal": 2}])
+        common(
+            op, gen, (3, 4), [{}, {"diagonal": 1}, {"diagonal": -1}, {"diagonal": 9}, {"diagonal": -9}, {"diagonal": 2}]
+        )
         op.ok(self=gen.normal((2, 3, 3)), diagonal=-1)
         op.ok(self=gen.normal((0, 3)))
         op.ok(self=special("f32").reshape(3, 9).clone())
@@ -87,9 +110,20 @@ def rearranged():
     op.ok(self=gen.normal((0,)))
     op.bad(self=gen.normal((2, 2, 2)))
     op, gen = Op("repeat_interleave", aten("repeat_interleave.self_int")), Gen("repeat_interleave")
-    common(op, gen, (2, 3), [{"repeats": 2, "dim": 1}, {"repeats": 3}, {"repeats": 1, "dim": 0}, {"repeats": 0, "dim": 0},
-                             {"repeats": 2, "dim": -1, "output_size": 6}, {"repeats": 2, "dim": -2}],
-           [{"repeats": 2, "dim": 2}, {"repeats": -1}])
+    common(
+        op,
+        gen,
+        (2, 3),
+        [
+            {"repeats": 2, "dim": 1},
+            {"repeats": 3},
+            {"repeats": 1, "dim": 0},
+            {"repeats": 0, "dim": 0},
+            {"repeats": 2, "dim": -1, "output_size": 6},
+            {"repeats": 2, "dim": -2},
+        ],
+        [{"repeats": 2, "dim": 2}, {"repeats": -1}],
+    )
     op.ok(self=gen.normal(()), repeats=2)
     op.ok(self=gen.normal((0, 2)), repeats=2, dim=1)
 
@@ -97,18 +131,39 @@ def rearranged():
 def views():
     """The views, as copies."""
     op, gen = Op("permute", aten("permute_copy")), Gen("permute")
-    common(op, gen, (2, 3, 4), [{"dims": [2, 0, 1]}, {"dims": [0, 1, 2]}, {"dims": [-1, -2, -3]}, {"dims": [1, 0, 2]}],
-           [{"dims": [0, 1]}, {"dims": [0, 0, 1]}, {"dims": [0, 1, 3]}])
+    common(
+        op,
+        gen,
+        (2, 3, 4),
+        [{"dims": [2, 0, 1]}, {"dims": [0, 1, 2]}, {"dims": [-1, -2, -3]}, {"dims": [1, 0, 2]}],
+        [{"dims": [0, 1]}, {"dims": [0, 0, 1]}, {"dims": [0, 1, 3]}],
+    )
     op.ok(self=gen.normal(()), dims=[])
     op.ok(self=gen.normal((0, 2)), dims=[1, 0])
     op, gen = Op("transpose", aten("transpose_copy.int")), Gen("transpose")
-    common(op, gen, (2, 3, 4), [{"dim0": 0, "dim1": 1}, {"dim0": -1, "dim1": 0}, {"dim0": 1, "dim1": 1}, {"dim0": 1, "dim1": -1}],
-           [{"dim0": 0, "dim1": 3}])
+    common(
+        op,
+        gen,
+        (2, 3, 4),
+        [{"dim0": 0, "dim1": 1}, {"dim0": -1, "dim1": 0}, {"dim0": 1, "dim1": 1}, {"dim0": 1, "dim1": -1}],
+        [{"dim0": 0, "dim1": 3}],
+    )
     op.ok(self=gen.normal(()), dim0=0, dim1=-1)
     op.ok(self=gen.normal((0, 2)), dim0=0, dim1=1)
     op, gen = Op("expand", aten("expand_copy")), Gen("expand")
-    common(op, gen, (2, 1), [{"size": [2, 3]}, {"size": [-1, 4]}, {"size": [3, 2, 1]}, {"size": [2, -1, 2]}, {"size": [2, 3], "implicit": True}],
-           [{"size": [3, 1]}, {"size": [2]}, {"size": [-1, 2, 1]}])
+    common(
+        op,
+        gen,
+        (2, 1),
+        [
+            {"size": [2, 3]},
+            {"size": [-1, 4]},
+            {"size": [3, 2, 1]},
+            {"size": [2, -1, 2]},
+            {"size": [2, 3], "implicit": True},
+        ],
+        [{"size": [3, 1]}, {"size": [2]}, {"size": [-1, 2, 1]}],
+    )
     op.ok(self=gen.normal(()), size=[2, 2])
     op.ok(self=gen.normal((1,)), size=[0])
     op, gen = Op("view", aten("view_copy")), Gen("view")
@@ -135,22 +190,57 @@ def parts():
     op.ok(self=gen.normal((2, 0)))
     op.bad(self=gen.normal(()))
     op, gen = Op("split", aten("split_copy.Tensor")), Gen("split")
-    common(op, gen, (3, 5), [{"split_size": 2}, {"split_size": 2, "dim": 1}, {"split_size": 9}, {"split_size": 5, "dim": -1},
-                             {"split_size": 1, "dim": -2}, {"split_size": 3, "dim": 1}],
-           [{"split_size": -1}, {"split_size": 0}, {"split_size": 1, "dim": 2}])
+    common(
+        op,
+        gen,
+        (3, 5),
+        [
+            {"split_size": 2},
+            {"split_size": 2, "dim": 1},
+            {"split_size": 9},
+            {"split_size": 5, "dim": -1},
+            {"split_size": 1, "dim": -2},
+            {"split_size": 3, "dim": 1},
+        ],
+        [{"split_size": -1}, {"split_size": 0}, {"split_size": 1, "dim": 2}],
+    )
     op.ok(self=gen.normal((0, 2)), split_size=2)
     op.bad(self=gen.normal(()), split_size=1)
     op, gen = Op("slice", aten("slice_copy.Tensor")), Gen("slice")
-    common(op, gen, (3, 6), [{"dim": 1, "start": 1, "end": 4}, {}, {"dim": 1, "start": -3}, {"dim": 1, "end": -1}, {"dim": -1, "step": 2},
-                             {"dim": 1, "start": 1, "end": 99, "step": 3}, {"start": 5}, {"dim": 1, "start": 4, "end": 2},
-                             {"dim": 1, "start": -99, "end": 2}, {"dim": 1, "start": 0, "end": 6, "step": 5}],
-           [{"dim": 2}, {"step": 0}, {"step": -1}])
+    common(
+        op,
+        gen,
+        (3, 6),
+        [
+            {"dim": 1, "start": 1, "end": 4},
+            {},
+            {"dim": 1, "start": -3},
+            {"dim": 1, "end": -1},
+            {"dim": -1, "step": 2},
+            {"dim": 1, "start": 1, "end": 99, "step": 3},
+            {"start": 5},
+            {"dim": 1, "start": 4, "end": 2},
+            {"dim": 1, "start": -99, "end": 2},
+            {"dim": 1, "start": 0, "end": 6, "step": 5},
+        ],
+        [{"dim": 2}, {"step": 0}, {"step": -1}],
+    )
     op.ok(self=gen.normal((0, 2)), start=0, end=1)
     op.bad(self=gen.normal(()))
     op, gen = Op("select", aten("select_copy.int")), Gen("select")
-    common(op, gen, (3, 4), [{"dim": 0, "index": 1}, {"dim": 1, "index": -1}, {"dim": -1, "index": 0}, {"dim": -2, "index": -3},
-                             {"dim": 1, "index": 2}],
-           [{"dim": 0, "index": 3}, {"dim": 1, "index": -5}, {"dim": 2, "index": 0}])
+    common(
+        op,
+        gen,
+        (3, 4),
+        [
+            {"dim": 0, "index": 1},
+            {"dim": 1, "index": -1},
+            {"dim": -1, "index": 0},
+            {"dim": -2, "index": -3},
+            {"dim": 1, "index": 2},
+        ],
+        [{"dim": 0, "index": 3}, {"dim": 1, "index": -5}, {"dim": 2, "index": 0}],
+    )
     op.ok(self=gen.normal((3,)), dim=0, index=2)
     op.ok(self=gen.normal((2, 0)), dim=0, index=1)
     op.bad(self=gen.normal(()), dim=0, index=0)

@@ -8,10 +8,23 @@ from .movement import common
 def constant():
     """constant_pad_nd; negative widths cut."""
     op, gen = Op("constant_pad_nd"), Gen("constant_pad_nd")
-    common(op, gen, (2, 3), [{"pad": [1, 2]}, {"pad": [1, 1, 0, 2], "value": 1.5}, {"pad": [2, 0], "value": NAN},
-                             {"pad": [-1, 2], "value": -3}, {"pad": [0, 0]}, {"pad": []}, {"pad": [0, 1, -1, 1], "value": -INF}, {"pad": [-1, -1, 1, 1]},
-                             {"pad": [1, 0, 0, 1], "value": 7}],
-           [{"pad": [1]}, {"pad": [1, 1, 1, 1, 1, 1]}, {"pad": [-2, -2]}])
+    common(
+        op,
+        gen,
+        (2, 3),
+        [
+            {"pad": [1, 2]},
+            {"pad": [1, 1, 0, 2], "value": 1.5},
+            {"pad": [2, 0], "value": NAN},
+            {"pad": [-1, 2], "value": -3},
+            {"pad": [0, 0]},
+            {"pad": []},
+            {"pad": [0, 1, -1, 1], "value": -INF},
+            {"pad": [-1, -1, 1, 1]},
+            {"pad": [1, 0, 0, 1], "value": 7},
+        ],
+        [{"pad": [1]}, {"pad": [1, 1, 1, 1, 1, 1]}, {"pad": [-2, -2]}],
+    )
     op.ok(self=gen.normal((2, 2), "f16"), pad=[1, 1], value=0.1)
     op.ok(self=gen.ints((2, 2), "i32"), pad=[1, 1], value=3)
     op.ok(self=gen.normal((0, 2)), pad=[1, 1])
@@ -33,7 +46,16 @@ def mirrored():
     op.bad(self=gen.normal((4,)), padding=[1, 1])
     for name in ("reflection_pad2d", "replication_pad2d"):
         op, gen = Op(name), Gen(name)
-        common_float(op, gen, [{"padding": [1, 2, 0, 1]}, {"padding": [0, 0, 0, 0]}, {"padding": [2, 2, 1, 1]}, {"padding": [1, 0, 1, 2]}])
+        common_float(
+            op,
+            gen,
+            [
+                {"padding": [1, 2, 0, 1]},
+                {"padding": [0, 0, 0, 0]},
+                {"padding": [2, 2, 1, 1]},
+                {"padding": [1, 0, 1, 2]},
+            ],
+        )
         op.ok(self=gen.normal((2, 3, 4)), padding=[1, 1, 2, 2])
         op.ok(self=gen.normal((0, 2, 3, 4)), padding=[1, 1, 1, 1])
         op.bad(self=gen.normal((3, 4)), padding=[1, 1, 1, 1])

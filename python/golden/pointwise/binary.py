@@ -6,18 +6,96 @@ from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, gapped, spec
 from ..record import Op, aten
 
 # Pairs of dtypes of two 1-d tensors: equal ones and mixtures.
-PAIRS = [("f16", "bf16"), ("f16", "f32"), ("f32", "f64"), ("bf16", "f64"),
-         ("i32", "f32"), ("i64", "f16"), ("bf16", "u8"), ("bool", "f32"), ("f64", "i8"),
-         ("i64", "i64"), ("i32", "i32"), ("i8", "i8"), ("u8", "u8"), ("i32", "i64"), ("u8", "i8"), ("i16", "u8"),
-         ("bool", "i8"), ("bool", "bool")]
+PAIRS = [
+    ("f16", "bf16"),
+    ("f16", "f32"),
+    ("f32", "f64"),
+    ("bf16", "f64"),
+    ("i32", "f32"),
+    ("i64", "f16"),
+    ("bf16", "u8"),
+    ("bool", "f32"),
+    ("f64", "i8"),
+    ("i64", "i64"),
+    ("i32", "i32"),
+    ("i8", "i8"),
+    ("u8", "u8"),
+    ("i32", "i64"),
+    ("u8", "i8"),
+    ("i16", "u8"),
+    ("bool", "i8"),
+    ("bool", "bool"),
+]
 # A dimensioned tensor with a 0-d one: the 0-d one counts only when of a higher category.
-RANK_PAIRS = [("f16", "f32"), ("f32", "f64"), ("i32", "f32"), ("i8", "i64"), ("f16", "i64"), ("bool", "i32"), ("i64", "f64")]
+RANK_PAIRS = [
+    ("f16", "f32"),
+    ("f32", "f64"),
+    ("i32", "f32"),
+    ("i8", "i64"),
+    ("f16", "i64"),
+    ("bool", "i32"),
+    ("i64", "f64"),
+]
 
-LEFT = [NAN, 1.0, INF, INF, -INF, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 5.5, -5.5, 5.5, -5.5, 3e38, 1e-40, 7.0, 6.0, NAN, INF]
-RIGHT = [1.0, NAN, INF, -INF, INF, 0.0, 0.0, -0.0, -0.0, 0.0, 0.0, 2.0, 2.0, -2.0, -2.0, 3e38, 1e-3, INF, -INF, NAN, 2.0]
+LEFT = [
+    NAN,
+    1.0,
+    INF,
+    INF,
+    -INF,
+    0.0,
+    -0.0,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    5.5,
+    -5.5,
+    5.5,
+    -5.5,
+    3e38,
+    1e-40,
+    7.0,
+    6.0,
+    NAN,
+    INF,
+]
+RIGHT = [
+    1.0,
+    NAN,
+    INF,
+    -INF,
+    INF,
+    0.0,
+    0.0,
+    -0.0,
+    -0.0,
+    0.0,
+    0.0,
+    2.0,
+    2.0,
+    -2.0,
+    -2.0,
+    3e38,
+    1e-3,
+    INF,
+    -INF,
+    NAN,
+    2.0,
+]
 
-SHAPES = [((3, 4), (4,)), ((3, 1), (1, 4)), ((2, 1, 3), (4, 1)), ((), (2, 3)), ((2, 3), ()), ((), ()), ((0, 3), (3,)),
-          ((0, 3), (1, 3)), ((2, 1), (2, 0)), ((1,), (5,))]
+SHAPES = [
+    ((3, 4), (4,)),
+    ((3, 1), (1, 4)),
+    ((2, 1, 3), (4, 1)),
+    ((), (2, 3)),
+    ((2, 3), ()),
+    ((), ()),
+    ((0, 3), (3,)),
+    ((0, 3), (1, 3)),
+    ((2, 1), (2, 0)),
+    ((1,), (5,)),
+]
 
 
 def pair_values(gen, shape, dtype, which):
@@ -75,7 +153,11 @@ def binary(name, kinds, second="other", overload=None):
             call_pair(op, gen, ((3, 4), (3, 4)), (dtype, dtype))
         # Whether 0 or -0 is the larger is not defined.
         unordered = name in ("maximum", "minimum")
-        pairs = [(a, b) for a, b in zip(LEFT, RIGHT) if not (unordered and a == b == 0 and math.copysign(1, a) != math.copysign(1, b))]
+        pairs = [
+            (a, b)
+            for a, b in zip(LEFT, RIGHT)
+            if not (unordered and a == b == 0 and math.copysign(1, a) != math.copysign(1, b))
+        ]
         for dtype in ("f32", "f16", "bf16"):
             op.ok(self=tensor([a for a, _ in pairs], dtype), **{second: tensor([b for _, b in pairs], dtype)})
         op.ok(self=special("f32"), **{second: special("f32").flip(0).clone()})
@@ -127,7 +209,14 @@ def modes():
             call(tensor(LEFT, dtype), tensor(RIGHT, dtype))
         call(tensor([7.5, -7.5, 7.5, -7.5, 6.0, -6.0, -0.5, 0.5]), tensor([2.0, 2.0, -2.0, -2.0, 3.0, 3.0, 4.0, -4.0]))
         call(tensor([7, -7, 7, -7, 6, -6, -1], "i32"), tensor([2, 2, -2, -2, 3, 3, 4], "i32"))
-        for first, second in [("i64", "i64"), ("i8", "i8"), ("u8", "u8"), ("i32", "f32"), ("u8", "i8"), ("f16", "bf16")]:
+        for first, second in [
+            ("i64", "i64"),
+            ("i8", "i8"),
+            ("u8", "u8"),
+            ("i32", "f32"),
+            ("u8", "i8"),
+            ("f16", "bf16"),
+        ]:
             call(pair_values(gen, (6,), first, 0), pair_values(gen, (6,), second, 1))
         call(gen.ints((4,), "i32"), tensor(2.5))
         call(gen.ints((4,), "i32"), tensor(-3, "i64"))
@@ -140,18 +229,25 @@ def modes():
     op.ok(self=gen.ints((5,)), other=gen.ints((5,), "i64", 1, 5), rounding_mode=None)
     op.bad(self=gen.normal((5,)), other=gen.normal((5,)), rounding_mode="up")
     op.bad(self=gen.normal((5,)), other=gen.normal((4,)), rounding_mode="trunc")
-    op.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"), rounding_mode="floor")
+    op.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"), rounding_mode="floor", note="values")
     floor.bad(self=gen.normal((5,)), other=gen.normal((4,)))
-    floor.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"))
+    floor.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"), note="values")
 
 
 def float_functions():
     """pow, atan2, copysign, fmod, remainder, maximum, minimum."""
     pow_, gen = binary("pow", NUMBERS, "exponent", "pow.Tensor_Tensor")
-    pow_.ok(self=tensor([0.0, -0.0, 0.0, -0.0, -0.0, 0.0, NAN, 1.0, -1.0, -1.0, 0.5, 2.0, -2.0, -8.0, INF, -INF, -INF, -INF]),
-            exponent=tensor([0.0, 0.0, -1.0, -1.0, -2.0, 2.0, 0.0, NAN, INF, -INF, INF, -INF, 3.0, 1 / 3, -1.0, 3.0, -3.0, 2.5]))
+    pow_.ok(
+        self=tensor(
+            [0.0, -0.0, 0.0, -0.0, -0.0, 0.0, NAN, 1.0, -1.0, -1.0, 0.5, 2.0, -2.0, -8.0, INF, -INF, -INF, -INF]
+        ),
+        exponent=tensor(
+            [0.0, 0.0, -1.0, -1.0, -2.0, 2.0, 0.0, NAN, INF, -INF, INF, -INF, 3.0, 1 / 3, -1.0, 3.0, -3.0, 2.5]
+        ),
+    )
     pow_.ok(self=tensor([2, 3, -2, 0, 5], "i64"), exponent=tensor([10, 3, 3, 0, 1], "i64"))
     pow_.ok(self=tensor([2, 3, -2, 0, 5], "i8"), exponent=tensor([7, 5, 8, 0, 4], "i8"))
+    pow_.ok(self=tensor([2, 1, -1, -1, 5], "i64"), exponent=tensor([-1, -3, -1, -2, -2], "i64"))
     pow_.ok(self=gen.uniform((2, 3), "f32", 0.1, 4), exponent=gen.normal((3,), "f32"))
     pow_.ok(self=gen.uniform((2, 3), "f16", 0.1, 4), exponent=gen.normal((3,), "f16"))
     binary("atan2", ALL)
@@ -160,12 +256,15 @@ def float_functions():
         op, gen = binary(name, NUMBERS, overload=f"{name}.Tensor")
         for dtype in FLOATS:
             op.ok(self=gen.grid((4, 5), dtype, 0.75, 12), other=gen.ints((5,), dtype, 1, 4) * -0.5)
-        op.ok(self=tensor([7.5, -7.5, 7.5, -7.5, 6.0, -6.0, 0.0, -0.0]), other=tensor([2.0, 2.0, -2.0, -2.0, 3.0, 3.0, 5.0, 5.0]))
+        op.ok(
+            self=tensor([7.5, -7.5, 7.5, -7.5, 6.0, -6.0, 0.0, -0.0]),
+            other=tensor([2.0, 2.0, -2.0, -2.0, 3.0, 3.0, 5.0, 5.0]),
+        )
         op.ok(self=tensor([7, -7, 7, -7, 6, -6, 0], "i32"), other=tensor([2, 2, -2, -2, 3, 3, -4], "i32"))
         op.ok(self=tensor([1.5, -1.5], "f16"), other=tensor([INF, INF], "f16"))
         op.ok(self=gen.ints((5,), "i32"), other=tensor(2.5))
         op.ok(self=gen.grid((5,), "f16"), other=tensor([3, 2, 1, 5, 4], "i64"))
-        op.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"))
+        op.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"), note="values")
         op.bad(self=gen.mask((2,)), other=gen.mask((2,)))
     for name in ("maximum", "minimum"):
         op, gen = binary(name, ALL)

@@ -9,7 +9,14 @@ def where():
     op, gen = Op("where", aten("where.self")), Gen("where")
     for dtype in FLOATS + ("i64", "i32", "i8", "u8", "bool"):
         op.ok(condition=gen.mask((3, 4)), self=gen.values((3, 4), dtype), other=gen.values((3, 4), dtype))
-    for first, second in (("f16", "bf16"), ("f32", "f64"), ("i32", "f32"), ("i64", "f16"), ("u8", "i8"), ("bool", "f32")):
+    for first, second in (
+        ("f16", "bf16"),
+        ("f32", "f64"),
+        ("i32", "f32"),
+        ("i64", "f16"),
+        ("u8", "i8"),
+        ("bool", "f32"),
+    ):
         op.ok(condition=gen.mask((5,)), self=gen.values((5,), first), other=gen.values((5,), second))
         op.ok(condition=gen.mask((5,)), self=gen.values((5,), first), other=gen.values((), second))
     op.ok(condition=gen.mask((3, 1)), self=gen.normal((1, 4)), other=gen.normal((2, 1, 1)))
@@ -69,7 +76,13 @@ def addc():
             three([(3, 4)] * 3, [dtype] * 3, value=-0.5)
         for dtypes in (("f16", "bf16", "f16"), ("f32", "f64", "f32"), ("f32", "f16", "f16")):
             three([(5,)] * 3, dtypes, value=2)
-        for shapes in (((3, 1), (1, 4), (2, 1, 1)), ((), (3,), ()), ((2, 3), (), ()), ((), (), ()), ((0, 3), (3,), (1, 3))):
+        for shapes in (
+            ((3, 1), (1, 4), (2, 1, 1)),
+            ((), (3,), ()),
+            ((2, 3), (), ()),
+            ((), (), ()),
+            ((0, 3), (3,), (1, 3)),
+        ):
             three(shapes, value=0.25)
         for layout in LAYOUTS:
             three([(3, 2, 2)] * 3, layout=layout)

@@ -59,9 +59,17 @@ TABLE = {
     "isinf": (BOOL, True, None, []),
     "isfinite": (BOOL, True, None, []),
     "logical_not": (BOOL, True, None, []),
-    "nan_to_num": (SAME, True, None, [
-        {"nan": 7.5}, {"posinf": 5.0}, {"neginf": -5.0}, {"nan": 1.0, "posinf": INF, "neginf": 0.0},
-    ]),
+    "nan_to_num": (
+        SAME,
+        True,
+        None,
+        [
+            {"nan": 7.5},
+            {"posinf": 5.0},
+            {"neginf": -5.0},
+            {"nan": 1.0, "posinf": INF, "neginf": 0.0},
+        ],
+    ),
     "logit": (FLOAT, True, (0.02, 0.98), [{"eps": 0.1}, {"eps": 0.0}]),
     "softsign": (None, False, None, []),
     "clone": (SAME, True, None, []),
@@ -69,10 +77,11 @@ TABLE = {
 
 
 def softsign(self):
-    """x / (1 + |x|); torch.nn.functional.softsign in one op."""
+    """x / (1 + |x|); f16 and bf16 in f32 and rounded once."""
     if not self.dtype.is_floating_point:
         raise TypeError("softsign takes floating-point tensors")
-    return torch.nn.functional.softsign(self)
+    x = self.float() if self.dtype in (torch.float16, torch.bfloat16) else self
+    return torch.nn.functional.softsign(x).to(self.dtype)
 
 
 def random_values(gen, shape, dtype, bounds):
@@ -133,16 +142,35 @@ def table():
 def boundaries():
     """Values at the exact limits of each op's pieces, and refused calls."""
     at = {
-        "relu6": [5.999, 6.0, 6.001], "hardswish": [-3.0, 3.0, -3.001, 2.999], "hardsigmoid": [-3.0, 3.0, 2.5],
-        "hardtanh": [-1.0, 1.0, 0.999], "softshrink": [0.5, -0.5, 0.501], "hardshrink": [0.5, -0.5, 0.501],
-        "softplus": [20.0, 20.001, 19.999, -40.0], "asin": [1.0, -1.0, 1.001], "logit": [0.0, 1.0, -0.1, 1.1, 0.5],
+        "relu6": [5.999, 6.0, 6.001],
+        "hardswish": [-3.0, 3.0, -3.001, 2.999],
+        "hardsigmoid": [-3.0, 3.0, 2.5],
+        "hardtanh": [-1.0, 1.0, 0.999],
+        "softshrink": [0.5, -0.5, 0.501],
+        "hardshrink": [0.5, -0.5, 0.501],
+        "softplus": [20.0, 20.001, 19.999, -40.0],
+        "asin": [1.0, -1.0, 1.001],
+        "logit": [0.0, 1.0, -0.1, 1.1, 0.5],
         "round": [0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, 0.49999997, 8388607.5, 1e10],
-        "exp": [88.7, 88.8, -87.4, -103.9, -104.1], "erf": [4.0, -4.0, 1e-10], "erfc": [4.0, 9.0, 11.0, -4.0],
-        "trunc": [2.9, -2.9, -0.9], "floor": [-0.1, 0.9, -1e10], "ceil": [-0.9, 0.1], "frac": [-1.75, 1.75, -0.25],
-        "log1p": [-1.0, 1e-10, -1e-10], "expm1": [1e-10, -1e-10, 50.0], "gelu": [-8.0, 8.0, -5.0],
-        "log_sigmoid": [100.0, -100.0, 30.0], "mish": [30.0, -30.0, 20.0], "tan": [1.5707964, -1.5707964],
-        "sigmoid": [-88.0, 88.0, -20.0], "silu": [-88.0, 88.0, -20.0], "tanh": [9.0, -9.0, 1e-5],
-        "reciprocal": [3.0, -0.125], "exp2": [127.5, 128.0, -149.0, -150.0], "sqrt": [2.0, 1e-20],
+        "exp": [88.7, 88.8, -87.4, -103.9, -104.1],
+        "erf": [4.0, -4.0, 1e-10],
+        "erfc": [4.0, 9.0, 11.0, -4.0],
+        "trunc": [2.9, -2.9, -0.9],
+        "floor": [-0.1, 0.9, -1e10],
+        "ceil": [-0.9, 0.1],
+        "frac": [-1.75, 1.75, -0.25],
+        "log1p": [-1.0, 1e-10, -1e-10],
+        "expm1": [1e-10, -1e-10, 50.0],
+        "gelu": [-8.0, 8.0, -5.0],
+        "log_sigmoid": [100.0, -100.0, 30.0],
+        "mish": [30.0, -30.0, 20.0],
+        "tan": [1.5707964, -1.5707964],
+        "sigmoid": [-88.0, 88.0, -20.0],
+        "silu": [-88.0, 88.0, -20.0],
+        "tanh": [9.0, -9.0, 1e-5],
+        "reciprocal": [3.0, -0.125],
+        "exp2": [127.5, 128.0, -149.0, -150.0],
+        "sqrt": [2.0, 1e-20],
     }
     for name, values in at.items():
         OPS[name].ok(self=tensor(values, "f32"))
@@ -254,15 +282,35 @@ def copies():
     names = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")
     for source in names:
         for target in names:
-            values = gen.normal((5,), source, 3.0) if source in FLOATS else gen.ints((5,), source, *(
-                (0, 9) if target == "u8" and source != "bool" else (None, None)))
+            values = (
+                gen.normal((5,), source, 3.0)
+                if source in FLOATS
+                else gen.ints((5,), source, *((0, 9) if target == "u8" and source != "bool" else (None, None)))
+            )
             if source in FLOATS and target == "u8":
                 values = values.abs()
             op.ok(self=values, dtype=DTYPES[target])
     for target in ("f16", "bf16", "f64", "bool"):
         op.ok(self=special("f32"), dtype=DTYPES[target])
     for target in ("f8e4m3", "f8e5m2"):
-        wide = [0.0, -0.0, NAN, 0.001, 0.0019, 0.017, 0.0176, 1.0625, 1.1875, 1.125, -1.375, 17.0, 19.0, 300.0, 440.0, -440.0]
+        wide = [
+            0.0,
+            -0.0,
+            NAN,
+            0.001,
+            0.0019,
+            0.017,
+            0.0176,
+            1.0625,
+            1.1875,
+            1.125,
+            -1.375,
+            17.0,
+            19.0,
+            300.0,
+            440.0,
+            -440.0,
+        ]
         for source in ("f32", "f16", "bf16"):
             op.ok(self=tensor(wide, source), dtype=DTYPES[target])
             op.ok(self=tensor(wide, target), dtype=DTYPES[source])
@@ -277,7 +325,14 @@ def copies():
     op.ok(self=gen.normal(()), dtype=DTYPES["f16"])
     op.ok(self=gen.normal((0, 2)), dtype=DTYPES["f16"])
     copy = Op("copy")
-    for source, target in (("f32", "f32"), ("f32", "f16"), ("bf16", "f32"), ("i64", "f32"), ("f32", "i32"), ("bool", "f32")):
+    for source, target in (
+        ("f32", "f32"),
+        ("f32", "f16"),
+        ("bf16", "f32"),
+        ("i64", "f32"),
+        ("f32", "i32"),
+        ("bool", "f32"),
+    ):
         copy.ok(self=gen.values((2, 3), target), src=gen.values((2, 3), source))
         copy.ok(self=gen.values((2, 3), target), src=gen.values((3,), source))
         copy.ok(self=gen.values((2, 3), target), src=gen.values((), source))
