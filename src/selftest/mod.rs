@@ -7,6 +7,7 @@ mod agreement;
 mod classify;
 mod cuda;
 mod emulated;
+pub mod judge;
 mod mutant;
 mod source;
 

@@ -1,10 +1,17 @@
 //! The judge proves itself without a GPU: kernels that are wrong in one way each are caught, and
 //! kernels that are right in unusual ways pass.
 //!
-//! The kernel files are under `tests/it/controls`. The first line of each says which op it is for
-//! and, for the caught ones, which verdicts are right for it.
+//! Controls and variants are those of `kgen selftest`, which judges them all; here each pair of a
+//! mechanism and a family has its turn with one op and one element type.
 
-use std::{fs, path::PathBuf, thread};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 use kgen::{
     baseline,
@@ -13,6 +20,7 @@ use kgen::{
     record::{
         CaseClass, DType, Emulation, EvalRequest, Evaluation, Limits, Sanitize, Target, Verdict,
     },
+    selftest::judge::{Item, Kind, Report, Requests, conclude, items, request},
     suite,
 };
 
@@ -21,32 +29,64 @@ use super::nvrtc::compiler;
 /// Seed of the drawn shapes and the inputs: fixed, so that a failure can be repeated.
 const SEED: u64 = 7;
 
-/// A kernel file with what its first line says.
-struct Control {
-    name: String,
-    op: String,
-    expected: Vec<String>,
-    kernel: String,
-}
+/// Threads that judge: each kernel has one.
+const THREADS: usize = 2;
 
-fn controls(kind: &str) -> Vec<Control> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/controls").join(kind);
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    files.into_iter().map(|file| control(&file)).collect()
-}
-
-fn control(file: &std::path::Path) -> Control {
-    let kernel = fs::read_to_string(file).unwrap();
-    let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-    let word = |key: &str| {
-        let rest = kernel.lines().next()?.split(key).nth(1)?;
-        rest.split_whitespace().next().map(str::to_owned)
+/// Judges items on two threads.
+fn judge_items(items: &[Item]) -> Report {
+    let cache = tempfile::tempdir().unwrap();
+    let compiler = compiler(Some(cache.path().to_owned()));
+    let requests = Mutex::new(Requests::new(SEED).unwrap());
+    let next = AtomicUsize::new(0);
+    let report = Mutex::new(Report::default());
+    let work = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let target = Target::h100_class();
+            let asked = request(&mut requests.lock().unwrap(), item, &target, false).unwrap();
+            let evaluation = eval::cpu_half(&asked, &compiler, &mut |_| {}).unwrap().evaluation;
+            report.lock().unwrap().rows.push(conclude(item, &evaluation));
+        }
     };
-    let op = word("op:").unwrap_or_else(|| panic!("{name} does not name its op"));
-    let expected = word("expect:").unwrap_or_else(|| "passed".to_owned());
-    Control { op, expected: expected.split('|').map(str::to_owned).collect(), name, kernel }
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(work);
+        }
+    });
+    report.into_inner().unwrap()
+}
+
+/// Returns one item per mechanism, kind and family, ops and element types in turn.
+fn one_of_each(items: Vec<Item>) -> Vec<Item> {
+    let mut groups: BTreeMap<(Kind, String, String), Vec<Item>> = BTreeMap::new();
+    for item in items {
+        let key = (item.kind, item.family.clone(), item.mechanism.clone());
+        groups.entry(key).or_default().push(item);
+    }
+    let turns = groups.into_values().enumerate();
+    turns.map(|(turn, mut group)| group.swap_remove(turn % group.len())).collect()
+}
+
+#[test]
+fn controls_fail_and_variants_pass() {
+    let report = judge_items(&one_of_each(items().unwrap()));
+    let surprises: Vec<_> = report
+        .surprises()
+        .filter(|row| row.item.open.is_none())
+        .map(|row| format!("{:?}: {}: {} {}", row.end, row.item.id, row.verdict, row.reason))
+        .collect();
+    assert!(surprises.is_empty(), "{surprises:#?}");
+    let total = report.total();
+    // Each of them is a distinct pair of mechanism and family.
+    assert!(total.n_controls >= 60 && total.n_variants >= 30, "{total:?}");
+    // The cheats that a fixed tolerance lets through are among them.
+    assert!(total.kernelbench.1 > 10 && total.backendbench.1 > 10, "{total:?}");
+}
+
+#[test]
+fn there_are_enough_controls_and_variants() {
+    let items = items().unwrap();
+    let count = |kind| items.iter().filter(|item| item.kind == kind).count();
+    assert!(count(Kind::Control) >= 400 && count(Kind::Variant) >= 150);
 }
 
 fn judge(compiler: &Compiler, op: &str, kernel: &str, dtypes: Option<&[DType]>) -> Evaluation {
@@ -78,60 +118,13 @@ fn judge_with(
     eval::cpu_half(&request, compiler, &mut |_| {}).unwrap().evaluation
 }
 
-/// Judges all files on two threads and returns a line for each whose verdict is not as expected.
-fn surprises(files: &[Control], dtypes: Option<&[DType]>) -> Vec<String> {
-    let cache = tempfile::tempdir().unwrap();
-    let compiler = compiler(Some(cache.path().to_owned()));
-    let check = |control: &Control| {
-        let evaluation = judge(&compiler, &control.op, &control.kernel, dtypes);
-        let verdict = evaluation.verdict.name();
-        let as_expected = control.expected.iter().any(|expected| expected == verdict);
-        (!as_expected).then(|| {
-            let first = evaluation.failed().next();
-            format!(
-                "{} ({}): {verdict}, expected {}; {:?}; {first:?}",
-                control.name,
-                control.op,
-                control.expected.join(" or "),
-                evaluation.findings
-            )
-        })
-    };
-    let (left, right) = files.split_at(files.len() / 2);
-    thread::scope(|scope| {
-        let left = scope.spawn(|| left.iter().filter_map(check).collect::<Vec<_>>());
-        let right: Vec<String> = right.iter().filter_map(check).collect();
-        left.join().unwrap().into_iter().chain(right).collect()
-    })
-}
-
-#[test]
-fn cheats_and_mistakes_are_caught() {
-    let files = controls("caught");
-    assert!(files.iter().all(|file| !file.expected.iter().any(|verdict| verdict == "passed")));
-    let surprises = surprises(&files, Some(&[DType::F32]));
-    assert!(surprises.is_empty(), "{surprises:#?}");
-}
-
-#[test]
-fn unusual_but_right_kernels_pass() {
-    let surprises = surprises(&controls("legit"), None);
-    assert!(surprises.is_empty(), "{surprises:#?}");
-}
-
 #[test]
 fn the_builtin_baselines_pass() {
-    let files: Vec<Control> = kgen::op::all()
-        .iter()
-        .map(|op| Control {
-            name: format!("baseline of {}", op.name),
-            op: op.name.to_owned(),
-            expected: vec!["passed".to_owned()],
-            kernel: baseline::builtin(op.name).unwrap().to_owned(),
-        })
-        .collect();
-    let surprises = surprises(&files, None);
-    assert!(surprises.is_empty(), "{surprises:#?}");
+    let compiler = compiler(None);
+    for op in kgen::op::all() {
+        let evaluation = judge(&compiler, op.name, baseline::builtin(op.name).unwrap(), None);
+        assert_eq!(evaluation.verdict, Verdict::Passed, "{}: {evaluation:#?}", op.name);
+    }
 }
 
 /// The example of the contract: the first thing that a model or a person copies.
@@ -166,10 +159,9 @@ extern "C" __global__ void relu(const T_self* __restrict__ x, T_out* __restrict_
 #[test]
 fn checks_can_be_switched_off_and_counters_on() {
     let compiler = compiler(None);
-    let controls = controls("caught");
-    let race = controls.iter().find(|control| control.name == "mse_blocks_race").unwrap();
+    let race = include_str!("kernels/blocks_race.cu");
     let emulation = Emulation { sanitize: Sanitize::Bounds, counters: true };
-    let evaluation = judge_with(&compiler, &race.op, &race.kernel, Some(&[DType::F32]), emulation);
+    let evaluation = judge_with(&compiler, "mse_loss", race, Some(&[DType::F32]), emulation);
     // The emulator runs blocks one after the other: without the check the sums are right.
     assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
     let counted = evaluation.cases.iter().find(|case| case.counters.len() == 2).unwrap();

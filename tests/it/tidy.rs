@@ -37,7 +37,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "worker",
         &["record", "op", "settings", "process", "kernel", "compile", "device", "baseline", "eval"],
     ),
-    ("selftest", &["record", "settings", "process", "kernel", "compile", "device"]),
+    ("selftest", &["record", "settings", "process", "suite", "kernel", "compile", "device"]),
     ("llm", &["record", "op", "kernel", "process", "settings"]),
     ("prompt", &["record", "op", "kernel", "settings"]),
     ("store", &["record", "op", "kernel", "llm"]),

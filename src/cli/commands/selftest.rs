@@ -1,4 +1,6 @@
-//! `kgen selftest`: the emulator proves itself against a GPU.
+//! `kgen selftest`: the judge and the emulator prove themselves.
+
+mod judge;
 
 use std::{
     ffi::OsString,
@@ -19,12 +21,22 @@ use crate::{
     settings::{DeviceChoice, Overrides, Settings},
 };
 
-/// Prove the emulator on this machine's GPU, with kernels whose results are known
+/// Prove on this machine that the judge and the emulator are right, with kernels whose results are
+/// known
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(crate) struct SelftestArgs {
+    /// Judge kernels that must fail and kernels that must pass
+    #[arg(long, group = "what")]
+    judge: bool,
+    /// Judge only those whose name holds one of these texts, for example softmax/
+    #[arg(long, value_name = "TEXT", value_delimiter = ',', requires = "judge")]
+    only: Vec<String>,
+    /// Seed of the inputs and the drawn shapes
+    #[arg(long, value_name = "N", requires = "judge")]
+    seed: Option<u64>,
     /// Run all known kernels on the emulator and on the GPU, and compare what they yield
-    #[arg(long, group = "what", required_unless_present = "what")]
+    #[arg(long, group = "what")]
     emu_vs_cuda: bool,
     /// Find out which of the mutants, kernels made wrong on purpose, yield something else on the GPU
     #[arg(long, group = "what")]
@@ -41,12 +53,15 @@ pub(crate) struct SelftestArgs {
     /// List the mutants
     #[arg(long, group = "what", hide = true)]
     list_mutants: bool,
-    /// Folder for agreement.json and mutants.json
+    /// Folder for judge.json, agreement.json and mutants.json
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// GPU: cuda:N
+    /// Device: auto, emu or cuda:N
     #[arg(long, value_name = "DEVICE", help_heading = "Device")]
     device: Option<String>,
+    /// Workers that compile and emulate; 0 is one per core
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    jobs: Option<i64>,
     #[command(flatten)]
     nvrtc: NvrtcArgs,
 }
@@ -60,11 +75,20 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
     let mut flags = Overrides::default();
     args.nvrtc.add_to(&mut flags);
     flags.set("device.device", args.device.clone());
+    flags.set("device.jobs", args.jobs);
     let settings = context.settings(&flags)?;
-    let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
     if let Some(out) = &args.out {
         std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
     }
+    let asked_for = args.emu_vs_cuda || args.classify_mutants || !args.run_mutant.is_empty();
+    if args.judge || !asked_for {
+        let judged = judge::run(context, args, &settings)?;
+        let on_gpu = machine::device_choice(&settings)? != DeviceChoice::Emu;
+        if args.judge || !on_gpu || judged != Exit::Ok {
+            return Ok(judged);
+        }
+    }
+    let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
     if args.classify_mutants {
         classify(context, args, &toolchain)
     } else {
@@ -74,7 +98,7 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
             DeviceChoice::Auto | DeviceChoice::Emu => 0,
         };
         let device = CudaDevice::open(ordinal)?;
-        if args.emu_vs_cuda {
+        if args.run_mutant.is_empty() {
             agreement(context, args.out.as_deref(), &compiler, device)
         } else {
             run_mutants(context, args, &compiler, device)

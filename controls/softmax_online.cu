@@ -1,0 +1,39 @@
+/*@plan
+x = contiguous(self)
+d = dim if dim >= 0 else dim + x.ndim
+rows, len_, inner = 1, 1, 1
+for i in range(x.ndim):
+    if i < d:
+        rows *= x.shape[i]
+    elif i == d:
+        len_ = x.shape[i]
+    else:
+        inner *= x.shape[i]
+n = rows * inner
+define("ACC", "double" if x.dtype == "f64" else "float")
+launch("softmax", grid=cdiv(n, 32), block=32, args=[x, out, n, len_, inner])
+@*/
+
+// Maximum and sum in one pass: the sum so far is scaled down whenever the maximum grows.
+extern "C" __global__ void softmax(const T_self* in, T_out* out, long long n, int len, int inner) {
+    const long long row = blockIdx.x * 32ll + threadIdx.x;
+    if (row >= n) {
+        return;
+    }
+    const long long base = row / inner * len * inner + row % inner;
+    ACC largest = -INFINITY;
+    ACC sum = 0;
+    for (int i = 0; i < len; ++i) {
+        const ACC x = static_cast<ACC>(in[base + i * inner]);
+        if (x > largest) {
+            sum = sum == 0 ? ACC(0) : sum * exp(largest - x);
+            largest = x;
+        }
+        sum += x == -INFINITY && largest == -INFINITY ? ACC(0) : exp(x - largest);
+    }
+    for (int k = 0; k < len; ++k) {
+        const ACC x = static_cast<ACC>(in[base + k * inner]);
+        const ACC y = @F@;
+        out[base + k * inner] = static_cast<T_out>(y);
+    }
+}

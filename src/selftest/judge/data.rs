@@ -1,0 +1,312 @@
+//! The controls and variants as data: kernel files and the edits to them.
+//!
+//! The format is documented in `controls/README.md`.
+
+use std::collections::BTreeMap;
+
+use include_dir::{Dir, File, include_dir};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{DType, Verdict};
+
+static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/controls");
+
+/// The file of the functions that edits may use.
+const HELPERS: &str = "helpers.toml";
+
+/// The end of a kernel file's plan, behind which helpers are put.
+const PLAN_END: &str = "@*/\n";
+
+/// Element types that a file is judged in unless it says otherwise.
+const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+
+/// Whether a kernel is to fail or to pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Wrong in one way.
+    Control,
+    /// Right.
+    Variant,
+}
+
+/// One kernel for one op in one element type, with what the judge is to say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Item {
+    /// `family/mechanism/op/dtype`.
+    pub id: String,
+    /// Whether it is to fail or to pass.
+    pub kind: Kind,
+    /// The family of ops.
+    pub family: String,
+    /// In which way it is wrong or unusual.
+    pub mechanism: String,
+    /// Why it is wrong or right, in one sentence.
+    pub why: String,
+    /// The op.
+    pub op: String,
+    /// Element type of the cases.
+    pub dtype: DType,
+    /// The verdicts that are right.
+    pub expect: Vec<Verdict>,
+    /// Only the emulator sees what is wrong: a GPU's results may be right.
+    pub emulator_only: bool,
+    /// What is known to be missing in the judge, in one sentence, where it is wrong about this item.
+    pub open: Option<String>,
+    /// The kernel file.
+    #[serde(skip)]
+    pub kernel: String,
+}
+
+/// What is wrong with the data, with the place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("controls/{file}: {reason}")]
+pub struct DataError {
+    file: String,
+    reason: String,
+}
+
+/// A TOML file of controls and variants.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sheet {
+    family: String,
+    kernel: String,
+    #[serde(default = "all_dtypes")]
+    dtypes: Vec<DType>,
+    /// Ops that each entry is judged on per element type, taken in turn; absent: all.
+    per_dtype: Option<usize>,
+    /// Op name to what its placeholders stand for.
+    ops: BTreeMap<String, BTreeMap<String, String>>,
+    #[serde(default)]
+    control: Vec<Entry>,
+    #[serde(default)]
+    variant: Vec<Entry>,
+}
+
+fn all_dtypes() -> Vec<DType> {
+    DTYPES.to_vec()
+}
+
+/// One edit of a kernel.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    mechanism: String,
+    why: String,
+    /// Pairs of a text that occurs once and what replaces it.
+    #[serde(default)]
+    edit: Vec<[String; 2]>,
+    /// Functions of `helpers.toml` that the edits call.
+    #[serde(default, rename = "use")]
+    helpers: Vec<String>,
+    /// Another kernel file than the sheet's.
+    kernel: Option<String>,
+    ops: Option<Vec<String>>,
+    dtypes: Option<Vec<DType>>,
+    #[serde(default = "wrong_output")]
+    expect: Vec<Verdict>,
+    #[serde(default)]
+    emulator_only: bool,
+    open: Option<Open>,
+}
+
+/// A known mistake of the judge about an entry.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Open {
+    why: String,
+    ops: Option<Vec<String>>,
+    dtypes: Option<Vec<DType>>,
+}
+
+impl Open {
+    fn holds(&self, op: &str, dtype: DType) -> bool {
+        self.ops.as_ref().is_none_or(|ops| ops.iter().any(|known| known == op))
+            && self.dtypes.as_ref().is_none_or(|dtypes| dtypes.contains(&dtype))
+    }
+}
+
+fn wrong_output() -> Vec<Verdict> {
+    vec![Verdict::WrongOutput]
+}
+
+/// Returns all controls and variants, in the order of the files.
+///
+/// The unedited kernel of each file is a variant of its own, `plain`.
+///
+/// # Errors
+///
+/// [`DataError`] where a file is malformed or an edit does not fit its kernel.
+pub fn items() -> Result<Vec<Item>, DataError> {
+    let mut sheets: Vec<&str> = FILES.files().filter_map(|file| file.path().to_str()).collect();
+    sheets.retain(|name| name.ends_with(".toml") && *name != HELPERS);
+    sheets.sort_unstable();
+    let helpers: BTreeMap<String, String> = read(HELPERS)?;
+    let mut items = Vec::new();
+    for file in sheets {
+        let sheet: Sheet = read(file)?;
+        let fail = |reason| DataError { file: file.to_owned(), reason };
+        items.extend(sheet.items(&helpers).map_err(fail)?);
+    }
+    Ok(items)
+}
+
+fn read<T: for<'de> Deserialize<'de>>(file: &str) -> Result<T, DataError> {
+    let fail = |reason| DataError { file: file.to_owned(), reason };
+    let text = FILES.get_file(file).and_then(File::contents_utf8);
+    let text = text.ok_or_else(|| fail("it is no text".to_owned()))?;
+    toml::from_str(text).map_err(|error| fail(error.to_string()))
+}
+
+/// Functions of `helpers.toml` by name.
+type Helpers = BTreeMap<String, String>;
+
+impl Sheet {
+    fn items(&self, helpers: &Helpers) -> Result<Vec<Item>, String> {
+        let plain = Entry {
+            mechanism: "plain".to_owned(),
+            why: "the honest kernel that the others are edits of".to_owned(),
+            edit: Vec::new(),
+            helpers: Vec::new(),
+            kernel: None,
+            ops: None,
+            dtypes: None,
+            expect: Vec::new(),
+            emulator_only: false,
+            open: None,
+        };
+        let mut items = self.of_entry(Kind::Variant, &plain, 0, None, helpers)?;
+        let controls = self.control.iter().map(|entry| (Kind::Control, entry));
+        let variants = self.variant.iter().map(|entry| (Kind::Variant, entry));
+        for (turn, (kind, entry)) in controls.chain(variants).enumerate() {
+            items.extend(self.of_entry(kind, entry, turn, self.per_dtype, helpers)?);
+        }
+        Ok(items)
+    }
+
+    /// Returns an entry for each of its ops and element types.
+    fn of_entry(
+        &self,
+        kind: Kind,
+        entry: &Entry,
+        turn: usize,
+        per_dtype: Option<usize>,
+        helpers: &Helpers,
+    ) -> Result<Vec<Item>, String> {
+        let at = |reason: String| format!("`{}`: {reason}", entry.mechanism);
+        let ops: Vec<&String> = match &entry.ops {
+            Some(ops) => ops.iter().collect(),
+            None => self.ops.keys().collect(),
+        };
+        let dtypes = entry.dtypes.as_ref().unwrap_or(&self.dtypes);
+        let mut items = Vec::new();
+        for (index, &dtype) in dtypes.iter().enumerate() {
+            let n = per_dtype.map_or(ops.len(), |n| n.min(ops.len()));
+            for op in (0..n).map(|k| ops[(turn + index * n + k) % ops.len()]) {
+                let kernel = self.kernel(entry, op, helpers).map_err(at)?;
+                items.push(self.item(kind, entry, op, dtype, kernel));
+            }
+        }
+        Ok(items)
+    }
+
+    /// Returns the text of an entry's kernel file for an op.
+    fn kernel(&self, entry: &Entry, op: &str, helpers: &Helpers) -> Result<String, String> {
+        let words = self.ops.get(op).ok_or_else(|| format!("no op `{op}` in this file"))?;
+        let file = entry.kernel.as_ref().unwrap_or(&self.kernel);
+        let kernel = FILES.get_file(file).and_then(File::contents_utf8);
+        let mut kernel = kernel.ok_or_else(|| format!("no file `{file}`"))?.to_owned();
+        let fill = |kernel: &str| {
+            let filled = words.iter().fold(kernel.to_owned(), |kernel, (word, text)| {
+                kernel.replace(&format!("@{word}@"), text)
+            });
+            without_placeholders(&filled)
+        };
+        kernel = fill(&kernel);
+        for [find, replace] in &entry.edit {
+            match kernel.matches(find.as_str()).count() {
+                1 => kernel = kernel.replacen(find.as_str(), replace, 1),
+                n => return Err(format!("`{find}` occurs {n} times in `{file}` for `{op}`")),
+            }
+        }
+        kernel = fill(&kernel);
+        for name in &entry.helpers {
+            let helper = helpers.get(name).ok_or_else(|| format!("no helper `{name}`"))?;
+            kernel = kernel.replacen(PLAN_END, &format!("{PLAN_END}{helper}"), 1);
+        }
+        Ok(kernel)
+    }
+
+    fn item(&self, kind: Kind, entry: &Entry, op: &str, dtype: DType, kernel: String) -> Item {
+        let passes = kind == Kind::Variant;
+        let open = entry.open.as_ref().filter(|open| open.holds(op, dtype));
+        Item {
+            id: format!("{}/{}/{op}/{dtype}", self.family, entry.mechanism),
+            kind,
+            family: self.family.clone(),
+            mechanism: entry.mechanism.clone(),
+            why: entry.why.clone(),
+            op: op.to_owned(),
+            dtype,
+            expect: if passes { vec![Verdict::Passed] } else { entry.expect.clone() },
+            emulator_only: entry.emulator_only,
+            open: open.map(|open| open.why.clone()),
+            kernel,
+        }
+    }
+}
+
+/// Drops the placeholders `@NAME@` that an op gives no text for.
+fn without_placeholders(kernel: &str) -> String {
+    let mut out = String::new();
+    let mut rest = kernel;
+    while let Some(at) = rest.find('@') {
+        let word = &rest[at + 1..];
+        let len = word.find(|c: char| !c.is_ascii_uppercase()).unwrap_or(word.len());
+        out.push_str(&rest[..at]);
+        if len > 0 && word[len..].starts_with('@') {
+            rest = &word[len + 1..];
+        } else {
+            out.push('@');
+            rest = word;
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_data_are_whole() {
+        let items = items().unwrap();
+        let mut ids = BTreeSet::new();
+        for item in &items {
+            assert!(ids.insert(&item.id), "{} is there twice", item.id);
+            assert!(!item.why.is_empty() && !item.why.ends_with('.'), "{}: {}", item.id, item.why);
+            assert!(!item.kernel.contains('@') || item.kernel.contains("/*@plan"), "{}", item.id);
+            let passes = item.expect.contains(&Verdict::Passed);
+            assert_eq!(passes, item.kind == Kind::Variant, "{}", item.id);
+        }
+    }
+
+    #[test]
+    fn an_edit_must_fit_its_kernel() {
+        let sheet = |find: &str| {
+            let text = format!(
+                "family = \"unary\"\nkernel = \"unary.cu\"\nops.relu = {{}}\n[[control]]\n\
+                 mechanism = \"m\"\nwhy = \"w\"\nedit = [[\"{find}\", \"x\"]]"
+            );
+            toml::from_str::<Sheet>(&text).unwrap().items(&Helpers::new()).map(|_| ())
+        };
+        assert_eq!(
+            sheet("no such text").unwrap_err(),
+            "`m`: `no such text` occurs 0 times in `unary.cu` for `relu`"
+        );
+        assert!(sheet("/*@plan").is_ok());
+    }
+}
