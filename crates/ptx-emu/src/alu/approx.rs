@@ -1,5 +1,8 @@
 //! The `.approx` functions: computed in f64 and rounded once, so within half an ulp where the
 //! machine allows up to two; special values as the PTX ISA's tables give them.
+//!
+//! Where the machine is coarser by orders of magnitude (`tanh`, `sin`, `cos`), so are these
+//! functions: a kernel that is too imprecise on a GPU must not be right here.
 
 use super::{
     half::{Bf16Type, F16Type, Half},
@@ -26,14 +29,25 @@ pub(crate) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, |x| 1.0 / x.sqrt())
 }
 
+/// Evaluates a function of period 2π as the machine does: the angle is turned into periods in f32,
+/// which is what makes large angles imprecise, and the result has an absolute error near 2^-21.
+fn periodic(x: f64, f: impl Fn(f64) -> f64) -> f64 {
+    const STEP: f64 = 1.0 / (1 << 20) as f64;
+    let periods = f64::from((x * std::f64::consts::TAU.recip()) as f32);
+    if x.abs() < STEP {
+        return f(x);
+    }
+    (f(periods * std::f64::consts::TAU) / STEP).round_ties_even() * STEP
+}
+
 /// `sin.approx.f32`
 pub(crate) fn sin<const FTZ: bool>(a: u32) -> u32 {
-    lift::<FTZ>(a, libm::sin)
+    lift::<FTZ>(a, |x| periodic(x, libm::sin))
 }
 
 /// `cos.approx.f32`
 pub(crate) fn cos<const FTZ: bool>(a: u32) -> u32 {
-    lift::<FTZ>(a, libm::cos)
+    lift::<FTZ>(a, |x| periodic(x, libm::cos))
 }
 
 /// `lg2.approx.f32`
@@ -46,9 +60,16 @@ pub(crate) fn ex2<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, libm::exp2)
 }
 
-/// `tanh.approx.f32`
+/// `tanh.approx.f32`, whose relative error is up to 2^-11: 11 bits are kept.
 pub(crate) fn tanh(a: u32) -> u32 {
-    lift::<false>(a, libm::tanh)
+    lift::<false>(a, |x| {
+        let exact = libm::tanh(x);
+        if exact == 0.0 || !exact.is_finite() {
+            return exact;
+        }
+        let step = f64::from_bits(exact.abs().to_bits() & (0x7ff << 52)) / f64::from(1 << 10);
+        (exact / step).round_ties_even() * step
+    })
 }
 
 /// `div.full.f32`
