@@ -1,0 +1,15 @@
+//! Tensor operators as data: what they are called with, what they compute, what they are tried on.
+//!
+//! - [`op`]: the catalogue. An op is a row (its `ATen` signature, the text of its semantics) and
+//!   the engine of its family, which infers shapes and types, evaluates in f64 and says how much an
+//!   honest computation may differ.
+//! - [`reference`]: evaluation and bounds of a case on concrete inputs.
+//! - [`suite`]: named sets of ops with their cases, built in, from files, from logs of real calls.
+//! - [`record`]: element types, tensors and cases as plain data.
+//!
+//! Nothing here knows of kernels, devices or judges.
+
+pub mod op;
+pub mod record;
+pub mod reference;
+pub mod suite;

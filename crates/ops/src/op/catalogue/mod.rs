@@ -1,0 +1,62 @@
+//! The ops that kgen knows: one table per family.
+
+mod dense;
+mod fold;
+mod place;
+mod pointwise;
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::{OpDef, def::Row};
+
+/// All ops, and every name that one of them goes by.
+struct Catalogue {
+    ops: Vec<OpDef>,
+    names: HashMap<String, usize>,
+}
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::build);
+
+impl Catalogue {
+    fn build() -> Self {
+        let tables: [fn() -> Vec<Row>; 4] = [pointwise::rows, fold::rows, dense::rows, place::rows];
+        let rows = tables.iter().flat_map(|rows| rows());
+        let ops: Vec<OpDef> = rows
+            .map(|row| row.build().expect("every signature of the tables can be read"))
+            .collect();
+        let mut names = HashMap::new();
+        for (index, op) in ops.iter().enumerate() {
+            let own = [op.name.clone(), op.schema.clone()];
+            for name in op.aliases.iter().cloned().chain(own) {
+                let earlier = names.insert(name.clone(), index);
+                assert!(earlier.is_none_or(|of| of == index), "`{name}` names two ops");
+            }
+        }
+        Self { ops, names }
+    }
+}
+
+/// Returns all ops that kgen knows, in the order in which they are listed.
+#[must_use]
+pub fn all() -> &'static [OpDef] {
+    &CATALOGUE.ops
+}
+
+/// Finds an op by any of its names, in any of the spellings that people use.
+pub(super) fn lookup(name: &str) -> Option<&'static OpDef> {
+    let find = |name: &str| CATALOGUE.names.get(name).map(|&index| &CATALOGUE.ops[index]);
+    find(name).or_else(|| {
+        let text = name.replace("::", ".");
+        let text = text.strip_prefix("torch.ops.").or(text.strip_prefix("torch.")).unwrap_or(&text);
+        let text = text.strip_prefix("aten.").unwrap_or(text);
+        let (base, overload) = text.split_once('.').unwrap_or((text, "default"));
+        // In-place and out variants compute the same values.
+        let functional = base.strip_suffix('_').filter(|base| !base.is_empty());
+        let bases = [Some(base), functional];
+        bases.into_iter().flatten().find_map(|base| {
+            find(&format!("aten.{base}.{overload}"))
+                .or_else(|| find(&format!("{base}.{overload}")))
+                .or_else(|| matches!(overload, "default" | "out").then(|| find(base)).flatten())
+        })
+    })
+}

@@ -1,0 +1,349 @@
+//! The definition of an op.
+
+use crate::record::{ArgValue, Case, DType, TensorSpec};
+
+use super::{
+    Array, Call, Engine, InferError, Inputs, Kind, Param, Role, Work, catalogue, plan_name,
+    schema::{Schema, SchemaError},
+};
+
+/// An operator: a name, an `ATen` schema and everything that is needed to judge a kernel for it.
+#[derive(Debug)]
+pub struct OpDef {
+    /// The name in kgen, for example `relu`.
+    pub name: String,
+    /// The overload it is bound to, for example `aten.relu.default`.
+    pub schema: String,
+    /// Other names that mean the same in functional form, for example `swish` for `silu`.
+    pub aliases: Vec<String>,
+    /// The overload's signature, for example `relu(Tensor self) -> Tensor`.
+    pub signature: String,
+    /// What the op computes, for people and models: formula, dtypes, NaN, infinities, -0, ties,
+    /// empty inputs.
+    pub semantics: String,
+    /// What each output is.
+    pub outputs: Vec<String>,
+    /// The parameters in the order of the schema.
+    pub params: Vec<Param>,
+    /// Element types that suites try it with: those of its main input.
+    pub dtypes: &'static [DType],
+    /// What computes it.
+    pub engine: Box<dyn Engine>,
+    /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
+    /// inputs.
+    pub exact: bool,
+    /// Factors on the tolerance per dtype, each with the measurement that set it; 1 where absent.
+    pub slack: Vec<(DType, f64)>,
+}
+
+impl PartialEq for OpDef {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.signature == other.signature
+    }
+}
+
+/// Floating-point types with a kernel-sized audience: what most ops are tried with.
+pub(crate) const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
+/// [`FLOATS`] and the two common integer types.
+pub(crate) const NUMBERS: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32];
+/// [`NUMBERS`] and bool.
+pub(crate) const ALL: &[DType] =
+    &[DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32, DType::Bool];
+/// Integers and bool.
+pub(crate) const INTEGRAL: &[DType] = &[DType::I64, DType::I32, DType::Bool];
+/// Bool alone.
+pub(crate) const BOOL: &[DType] = &[DType::Bool];
+
+/// A row of the catalogue on its way to an [`OpDef`].
+///
+/// The first tensor is [`Role::Main`], further ones are [`Role::Second`], unless told otherwise.
+#[derive(Debug)]
+pub struct Row {
+    op: Result<OpDef, SchemaError>,
+}
+
+impl Row {
+    /// Starts a row from a signature in `ATen`'s syntax; the op is called by its base name.
+    #[must_use]
+    pub fn new(signature: &str, engine: impl Engine + 'static, semantics: &str) -> Self {
+        let op = Schema::parse(signature).map(|schema| {
+            let mut params = schema.params;
+            if let Some(first) = params.iter_mut().find(|param| param.kind.holds_tensors()) {
+                first.role = Role::Main;
+            }
+            OpDef {
+                schema: format!("aten.{}.{}", schema.base, schema.overload),
+                name: schema.base,
+                aliases: Vec::new(),
+                signature: signature.trim().trim_start_matches("aten::").to_owned(),
+                semantics: semantics.to_owned(),
+                outputs: schema.outputs,
+                params,
+                dtypes: FLOATS,
+                engine: Box::new(engine),
+                exact: false,
+                slack: Vec::new(),
+            }
+        });
+        Self { op }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut OpDef)) -> Self {
+        if let Ok(op) = &mut self.op {
+            change(op);
+        }
+        self
+    }
+
+    /// Gives the op another name than its base name.
+    #[must_use]
+    pub fn name(self, name: &str) -> Self {
+        self.with(|op| op.name = name.to_owned())
+    }
+
+    /// Marks a signature that is kgen's own: there is no such `ATen` op.
+    #[must_use]
+    pub fn own(self) -> Self {
+        self.with(|op| op.schema = format!("kgen.{}", op.name))
+    }
+
+    /// Adds names that mean the same: in-place variants, overloads, names of other libraries.
+    #[must_use]
+    pub fn alias(self, names: &[&str]) -> Self {
+        self.with(|op| op.aliases.extend(names.iter().map(|&name| name.to_owned())))
+    }
+
+    /// Says what the values of a tensor parameter are for.
+    ///
+    /// # Panics
+    ///
+    /// When the signature has no such parameter: a mistake in the catalogue.
+    #[must_use]
+    pub fn role(self, name: &str, role: Role) -> Self {
+        self.with(|op| {
+            let param = op.params.iter_mut().find(|param| param.name == name);
+            param.expect("the signature has the parameter").role = role;
+        })
+    }
+
+    /// Says what a string parameter may be.
+    ///
+    /// # Panics
+    ///
+    /// When the signature has no such parameter: a mistake in the catalogue.
+    #[must_use]
+    pub fn choices(self, name: &str, choices: &'static [&'static str]) -> Self {
+        self.with(|op| {
+            let param = op.params.iter_mut().find(|param| param.name == name);
+            param.expect("the signature has the parameter").choices = choices;
+        })
+    }
+
+    /// Gives a parameter a default that the signature does not have.
+    ///
+    /// # Panics
+    ///
+    /// When the signature has no such parameter: a mistake in the catalogue.
+    #[must_use]
+    pub fn default(self, name: &str, value: ArgValue) -> Self {
+        self.with(|op| {
+            let param = op.params.iter_mut().find(|param| param.name == name);
+            param.expect("the signature has the parameter").default = Some(value);
+        })
+    }
+
+    /// Says which element types the main input is tried with.
+    #[must_use]
+    pub fn dtypes(self, dtypes: &'static [DType]) -> Self {
+        self.with(|op| op.dtypes = dtypes)
+    }
+
+    /// Asks for the correctly rounded result bit for bit.
+    #[must_use]
+    pub fn exact(self) -> Self {
+        self.with(|op| op.exact = true)
+    }
+
+    /// Says in words what each output is.
+    #[must_use]
+    pub fn outputs(self, texts: &[&str]) -> Self {
+        self.with(|op| op.outputs = texts.iter().map(|&text| text.to_owned()).collect())
+    }
+
+    /// Widens the tolerance for outputs of a dtype; the call site names the measurement.
+    #[must_use]
+    pub fn slack(self, dtype: DType, factor: f64) -> Self {
+        self.with(|op| op.slack.push((dtype, factor)))
+    }
+
+    /// Returns the finished op.
+    ///
+    /// # Errors
+    ///
+    /// [`SchemaError`] where the signature cannot be read.
+    pub fn build(self) -> Result<OpDef, SchemaError> {
+        self.op
+    }
+}
+
+/// A name that is no op.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown op `{name}`{}", did_you_mean(.near))]
+pub struct UnknownOp {
+    /// The name that was asked for.
+    pub name: String,
+    /// Known names that are near, the nearest first.
+    pub near: Vec<String>,
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    if near.is_empty() {
+        return String::new();
+    }
+    let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    format!(" (did you mean {}?)", quoted.join(", "))
+}
+
+/// Finds an op of the catalogue as people type it: `relu`, `relu_`, `relu.default`, `relu.out`,
+/// `aten.relu.default`, `aten::relu_`, `torch.ops.aten.relu`, `swish`.
+///
+/// # Errors
+///
+/// [`UnknownOp`] with up to three near names.
+pub fn find(name: &str) -> Result<&'static OpDef, UnknownOp> {
+    catalogue::lookup(name).ok_or_else(|| {
+        let mut scored: Vec<(f64, &str)> = catalogue::all()
+            .iter()
+            .map(|op| {
+                let names = op.aliases.iter().chain([&op.name, &op.schema]);
+                let score = names.map(|known| strsim::jaro_winkler(name, known));
+                (score.fold(0.0, f64::max), op.name.as_str())
+            })
+            .filter(|(score, _)| *score > 0.75)
+            .collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let near = scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect();
+        UnknownOp { name: name.to_owned(), near }
+    })
+}
+
+impl OpDef {
+    /// Returns the name of the op's folder in a run: a dot in the name becomes `__`.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        self.name.replace('.', "__")
+    }
+
+    /// Returns the call that a case is.
+    #[must_use]
+    pub fn call<'a>(&'a self, case: &'a Case) -> Call<'a> {
+        Call { op: self, case }
+    }
+
+    /// Returns layout and dtype of each output: contiguous, in the order of the schema.
+    ///
+    /// # Errors
+    ///
+    /// [`InferError`] when the op is not defined for these arguments.
+    pub fn infer(&self, case: &Case) -> Result<Vec<TensorSpec>, InferError> {
+        if let Some(arg) = case.args.iter().find(|arg| self.param(&arg.name).is_none()) {
+            let name = arg.name.clone();
+            return Err(InferError::NoSuchArg { op: self.name.clone(), name });
+        }
+        let outputs = self.engine.infer(&self.call(case))?;
+        Ok(outputs.iter().map(|(dtype, shape)| TensorSpec::contiguous(*dtype, shape)).collect())
+    }
+
+    /// Returns the names that a plan knows the outputs by: `out`, or `out0`, `out1`, ...
+    #[must_use]
+    pub fn output_names(&self, n_outputs: usize) -> Vec<String> {
+        if n_outputs == 1 {
+            return vec!["out".to_owned()];
+        }
+        (0..n_outputs).map(|index| format!("out{index}")).collect()
+    }
+
+    /// Returns the names that a plan knows the arguments by, in the order of the schema: the
+    /// schema's, with a trailing `_` where that is a builtin of the plan language.
+    #[must_use]
+    pub fn plan_names(&self) -> Vec<String> {
+        self.params.iter().map(|param| plan_name(&param.name)).collect()
+    }
+
+    /// Returns the parameter with this name, in the schema's or in the plan's spelling.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.name == name || plan_name(&param.name) == name)
+    }
+
+    /// Returns the arithmetic and the memory traffic that the case needs at least.
+    #[must_use]
+    pub fn work(&self, case: &Case) -> Work {
+        Work::of(self, case)
+    }
+
+    /// Returns the longest chain of additions behind one output element, at least 1.
+    #[must_use]
+    pub fn accumulation_len(&self, case: &Case) -> usize {
+        self.engine.accumulation_len(&self.call(case)).max(1)
+    }
+
+    /// Tells whether suites may try the op with a type.
+    #[must_use]
+    pub fn takes(&self, dtype: DType) -> bool {
+        // f64 is never a default, but what takes f32 takes it.
+        self.dtypes.contains(&dtype) || (dtype == DType::F64 && self.dtypes.contains(&DType::F32))
+    }
+
+    /// Tells whether outputs of a dtype must equal the correctly rounded reference bit for bit.
+    #[must_use]
+    pub fn is_exact(&self, dtype: DType) -> bool {
+        self.exact || !dtype.is_float()
+    }
+
+    /// Returns the factor on the tolerance for outputs of a dtype.
+    #[must_use]
+    pub fn slack(&self, dtype: DType) -> f64 {
+        self.slack.iter().find(|(of, _)| *of == dtype).map_or(1.0, |(_, factor)| *factor)
+    }
+
+    /// Rewrites what the op leaves open in computed outputs to the reference's choice.
+    pub fn canonicalise(
+        &self,
+        case: &Case,
+        inputs: &Inputs<'_>,
+        got: &mut [Array],
+        expected: &[Array],
+    ) {
+        self.engine.canonicalise(&self.call(case), inputs, got, expected);
+    }
+
+    /// Returns the type macros of a case: `T_<name>` for each tensor parameter, left-out ones
+    /// included, and `T_<output>` for each output. A list has the type of its first tensor.
+    ///
+    /// An optional tensor that was left out has the case's dtype, so that one kernel file compiles
+    /// for both.
+    ///
+    /// # Errors
+    ///
+    /// [`InferError`] when the op is not defined for these arguments.
+    pub fn type_macros(&self, case: &Case) -> Result<Vec<(String, DType)>, InferError> {
+        let outputs = self.infer(case)?;
+        let mut macros = Vec::new();
+        for param in self.params.iter().filter(|param| param.kind.holds_tensors()) {
+            let name = plan_name(&param.name);
+            let first = case.arg(&name).and_then(|value| value.tensors().next());
+            let dtype = first.map_or(case.dtype, |(_, tensor)| tensor.spec.dtype);
+            macros.push((format!("T_{name}"), dtype));
+        }
+        for (name, spec) in self.output_names(outputs.len()).into_iter().zip(&outputs) {
+            macros.push((format!("T_{name}"), spec.dtype));
+        }
+        Ok(macros)
+    }
+
+    /// Returns the tensor parameters.
+    pub fn tensor_params(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| matches!(param.kind, Kind::Tensor | Kind::Tensors))
+    }
+}

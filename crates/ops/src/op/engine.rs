@@ -1,0 +1,174 @@
+//! What a family of ops has to know about itself.
+
+use std::fmt;
+
+use ndarray::ArrayD;
+
+use crate::record::{DType, Family, Gen};
+
+use super::{Call, FamilyError, InferError, Inputs, Param, Role, generators};
+use crate::reference::Error;
+
+/// An f64 array: what references compute with.
+pub type Array = ArrayD<f64>;
+
+/// Element type and shape of an output.
+pub type Shaped = (DType, Vec<usize>);
+
+/// A family of formulas: everything that is known of an op beyond its schema and its text.
+///
+/// Shapes and types come from [`Engine::infer`], which also refuses calls that the op is not
+/// defined for; the other methods are called only for calls that it took.
+pub trait Engine: Send + Sync + fmt::Debug {
+    /// Returns element type and shape of each output.
+    ///
+    /// # Errors
+    ///
+    /// [`InferError`] when the op is not defined for these arguments.
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError>;
+
+    /// Computes every output in f64.
+    ///
+    /// Integers and truth values are f64 too (0 and 1); results of integer types may be outside
+    /// the range of the type, they wrap when they are stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] where values, not shapes, are invalid: an index out of range.
+    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error>;
+
+    /// Computes some elements (row-major indices) of one output without computing the others;
+    /// `None` where the family has no cheaper way than [`Engine::evaluate`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    fn evaluate_at(
+        &self,
+        _call: &Call<'_>,
+        _inputs: &Inputs<'_>,
+        _output: usize,
+        _indices: &[usize],
+    ) -> Option<Result<Vec<f64>, Error>> {
+        None
+    }
+
+    /// Returns `sqrt(Σ (∂y/∂x_i x_i)²)` for each element of each output; `None` where it is to be
+    /// measured by perturbing the inputs. Outputs of integer types have zeros.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    fn spread(&self, _call: &Call<'_>, _inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        Ok(None)
+    }
+
+    /// Returns the part of [`Engine::spread`] that belongs to some elements, where that is cheaper.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    fn spread_at(
+        &self,
+        _call: &Call<'_>,
+        _inputs: &Inputs<'_>,
+        _output: usize,
+        _indices: &[usize],
+    ) -> Option<Result<Vec<f64>, Error>> {
+        None
+    }
+
+    /// Returns, per output, the scale of intermediate values where cancellation hides it from the
+    /// result (|x| for gelu); `None` where the result's own scale is right.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    fn hint(&self, _call: &Call<'_>, _inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        Ok(None)
+    }
+
+    /// Returns the longest chain of additions behind one output element, at least 1.
+    fn accumulation_len(&self, _call: &Call<'_>) -> usize {
+        1
+    }
+
+    /// Returns the floating-point operations of the plain formula; an exponential counts as 1.
+    ///
+    /// `n_out`: elements of all outputs together.
+    fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
+        n_out as f64
+    }
+
+    /// Returns the generator of a tensor's values in the case's family.
+    ///
+    /// # Errors
+    ///
+    /// [`FamilyError`] where the family makes no sense for the op, for example exact integers for
+    /// an exponential.
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+        generators::by_role(self, call, param)
+    }
+
+    /// Returns the exclusive bound of an index parameter ([`Role::Index`], [`Role::ClassIndex`]).
+    fn index_bound(&self, _call: &Call<'_>, _param: &Param) -> u64 {
+        1
+    }
+
+    /// Returns how large data may be in the large family: results are representable, careless
+    /// intermediates (sums in f16, exponentials without a maximum) are not.
+    fn large(&self, dtype: DType) -> f64 {
+        if dtype == DType::F16 { 1e3 } else { 1e15 }
+    }
+
+    /// Returns mean and standard deviation of the shifted family.
+    fn shifted(&self) -> (f64, f64) {
+        (100.0, 1.0)
+    }
+
+    /// Returns the value of the constant family.
+    fn constant(&self) -> f64 {
+        0.7
+    }
+
+    /// Returns how integers are to be chosen so that every order of summation is exact in f32:
+    /// largest magnitude, and non-zero elements per row (of `row` elements) of this parameter;
+    /// the reason where results are irrational anyway.
+    ///
+    /// # Errors
+    ///
+    /// Why exact integers make no sense.
+    fn exact(
+        &self,
+        _call: &Call<'_>,
+        _role: Role,
+        row: usize,
+    ) -> Result<(usize, usize), &'static str> {
+        let _ = row;
+        Err("its results are irrational")
+    }
+
+    /// Rewrites what the op leaves open in computed outputs (which of several equal maxima an
+    /// index names) to the choice of [`Engine::evaluate`], so that outputs can be compared.
+    ///
+    /// `got`: the computed outputs; `expected`: the reference's. Elements that are wrong stay.
+    fn canonicalise(
+        &self,
+        _call: &Call<'_>,
+        _inputs: &Inputs<'_>,
+        _got: &mut [Array],
+        _expected: &[Array],
+    ) {
+    }
+
+    /// Tells whether [`Engine::canonicalise`] does anything.
+    fn leaves_choices(&self) -> bool {
+        false
+    }
+
+    /// Returns the families of inputs, besides the main one, that are worth a case in a suite of
+    /// every op.
+    fn families(&self) -> &'static [Family] {
+        &[Family::Specials]
+    }
+}

@@ -1,0 +1,246 @@
+//! Input values: the same seed, case and argument give the same bytes on every machine.
+
+use std::num::NonZero;
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
+use sha2::{Digest as _, Sha256};
+
+use crate::record::{DType, Gen, HostTensor, TensorArg, tensor::encode};
+
+/// Elements that share one stream of random numbers, so that chunks can be made in parallel.
+const CHUNK: usize = 1 << 16;
+
+/// Elements from which on several threads share the work.
+const PARALLEL_FROM: usize = 1 << 19;
+
+/// Largest magnitude of the heavy-tailed family: products and sums stay in the range of f16.
+const HEAVY_LIMIT: f64 = 1000.0;
+
+/// Odds, one in this many, that an element of the specials family is special.
+const SPECIAL_EVERY: u32 = 97;
+
+/// Levels of the ties family; each is exact in every floating-point type.
+const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
+
+/// Makes the values of a tensor argument, rounded to its dtype.
+///
+/// What the strides skip holds garbage that is noticed when it is read: NaN in floating-point
+/// storages, huge values in integer ones.
+#[must_use]
+pub fn generate(tensor: &TensorArg, seed: u64, case_id: &str, arg_name: &str) -> HostTensor {
+    let mut host = HostTensor::zeroed(tensor.spec.clone());
+    host.storage.fill(garbage(tensor.spec.dtype));
+    let stream = Stream {
+        key: key(seed, case_id, arg_name),
+        generator: tensor.generator,
+        numel: tensor.spec.numel(),
+        row: tensor.spec.shape.last().copied().unwrap_or(1).max(1),
+    };
+    if tensor.spec.is_contiguous() {
+        fill_contiguous(&mut host, &stream);
+    } else {
+        fill_strided(&mut host, &stream);
+    }
+    host
+}
+
+const fn garbage(dtype: DType) -> u8 {
+    match dtype {
+        DType::F64 | DType::F32 | DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => 0xFF,
+        DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::U8 => 0x7F,
+        DType::Bool => 1,
+    }
+}
+
+fn key(seed: u64, case_id: &str, arg_name: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(seed.to_le_bytes());
+    hash.update(case_id.as_bytes());
+    hash.update([0]);
+    hash.update(arg_name.as_bytes());
+    hash.finalize().into()
+}
+
+fn fill_contiguous(host: &mut HostTensor, stream: &Stream) {
+    let dtype = host.spec.dtype;
+    let size = dtype.size();
+    let elements = &mut host.storage[host.spec.offset * size..];
+    let mut chunks: Vec<(usize, &mut [u8])> =
+        elements.chunks_mut(CHUNK * size).enumerate().collect();
+    let fill = |share: &mut [(usize, &mut [u8])]| {
+        for (index, bytes) in share {
+            let values = stream.chunk(*index);
+            for (value, bytes) in values.into_iter().zip(bytes.chunks_exact_mut(size)) {
+                encode(dtype, value, bytes);
+            }
+        }
+    };
+    let threads = if stream.numel < PARALLEL_FROM {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, NonZero::get)
+    };
+    if threads == 1 {
+        fill(&mut chunks);
+        return;
+    }
+    let share = chunks.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        for share in chunks.chunks_mut(share) {
+            scope.spawn(move || fill(share));
+        }
+    });
+}
+
+fn fill_strided(host: &mut HostTensor, stream: &Stream) {
+    let indices = host.spec.storage_indices();
+    for (number, indices) in indices.chunks(CHUNK).enumerate() {
+        for (value, &index) in stream.chunk(number).into_iter().zip(indices) {
+            host.set(index, value);
+        }
+    }
+}
+
+/// The values of one tensor in row-major order of its shape, in chunks.
+struct Stream {
+    key: [u8; 32],
+    generator: Gen,
+    numel: usize,
+    /// Elements along the last dimension.
+    row: usize,
+}
+
+impl Stream {
+    fn chunk(&self, number: usize) -> Vec<f64> {
+        let mut rng = ChaCha8Rng::from_seed(self.key);
+        rng.set_stream(number as u64);
+        let first = number * CHUNK;
+        let last = self.numel.min(first + CHUNK);
+        match self.generator {
+            Gen::Permutation => return self.rows(first..last, permutation),
+            Gen::Simplex => return self.rows(first..last, simplex),
+            _ => {}
+        }
+        (first..last).map(|index| self.value(&mut rng, index)).collect()
+    }
+
+    /// Makes rows as a whole; a row that is cut by the end of the chunk is made twice.
+    fn rows(
+        &self,
+        range: std::ops::Range<usize>,
+        make: fn(&mut ChaCha8Rng, usize) -> Vec<f64>,
+    ) -> Vec<f64> {
+        let mut values = Vec::with_capacity(range.len());
+        let mut at = range.start;
+        while at < range.end {
+            let number = at / self.row;
+            let mut rng = ChaCha8Rng::from_seed(self.key);
+            rng.set_stream(number as u64);
+            let row = make(&mut rng, self.row);
+            let from = at - number * self.row;
+            let until = self.row.min(range.end - number * self.row);
+            values.extend_from_slice(&row[from..until]);
+            at += until - from;
+        }
+        values
+    }
+
+    fn value(&self, rng: &mut ChaCha8Rng, index: usize) -> f64 {
+        match self.generator {
+            Gen::Normal { mean, std } => mean + std * normal(rng),
+            Gen::Uniform { low, high } => low + (high - low) * rng.random::<f64>(),
+            Gen::Exact { magnitude, nonzero, row } => {
+                let value = odd(rng, magnitude);
+                if is_nonzero(index, nonzero as usize, row as usize) { value } else { 0.0 }
+            }
+            Gen::Constant { value } => value,
+            Gen::HeavyTail => {
+                let magnitude = (2.0 * normal(rng)).exp().min(HEAVY_LIMIT);
+                if rng.random() { magnitude } else { -magnitude }
+            }
+            Gen::Specials => {
+                let value = normal(rng);
+                let lot = rng.random_range(0..SPECIAL_EVERY * 3);
+                special(index, self.numel, lot).unwrap_or(value)
+            }
+            Gen::Ties => LEVELS[rng.random_range(0..LEVELS.len())],
+            Gen::Mask { p } => f64::from(u8::from(rng.random::<f64>() < p)),
+            Gen::Int { low, high } => rng.random_range(low..=high.max(low)) as f64,
+            Gen::Sign => {
+                if rng.random() {
+                    1.0
+                } else {
+                    -1.0
+                }
+            }
+            Gen::LogNormal { std } => (std * normal(rng)).exp(),
+            Gen::Permutation | Gen::Simplex => unreachable!("rows are made as a whole"),
+            Gen::Index { bound } => rng.random_range(0..bound.max(1)) as f64,
+            Gen::IndexOr { bound, other } => {
+                let value = rng.random_range(0..bound.max(1)) as f64;
+                if rng.random_range(0..4) == 0 { other as f64 } else { value }
+            }
+        }
+    }
+}
+
+fn permutation(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
+    let mut row: Vec<f64> = (0..n).map(|index| index as f64).collect();
+    for last in (1..n).rev() {
+        row.swap(last, rng.random_range(0..=last));
+    }
+    row
+}
+
+fn simplex(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
+    let weights: Vec<f64> = (0..n).map(|_| normal(rng).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    rng.sample(StandardNormal)
+}
+
+/// Returns an odd integer of magnitude at most `magnitude`: its last bit is lost where a type is
+/// too coarse.
+fn odd(rng: &mut ChaCha8Rng, magnitude: u32) -> f64 {
+    let n_odd = magnitude.div_ceil(2).max(1);
+    let value = f64::from(2 * rng.random_range(0..n_odd) + 1);
+    if rng.random() { value } else { -value }
+}
+
+/// Spreads `nonzero` elements evenly over each row, from another place in each row.
+fn is_nonzero(index: usize, nonzero: usize, row: usize) -> bool {
+    let row = row.max(1);
+    let place = index % row + 7919 * (index / row);
+    (place % row) * nonzero % row < nonzero
+}
+
+/// Returns the special value at an index: fixed ones so that even small tensors have each kind (the
+/// last element, which a wrong tail forgets, is NaN), others at random.
+fn special(index: usize, numel: usize, lot: u32) -> Option<f64> {
+    if index + 1 == numel {
+        return Some(f64::NAN);
+    }
+    if numel >= 4 {
+        let place = index * 4;
+        if index == 0 {
+            return Some(-0.0);
+        }
+        if place >= numel && place < numel + 4 {
+            return Some(f64::INFINITY);
+        }
+        if place >= 2 * numel && place < 2 * numel + 4 {
+            return Some(f64::NEG_INFINITY);
+        }
+    }
+    match lot {
+        0 => Some(-0.0),
+        1 => Some(f64::INFINITY),
+        2 => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}

@@ -1,0 +1,39 @@
+//! Operators: definitions, shape and dtype inference, inputs, f64 evaluation.
+//!
+//! An op is a row of the tables behind [`all`]: its `ATen` signature, the text of its semantics, and
+//! the [`Engine`] of its family. Everything else (inference, work, generators, the reference and
+//! its bounds) is written once per family, so that a further op of a known family is a row and a
+//! formula.
+
+mod build;
+mod call;
+mod catalogue;
+mod def;
+mod engine;
+mod families;
+mod formulas;
+mod generate;
+mod generators;
+mod inputs;
+mod layout;
+mod param;
+mod schema;
+mod shape;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case};
+pub use call::{ArgError, Call, Scalar};
+pub use catalogue::all;
+pub use def::{OpDef, Row, UnknownOp, find};
+pub use engine::{Array, Engine, Shaped};
+pub use generate::generate;
+pub use generators::{FamilyError, integer_limit, sum_limit};
+pub use inputs::{Input, Inputs};
+pub use layout::{Layout, LayoutError};
+pub use param::{Kind, Param, Role, plan_name};
+pub use schema::{Schema, SchemaError, dtype as parse_dtype};
+pub use shape::{InferError, broadcast, normalise_dim, normalise_dims, promote, reduced, wider};
+pub use work::Work;

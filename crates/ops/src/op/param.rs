@@ -1,0 +1,136 @@
+//! Parameters of an op.
+
+use crate::record::ArgValue;
+
+/// One parameter of an op's schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Param {
+    /// Its name in the schema.
+    pub name: String,
+    /// What it takes.
+    pub kind: Kind,
+    /// Whether it may be `None`.
+    pub optional: bool,
+    /// What it is when a case does not name it; `None` where it must be named.
+    pub default: Option<ArgValue>,
+    /// What its values are for, where it is a tensor.
+    pub role: Role,
+    /// What a string may be; empty where anything goes.
+    pub choices: &'static [&'static str],
+}
+
+/// What a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A tensor.
+    Tensor,
+    /// A list of tensors.
+    Tensors,
+    /// An integer, or an enum that the schema passes as one.
+    Int,
+    /// A number, always a floating-point one.
+    Float,
+    /// A number whose kind takes part in promotion.
+    Scalar,
+    /// A truth value.
+    Bool,
+    /// A string.
+    Str,
+    /// A list of integers.
+    Ints,
+    /// A list of numbers.
+    Floats,
+    /// An element type.
+    DType,
+}
+
+impl Kind {
+    /// Tells whether the parameter holds a tensor or several.
+    #[must_use]
+    pub const fn holds_tensors(self) -> bool {
+        matches!(self, Self::Tensor | Self::Tensors)
+    }
+
+    /// Returns what an argument must be, in words.
+    #[must_use]
+    pub const fn wanted(self) -> &'static str {
+        match self {
+            Self::Tensor => "a tensor, written as a shape such as \"[127, 1023]\"",
+            Self::Tensors => {
+                "a list of tensors, written as shapes such as [\"[2, 3]\", \"[4, 3]\"]"
+            }
+            Self::Int => "an integer",
+            Self::Float | Self::Scalar => "a number",
+            Self::Bool => "true or false",
+            Self::Str => "a string",
+            Self::Ints => "a list of integers",
+            Self::Floats => "a list of numbers",
+            Self::DType => "an element type such as \"f32\"",
+        }
+    }
+}
+
+/// What the values of a tensor parameter are for; decides its generator and its element type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Role {
+    /// Not a tensor.
+    None,
+    /// Data: follows the case's family.
+    Main,
+    /// Further data, such as the second factor of a contraction: stays tame where `Main` is wild.
+    Second,
+    /// A gain near 1.
+    Gain,
+    /// An offset near 0.
+    Bias,
+    /// Data in an interval that the op is defined on, or interesting on.
+    Between(f64, f64),
+    /// Positive data, about 1: logarithms, roots, variances, scales.
+    Positive,
+    /// Rows of probabilities that sum to 1.
+    Simplex,
+    /// Labels -1 and 1.
+    Sign,
+    /// i64 indices; the engine says below which bound.
+    Index,
+    /// i64 class indices, of which some equal `ignore_index` where the case names it.
+    ClassIndex,
+    /// A bool mask.
+    Mask,
+    /// Values of f32 whatever the case's type is: scales of quantised data.
+    ScaleF32,
+}
+
+/// Builtins of the plan language, which no argument can be called.
+const PLAN_BUILTINS: [&str; 23] = [
+    "cdiv",
+    "min",
+    "max",
+    "align_up",
+    "next_pow2",
+    "ilog2",
+    "is_pow2",
+    "require",
+    "param",
+    "define",
+    "scratch",
+    "launch",
+    "fill",
+    "f32",
+    "i32",
+    "ptr",
+    "contiguous",
+    "expand",
+    "has",
+    "len",
+    "range",
+    "abs",
+    "tmap",
+];
+
+/// Returns the name that a plan knows an argument by: a trailing `_` where it is a builtin of the
+/// plan language.
+#[must_use]
+pub fn plan_name(name: &str) -> String {
+    if PLAN_BUILTINS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}

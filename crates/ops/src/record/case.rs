@@ -1,0 +1,281 @@
+//! Cases: concrete calls of an op.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{DType, TensorSpec, number};
+
+/// One concrete call of an op.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// Name that is unique among the cases of one op, for example `f32[127,1023]/normal`.
+    pub id: String,
+    /// The op's name in kgen, for example `relu`.
+    pub op: String,
+    /// The floating-point type the case is about: that of its main input.
+    pub dtype: DType,
+    /// Why the case is there.
+    pub class: CaseClass,
+    /// What the values of its inputs look like.
+    pub family: Family,
+    /// Whether the suite names `ignore_index`: some targets then equal it.
+    #[serde(default)]
+    pub names_ignored: bool,
+    /// The arguments in the order of the schema.
+    pub args: Vec<Arg>,
+}
+
+impl Case {
+    /// Returns the value of an argument.
+    #[must_use]
+    pub fn arg(&self, name: &str) -> Option<&ArgValue> {
+        self.args.iter().find(|arg| arg.name == name).map(|arg| &arg.value)
+    }
+
+    /// Returns a tensor argument; `None` too when it is an optional input that was left out.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<&TensorArg> {
+        self.arg(name)?.as_tensor()
+    }
+
+    /// Returns the tensors with their names, in the order of the schema; those of a list are named
+    /// `tensors[0]`, `tensors[1]`, ...
+    ///
+    /// An input's position here is its index among the inputs of an evaluation.
+    pub fn tensors(&self) -> impl Iterator<Item = (Cow<'_, str>, &TensorArg)> {
+        self.args.iter().flat_map(Arg::tensors)
+    }
+
+    /// Returns the tensors to change them, in the order of [`Case::tensors`].
+    pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut TensorArg> {
+        self.args.iter_mut().flat_map(|arg| arg.value.tensors_mut())
+    }
+}
+
+/// An argument with its name in the ATen schema (a trailing `_` where that is a plan builtin).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arg {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: ArgValue,
+}
+
+impl Arg {
+    fn tensors(&self) -> impl Iterator<Item = (Cow<'_, str>, &TensorArg)> {
+        let listed = matches!(self.value, ArgValue::Tensors(_));
+        self.value.tensors().map(move |(index, tensor)| {
+            let name = if listed {
+                Cow::Owned(format!("{}[{index}]", self.name))
+            } else {
+                Cow::Borrowed(self.name.as_str())
+            };
+            (name, tensor)
+        })
+    }
+}
+
+/// Value of an argument.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum ArgValue {
+    /// A tensor.
+    Tensor(TensorArg),
+    /// A list of tensors, such as cat's; an element that is left out (as in `index`) is `None`.
+    Tensors(Vec<Option<TensorArg>>),
+    /// An integer.
+    Int(i64),
+    /// A number.
+    Float(#[serde(with = "number::plain")] f64),
+    /// A truth value.
+    Bool(bool),
+    /// A string such as gelu's `approximate`.
+    Str(String),
+    /// A list of integers such as sum's `dim`.
+    Ints(Vec<i64>),
+    /// A list of numbers.
+    Floats(Vec<f64>),
+    /// An element type.
+    DType(DType),
+    /// An optional argument left out.
+    None,
+}
+
+impl ArgValue {
+    /// Returns the tensor, if it is one.
+    #[must_use]
+    pub fn as_tensor(&self) -> Option<&TensorArg> {
+        if let Self::Tensor(tensor) = self { Some(tensor) } else { None }
+    }
+
+    /// Returns the tensors that it holds, each with its index in the list; a tensor has index 0.
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, &TensorArg)> {
+        let one = self.as_tensor().map(|tensor| (0, tensor));
+        let list = if let Self::Tensors(list) = self { list.as_slice() } else { &[] };
+        let listed = list.iter().enumerate();
+        one.into_iter().chain(listed.filter_map(|(index, tensor)| Some((index, tensor.as_ref()?))))
+    }
+
+    /// Returns the tensors that it holds to change them.
+    pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut TensorArg> {
+        let (one, list): (Option<&mut TensorArg>, &mut [Option<TensorArg>]) = match self {
+            Self::Tensor(tensor) => (Some(tensor), &mut []),
+            Self::Tensors(list) => (None, list),
+            _ => (None, &mut []),
+        };
+        one.into_iter().chain(list.iter_mut().flatten())
+    }
+}
+
+/// A tensor argument: its layout and how its values are made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TensorArg {
+    /// Layout and element type.
+    pub spec: TensorSpec,
+    /// The generator of its values.
+    pub generator: Gen,
+}
+
+/// How the values of one tensor are made from a seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Gen {
+    /// Normally distributed.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        std: f64,
+    },
+    /// Uniform in `[low, high)`.
+    Uniform {
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+    },
+    /// Integers of magnitude at most `magnitude`, of which at most `nonzero` per `row` consecutive
+    /// elements are not 0: sums of products are then exact in every order.
+    Exact {
+        /// Largest magnitude.
+        magnitude: u32,
+        /// Non-zero elements per row.
+        nonzero: u32,
+        /// Elements per row along the last dimension.
+        row: u32,
+    },
+    /// All elements equal.
+    Constant {
+        /// The value.
+        value: f64,
+    },
+    /// Normal values with magnitudes spread over many powers of two (`±exp(2 N)`).
+    HeavyTail,
+    /// Normal values, a few of which (the last element among them) are NaN, ±Inf or -0.
+    Specials,
+    /// Values drawn from four levels, so that many are equal.
+    Ties,
+    /// Uniform integers in `[0, bound)`, for index tensors.
+    Index {
+        /// Exclusive upper bound.
+        bound: u64,
+    },
+    /// 0 or 1, each with the given probability of 1: masks.
+    Mask {
+        /// Probability of 1.
+        p: f64,
+    },
+    /// Integers that are uniform in `low..=high`.
+    Int {
+        /// Smallest.
+        low: i64,
+        /// Largest.
+        high: i64,
+    },
+    /// -1 or 1: labels of margin losses.
+    Sign,
+    /// `exp` of normal values: positive, about 1.
+    LogNormal {
+        /// Standard deviation of the logarithm.
+        std: f64,
+    },
+    /// Each row along the last dimension is a permutation of `0..n`, n its extent.
+    Permutation,
+    /// Rows along the last dimension sum to 1.
+    Simplex,
+    /// As [`Gen::Index`], but about one element in four is `other`: a value that the op ignores.
+    IndexOr {
+        /// Exclusive upper bound.
+        bound: u64,
+        /// The value outside the rule.
+        other: i64,
+    },
+}
+
+/// Why a case is in its suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaseClass {
+    /// No or one element, odd sizes.
+    Edge,
+    /// Strided, broadcast or misaligned inputs.
+    Layout,
+    /// Input families other than the main one.
+    Values,
+    /// Drawn from the secret seed of the evaluation.
+    Drawn,
+    /// A size that real models use; these cases are timed.
+    Realistic,
+}
+
+/// What the values of a case's inputs look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Normal values: the main family, which decides about precision.
+    Normal,
+    /// Integers for which every summation order is exact: bit equality is asked for.
+    Exact,
+    /// Values far from 0 with a small spread.
+    Shifted,
+    /// Magnitudes spread over many powers of two.
+    HeavyTail,
+    /// Large magnitudes: a naive intermediate overflows.
+    Large,
+    /// All elements equal.
+    Constant,
+    /// Few distinct values.
+    Ties,
+    /// NaN, infinities and negative zero among normal values.
+    Specials,
+    /// Uniform in `[0, 1)`: sums drift, nothing cancels.
+    Uniform,
+    /// All elements 0.
+    Zeros,
+    /// Values below the smallest normal number.
+    Subnormal,
+    /// Rows with a single 1 in the second factor: each result is one element of the first.
+    OneHot,
+}
+
+impl Family {
+    /// Returns the name as it appears in case names.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Exact => "exact",
+            Self::Shifted => "shifted",
+            Self::HeavyTail => "heavy_tail",
+            Self::Large => "large",
+            Self::Constant => "constant",
+            Self::Ties => "ties",
+            Self::Specials => "specials",
+            Self::Uniform => "uniform",
+            Self::Zeros => "zeros",
+            Self::Subnormal => "subnormal",
+            Self::OneHot => "one_hot",
+        }
+    }
+}
