@@ -4,11 +4,11 @@ use super::{load, parse};
 use crate::{
     op::{find, generate},
     record::{Case, CaseClass, HostTensor},
-    reference,
+    reference::Reference,
 };
 
 fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
-    case.tensors().map(|(name, tensor)| generate(tensor, seed, &case.id, name)).collect()
+    case.tensors().map(|(name, tensor)| generate(tensor, seed, &case.id, &name)).collect()
 }
 
 #[test]
@@ -19,10 +19,12 @@ fn every_smoke_case_infers_generates_and_evaluates() {
         let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
         assert_eq!(ids.len(), cases.len(), "{op}");
         for case in cases.iter().filter(|case| case.class != CaseClass::Realistic) {
-            let outputs = find(op).unwrap().infer(case).unwrap();
+            let op_def = find(op).unwrap();
+            let outputs = op_def.infer(case).unwrap();
             let inputs = inputs(case, 3);
-            let values = reference::evaluate(case, &inputs).unwrap();
-            let bounds = reference::sensitivity(case, &inputs, &values).unwrap();
+            let reference = Reference::new(op_def, case, &inputs).unwrap();
+            let values = reference.evaluate().unwrap();
+            let bounds = reference.bounds(&values).unwrap();
             assert_eq!(values.len(), outputs.len(), "{op} {}", case.id);
             for ((values, bound), spec) in values.iter().zip(&bounds).zip(&outputs) {
                 assert_eq!(values.len(), spec.numel(), "{op} {}", case.id);
@@ -89,7 +91,7 @@ fn a_mistake_in_a_suite_file_names_file_op_case_and_key() {
             "key `shape`: unknown key (known: self, class, families, dtypes, draws, axes)",
         ),
         ("{}", "argument `self` is missing"),
-        ("{ self = 3 }", "argument `self` must be a shape such as \"[127, 1023]\""),
+        ("{ self = 3 }", "argument `self` must be a tensor, written as a shape such as \"[127, 1023]\""),
         ("{ self = \"3\" }", "key `self`: `3` is no shape such as \"[127, 1..64]\""),
         (
             "{ self = \"[k]\" }",

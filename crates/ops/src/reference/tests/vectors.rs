@@ -1,10 +1,11 @@
 //! Results computed by hand.
 
 use crate::{
-    op::{CaseDraft, DraftValue, Layout, build_case, find},
+    op::{CaseDraft, DraftTensor, DraftValue, Layout, build_case, find},
     record::{Case, CaseClass, DType, Family, HostTensor},
-    reference::evaluate,
 };
+
+use super::evaluate;
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
@@ -18,9 +19,11 @@ enum A<'a> {
 fn call(op: &str, args: &[(&str, A)]) -> (Case, Vec<HostTensor>) {
     let values = args.iter().map(|(name, arg)| {
         let value = match arg {
-            A::T(shape, _) => {
-                DraftValue::Tensor { shape: shape.to_vec(), layout: Layout::Contiguous }
-            }
+            A::T(shape, _) => DraftValue::Tensor(DraftTensor {
+                dtype: None,
+                shape: shape.to_vec(),
+                layout: Layout::Contiguous,
+            }),
             A::V(value) => value.clone(),
         };
         ((*name).to_owned(), value)
@@ -256,6 +259,6 @@ fn cross_entropy_loss() {
     );
     assert_eq!(
         evaluate(&case, &hosts).unwrap_err().to_string(),
-        "target 2 of row 0 is not in 0..2"
+        "`target` has 2 at element 0, which is not in 0..2"
     );
 }
