@@ -2,6 +2,8 @@
 //!
 //! The modules are layered; `ARCHITECTURE.md` says who may know whom and a test proves it.
 
+pub use kgen_ops::{op, reference, suite};
+
 pub mod agent;
 pub mod baseline;
 pub mod cli;
@@ -10,14 +12,11 @@ pub mod device;
 pub mod eval;
 pub mod kernel;
 pub mod llm;
-pub mod op;
 pub mod process;
 pub mod prompt;
 pub mod record;
-pub mod reference;
 pub mod report;
 pub mod selftest;
 pub mod settings;
 pub mod store;
-pub mod suite;
 pub mod worker;

@@ -15,7 +15,7 @@ pub(crate) fn material(
     let baselines: BTreeMap<_, _> = selection
         .ops
         .iter()
-        .filter_map(|op| Some((op.name.to_owned(), baseline::builtin(op.name)?.to_owned())))
+        .filter_map(|op| Some((op.name.clone(), baseline::builtin(&op.name)?.to_owned())))
         .collect();
     Ok(SuiteMaterial {
         suite: selection.suite.clone(),

@@ -49,7 +49,7 @@ impl Selection {
 
     /// Makes sure that an op has cases.
     fn check(&self, op: &OpDef) -> Result<(), CommandError> {
-        let has = self.suite.dtypes(op.name)?;
+        let has = self.suite.dtypes(&op.name)?;
         let asked = &self.dtypes;
         if asked.is_empty() || has.iter().any(|dtype| asked.contains(dtype)) {
             return Ok(());

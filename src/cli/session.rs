@@ -169,7 +169,7 @@ fn plan(
     };
     let ops = job.selection.ops.iter();
     let plan = RunPlan {
-        ops: ops.map(|op| PlannedOp { name: op.name.to_owned(), key: op.key() }).collect(),
+        ops: ops.map(|op| PlannedOp { name: op.name.clone(), key: OpKey::from(*op) }).collect(),
         source,
         policy: Policy {
             max_attempts: settings.run.max_attempts,

@@ -62,13 +62,7 @@ impl<'a> Bounds<'a> {
 /// Returns the distance between neighbouring values of `dtype` at `|y|`; 0 for integer types.
 #[must_use]
 pub fn ulp(dtype: DType, y: f64) -> f64 {
-    let (digits, min_exponent) = match dtype {
-        DType::F64 => (52, -1022),
-        DType::F32 => (23, -126),
-        DType::F16 => (10, -14),
-        DType::BF16 => (7, -126),
-        DType::I64 | DType::I32 | DType::Bool => return 0.0,
-    };
+    let Some((digits, min_exponent)) = dtype.format() else { return 0.0 };
     if !y.is_finite() {
         return 0.0;
     }
@@ -83,12 +77,11 @@ fn exponent(x: f64) -> i32 {
 /// Returns the smallest magnitude that rounds to infinity in `dtype`.
 #[must_use]
 pub fn overflow_threshold(dtype: DType) -> f64 {
-    match dtype {
-        DType::F16 => 65520.0,
-        DType::BF16 => (2.0 - 2f64.powi(-8)) * 2f64.powi(127),
-        DType::F32 => (2.0 - 2f64.powi(-24)) * 2f64.powi(127),
-        DType::F64 | DType::I64 | DType::I32 | DType::Bool => f64::INFINITY,
+    if dtype == DType::F64 || dtype.format().is_none() {
+        return f64::INFINITY;
     }
+    // Half a step beyond the largest finite value.
+    dtype.max_value() + 0.5 * ulp(dtype, dtype.max_value())
 }
 
 #[cfg(test)]

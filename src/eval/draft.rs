@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::record::{
     ArgValue, Case, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level, Outcome,
-    Stage, StageTime, Verdict,
+    Stage, StageTime, TensorArg, TensorSpec, Verdict,
 };
 
 use super::Progress;
@@ -219,27 +219,35 @@ pub(super) fn failed(case: &Case, verdict: Verdict, level: Level, finding: Findi
 #[must_use]
 pub fn describe_args(case: &Case) -> String {
     let describe = |value: &ArgValue| match value {
-        ArgValue::Tensor(tensor) => {
-            let spec = &tensor.spec;
-            let shape = join_numbers(&spec.shape);
-            let mut text = format!("{}[{shape}]", spec.dtype);
-            if !spec.is_contiguous() {
-                text = format!("{text} stride=({})", join_numbers(&spec.stride));
-            }
-            if spec.offset != 0 {
-                text = format!("{text} offset={}", spec.offset);
-            }
-            text
+        ArgValue::Tensor(tensor) => describe_tensor(&tensor.spec),
+        ArgValue::Tensors(list) => {
+            let one = |tensor: &Option<TensorArg>| {
+                tensor.as_ref().map_or("None".to_owned(), |tensor| describe_tensor(&tensor.spec))
+            };
+            format!("[{}]", list.iter().map(one).collect::<Vec<_>>().join(", "))
         }
         ArgValue::Int(value) => value.to_string(),
         ArgValue::Float(value) => value.to_string(),
         ArgValue::Bool(value) => if *value { "True" } else { "False" }.to_owned(),
         ArgValue::Str(value) => format!("'{value}'"),
         ArgValue::Ints(values) => format!("[{}]", join_numbers(values)),
+        ArgValue::Floats(values) => format!("[{}]", join_numbers(values)),
+        ArgValue::DType(dtype) => dtype.to_string(),
         ArgValue::None => "None".to_owned(),
     };
     let args = case.args.iter().map(|arg| format!("{}={}", arg.name, describe(&arg.value)));
     args.collect::<Vec<_>>().join(", ")
+}
+
+fn describe_tensor(spec: &TensorSpec) -> String {
+    let mut text = format!("{}[{}]", spec.dtype, join_numbers(&spec.shape));
+    if !spec.is_contiguous() {
+        text = format!("{text} stride=({})", join_numbers(&spec.stride));
+    }
+    if spec.offset != 0 {
+        text = format!("{text} offset={}", spec.offset);
+    }
+    text
 }
 
 fn join_numbers<T: ToString>(numbers: &[T]) -> String {

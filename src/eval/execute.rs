@@ -1,18 +1,20 @@
 //! Runs one case on a device and judges its outputs.
 
-use std::cell::RefCell;
+use std::{borrow::Cow, cell::RefCell};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
     device::{Device, Observed, Stop},
-    op::{self, OpDef},
+    op::{self, Array, OpDef},
     record::{
         Case, CaseResult, EvalRequest, Family, Finding, HostTensor, Level, Outcome, TensorSpec,
-        Verdict, number::Number,
+        Verdict,
+        number::Number,
+        tensor::{decode, encode},
     },
-    reference,
+    reference::{self, Reference},
 };
 
 use super::{
@@ -36,7 +38,7 @@ pub(super) struct Subject<'a> {
     /// Flat indices of the elements that have a reference; `None` where all have.
     samples: Option<Vec<usize>>,
     references: Vec<Vec<f64>>,
-    bounds: Option<Vec<reference::Bound>>,
+    bounds: Vec<reference::Bound>,
     right: RefCell<Option<Right>>,
 }
 
@@ -50,30 +52,31 @@ impl<'a> Subject<'a> {
     /// Makes a case's inputs from the seed.
     pub(super) fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
         let tensors = case.tensors();
-        tensors.map(|(name, tensor)| op::generate(tensor, seed, &case.id, name)).collect()
+        tensors.map(|(name, tensor)| op::generate(tensor, seed, &case.id, &name)).collect()
     }
 
     /// Makes a case's inputs and evaluates its reference.
     pub(super) fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
-        let op = op::find(&request.op)?;
+        let op = op_of(request)?;
         let inputs = Self::inputs(case, request.seed);
         let specs = op.infer(case)?;
         let names = op.output_names(specs.len());
         let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
-        let exact = op.is_exact() || case.family == Family::Exact;
-        let samples = reference::sampled(case).then(|| sample(&outputs[0].1, request.seed));
+        let one_output = outputs.len() == 1;
+        let samples = (one_output && reference::sampled(op, case))
+            .then(|| sample(&outputs[0].1, request.seed));
+        let reference = Reference::new(op, case, &inputs)?;
         let (references, bounds) = match &samples {
             Some(indices) => {
-                let references = vec![reference::evaluate_at(case, &inputs, indices)?];
-                (references, vec![reference::sensitivity_at(case, &inputs, indices)?])
+                let references = vec![reference.evaluate_at(0, indices)?];
+                (references, vec![reference.bound_at(0, indices)?])
             }
             None => {
-                let references = reference::evaluate(case, &inputs)?;
-                let bounds = reference::sensitivity(case, &inputs, &references)?;
-                (references, bounds)
+                let references = reference.evaluate()?;
+                let bounds = reference.bounds(&references)?;
+                (references.into_iter().map(|all| all.into_iter().collect()).collect(), bounds)
             }
         };
-        let bounds = (!exact).then_some(bounds);
         Ok(Self {
             case,
             op,
@@ -95,6 +98,40 @@ impl<'a> Subject<'a> {
             .map(|right| right.comparisons.clone())
     }
 
+    /// Rewrites what the op leaves open (which of several equal elements an index names) to the
+    /// reference's choice.
+    fn canonical<'r>(&self, run: &'r [Vec<u8>]) -> Cow<'r, [Vec<u8>]> {
+        if !self.op.engine.leaves_choices() || self.samples.is_some() {
+            return Cow::Borrowed(run);
+        }
+        let array = |spec: &TensorSpec, values: Vec<f64>| {
+            let shaped = Array::from_shape_vec(spec.shape.clone(), values);
+            shaped.expect("an output has as many elements as its shape says")
+        };
+        let specs = self.outputs.iter().map(|(_, spec)| spec);
+        let decoded = specs.clone().zip(run).map(|(spec, bytes)| {
+            let elements = bytes.chunks_exact(spec.dtype.size());
+            array(spec, elements.map(|bytes| decode(spec.dtype, bytes)).collect())
+        });
+        let mut got: Vec<Array> = decoded.collect();
+        let expected: Vec<Array> = specs
+            .clone()
+            .zip(&self.references)
+            .map(|(spec, all)| array(spec, all.clone()))
+            .collect();
+        let reference = Reference::new(self.op, self.case, &self.inputs);
+        let reference = reference.expect("the case was evaluated on these inputs");
+        self.op.canonicalise(self.case, reference.inputs(), &mut got, &expected);
+        let encoded = specs.zip(got).map(|(spec, values)| {
+            let mut bytes = vec![0; spec.storage_bytes()];
+            for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(spec.dtype.size())) {
+                encode(spec.dtype, *value, bytes);
+            }
+            bytes
+        });
+        Cow::Owned(encoded.collect())
+    }
+
     /// Compares the bytes of one output with its reference.
     pub(super) fn compare(
         &self,
@@ -103,13 +140,14 @@ impl<'a> Subject<'a> {
         unwritten: &dyn Fn(usize) -> bool,
     ) -> Comparison {
         let (name, spec) = &self.outputs[index];
-        let bounds = self.bounds.as_ref().map(|bounds| {
+        let exact = self.op.is_exact(spec.dtype) || self.case.family == Family::Exact;
+        let bounds = (!exact).then(|| {
             Bounds::new(BoundParams {
                 dtype: spec.dtype,
                 accumulation_len: self.op.accumulation_len(self.case),
                 slack: self.op.slack(spec.dtype),
-                sensitivity: &bounds[index].s,
-                hint: bounds[index].hint.as_deref(),
+                sensitivity: &self.bounds[index].s,
+                hint: self.bounds[index].hint.as_deref(),
             })
         });
         let expected = Expected {
@@ -122,6 +160,11 @@ impl<'a> Subject<'a> {
         };
         compare(&expected, bytes, unwritten)
     }
+}
+
+/// Returns the op that a request is about.
+pub(super) fn op_of(request: &EvalRequest) -> Result<&'static OpDef, Error> {
+    Ok(op::find(&request.op)?)
 }
 
 /// Random elements that a sampled case is judged at.
@@ -240,7 +283,8 @@ fn judge(
             compared.push((comparisons, run));
             continue;
         }
-        let comparisons = run.iter().enumerate().map(|(index, bytes)| {
+        let canonical = subject.canonical(run);
+        let comparisons = canonical.iter().enumerate().map(|(index, bytes)| {
             let size = subject.outputs[index].1.dtype.size();
             let unwritten = |element: usize| match &unwritten[index] {
                 Some(unwritten) => unwritten[element * size..][..size].iter().all(|&byte| byte),

@@ -63,7 +63,7 @@ impl<'a> Session<'a> {
         outputs: &[(String, TensorSpec)],
     ) -> Result<(), Stop> {
         for ((name, _), tensor) in self.case.tensors().zip(inputs) {
-            let buffer = device.alloc(name, tensor.storage.len(), tensor.spec.dtype.size())?;
+            let buffer = device.alloc(&name, tensor.storage.len(), tensor.spec.dtype.size())?;
             self.inputs.push(buffer);
             device.write(buffer, &tensor.storage)?;
         }

@@ -211,7 +211,15 @@ fn fits(pointee: &str, dtype: DType) -> bool {
             "short",
         ],
         DType::I64 => &["long long", "long", "unsigned long long", "unsigned long"],
+        DType::F8E4M3 => {
+            &["__nv_fp8_e4m3", "__nv_fp8x2_e4m3", "__nv_fp8x4_e4m3", "uchar4", "unsigned int"]
+        }
+        DType::F8E5M2 => {
+            &["__nv_fp8_e5m2", "__nv_fp8x2_e5m2", "__nv_fp8x4_e5m2", "uchar4", "unsigned int"]
+        }
         DType::I32 => &["int", "unsigned int"],
+        DType::I16 => &["short", "unsigned short", "unsigned int"],
+        DType::I8 | DType::U8 => &["uchar4", "char4", "unsigned int"],
         DType::Bool => &["bool", "uchar4", "char4", "unsigned int"],
     };
     if pointee.ends_with('*') {

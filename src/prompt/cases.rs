@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::record::{Arg, ArgValue, Case, CaseClass, DType, Family, TensorSpec};
+use crate::record::{Arg, ArgValue, Case, CaseClass, DType, Family, TensorArg, TensorSpec};
 
 /// Most cases that one group lists.
 const MAX_LINES: usize = 16;
@@ -138,6 +138,10 @@ const fn words(family: Family) -> &'static str {
         Family::Large => "large magnitudes",
         Family::Constant => "all elements equal",
         Family::Ties => "few distinct values",
+        Family::Uniform => "values in [0, 1)",
+        Family::Zeros => "all elements 0",
+        Family::Subnormal => "subnormal values",
+        Family::OneHot => "one 1 per row of the second factor",
         Family::Specials => "NaN, +Inf, -Inf and -0 among normal values",
     }
 }
@@ -156,14 +160,18 @@ fn args(case: &Case, usual: &[String]) -> String {
     args.filter(|text| !usual.contains(text)).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes one argument; a tensor of another dtype than the case's says so.
+/// Writes one argument.
 fn argument(case: &Case, arg: &Arg) -> String {
     let value = match &arg.value {
-        ArgValue::Tensor(tensor) => {
-            let dtype = tensor.spec.dtype;
-            let prefix = if dtype == case.dtype { "" } else { dtype.name() };
-            format!("{prefix}{}", layout(&tensor.spec))
+        ArgValue::Tensor(tensor) => typed_layout(case, &tensor.spec),
+        ArgValue::Tensors(list) => {
+            let one = |tensor: &Option<TensorArg>| {
+                tensor.as_ref().map_or("None".to_owned(), |tensor| typed_layout(case, &tensor.spec))
+            };
+            format!("[{}]", list.iter().map(one).collect::<Vec<_>>().join(", "))
         }
+        ArgValue::Floats(values) => tuple(values),
+        ArgValue::DType(dtype) => format!("\"{dtype}\""),
         ArgValue::Int(value) => value.to_string(),
         ArgValue::Float(value) => format!("{value:?}"),
         ArgValue::Bool(true) => "True".to_owned(),
@@ -173,6 +181,12 @@ fn argument(case: &Case, arg: &Arg) -> String {
         ArgValue::None => "None".to_owned(),
     };
     format!("{}={value}", arg.name)
+}
+
+/// Writes a tensor; one of another dtype than the case's says so.
+fn typed_layout(case: &Case, spec: &TensorSpec) -> String {
+    let prefix = if spec.dtype == case.dtype { "" } else { spec.dtype.name() };
+    format!("{prefix}{}", layout(spec))
 }
 
 fn layout(spec: &TensorSpec) -> String {

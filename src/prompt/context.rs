@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     kernel::plan::Builtin,
-    op::{Fallback, OpDef, Param, ParamKind, plan_name},
+    op::{Kind, OpDef, Param, plan_name},
     record::{Case, Evaluation, Speedup, Target, Verdict},
 };
 
@@ -283,38 +283,43 @@ fn op(op: &OpDef, cases: &[Case]) -> OpView {
     let outputs = cases.first().and_then(|case| op.infer(case).ok()).map_or(1, |specs| specs.len());
     let names = op.output_names(outputs);
     let outputs = names.iter().enumerate().map(|(index, name)| {
-        let what = op.outputs.get(index).copied().unwrap_or("output");
+        let what = op.outputs.get(index).map_or("output", String::as_str);
         format!("`{name}` (`T_{name}`): {what}, contiguous")
     });
     OpView {
-        name: op.name.to_owned(),
-        schema: op.schema.to_owned(),
-        signature: op.signature.to_owned(),
-        semantics: op.semantics.to_owned(),
+        name: op.name.clone(),
+        schema: op.schema.clone(),
+        signature: op.signature.clone(),
+        semantics: op.semantics.clone(),
         arguments: op.params.iter().map(argument).chain(outputs).collect(),
     }
 }
 
 fn argument(param: &Param) -> String {
-    let name = plan_name(param.name);
-    match param.kind {
-        ParamKind::Tensor { optional: false, .. } => format!("`{name}` (`T_{name}`): tensor"),
-        ParamKind::Tensor { optional: true, .. } => {
-            format!("`{name}` (`T_{name}`): tensor or None")
+    let name = plan_name(&param.name);
+    let kind = match param.kind {
+        Kind::Tensor => return format!("`{name}` (`T_{name}`): tensor{}", or_none(param)),
+        Kind::Tensors => {
+            return format!(
+                "`{name}` (`T_{name}`): tuple of tensors, `{name}[0]`, `{name}[1]`, ..."
+            );
         }
-        ParamKind::Int(fallback) => plain(&name, "integer", matches!(fallback, Fallback::Absent)),
-        ParamKind::Float(fallback) => plain(&name, "float", matches!(fallback, Fallback::Absent)),
-        ParamKind::Bool(fallback) => plain(&name, "bool", matches!(fallback, Fallback::Absent)),
-        ParamKind::Str { one_of, .. } => {
-            let values: Vec<_> = one_of.iter().map(|value| format!("\"{value}\"")).collect();
-            format!("`{name}`: string, {}", values.join(" or "))
+        Kind::Str if !param.choices.is_empty() => {
+            let values: Vec<_> = param.choices.iter().map(|value| format!("\"{value}\"")).collect();
+            return format!("`{name}`: string, {}", values.join(" or "));
         }
-        ParamKind::Ints(fallback) => {
-            plain(&name, "tuple of integers", matches!(fallback, Fallback::Absent))
-        }
-    }
+        Kind::Int => "integer",
+        Kind::Float => "float",
+        Kind::Scalar => "integer or float",
+        Kind::Bool => "bool",
+        Kind::Str => "string",
+        Kind::Ints => "tuple of integers",
+        Kind::Floats => "tuple of floats",
+        Kind::DType => "dtype, compares with strings such as \"f32\"",
+    };
+    format!("`{name}`: {kind}{}", or_none(param))
 }
 
-fn plain(name: &str, kind: &str, may_be_none: bool) -> String {
-    format!("`{name}`: {kind}{}", if may_be_none { " or None" } else { "" })
+const fn or_none(param: &Param) -> &'static str {
+    if param.optional { " or None" } else { "" }
 }

@@ -29,6 +29,7 @@ fn case(dtype: DType, shape: &[usize], class: CaseClass, family: Family) -> Case
         dtype,
         class,
         family,
+        names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }
 }

@@ -61,6 +61,12 @@ impl fmt::Display for RunId {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OpKey(pub String);
 
+impl From<&kgen_ops::op::OpDef> for OpKey {
+    fn from(op: &kgen_ops::op::OpDef) -> Self {
+        Self(op.folder())
+    }
+}
+
 impl fmt::Display for OpKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)

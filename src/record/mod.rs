@@ -3,20 +3,19 @@
 //! Nothing here computes, prints or touches a file; every other module may know this one, and it
 //! knows none of them.
 
-pub mod case;
-pub mod dtype;
 pub mod evaluation;
 pub mod finding;
 pub mod ids;
-pub mod number;
 pub mod plan;
 pub mod request;
 pub mod target;
-pub mod tensor;
 pub mod verdict;
 
-pub use case::{Arg, ArgValue, Case, CaseClass, Family, Gen, TensorArg};
-pub use dtype::DType;
+pub use kgen_ops::record::{
+    Arg, ArgValue, Case, CaseClass, DType, Family, Gen, HostTensor, TensorArg, TensorSpec, number,
+    tensor,
+};
+
 pub use evaluation::{
     CaseResult, CaseTiming, Evaluation, LaunchCounters, OtherRules, Outcome, Speedup, Stage,
     StageTime, Timing,
@@ -30,5 +29,4 @@ pub use plan::{
 };
 pub use request::{Emulation, EvalRequest, Limits, Sanitize, TimingRequest};
 pub use target::Target;
-pub use tensor::{HostTensor, TensorSpec};
 pub use verdict::{Level, Verdict};

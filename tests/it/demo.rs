@@ -28,7 +28,8 @@ fn without_a_key_the_recorded_session_solves_every_op() {
     assert!(said.starts_with("REPLAY: no LLM is asked."), "{said}");
     let table = String::from_utf8(output.stdout.clone()).unwrap();
     for op in kgen::op::all() {
-        let row = table.lines().find(|line| line.split_whitespace().next() == Some(op.name));
+        let row =
+            table.lines().find(|line| line.split_whitespace().next() == Some(op.name.as_str()));
         let row = row.unwrap_or_else(|| panic!("{} is not in\n{table}", op.name));
         assert!(row.contains("passed on emu") && row.contains("[replayed]"), "{row}");
         assert!(row.contains("not measured"), "{row}");

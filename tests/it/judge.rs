@@ -121,9 +121,9 @@ fn judge_with(
 #[test]
 fn the_builtin_baselines_pass() {
     let compiler = compiler(None);
-    for op in kgen::op::all() {
-        let evaluation = judge(&compiler, op.name, baseline::builtin(op.name).unwrap(), None);
-        assert_eq!(evaluation.verdict, Verdict::Passed, "{}: {evaluation:#?}", op.name);
+    for op in suite::load("smoke").unwrap().ops() {
+        let evaluation = judge(&compiler, op, baseline::builtin(op).unwrap(), None);
+        assert_eq!(evaluation.verdict, Verdict::Passed, "{op}: {evaluation:#?}");
     }
 }
 

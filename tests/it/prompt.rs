@@ -25,6 +25,7 @@ fn case(spec: &TensorSpec) -> Case {
         dtype: spec.dtype,
         class: CaseClass::Edge,
         family: Family::Normal,
+        names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }
 }

@@ -112,7 +112,7 @@ async fn judge(
             .try_next_u64()
             .map_err(|error| CommandError::new(Exit::Device, error))?,
     };
-    let cases = selection.suite.cases(op.name, selection.dtypes(), seed)?;
+    let cases = selection.suite.cases(&op.name, selection.dtypes(), seed)?;
     let machine = machine::start(&context.ui, settings).await?;
     let on_gpu = machine.pool.has_gpu();
     let material = material(settings, selection, machine.pool.target(), on_gpu)?;
@@ -126,9 +126,9 @@ async fn judge(
         screen: settings.device.screen,
         emulation: settings.device.emulation(),
         limits: settings.limits.into(),
-        timing: material.timing(op.name),
+        timing: material.timing(&op.name),
     };
-    let spinner = context.ui.spinner(op.name);
+    let spinner = context.ui.spinner(&op.name);
     let shown = spinner.clone();
     let entered = move |stage: Stage| shown.set_message(stage.name());
     let evaluation = Box::pin(machine.pool.evaluate_observed(request, &entered)).await;

@@ -85,7 +85,7 @@ fn ops(settings: &Settings, in_suite: bool) -> Result<Listing, CommandError> {
     let suite = selection::load(&settings.suite.suite)?;
     let mut listing = Listing::new(&["op", "overload", "in suite", "signature"]);
     for op in op::all() {
-        let member = suite.ops().iter().any(|name| name == op.name);
+        let member = suite.ops().contains(&op.name);
         if in_suite && !member {
             continue;
         }

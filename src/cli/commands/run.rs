@@ -84,9 +84,9 @@ pub(super) fn given_kernels(
     for op in &selection.ops {
         match source.kernel(op)? {
             Some(kernel) => {
-                kernels.insert(op.key(), kernel);
+                kernels.insert(OpKey::from(*op), kernel);
             }
-            None => missing.push(op.name),
+            None => missing.push(op.name.as_str()),
         }
     }
     let by_name = !settings.suite.ops.is_empty();
@@ -99,7 +99,7 @@ pub(super) fn given_kernels(
     if !missing.is_empty() {
         let n_missing = plural(missing.len(), "op");
         context.ui.note(&format!("{n_missing} without a kernel: {}", missing.join(", ")));
-        selection.ops.retain(|op| kernels.contains_key(&op.key()));
+        selection.ops.retain(|op| kernels.contains_key(&OpKey::from(*op)));
     }
     Ok(kernels)
 }
@@ -114,9 +114,9 @@ enum KernelSource {
 impl KernelSource {
     fn kernel(&self, op: &OpDef) -> Result<Option<String>, CommandError> {
         match self {
-            Self::Builtin => Ok(baseline::builtin(op.name).map(str::to_owned)),
-            Self::Bundled => Ok(bundled::kernel(&op.key()).map(str::to_owned)),
-            Self::Folder { path, .. } => bundled::kernel_in(path, &op.key()),
+            Self::Builtin => Ok(baseline::builtin(&op.name).map(str::to_owned)),
+            Self::Bundled => Ok(bundled::kernel(&OpKey::from(op)).map(str::to_owned)),
+            Self::Folder { path, .. } => bundled::kernel_in(path, &OpKey::from(op)),
         }
     }
 

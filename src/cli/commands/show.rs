@@ -47,10 +47,10 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     let Some(op) = selection.ops.first() else {
         return Err(CommandError::usage("no op is given"));
     };
-    let mut cases = selection.suite.public_cases(op.name)?;
+    let mut cases = selection.suite.public_cases(&op.name)?;
     cases.retain(|case| selection.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
     let material = material(&settings, &selection, &settings.device.emu.target(), false)?;
-    let ask = Ask { op: op.name, earlier: Vec::new(), last: None, best: None };
+    let ask = Ask { op: &op.name, earlier: Vec::new(), last: None, best: None };
     let prompt = material.prompt(&ask).map_err(|error| CommandError::new(Exit::Config, error))?;
     match args.format.format {
         Format::Json => ui::json(&context.ui, &as_json(op, &cases, &prompt))?,
@@ -67,7 +67,7 @@ fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
         "semantics": op.semantics,
         "outputs": op.outputs,
         "plan_names": op.plan_names(),
-        "exact": op.is_exact(),
+        "exact": op.exact,
         "cases": cases,
         "prompt": { "system": prompt.system, "user": prompt.user },
     })
@@ -81,7 +81,7 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
     for name in op.plan_names() {
         text.push_str(&format_line(&name, "input"));
     }
-    for (name, what) in outputs.iter().zip(op.outputs) {
+    for (name, what) in outputs.iter().zip(&op.outputs) {
         text.push_str(&format_line(name, &format!("output: {what}")));
     }
     if let Some(macros) = cases.first().and_then(|case| op.type_macros(case).ok()) {
@@ -114,11 +114,11 @@ fn class(case: &Case) -> String {
 }
 
 fn tensors(case: &Case) -> String {
-    let spec = |(name, tensor): (&str, &crate::record::TensorArg)| {
+    let specs = case.tensors().map(|(name, tensor)| {
         let strided = if tensor.spec.is_contiguous() { "" } else { " strided" };
         format!("{name}={}{:?}{strided}", tensor.spec.dtype, tensor.spec.shape)
-    };
-    case.tensors().map(spec).collect::<Vec<_>>().join(" ")
+    });
+    specs.collect::<Vec<_>>().join(" ")
 }
 
 fn count_by_class(cases: &[Case]) -> String {

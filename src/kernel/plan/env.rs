@@ -31,6 +31,19 @@ impl Env {
                     inputs += 1;
                     tensor_value(&arg.name, buffer, &tensor.spec)
                 }
+                ArgValue::Tensors(list) => {
+                    let values = list.iter().enumerate().map(|(index, one)| {
+                        let Some(tensor) = one else { return Value::None };
+                        let buffer = BufferRef::Input(inputs);
+                        inputs += 1;
+                        tensor_value(&format!("{}[{index}]", arg.name), buffer, &tensor.spec)
+                    });
+                    Value::Tuple(values.collect())
+                }
+                ArgValue::Floats(values) => {
+                    Value::Tuple(values.iter().map(|&value| Value::Float(value)).collect())
+                }
+                ArgValue::DType(dtype) => Value::DType(*dtype),
                 ArgValue::Int(value) => Value::Int(*value),
                 ArgValue::Float(value) => Value::Float(*value),
                 ArgValue::Bool(value) => Value::Bool(*value),

@@ -31,6 +31,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
         dtype: DType::F32,
         class: CaseClass::Edge,
         family: Family::Normal,
+        names_ignored: false,
         args: args.iter().map(arg).collect(),
     }
 }

@@ -193,7 +193,7 @@ fn table(dtype: DType, first: &[ElementDiff]) -> String {
     let digits = match dtype {
         DType::F64 => 17,
         DType::F32 | DType::I64 | DType::I32 => 9,
-        DType::F16 | DType::BF16 | DType::Bool => 6,
+        _ => 6,
     };
     let mut rows = vec![["index", "expected", "got", "allowed error"].map(str::to_owned)];
     for diff in first.iter().take(6) {

@@ -189,6 +189,7 @@ fn case(id: &str) -> Case {
         dtype: DType::F32,
         class: CaseClass::Edge,
         family: Family::Normal,
+        names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value: ArgValue::Tensor(tensor) }],
     }
 }

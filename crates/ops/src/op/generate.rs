@@ -21,6 +21,9 @@ const HEAVY_LIMIT: f64 = 1000.0;
 /// Odds, one in this many, that an element of the specials family is special.
 const SPECIAL_EVERY: u32 = 97;
 
+/// Odds, one in this many, that an element of the specials family is 0.
+const ZERO_EVERY: u32 = 9;
+
 /// Levels of the ties family; each is exact in every floating-point type.
 const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
 
@@ -163,7 +166,7 @@ impl Stream {
             Gen::Specials => {
                 let value = normal(rng);
                 let lot = rng.random_range(0..SPECIAL_EVERY * 3);
-                special(index, self.numel, lot).unwrap_or(value)
+                special(index, self, lot).unwrap_or(value)
             }
             Gen::Ties => LEVELS[rng.random_range(0..LEVELS.len())],
             Gen::Mask { p } => f64::from(u8::from(rng.random::<f64>() < p)),
@@ -219,28 +222,35 @@ fn is_nonzero(index: usize, nonzero: usize, row: usize) -> bool {
     (place % row) * nonzero % row < nonzero
 }
 
-/// Returns the special value at an index: fixed ones so that even small tensors have each kind (the
-/// last element, which a wrong tail forgets, is NaN), others at random.
-fn special(index: usize, numel: usize, lot: u32) -> Option<f64> {
-    if index + 1 == numel {
-        return Some(f64::NAN);
+/// The values of the specials family, in the order in which places for them are drawn.
+const SPECIALS: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0];
+
+/// Returns a special value at about one place in [`SPECIAL_EVERY`], a zero at about one in
+/// [`ZERO_EVERY`], and each kind at least once: at places that differ from tensor to tensor, so
+/// that a special value of one input meets ordinary ones and zeros of the others.
+fn special(index: usize, stream: &Stream, lot: u32) -> Option<f64> {
+    let numel = stream.numel;
+    if numel < SPECIALS.len() {
+        // A tail that is forgotten shows in the last element.
+        return (index + 1 == numel).then(|| SPECIALS[usize::from(stream.key[0]) % 3]);
     }
-    if numel >= 4 {
-        let place = index * 4;
-        if index == 0 {
-            return Some(-0.0);
-        }
-        if place >= numel && place < numel + 4 {
-            return Some(f64::INFINITY);
-        }
-        if place >= 2 * numel && place < 2 * numel + 4 {
-            return Some(f64::NEG_INFINITY);
-        }
+    // Distinct places: one per fifth of the tensor.
+    let (part, n_parts) = (index * SPECIALS.len() / numel, SPECIALS.len());
+    let first = (part * numel).div_ceil(n_parts);
+    let length = ((part + 1) * numel).div_ceil(n_parts) - first;
+    let drawn = usize::from(stream.key[part]) * 256 + usize::from(stream.key[part + 8]);
+    if index == first + drawn % length {
+        return Some(SPECIALS[(part + usize::from(stream.key[20])) % n_parts]);
+    }
+    // In the last element, of one tensor in two.
+    if index + 1 == numel && stream.key[21].is_multiple_of(2) {
+        return Some(f64::NAN);
     }
     match lot {
         0 => Some(-0.0),
         1 => Some(f64::INFINITY),
         2 => Some(f64::NEG_INFINITY),
+        _ if lot % ZERO_EVERY == 3 => Some(0.0),
         _ => None,
     }
 }

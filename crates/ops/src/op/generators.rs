@@ -17,10 +17,10 @@ pub struct FamilyError {
 }
 
 /// Sums of magnitude below this are exact in f32, in every order.
-pub const EXACT_SUM: usize = 1 << 24;
+pub(crate) const EXACT_SUM: usize = 1 << 24;
 
 /// Sums of magnitude below this are in the range of f16.
-pub const F16_SUM: usize = 60_000;
+pub(crate) const F16_SUM: usize = 60_000;
 
 /// Returns a generator for each tensor of the case, in the order of [`Case::tensors`].
 pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, FamilyError> {
@@ -40,7 +40,7 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, FamilyErro
 /// # Errors
 ///
 /// [`FamilyError`] where the family makes no sense for the op.
-pub fn by_role<E: Engine + ?Sized>(
+pub(super) fn by_role<E: Engine + ?Sized>(
     engine: &E,
     call: &Call<'_>,
     param: &Param,
@@ -141,7 +141,7 @@ fn one_hot(call: &Call<'_>, param: &Param, second: bool) -> Gen {
 /// Largest integers whose products stay exact in f32, and which a coarser type (TF32, bf16 in an
 /// f32 op) cannot hold.
 #[must_use]
-pub const fn integer_limit(dtype: DType) -> usize {
+pub(crate) const fn integer_limit(dtype: DType) -> usize {
     match dtype {
         DType::F8E4M3 | DType::F8E5M2 => 3,
         DType::F16 => 31,
@@ -152,7 +152,7 @@ pub const fn integer_limit(dtype: DType) -> usize {
 
 /// The largest sum that a dtype's results may come to.
 #[must_use]
-pub const fn sum_limit(dtype: DType) -> usize {
+pub(crate) const fn sum_limit(dtype: DType) -> usize {
     if matches!(dtype, DType::F16) { F16_SUM } else { EXACT_SUM }
 }
 

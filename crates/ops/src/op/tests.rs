@@ -341,17 +341,40 @@ fn gaps_of_strided_storages_hold_garbage_that_is_noticed() {
 }
 
 #[test]
-fn specials_are_of_every_kind_and_end_in_nan() {
-    for n in [4, 9, 257, 585, 1023] {
+fn specials_are_of_every_kind_at_places_of_their_own_in_each_tensor() {
+    let values = |n: usize, name: &str| {
         let tensor = arg(&[n], Layout::Contiguous, DType::F16, Gen::Specials);
-        let values = generate(&tensor, 5, "a", "self").to_f64();
-        assert!(values[n - 1].is_nan(), "{n}");
-        assert!(values.contains(&f64::INFINITY) && values.contains(&f64::NEG_INFINITY), "{n}");
-        assert!(values[0] == 0.0 && values[0].is_sign_negative(), "{n}");
-        assert!(n < 9 || values.iter().filter(|value| value.is_finite()).count() > n / 2, "{n}");
+        generate(&tensor, 5, "a", name).to_f64()
+    };
+    for n in [5, 9, 257, 585, 1023] {
+        for name in ["self", "other", "weight"] {
+            let values = values(n, name);
+            assert!(values.iter().any(|value| value.is_nan()), "{n}");
+            assert!(values.contains(&f64::INFINITY) && values.contains(&f64::NEG_INFINITY), "{n}");
+            let zeros = values.iter().filter(|value| **value == 0.0);
+            let (below, above): (Vec<f64>, Vec<f64>) =
+                zeros.partition(|zero| zero.is_sign_negative());
+            assert!(!below.is_empty() && !above.is_empty(), "{n}");
+            let ordinary =
+                values.iter().filter(|value| value.is_finite() && **value != 0.0).count();
+            assert!(n < 99 || ordinary > n / 2, "{n}: {ordinary}");
+        }
+        let nans = |values: Vec<f64>| -> Vec<usize> {
+            (0..n).filter(|&index| values[index].is_nan()).collect()
+        };
+        assert!(n < 99 || nans(values(n, "self")) != nans(values(n, "other")), "{n}");
     }
-    let one = arg(&[1], Layout::Contiguous, DType::F32, Gen::Specials);
-    assert!(generate(&one, 5, "a", "self").to_f64()[0].is_nan());
+    assert!(
+        values(257, "self")
+            .iter()
+            .zip(values(257, "other"))
+            .any(|(x, y)| x.is_infinite() && y == 0.0)
+            || values(1023, "self")
+                .iter()
+                .zip(values(1023, "other"))
+                .any(|(x, y)| x.is_infinite() && y == 0.0)
+    );
+    assert!(!values(1, "self")[0].is_finite());
 }
 
 #[test]

@@ -186,7 +186,6 @@ pub fn encode(dtype: DType, value: f64, bytes: &mut [u8]) {
 /// Rounds to a grid in f64 first: a detour over f32 would round twice.
 ///
 /// A magnitude beyond the largest finite one becomes NaN in e4m3, infinite in e5m2.
-#[expect(clippy::cast_possible_truncation, reason = "values on the grid are exact in f32")]
 fn fp8_bits(dtype: DType, value: f64) -> u8 {
     let (digits, min_exponent) = dtype.format().expect("fp8 types are floating-point types");
     let grid = if value.is_finite() && value != 0.0 {

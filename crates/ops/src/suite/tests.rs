@@ -91,7 +91,10 @@ fn a_mistake_in_a_suite_file_names_file_op_case_and_key() {
             "key `shape`: unknown key (known: self, class, families, dtypes, draws, axes)",
         ),
         ("{}", "argument `self` is missing"),
-        ("{ self = 3 }", "argument `self` must be a tensor, written as a shape such as \"[127, 1023]\""),
+        (
+            "{ self = 3 }",
+            "argument `self` must be a tensor, written as a shape such as \"[127, 1023]\"",
+        ),
         ("{ self = \"3\" }", "key `self`: `3` is no shape such as \"[127, 1..64]\""),
         (
             "{ self = \"[k]\" }",

@@ -130,6 +130,21 @@ impl Engine for RowNorm {
         Ok(Some(vec![out]))
     }
 
+    /// The row's largest normalised value, with gain: sums over the row are as large, and a
+    /// variance taken around any of its elements errs on that scale.
+    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        let out = rows(call, inputs, |x, gain, bias, eps, out| {
+            let Row { hat, .. } = normalise(*self, x, eps);
+            let largest = hat.iter().filter(|hat| hat.is_finite());
+            let largest = largest.fold(0.0_f64, |largest, hat| largest.max(hat.abs()));
+            for (column, out) in out.iter_mut().enumerate() {
+                let scale = (largest * at(gain, column, 1.0)).abs() + at(bias, column, 0.0).abs();
+                *out = if scale.is_finite() { scale } else { 0.0 };
+            }
+        })?;
+        Ok(Some(vec![out]))
+    }
+
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         let (Ok(spec), Ok(normalised)) = (call.tensor("input"), call.ints("normalized_shape"))
         else {
