@@ -108,7 +108,7 @@ fn a_mistake_in_a_suite_file_names_file_op_case_and_key() {
         (
             "{ self = \"[3] sideways\" }",
             "key `self`: unknown layout `sideways` (known: contiguous, transposed, gap, offset, \
-             expanded)",
+             expanded, channels_last)",
         ),
         ("{ self = \"[1..3]\", draws = 99 }", "key `draws`: must be 1 to 16"),
         (
