@@ -5,10 +5,12 @@
 //!   honest computation may differ.
 //! - [`reference`]: evaluation and bounds of a case on concrete inputs.
 //! - [`suite`]: named sets of ops with their cases, built in, from files, from logs of real calls.
+//! - [`log`]: logs of the operator inputs of real models.
 //! - [`record`]: element types, tensors and cases as plain data.
 //!
 //! Nothing here knows of kernels, devices or judges.
 
+pub mod log;
 pub mod op;
 pub mod record;
 pub mod reference;
