@@ -6,6 +6,7 @@
 
 mod draw;
 mod file;
+pub mod models;
 mod shape;
 
 #[cfg(test)]
