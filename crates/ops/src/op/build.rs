@@ -136,12 +136,22 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
         names_ignored: draft.values.iter().any(|(name, _)| name == "ignore_index"),
         args,
     };
-    op.infer(&case)?;
-    let generators = generators::generators(op, &case)?;
+    complete_case(op, &mut case)?;
+    Ok(case)
+}
+
+/// Checks that a case is a valid call of the op and chooses the generators of its tensors.
+///
+/// # Errors
+///
+/// [`BuildError`] when the op is not defined for the arguments, or the family makes no sense.
+pub fn complete_case(op: &OpDef, case: &mut Case) -> Result<(), BuildError> {
+    op.infer(case)?;
+    let generators = generators::generators(op, case)?;
     for (tensor, generator) in case.tensors_mut().zip(generators) {
         tensor.generator = generator;
     }
-    Ok(case)
+    Ok(())
 }
 
 fn missing(param: &Param) -> BuildError {

@@ -24,7 +24,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case};
+pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case, complete_case};
 pub use call::{ArgError, Call, Scalar};
 pub use catalogue::all;
 pub use def::{OpDef, Row, UnknownOp, find};

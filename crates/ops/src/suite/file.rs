@@ -1,15 +1,17 @@
 //! Suite files.
 
 use serde::Deserialize;
-use toml::Value;
+use toml::{Spanned, Value};
 
 use crate::{
     op::{self, CaseDraft, DraftTensor, DraftValue, Kind, Layout, OpDef, Param},
     record::{CaseClass, DType, Family},
 };
 
+mod grid;
+
 use super::{
-    CaseError, Entry, Error, Suite,
+    CaseError, Entry, Error, Limits, Suite,
     draw::Draw,
     shape::{Axes, Extent, TensorText, parse_extents, parse_range, parse_tensor},
 };
@@ -18,7 +20,8 @@ use super::{
 const FORMAT: u32 = 1;
 
 /// Keys of a case that are no arguments of the op.
-const OWN_KEYS: [&str; 5] = ["class", "families", "dtypes", "draws", "axes"];
+const OWN_KEYS: [&str; 7] =
+    ["class", "families", "dtypes", "draws", "axes", "grid", "max_elements"];
 
 /// Largest number of draws per case and dtype.
 const MAX_DRAWS: u32 = 16;
@@ -31,7 +34,7 @@ struct SuiteFile {
     #[serde(default)]
     description: String,
     dtypes: Option<Vec<DType>>,
-    ops: Vec<OpTable>,
+    ops: Vec<Spanned<OpTable>>,
 }
 
 #[derive(Deserialize)]
@@ -39,12 +42,16 @@ struct SuiteFile {
 struct OpTable {
     name: String,
     dtypes: Option<Vec<DType>>,
-    cases: Vec<toml::Table>,
+    cases: Vec<Spanned<toml::Table>>,
 }
 
 /// A case before its dtype and its drawn extents are fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
+    /// The line of the file on which the case begins, from 1.
+    pub(super) line: usize,
+    /// Which case of its op it is, from 1; the points of a grid share a number.
+    pub(super) number: usize,
     class: CaseClass,
     families: Vec<Family>,
     dtypes: Option<Vec<DType>>,
@@ -62,62 +69,101 @@ enum TemplateValue {
 }
 
 /// Parses a suite file; the cases are not built yet.
-pub(super) fn parse(origin: &str, text: &str) -> Result<Suite, Error> {
+///
+/// Returns the suite without what is wrong, and what is wrong.
+pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Error> {
     let file: SuiteFile = toml::from_str(text)
         .map_err(|source| Error::Toml { file: origin.to_owned(), source: Box::new(source) })?;
     if file.format != FORMAT {
         return Err(Error::Format { file: origin.to_owned(), format: file.format });
     }
-    let wrong = |reason: String| Error::Ops { file: origin.to_owned(), reason };
     if file.ops.is_empty() {
-        return Err(wrong("it has no ops".to_owned()));
+        let reason = "it has no ops".to_owned();
+        return Err(Error::Ops { file: origin.to_owned(), reason });
     }
+    let reader = Reader { origin, text, dtypes: file.dtypes.as_deref() };
     let mut entries: Vec<Entry> = Vec::with_capacity(file.ops.len());
+    let mut errors = Vec::new();
     for table in file.ops {
-        let op = op::find(&table.name)
-            .map_err(|source| Error::Op { file: origin.to_owned(), source })?;
-        if entries.iter().any(|entry| entry.op.name == op.name) {
-            return Err(wrong(format!("op `{}` is there twice", op.name)));
+        match reader.entry(table, &entries, &mut errors) {
+            Ok(entry) => entries.push(entry),
+            Err(error) => errors.push(error),
         }
-        if table.cases.is_empty() {
-            return Err(wrong(format!("op `{}` has no cases", op.name)));
-        }
-        let dtypes = match table.dtypes.or_else(|| file.dtypes.clone()) {
-            Some(dtypes) => dtypes,
-            None => op.dtypes.to_vec(),
-        };
-        if let Some(dtype) = dtypes.iter().find(|dtype| !op.takes(**dtype)) {
-            let known: Vec<&str> = op.dtypes.iter().map(|dtype| dtype.name()).collect();
-            let reason =
-                format!("op `{}` has no dtype {dtype} (it has: {})", op.name, known.join(", "));
-            return Err(wrong(reason));
-        }
-        let mut templates = Vec::with_capacity(table.cases.len());
-        for (index, case) in table.cases.iter().enumerate() {
-            templates.push(template(op, case).map_err(|source| Error::Case {
-                file: origin.to_owned(),
-                op: op.name.clone(),
-                number: index + 1,
-                source: Box::new(source),
-            })?);
-        }
-        entries.push(Entry { op, dtypes, templates });
     }
     let ops = entries.iter().map(|entry| entry.op.name.clone()).collect();
-    Ok(Suite {
+    let suite = Suite {
         name: file.name,
         description: file.description,
         origin: origin.to_owned(),
         ops,
         entries,
-    })
+        limits: Limits::default(),
+    };
+    Ok((suite, errors))
+}
+
+/// Reads the ops of one file.
+struct Reader<'a> {
+    origin: &'a str,
+    text: &'a str,
+    dtypes: Option<&'a [DType]>,
+}
+
+impl Reader<'_> {
+    fn line(&self, at: usize) -> usize {
+        self.text.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count() + 1
+    }
+
+    /// Reads an op; what is wrong with single cases is added to `errors`.
+    fn entry(
+        &self,
+        table: Spanned<OpTable>,
+        earlier: &[Entry],
+        errors: &mut Vec<Error>,
+    ) -> Result<Entry, Error> {
+        let file = || self.origin.to_owned();
+        let line = self.line(table.span().start);
+        let table = table.into_inner();
+        let op =
+            op::find(&table.name).map_err(|source| Error::Op { file: file(), line, source })?;
+        let wrong =
+            |reason: String| Error::Entry { file: file(), line, op: op.name.clone(), reason };
+        if earlier.iter().any(|entry| entry.op.name == op.name) {
+            return Err(wrong("is there twice".to_owned()));
+        }
+        if table.cases.is_empty() {
+            return Err(wrong("has no cases".to_owned()));
+        }
+        let given = table.dtypes.as_deref().or(self.dtypes);
+        let dtypes = given.map_or_else(|| op.dtypes.to_vec(), <[DType]>::to_vec);
+        if let Some(dtype) = dtypes.iter().find(|dtype| !op.takes(**dtype)) {
+            let known: Vec<&str> = op.dtypes.iter().map(|dtype| dtype.name()).collect();
+            return Err(wrong(format!("has no dtype {dtype} (it has: {})", known.join(", "))));
+        }
+        let mut templates = Vec::with_capacity(table.cases.len());
+        for (index, case) in table.cases.iter().enumerate() {
+            let (line, number) = (self.line(case.span().start), index + 1);
+            match template(op, case.get_ref()) {
+                Ok(read) => {
+                    let at = |template| Template { line, number, ..template };
+                    templates.extend(read.into_iter().map(at));
+                }
+                Err(source) => {
+                    let (op, source) = (op.name.clone(), Box::new(source));
+                    errors.push(Error::Case { file: file(), line, op, number, source });
+                }
+            }
+        }
+        Ok(Entry { op, dtypes, templates, fixed: Vec::new() })
+    }
 }
 
 fn key_error(key: &str, reason: impl Into<String>) -> CaseError {
     CaseError::Key { key: key.to_owned(), reason: reason.into() }
 }
 
-fn template(op: &OpDef, table: &toml::Table) -> Result<Template, CaseError> {
+/// Reads a case; one with a grid is a template per point of it.
+fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError> {
     for key in table.keys() {
         if !OWN_KEYS.contains(&key.as_str()) && op.param(key).is_none() {
             let known: Vec<&str> = op.params.iter().map(|param| param.name.as_str()).collect();
@@ -125,7 +171,9 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Template, CaseError> {
             return Err(key_error(key, format!("unknown key (known: {known})")));
         }
     }
-    let axes = axes(table)?;
+    let mut axes = axes(table)?;
+    let grid = grid::read(table)?;
+    grid.name_axes(&mut axes)?;
     let mut values = Vec::new();
     for param in &op.params {
         if let Some(value) = table.get(&param.name) {
@@ -137,6 +185,8 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Template, CaseError> {
     let families: Option<Vec<Family>> = read(table, "families")?;
     let families = families.unwrap_or_else(|| vec![Family::Normal]);
     let template = Template {
+        line: 0,
+        number: 0,
         class: CaseClass::Edge,
         families,
         dtypes: read(table, "dtypes")?,
@@ -147,8 +197,14 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Template, CaseError> {
     if !(1..=MAX_DRAWS).contains(&template.draws) {
         return Err(key_error("draws", format!("must be 1 to {MAX_DRAWS}")));
     }
-    let class = class(&template, read(table, "class")?)?;
-    Ok(Template { class, ..template })
+    let given = read(table, "class")?;
+    let mut templates = Vec::new();
+    for values in grid.points(&template.values)? {
+        let template = Template { values, ..template.clone() };
+        let class = class(&template, given)?;
+        templates.push(Template { class, ..template });
+    }
+    Ok(templates)
 }
 
 /// Reads one of the case's own keys.

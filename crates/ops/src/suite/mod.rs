@@ -1,31 +1,34 @@
 //! Suites: named sets of ops with their cases, built in or from a file.
 //!
-//! The format is documented at the head of `suites/smoke.toml`. A suite is checked as a whole when
-//! it is loaded: every case of every dtype is built once, so that a mistake is an error that names
-//! file, op, case and key, never a surprise in the middle of a run.
+//! The format is documented at the head of `suites/smoke.toml`; a file that is no TOML is read as a
+//! [log](crate::log) of real calls. A suite is checked as a whole when it is loaded: every case of
+//! every dtype is built once, so that a mistake is an error that names file, line, op, case and key,
+//! never a surprise in the middle of a run.
 
 mod draw;
+mod error;
 mod file;
+mod filter;
+mod load;
+mod logged;
 pub mod models;
 mod shape;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
-
 use crate::{
-    op::{self, BuildError, OpDef, UnknownOp, build_case},
+    op::{self, OpDef, build_case},
     record::{Case, DType},
 };
 
 use file::Template;
+use filter::Limits;
 
-/// The suites that are part of the binary, with their texts.
-const BUILTIN: [(&str, &str); 1] = [("smoke", include_str!("../../../../suites/smoke.toml"))];
-
-/// Seed that the drawn cases are tried with when a suite is loaded.
-const TRIAL_SEED: u64 = 0;
+pub use error::{CaseError, Error};
+pub use filter::Filter;
+pub use load::{Loaded, builtin_names, load, load_lenient};
+pub use logged::CallError;
 
 /// A named set of ops with their cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +42,8 @@ pub struct Suite {
     /// The names of its ops, in the order of the file.
     ops: Vec<String>,
     entries: Vec<Entry>,
+    /// What [`Suite::filter`] has taken away of each op's cases.
+    limits: Limits,
 }
 
 /// One op of a suite.
@@ -47,140 +52,8 @@ struct Entry {
     op: &'static OpDef,
     dtypes: Vec<DType>,
     templates: Vec<Template>,
-}
-
-/// A suite that cannot be loaded, or does not hold what is asked of it.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Neither a built-in suite nor a file.
-    #[error("no suite `{name}` (built in: {}; a suite file is given by its path)", .builtin.join(", "))]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// Names of the built-in suites.
-        builtin: Vec<&'static str>,
-    },
-    /// The file cannot be read.
-    #[error("failed to read suite file {}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The file is no TOML, or a key is unknown, missing or of the wrong type.
-    #[error("suite {file}: {source}")]
-    Toml {
-        /// The file.
-        file: String,
-        /// What and where.
-        source: Box<toml::de::Error>,
-    },
-    /// The file was written for another version of the format.
-    #[error("suite {file}: format {format} is not supported (this kgen reads format 1)")]
-    Format {
-        /// The file.
-        file: String,
-        /// Its format.
-        format: u32,
-    },
-    /// The suite names an op that kgen does not know.
-    #[error("suite {file}: {source}")]
-    Op {
-        /// The file.
-        file: String,
-        /// Which.
-        source: UnknownOp,
-    },
-    /// The suite has an op twice, or none.
-    #[error("suite {file}: {reason}")]
-    Ops {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A case is wrong.
-    #[error("suite {file}: op `{op}`, case {number}: {source}")]
-    Case {
-        /// The file.
-        file: String,
-        /// The op.
-        op: String,
-        /// Which of its cases, from 1.
-        number: usize,
-        /// What is wrong.
-        source: Box<CaseError>,
-    },
-    /// The suite has no such op.
-    #[error("suite `{suite}` has no op `{op}` (it has: {})", .known.join(", "))]
-    NotInSuite {
-        /// The suite.
-        suite: String,
-        /// The op.
-        op: String,
-        /// The ops it has.
-        known: Vec<String>,
-    },
-}
-
-/// What is wrong with a case of a suite file.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum CaseError {
-    /// A key's value cannot be read.
-    #[error("key `{key}`: {reason}")]
-    Key {
-        /// The key.
-        key: String,
-        /// What is wrong with its value.
-        reason: String,
-    },
-    /// The keys make no call of the op.
-    #[error("{}", chain(.0))]
-    Build(#[from] BuildError),
-}
-
-/// Spells an error with its cause, for a message on one line.
-fn chain(error: &BuildError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
-}
-
-/// Returns the names of the built-in suites.
-#[must_use]
-pub fn builtin_names() -> Vec<&'static str> {
-    BUILTIN.iter().map(|(name, _)| *name).collect()
-}
-
-/// Loads a built-in suite by name or a suite file by path.
-///
-/// # Errors
-///
-/// [`Error`], which names the file and, where it can, op, case and key.
-pub fn load(name_or_path: &str) -> Result<Suite, Error> {
-    if let Some((name, text)) = BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
-        return parse(name, text);
-    }
-    let path = Path::new(name_or_path);
-    let is_path = path.extension().is_some() || path.components().count() > 1 || path.exists();
-    if !is_path {
-        return Err(Error::Unknown { name: name_or_path.to_owned(), builtin: builtin_names() });
-    }
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
-    parse(name_or_path, &text)
-}
-
-/// Parses the text of a suite file and checks all of its cases.
-fn parse(origin: &str, text: &str) -> Result<Suite, Error> {
-    let suite = file::parse(origin, text)?;
-    for op in &suite.ops {
-        suite.cases(op, None, TRIAL_SEED)?;
-    }
-    Ok(suite)
+    /// Cases that were complete from the beginning, such as those of a log.
+    fixed: Vec<Case>,
 }
 
 impl Suite {
@@ -248,14 +121,19 @@ impl Suite {
                 for draft in template.drafts(entry.op, index, dtype, seed) {
                     let case = build_case(entry.op, &draft).map_err(|error| Error::Case {
                         file: self.origin.clone(),
+                        line: template.line,
                         op: entry.op.name.clone(),
-                        number: index + 1,
+                        number: template.number,
                         source: Box::new(error.into()),
                     })?;
                     push_unique(&mut cases, case);
                 }
             }
         }
+        for case in entry.fixed.iter().filter(|case| wanted(&&case.dtype)) {
+            push_unique(&mut cases, case.clone());
+        }
+        self.limits.apply(entry.op, &mut cases);
         Ok(cases)
     }
 }

@@ -1,11 +1,16 @@
 use std::collections::BTreeSet;
 
-use super::{load, parse};
+use super::{Error, Suite, load, load::from_file};
 use crate::{
     op::{find, generate},
     record::{Case, CaseClass, HostTensor},
     reference::Reference,
 };
+
+/// Reads the text of a suite file in which nothing may be wrong.
+fn parse(origin: &str, text: &str) -> Result<Suite, Error> {
+    from_file(origin, text)?.strict()
+}
 
 fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
     case.tensors().map(|(name, tensor)| generate(tensor, seed, &case.id, &name)).collect()
@@ -84,11 +89,12 @@ fn a_mistake_in_a_suite_file_names_file_op_case_and_key() {
             format!("format = 1\nname = \"x\"\n[[ops]]\nname = \"relu\"\ncases = [{case}]\n");
         parse("my.toml", &text).unwrap_err().to_string()
     };
-    let prefix = "suite my.toml: op `relu`, case 1: ";
+    let prefix = "suite my.toml, line 5: op `relu`, case 1: ";
     let table = [
         (
             "{ self = \"[1]\", shape = 3 }",
-            "key `shape`: unknown key (known: self, class, families, dtypes, draws, axes)",
+            "key `shape`: unknown key (known: self, class, families, dtypes, draws, axes, grid, \
+             max_elements)",
         ),
         ("{}", "argument `self` is missing"),
         (
@@ -134,11 +140,11 @@ fn a_wrong_suite_file_is_an_error_that_names_it() {
     );
     assert_eq!(
         error(&format!("{head}[[ops]]\nname = \"rellu\"\ncases = []")),
-        "suite my.toml: unknown op `rellu` (did you mean `relu`, `gelu`?)"
+        "suite my.toml, line 3: unknown op `rellu` (did you mean `relu`, `gelu`?)"
     );
     assert_eq!(
         load("smok").unwrap_err().to_string(),
-        "no suite `smok` (built in: smoke; a suite file is given by its path)"
+        "no suite `smok` (built in: smoke, huggingface, sweep; a suite file is given by its path)"
     );
     assert_eq!(load("none.toml").unwrap_err().to_string(), "failed to read suite file none.toml");
     assert!(load("smoke").unwrap().cases("mmm", None, 0).is_err());

@@ -1,0 +1,146 @@
+//! What is wrong with a suite.
+
+use std::path::PathBuf;
+
+use crate::{
+    log::LogError,
+    op::{BuildError, UnknownOp},
+};
+
+use super::CallError;
+
+/// A suite that cannot be loaded, or does not hold what is asked of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither a built-in suite nor a file.
+    #[error("no suite `{name}` (built in: {}; a suite file is given by its path)", .builtin.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Names of the built-in suites.
+        builtin: Vec<&'static str>,
+    },
+    /// The file cannot be read.
+    #[error("failed to read suite file {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is no TOML, or a key is unknown, missing or of the wrong type.
+    #[error("suite {file}: {source}")]
+    Toml {
+        /// The file.
+        file: String,
+        /// What and where.
+        source: Box<toml::de::Error>,
+    },
+    /// The file was written for another version of the format.
+    #[error("suite {file}: format {format} is not supported (this kgen reads format 1)")]
+    Format {
+        /// The file.
+        file: String,
+        /// Its format.
+        format: u32,
+    },
+    /// The suite names an op that kgen does not know.
+    #[error("suite {file}, line {line}: {source}")]
+    Op {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// Which.
+        source: UnknownOp,
+    },
+    /// An op is there twice, without cases or with a dtype that it lacks.
+    #[error("suite {file}, line {line}: op `{op}` {reason}")]
+    Entry {
+        /// The file.
+        file: String,
+        /// The line on which the op begins, from 1.
+        line: usize,
+        /// The op.
+        op: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The suite has no op.
+    #[error("suite {file}: {reason}")]
+    Ops {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A case is wrong.
+    #[error("suite {file}, line {line}: op `{op}`, case {number}: {source}")]
+    Case {
+        /// The file.
+        file: String,
+        /// The line on which the case begins, from 1.
+        line: usize,
+        /// The op.
+        op: String,
+        /// Which of its cases, from 1.
+        number: usize,
+        /// What is wrong.
+        source: Box<CaseError>,
+    },
+    /// A line of a log cannot be read.
+    #[error("suite {file}, {source}{}", .source.op.as_ref().map_or(String::new(), |op| format!(" (op `{op}`)")))]
+    Log {
+        /// The file.
+        file: String,
+        /// Where and what.
+        source: LogError,
+    },
+    /// A call of a log makes no case.
+    #[error("suite {file}, line {line}: op `{op}`: {source}")]
+    Call {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The op as the log names it.
+        op: String,
+        /// Why.
+        source: Box<CallError>,
+    },
+    /// The suite has no such op.
+    #[error("suite `{suite}` has no op `{op}` (it has: {})", .known.join(", "))]
+    NotInSuite {
+        /// The suite.
+        suite: String,
+        /// The op.
+        op: String,
+        /// The ops it has.
+        known: Vec<String>,
+    },
+}
+
+/// What is wrong with a case of a suite file.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CaseError {
+    /// A key's value cannot be read.
+    #[error("key `{key}`: {reason}")]
+    Key {
+        /// The key.
+        key: String,
+        /// What is wrong with its value.
+        reason: String,
+    },
+    /// The keys make no call of the op.
+    #[error("{}", chain(.0))]
+    Build(#[from] BuildError),
+}
+
+/// Spells an error with its cause, for a message on one line.
+pub(super) fn chain(error: &BuildError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

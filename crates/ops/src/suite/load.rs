@@ -1,0 +1,237 @@
+//! Finds suites by name or path and checks them.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
+
+use crate::{
+    log::{self, Call},
+    op::{self, OpDef},
+    record::{Case, CaseClass, DType},
+};
+
+use super::{Entry, Error, Suite, file, filter::Limits, logged, models};
+
+#[cfg(test)]
+mod tests;
+
+/// The suites that are part of the binary.
+const BUILTIN: [(&str, Builtin); 3] = [
+    ("smoke", Builtin::File(include_str!("../../../../suites/smoke.toml"))),
+    ("huggingface", Builtin::Models),
+    ("sweep", Builtin::File(include_str!("../../../../suites/sweep.toml"))),
+];
+
+/// Where a built-in suite comes from.
+#[derive(Debug, Clone, Copy)]
+enum Builtin {
+    /// The text of a suite file.
+    File(&'static str),
+    /// The models under `suites/models`.
+    Models,
+}
+
+/// Seed that the drawn cases are tried with when a suite is loaded.
+const TRIAL_SEED: u64 = 0;
+
+/// Element types that the small calls of models are tried with.
+const SMALL_DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+
+/// A suite without what is wrong with its file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What is right.
+    pub suite: Suite,
+    /// What is wrong, in the order of the file: each names file, op and reason and, where there is
+    /// one, the line.
+    pub errors: Vec<Error>,
+}
+
+impl Loaded {
+    /// Returns the suite if nothing is wrong, else the first mistake.
+    ///
+    /// # Errors
+    ///
+    /// The first of [`Loaded::errors`].
+    pub fn strict(self) -> Result<Suite, Error> {
+        match self.errors.into_iter().next() {
+            None => Ok(self.suite),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// Returns the names of the built-in suites.
+#[must_use]
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILTIN.iter().map(|(name, _)| *name).collect()
+}
+
+/// Loads a built-in suite by name or a suite file or log by path.
+///
+/// # Errors
+///
+/// [`Error`], which names the file and, where it can, line, op, case and key.
+pub fn load(name_or_path: &str) -> Result<Suite, Error> {
+    load_lenient(name_or_path)?.strict()
+}
+
+/// Loads a suite without its mistakes.
+///
+/// # Errors
+///
+/// [`Error`] where nothing is left: there is no such suite, the file cannot be read, is neither
+/// TOML nor a log, or holds nothing that is right.
+pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
+    match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
+        Some((name, Builtin::File(text))) => return from_file(name, text),
+        Some((name, Builtin::Models)) => return Ok(from_models(name)),
+        None => {}
+    }
+    let path = Path::new(name_or_path);
+    let is_path = path.extension().is_some() || path.components().count() > 1 || path.exists();
+    if !is_path {
+        return Err(Error::Unknown { name: name_or_path.to_owned(), builtin: builtin_names() });
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
+        from_file(name_or_path, &text)
+    } else {
+        from_log(name_or_path, &text)
+    }
+}
+
+/// Parses a suite file and builds every case once.
+pub(super) fn from_file(origin: &str, text: &str) -> Result<Loaded, Error> {
+    let (mut suite, mut errors) = file::parse(origin, text)?;
+    for index in 0..suite.entries.len() {
+        let templates = std::mem::take(&mut suite.entries[index].templates);
+        let op = suite.ops[index].clone();
+        let mut kept = Vec::with_capacity(templates.len());
+        for template in templates {
+            suite.entries[index].templates = vec![template.clone()];
+            match suite.cases(&op, None, TRIAL_SEED) {
+                Ok(_) => kept.push(template),
+                Err(error) => errors.push(error),
+            }
+        }
+        suite.entries[index].templates = kept;
+    }
+    suite.entries.retain(|entry| !entry.templates.is_empty());
+    finish(suite, errors)
+}
+
+/// Makes a case of every different call of a log.
+fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
+    let read = log::parse(text);
+    let mut errors: Vec<(usize, Error)> = read
+        .errors
+        .into_iter()
+        .map(|source| (source.line, Error::Log { file: origin.to_owned(), source }))
+        .collect();
+    let mut entries = Entries::default();
+    for call in &read.calls {
+        if let Err(error) = entries.add(origin, call, None) {
+            errors.push((call.line, error));
+        }
+    }
+    errors.sort_by_key(|(line, _)| *line);
+    let name = Path::new(origin).file_stem().map_or(origin, |stem| stem.to_str().unwrap_or(origin));
+    let suite = entries.suite(name, "Calls of a log.", origin);
+    finish(suite, errors.into_iter().map(|(_, error)| error).collect())
+}
+
+/// Makes a case of every call of the models; the small ones in several types.
+fn from_models(name: &str) -> Loaded {
+    let mut entries = Entries::default();
+    let mut errors = Vec::new();
+    for model in models::calls() {
+        if model.real {
+            errors.extend(entries.add(name, &model.call, Some(CaseClass::Realistic)).err());
+            continue;
+        }
+        for dtype in SMALL_DTYPES {
+            let call = in_dtype(&model.call, dtype);
+            let takes = op::find(&call.name()).is_ok_and(|op| op.takes(dtype));
+            if takes || dtype == DType::F32 {
+                errors.extend(entries.add(name, &call, Some(CaseClass::Edge)).err());
+            }
+        }
+    }
+    let description = "The calls of popular models, from their public configuration.";
+    Loaded { suite: entries.suite(name, description, name), errors }
+}
+
+/// Returns a call with floating-point tensors of another type.
+fn in_dtype(call: &Call, dtype: DType) -> Call {
+    let mut call = call.clone();
+    call.args.iter_mut().for_each(|value| logged::set_float(value, dtype));
+    call
+}
+
+fn finish(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
+    suite.ops = suite.entries.iter().map(|entry| entry.op.name.clone()).collect();
+    if !suite.entries.is_empty() {
+        return Ok(Loaded { suite, errors });
+    }
+    let reason = "it has no calls".to_owned();
+    Err(if errors.is_empty() {
+        Error::Ops { file: suite.origin, reason }
+    } else {
+        errors.swap_remove(0)
+    })
+}
+
+/// The cases of calls, by op, in the order in which the ops came.
+#[derive(Default)]
+struct Entries {
+    ops: Vec<(&'static OpDef, Vec<Case>)>,
+    places: BTreeMap<String, usize>,
+    seen: HashSet<String>,
+}
+
+impl Entries {
+    /// Adds the case of a call unless it is there already.
+    fn add(&mut self, file: &str, call: &Call, class: Option<CaseClass>) -> Result<(), Error> {
+        let once = Call { count: 1, ..call.clone() };
+        if self.seen.contains(&once.to_string()) {
+            return Ok(());
+        }
+        let (op, case) = logged::case_of(call, class).map_err(|source| Error::Call {
+            file: file.to_owned(),
+            line: call.line,
+            op: call.name(),
+            source: Box::new(source),
+        })?;
+        self.seen.insert(once.to_string());
+        let place = *self.places.entry(op.name.clone()).or_insert_with(|| {
+            self.ops.push((op, Vec::new()));
+            self.ops.len() - 1
+        });
+        self.ops[place].1.push(case);
+        Ok(())
+    }
+
+    fn suite(self, name: &str, description: &str, origin: &str) -> Suite {
+        let entry = |(op, fixed): (&'static OpDef, Vec<Case>)| {
+            let mut dtypes: Vec<DType> = Vec::new();
+            for case in &fixed {
+                if !dtypes.contains(&case.dtype) {
+                    dtypes.push(case.dtype);
+                }
+            }
+            Entry { op, dtypes, templates: Vec::new(), fixed }
+        };
+        let entries: Vec<Entry> = self.ops.into_iter().map(entry).collect();
+        Suite {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            origin: origin.to_owned(),
+            ops: entries.iter().map(|entry| entry.op.name.clone()).collect(),
+            entries,
+            limits: Limits::default(),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Logs, grids, what is left of wrong files, and filters.
+
+use super::*;
+use crate::{record::Gen, suite::Filter};
+
+fn log(text: &str) -> Loaded {
+    from_log("dir/calls.txt", text).unwrap()
+}
+
+/// Returns the only mistake of a log.
+fn mistake(line: &str) -> String {
+    let good = "relu cnt: 1, ((T([2], f32),), {})\n";
+    let Loaded { suite, errors } = log(&format!("{good}{line}"));
+    assert_eq!((suite.ops(), errors.len()), (&["relu".to_owned()][..], 1), "{line}: {errors:?}");
+    errors[0].to_string()
+}
+
+#[test]
+fn a_log_is_a_suite_of_its_different_calls() {
+    let loaded = log("Operator: aten.relu_.default\n\
+         cnt: 3, ((T([64, 33], f16, stride=(1, 64)),), {})\n\
+         cnt: 9, ((T([64, 33], f16, [1, 64]),), {})\n\
+         cnt: 1, ((T([512, 1000], f32, offset=1),), {})\n\
+         Operator: aten.add.Tensor\n\
+         cnt: 1, ((T([5], bf16), T([], bf16)), {'alpha': 2})\n\
+         Operator: aten._softmax.default\n\
+         cnt: 1, ((T([4, 7], f32), -1, False), {})\n");
+    assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+    let suite = loaded.strict().unwrap();
+    assert_eq!(
+        (suite.name.as_str(), suite.ops().join(" ").as_str()),
+        ("calls", "relu add softmax")
+    );
+    assert_eq!(suite.dtypes("relu").unwrap(), [DType::F16, DType::F32]);
+    let cases = suite.cases("relu", None, 0).unwrap();
+    let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+    assert_eq!(ids, ["f16[64,33]@1,64/normal", "f32[512,1000]+1/normal"]);
+    assert_eq!(cases[0].tensor("self").unwrap().spec.stride, [1, 64]);
+    assert_eq!(cases[1].tensor("self").unwrap().spec.offset, 1);
+    assert_eq!([cases[0].class, cases[1].class], [CaseClass::Layout, CaseClass::Realistic]);
+    let add = suite.cases("add", None, 0).unwrap();
+    assert_eq!(add[0].id, "bf16[5],[],alpha=2/normal");
+}
+
+#[test]
+fn generators_of_a_log_take_the_place_of_the_ops() {
+    let suite = log("cross_entropy_loss ((T([9, 5], f32), T([9], i64, gen=index(3))), {})\n\
+         relu ((T([9], f32, gen=ones),), {})\n\
+         relu ((T([8], f32),), {})")
+    .strict()
+    .unwrap();
+    let generator = |op: &str, case: usize, name: &str| {
+        suite.cases(op, None, 0).unwrap()[case].tensor(name).unwrap().generator
+    };
+    assert_eq!(generator("cross_entropy_loss", 0, "target"), Gen::Index { bound: 3 });
+    assert_eq!(generator("relu", 0, "self"), Gen::Constant { value: 1.0 });
+    assert_eq!(generator("relu", 1, "self"), Gen::Normal { mean: 0.0, std: 1.0 });
+}
+
+#[test]
+fn a_mistake_in_a_log_names_file_line_op_and_reason_and_the_rest_is_kept() {
+    for (line, wanted) in [
+        ("rellu ((T([2], f32),), {})", "op `rellu.default`: unknown op `rellu.default` (did you"),
+        ("mm ((T([2, 3], f32), T([4, 5], f32)), {})", "op `mm.default`: `mat2` has shape [4, 5]"),
+        ("relu ((T([-2], f32),), {})", "column 11: an extent of -2 (op `relu.default`)"),
+        (
+            "relu ((T([9223372036854775807, 2], f32),), {})",
+            "column 8: a tensor of 2^63 elements or more (op `relu.default`)",
+        ),
+        (
+            "relu ((T([1099511627776, 2], f32),), {})",
+            "op `relu.default`: argument `self`: a shape of [1099511627776,2] has too many",
+        ),
+        (
+            "relu ((T([2, 2], f32, [1099511627776, 1]),), {})",
+            "op `relu.default`: argument `self` has a storage of 1099511627778 elements",
+        ),
+        ("gelu ((T([2], i64),), {})", "op `gelu.default`: it has no dtype i64 (it has: f32, f16"),
+        ("relu ((T([2], c64),), {})", "op `relu.default`: argument `self` has dtype c64, which"),
+        ("relu ((), {})", "op `relu.default`: argument `self` is missing"),
+        ("relu ((3,), {})", "op `relu.default`: argument `self` must be a tensor"),
+        ("gelu ((T([2], f32), 3, 4), {})", "op `gelu.default`: 3 arguments, where it takes at"),
+        ("relu ((T([2], f32),), {'self': 3})", "op `relu.default`: argument `self` is given twice"),
+        ("relu ((T([2], f32),), {'x': 3})", "op `relu.default`: `relu` has no argument `x` (it"),
+        ("_softmax ((T([2], f32), 7, False), {})", "op `_softmax.default`: dimension 7 is out"),
+        (
+            "cross_entropy_loss ((T([9, 5], f32), T([9], i64, gen=index(6))), {})",
+            "op `cross_entropy_loss.default`: argument `target` holds indices up to 5, which must \
+             be below 5",
+        ),
+        (
+            "cross_entropy_loss ((T([9, 5], f32), T([9], i64, gen=int(-1,3))), {})",
+            "op `cross_entropy_loss.default`: argument `target` holds indices up to -1",
+        ),
+        ("__import__('os')", "column 12: expected `(` before the arguments, found the string"),
+    ] {
+        let got = mistake(line);
+        let got = got.strip_prefix("suite dir/calls.txt, line 2").unwrap();
+        assert!(got.trim_start_matches([',', ':', ' ']).starts_with(wanted), "{line}: {got}");
+    }
+    let nothing = from_log("empty.txt", "# nothing\n").unwrap_err().to_string();
+    assert_eq!(nothing, "suite empty.txt: it has no calls");
+}
+
+#[test]
+fn what_is_right_in_a_wrong_suite_file_is_kept() {
+    let text = "format = 1\nname = \"x\"\n\
+        [[ops]]\nname = \"rellu\"\ncases = [{ self = \"[1]\" }]\n\
+        [[ops]]\nname = \"relu\"\ncases = [\n\
+        { self = \"[3]\" },\n{ self = \"[9223372036854775807, 9]\" },\n{ self = \"[-4]\" },\n]\n\
+        [[ops]]\nname = \"mm\"\ndtypes = [\"bool\"]\n\
+        cases = [{ self = \"[2, 3]\", mat2 = \"[3, 4]\" }]\n";
+    let Loaded { suite, errors } = from_file("my.toml", text).unwrap();
+    assert_eq!(suite.ops(), ["relu"]);
+    assert_eq!(suite.public_cases("relu").unwrap().len(), suite.dtypes("relu").unwrap().len());
+    let mut errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    errors.sort();
+    let wanted = [
+        "suite my.toml, line 10: op `relu`, case 2: argument `self`: a shape of",
+        "suite my.toml, line 11: op `relu`, case 3: key `self`: `-4` is no extent",
+        "suite my.toml, line 13: op `mm` has no dtype bool (it has: f32",
+        "suite my.toml, line 3: unknown op `rellu`",
+    ];
+    assert_eq!(errors.len(), wanted.len(), "{errors:?}");
+    for (error, wanted) in errors.iter().zip(wanted) {
+        assert!(error.starts_with(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_grid_is_a_case_per_combination_that_is_not_too_large() {
+    let text = "format = 1\nname = \"x\"\ndtypes = [\"f32\"]\n\
+        [[ops]]\nname = \"relu\"\ncases = [{ self = \"[m, n]\", max_elements = 100, \
+        grid = { m = [1, 3, 50], n = [2, 9] } }]\n";
+    let suite = from_file("my.toml", text).unwrap().strict().unwrap();
+    let cases = suite.cases("relu", None, 0).unwrap();
+    let shapes: Vec<_> =
+        cases.iter().map(|case| case.tensor("self").unwrap().spec.shape.clone()).collect();
+    assert_eq!(shapes, [[1, 2], [1, 9], [3, 2], [3, 9], [50, 2]]);
+    assert!(cases.iter().all(|case| case.class == CaseClass::Edge));
+    for (keys, wanted) in [
+        ("grid = { m = [], n = [1] }", "key `grid`: axis `m` has no extents"),
+        ("grid = { m = [1], n = [1] }, axes = { m = \"1..2\" }", "`m` is one of `axes` too"),
+        ("grid = { m = [9], n = [9] }, max_elements = 80", "every combination exceeds"),
+        ("grid = { m = [9] }", "`n` is no extent"),
+    ] {
+        let text = format!(
+            "format = 1\nname = \"x\"\n[[ops]]\nname = \"relu\"\n\
+             cases = [{{ self = \"[m, n]\", {keys} }}]\n"
+        );
+        let error = from_file("my.toml", &text).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{keys}: {error}");
+    }
+}
+
+#[test]
+fn the_sweep_has_grids_of_timed_cases() {
+    let suite = load("sweep").unwrap();
+    for op in
+        ["gelu", "silu", "layer_norm", "rms_norm", "softmax", "mse_loss", "cross_entropy_loss"]
+    {
+        let cases = suite.public_cases(op).unwrap();
+        assert!(cases.len() >= 20, "{op}: {}", cases.len());
+        assert!(cases.iter().all(|case| case.class == CaseClass::Realistic), "{op}");
+    }
+}
+
+#[test]
+fn the_models_give_real_and_small_cases() {
+    let Loaded { suite, errors } = load_lenient("huggingface").unwrap();
+    for error in &errors {
+        // The catalogue grows; what it has takes every call.
+        assert!(error.to_string().contains("unknown op"), "{error}");
+    }
+    for op in suite.ops() {
+        let cases = suite.public_cases(op).unwrap();
+        let is_real = |case: &&Case| case.class == CaseClass::Realistic;
+        let real = cases.iter().filter(is_real).count();
+        assert!(real >= 1 && cases.len() - real >= 2, "{op}: {real} of {}", cases.len());
+    }
+}
+
+#[test]
+fn filters_leave_ops_types_and_sizes() {
+    let suite = load("smoke").unwrap();
+    let ids = |filter: &Filter, op: &str| -> Vec<String> {
+        let cases = suite.filter(filter).unwrap().cases(op, None, 1).unwrap();
+        cases.into_iter().map(|case| case.id).collect()
+    };
+    let all = ids(&Filter::default(), "relu");
+    let ops = Some(vec!["aten.add.Tensor".to_owned(), "swish".to_owned()]);
+    let filtered = suite.filter(&Filter { ops, ..Filter::default() }).unwrap();
+    assert_eq!(filtered.ops(), ["add", "silu"]);
+    let f16 = ids(&Filter { dtypes: Some(vec![DType::F16]), ..Filter::default() }, "relu");
+    assert!(f16.len() > 5 && f16.iter().all(|id| id.starts_with("f16")));
+    let small = ids(&Filter { max_bytes: Some(1000), ..Filter::default() }, "relu");
+    assert!(small.contains(&"f32[1]/normal".to_owned()) && small.len() < all.len());
+    assert!(!small.contains(&"f32[2048]/normal".to_owned()));
+    let top = ids(&Filter { topn: Some(1), ..Filter::default() }, "relu");
+    let timed = suite.cases("relu", None, 1).unwrap();
+    let timed = timed.iter().filter(|case| case.class == CaseClass::Realistic).count();
+    assert_eq!(top.len(), all.len() - timed + 1);
+    assert!(top.contains(&"f32[4096,4096]/normal".to_owned()));
+    let unknown = Filter { ops: Some(vec!["mmm".to_owned()]), ..Filter::default() };
+    assert!(suite.filter(&unknown).unwrap_err().to_string().contains("has no op `mmm`"));
+}
