@@ -95,6 +95,9 @@ impl From<suite::Error> for CommandError {
             | suite::Error::Read { .. }
             | suite::Error::Toml { .. }
             | suite::Error::Op { .. }
+            | suite::Error::Entry { .. }
+            | suite::Error::Log { .. }
+            | suite::Error::Call { .. }
             | suite::Error::Ops { .. }
             | suite::Error::Case { .. } => (Exit::Config, None),
         };
