@@ -143,19 +143,19 @@ fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
     finish(suite, errors.into_iter().map(|(_, error)| error).collect())
 }
 
-/// Makes a case of every call of the models; the small ones in several types.
+/// Makes a case of every call of the models whose op is known; the small ones in several types.
 fn from_models(name: &str) -> Loaded {
     let mut entries = Entries::default();
     let mut errors = Vec::new();
     for model in models::calls() {
+        let Ok(op) = op::find(&model.call.name()) else { continue };
         if model.real {
             errors.extend(entries.add(name, &model.call, Some(CaseClass::Realistic)).err());
             continue;
         }
         for dtype in SMALL_DTYPES {
             let call = in_dtype(&model.call, dtype);
-            let takes = op::find(&call.name()).is_ok_and(|op| op.takes(dtype));
-            if takes || dtype == DType::F32 {
+            if op.takes(dtype) || dtype == DType::F32 {
                 errors.extend(entries.add(name, &call, Some(CaseClass::Edge)).err());
             }
         }
