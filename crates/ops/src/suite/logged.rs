@@ -14,6 +14,9 @@ const SMALL: usize = 1 << 14;
 /// Keywords that say where a result lies: kgen's are contiguous, on the device.
 const PLACES: [&str; 5] = ["layout", "device", "pin_memory", "memory_format", "non_blocking"];
 
+/// Overloads that `PyTorch` has renamed since logs were written.
+const RENAMED: [(&str, &str); 1] = [("sum.SymInt", "sum.dim_IntList")];
+
 /// A call of a log that makes no case.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
@@ -127,7 +130,9 @@ fn resolve(call: &Call) -> Result<&'static OpDef, UnknownOp> {
             return Ok(op);
         }
     }
-    op::find(&call.name())
+    let name = call.name();
+    let today = RENAMED.iter().find(|(old, _)| *old == name).map_or(name.as_str(), |(_, new)| new);
+    op::find(today)
 }
 
 /// Returns the value of each parameter, as far as the call gives it.
