@@ -125,10 +125,11 @@ pub(super) fn case_of(
 fn resolve(call: &Call) -> Result<&'static OpDef, UnknownOp> {
     let is_number =
         |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_));
-    if call.overload == "Tensor" && call.args.get(1).is_some_and(is_number) {
-        if let Ok(op) = op::find(&format!("{}.Scalar", call.op.trim_end_matches('_'))) {
-            return Ok(op);
-        }
+    if call.overload == "Tensor"
+        && call.args.get(1).is_some_and(is_number)
+        && let Ok(op) = op::find(&format!("{}.Scalar", call.op.trim_end_matches('_')))
+    {
+        return Ok(op);
     }
     let name = call.name();
     let today = RENAMED.iter().find(|(old, _)| *old == name).map_or(name.as_str(), |(_, new)| new);
