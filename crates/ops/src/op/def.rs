@@ -51,8 +51,6 @@ pub(crate) const ALL: &[DType] =
     &[DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32, DType::Bool];
 /// Integers and bool.
 pub(crate) const INTEGRAL: &[DType] = &[DType::I64, DType::I32, DType::Bool];
-/// Bool alone.
-pub(crate) const BOOL: &[DType] = &[DType::Bool];
 
 /// A row of the catalogue on its way to an [`OpDef`].
 ///

@@ -171,13 +171,10 @@ impl Stream {
             Gen::Ties => LEVELS[rng.random_range(0..LEVELS.len())],
             Gen::Mask { p } => f64::from(u8::from(rng.random::<f64>() < p)),
             Gen::Int { low, high } => rng.random_range(low..=high.max(low)) as f64,
-            Gen::Sign => {
-                if rng.random() {
-                    1.0
-                } else {
-                    -1.0
-                }
+            Gen::NonZero { magnitude } => {
+                f64::from(rng.random_range(1..=magnitude.max(1))) * sign(rng)
             }
+            Gen::Sign => sign(rng),
             Gen::LogNormal { std } => (std * normal(rng)).exp(),
             Gen::Permutation | Gen::Simplex => unreachable!("rows are made as a whole"),
             Gen::Index { bound } => rng.random_range(0..bound.max(1)) as f64,
@@ -201,6 +198,10 @@ fn simplex(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
     let weights: Vec<f64> = (0..n).map(|_| normal(rng).exp()).collect();
     let total: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / total).collect()
+}
+
+fn sign(rng: &mut ChaCha8Rng) -> f64 {
+    if rng.random() { 1.0 } else { -1.0 }
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {

@@ -58,9 +58,12 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::ScaleF32 => Gen::LogNormal { std: 0.5 },
         Role::Positive if family == Family::Normal => Gen::LogNormal { std: 1.0 },
         Role::Between(low, high) if family == Family::Normal => Gen::Uniform { low, high },
+        Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
+        Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
+        Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
         _ if dtype == DType::Bool => Gen::Mask { p: 0.5 },
         _ if dtype.is_int() => integers(dtype, family),
-        Role::Second => data(engine, call, param, true)?,
+        Role::Second | Role::Exponent => data(engine, call, param, true)?,
         _ => data(engine, call, param, false)?,
     })
 }

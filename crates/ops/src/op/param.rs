@@ -87,6 +87,10 @@ pub enum Role {
     Between(f64, f64),
     /// Positive data, about 1: logarithms, roots, variances, scales.
     Positive,
+    /// Data to divide by: as [`Role::Main`], but not 0 where it is of an integer type.
+    Divisor,
+    /// Exponents: as [`Role::Second`], but small and not negative where of an integer type.
+    Exponent,
     /// Rows of probabilities that sum to 1.
     Simplex,
     /// Labels -1 and 1.

@@ -64,7 +64,7 @@ fn an_op_is_found_as_people_type_it() {
 #[test]
 fn an_unknown_op_names_its_neighbours() {
     let message = find("layernorm").unwrap_err().to_string();
-    assert_eq!(message, "unknown op `layernorm` (did you mean `layer_norm`?)");
+    assert!(message.starts_with("unknown op `layernorm` (did you mean `layer_norm`"), "{message}");
     assert_eq!(find("zzz").unwrap_err().to_string(), "unknown op `zzz`");
 }
 

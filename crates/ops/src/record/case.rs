@@ -193,6 +193,11 @@ pub enum Gen {
         /// Largest.
         high: i64,
     },
+    /// Integers of magnitude 1 to `magnitude`, of either sign: divisors.
+    NonZero {
+        /// Largest magnitude.
+        magnitude: u32,
+    },
     /// -1 or 1: labels of margin losses.
     Sign,
     /// `exp` of normal values: positive, about 1.

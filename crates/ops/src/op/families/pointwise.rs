@@ -5,7 +5,7 @@ use ndarray::{ArrayD, IxDyn, Zip};
 use rayon::prelude::*;
 
 use crate::{
-    record::{DType, TensorSpec},
+    record::{DType, TensorSpec, tensor::round_to},
     reference::{Error, U},
 };
 
@@ -23,22 +23,48 @@ const PARALLEL_FROM: usize = 1 << 14;
 /// Most inputs of an elementwise op.
 const MAX_INPUTS: usize = 4;
 
+/// What an op does at each place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Map {
+    /// A function of one element.
+    One(fn(f64) -> f64),
+    /// A function of two elements.
+    Two(fn(f64, f64) -> f64),
+    /// Binds the numbers of a call, given the type that the computation is done in; refuses what
+    /// the op is not defined for.
+    Call(fn(&Call<'_>, DType) -> Result<Formula, InferError>),
+}
+
+impl Map {
+    fn bind(self, call: &Call<'_>, dtype: DType) -> Result<Formula, InferError> {
+        match self {
+            Self::One(function) => Ok(Box::new(move |at| function(at[0]))),
+            Self::Two(function) => Ok(Box::new(move |at| function(at[0], at[1]))),
+            Self::Call(bind) => bind(call, dtype),
+        }
+    }
+}
+
 /// Element type of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
     /// That of all inputs and numbers, promoted.
     Promoted,
-    /// Promoted; integers become f32.
+    /// Promoted; integers and bool become f32.
     Float,
+    /// As [`Output::Float`] where the argument of this name is left out, else promoted.
+    FloatWithout(&'static str),
     /// bool.
     Bool,
-    /// That of the first tensor.
+    /// That of the first tensor, whatever the others are.
     First,
+    /// That of the first tensor; bool becomes i64.
+    Number,
     /// What the argument `dtype` says; that of the first tensor where it is left out.
     Argument,
 }
 
-/// Which element types the inputs may have.
+/// Which element types the computation may be done in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// Any.
@@ -47,6 +73,8 @@ pub(crate) enum Takes {
     Numbers,
     /// Floating-point types.
     Floats,
+    /// Floating-point types, the same for all tensors.
+    SameFloats,
     /// Integers and bool.
     Integral,
 }
@@ -54,20 +82,24 @@ pub(crate) enum Takes {
 /// An elementwise op.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pointwise {
-    /// Names of the tensors that broadcast; one that is left out has no element in the formula.
+    /// Names of the tensors that broadcast, in the order of the formula.
     pub tensors: &'static [&'static str],
+    /// The one among them that chooses and does not promote.
+    pub mask: Option<&'static str>,
     /// Names of the numbers that take part in promotion.
     pub scalars: &'static [&'static str],
-    /// Binds the numbers of a call, given the type that the computation is done in.
-    pub formula: fn(&Call<'_>, DType) -> Result<Formula, InferError>,
+    /// What is done at each place.
+    pub map: Map,
     /// Element type of the result.
     pub output: Output,
-    /// Element types of the inputs.
+    /// Element types of the computation.
     pub takes: Takes,
+    /// Name of the tensor that must have no zeros where it is of an integer type.
+    pub divisor: Option<&'static str>,
     /// Floating-point operations per element.
     pub flops: f64,
     /// Scale of intermediate values where it is larger than the result.
-    pub hint: Option<fn(&[f64]) -> f64>,
+    pub hint: Option<Map>,
     /// Whether integers give integers, so that exact inputs ask for equal bits.
     pub integers_stay: bool,
     /// Standard deviation of the large family: in f16, in other types.
@@ -75,18 +107,17 @@ pub(crate) struct Pointwise {
 }
 
 impl Pointwise {
-    /// Returns an op of one floating-point input that keeps its type.
+    /// Returns an op of one input whose result is of a floating-point type.
     #[must_use]
-    pub(crate) const fn unary(
-        flops: f64,
-        formula: fn(&Call<'_>, DType) -> Result<Formula, InferError>,
-    ) -> Self {
+    pub(crate) const fn unary(flops: f64, map: Map) -> Self {
         Self {
             tensors: &["self"],
+            mask: None,
             scalars: &[],
-            formula,
+            map,
             output: Output::Float,
             takes: Takes::Any,
+            divisor: None,
             flops,
             hint: None,
             integers_stay: false,
@@ -94,60 +125,100 @@ impl Pointwise {
         }
     }
 
+    /// Returns an op of one input whose result is one of few values or a part of the input, in the
+    /// input's type: integers stay integers.
+    #[must_use]
+    pub(crate) const fn choice(map: Map) -> Self {
+        Self { integers_stay: true, output: Output::First, ..Self::unary(1.0, map) }
+    }
+
     /// Returns an op of two inputs that broadcast.
     #[must_use]
-    pub(crate) const fn binary(
-        flops: f64,
-        formula: fn(&Call<'_>, DType) -> Result<Formula, InferError>,
-    ) -> Self {
+    pub(crate) const fn binary(flops: f64, map: Map) -> Self {
         Self {
             tensors: &["self", "other"],
             output: Output::Promoted,
             integers_stay: true,
-            ..Self::unary(flops, formula)
+            ..Self::unary(flops, map)
         }
     }
 
-    /// Returns the type that the computation is done in.
+    /// Returns the tensors of a call that decide about the type of the computation.
+    fn values<'a>(&self, call: &Call<'a>) -> Result<Vec<&'a TensorSpec>, InferError> {
+        let names = self.tensors.iter().filter(|name| Some(**name) != self.mask);
+        names.map(|name| call.tensor(name)).collect()
+    }
+
+    /// Returns the type that the computation is done in: inputs are converted to it first.
     fn common(&self, call: &Call<'_>) -> Result<DType, InferError> {
-        let mut specs: Vec<&TensorSpec> = Vec::new();
-        for name in self.tensors {
-            if let Some(spec) = call.opt_tensor(name) {
-                self.check(name, spec)?;
-                specs.push(spec);
-            }
-        }
+        let values = self.values(call)?;
+        let first = values[0].dtype;
         let mut scalars: Vec<Scalar> = Vec::new();
         for name in self.scalars {
             scalars.extend(call.opt_scalar(name)?);
         }
-        // A mask chooses, it does not promote.
-        let values = specs.iter().copied();
-        let promoted = if self.tensors[0] == "condition" {
-            promote(values.skip(1), &scalars)
-        } else {
-            promote(values, &scalars)
-        };
-        Ok(match self.output {
+        let promoted = promote(values.iter().copied(), &scalars);
+        let common = match self.output {
+            Output::Number if first == DType::Bool => DType::I64,
+            Output::First | Output::Number | Output::Argument => first,
             Output::Float if !promoted.is_float() => DType::F32,
+            Output::FloatWithout(name) if !promoted.is_float() && call.opt_str(name)?.is_none() => {
+                DType::F32
+            }
             _ => promoted,
-        })
-    }
-
-    fn check(&self, name: &str, spec: &TensorSpec) -> Result<(), InferError> {
-        let dtype = spec.dtype;
+        };
+        let other = values.iter().position(|spec| spec.dtype != first);
+        if let (Takes::SameFloats, Some(at)) = (self.takes, other) {
+            let wanted = format!("{first}, as `{}`", self.tensors[0]);
+            return Err(InferError::dtype(self.tensors[at], values[at].dtype, wanted));
+        }
         let (fits, wanted) = match self.takes {
             Takes::Any => (true, ""),
-            Takes::Numbers => (dtype != DType::Bool, "an integer or floating-point type"),
-            Takes::Floats => (dtype.is_float(), "a floating-point type"),
-            Takes::Integral => (!dtype.is_float(), "an integer type or bool"),
+            Takes::Numbers => (common != DType::Bool, "an integer or floating-point type"),
+            Takes::Floats | Takes::SameFloats => (common.is_float(), "a floating-point type"),
+            Takes::Integral => (!common.is_float(), "an integer type or bool"),
         };
-        if fits { Ok(()) } else { Err(InferError::dtype(name, dtype, wanted)) }
+        if fits { Ok(common) } else { Err(InferError::dtype(self.tensors[0], common, wanted)) }
     }
 
-    /// Returns the inputs of a call in the order of the formula.
-    fn operands<'i, 'a>(&self, inputs: &'i Inputs<'a>) -> Vec<&'i Input<'a>> {
-        self.tensors.iter().filter_map(|name| inputs.opt(name)).collect()
+    fn check_mask(&self, call: &Call<'_>) -> Result<(), InferError> {
+        let Some(name) = self.mask else { return Ok(()) };
+        let dtype = call.tensor(name)?.dtype;
+        // torch's `where` still takes u8, with a warning.
+        let fits = dtype == DType::Bool || (dtype == DType::U8 && name == "condition");
+        if fits { Ok(()) } else { Err(InferError::dtype(name, dtype, "bool")) }
+    }
+
+    /// Calls a function with the inputs in the order of the formula, converted to the common type.
+    fn with_operands<T>(
+        &self,
+        common: DType,
+        inputs: &Inputs<'_>,
+        then: impl FnOnce(&[&Input<'_>]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut given: Vec<&Input<'_>> = Vec::with_capacity(self.tensors.len());
+        let mut converted: Vec<Option<Input<'static>>> = Vec::with_capacity(self.tensors.len());
+        for name in self.tensors {
+            let input = inputs.get(name)?;
+            let converts = Some(*name) != self.mask && input.dtype != common;
+            converted.push(converts.then(|| {
+                let values = input.array().mapv(|value| round_to(common, value));
+                Input::computed(input.dtype, values)
+            }));
+            given.push(input);
+        }
+        let pairs = given.into_iter().zip(&converted);
+        let operands: Vec<_> = pairs.map(|(of, to)| to.as_ref().unwrap_or(of)).collect();
+        then(&operands)
+    }
+
+    /// Refuses integer divisions by zero.
+    fn check_divisor(&self, common: DType, inputs: &Inputs<'_>) -> Result<(), Error> {
+        let Some(name) = self.divisor.filter(|_| !common.is_float()) else { return Ok(()) };
+        if inputs.get(name)?.view().iter().any(|&value| value == 0.0) {
+            return Err(InferError::value(name, 0, "not 0 in a division of integers").into());
+        }
+        Ok(())
     }
 }
 
@@ -205,49 +276,54 @@ pub(crate) fn common_shape<'a>(
 impl Engine for Pointwise {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let common = self.common(call)?;
-        call.tensor(self.tensors[0])?;
-        drop((self.formula)(call, common)?);
-        let specs = self.tensors.iter().filter_map(|name| call.opt_tensor(name));
-        let shape = common_shape(specs.map(|spec| spec.shape.as_slice()))?;
-        let first = call.tensor(self.tensors[0])?.dtype;
+        self.check_mask(call)?;
+        let specs = self.tensors.iter().map(|name| call.tensor(name));
+        let specs = specs.collect::<Result<Vec<_>, _>>()?;
+        let shape = common_shape(specs.iter().map(|spec| spec.shape.as_slice()))?;
+        drop(self.map.bind(call, common)?);
         let dtype = match self.output {
-            Output::Promoted | Output::Float => common,
             Output::Bool => DType::Bool,
-            Output::First => first,
-            Output::Argument => call.opt_dtype("dtype")?.unwrap_or(first),
+            Output::Argument => call.opt_dtype("dtype")?.unwrap_or(common),
+            _ => common,
         };
         Ok(vec![(dtype, shape)])
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let formula = (self.formula)(call, self.common(call)?)?;
-        Ok(vec![apply(&self.operands(inputs), formula)?])
+        let common = self.common(call)?;
+        let formula = self.map.bind(call, common)?;
+        self.check_divisor(common, inputs)?;
+        self.with_operands(common, inputs, |operands| Ok(vec![apply(operands, formula)?]))
     }
 
     /// By central differences: each output element depends on one element of each input.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        let formula = (self.formula)(call, self.common(call)?)?;
-        let operands = self.operands(inputs);
-        let floats: Vec<bool> = operands.iter().map(|operand| operand.dtype.is_float()).collect();
-        let spread = apply(&operands, |at| {
-            let mut moved = [0.0; MAX_INPUTS];
-            let mut square = 0.0;
-            for changed in (0..at.len()).filter(|&changed| floats[changed]) {
-                moved[..at.len()].copy_from_slice(at);
-                moved[changed] = at[changed] * (1.0 + U);
-                let above = formula(&moved[..at.len()]);
-                moved[changed] = at[changed] * (1.0 - U);
-                let change = (above - formula(&moved[..at.len()])) / (2.0 * U);
-                square += if change.is_finite() { change * change } else { 0.0 };
-            }
-            square.sqrt()
-        })?;
-        Ok(Some(vec![spread]))
+        let common = self.common(call)?;
+        let formula = self.map.bind(call, common)?;
+        self.with_operands(common, inputs, |operands| {
+            let floats: Vec<bool> = operands.iter().map(|one| one.dtype.is_float()).collect();
+            let spread = apply(operands, |at| {
+                let mut moved = [0.0; MAX_INPUTS];
+                let mut square = 0.0;
+                for changed in (0..at.len()).filter(|&changed| floats[changed]) {
+                    moved[..at.len()].copy_from_slice(at);
+                    moved[changed] = at[changed] * (1.0 + U);
+                    let above = formula(&moved[..at.len()]);
+                    moved[changed] = at[changed] * (1.0 - U);
+                    let change = (above - formula(&moved[..at.len()])) / (2.0 * U);
+                    square += if change.is_finite() { change * change } else { 0.0 };
+                }
+                square.sqrt()
+            })?;
+            Ok(Some(vec![spread]))
+        })
     }
 
-    fn hint(&self, _call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let Some(hint) = self.hint else { return Ok(None) };
-        Ok(Some(vec![apply(&self.operands(inputs), hint)?]))
+        let common = self.common(call)?;
+        let hint = hint.bind(call, common)?;
+        self.with_operands(common, inputs, |operands| Ok(Some(vec![apply(operands, hint)?])))
     }
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {

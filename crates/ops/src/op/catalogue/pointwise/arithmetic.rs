@@ -1,0 +1,354 @@
+//! Arithmetic of two tensors, or of a tensor and a number.
+
+use super::{
+    super::super::{
+        Role,
+        def::{self, Row},
+        families::pointwise::{Map, Output, Pointwise, Takes},
+        formulas::{arithmetic as of, floor_scale},
+    },
+    BROADCAST, PROMOTED, ROUNDED, floats,
+};
+
+/// Returns the rows of this table.
+pub(super) fn rows() -> Vec<Row> {
+    [sums(), products(), quotients(), remainders(), powers(), angles(), fused()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+const IEEE: &str = "NaN and infinities follow IEEE arithmetic.";
+
+fn two(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+    let text = format!("{formula}, elementwise, {ROUNDED}. {BROADCAST} {PROMOTED}\n{specials}");
+    Row::new(signature, engine, &text)
+        .role("other", Role::Main)
+        .dtypes(def::NUMBERS)
+        .outputs(&["the results"])
+}
+
+fn with_number(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+    let text = format!(
+        "{formula}, {ROUNDED}. The shape is that of self. Numbers are passed as numbers, never as \
+        tensors. {PROMOTED}\n{specials}"
+    );
+    Row::new(signature, engine, &text).dtypes(def::NUMBERS).outputs(&["the results"])
+}
+
+/// An engine of a tensor and the number `other`.
+const fn number(map: Map) -> Pointwise {
+    Pointwise {
+        scalars: &["other"],
+        output: Output::Promoted,
+        integers_stay: true,
+        ..Pointwise::unary(2.0, map)
+    }
+}
+
+fn sums() -> Vec<Row> {
+    let sum = format!(
+        "{IEEE} Inf + (-Inf) is NaN. The sign of a zero result is free. Integers wrap, and take no \
+        fractions as alpha; bool is `or`."
+    );
+    let difference = format!(
+        "{IEEE} Inf - Inf is NaN. The sign of a zero result is free. Integers wrap, and take no \
+        fractions as alpha; bool is not taken."
+    );
+    vec![
+        two(
+            "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+            Pointwise::binary(2.0, Map::Call(of::add)),
+            "out = self + alpha * other, alpha being a number",
+            &sum,
+        ),
+        with_number(
+            "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+            number(Map::Call(of::add_scalar)),
+            "out = self + alpha * other",
+            &sum,
+        )
+        .name("add.Scalar"),
+        two(
+            "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+            Pointwise::binary(2.0, Map::Call(of::sub)),
+            "out = self - alpha * other, alpha being a number",
+            &difference,
+        )
+        .alias(&["subtract"]),
+        with_number(
+            "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+            number(Map::Call(of::sub_scalar)),
+            "out = self - alpha * other",
+            &difference,
+        )
+        .name("sub.Scalar"),
+        with_number(
+            "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+            number(Map::Call(of::rsub_scalar)),
+            "out = other - alpha * self",
+            &difference,
+        )
+        .name("rsub.Scalar"),
+    ]
+}
+
+fn products() -> Vec<Row> {
+    let specials = format!(
+        "{IEEE} Inf * 0 is NaN. The sign of a zero result is free. Integers wrap; bool is `and`."
+    );
+    let large = (50.0, 1e15);
+    vec![
+        two(
+            "mul.Tensor(Tensor self, Tensor other) -> Tensor",
+            Pointwise { large, ..Pointwise::binary(1.0, Map::Two(of::mul)) },
+            "out = self * other",
+            &specials,
+        )
+        .alias(&["multiply"]),
+        with_number(
+            "mul.Scalar(Tensor self, Scalar other) -> Tensor",
+            Pointwise { large, ..number(Map::Call(of::mul_scalar)) },
+            "out = self * other",
+            &specials,
+        )
+        .name("mul.Scalar"),
+    ]
+}
+
+fn quotients() -> Vec<Row> {
+    let specials = format!(
+        "Integers and bool are converted to f32 and give f32. {IEEE} x / 0 is Inf with the sign of \
+        the quotient, 0 / 0 and Inf / Inf are NaN."
+    );
+    let whole = "Integers give integers, exactly; an integer divisor is never 0 and bool is not \
+        taken. Floating-point division by 0 gives Inf or NaN, as x / 0 does; NaN gives NaN.";
+    let true_division = Pointwise {
+        output: Output::Float,
+        integers_stay: false,
+        ..Pointwise::binary(1.0, Map::Two(of::div))
+    };
+    vec![
+        two("div.Tensor(Tensor self, Tensor other) -> Tensor", true_division, "out = self / other", &specials)
+            .role("other", Role::Divisor)
+            .alias(&["divide", "true_divide", "true_divide.Tensor"]),
+        with_number(
+            "div.Scalar(Tensor self, Scalar other) -> Tensor",
+            Pointwise {
+                output: Output::Float,
+                integers_stay: false,
+                ..number(Map::Call(of::div_scalar))
+            },
+            "out = self / other",
+            &specials,
+        )
+        .name("div.Scalar"),
+        two(
+            "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+            Pointwise {
+                map: Map::Call(of::div_mode),
+                output: Output::FloatWithout("rounding_mode"),
+                divisor: Some("other"),
+                flops: 3.0,
+                ..true_division
+            },
+            "out = self / other where rounding_mode is None (integers then give f32); that quotient \
+            without its fraction where it is \"trunc\"; the largest whole number that does not exceed \
+            it where it is \"floor\"",
+            &format!(
+                "The plan sees the string. {whole} Inf has no floor: \"floor\" gives NaN where self is \
+                infinite."
+            ),
+        )
+        .name("div.Tensor_mode")
+        .choices("rounding_mode", &["trunc", "floor"])
+        .role("other", Role::Divisor),
+        two(
+            "floor_divide(Tensor self, Tensor other) -> Tensor",
+            Pointwise {
+                takes: Takes::Numbers,
+                divisor: Some("other"),
+                ..Pointwise::binary(3.0, Map::Call(of::floor_divide))
+            },
+            "out = the largest whole number that does not exceed the exact quotient self / other",
+            &format!(
+                "Floating-point: from r = fmod(self, other), (self - r) / other, less 1 where r is \
+                not 0 and its sign is not that of other. {whole} An infinite self gives NaN."
+            ),
+        )
+        .role("other", Role::Divisor),
+    ]
+}
+
+fn remainders() -> Vec<Row> {
+    let engine = |map| Pointwise {
+        takes: Takes::Numbers,
+        divisor: Some("other"),
+        ..Pointwise::binary(1.0, Map::Two(map))
+    };
+    let specials = "The result is exact (fmodf is; self - n * other is not). Floating-point: x by 0 \
+        and Inf by anything give NaN, NaN gives NaN.";
+    let integers = "An integer divisor is never 0; bool is not taken.";
+    vec![
+        two(
+            "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+            engine(of::fmod),
+            "out = self - n * other with n the quotient without its fraction, so that the result has \
+            the sign of self",
+            &format!("{specials} A finite x by Inf is x. {integers}"),
+        )
+        .role("other", Role::Divisor)
+        .exact(),
+        two(
+            "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+            engine(of::remainder),
+            "out = self - n * other with n the floor of the quotient, so that the result has the sign \
+            of other: r = fmod(self, other), plus other where r is not 0 and has another sign",
+            &format!(
+                "{specials} A finite x by an infinite divisor is x where their signs agree, else the \
+                divisor. {integers}"
+            ),
+        )
+        .role("other", Role::Divisor)
+        .exact(),
+    ]
+}
+
+fn powers() -> Vec<Row> {
+    let specials = "Floating-point: as C's pow: x^0 and 1^y are 1 (NaN included), a negative base \
+        with a fractional exponent gives NaN, 0 to a negative power gives Inf; NaN else gives NaN. \
+        Integers are exact and wrap";
+    vec![
+        Row::new(
+            "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+            Pointwise {
+                tensors: &["self", "exponent"],
+                takes: Takes::Numbers,
+                hint: Some(Map::Two(|_, _| floor_scale(0.0))),
+                integers_stay: false,
+                large: (10.0, 10.0),
+                ..Pointwise::binary(2.0, Map::Call(of::pow))
+            },
+            &format!(
+                "out = self to the power of exponent, elementwise, {ROUNDED}. {BROADCAST} \
+                {PROMOTED}\n{specials}: a negative exponent gives 0, but 1 and -1 keep their \
+                magnitude. Bool with bool is not taken."
+            ),
+        )
+        .role("self", Role::Positive)
+        .role("exponent", Role::Exponent)
+        .dtypes(def::NUMBERS)
+        .outputs(&["the powers"]),
+        with_number(
+            "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+            Pointwise {
+                scalars: &["exponent"],
+                hint: Some(Map::One(floor_scale)),
+                integers_stay: false,
+                large: (10.0, 1e5),
+                ..number(Map::Call(of::pow_scalar))
+            },
+            "out[i] = self[i] to the power of exponent",
+            &format!(
+                "{specials}, and take no negative integers as exponent. An exponent of 0.5 is the \
+                square root: -Inf gives NaN."
+            ),
+        )
+        .name("pow.Tensor_Scalar"),
+    ]
+}
+
+fn angles() -> Vec<Row> {
+    let float = |map| Pointwise {
+        output: Output::Float,
+        integers_stay: false,
+        ..Pointwise::binary(1.0, Map::Two(map))
+    };
+    vec![
+        two(
+            "atan2(Tensor self, Tensor other) -> Tensor",
+            float(f64::atan2),
+            "out = the angle of the point (x = other, y = self), in radians from -pi to pi",
+            "Integers and bool are converted to f32 and give f32. Signs of zeros count: (0, -0) is pi; \
+            infinities give multiples of pi / 4; NaN gives NaN.",
+        )
+        .alias(&["arctan2"]),
+        two(
+            "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
+            float(f64::copysign),
+            "out = |self| with the sign of other",
+            "Integers and bool are converted to f32 and give f32. The result is exact. The sign of a \
+            zero counts, in other and in the result; infinities keep their magnitude, NaN gives NaN.",
+        )
+        .exact(),
+    ]
+}
+
+fn fused() -> Vec<Row> {
+    let three = |map| Pointwise {
+        tensors: &["self", "tensor1", "tensor2"],
+        output: Output::Promoted,
+        takes: Takes::Numbers,
+        large: (50.0, 1e15),
+        ..Pointwise::unary(3.0, map)
+    };
+    let text = |formula: &str, specials: &str| {
+        format!(
+            "out = {formula}, elementwise, {ROUNDED}; value is a number. {BROADCAST} {PROMOTED}\n\
+            {specials}"
+        )
+    };
+    let lerp = format!(
+        "out = self + weight * (end - self), elementwise, {ROUNDED}; where |weight| >= 0.5 from the \
+        other end, end - (1 - weight) * (end - self), so that a weight of 1 gives end. All tensors \
+        have one floating-point type. {BROADCAST}\n\
+        {IEEE} An infinite end gives NaN where its weight is 0 or Inf - Inf arises."
+    );
+    let lerp_of =
+        |tensors, map| Pointwise { tensors, takes: Takes::SameFloats, ..floats(3.0, map) };
+    vec![
+        Row::new(
+            "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+            Pointwise { integers_stay: true, ..three(Map::Call(of::addcmul)) },
+            &text(
+                "self + value * tensor1 * tensor2",
+                &format!(
+                    "{IEEE} Integers wrap, and value is cut to a whole number for them; bool is not \
+                    taken."
+                ),
+            ),
+        )
+        .role("tensor1", Role::Main)
+        .role("tensor2", Role::Main)
+        .dtypes(def::NUMBERS)
+        .outputs(&["the sums"]),
+        Row::new(
+            "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+            three(Map::Call(of::addcdiv)),
+            &text(
+                "self + value * tensor1 / tensor2",
+                &format!("{IEEE} tensor1 or tensor2 is of a floating-point type."),
+            ),
+        )
+        .role("tensor1", Role::Main)
+        .role("tensor2", Role::Divisor)
+        .outputs(&["the sums"]),
+        Row::new(
+            "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+            lerp_of(&["self", "end"], Map::Call(of::lerp_scalar)),
+            &lerp,
+        )
+        .name("lerp.Scalar")
+        .role("end", Role::Main)
+        .outputs(&["the interpolation"]),
+        Row::new(
+            "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+            lerp_of(&["self", "end", "weight"], Map::Call(of::lerp_tensor)),
+            &lerp,
+        )
+        .name("lerp.Tensor")
+        .role("end", Role::Main)
+        .role("weight", Role::Between(-0.25, 1.25))
+        .outputs(&["the interpolation"]),
+    ]
+}

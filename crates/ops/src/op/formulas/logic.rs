@@ -1,0 +1,115 @@
+//! Comparisons, truth values and bits. Truth values are 0 and 1.
+
+use crate::record::DType;
+
+use super::{super::Call, Bound, converted};
+
+fn truth(value: bool) -> f64 {
+    f64::from(u8::from(value))
+}
+
+pub(crate) fn is_nan(x: f64) -> f64 {
+    truth(x.is_nan())
+}
+
+pub(crate) fn is_inf(x: f64) -> f64 {
+    truth(x.is_infinite())
+}
+
+pub(crate) fn is_finite(x: f64) -> f64 {
+    truth(x.is_finite())
+}
+
+pub(crate) fn eq(left: f64, right: f64) -> f64 {
+    truth(left == right)
+}
+
+pub(crate) fn ne(left: f64, right: f64) -> f64 {
+    truth(left != right)
+}
+
+pub(crate) fn lt(left: f64, right: f64) -> f64 {
+    truth(left < right)
+}
+
+pub(crate) fn le(left: f64, right: f64) -> f64 {
+    truth(left <= right)
+}
+
+pub(crate) fn gt(left: f64, right: f64) -> f64 {
+    truth(left > right)
+}
+
+pub(crate) fn ge(left: f64, right: f64) -> f64 {
+    truth(left >= right)
+}
+
+/// Compares with the number `other`, converted to the type of the comparison.
+fn with_number(call: &Call<'_>, dtype: DType, compare: fn(f64, f64) -> f64) -> Bound {
+    let other = converted(call, "other", dtype)?;
+    Ok(Box::new(move |at| compare(at[0], other)))
+}
+
+pub(crate) fn eq_scalar(call: &Call<'_>, dtype: DType) -> Bound {
+    with_number(call, dtype, eq)
+}
+
+pub(crate) fn ne_scalar(call: &Call<'_>, dtype: DType) -> Bound {
+    with_number(call, dtype, ne)
+}
+
+pub(crate) fn lt_scalar(call: &Call<'_>, dtype: DType) -> Bound {
+    with_number(call, dtype, lt)
+}
+
+pub(crate) fn le_scalar(call: &Call<'_>, dtype: DType) -> Bound {
+    with_number(call, dtype, le)
+}
+
+pub(crate) fn gt_scalar(call: &Call<'_>, dtype: DType) -> Bound {
+    with_number(call, dtype, gt)
+}
+
+pub(crate) fn ge_scalar(call: &Call<'_>, dtype: DType) -> Bound {
+    with_number(call, dtype, ge)
+}
+
+pub(crate) fn logical_not(x: f64) -> f64 {
+    truth(x == 0.0)
+}
+
+pub(crate) fn logical_and(left: f64, right: f64) -> f64 {
+    truth(left != 0.0 && right != 0.0)
+}
+
+pub(crate) fn logical_or(left: f64, right: f64) -> f64 {
+    truth(left != 0.0 || right != 0.0)
+}
+
+pub(crate) fn logical_xor(left: f64, right: f64) -> f64 {
+    truth((left != 0.0) != (right != 0.0))
+}
+
+/// Applies a function to the bits of integers; bool is 0 or 1.
+#[expect(clippy::cast_possible_truncation, reason = "operands of integer types are whole")]
+#[expect(clippy::cast_precision_loss, reason = "kgen's integers are below 2^53")]
+fn bits(left: f64, right: f64, of: impl Fn(i64, i64) -> i64) -> f64 {
+    of(left as i64, right as i64) as f64
+}
+
+pub(crate) fn bitwise_and(left: f64, right: f64) -> f64 {
+    bits(left, right, |left, right| left & right)
+}
+
+pub(crate) fn bitwise_or(left: f64, right: f64) -> f64 {
+    bits(left, right, |left, right| left | right)
+}
+
+pub(crate) fn bitwise_xor(left: f64, right: f64) -> f64 {
+    bits(left, right, |left, right| left ^ right)
+}
+
+pub(crate) fn bitwise_not(_call: &Call<'_>, dtype: DType) -> Bound {
+    let bool = dtype == DType::Bool;
+    Ok(Box::new(move |at| if bool { logical_not(at[0]) } else { -1.0 - at[0] }))
+}
