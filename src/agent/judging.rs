@@ -31,6 +31,7 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         target: plan.target.clone(),
         on_gpu: plan.on_gpu,
         screen: plan.screen,
+        precision: plan.precision,
         emulation: plan.emulation,
         limits: plan.limits,
         timing: plan.policy.can_time.then(|| material.timing(&op.name)).flatten(),
@@ -91,6 +92,7 @@ pub(super) fn no_code<L, J, M>(
         target: context.plan.target.clone(),
         seed: 0,
         nvrtc: None,
+        precision: context.plan.precision,
         stage_times: Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use super::{Ask, BoxError, Material};
 use crate::{
     op,
     prompt::{BestAttempt, LastAttempt, PromptContext, Prompts, Rendered},
-    record::{Case, DType, Target, TimingRequest},
+    record::{Case, DType, Precision, Target, TimingRequest},
     settings::TimingSettings,
     suite::Suite,
 };
@@ -32,6 +32,8 @@ pub struct SuiteMaterial {
     pub target_speedup: f64,
     /// Compile variants per element type.
     pub max_variants: u32,
+    /// What the task allows beyond f32 arithmetic.
+    pub precision: Precision,
 }
 
 impl SuiteMaterial {
@@ -61,6 +63,7 @@ impl Material for SuiteMaterial {
             baseline: &self.baseline,
             target_speedup: self.target_speedup,
             max_variants: self.max_variants,
+            precision: self.precision,
         };
         let Some(last) = &ask.last else { return Ok(self.prompts.initial(&context)?) };
         let last = LastAttempt {

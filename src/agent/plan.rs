@@ -9,7 +9,7 @@ use crate::{
     llm::{self, Call, CallLog, Client, Reply},
     prompt::{Past, Rendered},
     record::{
-        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Speedup, Stage, Target,
+        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, Speedup, Stage, Target,
         TimingRequest,
     },
     store::RecordedRun,
@@ -38,6 +38,8 @@ pub struct RunPlan {
     pub on_gpu: bool,
     /// Whether small cases run on the emulator before a GPU sees a kernel.
     pub screen: bool,
+    /// What the task allows beyond f32 arithmetic.
+    pub precision: Precision,
     /// How closely the emulator looks.
     pub emulation: Emulation,
     /// Limits of one evaluation.

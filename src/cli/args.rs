@@ -50,6 +50,9 @@ pub(crate) struct SuiteArgs {
     /// Element types to take, for example f32,bf16
     #[arg(long, value_name = "DTYPES", value_delimiter = ',', help_heading = "What to work on")]
     pub(crate) dtypes: Option<Vec<String>>,
+    /// What a kernel may do beyond f32 arithmetic: strict, tf32_ok or fast_math_ok
+    #[arg(long, value_name = "PRECISION", help_heading = "What to work on")]
+    pub(crate) precision: Option<String>,
 }
 
 impl SuiteArgs {
@@ -57,6 +60,7 @@ impl SuiteArgs {
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("suite.suite", self.suite.clone());
         flags.set("suite.dtypes", self.dtypes.clone());
+        flags.set("suite.precision", self.precision.clone());
     }
 }
 

@@ -27,5 +27,6 @@ pub(crate) fn material(
         baselines,
         target_speedup: settings.run.target_speedup,
         max_variants: settings.limits.max_variants,
+        precision: settings.suite.precision,
     })
 }

@@ -183,6 +183,7 @@ fn plan(
         target: pool.target().clone(),
         on_gpu: pool.has_gpu(),
         screen: settings.device.screen,
+        precision: settings.suite.precision,
         emulation: settings.device.emulation(),
         limits: settings.limits.into(),
     };

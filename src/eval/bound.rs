@@ -1,13 +1,15 @@
 //! The largest error that passes, per element.
 //!
-//! `T = 1/2 ulp_out(y) + 4 sqrt(L) (u max(|y|, hint) + s + 0.05 rms(s))`, times the op's slack,
-//! with y the f64 reference on the rounded inputs, L the accumulation length, u the unit roundoff
-//! of the accumulator (f32 but for f64 outputs), and s the output's response to input
-//! perturbations of two roundoffs. The bound follows the conditioning of the problem instead of a
-//! fixed tolerance: honest f32 arithmetic in any order stays below it, and inputs or accumulators
-//! of lower precision do not.
+//! `T = 1/2 ulp_out(y) + slack (c (u max(|y|, hint) + s + 0.05 rms(s)) + 4 u_in inside)` with
+//! `c = 4 sqrt(L)`, and `4 sqrt(L) + L / 8` for sums of products: y is the f64 reference on the
+//! rounded inputs, L the accumulation length, u the unit roundoff of the accumulator (f32 but for
+//! f64 outputs), s the output's response to input perturbations of two roundoffs, and u_in the unit
+//! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). The bound
+//! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in
+//! any order stays below it, and inputs or accumulators of lower precision do not. The constants
+//! were taken on hardware: `docs/measurements`, error ratios.
 
-use crate::record::DType;
+use crate::record::{DType, Precision};
 
 /// What the bound of one output tensor depends on besides the element itself.
 #[derive(Debug, Clone, Copy)]
@@ -16,12 +18,18 @@ pub struct BoundParams<'a> {
     pub dtype: DType,
     /// Accumulation length behind one element.
     pub accumulation_len: usize,
+    /// Whether products are summed, which tensor cores do with truncating accumulators.
+    pub sums_products: bool,
     /// Factor for ops whose honest implementations exceed the bound; 1 for most.
     pub slack: f64,
+    /// What the task allows beyond f32 arithmetic.
+    pub precision: Precision,
     /// Response to perturbed inputs, per element; empty counts as zero.
     pub sensitivity: &'a [f64],
     /// Scale of intermediate values, per element, where larger than the result.
     pub hint: Option<&'a [f64]>,
+    /// Scale of what may be rounded to the output's type inside, per element.
+    pub inside: Option<&'a [f64]>,
 }
 
 /// Bounds of one output tensor.
@@ -33,6 +41,15 @@ pub struct Bounds<'a> {
     unit: f64,
 }
 
+/// Unit roundoff of TF32 over that of f32.
+const TF32_OVER_F32: f64 = (1 << 13) as f64;
+
+/// Relative error of the approximate functions (`tanh.approx` is the coarsest, at 2^-11).
+const FAST_MATH: f64 = 1.0 / 1024.0;
+
+/// Smallest normal f32: what lies below may be flushed to zero by fast math.
+const FLUSHED: f64 = f32::MIN_POSITIVE as f64;
+
 impl<'a> Bounds<'a> {
     /// Prepares the bounds of one output tensor.
     #[must_use]
@@ -42,20 +59,59 @@ impl<'a> Bounds<'a> {
         let finite = params.sensitivity.iter().filter(|s| s.is_finite());
         let (count, sum) = finite.fold((0usize, 0.0), |(n, sum), s| (n + 1, s * s + sum));
         let rms = if count == 0 { 0.0 } else { (sum / count as f64).sqrt() };
-        let factor = 4.0 * (params.accumulation_len.max(1) as f64).sqrt();
+        let length = params.accumulation_len.max(1) as f64;
+        let drift = if params.sums_products { length / 8.0 } else { 0.0 };
+        let factor = 4.0 * length.sqrt() + drift;
         Self { params, factor, floor: 0.05 * rms, unit }
     }
 
     /// Returns the bound of element `index` whose reference value is `y`.
     #[must_use]
     pub fn at(&self, index: usize, y: f64) -> f64 {
-        let sensitivity = self.params.sensitivity.get(index).copied().unwrap_or(0.0);
-        let sensitivity = if sensitivity.is_finite() { sensitivity } else { 0.0 };
-        let hint = self.params.hint.and_then(|hint| hint.get(index)).copied().unwrap_or(0.0);
-        let scale = if hint.is_finite() { y.abs().max(hint) } else { y.abs() };
-        let bound = 0.5 * ulp(self.params.dtype, y)
-            + self.factor * (self.unit * scale + sensitivity + self.floor);
-        bound * self.params.slack
+        let params = &self.params;
+        let of = |values: Option<&[f64]>| {
+            let value = values.and_then(|values| values.get(index)).copied().unwrap_or(0.0);
+            if value.is_finite() { value } else { 0.0 }
+        };
+        let scale = y.abs().max(of(params.hint));
+        let spread = of(Some(params.sensitivity)) + self.floor;
+        // s is measured by perturbing inputs by two roundoffs of f32: TF32 rounds them by more.
+        let spread = match params.precision {
+            Precision::Tf32Ok if params.sums_products && params.dtype == DType::F32 => {
+                spread * TF32_OVER_F32
+            }
+            _ => spread,
+        };
+        let inside = 4.0 * self.rounding_inside() * of(params.inside);
+        let honest = self.factor * (self.unit * scale + spread) + inside;
+        let fast = match params.precision {
+            Precision::FastMathOk => FAST_MATH * (scale + spread / self.unit) + FLUSHED,
+            Precision::Strict | Precision::Tf32Ok => 0.0,
+        };
+        0.5 * ulp(params.dtype, y) + params.slack * honest + fast
+    }
+
+    /// Unit roundoff of 16-bit types; 0 for those in which nothing is rounded inside.
+    fn rounding_inside(&self) -> f64 {
+        match self.params.dtype {
+            DType::F16 => 2f64.powi(-11),
+            DType::BF16 => 2f64.powi(-8),
+            _ => 0.0,
+        }
+    }
+
+    /// Returns how many ulps beyond the correct rounding the bound leaves open at an element.
+    #[must_use]
+    pub fn open_ulps(&self, index: usize, y: f64) -> f64 {
+        let ulp = ulp(self.params.dtype, y);
+        if ulp == 0.0 { 0.0 } else { self.at(index, y) / ulp - 0.5 }
+    }
+
+    /// Tells whether intermediate values may be rounded, so that a rate of misrounded elements
+    /// says nothing.
+    #[must_use]
+    pub fn rounds_inside(&self) -> bool {
+        self.params.inside.is_some()
     }
 }
 
@@ -109,9 +165,12 @@ mod tests {
             let params = BoundParams {
                 dtype: DType::F32,
                 accumulation_len,
+                sums_products: false,
                 slack: 1.0,
+                precision: Precision::Strict,
                 sensitivity: &[],
                 hint: None,
+                inside: None,
             };
             Bounds::new(params).at(0, 1.0) - 0.5 * ulp(DType::F32, 1.0)
         };

@@ -179,6 +179,7 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         target: request.target.clone(),
         seed: request.seed,
         nvrtc: None,
+        precision: request.precision,
         stage_times: Vec::new(),
     }
 }

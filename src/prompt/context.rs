@@ -9,7 +9,7 @@ use super::{
 use crate::{
     kernel::plan::Builtin,
     op::{Kind, OpDef, Param, plan_name},
-    record::{Case, Evaluation, Speedup, Target, Verdict},
+    record::{Case, Evaluation, Precision, Speedup, Target, Verdict},
 };
 
 /// Attempts that the history lists one by one; older ones are only counted.
@@ -38,6 +38,8 @@ pub struct PromptContext<'a> {
     pub target_speedup: f64,
     /// Compile variants per dtype that correctness may need.
     pub max_variants: u32,
+    /// What the task allows beyond f32 arithmetic.
+    pub precision: Precision,
 }
 
 /// An attempt in one line.
@@ -151,6 +153,22 @@ struct GoalView {
 #[derive(Debug, Serialize)]
 struct LimitsView {
     variants: u32,
+    /// What is allowed beyond f32 arithmetic, in a sentence.
+    allowance: Option<&'static str>,
+}
+
+/// Says what a task allows beyond f32 arithmetic.
+const fn allowance(precision: Precision) -> Option<&'static str> {
+    match precision {
+        Precision::Strict => None,
+        Precision::Tf32Ok => {
+            Some("For this task, factors of f32 matrix products and convolutions may be TF32.")
+        }
+        Precision::FastMathOk => Some(
+            "For this task, approximate functions such as `tanh.approx` and `__sinf` and flushing \
+             of subnormal values are allowed.",
+        ),
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -200,7 +218,10 @@ pub(super) fn view(
             target_speedup: significant(context.target_speedup, 3),
             baseline: context.baseline.to_owned(),
         },
-        limits: LimitsView { variants: context.max_variants },
+        limits: LimitsView {
+            variants: context.max_variants,
+            allowance: allowance(context.precision),
+        },
         builtins: builtins(),
         arithmetic: arithmetic(),
         example: EXAMPLE,

@@ -90,6 +90,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         target: Target::h100_class(),
         seed: 918_273_645,
         nvrtc: None,
+        precision: Default::default(),
         stage_times: Vec::new(),
     }
 }
@@ -281,6 +282,7 @@ fn with_context<T>(use_it: impl FnOnce(&Prompts, &PromptContext<'_>) -> T) -> T 
         baseline: "builtin",
         target_speedup: 1.0,
         max_variants: 8,
+        precision: crate::record::Precision::Strict,
     };
     use_it(&Prompts::load(None).unwrap(), &context)
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, DType, Diagnostic, Family, Finding, Level, Mismatch, Resources, Target, Verdict,
-    number::Number,
+    CaseClass, DType, Diagnostic, Family, Finding, Level, Mismatch, Precision, Resources, Target,
+    Verdict, number::Number,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -32,6 +32,9 @@ pub struct Evaluation {
     pub speedup: Option<Speedup>,
     /// The device.
     pub target: Target,
+    /// What the task allowed beyond f32 arithmetic.
+    #[serde(default)]
+    pub precision: Precision,
     /// Seed of the inputs.
     pub seed: u64,
     /// Version of NVRTC, for example `13.0`; `None` where it was not reached.

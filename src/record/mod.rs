@@ -27,6 +27,6 @@ pub use ids::{AttemptId, OpKey, RunId};
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
 };
-pub use request::{Emulation, EvalRequest, Limits, Sanitize, TimingRequest};
+pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize, TimingRequest};
 pub use target::Target;
 pub use verdict::{Level, Verdict};

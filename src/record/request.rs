@@ -21,6 +21,9 @@ pub struct EvalRequest {
     pub on_gpu: bool,
     /// Whether small cases run on the emulator before a GPU sees the kernel.
     pub screen: bool,
+    /// What the task allows beyond f32 arithmetic.
+    #[serde(default)]
+    pub precision: Precision,
     /// How closely the emulator looks.
     #[serde(default)]
     pub emulation: Emulation,
@@ -28,6 +31,31 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
+}
+
+/// What a task allows beyond f32 arithmetic that is rounded once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// Nothing.
+    #[default]
+    Strict,
+    /// Factors of f32 products may be rounded to TF32.
+    Tf32Ok,
+    /// Approximate functions and flushing of subnormal values.
+    FastMathOk,
+}
+
+impl Precision {
+    /// Returns the name as flags and records spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Tf32Ok => "tf32_ok",
+            Self::FastMathOk => "fast_math_ok",
+        }
+    }
 }
 
 /// How closely the emulator looks.

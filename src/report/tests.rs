@@ -103,6 +103,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         target: Target::h100_class(),
         seed: 7,
         nvrtc: Some("13.0".to_owned()),
+        precision: Default::default(),
         stage_times: Vec::new(),
     };
     let attempt = AttemptId { op: OpKey(op.to_owned()), number: 1 };

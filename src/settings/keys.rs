@@ -100,6 +100,12 @@ pub const KEYS: &[Key] = &[
     flag("suite.suite", "KGEN_SUITE_SUITE", "suite", Kind::NameOrPath),
     flag("suite.ops", "KGEN_SUITE_OPS", "ops", Kind::List),
     flag("suite.dtypes", "KGEN_SUITE_DTYPES", "dtypes", Kind::DTypes),
+    flag(
+        "suite.precision",
+        "KGEN_SUITE_PRECISION",
+        "precision",
+        Kind::OneOf(&["strict", "tf32_ok", "fast_math_ok"]),
+    ),
     key("limits.emu_lane_instructions", "KGEN_LIMITS_EMU_LANE_INSTRUCTIONS", Kind::Int(1)),
     key("limits.emu_bytes", "KGEN_LIMITS_EMU_BYTES", Kind::Int(1)),
     key("limits.compile_s", "KGEN_LIMITS_COMPILE_S", Kind::Positive),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
 
-use crate::record::{DType, Emulation, Limits, Sanitize, Target};
+use crate::record::{DType, Emulation, Limits, Precision, Sanitize, Target};
 
 /// All settings, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -284,6 +284,9 @@ pub struct SuiteSettings {
     pub ops: Vec<String>,
     /// Element types to take; empty is all.
     pub dtypes: Vec<DType>,
+    /// What the task allows beyond f32 arithmetic.
+    #[serde(default)]
+    pub precision: Precision,
 }
 
 /// Section `limits`.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Counts;
 use crate::record::{
-    CaseResult, Diagnostic, Evaluation, Finding, Level, Resources, Speedup, Stage, StageTime,
-    Target, Verdict,
+    CaseResult, Diagnostic, Evaluation, Finding, Level, Precision, Resources, Speedup, Stage,
+    StageTime, Target, Verdict,
 };
 
 /// Largest size of `.eval.json`.
@@ -29,6 +29,9 @@ pub struct StoredEvaluation {
     pub counts: Counts,
     /// Geometric mean over the timed cases; `None` is "not measured".
     pub speedup: Option<Speedup>,
+    /// What the task allowed beyond f32 arithmetic.
+    #[serde(default)]
+    pub precision: Precision,
     /// Seed of the inputs.
     pub seed: u64,
     /// Version of NVRTC.
@@ -118,6 +121,7 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
         stage: evaluation.stage,
         counts: Counts::of(evaluation),
         speedup: evaluation.speedup.clone(),
+        precision: evaluation.precision,
         seed: evaluation.seed,
         nvrtc: evaluation.nvrtc.as_deref().map(|version| shortener.text(version)),
         target: evaluation.target.clone(),
@@ -219,8 +223,8 @@ fn to_text(stored: &StoredEvaluation) -> String {
 pub(crate) mod tests {
     use super::*;
     use crate::record::{
-        CaseClass, CaseTiming, DType, ElementDiff, Family, Mismatch, Outcome, Severity, Timing,
-        number::Number,
+        CaseClass, CaseTiming, DType, ElementDiff, Family, Mismatch, Outcome, Precision, Severity,
+        Timing, number::Number,
     };
 
     /// An evaluation of `n_cases` cases of which the first `n_failed` are wrong.
@@ -237,6 +241,7 @@ pub(crate) mod tests {
             timings: Vec::new(),
             speedup: None,
             target: Target::h100_class(),
+            precision: Precision::Strict,
             seed: u64::MAX,
             nvrtc: Some("13.0".to_owned()),
             stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],

@@ -110,6 +110,7 @@ fn judge_with(
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        precision: kgen::record::Precision::Strict,
         emulation,
         // An endless loop is to end soon.
         limits: Limits { emu_lane_instructions: 20_000_000, ..Limits::default() },

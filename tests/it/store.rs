@@ -73,6 +73,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         target: Target::h100_class(),
         seed: 7,
         nvrtc: None,
+        precision: Default::default(),
         stage_times: Vec::new(),
     }
 }

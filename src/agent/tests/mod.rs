@@ -25,8 +25,8 @@ use crate::{
     },
     prompt::Rendered,
     record::{
-        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, RunId, Speedup, Stage, Target,
-        TimingRequest, Verdict,
+        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, RunId, Speedup, Stage,
+        Target, TimingRequest, Verdict,
     },
     store::{DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation},
 };
@@ -230,6 +230,7 @@ impl Script {
                 target: Target::h100_class(),
                 on_gpu: false,
                 screen: true,
+                precision: Precision::Strict,
                 emulation: Emulation::default(),
                 limits: Limits::default(),
             },

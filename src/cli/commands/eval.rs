@@ -124,6 +124,7 @@ async fn judge(
         target: machine.pool.target().clone(),
         on_gpu,
         screen: settings.device.screen,
+        precision: settings.suite.precision,
         emulation: settings.device.emulation(),
         limits: settings.limits.into(),
         timing: material.timing(&op.name),
@@ -167,7 +168,7 @@ fn line(out: &mut String, text: &str) {
 fn headline(evaluation: &Evaluation) -> String {
     let (n_cases, n_passed) = (evaluation.cases.len(), evaluation.n_passed());
     let verdict = if evaluation.verdict.is_pass() {
-        format!("passed on {}", evaluation.level)
+        format!("passed on {} ({})", evaluation.level, evaluation.precision.name())
     } else {
         format!("{} ({}, stage {})", evaluation.verdict, evaluation.level, evaluation.stage.name())
     };

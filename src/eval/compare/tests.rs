@@ -14,9 +14,12 @@ fn run(dtype: DType, len: Option<usize>, reference: &[f64], got: &[f64]) -> Comp
         Bounds::new(BoundParams {
             dtype,
             accumulation_len,
+            sums_products: false,
             slack: 1.0,
+            precision: crate::record::Precision::Strict,
             sensitivity: &[],
             hint: None,
+            inside: None,
         })
     });
     let shape = [reference.len()];

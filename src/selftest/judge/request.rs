@@ -73,6 +73,7 @@ pub fn request(
         target: target.clone(),
         on_gpu,
         screen: item.emulator_only,
+        precision: crate::record::Precision::Strict,
         emulation: crate::record::Emulation::default(),
         limits: Limits { emu_lane_instructions: LANE_INSTRUCTIONS, ..Limits::default() },
         timing: None,

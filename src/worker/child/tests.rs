@@ -67,6 +67,7 @@ fn evaluation() -> Evaluation {
         target: Target::h100_class(),
         seed: 1,
         nvrtc: None,
+        precision: Default::default(),
         stage_times: Vec::new(),
     }
 }
@@ -80,6 +81,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu,
         screen: true,
+        precision: crate::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,

@@ -174,6 +174,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { compile_s: 0.2, case_s: 0.2, ..Limits::default() },
         timing: Some(TimingRequest { baseline: None, min_samples: 1, max_s: 0.2 }),
@@ -227,6 +228,7 @@ fn passed() -> Evaluation {
         target: request.target.clone(),
         seed: 4242,
         nvrtc: Some("13.0".to_owned()),
+        precision: Default::default(),
         stage_times: Vec::new(),
     }
 }

@@ -69,6 +69,7 @@ fn request(kernel: &str) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { compile_s: 3.0, ..Limits::default() },
         timing: None,

@@ -65,6 +65,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         target: pool.target().clone(),
         on_gpu: true,
         screen: false,
+        precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { case_s: 3.0, ..Limits::default() },
         timing: Some(TimingRequest { baseline: None, min_samples: 10, max_s: 1.0 }),

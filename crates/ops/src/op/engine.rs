@@ -88,6 +88,27 @@ pub trait Engine: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// Returns, per output, the scale of values inside the computation that an honest kernel rounds
+    /// to the type of its inputs (attention's probabilities, before they are multiplied by the
+    /// values); `None` where f32 is kept throughout.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    fn rounded_inside(
+        &self,
+        _call: &Call<'_>,
+        _inputs: &Inputs<'_>,
+    ) -> Result<Option<Vec<Array>>, Error> {
+        Ok(None)
+    }
+
+    /// Tells whether the op sums products, which tensor cores do: their accumulators truncate, so
+    /// that errors grow with the length of the sum instead of its root.
+    fn sums_products(&self) -> bool {
+        false
+    }
+
     /// Returns the longest chain of additions behind one output element, at least 1.
     fn accumulation_len(&self, _call: &Call<'_>) -> usize {
         1

@@ -74,6 +74,9 @@ pub struct Bound {
     /// Forward scale of each element where cancellation inside the formula makes it larger than
     /// the result, for example |x| of gelu.
     pub hint: Option<Vec<f64>>,
+    /// Scale of what may be rounded to the inputs' type inside, see
+    /// [`Engine::rounded_inside`](crate::op::Engine::rounded_inside).
+    pub inside: Option<Vec<f64>>,
 }
 
 /// A case with its inputs, ready to be evaluated.
@@ -124,15 +127,15 @@ impl<'a> Reference<'a> {
     pub fn bounds(&self, outputs: &[Array]) -> Result<Vec<Bound>, Error> {
         let engine = &self.call.op.engine;
         let hints = engine.hint(&self.call, &self.inputs)?;
+        let inside = engine.rounded_inside(&self.call, &self.inputs)?;
         let specs = self.call.op.infer(self.call.case)?;
         let dtypes: Vec<DType> = specs.iter().map(|spec| spec.dtype).collect();
         let spreads = self.spreads(outputs, &dtypes)?;
         let bounds = spreads.into_iter().enumerate().map(|(index, spread)| {
-            let hint = hints.as_ref().and_then(|hints| hints.get(index));
-            Bound {
-                s: finite(spread, dtypes[index]),
-                hint: hint.map(|hint| hint.iter().copied().collect()),
-            }
+            let of = |all: &Option<Vec<Array>>| {
+                all.as_ref().and_then(|all| Some(all.get(index)?.iter().copied().collect()))
+            };
+            Bound { s: finite(spread, dtypes[index]), hint: of(&hints), inside: of(&inside) }
         });
         Ok(bounds.collect())
     }
@@ -140,7 +143,7 @@ impl<'a> Reference<'a> {
     /// The sensitivity of every output to inputs that are off by f32 roundings.
     fn spreads(&self, outputs: &[Array], dtypes: &[DType]) -> Result<Vec<Array>, Error> {
         let Call { op, case } = self.call;
-        let exact = case.family == Family::Exact || dtypes.iter().all(|&dtype| op.is_exact(dtype));
+        let exact = dtypes.iter().all(|&dtype| op.is_exact(dtype));
         if exact {
             return Ok(outputs.iter().map(|output| Array::zeros(output.raw_dim())).collect());
         }
@@ -189,13 +192,15 @@ impl<'a> Reference<'a> {
         let Some(spread) = engine.spread_at(&self.call, &self.inputs, output, indices) else {
             let all = self.bounds(&self.evaluate()?)?.swap_remove(output);
             let pick = |values: Vec<f64>| indices.iter().map(|&index| values[index]).collect();
-            return Ok(Bound { s: pick(all.s), hint: all.hint.map(pick) });
+            let (hint, inside) = (all.hint.map(pick), all.inside.map(pick));
+            return Ok(Bound { s: pick(all.s), hint, inside });
         };
         let dtype = self.call.op.infer(self.call.case)?[output].dtype;
         let spread = Array::from(ndarray::Array1::from(spread?).into_dyn()) * DELTA_RMS;
         let hints = engine.hint(&self.call, &self.inputs)?;
-        let hint = hints.map(|hints| pick(&hints[output], indices));
-        Ok(Bound { s: finite(spread, dtype), hint })
+        let inside = engine.rounded_inside(&self.call, &self.inputs)?;
+        let at = |all: Option<Vec<Array>>| all.map(|all| pick(&all[output], indices));
+        Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside: at(inside) })
     }
 }
 

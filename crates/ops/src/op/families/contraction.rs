@@ -108,6 +108,10 @@ impl Engine for MatMul {
         Some(indices.iter().map(point).collect())
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         call.tensor("self").ok().and_then(|spec| spec.shape.get(1).copied()).unwrap_or(1)
     }
