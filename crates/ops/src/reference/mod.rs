@@ -18,7 +18,7 @@ mod tests;
 
 use crate::{
     op::{Array, Call, InferError, Inputs, OpDef},
-    record::{Case, DType, Family, HostTensor},
+    record::{Case, DType, HostTensor},
 };
 
 /// Unit roundoff of f32, in which every op computes whatever its inputs are.
