@@ -16,7 +16,10 @@ mod unet;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashSet},
+};
 
 use crate::log::{Call, LogDType, Value};
 
@@ -33,8 +36,8 @@ const FILES: [(&str, &str); 4] = [
     ("suites/models/others.toml", include_str!("../../../../../suites/models/others.toml")),
 ];
 
-/// Most different calls of one op that the suite takes of one model: the most frequent ones.
-const PER_MODEL: usize = 8;
+/// Most different calls of one op that the suite takes of one model: those that cost most.
+const PER_MODEL: usize = 6;
 
 /// Calls of each form of an op that are small enough for every machine.
 const SMALL: usize = 2;
@@ -56,14 +59,14 @@ struct Work {
     dtype: LogDType,
 }
 
-/// What models serve: a prompt of 2048 tokens, 32 texts of 512, and 64 sequences that are
+/// What models serve: a prompt of 2048 tokens, 16 texts of 512, and 64 sequences that are
 /// continued.
 const REAL: Work = Work {
     prompts: 1,
     tokens: 2048,
     sequences: 64,
     context: 2048,
-    images: 32,
+    images: 16,
     dtype: LogDType::BF16,
 };
 
@@ -91,7 +94,7 @@ pub fn calls() -> Vec<ModelCall> {
     let mut small: BTreeMap<String, Vec<ModelCall>> = BTreeMap::new();
     for (_, models) in models() {
         for (model, calls) in models.passes(&REAL) {
-            for call in most_frequent(calls) {
+            for call in costliest(calls) {
                 if !all.iter().any(|known| same(&known.call, &call)) {
                     all.push(ModelCall { model: model.clone(), real: true, call });
                 }
@@ -115,6 +118,15 @@ fn models() -> impl Iterator<Item = (&'static str, Models)> {
     FILES.into_iter().map(|(file, text)| {
         (file, toml::from_str(text).expect("the models in the binary are checked by a test"))
     })
+}
+
+/// Returns the elements that a forward pass puts into a call.
+fn cost(call: &Call) -> u64 {
+    let elements = |value: &Value| match value {
+        Value::Tensor(tensor) => tensor.shape.iter().product::<usize>() as u64,
+        _ => 0,
+    };
+    call.count * call.args.iter().map(elements).sum::<u64>()
 }
 
 /// Returns the models that the suite is derived from.
@@ -144,8 +156,8 @@ fn same(left: &Call, right: &Call) -> bool {
         && left.kwargs == right.kwargs
 }
 
-/// Adds equal calls up and keeps the most frequent ones of each op.
-fn most_frequent(calls: Vec<Call>) -> Vec<Call> {
+/// Adds equal calls up and keeps those of each op that move most data, one of each form first.
+fn costliest(calls: Vec<Call>) -> Vec<Call> {
     let mut different: Vec<Call> = Vec::new();
     for call in calls {
         match different.iter_mut().find(|known| same(known, &call)) {
@@ -153,7 +165,16 @@ fn most_frequent(calls: Vec<Call>) -> Vec<Call> {
             None => different.push(call),
         }
     }
-    different.sort_by_key(|call| std::cmp::Reverse(call.count));
+    let mut forms = HashSet::new();
+    let mut ranked: Vec<(bool, u64, Call)> = Vec::with_capacity(different.len());
+    different.sort_by_key(|call| Reverse(cost(call)));
+    for call in different {
+        // What is called once is no part of a layer: the vocabulary's head.
+        let is_new = forms.insert((form(&call), call.count == 1));
+        ranked.push((!is_new, cost(&call), call));
+    }
+    ranked.sort_by_key(|(again, cost, _)| (*again, Reverse(*cost)));
+    let mut different: Vec<Call> = ranked.into_iter().map(|(_, _, call)| call).collect();
     let mut kept: BTreeMap<String, usize> = BTreeMap::new();
     different.retain(|call| {
         let kept = kept.entry(call.name()).or_default();

@@ -91,11 +91,25 @@ fn what_is_derived_is_a_log_that_parses() {
 
 #[test]
 fn sound_becomes_as_many_positions_as_its_model_has() {
-    for (name, positions) in [("whisper-large", "32, 1500, 1280"), ("wav2vec2-base", "32, 49, 768")]
+    for (name, positions) in [("whisper-large", "16, 1500, 1280"), ("wav2vec2-base", "16, 49, 768")]
     {
         let passes = models().flat_map(|(_, models)| models.passes(&REAL));
         let calls = passes.into_iter().find(|(model, _)| model == name).expect("it is a model").1;
         let norm = format!("aten.layer_norm.default cnt: 1, ((T([{positions}], bf16)");
         assert!(calls.iter().any(|call| call.to_string().starts_with(&norm)), "{name}");
+    }
+}
+
+#[test]
+fn a_language_model_brings_its_vocabulary_and_both_passes() {
+    let calls: Vec<String> = calls()
+        .into_iter()
+        .filter(|call| call.model == "llama-3.1-8b" && call.real)
+        .map(|call| call.call.to_string())
+        .collect();
+    for wanted in
+        ["T([4096, 128256]", "T([2048, 28672]", "T([64, 28672]", "is_causal", "2047, 128]"]
+    {
+        assert!(calls.iter().any(|call| call.contains(wanted)), "{wanted}\n{}", calls.join("\n"));
     }
 }
