@@ -5,13 +5,13 @@ use ndarray::{ArrayD, IxDyn, Zip};
 use rayon::prelude::*;
 
 use crate::{
-    record::{DType, TensorSpec, tensor::round_to},
+    record::{Case, DType, Family, Gen, TensorSpec, tensor::round_to},
     reference::{Error, U},
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Input, Inputs, Role, Scalar, Shaped, broadcast, integer_limit,
-    promote,
+    Array, Call, Engine, FamilyError, InferError, Input, Inputs, Param, Role, Scalar, Shaped,
+    broadcast, generators, integer_limit, promote,
 };
 
 /// A formula with the numbers of its call bound: elements of the inputs in, an element out.
@@ -104,6 +104,8 @@ pub(crate) struct Pointwise {
     pub integers_stay: bool,
     /// Standard deviation of the large family: in f16, in other types.
     pub large: (f64, f64),
+    /// The family that stands in for normal values where those would all give the same result.
+    pub main: Family,
 }
 
 impl Pointwise {
@@ -122,6 +124,7 @@ impl Pointwise {
             hint: None,
             integers_stay: false,
             large: (1e4, 1e15),
+            main: Family::Normal,
         }
     }
 
@@ -330,6 +333,14 @@ impl Engine for Pointwise {
         self.flops * n_out as f64
     }
 
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+        if self.main == call.case.family || call.case.family != Family::Normal {
+            return generators::by_role(self, call, param);
+        }
+        let case = Case { family: self.main, ..call.case.clone() };
+        generators::by_role(self, &call.op.call(&case), param)
+    }
+
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { self.large.0 } else { self.large.1 }
     }
@@ -340,7 +351,11 @@ impl Engine for Pointwise {
         _role: Role,
         row: usize,
     ) -> Result<(usize, usize), &'static str> {
-        if self.integers_stay {
+        let stay = match self.output {
+            Output::FloatWithout(name) => matches!(call.opt_str(name), Ok(Some(_))),
+            _ => self.integers_stay,
+        };
+        if stay {
             Ok((integer_limit(call.case.dtype), row))
         } else {
             Err("its results are irrational")

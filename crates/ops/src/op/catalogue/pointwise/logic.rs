@@ -9,7 +9,7 @@ use super::{
     },
     BROADCAST, PROMOTED, of_self,
 };
-use crate::record::DType;
+use crate::record::{DType, Family};
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -18,7 +18,8 @@ pub(super) fn rows() -> Vec<Row> {
 
 fn predicates() -> Vec<Row> {
     let predicate = |name: &str, map: fn(f64) -> f64, text: &str| {
-        let engine = Pointwise { output: Output::Bool, ..Pointwise::choice(Map::One(map)) };
+        let main = if name == "logical_not" { Family::Ties } else { Family::Specials };
+        let engine = Pointwise { output: Output::Bool, main, ..Pointwise::choice(Map::One(map)) };
         let text = format!("{text} The output is bool, of the shape of self.");
         Row::new(&of_self(name), engine, &text)
             .dtypes(def::ALL)
@@ -75,7 +76,7 @@ fn comparisons() -> Vec<Row> {
         let engine = Pointwise::binary(1.0, Map::Two(compare));
         let row = Row::new(
             &format!("{name}.Tensor(Tensor self, Tensor other) -> Tensor"),
-            Pointwise { output: Output::Bool, ..engine },
+            Pointwise { output: Output::Bool, main: Family::Ties, ..engine },
             &text,
         );
         rows.push(
@@ -88,7 +89,13 @@ fn comparisons() -> Vec<Row> {
         let engine = Pointwise::unary(1.0, Map::Call(with_number));
         let row = Row::new(
             &format!("{name}.Scalar(Tensor self, Scalar other) -> Tensor"),
-            Pointwise { scalars: &["other"], output: Output::Bool, integers_stay: true, ..engine },
+            Pointwise {
+                scalars: &["other"],
+                output: Output::Bool,
+                integers_stay: true,
+                main: Family::Ties,
+                ..engine
+            },
             &text,
         );
         let scalar = format!("{other_name}.Scalar");
@@ -100,7 +107,11 @@ fn comparisons() -> Vec<Row> {
 
 fn connectives() -> Vec<Row> {
     let connective = |name: &str, map: fn(f64, f64) -> f64, formula: &str| {
-        let engine = Pointwise { output: Output::Bool, ..Pointwise::binary(1.0, Map::Two(map)) };
+        let engine = Pointwise {
+            output: Output::Bool,
+            main: Family::Ties,
+            ..Pointwise::binary(1.0, Map::Two(map))
+        };
         let text = format!(
             "out = {formula}, elementwise, where everything but 0 counts as true. The output is bool. \
             {BROADCAST}\n-0 is false; NaN and infinities are true."
