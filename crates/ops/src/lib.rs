@@ -15,3 +15,6 @@ pub mod op;
 pub mod record;
 pub mod reference;
 pub mod suite;
+
+#[cfg(test)]
+mod golden;

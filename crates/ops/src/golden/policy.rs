@@ -1,0 +1,51 @@
+//! How near is near enough.
+
+use crate::record::DType;
+
+/// Whether a golden file of an op that the catalogue lacks is a failure.
+pub(super) const PENDING_FAILS: bool = false;
+
+/// Ops of the catalogue that are not what their records say yet: their complaints are printed, but
+/// no failure.
+pub(super) const UNFINISHED: &[&str] =
+    &["relu", "add", "layer_norm", "rms_norm", "mse_loss", "cross_entropy_loss"];
+
+/// Ops whose zeros may have either sign although they are exact, and why.
+pub(super) const EITHER_ZERO: &[(&str, &str)] =
+    &[("relu", "the maximum of 0 and -0 is -0 on PyTorch's CPU and 0 on its GPU")];
+
+/// Largest difference between the reference and PyTorch's f64 result, relative to the element's
+/// scale.
+const F64_TOLERANCE: f64 = 1e-12;
+
+/// Roundings in the storage dtype that PyTorch's own arithmetic may be off by.
+const ROUNDINGS: f64 = 4.0;
+
+/// Wider tolerances: op, factor on the f64 tolerance, factor on the roundings, and why.
+const WIDER: &[(&str, f64, f64, &str)] = &[];
+
+/// Returns the tolerance of f64 results, relative to the element's scale.
+pub(super) fn f64_tolerance(op: &str) -> f64 {
+    F64_TOLERANCE * wider(op).map_or(1.0, |(_, factor, ..)| *factor)
+}
+
+/// Returns how many roundings in the storage dtype an output may be off by.
+pub(super) fn roundings(op: &str) -> f64 {
+    ROUNDINGS * wider(op).map_or(1.0, |(_, _, factor, _)| *factor)
+}
+
+fn wider(op: &str) -> Option<&'static (&'static str, f64, f64, &'static str)> {
+    WIDER.iter().find(|(of, ..)| *of == op)
+}
+
+/// Returns the unit roundoff of a floating-point type.
+pub(super) fn unit(dtype: DType) -> f64 {
+    let (digits, _) = dtype.format().expect("a floating-point type");
+    2f64.powi(-digits - 1)
+}
+
+/// Returns the distance of the smallest numbers of a floating-point type.
+pub(super) fn smallest(dtype: DType) -> f64 {
+    let (digits, min_exponent) = dtype.format().expect("a floating-point type");
+    2f64.powi(min_exponent) * 2f64.powi(-digits)
+}
