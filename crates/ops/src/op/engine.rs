@@ -103,6 +103,22 @@ pub trait Engine: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// Returns the part of [`Engine::rounded_inside`] that belongs to some elements, where that is
+    /// cheaper.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::evaluate`].
+    fn rounded_inside_at(
+        &self,
+        _call: &Call<'_>,
+        _inputs: &Inputs<'_>,
+        _output: usize,
+        _indices: &[usize],
+    ) -> Option<Result<Vec<f64>, Error>> {
+        None
+    }
+
     /// Tells whether the op sums products, which tensor cores do: their accumulators truncate, so
     /// that errors grow with the length of the sum instead of its root.
     fn sums_products(&self) -> bool {

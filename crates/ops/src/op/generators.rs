@@ -48,6 +48,8 @@ pub(super) fn by_role<E: Engine + ?Sized>(
     let dtype = dtype_of(call, param);
     let family = call.case.family;
     Ok(match param.role {
+        // An offset that is no integer would make the sums inexact.
+        Role::Bias if family == Family::Exact => exact(engine, call, param)?,
         Role::Gain => Gen::Normal { mean: 1.0, std: 0.25 },
         Role::Bias => Gen::Normal { mean: 0.0, std: 0.5 },
         Role::Index => Gen::Index { bound: engine.index_bound(call, param) },

@@ -81,6 +81,34 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// Returns the elements along one dimension, at `position` in the others, without decoding the
+    /// rest of the tensor.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such dimension or the position is not within the shape.
+    #[must_use]
+    pub fn line(&self, position: &[usize], dim: usize) -> Vec<f64> {
+        let mut position = position.to_vec();
+        position[dim] = 0;
+        let extent = self.shape[dim];
+        match (self.array.get(), self.host) {
+            (None, Some(host)) if extent > 0 => {
+                let spec = &host.spec;
+                let strided = position.iter().zip(&spec.stride);
+                let first = spec.offset + strided.map(|(at, stride)| at * stride).sum::<usize>();
+                (0..extent).map(|at| host.get(first + at * spec.stride[dim])).collect()
+            }
+            _ => {
+                let along = (0..extent).map(|at| {
+                    position[dim] = at;
+                    self.at(&position)
+                });
+                along.collect()
+            }
+        }
+    }
+
     /// Returns the number of dimensions.
     #[must_use]
     pub fn ndim(&self) -> usize {

@@ -198,9 +198,12 @@ impl<'a> Reference<'a> {
         let dtype = self.call.op.infer(self.call.case)?[output].dtype;
         let spread = Array::from(ndarray::Array1::from(spread?).into_dyn()) * DELTA_RMS;
         let hints = engine.hint(&self.call, &self.inputs)?;
-        let inside = engine.rounded_inside(&self.call, &self.inputs)?;
         let at = |all: Option<Vec<Array>>| all.map(|all| pick(&all[output], indices));
-        Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside: at(inside) })
+        let inside = match engine.rounded_inside_at(&self.call, &self.inputs, output, indices) {
+            Some(inside) => Some(inside?),
+            None => at(engine.rounded_inside(&self.call, &self.inputs)?),
+        };
+        Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside })
     }
 }
 

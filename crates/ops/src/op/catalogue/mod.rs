@@ -1,6 +1,9 @@
 //! The ops that kgen knows: one table per family.
 
 mod dense;
+mod dense_conv;
+mod dense_image;
+mod dense_quant;
 mod fold;
 mod place;
 mod pointwise;
@@ -19,7 +22,15 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::build);
 
 impl Catalogue {
     fn build() -> Self {
-        let tables: [fn() -> Vec<Row>; 4] = [pointwise::rows, fold::rows, dense::rows, place::rows];
+        let tables: [fn() -> Vec<Row>; 7] = [
+            pointwise::rows,
+            fold::rows,
+            dense::rows,
+            dense_conv::rows,
+            dense_image::rows,
+            dense_quant::rows,
+            place::rows,
+        ];
         let rows = tables.iter().flat_map(|rows| rows());
         let ops: Vec<OpDef> = rows
             .map(|row| row.build().expect("every signature of the tables can be read"))

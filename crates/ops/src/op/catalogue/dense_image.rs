@@ -1,0 +1,279 @@
+//! Pooling, resampling and rearranging of images.
+
+use super::super::{
+    def::{self, Row},
+    families::{
+        blocks::Blocks,
+        pool::{Fold, Pool},
+        resample::Resample,
+    },
+};
+
+const fn average(spatial: usize) -> Pool {
+    Pool { fold: Fold::Average, spatial, adaptive: false }
+}
+
+const fn maximum(spatial: usize) -> Pool {
+    Pool { fold: Fold::Maximum, spatial, adaptive: false }
+}
+
+const fn maximum_at(spatial: usize, adaptive: bool) -> Pool {
+    Pool { fold: Fold::MaximumAt, spatial, adaptive }
+}
+
+/// Returns the rows of this table.
+pub(super) fn rows() -> Vec<Row> {
+    [averages(), maxima(), adaptive(), resized()].into_iter().flatten().collect()
+}
+
+/// Averages of sliding windows.
+fn averages() -> Vec<Row> {
+    vec![
+        Row::new(
+            "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], \
+            bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+            average(1),
+            "The mean of each window of self [n, c, l] or [c, l], over the last dimension: \
+            windows of kernel_size elements begin every stride elements (an empty list means \
+            kernel_size), padding elements before the first. The extent of the output is (in + 2 \
+            * padding - kernel_size) / stride + 1, rounded down, or up with ceil_mode, where a \
+            last window that would begin behind self and its first padding is left out. Each \
+            window's sum is divided by the number of its elements: with count_include_pad those \
+            in the padding count (but not what ceil_mode adds beyond it), without it only those \
+            inside self. Compute in f32 and round once to the output's dtype, which is that of \
+            self. Any order of summation is right.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them; \
+            padding counts as zeros. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.avg_pool1d"])
+        .outputs(&["the means"]),
+        Row::new(
+            "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool \
+            ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+            average(2),
+            "The mean of each window of self [n, c, h, w] or [c, h, w], over the last 2 \
+            dimensions: windows of kernel_size elements begin every stride elements (an empty \
+            list means kernel_size), padding elements before the first. The extent of the output \
+            is (in + 2 * padding - kernel_size) / stride + 1, rounded down, or up with \
+            ceil_mode, where a last window that would begin behind self and its first padding is \
+            left out. A list of one number counts for all dimensions. Each window's sum is \
+            divided by divisor_override where it is given, else by the number of its elements: \
+            with count_include_pad those in the padding count (but not what ceil_mode adds \
+            beyond it), without it only those inside self. Compute in f32 and round once to the \
+            output's dtype, which is that of self. Any order of summation is right.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them; \
+            padding counts as zeros. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.avg_pool2d"])
+        .outputs(&["the means"]),
+        Row::new(
+            "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool \
+            ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+            average(3),
+            "The mean of each window of self [n, c, d, h, w] or [c, d, h, w], over the last 3 \
+            dimensions: windows of kernel_size elements begin every stride elements (an empty \
+            list means kernel_size), padding elements before the first. The extent of the output \
+            is (in + 2 * padding - kernel_size) / stride + 1, rounded down, or up with \
+            ceil_mode, where a last window that would begin behind self and its first padding is \
+            left out. A list of one number counts for all dimensions. Each window's sum is \
+            divided by divisor_override where it is given, else by the number of its elements: \
+            with count_include_pad those in the padding count (but not what ceil_mode adds \
+            beyond it), without it only those inside self. Compute in f32 and round once to the \
+            output's dtype, which is that of self. Any order of summation is right.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them; \
+            padding counts as zeros. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.avg_pool3d"])
+        .outputs(&["the means"]),
+    ]
+}
+
+/// Maxima of sliding windows.
+fn maxima() -> Vec<Row> {
+    vec![
+        Row::new(
+            "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], \
+            int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
+            maximum(1),
+            "The maximum of each window of self [n, c, l] or [c, l], over the last dimension: \
+            windows of kernel_size elements begin every stride elements (an empty list means \
+            kernel_size), padding elements before the first. The extent of the output is (in + 2 \
+            * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, or up with \
+            ceil_mode, where a last window that would begin behind self and its first padding is \
+            left out. Elements of a window lie dilation apart; padding counts as -Inf, never as \
+            0. The result is exact. Shape of the leading dimensions and dtype are those of self.\n\
+            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
+            -Inf; of -0 and 0 either is right. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.max_pool1d"])
+        .exact()
+        .outputs(&["the maxima"]),
+        Row::new(
+            "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, \
+            int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+            maximum(2),
+            "The maximum of each window of self [n, c, h, w] or [c, h, w], over the last 2 \
+            dimensions: windows of kernel_size elements begin every stride elements (an empty \
+            list means kernel_size), padding elements before the first. The extent of the output \
+            is (in + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, \
+            or up with ceil_mode, where a last window that would begin behind self and its first \
+            padding is left out. A list of one number counts for all dimensions. Elements of a \
+            window lie dilation apart; padding counts as -Inf, never as 0. The result is exact. \
+            Shape of the leading dimensions and dtype are those of self.\n\
+            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
+            -Inf; of -0 and 0 either is right. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.max_pool2d"])
+        .exact()
+        .outputs(&["the maxima"]),
+        Row::new(
+            "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, \
+            int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+            maximum(3),
+            "The maximum of each window of self [n, c, d, h, w] or [c, d, h, w], over the last 3 \
+            dimensions: windows of kernel_size elements begin every stride elements (an empty \
+            list means kernel_size), padding elements before the first. The extent of the output \
+            is (in + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, \
+            or up with ceil_mode, where a last window that would begin behind self and its first \
+            padding is left out. A list of one number counts for all dimensions. Elements of a \
+            window lie dilation apart; padding counts as -Inf, never as 0. The result is exact. \
+            Shape of the leading dimensions and dtype are those of self.\n\
+            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
+            -Inf; of -0 and 0 either is right. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.max_pool3d"])
+        .exact()
+        .outputs(&["the maxima"]),
+        Row::new(
+            "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] \
+            padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+            maximum_at(2, false),
+            "The maximum of each window of self [n, c, h, w] or [c, h, w], over the last 2 \
+            dimensions: windows of kernel_size elements begin every stride elements (an empty \
+            list means kernel_size), padding elements before the first. The extent of the output \
+            is (in + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, \
+            or up with ceil_mode, where a last window that would begin behind self and its first \
+            padding is left out. A list of one number counts for all dimensions. Elements of a \
+            window lie dilation apart; padding counts as -Inf, never as 0. The second output, \
+            i64, is the place of the maximum in its plane, h * width + w: of several equal ones \
+            the first in row-major order, of several NaN the last. The result is exact. Shape of \
+            the leading dimensions and dtype are those of self.\n\
+            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
+            -Inf and the index of its first element; of -0 and 0 either is right. n = 0 gives an \
+            empty result.",
+        )
+        .alias(&["nn.functional.max_pool2d_with_indices"])
+        .exact()
+        .outputs(&["the maxima", "their places"]),
+    ]
+}
+
+/// Windows that are chosen for an output size.
+fn adaptive() -> Vec<Row> {
+    vec![
+        Row::new(
+            "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+            Pool { adaptive: true, ..average(1) },
+            "The means of windows of self [n, c, l] or [c, l] that are chosen so that the output \
+            has output_size elements per dimension: window y of a dimension of extent in holds \
+            the elements from floor(y * in / out) to ceil((y + 1) * in / out), the last not \
+            included: windows may overlap and differ in size. Compute in f32 and round once to \
+            the output's dtype, which is that of self.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them. n \
+            = 0 or an output_size of 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.adaptive_avg_pool1d"])
+        .outputs(&["the means"]),
+        Row::new(
+            "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+            Pool { adaptive: true, ..average(2) },
+            "The means of windows of self [n, c, h, w] or [c, h, w] that are chosen so that the \
+            output has output_size elements per dimension: window y of a dimension of extent in \
+            holds the elements from floor(y * in / out) to ceil((y + 1) * in / out), the last \
+            not included: windows may overlap and differ in size. Compute in f32 and round once \
+            to the output's dtype, which is that of self.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them. n \
+            = 0 or an output_size of 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.adaptive_avg_pool2d", "_adaptive_avg_pool2d"])
+        .outputs(&["the means"]),
+        Row::new(
+            "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+            maximum_at(2, true),
+            "The maxima of windows of self [n, c, h, w] or [c, h, w] that are chosen so that the \
+            output has output_size elements per dimension: window y of a dimension of extent in \
+            holds the elements from floor(y * in / out) to ceil((y + 1) * in / out), the last \
+            not included: windows may overlap and differ in size. The second output, i64, is the \
+            place of the maximum in its plane, h * width + w: of several equal ones the first in \
+            row-major order, of several NaN the last. The result is exact.\n\
+            A window that holds NaN gives NaN; a window of nothing but -Inf gives -Inf and the \
+            index of its first element; of -0 and 0 either is right.",
+        )
+        .alias(&["nn.functional.adaptive_max_pool2d"])
+        .exact()
+        .outputs(&["the maxima", "their places"]),
+    ]
+}
+
+/// Resampling and rearranging.
+fn resized() -> Vec<Row> {
+    vec![
+        Row::new(
+            "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? \
+            scales_w=None) -> Tensor",
+            Resample::Nearest,
+            "Resizes the last two dimensions of self [n, c, h, w] to output_size by taking \
+            elements: out[.., y, x] = self[.., min(floor(y * s_h), h - 1), min(floor(x * s_w), w \
+            - 1)], where s is 1 / scales where that is given (and positive), else in / out. s \
+            and the product are f32, rounded as such: that decides which element is taken. The \
+            result is exact.\n\
+            NaN and infinities are copied. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.interpolate_nearest2d"])
+        .exact()
+        .outputs(&["the resized tensor"]),
+        Row::new(
+            "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? \
+            scales_h=None, float? scales_w=None) -> Tensor",
+            Resample::Bilinear,
+            "Resizes the last two dimensions of self [n, c, h, w] to output_size by \
+            interpolation. Per dimension, output index y lies at place p: with align_corners p = \
+            y * (in - 1) / (out - 1) (0 where out is 1), else p = max(s * (y + 0.5) - 0.5, 0), s \
+            being 1 / scales where that is given (and positive), else in / out. With i = \
+            floor(p), at most in - 1, and w = min(p - i, 1) the result is (1 - w) * self[i] + w \
+            * self[min(i + 1, in - 1)], in both dimensions. Compute in f32 and round once to the \
+            output's dtype, which is that of self.\n\
+            NaN and infinities follow IEEE arithmetic: all four neighbours count, also with \
+            weight 0 (Inf * 0 is NaN). n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.interpolate_bilinear2d"])
+        .outputs(&["the resized tensor"]),
+        Row::new(
+            "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] \
+            stride) -> Tensor",
+            Blocks::Im2Col,
+            "Cuts self [n, c, h, w] or [c, h, w] into the blocks that a convolution multiplies: \
+            out [n, c * kh * kw, l] (or without n), one column per place of the window in \
+            row-major order: out[b, (ch * kh + i) * kw + j, y * l_w + x] = self[b, ch, y * \
+            stride_h + i * dilation_h - padding_h, x * stride_w + j * dilation_w - padding_w], 0 \
+            in the padding; l = l_h * l_w with l_h = (h + 2 * padding_h - dilation_h * (kh - 1) \
+            - 1) / stride_h + 1, rounded down. The result is exact.\n\
+            NaN and infinities are copied. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.unfold"])
+        .exact()
+        .outputs(&["the blocks"]),
+        Row::new(
+            "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+            Blocks::PixelShuffle,
+            "Makes pixels of channels: self [.., c * r * r, h, w] with r = upscale_factor gives \
+            [.., c, h * r, w * r], out[.., ch, y, x] = self[.., (ch * r + y mod r) * r + x mod \
+            r, y / r, x / r]. Elements are copied.\n\
+            NaN and infinities are copied. Empty dimensions stay empty.",
+        )
+        .alias(&["nn.functional.pixel_shuffle"])
+        .dtypes(def::NUMBERS)
+        .exact()
+        .outputs(&["the image"]),
+    ]
+}

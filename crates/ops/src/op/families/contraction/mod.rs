@@ -1,0 +1,223 @@
+//! Contractions: sums of products.
+
+mod form;
+mod product;
+
+use rayon::prelude::*;
+
+use crate::{record::DType, reference::Error};
+
+use super::super::{
+    Array, Call, Engine, InferError, Inputs, Role, Scalar, Shaped, generators::F16_SUM,
+    integer_limit, sum_limit,
+};
+
+pub(crate) use form::Plan;
+pub(crate) use product::{Product, unravel};
+
+/// Which tensors are multiplied, over which dimensions, and what is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contraction {
+    Mm,
+    Bmm,
+    AddMm,
+    BAddBmm,
+    AddBmm,
+    Linear,
+    MatMul,
+    Mv,
+    AddMv,
+    Dot,
+    Outer,
+}
+
+/// Magnitude and non-zero elements per row of a factor: the sum of |products| over a row stays
+/// below 2^24, and below the range of f16 there.
+pub(crate) fn exact_factor(dtype: DType, role: Role, row: usize) -> (usize, usize) {
+    let limit = integer_limit(dtype);
+    let half = matches!(dtype, DType::F16 | DType::BF16);
+    let terms = match dtype {
+        DType::F16 => F16_SUM / (limit * limit),
+        DType::BF16 => sum_limit(dtype) / (limit * limit),
+        _ => sum_limit(dtype) / limit,
+    };
+    match role {
+        Role::Main => (limit, terms.min(row)),
+        _ if half => (limit, row),
+        _ => (1, row),
+    }
+}
+
+/// `alpha * product + beta * addend`; an addend with beta 0 and a product with alpha 0 are not
+/// looked at.
+#[derive(Debug, Clone, Copy)]
+struct Blend {
+    alpha: f64,
+    beta: f64,
+}
+
+impl Blend {
+    fn read(call: &Call<'_>, dtype: DType) -> Result<Self, InferError> {
+        let factor = |name: &str| {
+            if call.op.param(name).is_none() {
+                return Ok(1.0);
+            }
+            let value = call.opt_scalar(name)?.map_or(1.0, Scalar::value);
+            // A factor is of the type of the tensors.
+            Ok::<_, InferError>(if dtype.is_float() { value } else { value.trunc() })
+        };
+        Ok(Self { alpha: factor("alpha")?, beta: factor("beta")? })
+    }
+
+    fn apply(self, product: f64, addend: Option<f64>) -> f64 {
+        let scaled = if self.alpha == 0.0 { 0.0 } else { self.alpha * product };
+        match addend {
+            Some(addend) if self.beta != 0.0 => scaled + self.beta * addend,
+            _ => scaled,
+        }
+    }
+
+    /// Returns the spread out of the sum of the squared products.
+    fn spread(self, squares: f64, addend: Option<f64>) -> f64 {
+        let own = if self.alpha == 0.0 { 0.0 } else { 2.0 * self.alpha.powi(2) * squares };
+        let added = addend.filter(|_| self.beta != 0.0).map_or(0.0, |addend| self.beta * addend);
+        (own + added * added).sqrt()
+    }
+}
+
+impl Contraction {
+    fn plan(self, call: &Call<'_>) -> Result<Plan, InferError> {
+        Plan::of(self, call)
+    }
+
+    /// Computes all elements: from the factors with each element mapped, joined with the addend.
+    fn all(
+        self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        map: fn(f64) -> f64,
+        join: fn(Blend, f64, Option<f64>) -> f64,
+    ) -> Result<Array, Error> {
+        let plan = self.plan(call)?;
+        let blend = Blend::read(call, plan.dtype)?;
+        let mut product = Product::new(&plan, inputs)?.all(map);
+        match plan.addend.filter(|_| blend.beta != 0.0) {
+            None => product.mapv_inplace(|value| join(blend, value, None)),
+            Some(name) => {
+                let addend = inputs.get(name)?.view();
+                if let Some(addend) = addend.broadcast(product.raw_dim()) {
+                    let both = ndarray::Zip::from(&mut product).and(&addend);
+                    both.for_each(|value, &addend| *value = join(blend, *value, Some(addend)));
+                }
+            }
+        }
+        Ok(product)
+    }
+
+    /// Computes some elements.
+    fn some(
+        self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        indices: &[usize],
+        map: fn(f64) -> f64,
+        join: fn(Blend, f64, Option<f64>) -> f64,
+    ) -> Result<Vec<f64>, Error> {
+        let plan = self.plan(call)?;
+        let blend = Blend::read(call, plan.dtype)?;
+        let product = Product::new(&plan, inputs)?;
+        let addend = plan.addend.map(|name| inputs.get(name)).transpose()?;
+        let point = |&index: &usize| {
+            let position = unravel(index, &plan.out);
+            let added = addend.map(|addend| {
+                let skipped = position.len() - addend.ndim();
+                let own = position[skipped..].iter().zip(&addend.shape);
+                let own: Vec<usize> =
+                    own.map(|(&at, &extent)| if extent == 1 { 0 } else { at }).collect();
+                addend.at(&own)
+            });
+            join(blend, product.at(&position, map), added)
+        };
+        Ok(indices.par_iter().map(point).collect())
+    }
+}
+
+impl Engine for Contraction {
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
+        let plan = self.plan(call)?;
+        Blend::read(call, plan.dtype)?;
+        Ok(vec![plan.shaped()])
+    }
+
+    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
+        Ok(vec![self.all(call, inputs, |x| x, Blend::apply)?])
+    }
+
+    fn evaluate_at(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        _output: usize,
+        indices: &[usize],
+    ) -> Option<Result<Vec<f64>, Error>> {
+        Some(self.some(call, inputs, indices, |x| x, Blend::apply))
+    }
+
+    /// `sqrt(2 alpha² Σ (a b)² + (beta c)²)`: both factors of each product are off.
+    fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        Ok(Some(vec![self.all(call, inputs, |x| x * x, Blend::spread)?]))
+    }
+
+    fn spread_at(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        _output: usize,
+        indices: &[usize],
+    ) -> Option<Result<Vec<f64>, Error>> {
+        Some(self.some(call, inputs, indices, |x| x * x, Blend::spread))
+    }
+
+    fn sums_products(&self) -> bool {
+        *self != Self::Outer
+    }
+
+    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+        self.plan(call).map_or(1, |plan| plan.n_terms().max(1))
+    }
+
+    fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        let added = if call.op.param("beta").is_some() { 3.0 } else { 0.0 };
+        n_out as f64 * (2.0 * self.accumulation_len(call) as f64 + added)
+    }
+
+    fn large(&self, dtype: DType) -> f64 {
+        match (self, dtype) {
+            (Self::Outer, DType::F16) => 5e3,
+            (_, DType::F16) => 300.0,
+            _ => 1e15,
+        }
+    }
+
+    /// Ones: an f16 accumulator stops counting at 2048.
+    fn constant(&self) -> f64 {
+        1.0
+    }
+
+    fn exact(
+        &self,
+        call: &Call<'_>,
+        role: Role,
+        row: usize,
+    ) -> Result<(usize, usize), &'static str> {
+        let (magnitude, nonzero) = exact_factor(call.case.dtype, role, row);
+        let plan = self.plan(call).map_err(|_| "the call is not valid")?;
+        // Rows are counted along the last dimension alone: what else is summed shares their terms.
+        let others = (plan.n_terms() / row.max(1)).max(1);
+        match (self, role) {
+            (Self::AddBmm, Role::Main) if others > nonzero => Ok((0, 0)),
+            (Self::AddBmm, Role::Main) => Ok((magnitude, nonzero / others)),
+            _ => Ok((magnitude, nonzero)),
+        }
+    }
+}
