@@ -162,6 +162,9 @@ fn convert(param: &Param, value: &Value) -> Result<ArgValue, CallError> {
     Ok(match (param.kind, value) {
         (_, Value::None) if param.optional => ArgValue::None,
         (Kind::Tensor, Value::Tensor(log)) => ArgValue::Tensor(tensor(param, log)?),
+        // A number takes part in promotion as a tensor without dimensions does.
+        (Kind::Tensor, Value::Int(_)) => ArgValue::Tensor(scalar(DType::I64)),
+        (Kind::Tensor, Value::Float(_)) => ArgValue::Tensor(scalar(DType::F32)),
         (Kind::Tensors, Value::List(list)) => {
             let one = |value: &Value| match value {
                 Value::Tensor(log) => tensor(param, log).map(Some),
@@ -247,6 +250,11 @@ fn tensor(param: &Param, log: &LogTensor) -> Result<TensorArg, CallError> {
     Ok(TensorArg { spec, generator: Gen::Constant { value: 0.0 } })
 }
 
+fn scalar(dtype: DType) -> TensorArg {
+    let spec = TensorSpec::contiguous(dtype, &[]);
+    TensorArg { spec, generator: Gen::Constant { value: 0.0 } }
+}
+
 /// Returns the type that the call is about: that of its data, not of masks and indices.
 fn main_dtype(op: &OpDef, case: &Case) -> DType {
     let typed = |param: &Param| {
@@ -316,7 +324,17 @@ fn joined<T: ToString>(values: &[T]) -> String {
 /// Puts the generators that the log names in place of those that the op chose.
 fn set_generators(op: &OpDef, case: &mut Case, values: &[Option<&Value>]) -> Result<(), CallError> {
     for (place, (param, value)) in op.params.iter().zip(values).enumerate() {
+        let number = match value {
+            Some(Value::Int(value)) => *value as f64,
+            Some(Value::Float(value)) => *value,
+            _ => 0.0,
+        };
         let tensors: Vec<Option<LogGen>> = match value {
+            Some(Value::Int(_) | Value::Float(_)) => {
+                let targets = case.args[place].value.tensors_mut();
+                targets.for_each(|tensor| tensor.generator = Gen::Constant { value: number });
+                continue;
+            }
             Some(Value::Tensor(tensor)) => vec![tensor.generator],
             Some(Value::List(list)) => list.iter().filter_map(listed).collect(),
             _ => continue,

@@ -46,7 +46,8 @@ fn a_log_is_a_suite_of_its_different_calls() {
 fn generators_of_a_log_take_the_place_of_the_ops() {
     let suite = log("cross_entropy_loss ((T([9, 5], f32), T([9], i64, gen=index(3))), {})\n\
          relu ((T([9], f32, gen=ones),), {})\n\
-         relu ((T([8], f32),), {})")
+         relu ((T([8], f32),), {})\n\
+         maximum ((T([3], f16), 7), {})")
     .strict()
     .unwrap();
     let generator = |op: &str, case: usize, name: &str| {
@@ -55,6 +56,7 @@ fn generators_of_a_log_take_the_place_of_the_ops() {
     assert_eq!(generator("cross_entropy_loss", 0, "target"), Gen::Index { bound: 3 });
     assert_eq!(generator("relu", 0, "self"), Gen::Constant { value: 1.0 });
     assert_eq!(generator("relu", 1, "self"), Gen::Normal { mean: 0.0, std: 1.0 });
+    assert_eq!(generator("maximum", 0, "other"), Gen::Constant { value: 7.0 });
 }
 
 #[test]
@@ -78,7 +80,7 @@ fn a_mistake_in_a_log_names_file_line_op_and_reason_and_the_rest_is_kept() {
         ("gelu ((T([2], i64),), {})", "op `gelu.default`: it has no dtype i64 (it has: f32, f16"),
         ("relu ((T([2], c64),), {})", "op `relu.default`: argument `self` has dtype c64, which"),
         ("relu ((), {})", "op `relu.default`: argument `self` is missing"),
-        ("relu ((3,), {})", "op `relu.default`: argument `self` must be a tensor"),
+        ("relu (('3',), {})", "op `relu.default`: argument `self` must be a tensor"),
         ("gelu ((T([2], f32), 3, 4), {})", "op `gelu.default`: 3 arguments, where it takes at"),
         ("relu ((T([2], f32),), {'self': 3})", "op `relu.default`: argument `self` is given twice"),
         ("relu ((T([2], f32),), {'x': 3})", "op `relu.default`: `relu` has no argument `x` (it"),

@@ -135,7 +135,17 @@ fn latent(calls: &mut Calls, model: &Transformer, mla: Mla, pass: &Pass) {
     calls.rms_norm(&[batch, tokens], mla.kv_rank, eps);
     rope(calls, batch, heads, tokens, mla.rope);
     rope(calls, batch, 1, tokens, mla.rope);
-    calls.matmul(batch * context, mla.kv_rank, heads * (mla.nope + mla.v), false);
-    fused(calls, [batch, heads, tokens], [batch, heads, context], [head, mla.v], causal);
+    if tokens < context {
+        // The projection of keys and values is applied to the query and to the result, so that all
+        // heads share what is cached.
+        let latent = mla.kv_rank + mla.rope;
+        append(calls, &[batch, 1, context - tokens, latent], tokens);
+        calls.binary("bmm", &[heads, rows, mla.nope], &[heads, mla.nope, mla.kv_rank]);
+        fused(calls, [batch, heads, tokens], [batch, 1, context], [latent, mla.kv_rank], causal);
+        calls.binary("bmm", &[heads, rows, mla.kv_rank], &[heads, mla.kv_rank, mla.v]);
+    } else {
+        calls.matmul(rows, mla.kv_rank, heads * (mla.nope + mla.v), false);
+        fused(calls, [batch, heads, tokens], [batch, heads, context], [head, mla.v], causal);
+    }
     calls.matmul(rows, heads * mla.v, hidden, false);
 }
