@@ -105,6 +105,7 @@ fn resolve_all(
     for (index, case) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
         let outputs = op.infer(case)?;
         let env = plan::Env::new(case, &outputs, &request.target);
+        let env = if op.returns_list { env.with_output_list(&outputs) } else { env };
         let types = op.type_macros(case)?;
         match plan::resolve(file, &env, &BTreeMap::new()) {
             Ok(plan) => {

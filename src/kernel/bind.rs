@@ -234,7 +234,7 @@ fn fits(pointee: &str, dtype: DType) -> bool {
 /// Tells whether a type is one of CUDA's own; others are declared by the kernel file, which then
 /// says itself how it reads memory.
 fn is_known(pointee: &str) -> bool {
-    const SCALARS: [&str; 19] = [
+    const SCALARS: [&str; 21] = [
         "bool",
         "char",
         "signed char",
@@ -254,6 +254,8 @@ fn is_known(pointee: &str) -> bool {
         "half",
         "__nv_bfloat16",
         "nv_bfloat16",
+        "__nv_fp8_e4m3",
+        "__nv_fp8_e5m2",
     ];
     const VECTORS: [&str; 16] = [
         "char",
@@ -274,7 +276,9 @@ fn is_known(pointee: &str) -> bool {
         "nv_bfloat16",
     ];
     let base = pointee.strip_suffix(['1', '2', '3', '4']);
-    SCALARS.contains(&pointee) || base.is_some_and(|base| VECTORS.contains(&base))
+    SCALARS.contains(&pointee)
+        || pointee.starts_with("__nv_fp8x")
+        || base.is_some_and(|base| VECTORS.contains(&base))
 }
 
 /// Spells a parameter's type as C++ does.
@@ -355,6 +359,12 @@ mod tests {
             (DType::I32, "int"),
             (DType::Bool, "bool"),
             (DType::Bool, "char"),
+            (DType::I8, "signed char"),
+            (DType::U8, "unsigned char"),
+            (DType::I16, "short"),
+            (DType::F8E4M3, "__nv_fp8_e4m3"),
+            (DType::F8E5M2, "__nv_fp8x4_e5m2"),
+            (DType::F8E4M3, "unsigned char"),
         ];
         for (dtype, pointee) in fitting {
             let bound = BoundArg::Pointer { buffer: BufferRef::Input(1), byte_offset: 8 };
@@ -372,6 +382,11 @@ mod tests {
             (DType::I64, "int"),
             (DType::I32, "long long"),
             (DType::Bool, "int"),
+            (DType::I16, "int"),
+            (DType::F8E4M3, "__nv_fp8_e5m2"),
+            (DType::F8E5M2, "__nv_fp8x2_e4m3"),
+            (DType::F8E4M3, "__half"),
+            (DType::F16, "__nv_fp8_e4m3"),
             (DType::F32, "float*"),
         ];
         for (dtype, pointee) in wrong {

@@ -302,11 +302,22 @@ fn history(earlier: &[Past]) -> Vec<String> {
 
 fn op(op: &OpDef, cases: &[Case]) -> OpView {
     let outputs = cases.first().and_then(|case| op.infer(case).ok()).map_or(1, |specs| specs.len());
+    if op.returns_list {
+        let what = op.outputs.first().map_or("outputs", String::as_str);
+        let list = format!(
+            "`out` (`T_out`): tuple of tensors, `out[0]`, `out[1]`, ...: {what}, each contiguous"
+        );
+        return view_of(op, std::iter::once(list));
+    }
     let names = op.output_names(outputs);
     let outputs = names.iter().enumerate().map(|(index, name)| {
         let what = op.outputs.get(index).map_or("output", String::as_str);
         format!("`{name}` (`T_{name}`): {what}, contiguous")
     });
+    view_of(op, outputs)
+}
+
+fn view_of(op: &OpDef, outputs: impl Iterator<Item = String>) -> OpView {
     OpView {
         name: op.name.clone(),
         schema: op.schema.clone(),

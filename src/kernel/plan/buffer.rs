@@ -11,6 +11,9 @@ use super::{
 };
 use crate::record::{BufferRef, Scratch, Step, TensorSpec, View};
 
+/// Most dimensions, those of extent 1 aside, of a view that kgen's copy kernel can walk.
+const COPY_MAX_DIMS: usize = 8;
+
 /// Most bytes of scratch.
 const MAX_SCRATCH: u64 = 8 << 30;
 
@@ -88,6 +91,11 @@ impl Evaluator<'_> {
         target: Option<String>,
         offset: usize,
     ) -> Result<Value, Problem> {
+        if view.shape.iter().filter(|&&extent| extent != 1).count() > COPY_MAX_DIMS {
+            let message = format!("a copy has at most {COPY_MAX_DIMS} dimensions");
+            return Err(Problem::new(offset, message)
+                .hint("pass `x.stride[i]` to the kernel and read the view as it is"));
+        }
         let elements = view
             .shape
             .iter()

@@ -19,7 +19,8 @@ pub struct Env {
 impl Env {
     /// Returns what a plan sees of a case on a device.
     ///
-    /// A single output is `out`, several are `out0`, `out1`, ...; optional inputs left out are None.
+    /// A single output is `out`; several are `out0`, `out1`, ..., and `out` is the tuple of them.
+    /// Optional inputs left out are None.
     #[must_use]
     pub fn new(case: &Case, outputs: &[TensorSpec], target: &Target) -> Self {
         let mut names = BTreeMap::new();
@@ -55,10 +56,10 @@ impl Env {
             };
             names.insert(arg.name.clone(), value);
         }
-        for (index, spec) in outputs.iter().enumerate() {
-            let name = if outputs.len() == 1 { "out".to_owned() } else { format!("out{index}") };
-            let value = tensor_value(&name, BufferRef::Output(index), spec);
-            names.insert(name, value);
+        if let [only] = outputs {
+            names.insert("out".to_owned(), tensor_value("out", BufferRef::Output(0), only));
+        } else {
+            list_outputs(&mut names, outputs);
         }
         let facts = [
             ("sm_count", i64::from(target.sm_count)),
@@ -71,10 +72,29 @@ impl Env {
         Self { names, output_elements, smem_max: target.smem_max }
     }
 
+    /// Makes `out` a tuple although there may be one output: the op returns a list.
+    #[must_use]
+    pub fn with_output_list(mut self, outputs: &[TensorSpec]) -> Self {
+        list_outputs(&mut self.names, outputs);
+        self
+    }
+
     /// Returns the names a plan can use, builtins aside, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
+}
+
+/// Adds `out0`, `out1`, ... and the tuple of them.
+fn list_outputs(names: &mut BTreeMap<String, Value>, outputs: &[TensorSpec]) {
+    let mut all = Vec::with_capacity(outputs.len());
+    for (index, spec) in outputs.iter().enumerate() {
+        let name = format!("out{index}");
+        let value = tensor_value(&name, BufferRef::Output(index), spec);
+        names.insert(name, value.clone());
+        all.push(value);
+    }
+    names.insert("out".to_owned(), Value::Tuple(all.into()));
 }
 
 fn tensor_value(name: &str, buffer: BufferRef, spec: &TensorSpec) -> Value {

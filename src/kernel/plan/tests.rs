@@ -96,6 +96,87 @@ fn relu(spec: TensorSpec) -> Env {
 }
 
 #[test]
+fn lists_are_tuples_whatever_their_length() {
+    let one = |dtype, shape: &[usize]| {
+        Some(TensorArg {
+            spec: TensorSpec::contiguous(dtype, shape),
+            generator: Gen::Constant { value: 1.0 },
+        })
+    };
+    let list = vec![one(DType::F32, &[2, 3]), None, one(DType::I64, &[4])];
+    let case = case(&[
+        ("tensors", ArgValue::Tensors(list)),
+        ("self", tensor(TensorSpec::contiguous(DType::Bool, &[5]))),
+        ("scales", ArgValue::Floats(vec![0.5, 2.0])),
+        ("dtype", ArgValue::DType(DType::F8E4M3)),
+    ]);
+    let output = TensorSpec::contiguous(DType::F32, &[2]);
+    let env = Env::new(&case, std::slice::from_ref(&output), &Target::h100_class())
+        .with_output_list(std::slice::from_ref(&output));
+    let plan = r#"
+total = 0
+for t in tensors:
+    if has(t):
+        total += t.numel
+define("T_NEW", dtype)
+define("T_LAST", tensors[2].dtype)
+require(tensors[1] is None and dtype == "f8e4m3" and self.itemsize == 1)
+launch("k", grid=len(out), block=32, args=[tensors[0], tensors[1], tensors[2], self, out[0], total, scales[1]])
+"#;
+    let plan = run(&env, plan, &[]).unwrap();
+    let pointer = |buffer, dtype, label: &str| PlanArg::Pointer {
+        buffer,
+        byte_offset: 0,
+        dtype: Some(dtype),
+        label: label.to_owned(),
+    };
+    let args = [
+        pointer(BufferRef::Input(0), DType::F32, "tensors[0]"),
+        PlanArg::Null,
+        pointer(BufferRef::Input(1), DType::I64, "tensors[2]"),
+        pointer(BufferRef::Input(2), DType::Bool, "self"),
+        pointer(BufferRef::Output(0), DType::F32, "out0"),
+        int(10),
+        PlanArg::Float { value: 2.0 },
+    ];
+    assert_eq!(launches(&plan), [("k", [1, 1, 1], [32, 1, 1], 0, &args[..])]);
+    let defines = [("T_LAST", "long long"), ("T_NEW", "__nv_fp8_e4m3")];
+    let defines = defines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(plan.defines, defines);
+    let outputs = [output.clone(), output];
+    let env = Env::new(&case, &outputs, &Target::h100_class());
+    let plan = "launch(\"k\", grid=len(out), block=1, args=[out[1], out1])";
+    let plan = run(&env, plan, &[]).unwrap();
+    let second = pointer(BufferRef::Output(1), DType::F32, "out1");
+    assert_eq!(launches(&plan)[0].4, [second.clone(), second]);
+}
+
+#[test]
+fn a_launch_takes_forty_arguments_and_a_copy_eight_dimensions() {
+    let spec = TensorSpec::contiguous(DType::I8, &[2; 12]);
+    let env = relu(spec);
+    let args: Vec<String> =
+        (0..12).map(|d| format!("self.shape[{d}], self.stride[{d}], out.stride[{d}]")).collect();
+    let text = format!("launch(\"k\", grid=1, block=1, args=[self, out, {}])", args.join(", "));
+    let plan = run(&env, &text, &[]).unwrap();
+    assert_eq!(launches(&plan)[0].4.len(), 38);
+    let transposed = TensorSpec {
+        stride: (0..9).map(|dim| 1 << dim).collect(),
+        ..TensorSpec::contiguous(DType::I8, &[2; 9])
+    };
+    let Err(PlanStop::Error(error)) = run(&relu(transposed), "x = contiguous(self)", &[]) else {
+        panic!("nine dimensions are copied");
+    };
+    assert!(error.to_string().contains("at most 8 dimensions"), "{error}");
+    let zero_dim = relu(TensorSpec::contiguous(DType::F8E5M2, &[]));
+    let plan =
+        "x = expand(self, (2, 0))\ny = expand(self, (3, 4))\nlaunch(\"k\", grid=x.numel, block=1)";
+    let plan = run(&zero_dim, plan, &[]).unwrap();
+    assert_eq!(plan.scratch.iter().map(|scratch| scratch.bytes).collect::<Vec<_>>(), [0, 12]);
+    assert_eq!(plan.steps.len(), 1, "{:?}", plan.steps);
+}
+
+#[test]
 fn no_argument_hides_a_builtin() {
     for builtin in Builtin::ALL {
         let name = builtin.spec().name;
@@ -389,7 +470,7 @@ fn several_outputs_have_numbers() {
         [TensorSpec::contiguous(DType::F32, &[2]), TensorSpec::contiguous(DType::I64, &[2])];
     let env = Env::new(&case(&[]), &outputs, &Target::h100_class());
     let names: Vec<_> = env.names().collect();
-    assert_eq!(names, ["cc", "l2_bytes", "out0", "out1", "sm_count", "smem_max"]);
+    assert_eq!(names, ["cc", "l2_bytes", "out", "out0", "out1", "sm_count", "smem_max"]);
     let plan = run(&env, "launch('k', 1, 1, args=[out1])", &[]).unwrap();
     assert!(matches!(
         launches(&plan)[0].4[0],

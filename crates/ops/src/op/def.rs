@@ -23,6 +23,8 @@ pub struct OpDef {
     pub semantics: String,
     /// What each output is.
     pub outputs: Vec<String>,
+    /// Whether the output is a list of tensors, whose number depends on the call.
+    pub returns_list: bool,
     /// The parameters in the order of the schema.
     pub params: Vec<Param>,
     /// Element types that suites try it with: those of its main input.
@@ -76,6 +78,7 @@ impl Row {
                 signature: signature.trim().trim_start_matches("aten::").to_owned(),
                 semantics: semantics.to_owned(),
                 outputs: schema.outputs,
+                returns_list: schema.returns_list,
                 params,
                 dtypes: FLOATS,
                 engine: Box::new(engine),
@@ -252,10 +255,11 @@ impl OpDef {
         Ok(outputs.iter().map(|(dtype, shape)| TensorSpec::contiguous(*dtype, shape)).collect())
     }
 
-    /// Returns the names that a plan knows the outputs by: `out`, or `out0`, `out1`, ...
+    /// Returns the names that a plan knows the outputs by: `out`, or `out0`, `out1`, ..., as those
+    /// of a list are called even where there is only one.
     #[must_use]
     pub fn output_names(&self, n_outputs: usize) -> Vec<String> {
-        if n_outputs == 1 {
+        if n_outputs == 1 && !self.returns_list {
             return vec!["out".to_owned()];
         }
         (0..n_outputs).map(|index| format!("out{index}")).collect()
@@ -317,7 +321,8 @@ impl OpDef {
     }
 
     /// Returns the type macros of a case: `T_<name>` for each tensor parameter, left-out ones
-    /// included, and `T_<output>` for each output. A list has the type of its first tensor.
+    /// included, and `T_<output>` for each output. A list has the type of its first tensor, and one
+    /// that is returned is called `out`: the number of its tensors makes no further macros.
     ///
     /// An optional tensor that was left out has the case's dtype, so that one kernel file compiles
     /// for both.
@@ -333,6 +338,11 @@ impl OpDef {
             let first = case.arg(&name).and_then(|value| value.tensors().next());
             let dtype = first.map_or(case.dtype, |(_, tensor)| tensor.spec.dtype);
             macros.push((format!("T_{name}"), dtype));
+        }
+        if self.returns_list {
+            let dtype = outputs.first().map_or(case.dtype, |spec| spec.dtype);
+            macros.push(("T_out".to_owned(), dtype));
+            return Ok(macros);
         }
         for (name, spec) in self.output_names(outputs.len()).into_iter().zip(&outputs) {
             macros.push((format!("T_{name}"), spec.dtype));
