@@ -1,8 +1,9 @@
 //! Functions of the slices along one dimension or several.
 
-use ndarray::{Axis, IxDyn, Zip};
+use ndarray::{Axis, IxDyn};
+use rayon::prelude::*;
 
-use super::super::{Array, Input};
+use super::super::{Array, Input, reduced};
 
 /// Elements from which on slices are shared by all cores.
 const PARALLEL_FROM: usize = 1 << 14;
@@ -14,31 +15,53 @@ pub(crate) fn map(
     dim: usize,
     formula: impl Fn(&[f64], &mut [f64]) + Sync + Send,
 ) -> Array {
-    let mut out = Array::zeros(IxDyn(&input.shape));
-    if input.ndim() == 0 {
-        let mut result = [0.0];
-        formula(&[input.at(&[])], &mut result);
-        return Array::from_elem(IxDyn(&[]), result[0]);
-    }
-    if out.is_empty() {
-        return out;
-    }
-    let fill = |lane: ndarray::ArrayView1<'_, f64>, mut out: ndarray::ArrayViewMut1<'_, f64>| {
-        let lane = lane.to_vec();
-        let mut result = vec![0.0; lane.len()];
-        formula(&lane, &mut result);
-        for (out, value) in out.iter_mut().zip(result) {
-            *out = value;
-        }
-    };
-    let parallel = input.numel() >= PARALLEL_FROM;
-    let zip = Zip::from(input.array().lanes(Axis(dim))).and(out.lanes_mut(Axis(dim)));
-    if parallel {
-        zip.par_for_each(fill);
-    } else {
-        zip.for_each(fill);
-    }
+    let len = input.shape.get(dim).copied().unwrap_or(1);
+    let [out] = maps(input, dim, len, |x, [out]: [&mut [f64]; 1]| formula(x, out));
     out
+}
+
+/// Returns `N` arrays whose slices along `dim`, of `len` elements each, are what `formula` makes of
+/// the slices of the input: called with the slice and the slices to fill. A 0-dim array is one
+/// slice of one element, and so are the results.
+pub(crate) fn maps<const N: usize>(
+    input: &Input<'_>,
+    dim: usize,
+    len: usize,
+    formula: impl Fn(&[f64], [&mut [f64]; N]) + Sync + Send,
+) -> [Array; N] {
+    let ndim = input.ndim();
+    let mut shape = input.shape.clone();
+    let from = if ndim == 0 { 1 } else { std::mem::replace(&mut shape[dim], len) };
+    let rows = Rows::of(input, if ndim == 0 { &[] } else { std::slice::from_ref(&dim) });
+    if from * rows.count * len == 0 {
+        return std::array::from_fn(|_| Array::zeros(IxDyn(&shape)));
+    }
+    let mut values = vec![0.0; rows.count * N * len];
+    let fill = |(x, out): (&[f64], &mut [f64])| {
+        let mut parts = out.chunks_exact_mut(len);
+        formula(x, std::array::from_fn(|_| parts.next().unwrap_or_default()));
+    };
+    let slices = rows.values.chunks_exact(from);
+    if rows.values.len() >= PARALLEL_FROM {
+        let slices = rows.values.par_chunks_exact(from);
+        slices.zip(values.par_chunks_exact_mut(N * len)).for_each(fill);
+    } else {
+        slices.zip(values.chunks_exact_mut(N * len)).for_each(fill);
+    }
+    let kept = (0..ndim).filter(|&other| other != dim);
+    let mut filled: Vec<usize> = kept.clone().map(|other| shape[other]).collect();
+    filled.extend([N, len]);
+    let filled = Array::from_shape_vec(IxDyn(&filled), values).expect("each slice was filled");
+    // Where each dimension of the result is in what was filled.
+    let mut order: Vec<usize> = (0..ndim.saturating_sub(1)).collect();
+    if ndim > 0 {
+        order.insert(dim, ndim - 1);
+    }
+    std::array::from_fn(|part| {
+        let part = filled.index_axis(Axis(filled.ndim() - 2), part);
+        let part = if ndim == 0 { part.index_axis_move(Axis(0), 0) } else { part };
+        part.permuted_axes(IxDyn(&order)).as_standard_layout().into_owned()
+    })
 }
 
 /// Returns the array whose elements are `formula` of the slices over `dims` (the elements of a
@@ -49,20 +72,83 @@ pub(crate) fn fold(
     keepdim: bool,
     formula: impl Fn(&[f64]) -> f64 + Sync + Send,
 ) -> Array {
-    let shape = super::super::reduced(&input.shape, dims, keepdim);
-    let kept: Vec<usize> = (0..input.ndim()).filter(|dim| !dims.contains(dim)).collect();
-    let order: Vec<usize> = kept.iter().chain(dims).copied().collect();
-    let length: usize = dims.iter().map(|&dim| input.shape[dim]).product();
-    let n_out: usize = kept.iter().map(|&dim| input.shape[dim]).product();
-    let rows = input.view().permuted_axes(IxDyn(&order));
-    let rows = rows.as_standard_layout();
-    let flat = rows.as_slice().unwrap_or(&[]);
-    let row = |index: usize| formula(&flat[index * length..][..length]);
-    let values: Vec<f64> = if input.numel() >= PARALLEL_FROM {
-        use rayon::prelude::*;
-        (0..n_out).into_par_iter().map(row).collect()
+    let [out] = folds(input, dims, keepdim, |x| [formula(x)]);
+    out
+}
+
+/// Returns the `N` arrays whose elements are `formula` of the slices over `dims`, as [`fold`] does.
+pub(crate) fn folds<const N: usize>(
+    input: &Input<'_>,
+    dims: &[usize],
+    keepdim: bool,
+    formula: impl Fn(&[f64]) -> [f64; N] + Sync + Send,
+) -> [Array; N] {
+    let shape = reduced(&input.shape, dims, keepdim);
+    let rows = Rows::of(input, dims);
+    let row = |index: usize| formula(&rows.values[index * rows.len..][..rows.len]);
+    let values: Vec<[f64; N]> = if input.numel() >= PARALLEL_FROM {
+        (0..rows.count).into_par_iter().map(row).collect()
     } else {
-        (0..n_out).map(row).collect()
+        (0..rows.count).map(row).collect()
     };
-    Array::from_shape_vec(IxDyn(&shape), values).expect("one value per slice")
+    std::array::from_fn(|part| {
+        let part = values.iter().map(|value| value[part]).collect();
+        Array::from_shape_vec(IxDyn(&shape), part).expect("one value per slice")
+    })
+}
+
+/// The slices over some dimensions, side by side, in row-major order of the other dimensions.
+pub(crate) struct Rows {
+    values: Vec<f64>,
+    count: usize,
+    len: usize,
+}
+
+impl Rows {
+    /// Gathers the slices over some dimensions.
+    pub(crate) fn of(input: &Input<'_>, dims: &[usize]) -> Self {
+        let kept: Vec<usize> = (0..input.ndim()).filter(|dim| !dims.contains(dim)).collect();
+        let order: Vec<usize> = kept.iter().chain(dims).copied().collect();
+        let rows = input.view().permuted_axes(IxDyn(&order));
+        Self {
+            values: rows.as_standard_layout().into_owned().into_raw_vec_and_offset().0,
+            count: kept.iter().map(|&dim| input.shape[dim]).product(),
+            len: dims.iter().map(|&dim| input.shape[dim]).product(),
+        }
+    }
+
+    /// Returns the slices one after another.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[f64]> {
+        (0..self.count).map(|row| &self.values[row * self.len..][..self.len])
+    }
+}
+
+/// Rewrites results along `dim` in place: `change` is called with a slice of the input, the slice
+/// of `got` to rewrite and the slice of `expected` (both have the same shape).
+pub(crate) fn revise(
+    input: &Input<'_>,
+    dim: usize,
+    got: &mut Array,
+    expected: &Array,
+    change: impl Fn(&[f64], &mut [f64], &[f64]),
+) {
+    if got.is_empty() {
+        return;
+    }
+    if got.ndim() == 0 {
+        let mut mine = [got.sum()];
+        change(&[input.at(&[])], &mut mine, &[expected.sum()]);
+        got.fill(mine[0]);
+        return;
+    }
+    let axis = Axis(dim);
+    let slices = input.array().lanes(axis).into_iter();
+    let expected = expected.lanes(axis).into_iter();
+    for ((x, mut got), expected) in slices.zip(got.lanes_mut(axis)).zip(expected) {
+        let mut mine = got.to_vec();
+        change(&x.to_vec(), &mut mine, &expected.to_vec());
+        for (got, mine) in got.iter_mut().zip(mine) {
+            *got = mine;
+        }
+    }
 }

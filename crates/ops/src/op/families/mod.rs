@@ -2,17 +2,27 @@
 
 pub(super) mod attention;
 pub(super) mod blocks;
+pub(super) mod channel_norm;
 pub(super) mod contraction;
 pub(super) mod conv;
-#[cfg(test)]
-mod dense_tests;
+pub(super) mod extreme;
 pub(super) mod lanes;
 pub(super) mod loss;
+pub(super) mod moments;
 pub(super) mod norm;
 pub(super) mod pointwise;
 pub(super) mod pool;
 pub(super) mod quant;
 pub(super) mod reduce;
 pub(super) mod resample;
+pub(super) mod scan;
 pub(super) mod softmax;
+pub(super) mod sort;
 pub(super) mod sum;
+pub(super) mod truth;
+pub(super) mod vector_norm;
+
+#[cfg(test)]
+mod dense_tests;
+#[cfg(test)]
+mod fold_tests;

@@ -1,28 +1,40 @@
-//! Softmax along one dimension.
+//! Softmax along one dimension, its logarithm, and the logarithm of its denominator.
 
 use crate::{record::DType, reference::Error};
 
 use super::{
     super::{Array, Call, Engine, InferError, Inputs, Shaped, normalise_dim},
     lanes,
+    reduce::{dims, keepdim, left, plain, slice_len},
     sum::sum,
 };
 
 /// Exponentials divided by their sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Softmax {
+    /// The quotients.
+    Plain,
+    /// Their logarithms.
+    Log,
+}
+
+/// Logarithm of the sum of exponentials.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Softmax;
+pub(crate) struct LogSumExp;
 
 fn dim(call: &Call<'_>) -> Result<usize, InferError> {
     normalise_dim(call.int("dim")?, call.tensor("self")?.ndim())
 }
 
+/// `p x`; a probability of 0 (an element of -Inf) moves nothing.
+fn moved(p: f64, x: f64) -> f64 {
+    if p == 0.0 { 0.0 } else { p * x }
+}
+
 impl Engine for Softmax {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
-        let spec = call.tensor("self")?;
+        let spec = super::reduce::floating(call, "self")?;
         dim(call)?;
-        if !spec.dtype.is_float() {
-            return Err(InferError::dtype("self", spec.dtype, "a floating-point type"));
-        }
         if call.bool("half_to_float")? {
             return Err(InferError::value("half_to_float", "true", "false"));
         }
@@ -30,20 +42,46 @@ impl Engine for Softmax {
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let fill = |x: &[f64], out: &mut [f64]| out.copy_from_slice(&probabilities(x));
+        let fill = |x: &[f64], out: &mut [f64]| match self {
+            Self::Plain => out.copy_from_slice(&probabilities(x)),
+            Self::Log => {
+                let max = maximum(x);
+                let log = sum(x.iter().map(|x| (x - max).exp())).ln();
+                for (out, x) in out.iter_mut().zip(x) {
+                    *out = x - max - log;
+                }
+            }
+        };
         Ok(vec![lanes::map(inputs.get("self")?, dim(call)?, fill)])
     }
 
-    /// `y_j sqrt(Σ_i (δ_ij - y_i)² x_i²)`.
+    /// `y_j sqrt(Σ_i (δ_ij - y_i)² x_i²)`; of the logarithm, without the factor `y_j`.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let fill = |x: &[f64], out: &mut [f64]| {
             let y = probabilities(x);
-            // A probability of 0 (a logit of -Inf) moves nothing.
-            let square = |x: f64, y: f64| if y == 0.0 { 0.0 } else { (x * y).powi(2) };
-            let all = sum(x.iter().zip(&y).map(|(&x, &y)| square(x, y)));
+            let all = sum(x.iter().zip(&y).map(|(&x, &y)| moved(y, x).powi(2)));
             for ((out, &x), &y) in out.iter_mut().zip(x).zip(&y) {
-                let own = if y == 0.0 { 0.0 } else { (1.0 - 2.0 * y) * x * x };
-                *out = y * (all + own).max(0.0).sqrt();
+                *out = match self {
+                    Self::Plain if y == 0.0 => 0.0,
+                    Self::Plain => y * (all + (1.0 - 2.0 * y) * x * x).max(0.0).sqrt(),
+                    Self::Log => (all + (1.0 - 2.0 * y) * x * x).max(0.0).sqrt(),
+                };
+            }
+        };
+        Ok(Some(vec![lanes::map(inputs.get("self")?, dim(call)?, fill)]))
+    }
+
+    /// Of the logarithm, the distance to the maximum and the logarithm of the sum, which is at
+    /// least 1 and rounded: an absolute error however small the result.
+    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        if *self == Self::Plain {
+            return Ok(None);
+        }
+        let fill = |x: &[f64], out: &mut [f64]| {
+            let max = maximum(x);
+            let log = sum(x.iter().map(|x| (x - max).exp())).ln();
+            for (out, x) in out.iter_mut().zip(x) {
+                *out = (max - x) + log.max(1.0);
             }
         };
         Ok(Some(vec![lanes::map(inputs.get("self")?, dim(call)?, fill)]))
@@ -84,4 +122,70 @@ pub(crate) fn maximum(x: &[f64]) -> f64 {
         f64::NEG_INFINITY,
         |max, &x| if x.is_nan() || max.is_nan() { f64::NAN } else { max.max(x) },
     )
+}
+
+/// `log Σ exp x` as maximum and the logarithm of the sum relative to it; an infinite maximum is
+/// the result.
+fn log_sum_exp(x: &[f64]) -> (f64, f64) {
+    let max = maximum(x);
+    if max.is_infinite() {
+        return (max, 0.0);
+    }
+    (max, sum(x.iter().map(|x| (x - max).exp())).ln())
+}
+
+impl Engine for LogSumExp {
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
+        let spec = plain(call)?;
+        if call.ints("dim")?.is_empty() && spec.ndim() > 0 {
+            return Err(InferError::value("dim", "[]", "at least one dimension"));
+        }
+        let dtype = if spec.dtype.is_float() { spec.dtype } else { DType::F32 };
+        Ok(vec![(dtype, left(call)?)])
+    }
+
+    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
+        let formula = |x: &[f64]| {
+            let (max, log) = log_sum_exp(x);
+            max + log
+        };
+        Ok(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)])
+    }
+
+    /// `sqrt(Σ (p x)²)`, p the softmax; integers do not move.
+    fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        if !inputs.get("self")?.dtype.is_float() {
+            return Ok(None);
+        }
+        let formula = |x: &[f64]| {
+            let p = probabilities(x);
+            sum(p.iter().zip(x).map(|(&p, &x)| moved(p, x).powi(2))).sqrt()
+        };
+        Ok(Some(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)]))
+    }
+
+    /// The maximum, and the logarithm of a rounded sum of at least 1.
+    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        let formula = |x: &[f64]| {
+            let (max, log) = log_sum_exp(x);
+            max.abs() + log.max(1.0)
+        };
+        Ok(Some(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)]))
+    }
+
+    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+        slice_len(call)
+    }
+
+    fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
+        call.tensor("self").map_or(0.0, |spec| 3.0 * spec.numel() as f64)
+    }
+
+    fn large(&self, _dtype: DType) -> f64 {
+        1e4
+    }
+
+    fn shifted(&self) -> (f64, f64) {
+        (1000.0, 3.0)
+    }
 }

@@ -1,0 +1,115 @@
+//! Variance, standard deviation and mean.
+
+use crate::{
+    record::DType,
+    reference::{Error, U},
+};
+
+use super::{
+    super::{Array, Call, Engine, InferError, Inputs, Shaped},
+    lanes,
+    reduce::{dims, floating, keepdim, left, slice_len},
+    sum::sum,
+};
+
+/// Moments of slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moments {
+    /// Variance.
+    Var,
+    /// Standard deviation.
+    Std,
+    /// Variance and mean.
+    VarMean,
+}
+
+/// What a slice comes to.
+struct Slice {
+    mean: f64,
+    /// Sum of the squared distances from the mean.
+    squares: f64,
+    /// Number of elements less the correction, at least 0.
+    divisor: f64,
+}
+
+impl Slice {
+    fn of(x: &[f64], correction: f64) -> Self {
+        let n = x.len() as f64;
+        let mean = sum(x.iter().copied()) / n;
+        // What the rounded mean is off by is taken out of the squares.
+        let off = sum(x.iter().map(|x| x - mean));
+        let squares = sum(x.iter().map(|x| (x - mean).powi(2))) - off * off / n;
+        let squares = if squares < 0.0 { 0.0 } else { squares };
+        Self { mean, squares, divisor: (n - correction).max(0.0) }
+    }
+
+    fn var(&self) -> f64 {
+        self.squares / self.divisor
+    }
+}
+
+fn correction(call: &Call<'_>) -> Result<f64, InferError> {
+    Ok(call.opt_number("correction")?.unwrap_or(1.0))
+}
+
+impl Moments {
+    fn outputs(self, [first, mean]: [Array; 2]) -> Vec<Array> {
+        if self == Self::VarMean { vec![first, mean] } else { vec![first] }
+    }
+}
+
+impl Engine for Moments {
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
+        let out = (floating(call, "self")?.dtype, left(call)?);
+        correction(call)?;
+        Ok(if *self == Self::VarMean { vec![out.clone(), out] } else { vec![out] })
+    }
+
+    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
+        let correction = correction(call)?;
+        let formula = |x: &[f64]| {
+            let slice = Slice::of(x, correction);
+            let var = slice.var();
+            [if *self == Self::Std { var.sqrt() } else { var }, slice.mean]
+        };
+        let both = lanes::folds(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula);
+        Ok(self.outputs(both))
+    }
+
+    /// `2 sqrt(Σ ((x - mean) x)²) / divisor`, over twice the deviation for that; where there is
+    /// none, what roundings of the elements make of it.
+    fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        let correction = correction(call)?;
+        let formula = |x: &[f64]| {
+            let slice = Slice::of(x, correction);
+            let moved = sum(x.iter().map(|x| ((x - slice.mean) * x).powi(2))).sqrt();
+            let plain = sum(x.iter().map(|x| x * x)).sqrt();
+            let first = match self {
+                Self::Std if x.len() == 1 => 0.0,
+                Self::Std if slice.squares == 0.0 => plain / slice.divisor.sqrt(),
+                Self::Std => moved / (slice.divisor * slice.var().sqrt()),
+                Self::Var | Self::VarMean => (2.0 * moved + U * plain * plain) / slice.divisor,
+            };
+            [first, plain / x.len() as f64]
+        };
+        let both = lanes::folds(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula);
+        Ok(Some(self.outputs(both)))
+    }
+
+    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+        slice_len(call)
+    }
+
+    fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
+        call.tensor("self").map_or(0.0, |spec| 4.0 * spec.numel() as f64)
+    }
+
+    fn large(&self, dtype: DType) -> f64 {
+        if dtype == DType::F16 { 100.0 } else { 1e15 }
+    }
+
+    /// A sum of many of these is exact: their mean is, and the variance is 0.
+    fn constant(&self) -> f64 {
+        0.75
+    }
+}

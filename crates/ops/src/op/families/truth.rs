@@ -1,0 +1,63 @@
+//! Reductions to a truth value.
+
+use crate::{
+    record::{DType, Family, Gen},
+    reference::Error,
+};
+
+use super::{
+    super::{
+        Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
+    },
+    lanes,
+    reduce::{dims, keepdim, left, plain, slice_len},
+};
+
+/// Whether elements are not 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Truth {
+    /// At least one.
+    Any,
+    /// Each.
+    All,
+}
+
+impl Engine for Truth {
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
+        let dtype = if plain(call)?.dtype == DType::U8 { DType::U8 } else { DType::Bool };
+        Ok(vec![(dtype, left(call)?)])
+    }
+
+    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
+        let formula = |x: &[f64]| {
+            let holds = match self {
+                Self::Any => x.iter().any(|&x| x != 0.0),
+                Self::All => x.iter().all(|&x| x != 0.0),
+            };
+            f64::from(u8::from(holds))
+        };
+        Ok(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)])
+    }
+
+    fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
+        call.tensor("self").map_or(0.0, |spec| spec.numel() as f64)
+    }
+
+    /// Zeros and ones in proportions that make either answer as likely.
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+        if call.case.family != Family::Normal {
+            return generators::by_role(self, call, param);
+        }
+        let rare = (0.7 / slice_len(call).max(1) as f64).min(0.5);
+        Ok(Gen::Mask { p: if *self == Self::Any { rare } else { 1.0 - rare } })
+    }
+
+    fn exact(
+        &self,
+        _call: &Call<'_>,
+        _role: Role,
+        row: usize,
+    ) -> Result<(usize, usize), &'static str> {
+        Ok((1, if *self == Self::Any { 1 } else { row }))
+    }
+}
