@@ -44,9 +44,14 @@ struct alignas(sizeof(T) * VEC) Pack {
     T at[VEC];
 };
 
+// An input as the output's type holds it, in f32.
+template <class T> __device__ __forceinline__ float as_out(T x) {
+    return kg::to_float(static_cast<T_out>(x));
+}
+
 template <class A, class B>
 __device__ __forceinline__ T_out add_of(A a, B b, float alpha) {
-    return kg::from_float<T_out>(kg::to_float(a) + alpha * kg::to_float(b));
+    return kg::from_float<T_out>(as_out(a) + alpha * as_out(b));
 }
 
 // Element i of self meets element i % m of other; with VEC > 1 packs do, as VEC divides m.

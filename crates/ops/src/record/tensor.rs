@@ -199,9 +199,9 @@ fn fp8_bits(dtype: DType, value: f64) -> u8 {
     match dtype {
         DType::F8E4M3 if too_large => float8::F8E4M3::from_f64(f64::NAN).to_bits(),
         DType::F8E4M3 => float8::F8E4M3::from_f64(grid).to_bits(),
-        _ if too_large && !grid.is_nan() => {
-            float8::F8E5M2::from_f64(f64::INFINITY.copysign(grid)).to_bits()
-        }
+        // The crate's conversion saturates; these are the bits of the infinities.
+        _ if too_large && grid < 0.0 => 0xfc,
+        _ if too_large => 0x7c,
         _ => float8::F8E5M2::from_f64(grid).to_bits(),
     }
 }
@@ -236,6 +236,20 @@ mod tests {
             TensorSpec { dtype: DType::F32, shape: vec![0, 4], stride: vec![7, 1], offset: 0 };
         assert!(none.is_contiguous());
         assert_eq!((none.numel(), none.storage_len()), (0, 0));
+    }
+
+    #[test]
+    fn fp8_overflows_to_what_its_format_has() {
+        for value in [f64::INFINITY, -1e9, 61440.0] {
+            let rounded = round_to(DType::F8E5M2, value);
+            assert!(rounded.is_infinite() && rounded.signum() == value.signum(), "{value}");
+            assert!(round_to(DType::F8E4M3, value).is_nan(), "{value}");
+        }
+        let table = [(DType::F8E5M2, 61439.0, 57344.0), (DType::F8E4M3, 464.0, 448.0)];
+        for (dtype, value, rounded) in table {
+            assert!((round_to(dtype, value) - rounded).abs() < f64::EPSILON, "{value}");
+        }
+        assert!(round_to(DType::F8E5M2, f64::NAN).is_nan());
     }
 
     #[test]

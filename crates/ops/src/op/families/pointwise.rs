@@ -184,6 +184,14 @@ impl Pointwise {
         if fits { Ok(common) } else { Err(InferError::dtype(self.tensors[0], common, wanted)) }
     }
 
+    fn output_type(&self, call: &Call<'_>, common: DType) -> Result<DType, InferError> {
+        Ok(match self.output {
+            Output::Bool => DType::Bool,
+            Output::Argument => call.opt_dtype("dtype")?.unwrap_or(common),
+            _ => common,
+        })
+    }
+
     fn check_mask(&self, call: &Call<'_>) -> Result<(), InferError> {
         let Some(name) = self.mask else { return Ok(()) };
         let dtype = call.tensor(name)?.dtype;
@@ -223,6 +231,13 @@ impl Pointwise {
         }
         Ok(())
     }
+}
+
+/// Returns a value as a type holds it where that is no matter of rounding: NaN is true, and beyond
+/// the largest fp8 number there is Inf or NaN.
+fn representable(dtype: DType, value: f64) -> f64 {
+    let rounded = round_to(dtype, value);
+    if dtype.is_float() && rounded.is_finite() { value } else { rounded }
 }
 
 /// Applies a function of the elements at each place, after broadcasting.
@@ -284,19 +299,21 @@ impl Engine for Pointwise {
         let specs = specs.collect::<Result<Vec<_>, _>>()?;
         let shape = common_shape(specs.iter().map(|spec| spec.shape.as_slice()))?;
         drop(self.map.bind(call, common)?);
-        let dtype = match self.output {
-            Output::Bool => DType::Bool,
-            Output::Argument => call.opt_dtype("dtype")?.unwrap_or(common),
-            _ => common,
-        };
-        Ok(vec![(dtype, shape)])
+        Ok(vec![(self.output_type(call, common)?, shape)])
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
         let common = self.common(call)?;
         let formula = self.map.bind(call, common)?;
         self.check_divisor(common, inputs)?;
-        self.with_operands(common, inputs, |operands| Ok(vec![apply(operands, formula)?]))
+        let output = self.output_type(call, common)?;
+        self.with_operands(common, inputs, |operands| {
+            let mut values = apply(operands, formula)?;
+            if self.output == Output::Argument && output != common {
+                values.mapv_inplace(|value| representable(output, value));
+            }
+            Ok(vec![values])
+        })
     }
 
     /// By central differences: each output element depends on one element of each input.

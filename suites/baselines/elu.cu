@@ -1,0 +1,19 @@
+// Baseline of elu: one element per thread, in f32.
+/*@plan
+x = contiguous(self)
+n = x.numel
+launch("each_elu", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
+       args=[x, out, n, alpha, scale, input_scale])
+@*/
+
+extern "C" __global__ void __launch_bounds__(256)
+each_elu(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, float alpha,
+         float scale, float input_scale) {
+    const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += stride) {
+        const float v = kg::to_float(x[i]);
+        const float y = v > 0.0f ? v * scale : expm1f(v * input_scale) * alpha * scale;
+        out[i] = kg::from_float<T_out>(y);
+    }
+}

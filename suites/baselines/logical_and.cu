@@ -1,0 +1,23 @@
+// Baseline of logical_and: one element per thread.
+/*@plan
+a = expand(self, out.shape)
+b = expand(other, out.shape)
+n = out.numel
+launch("each_logical_and", grid=min(cdiv(n, 256), 16 * sm_count), block=256, args=[a, b, out, n])
+@*/
+
+// Integers are computed with in 64 bits, everything else in f32.
+__device__ __forceinline__ long long wide(long long x) { return x; }
+__device__ __forceinline__ long long wide(int x) { return x; }
+__device__ __forceinline__ long long wide(bool x) { return x; }
+template <class T> __device__ __forceinline__ float wide(T x) { return kg::to_float(x); }
+
+extern "C" __global__ void __launch_bounds__(256)
+each_logical_and(const T_self* __restrict__ a, const T_other* __restrict__ b,
+                 T_out* __restrict__ out, long long n) {
+    const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += stride) {
+        out[i] = wide(a[i]) != 0 && wide(b[i]) != 0;
+    }
+}

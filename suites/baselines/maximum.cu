@@ -1,0 +1,37 @@
+// Baseline of maximum: one element per thread; NaN on either side wins.
+/*@plan
+a = expand(self, out.shape)
+b = expand(other, out.shape)
+n = out.numel
+launch("each_maximum", grid=min(cdiv(n, 256), 16 * sm_count), block=256, args=[a, b, out, n])
+@*/
+
+// Integers are computed with in 64 bits, everything else in f32.
+__device__ __forceinline__ long long wide(long long x) { return x; }
+__device__ __forceinline__ long long wide(int x) { return x; }
+__device__ __forceinline__ long long wide(bool x) { return x; }
+template <class T> __device__ __forceinline__ float wide(T x) { return kg::to_float(x); }
+
+__device__ __forceinline__ T_out narrow(long long x) { return static_cast<T_out>(x); }
+__device__ __forceinline__ T_out narrow(float x) { return kg::from_float<T_out>(x); }
+
+// An input as the output's type holds it.
+template <class T> __device__ __forceinline__ auto as_out(T x) {
+    return wide(static_cast<T_out>(x));
+}
+
+template <class V> __device__ __forceinline__ V chosen(V x, V y) {
+    return x != x || x > y ? x : y;
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+each_maximum(const T_self* __restrict__ a, const T_other* __restrict__ b, T_out* __restrict__ out,
+             long long n) {
+    const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += stride) {
+        const auto x = as_out(a[i]);
+        const auto y = as_out(b[i]);
+        out[i] = narrow(chosen(x, y));
+    }
+}
