@@ -145,6 +145,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         target: target.clone(),
         on_gpu: false,
         screen: true,
+        precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
@@ -242,6 +243,7 @@ fn plan(ops: Vec<PlannedOp>, target: Target, n_ops: usize) -> RunPlan {
         target,
         on_gpu: false,
         screen: true,
+        precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits::default(),
     }
@@ -273,6 +275,7 @@ fn material(settings: &Settings, target: &Target) -> Result<SuiteMaterial> {
         baselines: BTreeMap::from([(OP.to_owned(), kernel().to_owned())]),
         target_speedup: 1.0,
         max_variants: settings.limits.max_variants,
+        precision: kgen::record::Precision::Strict,
     })
 }
 

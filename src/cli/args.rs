@@ -50,8 +50,8 @@ pub(crate) struct SuiteArgs {
     /// Element types to take, for example f32,bf16
     #[arg(long, value_name = "DTYPES", value_delimiter = ',', help_heading = "What to work on")]
     pub(crate) dtypes: Option<Vec<String>>,
-    /// What a kernel may do beyond f32 arithmetic: strict, tf32_ok or fast_math_ok
-    #[arg(long, value_name = "PRECISION", help_heading = "What to work on")]
+    /// What a kernel may do beyond f32 arithmetic rounded once
+    #[arg(long, value_name = "strict|tf32_ok|fast_math_ok", help_heading = "What to work on")]
     pub(crate) precision: Option<String>,
 }
 

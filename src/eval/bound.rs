@@ -1,9 +1,9 @@
 //! The largest error that passes, per element.
 //!
-//! `T = 1/2 ulp_out(y) + slack (c (u max(|y|, hint) + s + 0.05 rms(s)) + 4 u_in inside)` with
+//! `T = 1/2 ulp_out(y) + slack (c (u max(|y|, hint) + s + 0.05 rms(s)) + 4 v inside)` with
 //! `c = 4 sqrt(L)`, and `4 sqrt(L) + L / 8` for sums of products: y is the f64 reference on the
 //! rounded inputs, L the accumulation length, u the unit roundoff of the accumulator (f32 but for
-//! f64 outputs), s the output's response to input perturbations of two roundoffs, and u_in the unit
+//! f64 outputs), s the output's response to input perturbations of two roundoffs, and v the unit
 //! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in
 //! any order stays below it, and inputs or accumulators of lower precision do not. The constants

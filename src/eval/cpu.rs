@@ -13,9 +13,10 @@ use super::{
     Error, Program, Progress,
     compare::RoundingStats,
     draft::{Draft, blank},
-    execute::{Subject, run_case},
+    execute::run_case,
     prepare::{prepare, prepare_baseline, too_big_for_emulator},
     session::Modules,
+    subject::Subject,
 };
 
 /// What the CPU half came to.
@@ -113,7 +114,7 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
             Ok(candidate) => {
                 let subject = Subject::new(request, case)?;
                 let modules = Modules { candidate: *candidate, copy };
-                let ran = run_case(&mut device, &subject, case_program, modules)?;
+                let ran = run_case(&mut device, &subject, None, case_program, modules)?;
                 pools.add(index, &ran.result, ran.rounding);
                 ran.result
             }

@@ -15,9 +15,10 @@ use super::{
     CaseProgram, Error, Program, Progress, Variant,
     cpu::RoundingPools,
     draft::{Draft, blank, failed},
-    execute::{Ran, Subject, run_case},
+    execute::{Ran, run_case},
     session::Modules,
     stats::geometric_mean,
+    subject::Subject,
     timing,
 };
 
@@ -53,8 +54,10 @@ pub fn gpu_half(
             judge.skip(case_program, reason);
             continue;
         }
-        let subject = Subject::new(request, &request.cases[case_program.case])?;
-        judge.run(case_program, &subject)?;
+        let case = &request.cases[case_program.case];
+        let subject = Subject::new(request, case)?;
+        let other = Subject::other(request, case)?;
+        judge.run(case_program, &subject, Some(&other))?;
     }
     judge.run_realistic(&realistic)?;
     Ok(judge.conclude())
@@ -101,15 +104,20 @@ impl<'a> Judge<'a, '_> {
                 }
                 let handle = ahead.pop_front().expect("each program was prepared in its turn");
                 let prepared = handle.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-                self.run(program, &prepared.subject)?;
+                self.run(program, &prepared.subject, None)?;
                 self.time(program, &prepared)?;
             }
             Ok(())
         })
     }
 
-    /// Judges one case.
-    fn run(&mut self, program: &'a CaseProgram, subject: &Subject<'_>) -> Result<(), Error> {
+    /// Judges one case; `other` is the same on other data.
+    fn run(
+        &mut self,
+        program: &'a CaseProgram,
+        subject: &Subject<'_>,
+        other: Option<&Subject<'_>>,
+    ) -> Result<(), Error> {
         let index = program.case;
         let case = &self.request.cases[index];
         let modules = match self.loader.modules(self.device, program.variant)? {
@@ -123,7 +131,7 @@ impl<'a> Judge<'a, '_> {
         // From here on the kernel may hang: the parent's deadline for a case begins.
         self.draft.case_started(index);
         let Ran { mut result, rounding, device_lost } =
-            run_case(self.device, subject, program, modules)?;
+            run_case(self.device, subject, other, program, modules)?;
         self.pools.add(index, &result, rounding);
         let passed = Outcome::Judged(Verdict::Passed);
         if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
@@ -141,6 +149,8 @@ impl<'a> Judge<'a, '_> {
             return Ok(());
         }
         self.draft.enter(Stage::Time);
+        // Nothing that the modules held while outputs were judged lives on into the timing.
+        self.loader.unload(self.device);
         self.draft.case_started(program.case);
         let job = timing::Job {
             request: self.request,
@@ -218,6 +228,14 @@ impl<'a> Loader<'a> {
     /// Returns a loader for a program of which nothing is loaded.
     pub(super) fn new(program: &'a Program) -> Self {
         Self { program, loaded: vec![None; program.variants.len()], copy: None }
+    }
+
+    /// Unloads all modules; they are loaded anew when they are needed again.
+    fn unload(&mut self, device: &mut dyn Device) {
+        let loaded = self.loaded.iter_mut().map(Option::take);
+        for module in loaded.chain([self.copy.take()]).flatten() {
+            device.unload(module);
+        }
     }
 
     /// Returns the modules that a case of this variant needs.

@@ -17,6 +17,7 @@ mod prepare;
 mod program;
 mod session;
 mod stats;
+mod subject;
 mod timing;
 
 pub use cpu::{CpuOutcome, cpu_half};

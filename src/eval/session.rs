@@ -79,6 +79,18 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Writes other data into the inputs.
+    pub(super) fn rewrite(
+        &self,
+        device: &mut dyn Device,
+        inputs: &[HostTensor],
+    ) -> Result<(), Stop> {
+        for (&buffer, tensor) in self.inputs.iter().zip(inputs) {
+            device.write(buffer, &tensor.storage)?;
+        }
+        Ok(())
+    }
+
     /// Frees all buffers.
     pub(super) fn close(self, device: &mut dyn Device) {
         for buffer in self.inputs.into_iter().chain(self.outputs).chain(self.scratch) {

@@ -19,10 +19,11 @@ use crate::{
 use super::{
     CaseProgram, Error,
     draft::{describe_args, failed},
-    execute::{Subject, run_case},
+    execute::run_case,
     gpu::Loader,
     session::{Modules, Session},
     stats::{paired_speedup, summarise},
+    subject::Subject,
 };
 
 /// Samples that are thrown away before the first block.
@@ -267,7 +268,7 @@ fn tune<'a>(
             break;
         }
         let modules = load(loader, device, candidate.variant)?;
-        let ran = run_case(device, job.subject, candidate, modules)?;
+        let ran = run_case(device, job.subject, None, candidate, modules)?;
         if ran.result.outcome == crate::record::Outcome::Judged(Verdict::Passed) {
             return Ok(candidate);
         }

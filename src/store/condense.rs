@@ -223,8 +223,8 @@ fn to_text(stored: &StoredEvaluation) -> String {
 pub(crate) mod tests {
     use super::*;
     use crate::record::{
-        CaseClass, CaseTiming, DType, ElementDiff, Family, Mismatch, Outcome, Precision, Severity,
-        Timing, number::Number,
+        CaseClass, CaseTiming, DType, ElementDiff, Family, Mismatch, Outcome, Severity, Timing,
+        number::Number,
     };
 
     /// An evaluation of `n_cases` cases of which the first `n_failed` are wrong.

@@ -1,0 +1,208 @@
+//! A case with all that is known before a device sees it: inputs, reference values, bounds.
+
+use std::{borrow::Cow, cell::RefCell};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    op::{self, Array, OpDef},
+    record::{
+        Case, DType, EvalRequest, Family, HostTensor, Precision, TensorSpec,
+        tensor::{decode, encode},
+    },
+    reference::{self, Reference},
+};
+
+use super::{
+    Error,
+    bound::{BoundParams, Bounds},
+    compare::{Comparison, Expected, compare},
+};
+
+/// A case with everything that is known before a device sees it.
+pub(super) struct Subject<'a> {
+    pub(super) case: &'a Case,
+    op: &'static OpDef,
+    precision: Precision,
+    pub(super) inputs: Vec<HostTensor>,
+    pub(super) outputs: Vec<(String, TensorSpec)>,
+    /// Flat indices of the elements that have a reference; `None` where all have.
+    samples: Option<Vec<usize>>,
+    references: Vec<Vec<f64>>,
+    bounds: Vec<reference::Bound>,
+    right: RefCell<Option<Right>>,
+}
+
+/// Makes the seed of the other data of a case.
+const OTHER_DATA: u64 = 0x0ddb_a115_c0de_d00d;
+
+/// Outputs that were found right, with their comparison: the same bytes need no second one.
+struct Right {
+    outputs: Vec<Vec<u8>>,
+    comparisons: Vec<Comparison>,
+}
+
+impl<'a> Subject<'a> {
+    /// Makes a case's inputs from the seed.
+    pub(super) fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
+        let tensors = case.tensors();
+        tensors.map(|(name, tensor)| op::generate(tensor, seed, &case.id, &name)).collect()
+    }
+
+    /// Makes a case's inputs and evaluates its reference.
+    pub(super) fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
+        let op = op_of(request)?;
+        let inputs = Self::inputs(case, request.seed);
+        let specs = op.infer(case)?;
+        let names = op.output_names(specs.len());
+        let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
+        let one_output = outputs.len() == 1;
+        let samples = (one_output && reference::sampled(op, case))
+            .then(|| sample(&outputs[0].1, request.seed));
+        let reference = Reference::new(op, case, &inputs)?;
+        let (references, bounds) = match &samples {
+            Some(indices) => {
+                let references = vec![reference.evaluate_at(0, indices)?];
+                (references, vec![reference.bound_at(0, indices)?])
+            }
+            None => {
+                let references = reference.evaluate()?;
+                let bounds = reference.bounds(&references)?;
+                (references.into_iter().map(|all| all.into_iter().collect()).collect(), bounds)
+            }
+        };
+        Ok(Self {
+            case,
+            op,
+            precision: request.precision,
+            inputs,
+            outputs,
+            samples,
+            references,
+            bounds,
+            right: RefCell::new(None),
+        })
+    }
+
+    /// Makes the case once more on other data.
+    pub(super) fn other(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
+        let seed = request.seed ^ OTHER_DATA;
+        Self::new(&EvalRequest { seed, ..request.clone() }, case)
+    }
+
+    /// Keeps outputs that were found right.
+    pub(super) fn remember(&self, outputs: Vec<Vec<u8>>, comparisons: Vec<Comparison>) {
+        *self.right.borrow_mut() = Some(Right { outputs, comparisons });
+    }
+
+    /// Returns the comparison of outputs that are, byte by byte, outputs found right before.
+    pub(super) fn known_right(&self, outputs: &[Vec<u8>]) -> Option<Vec<Comparison>> {
+        let right = self.right.borrow();
+        right
+            .as_ref()
+            .filter(|right| right.outputs == outputs)
+            .map(|right| right.comparisons.clone())
+    }
+
+    /// Rewrites what the op leaves open (which of several equal elements an index names) to the
+    /// reference's choice.
+    pub(super) fn canonical<'r>(&self, run: &'r [Vec<u8>]) -> Cow<'r, [Vec<u8>]> {
+        if !self.op.engine.leaves_choices() || self.samples.is_some() {
+            return Cow::Borrowed(run);
+        }
+        let array = |spec: &TensorSpec, values: Vec<f64>| {
+            let shaped = Array::from_shape_vec(spec.shape.clone(), values);
+            shaped.expect("an output has as many elements as its shape says")
+        };
+        let specs = self.outputs.iter().map(|(_, spec)| spec);
+        let decoded = specs.clone().zip(run).map(|(spec, bytes)| {
+            let elements = bytes.chunks_exact(spec.dtype.size());
+            array(spec, elements.map(|bytes| decode(spec.dtype, bytes)).collect())
+        });
+        let mut got: Vec<Array> = decoded.collect();
+        let expected: Vec<Array> = specs
+            .clone()
+            .zip(&self.references)
+            .map(|(spec, all)| array(spec, all.clone()))
+            .collect();
+        let reference = Reference::new(self.op, self.case, &self.inputs);
+        let reference = reference.expect("the case was evaluated on these inputs");
+        self.op.canonicalise(self.case, reference.inputs(), &mut got, &expected);
+        let encoded = specs.zip(got).map(|(spec, values)| {
+            let mut bytes = vec![0; spec.storage_bytes()];
+            for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(spec.dtype.size())) {
+                encode(spec.dtype, *value, bytes);
+            }
+            bytes
+        });
+        Cow::Owned(encoded.collect())
+    }
+
+    /// Tells whether an output must be the correctly rounded reference bit for bit: exact ops, and
+    /// sums of exact integers, whose order does not matter.
+    fn asks_for_equal_bits(&self, dtype: DType) -> bool {
+        let sums = self.op.engine.sums_products();
+        let exact_sums = match self.precision {
+            Precision::Strict => true,
+            Precision::Tf32Ok => !(sums && dtype == DType::F32),
+            Precision::FastMathOk => !sums,
+        };
+        self.op.is_exact(dtype) || (self.case.family == Family::Exact && exact_sums)
+    }
+
+    /// Compares the bytes of one output with its reference.
+    pub(super) fn compare(
+        &self,
+        index: usize,
+        bytes: &[u8],
+        unwritten: &dyn Fn(usize) -> bool,
+    ) -> Comparison {
+        let (name, spec) = &self.outputs[index];
+        let bounds = (!self.asks_for_equal_bits(spec.dtype)).then(|| {
+            let bound = &self.bounds[index];
+            Bounds::new(BoundParams {
+                dtype: spec.dtype,
+                accumulation_len: self.op.accumulation_len(self.case),
+                sums_products: self.op.engine.sums_products(),
+                slack: self.op.slack(spec.dtype),
+                precision: self.precision,
+                sensitivity: &bound.s,
+                hint: bound.hint.as_deref(),
+                inside: bound.inside.as_deref(),
+            })
+        });
+        let expected = Expected {
+            name,
+            dtype: spec.dtype,
+            shape: &spec.shape,
+            values: &self.references[index],
+            indices: self.samples.as_deref(),
+            bounds,
+        };
+        compare(&expected, bytes, unwritten)
+    }
+}
+
+/// Returns the op that a request is about.
+pub(super) fn op_of(request: &EvalRequest) -> Result<&'static OpDef, Error> {
+    Ok(op::find(&request.op)?)
+}
+
+/// Random elements that a sampled case is judged at.
+const N_SAMPLES: usize = 4096;
+
+/// Chooses elements of a large output: its corners, the last row and column, and random ones.
+fn sample(spec: &TensorSpec, seed: u64) -> Vec<usize> {
+    let numel = spec.numel();
+    let columns = spec.shape.last().copied().unwrap_or(1).max(1);
+    let rows = numel / columns;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut indices: Vec<usize> = (0..N_SAMPLES).map(|_| rng.random_range(0..numel)).collect();
+    indices.extend((0..columns).map(|column| (rows - 1) * columns + column));
+    indices.extend((0..rows).map(|row| row * columns + columns - 1));
+    indices.push(0);
+    indices.sort_unstable();
+    indices.dedup();
+    indices
+}
