@@ -93,6 +93,7 @@ fn evaluation(request: &EvalRequest, right: bool) -> Evaluation {
         target: request.target.clone(),
         seed: request.seed,
         nvrtc: Some("13.0".to_owned()),
+        precision: Default::default(),
         stage_times: Vec::new(),
     }
 }
@@ -120,6 +121,7 @@ async fn measure(port: u16) {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
+        precision: Default::default(),
         emulation: kgen::record::Emulation::default(),
         limits: Limits::default(),
     };
@@ -133,6 +135,7 @@ async fn measure(port: u16) {
         baselines: std::collections::BTreeMap::new(),
         target_speedup: 1.0,
         max_variants: 8,
+        precision: Default::default(),
     };
     let deps = Deps {
         llm: Some(client(port)),
