@@ -86,7 +86,7 @@ fn eval_judges_one_file_and_prints_what_it_found() {
         kgen(folder.path(), &args).assert()
     };
     let assert = eval("right.cu", &[]).code(0);
-    assert!(stdout(&assert).starts_with("relu: passed on emu; "), "{}", stdout(&assert));
+    assert!(stdout(&assert).starts_with("relu: passed on emu (strict); "), "{}", stdout(&assert));
     assert!(stdout(&assert).contains("speedup not measured"), "{}", stdout(&assert));
     let assert = eval("wrong.cu", &["--seed", "1"]).code(1);
     for part in ["wrong_output (emu", "f32[127]/normal", "the tail", "seed 1\n"] {
