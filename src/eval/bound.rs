@@ -65,6 +65,11 @@ impl<'a> Bounds<'a> {
         Self { params, factor, floor: 0.05 * rms, unit }
     }
 
+    /// Returns the response to perturbed inputs, per element.
+    pub(super) fn sensitivity(&self) -> &'a [f64] {
+        self.params.sensitivity
+    }
+
     /// Returns the bound of element `index` whose reference value is `y`.
     #[must_use]
     pub fn at(&self, index: usize, y: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! Compares one output tensor with its reference: the correctness rule.
 
 use crate::record::{
-    DType, ElementDiff, Mismatch, OtherRules,
+    DType, ElementDiff, HostTensor, Mismatch, OtherRules,
     number::Number,
     tensor::{decode, encode},
 };
@@ -18,6 +18,9 @@ const N_FIRST: usize = 6;
 /// something.
 const MAX_OPEN_ULPS: f64 = 0.25;
 
+/// Elements beyond which an output is not held against the inputs.
+const MAX_ALIKE: usize = 1 << 20;
+
 /// What one output tensor is compared with.
 #[derive(Debug)]
 pub struct Expected<'a> {
@@ -33,6 +36,8 @@ pub struct Expected<'a> {
     pub indices: Option<&'a [usize]>,
     /// Bounds; `None` asks for the correctly rounded result bit for bit.
     pub bounds: Option<Bounds<'a>>,
+    /// Names and tensors of the inputs, for the words about a wrong output.
+    pub inputs: &'a [(String, &'a HostTensor)],
 }
 
 /// Rounding statistics of low-precision outputs, pooled over the cases of one dtype.
@@ -158,7 +163,8 @@ pub fn compare(
             }
         }
     }
-    state.finish()
+    let pattern = if state.wrong.is_empty() { None } else { state.pattern(bytes) };
+    state.finish(pattern)
 }
 
 /// Returns `value` as `dtype` represents it.
@@ -218,8 +224,6 @@ struct State<'a, 'b> {
     first: Vec<ElementDiff>,
     n_special: u64,
     n_unwritten: u64,
-    n_nan: u64,
-    n_zero: u64,
     max_abs_error: f64,
     max_rel_error: f64,
     worst_ratio: f64,
@@ -236,8 +240,6 @@ impl<'a, 'b> State<'a, 'b> {
             first: Vec::new(),
             n_special: 0,
             n_unwritten: 0,
-            n_nan: 0,
-            n_zero: 0,
             max_abs_error: 0.0,
             max_rel_error: 0.0,
             worst_ratio: 0.0,
@@ -297,8 +299,6 @@ impl<'a, 'b> State<'a, 'b> {
     ) {
         self.n_special += u64::from(special && !unwritten);
         self.n_unwritten += u64::from(unwritten);
-        self.n_nan += u64::from(diff.got.0.is_nan());
-        self.n_zero += u64::from(diff.got.0 == 0.0);
         self.worst_ratio = self.worst_ratio.max(ratio);
         if self.first.len() < N_FIRST {
             self.first.push(diff);
@@ -306,7 +306,39 @@ impl<'a, 'b> State<'a, 'b> {
         self.wrong.push(index);
     }
 
-    fn finish(self) -> Comparison {
+    /// Says in words what the wrong elements have in common.
+    fn pattern(&self, bytes: &[u8]) -> Option<String> {
+        let expected = self.expected;
+        let size = expected.dtype.size();
+        let got = |index: usize| decode(expected.dtype, &bytes[index * size..][..size]);
+        let got: Vec<f64> = match expected.indices {
+            None => (0..expected.values.len()).map(got).collect(),
+            Some(indices) => indices.iter().map(|&index| got(index)).collect(),
+        };
+        pattern::describe(&pattern::Wrong {
+            indices: &self.wrong,
+            shape: expected.shape,
+            dtype: expected.dtype,
+            sampled: expected.indices,
+            expected: expected.values,
+            got: &got,
+            sensitivity: expected.bounds.as_ref().map_or(&[], Bounds::sensitivity),
+            inputs: &self.alike_inputs(),
+            n_unwritten: self.n_unwritten,
+        })
+    }
+
+    /// Returns the inputs that have as many elements as the output, in row-major order.
+    fn alike_inputs(&self) -> Vec<(String, Vec<f64>)> {
+        let n = self.expected.values.len();
+        if n > MAX_ALIKE || self.expected.indices.is_some() {
+            return Vec::new();
+        }
+        let alike = self.expected.inputs.iter().filter(|(_, tensor)| tensor.spec.numel() == n);
+        alike.map(|(name, tensor)| (name.clone(), tensor.to_f64())).collect()
+    }
+
+    fn finish(self, pattern: Option<String>) -> Comparison {
         let n_elements = self.expected.shape.iter().product::<usize>();
         let mismatch = (!self.wrong.is_empty()).then(|| {
             let whole = self.expected.indices.is_none();
@@ -318,14 +350,7 @@ impl<'a, 'b> State<'a, 'b> {
                 n_elements: if whole { n_elements } else { self.expected.values.len() } as u64,
                 worst_ratio: Number(self.worst_ratio),
                 first: self.first,
-                pattern: pattern::describe(&pattern::Wrong {
-                    indices: &self.wrong,
-                    shape: self.expected.shape,
-                    n_compared: self.expected.values.len(),
-                    n_nan: self.n_nan,
-                    n_zero: self.n_zero,
-                    n_unwritten: self.n_unwritten,
-                }),
+                pattern,
                 rule: match &self.expected.bounds {
                     Some(_) => "error above the bound for f32 arithmetic in any order".to_owned(),
                     None => "must be the exact result, correctly rounded".to_owned(),

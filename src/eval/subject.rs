@@ -172,6 +172,8 @@ impl<'a> Subject<'a> {
                 inside: bound.inside.as_deref(),
             })
         });
+        let names = self.case.tensors().map(|(name, _)| name.into_owned());
+        let inputs: Vec<(String, &HostTensor)> = names.zip(&self.inputs).collect();
         let expected = Expected {
             name,
             dtype: spec.dtype,
@@ -179,6 +181,7 @@ impl<'a> Subject<'a> {
             values: &self.references[index],
             indices: self.samples.as_deref(),
             bounds,
+            inputs: &inputs,
         };
         compare(&expected, bytes, unwritten)
     }

@@ -32,6 +32,9 @@ pub(crate) struct SelftestArgs {
     /// Judge only those whose name holds one of these texts, for example softmax/
     #[arg(long, value_name = "TEXT", value_delimiter = ',', requires = "judge")]
     only: Vec<String>,
+    /// Folder of controls and variants to judge instead of kgen's own
+    #[arg(long, value_name = "DIR", requires = "judge")]
+    controls: Option<PathBuf>,
     /// Seed of the inputs and the drawn shapes
     #[arg(long, value_name = "N", requires = "judge")]
     seed: Option<u64>,

@@ -23,8 +23,15 @@ fn run(dtype: DType, len: Option<usize>, reference: &[f64], got: &[f64]) -> Comp
         })
     });
     let shape = [reference.len()];
-    let expected =
-        Expected { name: "out", dtype, shape: &shape, values: reference, indices: None, bounds };
+    let expected = Expected {
+        name: "out",
+        dtype,
+        shape: &shape,
+        values: reference,
+        indices: None,
+        bounds,
+        inputs: &[],
+    };
     compare(&expected, &bytes(dtype, got), &|_| false)
 }
 
@@ -75,6 +82,7 @@ fn unwritten_elements_are_counted_apart() {
         values: &[1.0, 2.0, 3.0, 4.0],
         indices: None,
         bounds: None,
+        inputs: &[],
     };
     let got = bytes(DType::F32, &[1.0, 2.0, f64::NAN, f64::NAN]);
     let mismatch = compare(&expected, &got, &|index| index >= 2).mismatch.unwrap();

@@ -2,9 +2,9 @@
 //!
 //! The format is documented in `controls/README.md`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
-use include_dir::{Dir, File, include_dir};
+use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{DType, Verdict};
@@ -131,7 +131,10 @@ fn wrong_output() -> Vec<Verdict> {
     vec![Verdict::WrongOutput]
 }
 
-/// Returns all controls and variants, in the order of the files.
+/// Texts of the files by name.
+type Files = BTreeMap<String, String>;
+
+/// Returns all controls and variants that come with kgen, in the order of the files.
 ///
 /// The unedited kernel of each file is a variant of its own, `plain`.
 ///
@@ -139,31 +142,60 @@ fn wrong_output() -> Vec<Verdict> {
 ///
 /// [`DataError`] where a file is malformed or an edit does not fit its kernel.
 pub fn items() -> Result<Vec<Item>, DataError> {
-    let mut sheets: Vec<&str> = FILES.files().filter_map(|file| file.path().to_str()).collect();
-    sheets.retain(|name| name.ends_with(".toml") && *name != HELPERS);
-    sheets.sort_unstable();
-    let helpers: BTreeMap<String, String> = read(HELPERS)?;
+    let text = |file: &include_dir::File<'_>| {
+        Some((file.path().to_str()?.to_owned(), file.contents_utf8()?.to_owned()))
+    };
+    items_of(&FILES.files().filter_map(text).collect())
+}
+
+/// Returns the controls and variants of a folder, in the order of its files.
+///
+/// # Errors
+///
+/// As [`items`], and where the folder cannot be read.
+pub fn items_in(folder: &Path) -> Result<Vec<Item>, DataError> {
+    let fail = |error: std::io::Error| DataError {
+        file: folder.display().to_string(),
+        reason: error.to_string(),
+    };
+    let mut files = Files::new();
+    for entry in fs::read_dir(folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        if let (Ok(name), true) = (entry.file_name().into_string(), entry.path().is_file()) {
+            files.insert(name, fs::read_to_string(entry.path()).map_err(fail)?);
+        }
+    }
+    items_of(&files)
+}
+
+fn items_of(files: &Files) -> Result<Vec<Item>, DataError> {
+    let helpers: Helpers = read(files, HELPERS)?;
     let mut items = Vec::new();
-    for file in sheets {
-        let sheet: Sheet = read(file)?;
-        let fail = |reason| DataError { file: file.to_owned(), reason };
-        items.extend(sheet.items(&helpers).map_err(fail)?);
+    for file in files.keys().filter(|name| name.ends_with(".toml") && *name != HELPERS) {
+        let sheet: Sheet = read(files, file)?;
+        let fail = |reason| DataError { file: file.clone(), reason };
+        items.extend(sheet.items(&Texts { files, helpers: &helpers }).map_err(fail)?);
     }
     Ok(items)
 }
 
-fn read<T: for<'de> Deserialize<'de>>(file: &str) -> Result<T, DataError> {
+fn read<T: for<'de> Deserialize<'de>>(files: &Files, file: &str) -> Result<T, DataError> {
     let fail = |reason| DataError { file: file.to_owned(), reason };
-    let text = FILES.get_file(file).and_then(File::contents_utf8);
-    let text = text.ok_or_else(|| fail("it is no text".to_owned()))?;
+    let text = files.get(file).ok_or_else(|| fail("there is no such file".to_owned()))?;
     toml::from_str(text).map_err(|error| fail(error.to_string()))
+}
+
+/// What sheets refer to.
+struct Texts<'a> {
+    files: &'a Files,
+    helpers: &'a Helpers,
 }
 
 /// Functions of `helpers.toml` by name.
 type Helpers = BTreeMap<String, String>;
 
 impl Sheet {
-    fn items(&self, helpers: &Helpers) -> Result<Vec<Item>, String> {
+    fn items(&self, texts: &Texts<'_>) -> Result<Vec<Item>, String> {
         let plain = Entry {
             mechanism: "plain".to_owned(),
             why: "the honest kernel that the others are edits of".to_owned(),
@@ -176,11 +208,11 @@ impl Sheet {
             emulator_only: false,
             open: None,
         };
-        let mut items = self.of_entry(Kind::Variant, &plain, 0, None, helpers)?;
+        let mut items = self.of_entry(Kind::Variant, &plain, 0, None, texts)?;
         let controls = self.control.iter().map(|entry| (Kind::Control, entry));
         let variants = self.variant.iter().map(|entry| (Kind::Variant, entry));
         for (turn, (kind, entry)) in controls.chain(variants).enumerate() {
-            items.extend(self.of_entry(kind, entry, turn, self.per_dtype, helpers)?);
+            items.extend(self.of_entry(kind, entry, turn, self.per_dtype, texts)?);
         }
         Ok(items)
     }
@@ -192,7 +224,7 @@ impl Sheet {
         entry: &Entry,
         turn: usize,
         per_dtype: Option<usize>,
-        helpers: &Helpers,
+        texts: &Texts<'_>,
     ) -> Result<Vec<Item>, String> {
         let at = |reason: String| format!("`{}`: {reason}", entry.mechanism);
         let ops: Vec<&String> = match &entry.ops {
@@ -204,7 +236,7 @@ impl Sheet {
         for (index, &dtype) in dtypes.iter().enumerate() {
             let n = per_dtype.map_or(ops.len(), |n| n.min(ops.len()));
             for op in (0..n).map(|k| ops[(turn + index * n + k) % ops.len()]) {
-                let kernel = self.kernel(entry, op, helpers).map_err(at)?;
+                let kernel = self.kernel(entry, op, texts).map_err(at)?;
                 items.push(self.item(kind, entry, op, dtype, kernel));
             }
         }
@@ -212,11 +244,11 @@ impl Sheet {
     }
 
     /// Returns the text of an entry's kernel file for an op.
-    fn kernel(&self, entry: &Entry, op: &str, helpers: &Helpers) -> Result<String, String> {
+    fn kernel(&self, entry: &Entry, op: &str, texts: &Texts<'_>) -> Result<String, String> {
         let words = self.ops.get(op).ok_or_else(|| format!("no op `{op}` in this file"))?;
         let file = entry.kernel.as_ref().unwrap_or(&self.kernel);
-        let kernel = FILES.get_file(file).and_then(File::contents_utf8);
-        let mut kernel = kernel.ok_or_else(|| format!("no file `{file}`"))?.to_owned();
+        let kernel = texts.files.get(file);
+        let mut kernel = kernel.ok_or_else(|| format!("no file `{file}`"))?.clone();
         let fill = |kernel: &str| {
             let filled = words.iter().fold(kernel.to_owned(), |kernel, (word, text)| {
                 kernel.replace(&format!("@{word}@"), text)
@@ -232,7 +264,7 @@ impl Sheet {
         }
         kernel = fill(&kernel);
         for name in &entry.helpers {
-            let helper = helpers.get(name).ok_or_else(|| format!("no helper `{name}`"))?;
+            let helper = texts.helpers.get(name).ok_or_else(|| format!("no helper `{name}`"))?;
             kernel = kernel.replacen(PLAN_END, &format!("{PLAN_END}{helper}"), 1);
         }
         Ok(kernel)
@@ -296,17 +328,23 @@ mod tests {
 
     #[test]
     fn an_edit_must_fit_its_kernel() {
-        let sheet = |find: &str| {
-            let text = format!(
-                "family = \"unary\"\nkernel = \"unary.cu\"\nops.relu = {{}}\n[[control]]\n\
-                 mechanism = \"m\"\nwhy = \"w\"\nedit = [[\"{find}\", \"x\"]]"
+        let with = |find: &str| {
+            let sheet = format!(
+                "family = \"unary\"\nkernel = \"k.cu\"\nops.relu = {{ F = \"x\" }}\n[[control]]\n\
+                 mechanism = \"m\"\nwhy = \"w\"\nedit = [[\"{find}\", \"y\"]]"
             );
-            toml::from_str::<Sheet>(&text).unwrap().items(&Helpers::new()).map(|_| ())
+            let kernel = "/*@plan\nlaunch()\n@*/\nF@F@, G@G@;";
+            let files = [("a.toml", sheet.as_str()), ("k.cu", kernel), ("helpers.toml", "")];
+            items_of(&files.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
         };
         assert_eq!(
-            sheet("no such text").unwrap_err(),
-            "`m`: `no such text` occurs 0 times in `unary.cu` for `relu`"
+            with("no such text").unwrap_err().to_string(),
+            "controls/a.toml: `m`: `no such text` occurs 0 times in `k.cu` for `relu`"
         );
-        assert!(sheet("/*@plan").is_ok());
+        let edited = with("Fx").unwrap();
+        let last_lines: Vec<_> =
+            edited.iter().map(|item| item.kernel.lines().last().unwrap()).collect();
+        // The plain variant in each element type, then the control.
+        assert_eq!(last_lines, ["Fx, G;", "Fx, G;", "Fx, G;", "y, G;", "y, G;", "y, G;"]);
     }
 }

@@ -10,6 +10,6 @@ mod data;
 mod report;
 mod request;
 
-pub use data::{DataError, Item, Kind, items};
+pub use data::{DataError, Item, Kind, items, items_in};
 pub use report::{Count, End, Report, Row, Rules, conclude};
 pub use request::{Requests, request};

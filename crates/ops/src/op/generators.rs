@@ -116,7 +116,9 @@ fn data<E: Engine + ?Sized>(
         Family::Subnormal => Gen::Normal { mean: 0.0, std: subnormal(dtype) },
         Family::Zeros => Gen::Constant { value: 0.0 },
         Family::OneHot => one_hot(call, param, second),
-        Family::HeavyTail | Family::Large | Family::Ties | Family::Specials if second => normal,
+        Family::HeavyTail | Family::Large | Family::Ties if second => normal,
+        // Zeros among the factors that meet infinities and NaN, whose products are NaN.
+        Family::Specials if second => Gen::Ties,
         Family::HeavyTail => Gen::HeavyTail,
         Family::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },
         Family::Ties => Gen::Ties,

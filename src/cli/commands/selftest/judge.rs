@@ -30,7 +30,8 @@ pub(super) fn run(
 
 /// Returns the items whose name begins with one of those asked for.
 fn chosen(args: &SelftestArgs) -> Result<Vec<Item>, CommandError> {
-    let mut items = judge::items().map_err(|error| CommandError::new(Exit::Config, error))?;
+    let items = args.controls.as_ref().map_or_else(judge::items, |dir| judge::items_in(dir));
+    let mut items = items.map_err(|error| CommandError::new(Exit::Config, error))?;
     let wanted = |item: &Item| args.only.iter().any(|part| item.id.contains(part));
     items.retain(|item| args.only.is_empty() || wanted(item));
     if items.is_empty() {
