@@ -196,6 +196,29 @@ fn types_follow_pytorch() {
 }
 
 #[test]
+fn names_of_other_spellings_and_libraries_are_known() {
+    let table = [
+        ("torch.nn.functional.gelu", "gelu"),
+        ("nn.functional.hardtanh", "hardtanh"),
+        ("clip", "clamp"),
+        ("aten._to_copy.default", "to_copy"),
+        ("aten.copy_.default", "copy"),
+        ("aten::masked_fill_.Scalar", "masked_fill.Scalar"),
+        ("masked_fill_", "masked_fill.Scalar"),
+        ("aten._prelu_kernel.default", "prelu"),
+        ("torch.ops.aten.eq_.Tensor", "eq"),
+        ("aten.eq.Scalar", "eq.Scalar"),
+        ("aten.where.self", "where"),
+        ("true_divide", "div"),
+        ("aten.div_.Tensor_mode", "div.Tensor_mode"),
+        ("neg_", "neg"),
+    ];
+    for (typed, name) in table {
+        assert_eq!(find(typed).map(|op| op.name.as_str()), Ok(name), "{typed}");
+    }
+}
+
+#[test]
 fn calls_outside_of_an_op_are_refused() {
     let row = |dtype| tensor(dtype, &[2]);
     let half = DraftValue::Float(0.5);

@@ -31,7 +31,7 @@ fn two(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row
 fn with_number(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
     let text = format!(
         "{formula}, {ROUNDED}. The shape is that of self. Numbers are passed as numbers, never as \
-        tensors. {PROMOTED}\n{specials}"
+        tensors, and keep their f32 value in f16 and bf16. {PROMOTED}\n{specials}"
     );
     Row::new(signature, engine, &text).dtypes(def::NUMBERS).outputs(&["the results"])
 }
@@ -89,7 +89,8 @@ fn sums() -> Vec<Row> {
             "out = other - alpha * self",
             &difference,
         )
-        .name("rsub.Scalar"),
+        .name("rsub.Scalar")
+        .alias(&["rsub"]),
     ]
 }
 
@@ -339,6 +340,7 @@ fn fused() -> Vec<Row> {
             &lerp,
         )
         .name("lerp.Scalar")
+        .alias(&["lerp"])
         .role("end", Role::Main)
         .outputs(&["the interpolation"]),
         Row::new(

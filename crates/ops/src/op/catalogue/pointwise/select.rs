@@ -103,7 +103,7 @@ fn masks() -> Vec<Row> {
                 ..Pointwise::binary(1.0, Map::Call(of::choose))
             },
             &format!(
-                "out = self where condition is true, else other, elementwise. All three broadcast. \
+                "out = self where condition is true, else other, elementwise. \
                 {BROADCAST} {PROMOTED} condition does not count in this.\n\
                 The result is exact. NaN, infinities and -0 are copied like any other value, and what \
                 is not chosen has no effect."
@@ -120,6 +120,7 @@ fn masks() -> Vec<Row> {
             &filled,
         )
         .name("masked_fill.Scalar")
+        .alias(&["masked_fill"])
         .role("mask", Role::Mask)
         .dtypes(def::ALL)
         .outputs(&["the filled tensor"]),
