@@ -7,6 +7,7 @@ len_ = 1
 for extent in normalized_shape:
     len_ *= extent
 rows = x.numel // max(len_, 1)
+epsilon = eps if has(eps) else 1.1920928955078125e-07
 
 lanes = 16 // x.itemsize
 packed = x.align >= 16 and len_ % lanes == 0
@@ -20,7 +21,7 @@ rows_per_block = 4 if lanes_per_row == 32 else 1
 bytes = align_up(4 * len_ * rows_per_block, 16)
 cached = bytes + 256 <= smem_max
 launch("rms_norm", grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
-       smem=bytes if cached else 0, args=[x, w, out, rows, len_, f32(eps), cached])
+       smem=bytes if cached else 0, args=[x, w, out, rows, len_, f32(epsilon), cached])
 @*/
 
 template <class T>

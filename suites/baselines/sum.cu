@@ -1,5 +1,5 @@
-// Baseline of sum: f32 accumulators, no atomics. Long reductions are split over blocks into f32
-// partial sums, which a second launch adds up.
+// Baseline of sum: f32 accumulators (64-bit ones of integers), no atomics. Long reductions are
+// split over blocks into partial sums, which a second launch adds up.
 /*@plan
 x = contiguous(self)
 
@@ -39,7 +39,7 @@ if rows:
         launch("sum_rows", grid=n, block=block, args=[x, out, count])
     else:
         chunk = align_up(cdiv(count, splits), 8)
-        partial = scratch(4 * n * splits)
+        partial = scratch(8 * n * splits)
         launch("sum_rows_partial", grid=(splits, n), block=256, args=[x, partial, count, chunk])
         launch("sum_columns_final", grid=cdiv(n, 64), block=64,
                args=[partial, out, n, splits, 1, 1, 1, splits])
@@ -51,12 +51,14 @@ else:
         launch("sum_columns", grid=cdiv(n, 64), block=64,
                args=[x, out, n, r1, b, r2, c, count])
     else:
-        partial = scratch(4 * n * splits)
+        partial = scratch(8 * n * splits)
         launch("sum_columns_partial", grid=(cdiv(n, 64), splits), block=64,
                args=[x, partial, n, r1, b, r2, c, cdiv(count, splits)])
         launch("sum_columns_final", grid=cdiv(n, 64), block=64,
                args=[partial, out, n, splits, 1, 1, n, splits])
 @*/
+
+using Acc = kg::acc_t<T_out>;
 
 template <class T>
 struct alignas(sizeof(T) * VEC) Pack {
@@ -72,12 +74,12 @@ __device__ void rows(const T_self* __restrict__ x, Out* __restrict__ out, long l
     const long long from = SPLIT ? blockIdx.x * chunk : 0;
     const long long to = min(from + chunk, len);
     const T_self* in = x + row * len;
-    float sum = 0.0f;
+    Acc sum = 0;
     for (long long i = from / VEC + threadIdx.x; i < to / VEC; i += blockDim.x) {
         const Pack<T_self> pack = reinterpret_cast<const Pack<T_self>*>(in)[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            sum += kg::to_float(pack.at[j]);
+            sum += static_cast<Acc>(kg::to_acc(pack.at[j]));
         }
     }
     for (int offset = 16; offset > 0; offset /= 2) {
@@ -91,7 +93,7 @@ __device__ void rows(const T_self* __restrict__ x, Out* __restrict__ out, long l
         for (int warp = 1; warp < blockDim.x / 32; ++warp) {
             sum += partial[warp];
         }
-        out[SPLIT ? row * gridDim.x + blockIdx.x : row] = kg::from_float<Out>(sum);
+        out[SPLIT ? row * gridDim.x + blockIdx.x : row] = kg::from_acc<Out>(sum);
     }
 }
 
@@ -100,7 +102,7 @@ extern "C" __global__ void sum_rows(const T_self* __restrict__ x, T_out* __restr
     rows<false>(x, out, len, len);
 }
 
-extern "C" __global__ void sum_rows_partial(const T_self* __restrict__ x, float* __restrict__ out,
+extern "C" __global__ void sum_rows_partial(const T_self* __restrict__ x, Acc* __restrict__ out,
                                             long long len, long long chunk) {
     rows<true>(x, out, len, chunk);
 }
@@ -120,12 +122,12 @@ __device__ void columns(const In* __restrict__ x, Out* __restrict__ out, long lo
     const In* in = x + (ia * r1 * b + ib) * r2 * c + ic;
     const long long from = blockIdx.y * chunk;
     const long long to = min(from + chunk, r1 * r2);
-    float sum = 0.0f;
+    Acc sum = 0;
     if (from < to) {
         long long inner = from % r2;
         in += (from / r2 * b * r2 + inner) * c;
         for (long long r = from; r < to; ++r) {
-            sum += kg::to_float(*in);
+            sum += static_cast<Acc>(kg::to_acc(*in));
             in += c;
             if (++inner == r2) {
                 inner = 0;
@@ -133,7 +135,7 @@ __device__ void columns(const In* __restrict__ x, Out* __restrict__ out, long lo
             }
         }
     }
-    out[blockIdx.y * n + o] = kg::from_float<Out>(sum);
+    out[blockIdx.y * n + o] = kg::from_acc<Out>(sum);
 }
 
 extern "C" __global__ void sum_columns(const T_self* __restrict__ x, T_out* __restrict__ out,
@@ -143,13 +145,13 @@ extern "C" __global__ void sum_columns(const T_self* __restrict__ x, T_out* __re
 }
 
 extern "C" __global__ void sum_columns_partial(const T_self* __restrict__ x,
-                                               float* __restrict__ out, long long n, long long r1,
+                                               Acc* __restrict__ out, long long n, long long r1,
                                                long long b, long long r2, long long c,
                                                long long chunk) {
     columns(x, out, n, r1, b, r2, c, chunk);
 }
 
-extern "C" __global__ void sum_columns_final(const float* __restrict__ x, T_out* __restrict__ out,
+extern "C" __global__ void sum_columns_final(const Acc* __restrict__ x, T_out* __restrict__ out,
                                              long long n, long long r1, long long b, long long r2,
                                              long long c, long long chunk) {
     columns(x, out, n, r1, b, r2, c, chunk);
