@@ -147,6 +147,21 @@ pub trait Engine: Send + Sync + fmt::Debug {
         generators::by_role(self, call, param)
     }
 
+    /// Returns the generator of one tensor of a list, by its place in the list; a tensor that is no
+    /// list is its first element.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::generator`].
+    fn element_generator(
+        &self,
+        call: &Call<'_>,
+        param: &Param,
+        _element: usize,
+    ) -> Result<Gen, FamilyError> {
+        self.generator(call, param)
+    }
+
     /// Returns the exclusive bound of an index parameter ([`Role::Index`], [`Role::ClassIndex`]).
     fn index_bound(&self, _call: &Call<'_>, _param: &Param) -> u64 {
         1

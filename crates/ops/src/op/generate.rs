@@ -124,6 +124,9 @@ impl Stream {
         match self.generator {
             Gen::Permutation => return self.rows(first..last, permutation),
             Gen::Simplex => return self.rows(first..last, simplex),
+            Gen::Offsets { total, closed } => {
+                return self.rows(first..last, |rng, n| offsets(rng, n, total, closed));
+            }
             _ => {}
         }
         (first..last).map(|index| self.value(&mut rng, index)).collect()
@@ -133,7 +136,7 @@ impl Stream {
     fn rows(
         &self,
         range: std::ops::Range<usize>,
-        make: fn(&mut ChaCha8Rng, usize) -> Vec<f64>,
+        make: impl Fn(&mut ChaCha8Rng, usize) -> Vec<f64>,
     ) -> Vec<f64> {
         let mut values = Vec::with_capacity(range.len());
         let mut at = range.start;
@@ -176,7 +179,12 @@ impl Stream {
             }
             Gen::Sign => sign(rng),
             Gen::LogNormal { std } => (std * normal(rng)).exp(),
-            Gen::Permutation | Gen::Simplex => unreachable!("rows are made as a whole"),
+            Gen::Permutation | Gen::Simplex | Gen::Offsets { .. } => {
+                unreachable!("rows are made as a whole")
+            }
+            Gen::Distinct { extent, inner, bound } => {
+                self.distinct(index as u64, extent.max(1), inner.max(1), bound.max(1)) as f64
+            }
             Gen::Index { bound } => rng.random_range(0..bound.max(1)) as f64,
             Gen::IndexOr { bound, other } => {
                 let value = rng.random_range(0..bound.max(1)) as f64;
@@ -184,6 +192,44 @@ impl Stream {
             }
         }
     }
+
+    /// Returns an element of a run of different integers: an affine function of the place in the
+    /// run, with a factor that has no divisor in common with the bound; both are the run's own.
+    fn distinct(&self, index: u64, extent: u64, inner: u64, bound: u64) -> u64 {
+        let place = index / inner % extent;
+        let run = index / (inner * extent) * inner + index % inner;
+        let mut rng = ChaCha8Rng::from_seed(self.key);
+        rng.set_stream(run);
+        let first = rng.random_range(0..bound);
+        let factor = std::iter::repeat_with(|| rng.random_range(1..=bound))
+            .take(TRIES)
+            .find(|&factor| coprime(factor, bound))
+            .unwrap_or(1);
+        let step = u128::from(place) * u128::from(factor);
+        u64::try_from((u128::from(first) + step) % u128::from(bound)).unwrap_or(0)
+    }
+}
+
+/// How often a factor is drawn before the plainest one is taken.
+const TRIES: usize = 32;
+
+fn coprime(mut a: u64, mut b: u64) -> bool {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a == 1
+}
+
+fn offsets(rng: &mut ChaCha8Rng, n: usize, total: u64, closed: bool) -> Vec<f64> {
+    let mut row: Vec<u64> = (0..n).map(|_| rng.random_range(0..=total)).collect();
+    row.sort_unstable();
+    if let Some(last) = row.last_mut().filter(|_| closed) {
+        *last = total;
+    }
+    if let Some(first) = row.first_mut() {
+        *first = 0;
+    }
+    row.into_iter().map(|offset| offset as f64).collect()
 }
 
 fn permutation(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {

@@ -28,8 +28,8 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, FamilyErro
     let mut generators = Vec::new();
     for param in op.tensor_params() {
         let Some(value) = case.arg(&plan_name(&param.name)) else { continue };
-        for _ in value.tensors() {
-            generators.push(op.engine.generator(&call, param)?);
+        for (element, _) in value.tensors() {
+            generators.push(op.engine.element_generator(&call, param, element)?);
         }
     }
     Ok(generators)

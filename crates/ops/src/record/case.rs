@@ -216,6 +216,22 @@ pub enum Gen {
         /// The value outside the rule.
         other: i64,
     },
+    /// Integers in `[0, bound)` that differ along a dimension: places that are written once.
+    Distinct {
+        /// Elements along the dimension, at most `bound`.
+        extent: u64,
+        /// Elements behind it in row-major order: between neighbours along it.
+        inner: u64,
+        /// Exclusive upper bound.
+        bound: u64,
+    },
+    /// Rising integers from 0 to at most `total`, some of them equal: where bags begin.
+    Offsets {
+        /// Largest value.
+        total: u64,
+        /// Whether the last element is `total`.
+        closed: bool,
+    },
 }
 
 /// Why a case is in its suite.

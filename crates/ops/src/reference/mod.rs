@@ -51,6 +51,16 @@ pub enum Error {
         /// Inputs given.
         got: usize,
     },
+    /// A value that the op is not defined for.
+    #[error("`{name}` has {value} at element {at}, which is not in 0..=1")]
+    NoProbability {
+        /// The argument.
+        name: String,
+        /// Flat position of the value.
+        at: usize,
+        /// The value.
+        value: f64,
+    },
     /// An index points outside what it indexes.
     #[error("`{name}` has {index} at element {at}, which is not in 0..{bound}")]
     Index {

@@ -6,9 +6,12 @@ pub(super) mod channel_norm;
 pub(super) mod contraction;
 pub(super) mod conv;
 pub(super) mod extreme;
+pub(super) mod index;
 pub(super) mod lanes;
+pub(super) mod llm;
 pub(super) mod loss;
 pub(super) mod moments;
+pub(super) mod movement;
 pub(super) mod norm;
 pub(super) mod pointwise;
 pub(super) mod pool;
@@ -26,3 +29,7 @@ pub(super) mod vector_norm;
 mod dense_tests;
 #[cfg(test)]
 mod fold_tests;
+#[cfg(test)]
+mod place_tests;
+#[cfg(test)]
+pub(crate) mod probe;

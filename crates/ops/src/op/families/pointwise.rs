@@ -275,6 +275,27 @@ pub(crate) fn apply(
     Ok(Array::from_shape_vec(IxDyn(&shape), values).expect("one value per element"))
 }
 
+/// Returns `sqrt(Σ (∂y/∂x_i x_i)²)` of a formula at each place, by central differences.
+pub(crate) fn spread(
+    operands: &[&Input<'_>],
+    formula: impl Fn(&[f64]) -> f64 + Send + Sync,
+) -> Result<Array, InferError> {
+    let floats: Vec<bool> = operands.iter().map(|operand| operand.dtype.is_float()).collect();
+    apply(operands, |at| {
+        let mut moved = [0.0; MAX_INPUTS];
+        let mut square = 0.0;
+        for changed in (0..at.len()).filter(|&changed| floats[changed]) {
+            moved[..at.len()].copy_from_slice(at);
+            moved[changed] = at[changed] * (1.0 + U);
+            let above = formula(&moved[..at.len()]);
+            moved[changed] = at[changed] * (1.0 - U);
+            let change = (above - formula(&moved[..at.len()])) / (2.0 * U);
+            square += if change.is_finite() { change * change } else { 0.0 };
+        }
+        square.sqrt()
+    })
+}
+
 fn unary(input: &Array, formula: impl Fn(&[f64]) -> f64 + Send + Sync) -> Array {
     if input.len() < PARALLEL_FROM {
         return input.mapv(|x| formula(&[x]));
@@ -320,23 +341,7 @@ impl Engine for Pointwise {
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let common = self.common(call)?;
         let formula = self.map.bind(call, common)?;
-        self.with_operands(common, inputs, |operands| {
-            let floats: Vec<bool> = operands.iter().map(|one| one.dtype.is_float()).collect();
-            let spread = apply(operands, |at| {
-                let mut moved = [0.0; MAX_INPUTS];
-                let mut square = 0.0;
-                for changed in (0..at.len()).filter(|&changed| floats[changed]) {
-                    moved[..at.len()].copy_from_slice(at);
-                    moved[changed] = at[changed] * (1.0 + U);
-                    let above = formula(&moved[..at.len()]);
-                    moved[changed] = at[changed] * (1.0 - U);
-                    let change = (above - formula(&moved[..at.len()])) / (2.0 * U);
-                    square += if change.is_finite() { change * change } else { 0.0 };
-                }
-                square.sqrt()
-            })?;
-            Ok(Some(vec![spread]))
-        })
+        self.with_operands(common, inputs, |operands| Ok(Some(vec![spread(operands, formula)?])))
     }
 
     fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {

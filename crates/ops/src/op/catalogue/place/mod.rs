@@ -1,0 +1,44 @@
+//! Ops that index, move and copy; losses; ops of language model inference.
+
+mod index;
+mod llm;
+mod losses;
+mod movement;
+mod row_losses;
+mod views;
+
+use super::super::{
+    Call, InferError,
+    def::{self, Row},
+    families::movement::{Movement, Piece},
+};
+
+/// Returns the rows of this table.
+pub(super) fn rows() -> Vec<Row> {
+    [
+        index::rows(),
+        movement::rows(),
+        views::rows(),
+        losses::rows(),
+        row_losses::rows(),
+        llm::rows(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What holds of every op that moves elements.
+const MOVED: &str = "Elements are copied bit for bit, NaN, infinities and -0 among them, in every \
+    dtype; an input may have any strides, the output is contiguous. A tensor without elements gives \
+    one without elements.";
+
+/// Starts the row of an op that moves elements.
+fn moved(
+    signature: &str,
+    pieces: fn(&Call<'_>) -> Result<Vec<Piece>, InferError>,
+    semantics: &str,
+) -> Row {
+    let semantics = format!("{semantics}\n{MOVED}");
+    Row::new(signature, Movement { pieces }, &semantics).dtypes(def::ALL).exact()
+}

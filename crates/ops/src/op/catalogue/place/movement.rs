@@ -1,0 +1,151 @@
+//! Ops that join, pad, repeat and rearrange.
+
+use super::{
+    super::super::{
+        Role,
+        def::{self, Row},
+        families::movement::{arrange, join, pad},
+    },
+    moved,
+};
+
+/// Returns the rows of this table.
+pub(super) fn rows() -> Vec<Row> {
+    joined().into_iter().chain(rearranged()).chain(made()).collect()
+}
+
+fn joined() -> Vec<Row> {
+    vec![
+        moved(
+            "cat(Tensor[] tensors, int dim=0) -> Tensor",
+            join::cat,
+            "Puts the tensors one after the other along dimension dim (negative ones count from the \
+            back). They agree in all other extents; an extent of 0 along dim is fine. As an exception \
+            from that, 1-dim tensors of shape [0] are passed over whatever the others' shapes are. \
+            Tensors of different dtypes are promoted to the wider one, and their values with them.",
+        )
+        .alias(&["concat", "concatenate"])
+        .outputs(&["the joined tensor"]),
+        moved(
+            "stack(Tensor[] tensors, int dim=0) -> Tensor",
+            join::stack,
+            "Puts tensors of one shape next to each other along a new dimension dim, which may be \
+            from -(ndim + 1) to ndim: out[.., i, ..] = tensors[i][..]. Tensors of different dtypes \
+            are promoted to the wider one.",
+        )
+        .outputs(&["the stacked tensor"]),
+        moved(
+            "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+            pad::constant,
+            "pad holds pairs (before, after), the first for the last dimension, the second for the \
+            one before it and so on; dimensions without a pair stay. That many elements equal to \
+            value, rounded to self's dtype (integers: the fraction is cut off), are put before and \
+            after; a negative number cuts that many elements off instead, at most as many as there \
+            are.",
+        )
+        .alias(&["pad"])
+        .outputs(&["the padded tensor"]),
+        moved(
+            "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+            pad::reflection1d,
+            "self is [c, w] or [n, c, w]; padding is (before, after) for w, each less than w. The \
+            padding mirrors the row at its first and last element, which are not repeated: \
+            [a b c d] padded by (2, 1) is [c b a b c d c]. A negative number cuts off.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+        moved(
+            "reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+            pad::reflection2d,
+            "self is [c, h, w] or [n, c, h, w]; padding is (left, right, top, bottom): the first two \
+            for w, the others for h, each less than its extent. The padding mirrors the image at its \
+            first and last column and row, which are not repeated. A negative number cuts off.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+        moved(
+            "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+            pad::replication2d,
+            "self is [c, h, w] or [n, c, h, w]; padding is (left, right, top, bottom): the first two \
+            for w, the others for h. The padding repeats the nearest element of the image. A negative \
+            number cuts off.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+    ]
+}
+
+fn rearranged() -> Vec<Row> {
+    vec![
+        moved(
+            "repeat(Tensor self, SymInt[] repeats) -> Tensor",
+            arrange::repeat,
+            "Puts self repeats[i] times after itself along each dimension i; repeats has at least as \
+            many entries as self has dimensions, those too many are new dimensions in front. The \
+            output's extents are the products; 0 gives a tensor without elements.",
+        )
+        .alias(&["tile"])
+        .outputs(&["the repeated tensor"]),
+        moved(
+            "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, \
+            SymInt? output_size=None) -> Tensor",
+            arrange::repeat_interleave,
+            "Repeats each place along dim repeats times in a row: [a b] by 2 is [a a b b]. Without \
+            dim self is taken as flat, and so is the output. output_size, if given, is the resulting \
+            extent.",
+        )
+        .outputs(&["the repeated tensor"]),
+        moved(
+            "flip(Tensor self, int[] dims) -> Tensor",
+            arrange::flip,
+            "Reverses the order of the places along each dimension in dims (negative ones count from \
+            the back); an empty list reverses nothing.",
+        )
+        .outputs(&["the flipped tensor"]),
+        moved(
+            "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+            arrange::roll,
+            "Moves places along each dimension in dims by the shift of the same number; what leaves \
+            at one end comes in at the other: out[(i + shift) % n] = self[i], the remainder never \
+            negative. A dimension may be named more than once, shifts then add up. With an empty dims \
+            there is one shift, along the flat tensor.",
+        )
+        .outputs(&["the rolled tensor"]),
+        moved(
+            "tril(Tensor self, SymInt diagonal=0) -> Tensor",
+            arrange::tril,
+            "Keeps the elements [.., i, j] with j - i <= diagonal of the last two dimensions, and \
+            sets the others to 0 (+0, whatever they were: NaN too).",
+        )
+        .outputs(&["the lower triangle"]),
+        moved(
+            "triu(Tensor self, SymInt diagonal=0) -> Tensor",
+            arrange::triu,
+            "Keeps the elements [.., i, j] with j - i >= diagonal of the last two dimensions, and \
+            sets the others to 0 (+0, whatever they were: NaN too).",
+        )
+        .outputs(&["the upper triangle"]),
+    ]
+}
+
+fn made() -> Vec<Row> {
+    vec![
+        moved(
+            "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, \
+            Device? device=None, bool? pin_memory=None) -> Tensor",
+            arrange::new_zeros,
+            "A tensor of shape size, all 0, whatever self holds. Its dtype is dtype, or that of self \
+            where it is None.",
+        )
+        .outputs(&["zeros"]),
+        moved(
+            "new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, \
+            Device? device=None, bool? pin_memory=None) -> Tensor",
+            arrange::new_ones,
+            "A tensor of shape size, all 1, whatever self holds. Its dtype is dtype, or that of self \
+            where it is None.",
+        )
+        .role("self", Role::Main)
+        .outputs(&["ones"]),
+    ]
+}
