@@ -1,6 +1,6 @@
 //! Functions of the slices along one dimension or several.
 
-use ndarray::{Axis, IxDyn};
+use ndarray::{Axis, CowArray, IxDyn};
 use rayon::prelude::*;
 
 use super::super::{Array, Input, reduced};
@@ -41,9 +41,9 @@ pub(crate) fn maps<const N: usize>(
         let mut parts = out.chunks_exact_mut(len);
         formula(x, std::array::from_fn(|_| parts.next().unwrap_or_default()));
     };
-    let slices = rows.values.chunks_exact(from);
-    if rows.values.len() >= PARALLEL_FROM {
-        let slices = rows.values.par_chunks_exact(from);
+    let slices = rows.flat().chunks_exact(from);
+    if rows.flat().len() >= PARALLEL_FROM {
+        let slices = rows.flat().par_chunks_exact(from);
         slices.zip(values.par_chunks_exact_mut(N * len)).for_each(fill);
     } else {
         slices.zip(values.chunks_exact_mut(N * len)).for_each(fill);
@@ -57,11 +57,17 @@ pub(crate) fn maps<const N: usize>(
     if ndim > 0 {
         order.insert(dim, ndim - 1);
     }
-    std::array::from_fn(|part| {
-        let part = filled.index_axis(Axis(filled.ndim() - 2), part);
+    let parts = Axis(filled.ndim() - 2);
+    let finished = |part: Array| {
         let part = if ndim == 0 { part.index_axis_move(Axis(0), 0) } else { part };
-        part.permuted_axes(IxDyn(&order)).as_standard_layout().into_owned()
-    })
+        let part = part.permuted_axes(IxDyn(&order));
+        if part.is_standard_layout() { part } else { part.as_standard_layout().into_owned() }
+    };
+    if N == 1 {
+        let mut only = Some(filled.index_axis_move(parts, 0));
+        return std::array::from_fn(|_| finished(only.take().unwrap_or_default()));
+    }
+    std::array::from_fn(|part| finished(filled.index_axis(parts, part).to_owned()))
 }
 
 /// Returns the array whose elements are `formula` of the slices over `dims` (the elements of a
@@ -85,7 +91,7 @@ pub(crate) fn folds<const N: usize>(
 ) -> [Array; N] {
     let shape = reduced(&input.shape, dims, keepdim);
     let rows = Rows::of(input, dims);
-    let row = |index: usize| formula(&rows.values[index * rows.len..][..rows.len]);
+    let row = |index: usize| formula(&rows.flat()[index * rows.len..][..rows.len]);
     let values: Vec<[f64; N]> = if input.numel() >= PARALLEL_FROM {
         (0..rows.count).into_par_iter().map(row).collect()
     } else {
@@ -98,28 +104,38 @@ pub(crate) fn folds<const N: usize>(
 }
 
 /// The slices over some dimensions, side by side, in row-major order of the other dimensions.
-pub(crate) struct Rows {
-    values: Vec<f64>,
+pub(crate) struct Rows<'a> {
+    values: CowArray<'a, f64, IxDyn>,
     count: usize,
     len: usize,
 }
 
-impl Rows {
-    /// Gathers the slices over some dimensions.
-    pub(crate) fn of(input: &Input<'_>, dims: &[usize]) -> Self {
+impl<'a> Rows<'a> {
+    /// Gathers the slices over some dimensions, where they do not lie side by side already.
+    pub(crate) fn of(input: &'a Input<'_>, dims: &[usize]) -> Self {
         let kept: Vec<usize> = (0..input.ndim()).filter(|dim| !dims.contains(dim)).collect();
         let order: Vec<usize> = kept.iter().chain(dims).copied().collect();
         let rows = input.view().permuted_axes(IxDyn(&order));
+        let values = if rows.is_standard_layout() {
+            CowArray::from(rows)
+        } else {
+            CowArray::from(rows.as_standard_layout().into_owned())
+        };
         Self {
-            values: rows.as_standard_layout().into_owned().into_raw_vec_and_offset().0,
+            values,
             count: kept.iter().map(|&dim| input.shape[dim]).product(),
             len: dims.iter().map(|&dim| input.shape[dim]).product(),
         }
     }
 
+    /// Returns all elements, slice by slice.
+    fn flat(&self) -> &[f64] {
+        self.values.as_slice().unwrap_or(&[])
+    }
+
     /// Returns the slices one after another.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[f64]> {
-        (0..self.count).map(|row| &self.values[row * self.len..][..self.len])
+        (0..self.count).map(|row| &self.flat()[row * self.len..][..self.len])
     }
 }
 
