@@ -171,8 +171,12 @@ pub fn encode(dtype: DType, value: f64, bytes: &mut [u8]) {
     match dtype {
         DType::F64 => bytes.copy_from_slice(&value.to_le_bytes()),
         DType::F32 => bytes.copy_from_slice(&(value as f32).to_le_bytes()),
-        DType::F16 => bytes.copy_from_slice(&half::f16::from_f64(value).to_le_bytes()),
-        DType::BF16 => bytes.copy_from_slice(&half::bf16::from_f64(value).to_le_bytes()),
+        DType::F16 => {
+            bytes.copy_from_slice(&half::f16::from_f64(on_grid(dtype, value)).to_le_bytes());
+        }
+        DType::BF16 => {
+            bytes.copy_from_slice(&half::bf16::from_f64(on_grid(dtype, value)).to_le_bytes());
+        }
         DType::F8E4M3 | DType::F8E5M2 => bytes[0] = fp8_bits(dtype, value),
         DType::I64 => bytes.copy_from_slice(&(value as i128 as i64).to_le_bytes()),
         DType::I32 => bytes.copy_from_slice(&(value as i128 as i32).to_le_bytes()),
@@ -183,18 +187,24 @@ pub fn encode(dtype: DType, value: f64, bytes: &mut [u8]) {
     }
 }
 
-/// Rounds to a grid in f64 first: a detour over f32 would round twice.
+/// Returns the nearest multiple of what the type's numbers of this magnitude differ by, the even
+/// one of two that are equally near; the range of the type does not matter.
 ///
+/// Conversions from f64 of the crates look at its upper half only, or go by way of f32: a value just
+/// beside the middle of two numbers would round to the wrong one.
+fn on_grid(dtype: DType, value: f64) -> f64 {
+    let Some((digits, min_exponent)) = dtype.format() else { return value };
+    if !value.is_finite() || value == 0.0 {
+        return value;
+    }
+    let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+    let step = 2f64.powi(exponent.max(min_exponent) - digits);
+    (value / step).round_ties_even() * step
+}
+
 /// A magnitude beyond the largest finite one becomes NaN in e4m3, infinite in e5m2.
 fn fp8_bits(dtype: DType, value: f64) -> u8 {
-    let (digits, min_exponent) = dtype.format().expect("fp8 types are floating-point types");
-    let grid = if value.is_finite() && value != 0.0 {
-        let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-        let step = 2f64.powi(exponent.max(min_exponent) - digits);
-        (value / step).round_ties_even() * step
-    } else {
-        value
-    };
+    let grid = on_grid(dtype, value);
     let too_large = grid.abs() > dtype.max_value();
     match dtype {
         DType::F8E4M3 if too_large => float8::F8E4M3::from_f64(f64::NAN).to_bits(),
@@ -236,6 +246,26 @@ mod tests {
             TensorSpec { dtype: DType::F32, shape: vec![0, 4], stride: vec![7, 1], offset: 0 };
         assert!(none.is_contiguous());
         assert_eq!((none.numel(), none.storage_len()), (0, 0));
+    }
+
+    #[test]
+    fn halves_round_to_the_nearer_of_two_numbers() {
+        let tie = 1.0 + 2f64.powi(-8);
+        let above = tie + 2f64.powi(-23);
+        let table = [
+            (DType::BF16, tie, 1.0),
+            (DType::BF16, above, 1.0 + 2f64.powi(-7)),
+            (DType::BF16, tie + 2f64.powi(-50), 1.0 + 2f64.powi(-7)),
+            (DType::F16, 1.0 + 2f64.powi(-11) + 2f64.powi(-40), 1.0 + 2f64.powi(-10)),
+            (DType::F16, 65519.0, 65504.0),
+            (DType::F16, 2f64.powi(-25), 0.0),
+            (DType::F16, 2f64.powi(-25) * 1.001, 2f64.powi(-24)),
+        ];
+        for (dtype, value, rounded) in table {
+            assert!((round_to(dtype, value) - rounded).abs() < f64::MIN_POSITIVE, "{value}");
+        }
+        assert!(round_to(DType::F16, -65520.0).is_infinite());
+        assert!(round_to(DType::BF16, f64::MAX).is_infinite());
     }
 
     #[test]
