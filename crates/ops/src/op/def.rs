@@ -3,7 +3,7 @@
 use crate::record::{ArgValue, Case, DType, TensorSpec};
 
 use super::{
-    Array, Call, Engine, InferError, Inputs, Kind, Param, Role, Work, catalogue, plan_name,
+    Array, Call, Engine, InferError, Inputs, Kind, Layout, Param, Role, Work, catalogue, plan_name,
     schema::{Schema, SchemaError},
 };
 
@@ -252,7 +252,11 @@ impl OpDef {
             return Err(InferError::NoSuchArg { op: self.name.clone(), name });
         }
         let outputs = self.engine.infer(&self.call(case))?;
-        Ok(outputs.iter().map(|(dtype, shape)| TensorSpec::contiguous(*dtype, shape)).collect())
+        let contiguous = |(dtype, shape): &(DType, Vec<usize>)| {
+            let spec = Layout::Contiguous.spec(*dtype, shape);
+            spec.map_err(|_| InferError::shape("out", shape, "of at most 2^40 elements"))
+        };
+        outputs.iter().map(contiguous).collect()
     }
 
     /// Returns the names that a plan knows the outputs by: `out`, or `out0`, `out1`, ..., as those

@@ -150,7 +150,8 @@ fn one_hot(call: &Call<'_>, param: &Param, second: bool) -> Gen {
 #[must_use]
 pub(crate) const fn integer_limit(dtype: DType) -> usize {
     match dtype {
-        DType::F8E4M3 | DType::F8E5M2 => 3,
+        DType::F8E4M3 => 15,
+        DType::F8E5M2 => 7,
         DType::F16 => 31,
         DType::BF16 => 127,
         _ => 4095,

@@ -126,7 +126,7 @@ impl Layout {
                 let batched = usize::from(columns.batched);
                 let block = columns.kernel[1] * columns.kernel[2];
                 let mut shape = input[..batched].to_vec();
-                shape.push(input[batched] * block);
+                shape.push(input[batched].saturating_mul(block));
                 shape.push(columns.output.iter().product());
                 shape
             }

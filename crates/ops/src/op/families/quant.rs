@@ -210,24 +210,24 @@ impl ScaledMm {
         inputs: &Inputs<'_>,
         indices: &[usize],
         map: fn(f64) -> f64,
-        finish: impl Fn(f64, f64, f64) -> f64 + Sync,
+        finish: impl Fn(f64, f64, f64) -> f64,
     ) -> Result<Vec<f64>, Error> {
-        use rayon::prelude::*;
         let plan = Plan::of_fp8(call)?;
         let product = Product::new(&plan, inputs)?;
         let (left, right) = (inputs.get("scale_a")?, inputs.get("scale_b")?);
         let bias = inputs.opt("bias");
         let n = plan.out.get(1).copied().unwrap_or(1);
-        let point = |&index: &usize| {
+        let products = product.some(indices, map);
+        let point = |(&index, product): (&usize, f64)| {
             let (row, column) = (index / n, index % n);
             let scale = |input: &Input<'_>, at: [usize; 2]| {
                 if input.ndim() == 0 { input.at(&[]) } else { input.at(&at) }
             };
             let both = scale(left, [row, 0]) * scale(right, [0, column]);
             let bias = bias.map_or(0.0, |bias| bias.at(&[column]));
-            finish(product.at(&[row, column], map), both, bias)
+            finish(product, both, bias)
         };
-        Ok(indices.par_iter().map(point).collect())
+        Ok(indices.iter().zip(products).map(point).collect())
     }
 
     fn target(call: &Call<'_>) -> Result<DType, InferError> {

@@ -5,7 +5,10 @@ use rayon::prelude::*;
 
 use crate::{record::DType, reference::Error};
 
-use super::super::{Array, Call, Engine, InferError, Inputs, Shaped};
+use super::{
+    super::{Array, Call, Engine, InferError, Inputs, Shaped},
+    conv::option,
+};
 
 /// A resampling of the last two dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +54,11 @@ impl Grid {
             return Err(InferError::shape("self", &spec.shape, "[n, c, h, w], only n empty"));
         }
         let given = call.ints("output_size")?;
-        let sizes: Vec<usize> = given.iter().filter_map(|&size| size.try_into().ok()).collect();
-        let output = match (sizes.as_slice(), given.len()) {
-            (&[height, width], 2) if height > 0 && width > 0 => [height, width],
-            _ => {
-                let wanted = "two sizes, each at least 1";
-                return Err(InferError::value("output_size", format!("{given:?}"), wanted));
-            }
-        };
+        if given.len() != 2 {
+            return Err(InferError::value("output_size", format!("{given:?}"), "two sizes"));
+        }
+        let [_, rows, columns] = option(call, "output_size", 2, 1, 1)?;
+        let output = [rows, columns];
         let corners = resample == Resample::Bilinear && call.bool("align_corners")?;
         let mut taps = Vec::new();
         for (dim, extent) in [height, width].into_iter().enumerate() {

@@ -3,8 +3,6 @@
 mod form;
 mod product;
 
-use rayon::prelude::*;
-
 use crate::{record::DType, reference::Error};
 
 use super::super::{
@@ -35,15 +33,15 @@ pub(crate) enum Contraction {
 /// below 2^24, and below the range of f16 there.
 pub(crate) fn exact_factor(dtype: DType, role: Role, row: usize) -> (usize, usize) {
     let limit = integer_limit(dtype);
-    let half = matches!(dtype, DType::F16 | DType::BF16);
+    let coarse = matches!(dtype, DType::F16 | DType::BF16) || dtype.is_fp8();
     let terms = match dtype {
         DType::F16 => F16_SUM / (limit * limit),
-        DType::BF16 => sum_limit(dtype) / (limit * limit),
+        _ if coarse => sum_limit(dtype) / (limit * limit),
         _ => sum_limit(dtype) / limit,
     };
     match role {
         Role::Main => (limit, terms.min(row)),
-        _ if half => (limit, row),
+        _ if coarse => (limit, row),
         _ => (1, row),
     }
 }
@@ -127,7 +125,8 @@ impl Contraction {
         let blend = Blend::read(call, plan.dtype)?;
         let product = Product::new(&plan, inputs)?;
         let addend = plan.addend.map(|name| inputs.get(name)).transpose()?;
-        let point = |&index: &usize| {
+        let products = product.some(indices, map);
+        let finish = |(&index, product): (&usize, f64)| {
             let position = unravel(index, &plan.out);
             let added = addend.map(|addend| {
                 let skipped = position.len() - addend.ndim();
@@ -136,9 +135,9 @@ impl Contraction {
                     own.map(|(&at, &extent)| if extent == 1 { 0 } else { at }).collect();
                 addend.at(&own)
             });
-            join(blend, product.at(&position, map), added)
+            join(blend, product, added)
         };
-        Ok(indices.par_iter().map(point).collect())
+        Ok(indices.iter().zip(products).map(finish).collect())
     }
 }
 

@@ -12,6 +12,9 @@ use super::form::{Axis, Factor, Plan};
 /// Multiply-adds from which on the matrices of a batch are shared by all cores.
 const PARALLEL_FROM: usize = 1 << 16;
 
+/// Chosen elements that are computed one after another.
+const CHUNK: usize = 64;
+
 /// A contraction with its factors.
 #[derive(Debug)]
 pub(crate) struct Product<'p, 'i, 'a> {
@@ -88,11 +91,36 @@ impl<'p, 'i, 'a> Product<'p, 'i, 'a> {
         product.permuted_axes(IxDyn(&back)).as_standard_layout().into_owned()
     }
 
-    /// Computes one element, from the factors with each element mapped.
-    pub(crate) fn at(&self, position: &[usize], map: fn(f64) -> f64) -> f64 {
-        let left = self.terms(self.left, &self.plan.left, position);
-        let right = self.terms(self.right, &self.plan.right, position);
-        sum(left.iter().zip(&right).map(|(&a, &b)| map(a) * map(b)))
+    /// Computes some elements, from the factors with each element mapped.
+    ///
+    /// Elements of one column follow each other, so that what they share is read once and what
+    /// neighbours share is still in the caches.
+    pub(crate) fn some(&self, indices: &[usize], map: fn(f64) -> f64) -> Vec<f64> {
+        let columns = self.plan.out.last().copied().unwrap_or(1).max(1);
+        let mut order: Vec<usize> = (0..indices.len()).collect();
+        order.sort_by_key(|&place| (indices[place] % columns, indices[place]));
+        let chunk = |chunk: &[usize]| {
+            let mut known: Option<(Vec<usize>, Vec<f64>)> = None;
+            let value = |&place: &usize| {
+                let position = unravel(indices[place], &self.plan.out);
+                let own = origin(&self.plan.right, &position);
+                let right = match known.take() {
+                    Some((of, right)) if of == own => right,
+                    _ => self.terms(self.right, &self.plan.right, &position),
+                };
+                let left = self.terms(self.left, &self.plan.left, &position);
+                let value = sum(left.iter().zip(&right).map(|(&a, &b)| map(a) * map(b)));
+                known = Some((own, right));
+                (place, value)
+            };
+            chunk.iter().map(value).collect::<Vec<_>>()
+        };
+        let mut out = vec![0.0; indices.len()];
+        let values: Vec<Vec<(usize, f64)>> = order.par_chunks(CHUNK).map(chunk).collect();
+        for (place, value) in values.into_iter().flatten() {
+            out[place] = value;
+        }
+        out
     }
 
     /// Returns the elements of a factor that take part in one element of the result.
@@ -108,10 +136,16 @@ impl<'p, 'i, 'a> Product<'p, 'i, 'a> {
         };
         let sums = &self.plan.sums;
         match (sums.as_slice(), factor.axes.iter().position(summed)) {
-            ([_], Some(dim)) => input.line(&place(&[0]), dim),
+            ([_], Some(dim)) => input.line(&origin(factor, position), dim),
             _ => (0..self.plan.n_terms()).map(|l| input.at(&place(&unravel(l, sums)))).collect(),
         }
     }
+}
+
+/// Returns the first element of a factor that takes part in one element of the result.
+fn origin(factor: &Factor, position: &[usize]) -> Vec<usize> {
+    let at = |axis: &Axis| if let Axis::Out(dim) = *axis { position[dim] } else { 0 };
+    factor.axes.iter().map(at).collect()
 }
 
 /// Returns a factor's elements with its dimensions in some order; those that it lacks are left

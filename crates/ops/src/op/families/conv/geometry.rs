@@ -43,6 +43,12 @@ pub(crate) fn triple(extents: &[usize]) -> Triple {
     triple
 }
 
+/// Largest stride, padding and the like: beyond every tensor, and sizes cannot overflow.
+const MAX_OPTION: i64 = 1 << 20;
+
+/// Most groups.
+const MAX_GROUPS: usize = 1 << 20;
+
 /// Reads a list of `n` integers, each at least `least`; one integer counts for all dimensions and
 /// what leads is `absent`.
 pub(crate) fn option(
@@ -53,7 +59,7 @@ pub(crate) fn option(
     absent: usize,
 ) -> Result<Triple, InferError> {
     let given = call.ints(name)?;
-    let wanted = || format!("one integer or {n}, each at least {least}");
+    let wanted = || format!("one integer or {n}, each {least} to {MAX_OPTION}");
     let wrong = || InferError::value(name, format!("{given:?}"), wanted());
     if given.len() != 1 && given.len() != n {
         return Err(wrong());
@@ -61,7 +67,7 @@ pub(crate) fn option(
     let mut triple = [absent; SPATIAL];
     for (place, to) in triple[SPATIAL - n..].iter_mut().enumerate() {
         let value = given[if given.len() == 1 { 0 } else { place }];
-        if value < least {
+        if !(least..=MAX_OPTION).contains(&value) {
             return Err(wrong());
         }
         *to = usize::try_from(value).map_err(|_| wrong())?;
@@ -97,9 +103,11 @@ impl Geometry {
         }
         let batched = batched(input, n, spatial.is_some())?;
         let first = usize::from(batched);
-        let groups = match usize::try_from(call.int("groups")?) {
-            Ok(groups) if groups > 0 => groups,
-            _ => return Err(InferError::value("groups", call.int("groups")?, "at least 1")),
+        let groups = call.int("groups")?;
+        let Some(groups) = usize::try_from(groups).ok().filter(|n| (1..=MAX_GROUPS).contains(n))
+        else {
+            let wanted = format!("1 to {MAX_GROUPS}");
+            return Err(InferError::value("groups", groups, wanted));
         };
         let mut geometry = Self {
             spatial: n,

@@ -17,6 +17,9 @@ use super::{
 
 use windows::{Span, Windows};
 
+/// Windows per dimension up to which their sizes are looked at one by one.
+const EXACT_WINDOWS: usize = 1 << 20;
+
 /// What becomes of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
@@ -289,6 +292,9 @@ impl Engine for Pool {
         }
         let invalid = "the call is not valid";
         let windows = Windows::of(self, call).map_err(|_| invalid)?;
+        if windows.output.iter().any(|&count| count > EXACT_WINDOWS) {
+            return Err("there are too many windows");
+        }
         let even = match Divisor::of(call).map_err(|_| invalid)? {
             Divisor::Given(divisor) => divisor.abs().log2().fract() == 0.0,
             Divisor::Padded => windows.sizes(true).all(usize::is_power_of_two),

@@ -18,6 +18,60 @@ pub(super) struct Span {
     pub padded: usize,
 }
 
+/// The windows along one dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Along {
+    /// Extent of the input.
+    extent: usize,
+    /// Windows.
+    count: usize,
+    /// How they lie; `None` where they are chosen for their count.
+    sliding: Option<Sliding>,
+}
+
+/// Windows of one size at equal distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sliding {
+    kernel: usize,
+    stride: usize,
+    padding: usize,
+    dilation: usize,
+}
+
+impl Along {
+    /// Returns the part of a window inside the input.
+    fn span(self, at: usize) -> Span {
+        let Self { extent, count, .. } = self;
+        let Some(Sliding { kernel, stride, padding, dilation }) = self.sliding else {
+            let first = at * extent / count;
+            let len = ((at + 1) * extent).div_ceil(count) - first;
+            return Span { first, len, step: 1, padded: len };
+        };
+        // Counted from the begin of the padding.
+        let start = at * stride;
+        let skipped = padding.saturating_sub(start).div_ceil(dilation);
+        let first = (start + skipped * dilation).saturating_sub(padding);
+        let fit = extent.saturating_sub(first).div_ceil(dilation);
+        let end = (start + kernel).min(extent + 2 * padding);
+        Span {
+            first,
+            len: fit.min(kernel.saturating_sub(skipped)),
+            step: dilation,
+            padded: end.saturating_sub(start),
+        }
+    }
+
+    /// Returns a bound of the elements of a window.
+    fn largest(self) -> usize {
+        match self.sliding {
+            Some(Sliding { kernel, dilation, .. }) => kernel.min(self.extent.div_ceil(dilation)),
+            None if self.count == 0 => 0,
+            None if self.extent.is_multiple_of(self.count) => self.extent / self.count,
+            None => (self.extent / self.count + 2).min(self.extent),
+        }
+    }
+}
+
 /// The windows of a pooling of known sizes.
 #[derive(Debug, Clone)]
 pub(super) struct Windows {
@@ -26,8 +80,7 @@ pub(super) struct Windows {
     pub lead: Vec<usize>,
     pub input: Triple,
     pub output: Triple,
-    /// Per dimension and output index.
-    spans: [Vec<Span>; SPATIAL],
+    along: [Along; SPATIAL],
 }
 
 impl Windows {
@@ -36,14 +89,10 @@ impl Windows {
         let n = pool.spatial;
         let lead = lead(pool, spec)?;
         let input = triple(&spec.shape[lead.len()..]);
-        let spans =
+        let along =
             if pool.adaptive { adaptive(call, n, input) } else { sliding(pool, call, input) };
-        let spans = spans?;
-        let mut output = [0; SPATIAL];
-        for (extent, spans) in output.iter_mut().zip(&spans) {
-            *extent = spans.len();
-        }
-        Ok(Self { spatial: n, lead, input, output, spans })
+        let along = along?;
+        Ok(Self { spatial: n, lead, input, output: along.map(|along| along.count), along })
     }
 
     /// Returns the shape of the result.
@@ -53,19 +102,18 @@ impl Windows {
 
     /// Returns the window of an output element.
     pub(super) fn window(&self, place: Triple) -> [Span; SPATIAL] {
-        [0, 1, 2].map(|dim| self.spans[dim][place[dim]])
+        [0, 1, 2].map(|dim| self.along[dim].span(place[dim]))
     }
 
-    /// Returns the windows' largest number of elements.
+    /// Returns a bound of the elements of a window.
     pub(super) fn largest(&self) -> usize {
-        let largest = |spans: &Vec<Span>| spans.iter().map(|span| span.len).max().unwrap_or(0);
-        self.spans.iter().map(largest).product()
+        self.along.iter().map(|along| along.largest()).product()
     }
 
     /// Returns all window sizes along each dimension, without or with the padding.
     pub(super) fn sizes(&self, padded: bool) -> impl Iterator<Item = usize> {
-        let size = move |span: &Span| if padded { span.padded } else { span.len };
-        self.spans.iter().flatten().map(size)
+        let spans = self.along.iter().flat_map(|along| (0..along.count).map(|at| along.span(at)));
+        spans.map(move |span| if padded { span.padded } else { span.len })
     }
 }
 
@@ -91,30 +139,17 @@ fn lead(pool: &Pool, spec: &TensorSpec) -> Result<Vec<usize>, InferError> {
     Ok(spec.shape[..lead].to_vec())
 }
 
-fn adaptive(call: &Call<'_>, n: usize, input: Triple) -> Result<[Vec<Span>; SPATIAL], InferError> {
+fn adaptive(call: &Call<'_>, n: usize, input: Triple) -> Result<[Along; SPATIAL], InferError> {
     let given = call.ints("output_size")?;
-    let output: Option<Vec<usize>> = given.iter().map(|&size| usize::try_from(size).ok()).collect();
-    let Some(output) = output.filter(|output| output.len() == n) else {
-        let wanted = format!("{n} sizes, none negative");
+    if given.len() != n {
+        let wanted = format!("{n} sizes");
         return Err(InferError::value("output_size", format!("{given:?}"), wanted));
-    };
-    let output = triple(&output);
-    Ok([0, 1, 2].map(|dim| {
-        let (extent, count) = (input[dim], output[dim]);
-        let span = |at: usize| {
-            let first = at * extent / count;
-            let len = ((at + 1) * extent).div_ceil(count) - first;
-            Span { first, len, step: 1, padded: len }
-        };
-        (0..count).map(span).collect()
-    }))
+    }
+    let output = option(call, "output_size", n, 0, 1)?;
+    Ok([0, 1, 2].map(|dim| Along { extent: input[dim], count: output[dim], sliding: None }))
 }
 
-fn sliding(
-    pool: &Pool,
-    call: &Call<'_>,
-    input: Triple,
-) -> Result<[Vec<Span>; SPATIAL], InferError> {
+fn sliding(pool: &Pool, call: &Call<'_>, input: Triple) -> Result<[Along; SPATIAL], InferError> {
     let n = pool.spatial;
     let kernel = option(call, "kernel_size", n, 1, 1)?;
     let stride = match call.opt_ints("stride")? {
@@ -125,8 +160,8 @@ fn sliding(
     let dilated = call.op.param("dilation").is_some();
     let dilation = if dilated { option(call, "dilation", n, 1, 1)? } else { [1; SPATIAL] };
     let ceil = call.bool("ceil_mode")?;
-    let mut spans: [Vec<Span>; SPATIAL] = Default::default();
-    for (dim, spans) in spans.iter_mut().enumerate() {
+    let mut along = [Along::default(); SPATIAL];
+    for (dim, along) in along.iter_mut().enumerate() {
         let (k, s, p, d) = (kernel[dim], stride[dim], padding[dim], dilation[dim]);
         if p > k / 2 {
             let wanted = "at most half of kernel_size";
@@ -143,21 +178,8 @@ fn sliding(
         if ceil && (count - 1) * s >= input[dim] + p {
             count -= 1;
         }
-        spans.extend((0..count).map(|at| span(at * s, [k, d, p], input[dim])));
+        let sliding = Sliding { kernel: k, stride: s, padding: p, dilation: d };
+        *along = Along { extent: input[dim], count, sliding: Some(sliding) };
     }
-    Ok(spans)
-}
-
-/// Returns the part of a window inside the input; `start` counts from the begin of the padding.
-fn span(start: usize, [kernel, dilation, padding]: [usize; 3], extent: usize) -> Span {
-    let taps = (0..kernel).map(|tap| start + tap * dilation);
-    let inside = taps.filter_map(|at| at.checked_sub(padding)).filter(|&at| at < extent);
-    let inside: Vec<usize> = inside.collect();
-    let end = (start + kernel).min(extent + 2 * padding);
-    Span {
-        first: inside.first().copied().unwrap_or(0),
-        len: inside.len(),
-        step: dilation,
-        padded: end.saturating_sub(start),
-    }
+    Ok(along)
 }
