@@ -143,7 +143,7 @@ impl<'a> Reference<'a> {
         let spreads = self.spreads(outputs, &dtypes)?;
         let bounds = spreads.into_iter().enumerate().map(|(index, spread)| {
             let of = |all: &Option<Vec<Array>>| {
-                all.as_ref().and_then(|all| Some(all.get(index)?.iter().copied().collect()))
+                all.as_ref().and_then(|all| Some(scales(all.get(index)?.iter())))
             };
             Bound { s: finite(spread, dtypes[index]), hint: of(&hints), inside: of(&inside) }
         });
@@ -208,9 +208,10 @@ impl<'a> Reference<'a> {
         let dtype = self.call.op.infer(self.call.case)?[output].dtype;
         let spread = Array::from(ndarray::Array1::from(spread?).into_dyn()) * DELTA_RMS;
         let hints = engine.hint(&self.call, &self.inputs)?;
-        let at = |all: Option<Vec<Array>>| all.map(|all| pick(&all[output], indices));
+        let at =
+            |all: Option<Vec<Array>>| all.map(|all| scales(pick(&all[output], indices).iter()));
         let inside = match engine.rounded_inside_at(&self.call, &self.inputs, output, indices) {
-            Some(inside) => Some(inside?),
+            Some(inside) => Some(scales(inside?.iter())),
             None => at(engine.rounded_inside(&self.call, &self.inputs)?),
         };
         Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside })
@@ -221,6 +222,11 @@ fn pick(values: &Array, indices: &[usize]) -> Vec<f64> {
     let flat = values.as_standard_layout();
     let flat = flat.as_slice().unwrap_or(&[]);
     indices.iter().map(|&index| flat[index]).collect()
+}
+
+/// Returns forward scales; an element that is not finite has none.
+fn scales<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<f64> {
+    values.map(|&value| if value.is_finite() { value } else { 0.0 }).collect()
 }
 
 /// Returns the sensitivities of an output of a type; an element that is not finite has none.

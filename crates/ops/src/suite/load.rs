@@ -17,10 +17,23 @@ use super::{Entry, Error, Suite, file, filter::Limits, logged, models};
 mod tests;
 
 /// The suites that are part of the binary.
-const BUILTIN: [(&str, Builtin); 3] = [
+const BUILTIN: [(&str, Builtin); 4] = [
     ("smoke", Builtin::File(include_str!("../../../../suites/smoke.toml"))),
+    ("opinfo", Builtin::Parts(OPINFO_DESCRIPTION, &OPINFO)),
     ("huggingface", Builtin::Models),
     ("sweep", Builtin::File(include_str!("../../../../suites/sweep.toml"))),
+];
+
+/// What the suite `opinfo` is for.
+const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, layouts, options, \
+    element types, unusual values.";
+
+/// The files of the suite `opinfo`: one per table of the catalogue.
+const OPINFO: [(&str, &str); 4] = [
+    ("suites/opinfo/pointwise.toml", include_str!("../../../../suites/opinfo/pointwise.toml")),
+    ("suites/opinfo/fold.toml", include_str!("../../../../suites/opinfo/fold.toml")),
+    ("suites/opinfo/dense.toml", include_str!("../../../../suites/opinfo/dense.toml")),
+    ("suites/opinfo/place.toml", include_str!("../../../../suites/opinfo/place.toml")),
 ];
 
 /// Where a built-in suite comes from.
@@ -28,6 +41,8 @@ const BUILTIN: [(&str, Builtin); 3] = [
 enum Builtin {
     /// The text of a suite file.
     File(&'static str),
+    /// A description, and the paths and texts of files that each hold some of the ops.
+    Parts(&'static str, &'static [(&'static str, &'static str)]),
     /// The models under `suites/models`.
     Models,
 }
@@ -86,6 +101,9 @@ pub fn load(name_or_path: &str) -> Result<Suite, Error> {
 pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
     match BUILTIN.iter().find(|(name, _)| *name == name_or_path) {
         Some((name, Builtin::File(text))) => return from_file(name, text),
+        Some((name, Builtin::Parts(description, files))) => {
+            return from_parts(name, description, files);
+        }
         Some((name, Builtin::Models)) => return Ok(from_models(name)),
         None => {}
     }
@@ -120,6 +138,33 @@ pub(super) fn from_file(origin: &str, text: &str) -> Result<Loaded, Error> {
         suite.entries[index].templates = kept;
     }
     suite.entries.retain(|entry| !entry.templates.is_empty());
+    finish(suite, errors)
+}
+
+/// Merges suite files; an op is in one of them.
+fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<Loaded, Error> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut errors = Vec::new();
+    for (path, text) in files {
+        let part = from_file(path, text)?;
+        errors.extend(part.errors);
+        for entry in part.suite.entries {
+            if entries.iter().any(|other| other.op == entry.op) {
+                let reason = format!("`{}` is in another file already", entry.op.name);
+                errors.push(Error::Ops { file: (*path).to_owned(), reason });
+            } else {
+                entries.push(entry);
+            }
+        }
+    }
+    let suite = Suite {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        origin: name.to_owned(),
+        ops: Vec::new(),
+        entries,
+        limits: Limits::default(),
+    };
     finish(suite, errors)
 }
 
