@@ -2,13 +2,6 @@
 
 use crate::record::DType;
 
-/// Whether a golden file of an op that the catalogue lacks is a failure.
-pub(super) const PENDING_FAILS: bool = false;
-
-/// Ops of the catalogue that are not what their records say yet: their complaints are printed, but
-/// no failure.
-pub(super) const UNFINISHED: &[&str] = &["mse_loss", "cross_entropy_loss"];
-
 /// Ops whose zeros may have either sign although they are exact, and why.
 pub(super) const EITHER_ZERO: &[(&str, &str)] = &[
     ("relu", "the maximum of 0 and -0 is -0 on PyTorch's CPU and 0 on its GPU"),
