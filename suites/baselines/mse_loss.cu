@@ -1,8 +1,12 @@
 // Baseline of mse_loss: without reduction an elementwise pass; with one, f32 partial sums per
 // block, which a single block adds up in a fixed order.
 /*@plan
-x = contiguous(self)
-y = contiguous(target)
+# Without reduction the output has the common shape; with one, the larger input has it.
+shape = target.shape if target.numel > self.numel else self.shape
+if reduction == 0:
+    shape = out.shape
+x = expand(self, shape)
+y = expand(target, shape)
 n = x.numel
 lanes = 16 // x.itemsize
 vec = define("VEC", lanes if x.align >= 16 and y.align >= 16 else 1)

@@ -1,0 +1,75 @@
+// Baseline of binary_cross_entropy_with_logits: an elementwise pass, or one block that adds f32 values up.
+/*@plan
+shape = self.shape
+if target.numel > self.numel:
+    shape = target.shape
+if reduction == 0:
+    shape = out.shape
+x = expand(self, shape)
+y = expand(target, shape)
+z = expand(weight, shape) if has(weight) else None
+w = expand(pos_weight, shape) if has(pos_weight) else None
+n = x.numel
+if reduction == 0:
+    launch("loss_each", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
+           args=[x, y, z, w, out, n])
+else:
+    launch("loss_sum", grid=1, block=256,
+           args=[x, y, z, w, out, n, reduction == 1])
+@*/
+
+__device__ __forceinline__ float loss_of(float x, float y, float z, float w) {
+    const float factor = (w - 1.0f) * y + 1.0f;
+    const float low = x < 0.0f || isnan(x) ? x : 0.0f;
+    const float log = low - log1pf(expf(-fabsf(x)));
+    return z * ((1.0f - y) * x - factor * log);
+}
+
+// The sum over the 256 threads of the block, valid in thread 0.
+__device__ float block_sum(float value) {
+    __shared__ float partial[8];
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value += __shfl_down_sync(0xffffffffu, value, offset);
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        partial[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int warp = 1; warp < 8; ++warp) {
+            value += partial[warp];
+        }
+    }
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+loss_each(const T_self* __restrict__ x, const T_target* __restrict__ y,
+          const T_weight* __restrict__ z, const T_pos_weight* __restrict__ w,
+          T_out* __restrict__ out, long long n) {
+    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += step) {
+        out[i] = kg::from_float<T_out>(loss_of(kg::to_float(x[i]), kg::to_float(y[i]),
+                    z == nullptr ? 1.0f : kg::to_float(z[i]),
+                    w == nullptr ? 1.0f : kg::to_float(w[i])));
+    }
+}
+
+// One block adds all values up in a fixed order; the mean of nothing is 0 / 0.
+extern "C" __global__ void __launch_bounds__(256)
+loss_sum(const T_self* __restrict__ x, const T_target* __restrict__ y,
+         const T_weight* __restrict__ z, const T_pos_weight* __restrict__ w,
+         T_out* __restrict__ out, long long n, bool mean) {
+    float total = 0.0f;
+    for (long long i = threadIdx.x; i < n; i += blockDim.x) {
+        total += loss_of(kg::to_float(x[i]), kg::to_float(y[i]),
+                    z == nullptr ? 1.0f : kg::to_float(z[i]),
+                    w == nullptr ? 1.0f : kg::to_float(w[i]));
+    }
+    total = block_sum(total);
+    if (threadIdx.x == 0) {
+        *out = kg::from_float<T_out>(mean ? total / n : total);
+    }
+}

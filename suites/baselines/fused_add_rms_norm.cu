@@ -1,0 +1,51 @@
+// Baseline of fused_add_rms_norm: a block per row; the sum is read again to be normalised.
+/*@plan
+x = contiguous(self)
+r = contiguous(residual)
+w = contiguous(weight)
+len_ = x.shape[-1]
+launch("fused_add_rms_norm", grid=x.numel // max(1, len_), block=256,
+       args=[x, r, w, out0, out1, len_, f32(eps)])
+@*/
+
+// The sum over the 256 threads of the block, valid in thread 0.
+__device__ float block_sum(float value) {
+    __shared__ float partial[8];
+    for (int offset = 16; offset > 0; offset /= 2) {
+        value += __shfl_down_sync(0xffffffffu, value, offset);
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        partial[threadIdx.x / 32] = value;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int warp = 1; warp < 8; ++warp) {
+            value += partial[warp];
+        }
+    }
+    return value;
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+fused_add_rms_norm(const T_self* __restrict__ x, const T_residual* __restrict__ residual,
+                   const T_weight* __restrict__ weight, T_out0* __restrict__ out,
+                   T_out1* __restrict__ total, long long len, float eps) {
+    __shared__ float scale;
+    const long long from = blockIdx.x * len;
+    float squares = 0.0f;
+    for (long long k = threadIdx.x; k < len; k += blockDim.x) {
+        const float sum = kg::to_float(x[from + k]) + kg::to_float(residual[from + k]);
+        total[from + k] = kg::from_float<T_out1>(sum);
+        squares += sum * sum;
+    }
+    squares = block_sum(squares);
+    if (threadIdx.x == 0) {
+        scale = 1.0f / sqrtf(squares / len + eps);
+    }
+    __syncthreads();
+    for (long long k = threadIdx.x; k < len; k += blockDim.x) {
+        const float sum = kg::to_float(x[from + k]) + kg::to_float(residual[from + k]);
+        out[from + k] = kg::from_float<T_out0>(sum * scale * kg::to_float(weight[k]));
+    }
+}

@@ -1,0 +1,22 @@
+// Baseline of silu_and_mul: one thread per output element.
+/*@plan
+x = contiguous(self)
+n = out.numel
+launch("silu_and_mul", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
+       args=[x, out, n, max(1, out.shape[-1])])
+@*/
+
+__device__ __forceinline__ float activated(float x) {
+    return x / (1.0f + expf(-x));
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+silu_and_mul(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, long long width) {
+    const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
+    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += step) {
+        const long long gate = i / width * 2 * width + i % width;
+        const float factor = kg::to_float(x[gate + width]);
+        out[i] = kg::from_float<T_out>(activated(kg::to_float(x[gate])) * factor);
+    }
+}
