@@ -3,7 +3,9 @@
 use crate::record::{ArgValue, Case, DType, TensorSpec};
 
 use super::{
-    Array, Call, Engine, InferError, Inputs, Kind, Layout, Param, Role, Work, catalogue, plan_name,
+    Array, Call, Engine, InferError, Inputs, Kind, Layout, Param, Role, Work, catalogue,
+    custom::ReferenceKernel,
+    plan_name,
     schema::{Schema, SchemaError},
 };
 
@@ -34,13 +36,19 @@ pub struct OpDef {
     /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
     /// inputs.
     pub exact: bool,
+    /// The text that defines the op, where it is not of the catalogue.
+    pub definition: Option<String>,
+    /// The kernel that is its reference, where it has one.
+    pub reference_kernel: Option<&'static ReferenceKernel>,
     /// Factors on the tolerance per dtype, each with the measurement that set it; 1 where absent.
     pub slack: Vec<(DType, f64)>,
 }
 
 impl PartialEq for OpDef {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.signature == other.signature
+        self.name == other.name
+            && self.signature == other.signature
+            && self.definition == other.definition
     }
 }
 
@@ -84,6 +92,8 @@ impl Row {
                 engine: Box::new(engine),
                 exact: false,
                 slack: Vec::new(),
+                definition: None,
+                reference_kernel: None,
             }
         });
         Self { op }
@@ -233,6 +243,21 @@ impl OpDef {
     #[must_use]
     pub fn folder(&self) -> String {
         self.name.replace('.', "__")
+    }
+
+    /// Returns the name of the family whose engine computes the op, for example `pointwise`.
+    #[must_use]
+    pub fn family(&self) -> String {
+        let text = format!("{:?}", self.engine);
+        let name: String = text.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let mut family = String::with_capacity(name.len() + 4);
+        for (at, letter) in name.char_indices() {
+            if at > 0 && letter.is_ascii_uppercase() {
+                family.push('_');
+            }
+            family.push(letter.to_ascii_lowercase());
+        }
+        family
     }
 
     /// Returns the call that a case is.

@@ -8,6 +8,7 @@
 mod build;
 mod call;
 mod catalogue;
+mod custom;
 mod def;
 mod engine;
 mod families;
@@ -27,6 +28,7 @@ mod tests;
 pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case, complete_case};
 pub use call::{ArgError, Call, Scalar};
 pub use catalogue::all;
+pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom, custom_cases};
 pub use def::{OpDef, Row, UnknownOp, find};
 pub use engine::{Array, Engine, Shaped};
 pub use generate::generate;

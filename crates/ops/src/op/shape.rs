@@ -7,6 +7,14 @@ use super::ArgError;
 /// A call that the op is not defined for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InferError {
+    /// A call within a custom op's graph makes no sense.
+    #[error("in `{node}`: {reason}")]
+    Node {
+        /// The call as the graph words it.
+        node: String,
+        /// Why.
+        reason: String,
+    },
     /// An argument is missing or of the wrong kind.
     #[error(transparent)]
     Arg(#[from] ArgError),

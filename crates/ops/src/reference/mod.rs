@@ -61,6 +61,12 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// The kernel that is the reference of a custom op does not work.
+    #[error("the reference kernel failed: {reason}")]
+    Kernel {
+        /// Why.
+        reason: String,
+    },
     /// An index points outside what it indexes.
     #[error("`{name}` has {index} at element {at}, which is not in 0..{bound}")]
     Index {

@@ -33,10 +33,13 @@ impl Draw {
         match extent {
             Extent::Fixed(extent) => *extent,
             Extent::Range(range) => pick(&mut self.rng, *range),
-            Extent::Axis(name) => {
-                *self.axes.get(name).expect("the parser knows only names of axes")
-            }
+            Extent::Axis(name) => self.axis(name),
+            Extent::Multiple(factor, name) => factor.saturating_mul(self.axis(name)),
         }
+    }
+
+    fn axis(&self, name: &str) -> usize {
+        *self.axes.get(name).expect("the parser knows only names of axes")
     }
 }
 

@@ -1,5 +1,7 @@
 //! Suite files.
 
+use std::path::{Path, PathBuf};
+
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -40,8 +42,15 @@ struct SuiteFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpTable {
+    /// May be left out where the op is defined here.
+    #[serde(default)]
     name: String,
+    /// The definition of an op that is not of the catalogue.
+    definition: Option<Spanned<String>>,
+    /// The file of such a definition, relative to the suite's.
+    op_file: Option<Spanned<PathBuf>>,
     dtypes: Option<Vec<DType>>,
+    #[serde(default)]
     cases: Vec<Spanned<toml::Table>>,
 }
 
@@ -124,14 +133,14 @@ impl Reader<'_> {
         let file = || self.origin.to_owned();
         let line = self.line(table.span().start);
         let table = table.into_inner();
-        let op =
-            op::find(&table.name).map_err(|source| Error::Op { file: file(), line, source })?;
+        let op = self.op(&table, line)?;
         let wrong =
             |reason: String| Error::Entry { file: file(), line, op: op.name.clone(), reason };
         if earlier.iter().any(|entry| entry.op.name == op.name) {
             return Err(wrong("is there twice".to_owned()));
         }
-        if table.cases.is_empty() {
+        let defined = table.definition.is_some() || table.op_file.is_some();
+        if table.cases.is_empty() && !defined {
             return Err(wrong("has no cases".to_owned()));
         }
         let given = table.dtypes.as_deref().or(self.dtypes);
@@ -139,6 +148,11 @@ impl Reader<'_> {
         if let Some(dtype) = dtypes.iter().find(|dtype| !op.takes(**dtype)) {
             let known: Vec<&str> = op.dtypes.iter().map(|dtype| dtype.name()).collect();
             return Err(wrong(format!("has no dtype {dtype} (it has: {})", known.join(", "))));
+        }
+        if table.cases.is_empty() {
+            let (templates, mistakes) = own_cases(op, self.origin)?;
+            errors.extend(mistakes);
+            return Ok(Entry { op, dtypes, templates, fixed: Vec::new() });
         }
         let mut templates = Vec::with_capacity(table.cases.len());
         for (index, case) in table.cases.iter().enumerate() {
@@ -156,6 +170,81 @@ impl Reader<'_> {
         }
         Ok(Entry { op, dtypes, templates, fixed: Vec::new() })
     }
+}
+
+impl Reader<'_> {
+    /// Finds the op of an entry, or defines it.
+    fn op(&self, table: &OpTable, line: usize) -> Result<&'static OpDef, Error> {
+        let wrong = |line: usize, reason: String| {
+            let op = table.name.clone();
+            Error::Entry { file: self.origin.to_owned(), line, op, reason }
+        };
+        let (op, line) = match (&table.definition, &table.op_file) {
+            (None, None) => {
+                let found = op::find(&table.name);
+                let file = || self.origin.to_owned();
+                return found.map_err(|source| Error::Op { file: file(), line, source });
+            }
+            (Some(_), Some(_)) => {
+                return Err(wrong(line, "has both `definition` and `op_file`".to_owned()));
+            }
+            (Some(text), None) => {
+                let line = self.line(text.span().start);
+                let op = op::custom(text.get_ref());
+                (op.map_err(|error| wrong(line, format!("is not defined well: {error}")))?, line)
+            }
+            (None, Some(file)) => {
+                let line = self.line(file.span().start);
+                let folder = Path::new(self.origin).parent().unwrap_or(Path::new(""));
+                let path = folder.join(file.get_ref());
+                let text = std::fs::read_to_string(&path).map_err(|error| {
+                    wrong(line, format!("cannot be read from {}: {error}", path.display()))
+                })?;
+                let op = op::custom(&text);
+                let at = |error| format!("is not defined well: {}: {error}", path.display());
+                (op.map_err(|error| wrong(line, at(error)))?, line)
+            }
+        };
+        if table.name.is_empty() || table.name == op.name {
+            return Ok(op);
+        }
+        Err(wrong(line, format!("is called `{}` by its definition", op.name)))
+    }
+}
+
+/// Reads the cases that a custom op's definition has.
+pub(super) fn own_cases(
+    op: &'static OpDef,
+    origin: &str,
+) -> Result<(Vec<Template>, Vec<Error>), Error> {
+    let wrong = |error: op::CustomError| Error::Entry {
+        file: origin.to_owned(),
+        line: error.line,
+        op: op.name.clone(),
+        reason: error.reason,
+    };
+    let mut templates = Vec::new();
+    let mut errors = Vec::new();
+    for (index, case) in op::custom_cases(op).map_err(wrong)?.into_iter().enumerate() {
+        let (line, number) = (case.line, index + 1);
+        let table = toml::from_str(&format!("case = {}", case.text));
+        let table = table.map_err(|error| key_error("case", error.message()));
+        let read = table.and_then(|table: toml::Table| match table.get("case") {
+            Some(Value::Table(case)) => template(op, case),
+            _ => Err(key_error("case", "is no table")),
+        });
+        match read {
+            Ok(read) => {
+                let at = |template| Template { line, number, ..template };
+                templates.extend(read.into_iter().map(at));
+            }
+            Err(source) => {
+                let (file, op, source) = (origin.to_owned(), op.name.clone(), Box::new(source));
+                errors.push(Error::Case { file, line, op, number, source });
+            }
+        }
+    }
+    Ok((templates, errors))
 }
 
 fn key_error(key: &str, reason: impl Into<String>) -> CaseError {

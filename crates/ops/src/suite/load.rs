@@ -123,7 +123,33 @@ pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
 
 /// Parses a suite file and builds every case once.
 pub(super) fn from_file(origin: &str, text: &str) -> Result<Loaded, Error> {
-    let (mut suite, mut errors) = file::parse(origin, text)?;
+    let (suite, errors) = file::parse(origin, text)?;
+    tried(suite, errors)
+}
+
+/// Makes the suite of a custom op from the cases of its definition.
+///
+/// `origin`: the file that errors name.
+///
+/// # Errors
+///
+/// [`Error`] where no case is right.
+pub fn of_op(op: &'static OpDef, origin: &str) -> Result<Loaded, Error> {
+    let (templates, errors) = file::own_cases(op, origin)?;
+    let entry = Entry { op, dtypes: op.dtypes.to_vec(), templates, fixed: Vec::new() };
+    let suite = Suite {
+        name: op.name.clone(),
+        description: "The cases of its definition.".to_owned(),
+        origin: origin.to_owned(),
+        ops: vec![op.name.clone()],
+        entries: vec![entry],
+        limits: Limits::default(),
+    };
+    tried(suite, errors)
+}
+
+/// Builds every case once and leaves out those that make no call.
+fn tried(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
     for index in 0..suite.entries.len() {
         let templates = std::mem::take(&mut suite.entries[index].templates);
         let op = suite.ops[index].clone();

@@ -27,7 +27,7 @@ use filter::Limits;
 
 pub use error::{CaseError, Error};
 pub use filter::Filter;
-pub use load::{Loaded, builtin_names, load, load_lenient};
+pub use load::{Loaded, builtin_names, load, load_lenient, of_op};
 pub use logged::CallError;
 
 /// A named set of ops with their cases.
@@ -61,6 +61,15 @@ impl Suite {
     #[must_use]
     pub fn ops(&self) -> &[String] {
         &self.ops
+    }
+
+    /// Returns an op of the suite by any of its names; it need not be of the catalogue.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotInSuite`].
+    pub fn op(&self, name: &str) -> Result<&'static OpDef, Error> {
+        Ok(self.entry(name)?.op)
     }
 
     /// Returns the dtypes that an op is judged in.

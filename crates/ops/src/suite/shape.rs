@@ -13,6 +13,8 @@ pub(super) enum Extent {
     Range(Range),
     /// The value of one of the case's `axes`.
     Axis(String),
+    /// A multiple of one of the case's `axes`.
+    Multiple(usize, String),
 }
 
 /// Numbers from `first` to `last`, both included.
@@ -74,6 +76,12 @@ fn parse_extent(text: &str, axes: &Axes) -> Result<Extent, String> {
     }
     if axes.contains_key(text) {
         return Ok(Extent::Axis(text.to_owned()));
+    }
+    if let Some((factor, axis)) = text.split_once('*')
+        && let Ok(factor) = factor.trim().parse()
+        && axes.contains_key(axis.trim())
+    {
+        return Ok(Extent::Multiple(factor, axis.trim().to_owned()));
     }
     Err(format!("`{text}` is no extent: use a number, a range `1..64` or a name of `axes`"))
 }

@@ -77,7 +77,7 @@ fn elements(tensor: &TensorText) -> usize {
     let extents = tensor.shape.iter().map(|extent| match extent {
         Extent::Fixed(extent) => *extent,
         Extent::Range(range) => range.first,
-        Extent::Axis(_) => 1,
+        Extent::Axis(_) | Extent::Multiple(..) => 1,
     });
     extents.fold(1, usize::saturating_mul)
 }
@@ -90,6 +90,9 @@ impl TemplateValue {
                 Extent::Axis(name) => {
                     point.get(name.as_str()).map_or_else(|| extent.clone(), |&at| Extent::Fixed(at))
                 }
+                Extent::Multiple(factor, name) => point
+                    .get(name.as_str())
+                    .map_or_else(|| extent.clone(), |at| Extent::Fixed(factor.saturating_mul(*at))),
                 other => other.clone(),
             };
             extents.iter().map(one).collect()

@@ -1,0 +1,247 @@
+//! Evaluates custom ops that are graphs.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    op::{Array, Call, Engine, InferError, Input, Inputs, Param, Role, Shaped, plan_name},
+    record::{
+        DType,
+        tensor::{decode, encode},
+    },
+    reference::{Error, U},
+};
+
+use super::{
+    definition::{Definition, OutputDecl, TensorDecl},
+    dims::{Dim, Symbols},
+    graph::{Graph, Node, NodeArg, Resolved, Value},
+};
+
+/// Runs that the scale of intermediate results is taken over.
+const RUNS: u64 = 8;
+
+/// Seed of the changes of intermediate results: fixed, so that a bound belongs to its inputs alone.
+const SEED: u64 = 0x9_4a9;
+
+/// The inputs of a custom op: shapes, types, bounds of indices.
+#[derive(Debug)]
+pub(super) struct Declared {
+    tensors: Vec<TensorDecl>,
+    pub(super) outputs: Vec<OutputDecl>,
+}
+
+impl Declared {
+    pub(super) fn new(definition: &Definition) -> Self {
+        Self { tensors: definition.tensors.clone(), outputs: definition.outputs.clone() }
+    }
+
+    /// Checks the tensors of a call; returns the values of the symbols.
+    pub(super) fn symbols(&self, call: &Call<'_>) -> Result<Symbols, InferError> {
+        let mut symbols = BTreeMap::new();
+        for tensor in &self.tensors {
+            let spec = call.tensor(&tensor.name)?;
+            tensor.shape.unify(&tensor.name, spec, &mut symbols)?;
+            let by_role = match tensor.role {
+                Role::Index => DType::I64,
+                Role::Mask => DType::Bool,
+                _ => call.case.dtype,
+            };
+            let wanted = tensor.shape.dtype.unwrap_or(by_role);
+            // A reference kernel gets every floating-point tensor in f64.
+            let wide = call.case.dtype == DType::F64 && wanted.is_float();
+            if spec.dtype != wanted && !(wide && spec.dtype == DType::F64) {
+                return Err(InferError::dtype(&tensor.name, spec.dtype, wanted.name()));
+            }
+        }
+        Ok(symbols)
+    }
+
+    /// Returns the exclusive bound of an index tensor.
+    pub(super) fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {
+        let bound = self.tensors.iter().find(|tensor| tensor.name == param.name);
+        let bound = bound.and_then(|tensor| tensor.bound.as_ref());
+        let symbols = self.symbols(call).unwrap_or_default();
+        bound.and_then(|bound: &Dim| bound.extent(&symbols)).unwrap_or(1).max(1) as u64
+    }
+}
+
+/// A composition of catalogue ops.
+#[derive(Debug)]
+pub(super) struct GraphEngine {
+    declared: Declared,
+    graph: Graph,
+}
+
+/// Changes what a node computed, by the scale of its intermediate values.
+type Change<'c> = dyn FnMut(&Node, &Resolved, &Inputs<'_>, &mut [Array]) -> Result<(), Error> + 'c;
+
+impl GraphEngine {
+    pub(super) fn new(definition: &Definition, graph: Graph) -> Self {
+        Self { declared: Declared::new(definition), graph }
+    }
+
+    fn resolve(&self, call: &Call<'_>) -> Result<Vec<Resolved>, InferError> {
+        self.declared.symbols(call)?;
+        self.graph.resolve(call)
+    }
+
+    /// Computes every node and returns the outputs.
+    fn run(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        change: &mut Change<'_>,
+    ) -> Result<Vec<Array>, Error> {
+        let resolved = self.resolve(call)?;
+        let mut computed: Vec<Vec<Array>> = Vec::with_capacity(resolved.len());
+        for (node, of) in self.graph.nodes.iter().zip(&resolved) {
+            let inputs = node_inputs(node, of, inputs, &computed)?;
+            let call = node.op.call(&of.case);
+            let mut outputs = node.op.engine.evaluate(&call, &inputs)?;
+            change(node, of, &inputs, &mut outputs)?;
+            for (output, (dtype, _)) in outputs.iter_mut().zip(&of.outputs) {
+                if !dtype.is_float() || dtype.is_fp8() || node.op.name == "to_copy" {
+                    output.mapv_inplace(|value| rounded(*dtype, value));
+                }
+            }
+            computed.push(outputs);
+        }
+        let outputs = self.graph.outputs.iter();
+        outputs.map(|value| Ok(array(value, inputs, &computed)?)).collect()
+    }
+
+    fn nodes<T>(&self, call: &Call<'_>, of: impl Fn(&Node, &Resolved) -> T) -> Vec<T> {
+        let resolved = self.resolve(call).unwrap_or_default();
+        self.graph.nodes.iter().zip(&resolved).map(|(node, resolved)| of(node, resolved)).collect()
+    }
+}
+
+fn rounded(dtype: DType, value: f64) -> f64 {
+    let mut bytes = [0; 8];
+    encode(dtype, value, &mut bytes[..dtype.size()]);
+    decode(dtype, &bytes[..dtype.size()])
+}
+
+fn array(value: &Value, inputs: &Inputs<'_>, computed: &[Vec<Array>]) -> Result<Array, InferError> {
+    match value {
+        Value::Input(name) => Ok(inputs.get(name)?.array().clone()),
+        Value::Node { node, output } => Ok(computed[*node][*output].clone()),
+    }
+}
+
+/// Returns the tensors that a node takes.
+fn node_inputs(
+    node: &Node,
+    resolved: &Resolved,
+    inputs: &Inputs<'_>,
+    computed: &[Vec<Array>],
+) -> Result<Inputs<'static>, InferError> {
+    let mut specs = resolved.case.tensors();
+    let mut tensors = Vec::new();
+    // The case lists its tensors in the order of the schema, as the parameters are.
+    for param in node.op.tensor_params() {
+        let Some((_, arg)) = node.args.iter().find(|(name, _)| *name == param.name) else {
+            continue;
+        };
+        for (index, value) in arg.values().iter().enumerate() {
+            let dtype = specs.next().map_or(resolved.case.dtype, |(_, tensor)| tensor.spec.dtype);
+            let name = plan_name(&param.name);
+            let name = match arg {
+                NodeArg::Tensors(_) => format!("{name}[{index}]"),
+                _ => name,
+            };
+            tensors.push((name, Input::computed(dtype, array(value, inputs, computed)?)));
+        }
+    }
+    Ok(Inputs::computed(tensors))
+}
+
+impl Engine for GraphEngine {
+    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
+        let symbols = self.declared.symbols(call)?;
+        let resolved = self.graph.resolve(call)?;
+        let mut outputs = Vec::with_capacity(self.graph.outputs.len());
+        for (value, declared) in self.graph.outputs.iter().zip(&self.declared.outputs) {
+            let (dtype, shape) = Graph::shaped(call, &resolved, value)?;
+            if let Some(wanted) = &declared.shape {
+                let extents = wanted.extents(&symbols);
+                if extents.as_ref() != Some(&shape) {
+                    let wanted = format!("{:?}, as the file says", extents.unwrap_or_default());
+                    return Err(InferError::shape(&declared.name, &shape, wanted));
+                }
+                if wanted.dtype.is_some_and(|wanted| wanted != dtype) {
+                    return Err(InferError::dtype(&declared.name, dtype, "what the file says"));
+                }
+            }
+            outputs.push((dtype, shape));
+        }
+        Ok(outputs)
+    }
+
+    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
+        self.run(call, inputs, &mut |_, _, _, _| Ok(()))
+    }
+
+    /// The response to roundings of all intermediate results, as the scale of one rounding.
+    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        let outputs = self.evaluate(call, inputs)?;
+        let mut squares: Vec<Array> =
+            outputs.iter().map(|output| Array::zeros(output.raw_dim())).collect();
+        for run in 0..RUNS {
+            let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+            rng.set_stream(run);
+            let moved = self.run(call, inputs, &mut |node, of, inputs, outputs| {
+                let hints = node.op.engine.hint(&node.op.call(&of.case), inputs)?;
+                for (index, output) in outputs.iter_mut().enumerate() {
+                    if !of.outputs.get(index).is_some_and(|(dtype, _)| dtype.is_float()) {
+                        continue;
+                    }
+                    let hint = hints.as_ref().and_then(|hints| hints.get(index));
+                    let mut scales = hint.into_iter().flat_map(|hint| hint.iter());
+                    for value in output.iter_mut() {
+                        let hint = scales.next().copied().filter(|hint| hint.is_finite());
+                        let scale = value.abs().max(hint.unwrap_or(0.0));
+                        let sign = if rng.random::<bool>() { U } else { -U };
+                        *value += sign * scale;
+                    }
+                }
+                Ok(())
+            })?;
+            for ((square, moved), output) in squares.iter_mut().zip(moved).zip(&outputs) {
+                ndarray::Zip::from(square).and(&moved).and(output).for_each(
+                    |square, moved, output| {
+                        let change = moved - output;
+                        if change.is_finite() {
+                            *square += change * change;
+                        }
+                    },
+                );
+            }
+        }
+        for square in &mut squares {
+            square.mapv_inplace(|square| (square / RUNS as f64).sqrt() / U);
+        }
+        Ok(Some(squares))
+    }
+
+    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+        let lengths = self.nodes(call, |node, of| node.op.accumulation_len(&of.case));
+        lengths.into_iter().max().unwrap_or(1)
+    }
+
+    fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
+        self.nodes(call, |node, of| node.op.work(&of.case).flops).into_iter().sum()
+    }
+
+    fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {
+        self.declared.index_bound(call, param)
+    }
+
+    fn large(&self, dtype: DType) -> f64 {
+        let limits = self.graph.nodes.iter().map(|node| node.op.engine.large(dtype));
+        limits.reduce(f64::min).unwrap_or(1.0)
+    }
+}

@@ -1,0 +1,226 @@
+use super::*;
+use crate::{
+    op::{Array, Call, find, generate},
+    record::{Case, HostTensor},
+    reference::Reference,
+    suite,
+};
+
+const EXAMPLE: &str = include_str!("../../../../../examples/fused_bias_gelu_residual.toml");
+
+fn cases(op: &'static OpDef) -> Vec<Case> {
+    let suite = suite::of_op(op, "test.toml").unwrap().strict().unwrap();
+    suite.cases(&op.name, None, 3).unwrap()
+}
+
+fn inputs(case: &Case) -> Vec<HostTensor> {
+    case.tensors().map(|(name, tensor)| generate(tensor, 5, &case.id, &name)).collect()
+}
+
+/// A definition with these parts.
+fn file(tensors: &str, graph: &str, case: &str) -> String {
+    format!(
+        "format = 1\nname = \"mine\"\nsemantics = \"x\"\ndtypes = [\"f32\"]\n\
+        [tensors]\n{tensors}\n[reference]\ngraph = \"\"\"\n{graph}\n\"\"\"\n[[cases]]\n{case}\n"
+    )
+}
+
+#[test]
+fn the_example_is_an_op_like_any_other() {
+    let op = custom(EXAMPLE).unwrap();
+    assert!(std::ptr::eq(op, custom(EXAMPLE).unwrap()));
+    assert_eq!(op.name, "fused_bias_gelu_residual");
+    assert_eq!(
+        op.signature,
+        "fused_bias_gelu_residual(Tensor x, Tensor bias, Tensor residual, *, \
+         str approximate=\"tanh\") -> Tensor"
+    );
+    let cases = cases(op);
+    assert!(cases.iter().any(|case| case.id == "f32[2,7,33]:transposed,[33],[2,7,33]:gap/normal"));
+    let (gelu, add) = (find("gelu").unwrap(), find("add").unwrap());
+    for case in cases.iter().filter(|case| case.class != crate::record::CaseClass::Realistic) {
+        let hosts = inputs(case);
+        let reference = Reference::new(op, case, &hosts).unwrap();
+        let outputs = reference.evaluate().unwrap();
+        let call = op.call(case);
+        let form = call.str("approximate").unwrap();
+        let values = |name: &str| reference.inputs().get(name).unwrap().array().clone();
+        let h = values("x") + &values("bias").broadcast(values("x").raw_dim()).unwrap();
+        let expected = h.mapv(|h| gelu_of(h, form)) + values("residual");
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-14 * b.abs().max(1.0);
+        for (got, expected) in outputs[0].iter().zip(&expected) {
+            let same = got == expected || (got.is_nan() && expected.is_nan());
+            assert!(same || close(*got, *expected), "{}: {got} {expected}", case.id);
+        }
+        let bounds = reference.bounds(&outputs).unwrap();
+        let hint = bounds[0].hint.as_ref().unwrap();
+        // The scale is that of the terms, not of a sum in which they cancel.
+        let residuals = values("residual");
+        let terms = outputs[0].iter().zip(&residuals).zip(hint);
+        for ((out, residual), hint) in terms.filter(|((out, _), _)| out.is_finite()) {
+            assert!(*hint <= 64.0 * (out.abs() + residual.abs() + 1.0) || *hint > 1e6, "{hint}");
+        }
+        assert_eq!(op.work(case).flops > 0.0, !outputs[0].is_empty());
+    }
+    assert_eq!((gelu.name.as_str(), add.name.as_str()), ("gelu", "add"));
+}
+
+fn gelu_of(h: f64, form: &str) -> f64 {
+    if form == "none" {
+        return 0.5 * h * (1.0 + libm::erf(h / 2f64.sqrt()));
+    }
+    let inner = (2.0 / std::f64::consts::PI).sqrt() * (h + 0.044715 * h * h * h);
+    0.5 * h * (1.0 + inner.tanh())
+}
+
+#[test]
+fn calls_nest_and_have_several_outputs_and_lists() {
+    let text = file(
+        "x = \"[n, 2*d]\"\nw = \"[d]\"",
+        "big, _ = max(x, dim=-1, keepdim=True)  # a comment\nout = mul(sub(x, big), 2.0 )"
+            .replace("mul(sub(x, big), 2.0 )", "add(sub(x, big), \n   sum(w), alpha=2)")
+            .as_str(),
+        "n = 3\nd = \"1..4\"",
+    );
+    let op = custom(&text);
+    // `max` of a dimension is an overload of its own.
+    let error = op.unwrap_err();
+    assert_eq!((error.line, error.column), (10, 10), "{error}");
+    let text = text.replace("big, _ = max(", "big, _ = max.dim(");
+    match custom(&text) {
+        Ok(op) => {
+            for case in cases(op) {
+                let hosts = inputs(&case);
+                let reference = Reference::new(op, &case, &hosts).unwrap();
+                let out = reference.evaluate().unwrap();
+                let (x, w) = (hosts[0].to_f64(), hosts[1].to_f64());
+                let columns = case.tensor("x").unwrap().spec.shape[1];
+                for (index, got) in out[0].iter().enumerate() {
+                    let row = &x[index / columns * columns..][..columns];
+                    let big = row.iter().copied().fold(f64::MIN, f64::max);
+                    let expected = x[index] - big + 2.0 * w.iter().sum::<f64>();
+                    assert!((got - expected).abs() < 1e-12, "{got} {expected}");
+                }
+            }
+        }
+        // The catalogue of this build lacks the op.
+        Err(error) => assert!(error.reason.contains("unknown op"), "{error}"),
+    }
+}
+
+#[test]
+fn what_is_wrong_has_a_place_and_a_reason() {
+    let good = file("x = \"[n]\"", "out = relu(x)", "n = 3");
+    custom(&good).unwrap();
+    let mut surprises = Vec::new();
+    for (from, to, line, column, reason) in [
+        ("format = 1", "format = 2", 1, 1, "format = 1"),
+        ("format = 1", "format = ", 1, 10, ""),
+        ("name = \"mine\"", "name = \"swish\"", 2, 8, "catalogue"),
+        ("name = \"mine\"", "name = \"a b\"", 2, 8, "cannot name an op"),
+        ("name = \"mine\"\n", "", 1, 1, "`name` is missing"),
+        ("semantics", "sematics", 3, 1, "unknown key `sematics`"),
+        ("[\"f32\"]", "[\"f23\"]", 4, 11, "unknown dtype `f23`"),
+        ("x = \"[n]\"", "x = \"n\"", 6, 5, "is no shape"),
+        ("x = \"[n]\"", "x = \"[0*n]\"", 6, 5, "is no shape"),
+        ("x = \"[n]\"", "x = 3", 6, 5, "expected a string"),
+        ("x = \"[n]\"", "out = \"[n]\"", 6, 1, "cannot name an argument"),
+        ("x = \"[n]\"", "x = { shape = \"[n]\", role = \"boss\" }", 6, 29, "unknown role"),
+        ("x = \"[n]\"", "x = { shape = \"[n]\", role = \"index\" }", 6, 5, "needs `bound`"),
+        ("graph", "python", 8, 1, "PyTorch process"),
+        ("graph", "grph", 8, 1, "unknown key `grph`"),
+        ("graph", "cuda", 8, 1, "outputs.out"),
+        ("out = relu(x)", "out = reluu(x)", 9, 7, "unknown op `reluu` (did you mean `relu`"),
+        ("out = relu(x)", "out = relu(y)", 9, 12, "unknown name `y` (known here: x)"),
+        ("out = relu(x)", "out = relu(x, 1)", 9, 15, "has no further argument"),
+        ("out = relu(x)", "out = relu(3)", 9, 12, "`self` must be a tensor"),
+        ("out = relu(x)", "out = relu()", 9, 7, "misses its argument `self`"),
+        ("out = relu(x)", "out = relu(x", 10, 1, "expected `)`"),
+        ("out = relu(x)", "out = relu(x) + 1", 9, 15, "expected the end of the line"),
+        ("out = relu(x)", "y = relu(x)", 9, 12, "never assigns `out`"),
+        ("out = relu(x)", "x = relu(x)", 9, 1, "has a value already"),
+        ("out = relu(x)", "a, out = relu(x)", 9, 10, "1 outputs, not 2"),
+        ("out = relu(x)", "out = 3", 9, 7, "expected a call"),
+        ("x = \"[n]\"", "x = \"[n]\"\ny = \"[n]\"", 10, 14, "never uses `y`"),
+        ("n = 3", "m = 3", 12, 1, "unknown key `m`"),
+        ("n = 3", "n = -3", 12, 1, "not a number of elements"),
+        ("n = 3", "n = \"x\"", 12, 1, "a range"),
+        ("n = 3", "families = [\"normal\"]", 11, 1, "misses the extent `n`"),
+        ("[[cases]]\nn = 3", "", 1, 1, "`cases` is missing"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        let error = custom(&text).expect_err(to);
+        let at = (error.line, error.column) == (line, column);
+        if !(at && error.reason.contains(reason)) {
+            surprises.push(format!("{to}: {error}, not {line}:{column} {reason}"));
+        }
+    }
+    assert!(surprises.is_empty(), "{surprises:#?}");
+}
+
+#[test]
+fn shapes_that_do_not_fit_name_the_call_of_the_graph() {
+    let text = file("x = \"[m, k]\"\ny = \"[n, k]\"", "out = mm(x, y)", "m = 2\nk = 3\nn = 4");
+    let op = custom(&text).unwrap();
+    let error = suite::of_op(op, "mine.toml").unwrap_err().to_string();
+    assert!(error.contains("mine.toml, line 12"), "{error}");
+    assert!(error.contains("in `mm(x, y)`") && error.contains("mat2"), "{error}");
+}
+
+#[test]
+fn a_kernel_reference_is_run_by_whom_it_is_given_to() {
+    let text = "format = 1\nname = \"twice\"\nsemantics = \"x\"\n[tensors]\nx = \"[n]\"\n\
+        i = { shape = \"[n]\", role = \"index\", bound = \"n\" }\n[outputs]\nout = \"[2*n]\"\n\
+        [reference]\ncuda = \"kernel\"\n[[cases]]\nn = 3\n";
+    let op = custom(text).unwrap();
+    let case = cases(op).swap_remove(0);
+    let hosts = inputs(&case);
+    let reference = Reference::new(op, &case, &hosts).unwrap();
+    let error = reference.evaluate().unwrap_err().to_string();
+    assert!(error.contains("nothing here runs"), "{error}");
+    let kernel = op.reference_kernel.unwrap();
+    assert_eq!(kernel.source(), "kernel");
+    let wide = kernel.in_f64(&case);
+    assert_eq!(wide.tensor("x").unwrap().spec.dtype, DType::F64);
+    assert_eq!(wide.tensor("i").unwrap().spec.dtype, DType::I64);
+    assert_eq!(op.infer(&wide).unwrap()[0].dtype, DType::F64);
+    assert_eq!(op.infer(&case).unwrap()[0].shape, [6]);
+    kernel.install(Box::new(|call: &Call<'_>, inputs| {
+        let x = inputs.get("x").map_err(|error| error.to_string())?;
+        assert_eq!(call.op.name, "twice");
+        let both = [x.array().view(), x.array().view()];
+        Ok(vec![ndarray::concatenate(ndarray::Axis(0), &both).unwrap() as Array])
+    }));
+    assert_eq!(reference.evaluate().unwrap()[0].len(), 6);
+}
+
+#[test]
+fn a_suite_carries_ops_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = file("x = \"[n]\"", "out = relu(x)", "n = 3").replace("mine", "suite_own");
+    std::fs::write(folder.path().join("my_op.toml"), &mine).unwrap();
+    let path = folder.path().join("suite.toml");
+    let write = |ops: &str| {
+        std::fs::write(&path, format!("format = 1\nname = \"s\"\n{ops}")).unwrap();
+        suite::load(path.to_str().unwrap())
+    };
+    let suite = write(
+        "[[ops]]\nop_file = \"my_op.toml\"\n\n[[ops]]\nname = \"relu\"\ncases = [{ self = \"[2]\" }]\n",
+    )
+    .unwrap();
+    assert_eq!(suite.ops(), ["suite_own", "relu"]);
+    assert_eq!(suite.cases("suite_own", None, 0).unwrap()[0].id, "f32[3]/normal");
+    assert_eq!(suite.op("suite_own").unwrap().definition.as_deref(), Some(mine.as_str()));
+    let inline = format!("[[ops]]\ndefinition = '''\n{mine}'''\ncases = [{{ x = \"[7]\" }}]\n");
+    let suite = write(&inline).unwrap();
+    assert_eq!(suite.cases("suite_own", None, 0).unwrap()[0].id, "f32[7]/normal");
+    for (ops, reason) in [
+        ("[[ops]]\nop_file = \"none.toml\"\n", "cannot be read"),
+        ("[[ops]]\nname = \"other\"\nop_file = \"my_op.toml\"\n", "is called `suite_own`"),
+        ("[[ops]]\ndefinition = \"x\"\n", "is not defined well: line 1"),
+        ("[[ops]]\nop_file = \"my_op.toml\"\ndefinition = \"x\"\n", "both"),
+    ] {
+        let error = write(ops).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
