@@ -105,7 +105,7 @@ async fn measure(port: u16) {
     let names = suite.ops().to_vec();
     let ops = (0..N_OPS).map(|index| {
         let name = names[index % names.len()].clone();
-        PlannedOp { key: OpKey(format!("{name}_{index}")), name }
+        PlannedOp { key: OpKey(format!("{name}_{index}")), definition: None, name }
     });
     let plan = RunPlan {
         ops: ops.collect(),
@@ -190,6 +190,7 @@ fn info(run_id: kgen::record::RunId) -> RunInfo {
         created_at: jiff::Timestamp::now().to_string(),
         suite: "smoke".to_owned(),
         ops: Vec::new(),
+        definition: None,
         backend: "llm".to_owned(),
         provider: None,
         model: None,

@@ -138,6 +138,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
     let seed = u64::from(sample);
     Ok(EvalRequest {
         op: OP.to_owned(),
+        definition: None,
         // A comment would not do: the compile cache does not see them.
         kernel: format!("{}\nconstexpr int SAMPLE = {sample};\n", kernel()),
         cases: suite.cases(OP, Some(&DTYPES), seed)?,
@@ -171,8 +172,11 @@ async fn flight(kgen: &str, url: &str, n_ops: usize) -> Result<()> {
     let settings = settings()?;
     let jobs = settings.device.n_jobs();
     let pool = Arc::new(pool(&settings, kgen, jobs, &scratch.path().join("cache")).await?);
-    let ops = (0..n_ops)
-        .map(|number| PlannedOp { name: OP.to_owned(), key: OpKey(format!("{OP}__{number}")) });
+    let ops = (0..n_ops).map(|number| PlannedOp {
+        name: OP.to_owned(),
+        definition: None,
+        key: OpKey(format!("{OP}__{number}")),
+    });
     let target = pool.target().clone();
     let store = RunStore::create(&scratch.path().join("runs"), None, |id| info(id, &target))?;
     let deps = Deps {
@@ -281,6 +285,7 @@ fn material(settings: &Settings, target: &Target) -> Result<SuiteMaterial> {
 
 fn info(run_id: RunId, target: &Target) -> RunInfo {
     RunInfo {
+        definition: None,
         format: Format::CURRENT,
         run_id,
         kgen_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -25,6 +25,7 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
     let cases = material.cases(&op.name, seed).map_err(|error| Halt::material(&op.name, error))?;
     let request = EvalRequest {
         op: op.name.clone(),
+        definition: op.definition.clone(),
         kernel: kernel.to_owned(),
         cases,
         seed,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::{Ask, BoxError, Material};
 use crate::{
-    op,
     prompt::{BestAttempt, LastAttempt, PromptContext, Prompts, Rendered},
     record::{Case, DType, Precision, Target, TimingRequest},
     settings::TimingSettings,
@@ -56,7 +55,7 @@ impl Material for SuiteMaterial {
         let mut cases = self.suite.public_cases(ask.op)?;
         cases.retain(|case| self.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
         let context = PromptContext {
-            op: op::find(ask.op)?,
+            op: self.suite.op(ask.op)?,
             cases: &cases,
             target: &self.target,
             can_time: self.timing.is_some(),

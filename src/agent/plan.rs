@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::Policy;
 use crate::{
     llm::{self, Call, CallLog, Client, Reply},
+    op::OpDef,
     prompt::{Past, Rendered},
     record::{
         Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, Speedup, Stage, Target,
@@ -51,8 +52,17 @@ pub struct RunPlan {
 pub struct PlannedOp {
     /// Its name in kgen.
     pub name: String,
+    /// The text that defines it, where it is not of the catalogue.
+    pub definition: Option<String>,
     /// Its folder.
     pub key: OpKey,
+}
+
+impl From<&OpDef> for PlannedOp {
+    fn from(op: &OpDef) -> Self {
+        let (name, definition) = (op.name.clone(), op.definition.clone());
+        Self { name, definition, key: OpKey::from(op) }
+    }
 }
 
 /// Where kernels come from.

@@ -48,8 +48,26 @@ pub(crate) struct SuiteArgs {
     #[arg(long, value_name = "SUITE", help_heading = "What to work on")]
     pub(crate) suite: Option<String>,
     /// Element types to take, for example f32,bf16
-    #[arg(long, value_name = "DTYPES", value_delimiter = ',', help_heading = "What to work on")]
+    #[arg(
+        long,
+        visible_alias = "dtype",
+        value_name = "DTYPES",
+        value_delimiter = ',',
+        help_heading = "What to work on"
+    )]
     pub(crate) dtypes: Option<Vec<String>>,
+    /// Timed cases of each op to take: the N largest
+    #[arg(long, value_name = "N", help_heading = "What to work on")]
+    pub(crate) topn: Option<i64>,
+    /// Leave out cases whose inputs and outputs are larger, for example 64MiB
+    #[arg(long, value_name = "BYTES", help_heading = "What to work on")]
+    pub(crate) max_bytes: Option<String>,
+    /// Work on what is right in a suite that has mistakes
+    #[arg(long, help_heading = "What to work on")]
+    pub(crate) keep_going: bool,
+    /// File of an op of your own, in place of a suite
+    #[arg(long, value_name = "FILE.toml", help_heading = "What to work on")]
+    pub(crate) op_file: Option<String>,
     /// What a kernel may do beyond f32 arithmetic rounded once
     #[arg(long, value_name = "strict|tf32_ok|fast_math_ok", help_heading = "What to work on")]
     pub(crate) precision: Option<String>,
@@ -60,6 +78,10 @@ impl SuiteArgs {
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("suite.suite", self.suite.clone());
         flags.set("suite.dtypes", self.dtypes.clone());
+        flags.set("suite.topn", self.topn);
+        flags.set("suite.max_bytes", self.max_bytes.clone());
+        flags.set("suite.keep_going", self.keep_going.then_some(true));
+        flags.set("suite.op_file", self.op_file.clone());
         flags.set("suite.precision", self.precision.clone());
     }
 }
@@ -67,7 +89,7 @@ impl SuiteArgs {
 /// Which ops.
 #[derive(Debug, Args, Default)]
 pub(crate) struct OpsArgs {
-    /// Ops of the suite to take, by exact name, for example relu,add
+    /// Ops of the suite to take, by any of their names, for example relu,aten.add.Tensor
     #[arg(long, value_name = "OPS", value_delimiter = ',', help_heading = "What to work on")]
     pub(crate) ops: Option<Vec<String>>,
 }

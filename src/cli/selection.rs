@@ -1,11 +1,13 @@
 //! Which suite, ops and types a command works on.
 
-use super::{CommandError, exit_codes::Exit};
+use std::path::Path;
+
+use super::{CommandError, exit_codes::Exit, ui::Ui};
 use crate::{
     op::{self, OpDef},
     record::DType,
     settings::SuiteSettings,
-    suite::{self, Suite},
+    suite::{self, Filter, Loaded, Suite},
 };
 
 /// What a command works on.
@@ -19,9 +21,50 @@ pub(crate) struct Selection {
     pub(crate) dtypes: Vec<DType>,
 }
 
-/// Loads the suite and finds the ops in it, by their exact names.
-pub(crate) fn select(settings: &SuiteSettings) -> Result<Selection, CommandError> {
-    let suite = load(&settings.suite)?;
+/// Loads the suite, or the op file, and finds the ops in it, by any of their names.
+pub(crate) fn select(ui: &Ui, settings: &SuiteSettings) -> Result<Selection, CommandError> {
+    let loaded = match &settings.op_file {
+        Some(path) => from_op_file(path)?,
+        None => load_lenient(&settings.suite)?,
+    };
+    select_from(ui, settings, loaded)
+}
+
+/// Selects from the custom ops that a run remembers, or as [`select`] where it has none.
+pub(crate) fn select_again(
+    ui: &Ui,
+    settings: &SuiteSettings,
+    definition: Option<&str>,
+) -> Result<Selection, CommandError> {
+    match (definition, &settings.op_file) {
+        (Some(text), Some(path)) => {
+            let loaded = from_definition(&path.display().to_string(), text)?;
+            select_from(ui, settings, loaded)
+        }
+        _ => select(ui, settings),
+    }
+}
+
+fn select_from(
+    ui: &Ui,
+    settings: &SuiteSettings,
+    loaded: Loaded,
+) -> Result<Selection, CommandError> {
+    let suite = if settings.keep_going {
+        for error in &loaded.errors {
+            ui.warn(&format!("left out: {error}"));
+        }
+        loaded.suite
+    } else {
+        let n_errors = loaded.errors.len();
+        loaded.strict().map_err(|error| {
+            let others = (n_errors > 1).then(|| format!("{} more mistakes follow", n_errors - 1));
+            CommandError::from(error).maybe_hint(others).hint("--keep-going works on what is right")
+        })?
+    };
+    let filter =
+        Filter { ops: None, dtypes: None, topn: settings.topn, max_bytes: settings.max_bytes };
+    let suite = suite.filter(&filter)?;
     let names: Vec<&String> = if settings.ops.is_empty() {
         suite.ops().iter().collect()
     } else {
@@ -29,22 +72,45 @@ pub(crate) fn select(settings: &SuiteSettings) -> Result<Selection, CommandError
     };
     let mut ops: Vec<&'static OpDef> = Vec::new();
     for name in names {
-        let op = find_op(name)?;
+        let op = op_in(&suite, name)?;
         if !ops.iter().any(|known| known.name == op.name) {
             ops.push(op);
         }
     }
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone() };
-    for op in &selection.ops {
-        selection.check(op)?;
-    }
-    Ok(selection)
+    let by_name = !settings.ops.is_empty();
+    selection.with_cases(ui, by_name)
 }
 
 impl Selection {
     /// Returns the types to judge in; `None` is all that the suite has.
     pub(crate) fn dtypes(&self) -> Option<&[DType]> {
         (!self.dtypes.is_empty()).then_some(self.dtypes.as_slice())
+    }
+
+    /// Makes sure that ops have cases; one that was not asked for by name is left out.
+    fn with_cases(mut self, ui: &Ui, by_name: bool) -> Result<Self, CommandError> {
+        let mut first = None;
+        let mut kept = Vec::with_capacity(self.ops.len());
+        for &op in &self.ops {
+            match self.check(op) {
+                Ok(()) => kept.push(op),
+                Err(error) if by_name => return Err(error),
+                Err(error) => {
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        match first {
+            Some(error) if kept.is_empty() => return Err(error),
+            Some(_) => {
+                let n_out = self.ops.len() - kept.len();
+                ui.note(&format!("{n_out} ops of the suite have no cases in these types"));
+            }
+            None => {}
+        }
+        self.ops = kept;
+        Ok(self)
     }
 
     /// Makes sure that an op has cases.
@@ -70,7 +136,11 @@ impl Selection {
 
 /// Loads a suite by name or path, and suggests a name for a miss.
 pub(crate) fn load(name: &str) -> Result<Suite, CommandError> {
-    suite::load(name).map_err(|error| {
+    Ok(load_lenient(name)?.strict()?)
+}
+
+fn load_lenient(name: &str) -> Result<Loaded, CommandError> {
+    suite::load_lenient(name).map_err(|error| {
         let near = match &error {
             suite::Error::Unknown { name, builtin } => nearest(name, builtin.iter().copied()),
             _ => None,
@@ -79,11 +149,43 @@ pub(crate) fn load(name: &str) -> Result<Suite, CommandError> {
     })
 }
 
-/// Finds an op by its exact name or schema.
-pub(crate) fn find_op(name: &str) -> Result<&'static OpDef, CommandError> {
-    op::find(name).map_err(|error| {
-        CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names")
-    })
+/// Largest op file that is read, in bytes.
+const MAX_OP_FILE: u64 = 1 << 20;
+
+/// Reads an op file and makes a suite of it.
+fn from_op_file(path: &Path) -> Result<Loaded, CommandError> {
+    let failed = |reason: String| {
+        CommandError::config(format!("failed to read op file {}: {reason}", path.display()))
+    };
+    let meta = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+    if !meta.is_file() {
+        return Err(failed("it is not a regular file".to_owned()));
+    }
+    if meta.len() > MAX_OP_FILE {
+        return Err(failed(format!("it is larger than {MAX_OP_FILE} bytes")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    from_definition(&path.display().to_string(), &text)
+}
+
+fn from_definition(origin: &str, text: &str) -> Result<Loaded, CommandError> {
+    let op = op::custom(text)
+        .map_err(|error| CommandError::config(format!("op file {origin}, {error}")))?;
+    Ok(suite::of_op(op, origin)?)
+}
+
+/// Finds an op of the suite by any of its names.
+fn op_in(suite: &Suite, name: &str) -> Result<&'static OpDef, CommandError> {
+    match suite.op(name) {
+        Ok(op) => Ok(op),
+        // The catalogue knows better which names are near.
+        Err(missing) => match op::find(name) {
+            Ok(_) => Err(missing.into()),
+            Err(error) => {
+                Err(CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names"))
+            }
+        },
+    }
 }
 
 /// Returns the name that resembles `name` most, if any does.
@@ -93,7 +195,6 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     // Below this the suggestion is noise.
     (best.0 >= 0.7).then_some(best.1)
 }
-
 #[cfg(test)]
 mod tests {
     use super::nearest;

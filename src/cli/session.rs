@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Instant,
 };
 
 use tokio::sync::mpsc;
@@ -23,7 +24,8 @@ use super::{
 use crate::{
     agent::{self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Source, StopHandle},
     llm::{CallBudget, Client},
-    record::{OpKey, RunId},
+    process,
+    record::{OpKey, RunId, Split},
     report,
     settings::Settings,
     store::{self, DeviceInfo, RecordedRun, RunInfo, RunState, RunStatus, RunStore},
@@ -105,9 +107,15 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
         job.selection.suite.name
     ));
     let pool = Arc::new(machine.pool);
+    let (began, cpu_s) = (Instant::now(), process::cpu_seconds());
     let outcome = drive(context, &job, provider, &pool, &store).await;
+    let split = Split {
+        wall_s: began.elapsed().as_secs_f64(),
+        parent_s: process::cpu_seconds() - cpu_s,
+        ..pool.split()
+    };
     pool.shutdown().await;
-    finish(context, &job, &store, outcome?)
+    finish(context, &job, &store, outcome?, split)
 }
 
 async fn drive(
@@ -169,7 +177,7 @@ fn plan(
     };
     let ops = job.selection.ops.iter();
     let plan = RunPlan {
-        ops: ops.map(|op| PlannedOp { name: op.name.clone(), key: OpKey::from(*op) }).collect(),
+        ops: ops.map(|op| PlannedOp::from(*op)).collect(),
         source,
         policy: Policy {
             max_attempts: settings.run.max_attempts,
@@ -207,6 +215,11 @@ fn create(
         created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         suite: settings.suite.suite.clone(),
         ops: job.selection.ops.iter().map(|op| op.name.to_owned()).collect(),
+        definition: settings
+            .suite
+            .op_file
+            .as_ref()
+            .and_then(|_| job.selection.ops.first().and_then(|op| op.definition.clone())),
         backend: job.backend.name().to_owned(),
         provider: provider.map(|provider| provider.config.name.clone()),
         model: provider.map(|provider| provider.config.model.clone()),
@@ -234,7 +247,9 @@ fn make_absolute(settings: &mut Settings) {
     if let (false, Some(path)) = (builtin, absolute(Path::new(suite))) {
         *suite = path.display().to_string();
     }
-    for path in [&mut settings.run.kernels_dir, &mut settings.prompts.dir].into_iter().flatten() {
+    let paths =
+        [&mut settings.run.kernels_dir, &mut settings.prompts.dir, &mut settings.suite.op_file];
+    for path in paths.into_iter().flatten() {
         if let Some(absolute) = absolute(path) {
             *path = absolute;
         }
@@ -266,16 +281,21 @@ fn finish(
     job: &Job,
     store: &RunStore,
     outcome: RunOutcome,
+    split: Split,
 ) -> Result<Exit, CommandError> {
     let ui = &context.ui;
     let dir = store.run().dir().to_owned();
     // What is read again is what was stored at the end.
-    let summary = report::write(store)?;
+    let mut summary = report::write(store)?;
+    summary.split = Some(split);
     match job.format {
         Format::Json => ui::json(ui, &summary)?,
         Format::Table => ui.data(&report::op_table(&summary).render())?,
     }
     ui.note(&report::totals_line(&summary));
+    if split.evaluations > 0 {
+        ui.note(&split.describe());
+    }
     let name = dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let is_default = job.settings.run.output_dir == Path::new("generated_kernels");
     let resume = if is_default { name } else { dir.display().to_string() };

@@ -57,13 +57,13 @@ pub(super) fn has_header(name: &str) -> bool {
 /// Returns the in-memory headers, the prelude first, with what these element types need.
 pub(super) fn headers(dtypes: impl Iterator<Item = DType> + Clone) -> Vec<Header> {
     let mut prelude = PRELUDE_TEXT.to_owned();
-    let includes: [(fn(DType) -> bool, &str); 3] = [
-        (|dtype| dtype == DType::F16, "cuda_fp16.h"),
-        (|dtype| dtype == DType::BF16, "cuda_bf16.h"),
-        (DType::is_fp8, "cuda_fp8.h"),
+    let includes: [(&[DType], &str); 3] = [
+        (&[DType::F16], "cuda_fp16.h"),
+        (&[DType::BF16], "cuda_bf16.h"),
+        (&[DType::F8E4M3, DType::F8E5M2], "cuda_fp8.h"),
     ];
-    for (needs, include) in includes {
-        if dtypes.clone().any(needs) {
+    for (types, include) in includes {
+        if dtypes.clone().any(|used| types.contains(&used)) {
             prelude.extend(["#include <", include, ">\n"]);
         }
     }

@@ -1,5 +1,7 @@
 //! The half of an evaluation that needs no GPU.
 
+use std::sync::Arc;
+
 use crate::{
     compile::Compiler,
     device::{Device, EmuDevice, Image, Stop},
@@ -14,7 +16,8 @@ use super::{
     compare::RoundingStats,
     draft::{Draft, blank},
     execute::run_case,
-    prepare::{prepare, prepare_baseline, too_big_for_emulator},
+    prepare::{prepare, prepare_baseline, prepare_reference, too_big_for_emulator},
+    reference_kernel,
     session::Modules,
     subject::Subject,
 };
@@ -45,6 +48,11 @@ pub fn cpu_half(
         Ok(program) => program,
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
     };
+    if let Some(reference) = prepare_reference(request, compiler)? {
+        let reference = Arc::new(reference_kernel::portable(*reference));
+        reference_kernel::enable(request, &reference)?;
+        program.reference = request.on_gpu.then(|| Box::new((*reference).clone()));
+    }
     if !request.on_gpu || request.screen {
         draft.enter(Stage::Emulate);
         emulate(request, &program, &mut draft)?;
@@ -112,7 +120,7 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         draft.case_started(index);
         let result = match &modules[case_program.variant] {
             Ok(candidate) => {
-                let subject = Subject::new(request, case)?;
+                let subject = draft.reference(|| Subject::new(request, case))?;
                 let modules = Modules { candidate: *candidate, copy };
                 let ran = run_case(&mut device, &subject, None, case_program, modules)?;
                 pools.add(index, &ran.result, ran.rounding);

@@ -35,6 +35,8 @@ pub(super) struct Draft<'a> {
     evaluation: Evaluation,
     progress: &'a mut dyn FnMut(Progress),
     stage_start: Instant,
+    /// Seconds of the present stage that references took.
+    references_s: f64,
 }
 
 impl<'a> Draft<'a> {
@@ -50,7 +52,13 @@ impl<'a> Draft<'a> {
         evaluation: Evaluation,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Self {
-        Self { kernel: &request.kernel, evaluation, progress, stage_start: Instant::now() }
+        Self {
+            kernel: &request.kernel,
+            evaluation,
+            progress,
+            stage_start: Instant::now(),
+            references_s: 0.0,
+        }
     }
 
     /// Returns the evaluation as it stands.
@@ -67,13 +75,28 @@ impl<'a> Draft<'a> {
 
     /// Notes the time of the stage that ends here.
     fn leave(&mut self) {
-        let seconds = self.stage_start.elapsed().as_secs_f64();
-        let stage = self.evaluation.stage;
+        let all = self.stage_start.elapsed().as_secs_f64();
+        let references = std::mem::take(&mut self.references_s).min(all);
+        if references > 0.0 {
+            self.add_time(Stage::Reference, references);
+        }
+        self.add_time(self.evaluation.stage, all - references);
+        self.stage_start = Instant::now();
+    }
+
+    fn add_time(&mut self, stage: Stage, seconds: f64) {
         match self.evaluation.stage_times.iter_mut().find(|time| time.stage == stage) {
             Some(time) => time.seconds += seconds,
             None => self.evaluation.stage_times.push(StageTime { stage, seconds }),
         }
-        self.stage_start = Instant::now();
+    }
+
+    /// Calls a function that the present stage waits for: it makes inputs or references.
+    pub(super) fn reference<T>(&mut self, make: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let made = make();
+        self.references_s += began.elapsed().as_secs_f64();
+        made
     }
 
     /// Announces that a case begins.

@@ -1,6 +1,6 @@
 //! The half of an evaluation that runs on a GPU.
 
-use std::{collections::VecDeque, num::NonZero, panic::resume_unwind, thread};
+use std::{collections::VecDeque, num::NonZero, panic::resume_unwind, sync::Arc, thread};
 
 use crate::{
     baseline::BUILTIN,
@@ -16,6 +16,7 @@ use super::{
     cpu::RoundingPools,
     draft::{Draft, blank, failed},
     execute::{Ran, run_case},
+    reference_kernel,
     session::Modules,
     stats::geometric_mean,
     subject::Subject,
@@ -41,22 +42,30 @@ pub fn gpu_half(
     let mut draft = Draft::resume(request, partial, progress);
     draft.evaluation().target = device.target().clone();
     draft.evaluation().findings.clear();
+    if let Some(reference) = &program.reference {
+        reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
+    }
     draft.enter(Stage::Execute);
     let loader = Loader::new(program);
     let mut judge =
         Judge { request, loader, device, draft, pools: RoundingPools::default(), lost: false };
-    let (realistic, small): (Vec<_>, Vec<_>) = program
-        .cases
-        .iter()
-        .partition(|case| request.cases[case.case].class == CaseClass::Realistic);
+    let mut known = Vec::with_capacity(program.cases.len());
+    for case_program in &program.cases {
+        match reference_kernel::too_big(request, &request.cases[case_program.case]) {
+            Some(reason) => judge.skip(case_program, &reason),
+            None => known.push(case_program),
+        }
+    }
+    let (realistic, small): (Vec<_>, Vec<_>) =
+        known.into_iter().partition(|case| request.cases[case.case].class == CaseClass::Realistic);
     for case_program in small {
         if let Some(reason) = judge.given_up() {
             judge.skip(case_program, reason);
             continue;
         }
         let case = &request.cases[case_program.case];
-        let subject = Subject::new(request, case)?;
-        let other = Subject::other(request, case)?;
+        let subject = judge.draft.reference(|| Subject::new(request, case))?;
+        let other = judge.draft.reference(|| Subject::other(request, case))?;
         judge.run(case_program, &subject, Some(&other))?;
     }
     judge.run_realistic(&realistic)?;
@@ -103,7 +112,8 @@ impl<'a> Judge<'a, '_> {
                     ahead.push_back(prepare(next));
                 }
                 let handle = ahead.pop_front().expect("each program was prepared in its turn");
-                let prepared = handle.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                let joined = self.draft.reference(|| handle.join());
+                let prepared = joined.unwrap_or_else(|panic| resume_unwind(panic))?;
                 self.run(program, &prepared.subject, None)?;
                 self.time(program, &prepared)?;
             }

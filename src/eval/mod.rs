@@ -15,10 +15,14 @@ mod gpu;
 mod pattern;
 mod prepare;
 mod program;
+mod reference_kernel;
 mod session;
 mod stats;
 mod subject;
 mod timing;
+
+#[cfg(test)]
+mod tests;
 
 pub use cpu::{CpuOutcome, cpu_half};
 pub use draft::{describe_args, not_reached, settle, unbegun};
@@ -62,6 +66,12 @@ pub enum Error {
     /// The request names an op that does not exist.
     #[error(transparent)]
     Op(#[from] op::UnknownOp),
+    /// The text of a custom op cannot be read.
+    #[error("the op's definition is wrong")]
+    Custom(#[from] op::CustomError),
+    /// The kernel that is the reference of a custom op cannot be used.
+    #[error("the reference kernel is no valid kernel file for the cases: {0}")]
+    ReferenceKernel(String),
     /// A case does not fit its op.
     #[error("a case does not fit its op")]
     Case(#[from] op::InferError),

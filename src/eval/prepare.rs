@@ -1,11 +1,18 @@
 //! From kernel file to program: guards, plans, compile variants, bound arguments.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+};
 
 use crate::{
     compile::{self, CompileStop, Compiler, Job, guard_ptx, guard_source},
     kernel::{self, KernelFile, plan},
-    op::{self, OpDef},
+    op::OpDef,
     record::{
         Case, CaseClass, DType, EvalRequest, Finding, Level, ResolvedPlan, Resources, Severity,
         Signature, Stage, Step, Verdict,
@@ -15,6 +22,7 @@ use crate::{
 use super::{
     BoundLaunch, CaseProgram, Error, Program, Variant,
     draft::{Draft, Halt, failed},
+    subject::op_of,
 };
 
 /// Compile variants that autotuning may add.
@@ -34,12 +42,40 @@ pub(super) fn prepare_baseline(
     let timed = |case: &Case| case.class == CaseClass::Realistic;
     match prepare_cases(&request, compiler, &mut draft, &timed)? {
         Ok(program) => Ok(Some(Box::new(program))),
-        Err(halt) => {
-            let messages = halt.findings.into_iter().map(|finding| finding.message);
-            let diagnostics = halt.diagnostics.into_iter().map(|diagnostic| diagnostic.message);
-            Err(Error::Baseline(messages.chain(diagnostics).collect::<Vec<_>>().join("; ")))
-        }
+        Err(halt) => Err(Error::Baseline(messages(halt))),
     }
+}
+
+/// Turns the kernel that is the reference of the request's op into a program for all cases, in f64;
+/// `None` where the reference is no kernel.
+pub(super) fn prepare_reference(
+    request: &EvalRequest,
+    compiler: &Compiler,
+) -> Result<Option<Box<Program>>, Error> {
+    let Some(kernel) = op_of(request)?.reference_kernel else { return Ok(None) };
+    let request = EvalRequest {
+        kernel: kernel.source().to_owned(),
+        cases: request.cases.iter().map(|case| kernel.in_f64(case)).collect(),
+        timing: None,
+        ..request.clone()
+    };
+    let mut ignore = |_| {};
+    let mut draft = Draft::new(&request, &mut ignore);
+    match prepare_cases(&request, compiler, &mut draft, &|_| true)? {
+        Ok(program) if program.cases.len() == request.cases.len() => Ok(Some(Box::new(program))),
+        Ok(_) => Err(Error::ReferenceKernel("its plan declines a case".to_owned())),
+        Err(halt) => Err(Error::ReferenceKernel(messages(halt))),
+    }
+}
+
+/// Returns what a halt says, in one line.
+fn messages(halt: Halt) -> String {
+    let messages = halt.findings.into_iter().map(|finding| finding.message);
+    let diagnostics = halt.diagnostics.into_iter().map(|diagnostic| match diagnostic.line {
+        Some(line) => format!("line {line}: {}", diagnostic.message),
+        None => diagnostic.message,
+    });
+    messages.chain(diagnostics).collect::<Vec<_>>().join("; ")
 }
 
 /// Turns a request's kernel file into a program.
@@ -59,7 +95,7 @@ fn prepare_cases(
     draft: &mut Draft<'_>,
     wanted: &dyn Fn(&Case) -> bool,
 ) -> Result<Result<Program, Halt>, Error> {
-    let op = op::find(&request.op)?;
+    let op = op_of(request)?;
     draft.enter(Stage::Guard);
     if let Err(finding) = guard_source(&request.kernel) {
         return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
@@ -199,15 +235,8 @@ impl Linker<'_> {
         if let Some(halt) = self.too_many_variants(&plans) {
             return Ok(Err(halt));
         }
-        for planned in &plans {
-            let same = plans.iter().filter(|other| {
-                other.types == planned.types && other.plan.defines == planned.plan.defines
-            });
-            // Each compilation has its own deadline, which the parent sets by this message.
-            draft.enter(Stage::Compile);
-            if let Err(halt) = self.build(planned, &kernels_of(same))? {
-                return Ok(Err(halt));
-            }
+        if let Err(halt) = self.build_all(&plans, draft)? {
+            return Ok(Err(halt));
         }
         draft.enter(Stage::Link);
         let needs_copy = plans
@@ -220,6 +249,7 @@ impl Linker<'_> {
             tunings: Vec::new(),
             copy,
             baseline: None,
+            reference: None,
         };
         for planned in plans {
             let case = &self.request.cases[planned.case];
@@ -281,12 +311,80 @@ impl Linker<'_> {
         found.expect("every planned variant was built before it is looked up")
     }
 
-    fn build(&mut self, planned: &Planned, kernels: &[String]) -> Result<Result<(), Halt>, Error> {
-        let key =
-            VariantKey { types: planned.types.clone(), defines: planned.plan.defines.clone() };
-        if self.keys.contains(&key) {
-            return Ok(Ok(()));
+    /// Compiles every variant that the plans need: the first alone, since a wrong kernel mostly is
+    /// so in all of them, the others on two threads.
+    fn build_all(
+        &mut self,
+        plans: &[Planned],
+        draft: &mut Draft<'_>,
+    ) -> Result<Result<(), Halt>, Error> {
+        let mut jobs: Vec<(VariantKey, Vec<String>)> = Vec::new();
+        for planned in plans {
+            let defines = &planned.plan.defines;
+            if jobs.iter().any(|(key, _)| key.types == planned.types && key.defines == *defines) {
+                continue;
+            }
+            let same = plans
+                .iter()
+                .filter(|other| other.types == planned.types && other.plan.defines == *defines);
+            let key = VariantKey { types: planned.types.clone(), defines: defines.clone() };
+            jobs.push((key, kernels_of(same)));
         }
+        let (first, rest) = jobs.split_at(jobs.len().min(1));
+        let mut built: Vec<Result<Built, Halt>> = Vec::with_capacity(jobs.len());
+        for (key, kernels) in first {
+            draft.enter(Stage::Compile);
+            match self.build(key, kernels)? {
+                Ok(variant) => built.push(Ok(variant)),
+                Err(halt) => return Ok(Err(halt)),
+            }
+        }
+        built.extend(self.build_rest(rest, draft)?);
+        for variant in built {
+            match variant {
+                Ok(variant) => self.built.push(variant),
+                Err(halt) => return Ok(Err(halt)),
+            }
+        }
+        self.keys = jobs.into_iter().map(|(key, _)| key).collect();
+        Ok(Ok(()))
+    }
+
+    /// Compiles variants on two threads; returns them in order.
+    fn build_rest(
+        &self,
+        jobs: &[(VariantKey, Vec<String>)],
+        draft: &mut Draft<'_>,
+    ) -> Result<Vec<Result<Built, Halt>>, Error> {
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::channel();
+        let mut built: Vec<_> = jobs.iter().map(|_| None).collect();
+        thread::scope(|scope| {
+            for sender in [sender.clone(), sender].into_iter().take(jobs.len()) {
+                let next = &next;
+                scope.spawn(move || {
+                    while let Some((index, (key, kernels))) = {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        jobs.get(index).map(|job| (index, job))
+                    } {
+                        let done = (index, self.build(key, kernels));
+                        if sender.send(done).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            // Each compilation has its own deadline, which the parent sets by this message.
+            draft.enter(Stage::Compile);
+            while let Ok((index, variant)) = receiver.recv() {
+                draft.enter(Stage::Compile);
+                built[index] = Some(variant);
+            }
+        });
+        built.into_iter().map(|variant| variant.expect("every job was done")).collect()
+    }
+
+    fn build(&self, key: &VariantKey, kernels: &[String]) -> Result<Result<Built, Halt>, Error> {
         let compiled = match self.compiler.compile(&Job {
             source: self.file.text(),
             defines: &key.defines,
@@ -306,7 +404,7 @@ impl Linker<'_> {
         if let Err(finding) = guard_ptx(&compiled) {
             return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
         }
-        self.built.push(Built {
+        Ok(Ok(Built {
             variant: Variant {
                 types: key.types.clone(),
                 defines: key.defines.clone(),
@@ -317,9 +415,7 @@ impl Linker<'_> {
             entries: compiled.entries,
             resources: compiled.resources,
             diagnostics: compiled.diagnostics,
-        });
-        self.keys.push(key);
-        Ok(Ok(()))
+        }))
     }
 
     /// Compiles kgen's own copy kernel.
@@ -435,7 +531,7 @@ pub(super) fn too_big_for_emulator(request: &EvalRequest, case: &Case) -> Option
             mebibytes(limits.emu_bytes)
         ));
     }
-    let work = op::find(&request.op).map(|op| op.work(case)).ok()?;
+    let work = op_of(request).map(|op| op.work(case)).ok()?;
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let budget = limits.emu_lane_instructions as f64;
     (work.flops > budget).then(|| {

@@ -21,6 +21,8 @@ pub struct Program {
     pub copy: Option<Variant>,
     /// The baseline's program for the timed cases.
     pub baseline: Option<Box<Self>>,
+    /// The reference's program, where it is a kernel; its cases are those of the request in f64.
+    pub reference: Option<Box<ReferenceProgram>>,
 }
 
 impl Program {
@@ -29,6 +31,17 @@ impl Program {
     pub fn case(&self, index: usize) -> Option<&CaseProgram> {
         self.cases.iter().find(|program| program.case == index)
     }
+}
+
+/// The program of a reference kernel with the PTX that the emulator needs wherever it runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReferenceProgram {
+    /// Variants and launches.
+    pub program: Program,
+    /// The PTX of each variant.
+    pub ptx: Vec<String>,
+    /// That of kgen's copy kernel.
+    pub copy_ptx: Option<String>,
 }
 
 /// One compilation of the kernel file.

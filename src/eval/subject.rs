@@ -189,7 +189,10 @@ impl<'a> Subject<'a> {
 
 /// Returns the op that a request is about.
 pub(super) fn op_of(request: &EvalRequest) -> Result<&'static OpDef, Error> {
-    Ok(op::find(&request.op)?)
+    match &request.definition {
+        Some(text) => Ok(op::custom(text)?),
+        None => Ok(op::find(&request.op)?),
+    }
 }
 
 /// Random elements that a sampled case is judged at.

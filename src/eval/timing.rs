@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::{
     baseline::BUILTIN,
     device::{Device, Stop, TimedOp},
-    op,
     record::{
         CaseResult, CaseTiming, EvalRequest, Finding, HostTensor, Target, Timing, TimingRequest,
         Verdict,
@@ -23,7 +22,7 @@ use super::{
     gpu::Loader,
     session::{Modules, Session},
     stats::{paired_speedup, summarise},
-    subject::Subject,
+    subject::{Subject, op_of},
 };
 
 /// Samples that are thrown away before the first block.
@@ -122,7 +121,7 @@ fn attempt<'a>(
         return Ok(Outcome::Failed(Box::new(result)));
     }
     let Some(timing) = summarise(measured.candidate) else { return Ok(Outcome::NotMeasured) };
-    let op = op::find(&job.request.op).map_err(Error::from)?;
+    let op = op_of(job.request)?;
     let work = op.work(job.subject.case);
     if let Some(finding) = implausible(&timing, work.bytes, device.target()) {
         let result = failed(job.subject.case, Verdict::Suspicious, device.level(), finding);

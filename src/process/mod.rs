@@ -19,7 +19,9 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
+
+use nix::sys::time::TimeValLike as _;
 
 pub use capture::{Head, Tail};
 pub use child::{Child, Status, spawn};
@@ -29,6 +31,18 @@ pub use spec::Spec;
 
 /// The running executable, for re-executing it; stays right when the file is replaced meanwhile.
 pub const SELF_EXE: &str = "/proc/self/exe";
+
+/// Returns the CPU time that this process has taken, children aside, in seconds.
+#[must_use]
+pub fn cpu_seconds() -> f64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
+    usage.map_or(0.0, |usage| {
+        let seconds = |time: nix::sys::time::TimeVal| {
+            Duration::from_micros(u64::try_from(time.num_microseconds()).unwrap_or(0))
+        };
+        (seconds(usage.user_time()) + seconds(usage.system_time())).as_secs_f64()
+    })
+}
 
 /// Why a child process could not do its work. What its exit status means is the caller's business.
 #[derive(Debug, thiserror::Error)]

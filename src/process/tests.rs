@@ -1,8 +1,4 @@
-use std::{
-    io::Read as _,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{io::Read as _, path::Path, time::Instant};
 
 use nix::{
     sys::signal::{Signal, kill},

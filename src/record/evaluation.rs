@@ -78,6 +78,9 @@ pub enum Stage {
     Compile,
     /// The PTX is refused or let through, arguments are bound.
     Link,
+    /// Inputs are made and references evaluated; only in [`Evaluation::stage_times`], where it is
+    /// taken out of the stages that wait for it.
+    Reference,
     /// Cases run on the emulator.
     Emulate,
     /// Cases run on the GPU.
@@ -98,6 +101,7 @@ impl Stage {
             Self::Plan => "plan",
             Self::Compile => "compile",
             Self::Link => "link",
+            Self::Reference => "reference",
             Self::Emulate => "emulate",
             Self::Execute => "execute",
             Self::Time => "time",

@@ -8,6 +8,7 @@ pub mod finding;
 pub mod ids;
 pub mod plan;
 pub mod request;
+pub mod split;
 pub mod target;
 pub mod verdict;
 
@@ -28,5 +29,6 @@ pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
 };
 pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize, TimingRequest};
+pub use split::Split;
 pub use target::Target;
 pub use verdict::{Level, Verdict};

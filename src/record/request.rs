@@ -9,6 +9,9 @@ use super::{Case, Target};
 pub struct EvalRequest {
     /// The op's name in kgen.
     pub op: String,
+    /// The text that defines the op, where it is not of the catalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     /// The kernel file: CUDA source with its plan.
     pub kernel: String,
     /// The cases, drawn ones included.

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::{
     record::{
-        AttemptId, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Verdict, number::Number,
+        AttemptId, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Split, Verdict,
+        number::Number,
     },
     store::{self, AttemptRecord, Confirmation, Counts, Run, StageFile, best, effective_verdict},
 };
@@ -28,6 +29,9 @@ pub struct Summary {
     pub baselines: Vec<String>,
     /// Share of the ops that are correct and faster than p, for several p.
     pub perf_at: Vec<PerfAt>,
+    /// Where the time of the evaluations went, for the process that made them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
 }
 
 /// Share of the ops that are correct and faster than `p` times their baseline.
@@ -131,6 +135,7 @@ fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> 
         geomean_speedup: geomean(&geomeans),
         baselines,
         perf_at: FACTORS.iter().map(|&p| PerfAt { p, share: share(p) }).collect(),
+        split: None,
         run,
         backend,
         device,

@@ -23,6 +23,7 @@ fn info(run_id: RunId) -> RunInfo {
         created_at: "2026-01-02T03:04:05Z".to_owned(),
         suite: "smoke".to_owned(),
         ops: ["relu", "add", "mm", "sum"].map(str::to_owned).to_vec(),
+        definition: None,
         backend: "llm".to_owned(),
         provider: Some("replay".to_owned()),
         model: None,

@@ -37,8 +37,10 @@ pub enum Kind {
     Bool,
     /// A list of texts; separated by commas outside a file.
     List,
-    /// A list of floating-point types.
+    /// A list of element types.
     DTypes,
+    /// A number of bytes, perhaps with a unit: `64MiB`.
+    Bytes,
     /// `auto`, `emu` or `cuda:N`.
     Device,
     /// One of these words.
@@ -100,6 +102,10 @@ pub const KEYS: &[Key] = &[
     flag("suite.suite", "KGEN_SUITE_SUITE", "suite", Kind::NameOrPath),
     flag("suite.ops", "KGEN_SUITE_OPS", "ops", Kind::List),
     flag("suite.dtypes", "KGEN_SUITE_DTYPES", "dtypes", Kind::DTypes),
+    flag("suite.topn", "KGEN_SUITE_TOPN", "topn", Kind::Int(0)),
+    flag("suite.max_bytes", "KGEN_SUITE_MAX_BYTES", "max-bytes", Kind::Bytes),
+    flag("suite.keep_going", "KGEN_SUITE_KEEP_GOING", "keep-going", Kind::Bool),
+    flag("suite.op_file", "KGEN_SUITE_OP_FILE", "op-file", Kind::Path),
     flag(
         "suite.precision",
         "KGEN_SUITE_PRECISION",
@@ -140,7 +146,8 @@ impl Kind {
             Self::Number => "a number of at least 0".to_owned(),
             Self::Bool => "true or false".to_owned(),
             Self::List => "a list of names".to_owned(),
-            Self::DTypes => "a list of f64, f32, f16 or bf16".to_owned(),
+            Self::DTypes => "a list of element types such as f32, bf16 or i64".to_owned(),
+            Self::Bytes => "a number of bytes such as 64MiB".to_owned(),
             Self::Device => "auto, emu or cuda:N".to_owned(),
             Self::OneOf(words) => match words.split_last() {
                 Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -163,6 +170,7 @@ impl Kind {
             | Self::NameOrPath
             | Self::Run
             | Self::Device
+            | Self::Bytes
             | Self::OneOf(_) => toml::Value::String(text.to_owned()),
             Self::Int(_) => toml::Value::Integer(text.trim().parse().ok()?),
             Self::Positive | Self::Number => toml::Value::Float(text.trim().parse().ok()?),
@@ -195,17 +203,40 @@ impl Kind {
             Self::Bool => value.is_bool().then_some(value),
             Self::List => strings(&value).then_some(value),
             Self::DTypes => {
-                let float = |item: &toml::Value| {
-                    let dtype = item.as_str().and_then(|text| text.parse::<DType>().ok());
-                    dtype.is_some_and(DType::is_float)
+                let dtype = |item: &toml::Value| {
+                    item.as_str().is_some_and(|text| text.parse::<DType>().is_ok())
                 };
                 let array = value.as_array()?;
-                array.iter().all(float).then_some(value)
+                array.iter().all(dtype).then_some(value)
             }
+            Self::Bytes => match value.as_str() {
+                Some(text) => bytes(text).map(toml::Value::Integer),
+                None => value.as_integer().is_some_and(|int| int >= 1).then_some(value),
+            },
             Self::Device => value.as_str()?.parse::<DeviceChoice>().is_ok().then_some(value),
             Self::OneOf(words) => words.contains(&value.as_str()?).then_some(value),
         }
     }
+}
+
+/// Reads a number of bytes with a unit: `64MiB`, `1.5 GB`, `4096`.
+fn bytes(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..end].trim().parse().ok()?;
+    let unit = match text[end..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "kb" => 1e3,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "mb" => 1e6,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "gb" => 1e9,
+        _ => return None,
+    };
+    let bytes = number * unit;
+    #[expect(clippy::cast_possible_truncation, reason = "checked to be in range")]
+    (1.0..9e18).contains(&bytes).then_some(bytes as i64)
 }
 
 fn strings(value: &toml::Value) -> bool {

@@ -287,6 +287,18 @@ pub struct SuiteSettings {
     /// What the task allows beyond f32 arithmetic.
     #[serde(default)]
     pub precision: Precision,
+    /// Timed cases of each op to take, the largest; `None` is all.
+    #[serde(default)]
+    pub topn: Option<usize>,
+    /// Bytes of inputs and outputs that a case may have; `None` is no limit.
+    #[serde(default)]
+    pub max_bytes: Option<u64>,
+    /// Whether what is right in a wrong suite is worked on.
+    #[serde(default)]
+    pub keep_going: bool,
+    /// The file of an op of one's own.
+    #[serde(default)]
+    pub op_file: Option<PathBuf>,
 }
 
 /// Section `limits`.

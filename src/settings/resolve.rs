@@ -260,6 +260,7 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
         | Kind::Bool
         | Kind::List
         | Kind::DTypes
+        | Kind::Bytes
         | Kind::Device
         | Kind::OneOf(_) => false,
     };

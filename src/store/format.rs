@@ -37,6 +37,9 @@ pub struct RunInfo {
     pub suite: String,
     /// The ops, by their names in kgen, in the order asked for.
     pub ops: Vec<String>,
+    /// The text of the op file that the run's op is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     /// Where the kernels come from: `llm`, `pregenerated`, `builtin`, ...
     pub backend: String,
     /// The LLM provider, where there is one.

@@ -104,6 +104,7 @@ fn judge_with(
     cases.retain(|case| case.class != CaseClass::Realistic);
     let request = EvalRequest {
         op: op.to_owned(),
+        definition: None,
         kernel: kernel.to_owned(),
         cases,
         seed: SEED,

@@ -4,6 +4,7 @@
 mod agent;
 mod cli;
 mod config;
+mod custom;
 mod demo;
 mod flow;
 mod gpu;

@@ -25,6 +25,7 @@ pub(crate) fn info(run_id: RunId) -> RunInfo {
         created_at: "2026-01-01T00:00:00Z".to_owned(),
         suite: "smoke".to_owned(),
         ops: vec!["relu".to_owned()],
+        definition: None,
         backend: "llm".to_owned(),
         provider: Some("scripted".to_owned()),
         model: Some("none".to_owned()),

@@ -273,7 +273,7 @@ impl Script {
 }
 
 pub(super) fn planned(op: &str) -> PlannedOp {
-    PlannedOp { name: op.to_owned(), key: OpKey(op.to_owned()) }
+    PlannedOp { name: op.to_owned(), definition: None, key: OpKey(op.to_owned()) }
 }
 
 fn info(run_id: RunId) -> RunInfo {
@@ -285,6 +285,7 @@ fn info(run_id: RunId) -> RunInfo {
         created_at: "2026-01-01T00:00:00Z".to_owned(),
         suite: "smoke".to_owned(),
         ops: vec!["relu".to_owned()],
+        definition: None,
         backend: "llm".to_owned(),
         provider: None,
         model: None,

@@ -40,9 +40,14 @@ pub(crate) struct EvalArgs {
     /// Kernel file
     #[arg(value_name = "FILE.cu")]
     file: PathBuf,
-    /// Op that it implements, for example relu
-    #[arg(long, value_name = "OP", help_heading = "What to work on")]
-    op: String,
+    /// Op that it implements, for example relu; left out with --op-file
+    #[arg(
+        long,
+        value_name = "OP",
+        required_unless_present = "op_file",
+        help_heading = "What to work on"
+    )]
+    op: Option<String>,
     #[command(flatten)]
     suite: SuiteArgs,
     /// Seed of the inputs and the drawn shapes
@@ -63,9 +68,9 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
     args.device.add_to(&mut flags);
     flags.set("device.counters", args.counters.then_some(true));
     flags.set("run.seed", args.seed);
-    flags.set("suite.ops", Some(vec![args.op.clone()]));
+    flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
     let settings = context.settings(&flags)?;
-    let selection = selection::select(&settings.suite)?;
+    let selection = selection::select(&context.ui, &settings.suite)?;
     let kernel = read_kernel(&args.file)?;
     let runtime = session::runtime()?;
     let source = kernel.clone();
@@ -118,6 +123,7 @@ async fn judge(
     let material = material(settings, selection, machine.pool.target(), on_gpu)?;
     let request = EvalRequest {
         op: op.name.to_owned(),
+        definition: op.definition.clone(),
         kernel,
         cases,
         seed,

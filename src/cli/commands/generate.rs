@@ -75,7 +75,7 @@ pub(super) fn start(
 ) -> Result<Exit, CommandError> {
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;
-    let selection = selection::select(&settings.suite)?;
+    let selection = selection::select(&context.ui, &settings.suite)?;
     if providers::settle(&mut settings) {
         context.ui.announce(NO_KEY);
     }

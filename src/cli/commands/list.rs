@@ -12,11 +12,12 @@ use crate::{
         providers, selection,
         ui::{self, Format},
     },
-    device, op,
+    device,
+    op::{self, OpDef},
     report::{TextTable, speedup_text, summarise},
     settings::{Overrides, Settings},
     store::{Run, list_runs},
-    suite,
+    suite::{self, Suite},
 };
 
 /// List the ops, suites, runs, backends or devices there are
@@ -67,7 +68,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
     args.output.add_to(&mut flags);
     let settings = context.settings(&flags)?;
     let listing = match args.what {
-        What::Ops => ops(&settings, args.suite.suite.is_some())?,
+        What::Ops => ops(context, &settings, args.suite.suite.is_some())?,
         What::Suites => suites()?,
         What::Runs => runs(&settings)?,
         What::Backends => backends(&settings),
@@ -81,22 +82,50 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
 }
 
 /// Lists all ops, or those of the suite asked for.
-fn ops(settings: &Settings, in_suite: bool) -> Result<Listing, CommandError> {
-    let suite = selection::load(&settings.suite.suite)?;
-    let mut listing = Listing::new(&["op", "overload", "in suite", "signature"]);
-    for op in op::all() {
-        let member = suite.ops().contains(&op.name);
-        if in_suite && !member {
-            continue;
-        }
-        let suite_cell = if member { suite.name.clone() } else { "-".to_owned() };
+fn ops(context: &Context, settings: &Settings, in_suite: bool) -> Result<Listing, CommandError> {
+    let in_suite = in_suite || settings.suite.op_file.is_some();
+    let asked = in_suite.then(|| selection::select(&context.ui, &settings.suite)).transpose()?;
+    let asked = asked.map(|selection| selection.suite);
+    let builtin: Vec<Suite> =
+        suite::builtin_names().into_iter().map(selection::load).collect::<Result<_, _>>()?;
+    let headers =
+        ["op", "overload", "aliases", "family", "result", "dtypes", "suites", "signature"];
+    let mut listing = Listing::new(&headers);
+    let ops: Vec<&OpDef> = match &asked {
+        Some(suite) => suite.ops().iter().filter_map(|name| suite.op(name).ok()).collect(),
+        None => op::all().iter().collect(),
+    };
+    for op in ops {
+        let suites = builtin.iter().chain(&asked).filter(|suite| suite.ops().contains(&op.name));
+        let mut suites: Vec<&str> = suites.map(|suite| suite.name.as_str()).collect();
+        suites.dedup();
+        let dtypes: Vec<&str> = op.dtypes.iter().map(|dtype| dtype.name()).collect();
+        let result = if op.exact { "exact" } else { "rounded" };
+        let joined = |names: &[&str]| match names {
+            [] => "-".to_owned(),
+            names => names.join(","),
+        };
+        let aliases: Vec<&str> = op.aliases.iter().map(String::as_str).collect();
         listing.add(
-            vec![op.name.to_owned(), op.schema.to_owned(), suite_cell, op.signature.to_owned()],
+            vec![
+                op.name.clone(),
+                op.schema.clone(),
+                joined(&aliases),
+                op.family(),
+                result.to_owned(),
+                joined(&dtypes),
+                joined(&suites),
+                op.signature.clone(),
+            ],
             json!({
                 "op": op.name,
                 "overload": op.schema,
+                "aliases": op.aliases,
+                "family": op.family(),
+                "exact": op.exact,
+                "dtypes": dtypes,
+                "suites": suites,
                 "signature": op.signature,
-                "in_suite": member.then_some(&suite.name),
             }),
         );
     }

@@ -56,7 +56,8 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     settings.providers = here.providers;
     let backend = Backend::find(&run.info().backend)?;
     settings.suite.ops.clone_from(&run.info().ops);
-    let mut selection = selection::select(&settings.suite)?;
+    let definition = run.info().definition.as_deref();
+    let mut selection = selection::select_again(&context.ui, &settings.suite, definition)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::Existing(dir);
     let format = args.format.format;

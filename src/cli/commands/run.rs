@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, Comm
     }
     let mut settings = context.settings(&flags)?;
     let run_id = generate::parse_run_id(run_id)?;
-    let mut selection = selection::select(&settings.suite)?;
+    let mut selection = selection::select(&context.ui, &settings.suite)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::New(run_id);
     session::carry_out(context, Job { settings, selection, backend, kernels, target, format })

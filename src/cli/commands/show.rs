@@ -25,9 +25,9 @@ use crate::{
 /// Show an op's contract, its cases and the prompt as it would be sent
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Op, for example relu or aten.relu.default
-    #[arg(value_name = "OP")]
-    op: String,
+    /// Op, for example relu or aten.relu.default; left out with --op-file
+    #[arg(value_name = "OP", required_unless_present = "op_file")]
+    op: Option<String>,
     #[command(flatten)]
     suite: SuiteArgs,
     /// Folder of prompt templates that replace kgen's own
@@ -41,9 +41,9 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
     flags.set("prompts.dir", args.prompts_dir.clone());
-    flags.set("suite.ops", Some(vec![args.op.clone()]));
+    flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
     let settings = context.settings(&flags)?;
-    let selection = selection::select(&settings.suite)?;
+    let selection = selection::select(&context.ui, &settings.suite)?;
     let Some(op) = selection.ops.first() else {
         return Err(CommandError::usage("no op is given"));
     };
@@ -68,6 +68,9 @@ fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
         "outputs": op.outputs,
         "plan_names": op.plan_names(),
         "exact": op.exact,
+        "aliases": op.aliases,
+        "dtypes": op.dtypes,
+        "definition": op.definition,
         "cases": cases,
         "prompt": { "system": prompt.system, "user": prompt.user },
     })

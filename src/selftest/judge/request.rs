@@ -69,6 +69,7 @@ pub fn request(
 ) -> Result<EvalRequest, suite::Error> {
     Ok(EvalRequest {
         op: item.op.clone(),
+        definition: None,
         kernel: item.kernel.clone(),
         cases: requests.cases(&item.op, item.dtype)?,
         seed: requests.seed,

@@ -75,6 +75,7 @@ fn evaluation() -> Evaluation {
 fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
     EvalRequest {
         op: "relu".to_owned(),
+        definition: None,
         kernel: kernel.to_owned(),
         cases: Vec::new(),
         seed: 1,

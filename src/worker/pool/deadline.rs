@@ -43,7 +43,8 @@ impl Deadlines {
             Stage::Emulate if in_case => self.case.saturating_mul(EMULATOR_FACTOR),
             Stage::Execute if in_case => self.case.saturating_mul(2),
             Stage::Time if in_case => self.case.saturating_add(self.time).saturating_mul(2),
-            Stage::Emulate
+            Stage::Reference
+            | Stage::Emulate
             | Stage::Execute
             | Stage::Time
             | Stage::Extract

@@ -157,7 +157,12 @@ impl<'a> Ledger<'a> {
             }
             (Stage::Execute | Stage::Time | Stage::Done, Role::Cpu) => Level::Emu,
             (
-                Stage::Extract | Stage::Guard | Stage::Plan | Stage::Compile | Stage::Link,
+                Stage::Extract
+                | Stage::Guard
+                | Stage::Plan
+                | Stage::Compile
+                | Stage::Link
+                | Stage::Reference,
                 Role::Cpu | Role::Gpu,
             ) => Level::Static,
         }

@@ -11,12 +11,16 @@ mod lines;
 mod link;
 mod slots;
 
-use std::{borrow::Cow, time::Duration};
+use std::{
+    borrow::Cow,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    record::{EvalRequest, Evaluation, Stage, Target},
+    record::{EvalRequest, Evaluation, Split, Stage, Target},
     settings::DeviceChoice,
     worker::{
         Error,
@@ -47,6 +51,7 @@ pub struct Pool {
     programs: Semaphore,
     closing: watch::Sender<bool>,
     n_active: watch::Sender<usize>,
+    split: Mutex<Split>,
 }
 
 /// Hears of each stage that an evaluation enters.
@@ -80,6 +85,11 @@ impl Pool {
             programs: Semaphore::new(config.cpu_jobs.max(1) + n_gpus),
             closing: watch::Sender::new(false),
             n_active: watch::Sender::new(0),
+            split: Mutex::new(Split {
+                cpu_workers: u32::try_from(config.cpu_jobs.max(1)).unwrap_or(u32::MAX),
+                gpu_workers: u32::from(n_gpus == 1),
+                ..Split::default()
+            }),
         })
     }
 
@@ -134,8 +144,28 @@ impl Pool {
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => Err(Error::ShutDown),
-            result = Box::pin(self.run(&request, observer)) => result,
+            result = Box::pin(self.run_timed(&request, observer)) => result,
         }
+    }
+
+    /// Returns where the time of all evaluations so far went; `wall_s` and `parent_s` are the
+    /// caller's to fill in.
+    #[must_use]
+    pub fn split(&self) -> Split {
+        *self.split.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn run_timed(
+        &self,
+        request: &EvalRequest,
+        observer: Observer<'_>,
+    ) -> Result<Evaluation, Error> {
+        let began = Instant::now();
+        let evaluation = self.run(request, observer).await?;
+        let wall = began.elapsed().as_secs_f64();
+        let mut split = self.split.lock().unwrap_or_else(PoisonError::into_inner);
+        split.add(&evaluation, wall);
+        Ok(evaluation)
     }
 
     async fn run(

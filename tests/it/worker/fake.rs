@@ -168,6 +168,7 @@ pub(crate) async fn stop(pool: Pool, fake: &Fake) {
 pub(crate) fn request(kernel: &str) -> EvalRequest {
     EvalRequest {
         op: "relu".to_owned(),
+        definition: None,
         kernel: kernel.to_owned(),
         cases: ["c0", "c1", "c2"].map(case).to_vec(),
         seed: 7,

@@ -63,6 +63,7 @@ fn request(kernel: &str) -> EvalRequest {
     let cases: Vec<Case> = cases.into_iter().take(2).collect();
     EvalRequest {
         op: "relu".to_owned(),
+        definition: None,
         kernel: kernel.to_owned(),
         cases,
         seed: 7,

@@ -59,6 +59,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
     cases.extend(timed);
     EvalRequest {
         op: "relu".to_owned(),
+        definition: None,
         kernel: kernel(before),
         cases,
         seed: 7,

@@ -127,10 +127,10 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 
     /// Returns a table in it; one that is not there has no keys.
-    fn section(&self, name: &'static str) -> Result<Option<Section<'a, 'i>>, CustomError> {
+    fn section(&self, name: &'static str) -> Result<Option<Self>, CustomError> {
         let Some((at, value)) = self.get(name) else { return Ok(None) };
         match value.get_ref() {
-            DeValue::Table(table) => Ok(Some(Section { reader: self.reader, at, name, table })),
+            DeValue::Table(table) => Ok(Some(Self { reader: self.reader, at, name, table })),
             _ => Err(self.reader.wrong(at, format!("`{name}` is a table"))),
         }
     }

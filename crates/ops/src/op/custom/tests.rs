@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    op::{Array, Call, find, generate},
-    record::{Case, HostTensor},
+    op::{Array, Call, generate},
+    record::{Case, Family, HostTensor},
     reference::Reference,
     suite,
 };
@@ -37,7 +37,6 @@ fn the_example_is_an_op_like_any_other() {
     );
     let cases = cases(op);
     assert!(cases.iter().any(|case| case.id == "f32[2,7,33]:transposed,[33],[2,7,33]:gap/normal"));
-    let (gelu, add) = (find("gelu").unwrap(), find("add").unwrap());
     for case in cases.iter().filter(|case| case.class != crate::record::CaseClass::Realistic) {
         let hosts = inputs(case);
         let reference = Reference::new(op, case, &hosts).unwrap();
@@ -49,7 +48,7 @@ fn the_example_is_an_op_like_any_other() {
         let expected = h.mapv(|h| gelu_of(h, form)) + values("residual");
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-14 * b.abs().max(1.0);
         for (got, expected) in outputs[0].iter().zip(&expected) {
-            let same = got == expected || (got.is_nan() && expected.is_nan());
+            let same = got.total_cmp(expected).is_eq() || (got.is_nan() && expected.is_nan());
             assert!(same || close(*got, *expected), "{}: {got} {expected}", case.id);
         }
         let bounds = reference.bounds(&outputs).unwrap();
@@ -57,12 +56,14 @@ fn the_example_is_an_op_like_any_other() {
         // The scale is that of the terms, not of a sum in which they cancel.
         let residuals = values("residual");
         let terms = outputs[0].iter().zip(&residuals).zip(hint);
-        for ((out, residual), hint) in terms.filter(|((out, _), _)| out.is_finite()) {
-            assert!(*hint <= 64.0 * (out.abs() + residual.abs() + 1.0) || *hint > 1e6, "{hint}");
+        if case.family == Family::Normal {
+            for ((out, residual), hint) in terms {
+                let scale = out.abs() + residual.abs() + 8.0;
+                assert!(*hint <= 2.0 * scale, "{hint} {scale}");
+            }
         }
         assert_eq!(op.work(case).flops > 0.0, !outputs[0].is_empty());
     }
-    assert_eq!((gelu.name.as_str(), add.name.as_str()), ("gelu", "add"));
 }
 
 fn gelu_of(h: f64, form: &str) -> f64 {

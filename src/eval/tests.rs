@@ -1,0 +1,187 @@
+//! Kernels for each kind of argument pass on the emulator.
+
+use std::io::Write as _;
+
+use super::{CpuOutcome, cpu_half};
+use crate::{
+    compile::testing::compiler,
+    record::{EvalRequest, Evaluation, Limits, Target, Verdict},
+    suite,
+};
+
+/// Judges a kernel on cases as a suite file words them.
+fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let text = format!(
+        "format = 1\nname = \"kinds\"\n[[ops]]\nname = \"{op}\"\ndtypes = {dtypes}\ncases = {cases}\n"
+    );
+    file.write_all(text.as_bytes()).unwrap();
+    let suite = suite::load(file.path().to_str().unwrap()).unwrap_or_else(|e| panic!("{op}: {e}"));
+    let request = EvalRequest {
+        op: op.to_owned(),
+        definition: None,
+        kernel: kernel.to_owned(),
+        cases: suite.cases(op, None, 1).unwrap(),
+        seed: 1,
+        target: Target::h100_class(),
+        on_gpu: false,
+        screen: true,
+        precision: crate::record::Precision::Strict,
+        emulation: crate::record::Emulation::default(),
+        limits: Limits::default(),
+        timing: None,
+    };
+    let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
+    evaluation
+}
+
+fn passes(op: &str, dtypes: &str, cases: &str, kernel: &str) {
+    let evaluation = judged(op, dtypes, cases, kernel);
+    assert_eq!(evaluation.verdict, Verdict::Passed, "{op}: {evaluation:#?}");
+    assert_eq!(evaluation.n_skipped(), 0, "{op}");
+}
+
+#[test]
+fn comparisons_write_bools() {
+    let kernel = r#"/*@plan
+a = expand(self, out.shape)
+b = expand(other, out.shape)
+launch("eq", grid=cdiv(out.numel, 128), block=128, args=[a, b, out, out.numel])
+@*/
+extern "C" __global__ void eq(const T_self* a, const T_other* b, T_out* y, long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < n) y[i] = kg::from_acc<T_out>(kg::to_acc(a[i]) == kg::to_acc(b[i]));
+}
+"#;
+    let cases = r#"[{ self = "[0]", other = "[0]" }, { self = "[]", other = "[]" },
+        { self = "[3, 1, 65]", other = "[4, 65]", families = ["ties", "specials"] },
+        { self = "[33, 17] transposed", other = "[1]" }]"#;
+    passes("eq", r#"["f32", "bf16", "i64", "i32", "bool"]"#, cases, kernel);
+}
+
+#[test]
+fn masks_choose_between_tensors() {
+    let kernel = r#"/*@plan
+c = expand(condition, out.shape)
+a = expand(self, out.shape)
+b = expand(other, out.shape)
+launch("pick", grid=cdiv(out.numel, 128), block=128, args=[c, a, b, out, out.numel])
+@*/
+extern "C" __global__ void pick(const T_condition* c, const T_self* a, const T_other* b, T_out* y,
+                                long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < n) y[i] = c[i] ? a[i] : b[i];
+}
+"#;
+    let cases = r#"[{ condition = "bool[]", self = "[]", other = "[]" },
+        { condition = "bool[5, 1]", self = "[5, 33]", other = "[33]", families = ["normal", "specials"] },
+        { condition = "bool[0, 4]", self = "[4]", other = "[1]" }]"#;
+    passes("where", r#"["f16", "i64"]"#, cases, kernel);
+}
+
+#[test]
+fn casts_know_every_type() {
+    let kernel = r#"/*@plan
+x = contiguous(self)
+launch("cast", grid=cdiv(x.numel, 128), block=128, args=[x, out, x.numel])
+@*/
+extern "C" __global__ void cast(const T_self* x, T_out* y, long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < n) y[i] = kg::from_acc<T_out>(kg::to_acc(x[i]));
+}
+"#;
+    for to in ["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"] {
+        let cases = format!(
+            r#"[{{ self = "[65]", dtype = "{to}" }}, {{ self = "[7, 33] transposed", dtype = "{to}" }},
+            {{ self = "[]", dtype = "{to}" }}]"#
+        );
+        passes("to_copy", r#"["f32", "f16", "i32", "bool"]"#, &cases, kernel);
+    }
+}
+
+/// Copies pieces along a dimension; `at` is the position of the piece in the larger tensor.
+const PIECE: &str = r#"
+extern "C" __global__ void piece(const T_IN* x, T_out* y, long long n, long long chunk,
+                                 long long x_row, long long x_at, long long y_row, long long y_at) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < n) y[i / chunk * y_row + y_at + i % chunk] = x[i / chunk * x_row + x_at + i % chunk];
+}
+"#;
+
+#[test]
+fn lists_of_tensors_are_joined() {
+    let plan = r#"/*@plan
+d = dim if dim >= 0 else dim + out.ndim
+inner = 1
+for i in range(d + 1, out.ndim):
+    inner *= out.shape[i]
+at = 0
+define("T_IN", tensors[0].dtype)
+for t in tensors:
+    if t.numel > 0:
+        x = contiguous(t)
+        chunk = x.shape[d] * inner
+        launch("piece", grid=cdiv(x.numel, 128), block=128,
+               args=[x, out, x.numel, chunk, chunk, 0, out.shape[d] * inner, at])
+        at += chunk
+@*/"#;
+    let cases = r#"[{ tensors = ["[3]", "[0]", "[65]"] },
+        { tensors = ["[2, 3, 4]", "[2, 5, 4] transposed", "[2, 1, 4]"], dim = -2 },
+        { tensors = ["[7, 2] gap"], dim = 1 }]"#;
+    passes("cat", r#"["f32", "i64"]"#, cases, &format!("{plan}{PIECE}"));
+    let plan = r#"/*@plan
+d = dim if dim >= 0 else dim + out.ndim
+inner = 1
+for i in range(d + 1, out.ndim):
+    inner *= out.shape[i]
+define("T_IN", tensors[0].dtype)
+for k in range(len(tensors)):
+    x = contiguous(tensors[k])
+    launch("piece", grid=cdiv(x.numel, 128), block=128,
+           args=[x, out, x.numel, inner, inner, 0, len(tensors) * inner, k * inner])
+@*/"#;
+    let cases = r#"[{ tensors = ["[]", "[]"] }, { tensors = ["[5, 3]", "[5, 3] transposed"], dim = -1 },
+        { tensors = ["[0, 3]"] }]"#;
+    passes("stack", r#"["bf16", "i64"]"#, cases, &format!("{plan}{PIECE}"));
+}
+
+#[test]
+fn lists_of_outputs_are_tuples_whose_length_the_call_decides() {
+    let plan = r#"/*@plan
+x = contiguous(self)
+d = dim if dim >= 0 else dim + x.ndim
+inner = 1
+for i in range(d + 1, x.ndim):
+    inner *= x.shape[i]
+define("T_IN", x.dtype)
+at = 0
+for k in range(len(out)):
+    chunk = out[k].shape[d] * inner
+    launch("piece", grid=cdiv(out[k].numel, 128), block=128,
+           args=[x, out[k], out[k].numel, chunk, x.shape[d] * inner, at, chunk, 0])
+    at += chunk
+@*/"#;
+    let cases = r#"[{ self = "[7]", split_size = 3 }, { self = "[7]", split_size = 9 },
+        { self = "[4, 9] transposed", split_size = 2, dim = -1 }]"#;
+    let kernel = format!("{plan}{PIECE}");
+    passes("split", r#"["f32", "i64"]"#, cases, &kernel);
+    let plan = plan.replace("chunk = out[k].shape[d] * inner", "chunk = inner");
+    let cases = r#"[{ self = "[1, 5]" }, { self = "[3, 65]" }, { self = "[4, 3, 5]", dim = 1 }]"#;
+    passes("unbind", r#"["f16", "bool"]"#, cases, &format!("{plan}{PIECE}"));
+}
+
+#[test]
+fn fp8_is_a_type_like_any_other() {
+    let kernel = r#"/*@plan
+x = contiguous(self)
+launch("cast", grid=cdiv(x.numel, 128), block=128, args=[x, out, x.numel, scale])
+@*/
+extern "C" __global__ void cast(const T_self* x, T_out* y, long long n, const T_scale* scale) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < n) y[i] = kg::from_float<T_out>(kg::to_float(x[i]) / *scale);
+}
+"#;
+    let cases = r#"[{ self = "[65]", scale = "[]" }, { self = "[7, 33] transposed", scale = "[]" },
+        { self = "[3, 3]", scale = "[]", dtype = "f8e5m2" }]"#;
+    passes("quantize_fp8", r#"["f32", "bf16"]"#, cases, kernel);
+}

@@ -1,0 +1,191 @@
+//! Ops of one's own: every command takes them, a run remembers them, mistakes have a place.
+
+use std::{fs, path::Path};
+
+use assert_cmd::assert::Assert;
+use tempfile::TempDir;
+
+use super::flow::kgen;
+
+const OP: &str = include_str!("../../examples/fused_bias_gelu_residual.toml");
+const KERNEL: &str = include_str!("../../examples/fused_bias_gelu_residual.cu");
+
+/// An op whose reference is a kernel, with an index and a range.
+const GATHERED: &str = r#"
+format = 1
+name = "gathered_square"
+semantics = "out[i] = x[at[i]]^2"
+dtypes = ["f32", "bf16"]
+[tensors]
+x = "[n]"
+at = { shape = "[m]", role = "index", bound = "n" }
+[scalars]
+scale = 1.0
+[outputs]
+out = "[m]"
+[reference]
+cuda = '''
+/*@plan
+launch("gathered", grid=cdiv(out.numel, 64), block=64, args=[x, at, out, out.numel, scale])
+@*/
+extern "C" __global__ void gathered(const T_x* x, const T_at* at, T_out* out, long long m, T_out scale) {
+  const long long i = blockIdx.x * 64 + threadIdx.x;
+  if (i < m) out[i] = scale * x[at[i]] * x[at[i]];
+}
+'''
+[[cases]]
+n = 5
+m = 0
+[[cases]]
+n = "1..50"
+m = 200
+draws = 2
+[[cases]]
+n = 33
+m = 65
+x = "gap"
+scale = 0.5
+"#;
+
+const GATHER: &str = r#"/*@plan
+v = contiguous(x)
+launch("g", grid=cdiv(out.numel, 128), block=128, args=[v, contiguous(at), out, out.numel, scale])
+@*/
+extern "C" __global__ void g(const T_x* x, const T_at* at, T_out* out, long long m, float scale) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < m) {
+    const float v = kg::to_float(x[at[i]]);
+    out[i] = kg::from_float<T_out>(scale * v * v);
+  }
+}
+"#;
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in
+        [("op.toml", OP), ("op.cu", KERNEL), ("gathered.toml", GATHERED), ("gathered.cu", GATHER)]
+    {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn text(assert: &Assert) -> (String, String) {
+    let output = assert.get_output();
+    let utf8 = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
+    (utf8(&output.stdout), utf8(&output.stderr))
+}
+
+fn succeeds(folder: &Path, args: &[&str]) -> String {
+    text(&kgen(folder, args).assert().code(0)).0
+}
+
+#[test]
+fn an_op_file_is_shown_listed_and_judged() {
+    let folder = folder();
+    let path = folder.path();
+    let shown = succeeds(path, &["show", "--op-file", "op.toml"]);
+    for part in [
+        "# fused_bias_gelu_residual (custom.fused_bias_gelu_residual)",
+        "g = gelu(h, approximate=approximate)",
+        "`bias` (`T_bias`): tensor",
+        "f32[2,7,33]:transposed,[33],[2,7,33]:gap/normal",
+    ] {
+        assert!(shown.contains(part), "`{part}` is not in\n{shown}");
+    }
+    let listed = succeeds(path, &["list", "--op-file", "op.toml"]);
+    assert!(listed.contains("fused_bias_gelu_residual") && !listed.contains("aten."), "{listed}");
+    let judged = succeeds(path, &["eval", "op.cu", "--op-file", "op.toml", "--seed", "1"]);
+    assert!(judged.contains("fused_bias_gelu_residual: passed on emu"), "{judged}");
+    fs::write(path.join("wrong.cu"), KERNEL.replace("+ kg::to_float(residual[i])", "")).unwrap();
+    let assert = kgen(path, &["eval", "wrong.cu", "--op-file", "op.toml"]).assert().code(1);
+    assert!(text(&assert).0.contains("wrong_output"), "{}", text(&assert).0);
+}
+
+#[test]
+fn a_kernel_can_be_the_reference() {
+    let folder = folder();
+    let path = folder.path();
+    let judged = succeeds(path, &["eval", "gathered.cu", "--op-file", "gathered.toml"]);
+    assert!(judged.contains("passed on emu"), "{judged}");
+    let half = GATHER.replace("scale * v * v", "scale * __half2float(__float2half(v)) * v");
+    fs::write(path.join("half.cu"), format!("#include <cuda_fp16.h>\n{half}")).unwrap();
+    let args = ["eval", "half.cu", "--op-file", "gathered.toml", "--dtypes", "f32"];
+    assert!(text(&kgen(path, &args).assert().code(1)).0.contains("wrong_output"));
+    // The reference's own mistakes are not the candidate's.
+    for (from, to, says) in [
+        ("out[i] = scale", "out[i] = skale", "\"skale\" is undefined"),
+        ("x[at[i]] * x[at[i]]", "x[at[i] + n] * x[at[i]]", "reference kernel"),
+        ("i < m", "i <= m", "reference kernel failed: fault: out-of-bounds read"),
+    ] {
+        fs::write(path.join("bad.toml"), GATHERED.replace(from, to)).unwrap();
+        let args = ["eval", "gathered.cu", "--op-file", "bad.toml"];
+        let (out, says_now) = text(&kgen(path, &args).assert().failure());
+        assert!(out.is_empty() && says_now.contains(says), "{to}: {out} {says_now}");
+    }
+}
+
+#[test]
+fn a_run_remembers_its_op() {
+    let folder = folder();
+    let path = folder.path();
+    let kernels = path.join("kernels/fused_bias_gelu_residual");
+    fs::create_dir_all(&kernels).unwrap();
+    fs::write(kernels.join("fused_bias_gelu_residual.cu"), KERNEL).unwrap();
+    let args = ["run", "--backend", "pregenerated", "--kernels-dir", "kernels", "--op-file"];
+    let assert =
+        kgen(path, &args).args(["op.toml", "--run-id", "r", "--seed", "1"]).assert().code(0);
+    let (out, said) = text(&assert);
+    assert!(out.contains("passed on emu"), "{out}");
+    assert!(said.contains("1 evaluations in") && said.contains("emulate"), "{said}");
+    fs::remove_file(path.join("op.toml")).unwrap();
+    fs::remove_file(path.join("generated_kernels/r/fused_bias_gelu_residual/metadata.json"))
+        .unwrap();
+    let out = succeeds(path, &["resume", "r"]);
+    assert!(out.contains("fused_bias_gelu_residual"), "{out}");
+    let json = succeeds(path, &["resume", "r", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["n_passed"], 1);
+}
+
+#[test]
+fn mistakes_name_the_file_the_place_and_the_reason() {
+    let folder = folder();
+    let path = folder.path();
+    for (from, to, says) in [
+        ("gelu(h,", "geluu(h,", "line 49, column 5: unknown op `geluu` (did you mean `gelu`"),
+        ("\"[b, s, d]\"\nbias", "\"[b, s d]\"\nbias", "is no shape"),
+        ("add(g, residual)", "add(g, residuals)", "unknown name `residuals`"),
+        ("[reference]\ngraph", "[reference]\npython", "PyTorch process"),
+        ("d = 129", "d = 1e3", "not a number of elements"),
+        ("families = [\"normal\", \"specials\", \"large\"]", "families = [\"odd\"]", "families"),
+    ] {
+        let bad = OP.replacen(from, to, 1);
+        assert_ne!(bad, OP, "{from}");
+        fs::write(path.join("bad.toml"), bad).unwrap();
+        let (out, said) = text(&kgen(path, &["show", "--op-file", "bad.toml"]).assert().code(3));
+        assert!(out.is_empty() && said.contains("bad.toml") && said.contains(says), "{to}: {said}");
+    }
+    kgen(path, &["show", "--op-file", "none.toml"]).assert().code(3);
+    kgen(path, &["show"]).assert().code(2);
+}
+
+#[test]
+fn what_is_right_in_a_suite_is_worked_on_when_asked_for() {
+    let folder = folder();
+    let path = folder.path();
+    let suite = "format = 1\nname = \"mine\"\n[[ops]]\nop_file = \"gathered.toml\"\n\
+        [[ops]]\nname = \"relu\"\ncases = [{ self = \"[3]\" }, { self = \"[-3]\" }]\n\
+        [[ops]]\nname = \"mm\"\ncases = [{ self = \"[3, 4]\", mat2 = \"[5, 6]\" }]\n\
+        [[ops]]\nname = \"reluu\"\ncases = [{ self = \"[3]\" }]\n";
+    fs::write(path.join("mine.toml"), suite).unwrap();
+    let args = ["list", "ops", "--suite", "mine.toml"];
+    let (_, said) = text(&kgen(path, &args).assert().code(3));
+    assert!(said.contains("mine.toml") && said.contains("--keep-going"), "{said}");
+    let (out, said) = text(&kgen(path, &args).arg("--keep-going").assert().code(0));
+    assert!(out.contains("gathered_square") && out.contains("relu"), "{out}");
+    assert!(!out.lines().any(|line| line.starts_with("mm ")), "{out}");
+    for part in ["line 7: op `relu`, case 2", "op `mm`", "unknown op `reluu`"] {
+        assert!(said.contains(part), "`{part}` is not in\n{said}");
+    }
+}
