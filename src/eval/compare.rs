@@ -34,6 +34,8 @@ pub struct Expected<'a> {
     pub values: &'a [f64],
     /// Flat indices that `values` stand for; `None` where they are all elements in order.
     pub indices: Option<&'a [usize]>,
+    /// Whether -0 and 0 differ.
+    pub signed_zero: bool,
     /// Bounds; `None` asks for the correctly rounded result bit for bit.
     pub bounds: Option<Bounds<'a>>,
     /// Names and tensors of the inputs, for the words about a wrong output.
@@ -185,7 +187,12 @@ fn judge(expected: &Expected<'_>, position: usize, y: f64, rounded: f64, got: f6
     }
     #[expect(clippy::float_cmp, reason = "bit equality but for the sign of zero is what is meant")]
     if got == rounded {
-        return Element::Right { ratio: 0.0 };
+        let same_sign = got.is_sign_negative() == rounded.is_sign_negative();
+        return if same_sign || !expected.signed_zero {
+            Element::Right { ratio: 0.0 }
+        } else {
+            Element::Wrong { ratio: f64::INFINITY, bound: 0.0, special: true }
+        };
     }
     let Some(bounds) = &expected.bounds else {
         let special = got.is_infinite() || rounded.is_infinite();

@@ -180,6 +180,7 @@ impl<'a> Subject<'a> {
             shape: &spec.shape,
             values: &self.references[index],
             indices: self.samples.as_deref(),
+            signed_zero: self.op.signed_zero,
             bounds,
             inputs: &inputs,
         };

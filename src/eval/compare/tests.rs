@@ -29,6 +29,7 @@ fn run(dtype: DType, len: Option<usize>, reference: &[f64], got: &[f64]) -> Comp
         shape: &shape,
         values: reference,
         indices: None,
+        signed_zero: false,
         bounds,
         inputs: &[],
     };
@@ -73,6 +74,24 @@ fn truncation_and_coarse_intermediates_show_in_the_pooled_statistics() {
 }
 
 #[test]
+fn the_sign_of_zero_counts_where_it_is_asked_for() {
+    for (signed_zero, passes) in [(false, true), (true, false)] {
+        let expected = Expected {
+            name: "out",
+            dtype: DType::F32,
+            shape: &[1],
+            values: &[-0.0],
+            indices: None,
+            signed_zero,
+            inputs: &[],
+            bounds: None,
+        };
+        let comparison = compare(&expected, &bytes(DType::F32, &[0.0]), &|_| false);
+        assert_eq!(comparison.mismatch.is_none(), passes);
+    }
+}
+
+#[test]
 fn unwritten_elements_are_counted_apart() {
     let shape = [4];
     let expected = Expected {
@@ -81,6 +100,7 @@ fn unwritten_elements_are_counted_apart() {
         shape: &shape,
         values: &[1.0, 2.0, 3.0, 4.0],
         indices: None,
+        signed_zero: false,
         bounds: None,
         inputs: &[],
     };

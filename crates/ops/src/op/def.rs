@@ -40,6 +40,8 @@ pub struct OpDef {
     pub definition: Option<String>,
     /// The kernel that is its reference, where it has one.
     pub reference_kernel: Option<&'static ReferenceKernel>,
+    /// Whether the sign of a zero result counts: copies, and ops whose purpose is the sign.
+    pub signed_zero: bool,
     /// Factors on the tolerance per dtype, each with the measurement that set it; 1 where absent.
     pub slack: Vec<(DType, f64)>,
 }
@@ -91,6 +93,7 @@ impl Row {
                 dtypes: FLOATS,
                 engine: Box::new(engine),
                 exact: false,
+                signed_zero: false,
                 slack: Vec::new(),
                 definition: None,
                 reference_kernel: None,
@@ -173,6 +176,12 @@ impl Row {
     #[must_use]
     pub fn exact(self) -> Self {
         self.with(|op| op.exact = true)
+    }
+
+    /// Asks for the sign of zeros too.
+    #[must_use]
+    pub fn signed_zero(self) -> Self {
+        self.with(|op| op.signed_zero = true)
     }
 
     /// Says in words what each output is.

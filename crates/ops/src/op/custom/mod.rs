@@ -123,6 +123,7 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         dtypes,
         engine,
         exact: false,
+        signed_zero: false,
         slack: Vec::new(),
         definition: Some(text.to_owned()),
         reference_kernel: kernel,

@@ -40,5 +40,5 @@ fn moved(
     semantics: &str,
 ) -> Row {
     let semantics = format!("{semantics}\n{MOVED}");
-    Row::new(signature, Movement { pieces }, &semantics).dtypes(def::ALL).exact()
+    Row::new(signature, Movement { pieces }, &semantics).dtypes(def::ALL).exact().signed_zero()
 }

@@ -281,7 +281,8 @@ fn angles() -> Vec<Row> {
             "Integers and bool are converted to f32 and give f32. The result is exact. The sign of a \
             zero counts, in other and in the result; infinities keep their magnitude, NaN gives NaN.",
         )
-        .exact(),
+        .exact()
+        .signed_zero(),
     ]
 }
 

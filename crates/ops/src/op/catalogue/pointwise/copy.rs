@@ -46,6 +46,7 @@ pub(super) fn rows() -> Vec<Row> {
         .alias(&["to", "to.dtype"])
         .dtypes(COPIED)
         .exact()
+        .signed_zero()
         .outputs(&["the converted tensor"]),
         Row::new(
             "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
@@ -56,6 +57,7 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .dtypes(COPIED)
         .exact()
+        .signed_zero()
         .outputs(&["the copy"]),
         Row::new(
             "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
@@ -74,6 +76,7 @@ pub(super) fn rows() -> Vec<Row> {
         .alias(&["copy_"])
         .dtypes(COPIED)
         .exact()
+        .signed_zero()
         .outputs(&["the copy"]),
     ]
 }

@@ -22,7 +22,8 @@ pub(super) fn rows() -> Vec<Row> {
             "infinities give +Inf, -0 gives 0. The smallest integer of \
             a type gives itself",
         )
-        .alias(&["absolute"]),
+        .alias(&["absolute"])
+        .signed_zero(),
         exact(
             "neg",
             of::negative,
@@ -30,7 +31,8 @@ pub(super) fn rows() -> Vec<Row> {
             "infinities and zeros change their sign. Unsigned and \
             smallest integers wrap",
         )
-        .alias(&["negative"]),
+        .alias(&["negative"])
+        .signed_zero(),
         Row::new(&of_self("sign"), Pointwise::choice(Map::One(of::sign)), sign)
             .dtypes(def::ALL)
             .exact()
