@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    panic::resume_unwind,
     sync::{
         atomic::{AtomicUsize, Ordering},
         mpsc,
@@ -217,6 +218,9 @@ struct Built {
     diagnostics: Vec<crate::record::Diagnostic>,
 }
 
+/// All variants, each with its key.
+type Variants = (Vec<VariantKey>, Vec<Built>);
+
 /// Compiles variants on demand and binds launches to them.
 struct Linker<'a> {
     request: &'a EvalRequest,
@@ -235,14 +239,24 @@ impl Linker<'_> {
         if let Some(halt) = self.too_many_variants(&plans) {
             return Ok(Err(halt));
         }
-        if let Err(halt) = self.build_all(&plans, draft)? {
-            return Ok(Err(halt));
-        }
-        draft.enter(Stage::Link);
         let needs_copy = plans
             .iter()
             .any(|planned| planned.plan.steps.iter().any(|step| matches!(step, Step::Copy { .. })));
-        let copy = if needs_copy { Some(self.copy_kernel()?) } else { None };
+        let this = &*self;
+        let (all, copy) = thread::scope(|scope| {
+            let copy = needs_copy.then(|| scope.spawn(|| this.copy_kernel()));
+            let all = this.build_all(&plans, draft);
+            if matches!(all, Ok(Ok(_))) {
+                draft.enter(Stage::Link);
+            }
+            let copy = copy.map(|copy| copy.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            (all, copy)
+        });
+        match all? {
+            Ok((keys, built)) => (self.keys, self.built) = (keys, built),
+            Err(halt) => return Ok(Err(halt)),
+        }
+        let copy = copy.transpose()?;
         let mut program = Program {
             variants: Vec::new(),
             cases: Vec::new(),
@@ -314,10 +328,10 @@ impl Linker<'_> {
     /// Compiles every variant that the plans need: the first alone, since a wrong kernel mostly is
     /// so in all of them, the others on two threads.
     fn build_all(
-        &mut self,
+        &self,
         plans: &[Planned],
         draft: &mut Draft<'_>,
-    ) -> Result<Result<(), Halt>, Error> {
+    ) -> Result<Result<Variants, Halt>, Error> {
         let mut jobs: Vec<(VariantKey, Vec<String>)> = Vec::new();
         for planned in plans {
             let defines = &planned.plan.defines;
@@ -340,14 +354,9 @@ impl Linker<'_> {
             }
         }
         built.extend(self.build_rest(rest, draft)?);
-        for variant in built {
-            match variant {
-                Ok(variant) => self.built.push(variant),
-                Err(halt) => return Ok(Err(halt)),
-            }
-        }
-        self.keys = jobs.into_iter().map(|(key, _)| key).collect();
-        Ok(Ok(()))
+        let built: Result<Vec<Built>, Halt> = built.into_iter().collect();
+        let keys = jobs.into_iter().map(|(key, _)| key).collect();
+        Ok(built.map(|built| (keys, built)))
     }
 
     /// Compiles variants on two threads; returns them in order.
@@ -419,7 +428,7 @@ impl Linker<'_> {
     }
 
     /// Compiles kgen's own copy kernel.
-    fn copy_kernel(&mut self) -> Result<Variant, Error> {
+    fn copy_kernel(&self) -> Result<Variant, Error> {
         let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
         let kernels: Vec<String> = sizes.map(str::to_owned).collect();
         let compiled = self.compiler.compile(&Job {
