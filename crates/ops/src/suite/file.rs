@@ -90,7 +90,8 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
         let reason = "it has no ops".to_owned();
         return Err(Error::Ops { file: origin.to_owned(), reason });
     }
-    let reader = Reader { origin, text, dtypes: file.dtypes.as_deref() };
+    let newlines = text.match_indices('\n').map(|(at, _)| at).collect();
+    let reader = Reader { origin, newlines, dtypes: file.dtypes.as_deref() };
     let mut entries: Vec<Entry> = Vec::with_capacity(file.ops.len());
     let mut errors = Vec::new();
     for table in file.ops {
@@ -114,13 +115,14 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
 /// Reads the ops of one file.
 struct Reader<'a> {
     origin: &'a str,
-    text: &'a str,
+    /// Where the lines of the file end.
+    newlines: Vec<usize>,
     dtypes: Option<&'a [DType]>,
 }
 
 impl Reader<'_> {
     fn line(&self, at: usize) -> usize {
-        self.text.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count() + 1
+        self.newlines.partition_point(|&end| end < at) + 1
     }
 
     /// Reads an op; what is wrong with single cases is added to `errors`.

@@ -167,14 +167,16 @@ fn tried(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
     finish(suite, errors)
 }
 
-/// Merges suite files; an op is in one of them.
+/// Merges suite files of the binary; an op is in one of them.
+///
+/// Their cases, over ten thousand, are not built for a trial: a test does that.
 fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<Loaded, Error> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut errors = Vec::new();
     for (path, text) in files {
-        let part = from_file(path, text)?;
-        errors.extend(part.errors);
-        for entry in part.suite.entries {
+        let (part, wrong) = file::parse(path, text)?;
+        errors.extend(wrong);
+        for entry in part.entries {
             if entries.iter().any(|other| other.op == entry.op) {
                 let reason = format!("`{}` is in another file already", entry.op.name);
                 errors.push(Error::Ops { file: (*path).to_owned(), reason });
