@@ -141,6 +141,7 @@ const fn words(family: Family) -> &'static str {
         Family::Uniform => "values in [0, 1)",
         Family::Zeros => "all elements 0",
         Family::Subnormal => "subnormal values",
+        Family::Edges => "indices of the first and the last place alone",
         Family::OneHot => "one 1 per row of the second factor",
         Family::Specials => "NaN, +Inf, -Inf and -0 among normal values",
     }

@@ -52,7 +52,7 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::Bias if family == Family::Exact => exact(engine, call, param)?,
         Role::Gain => Gen::Normal { mean: 1.0, std: 0.25 },
         Role::Bias => Gen::Normal { mean: 0.0, std: 0.5 },
-        Role::Index => Gen::Index { bound: engine.index_bound(call, param) },
+        Role::Index => indices(engine.index_bound(call, param), family),
         Role::ClassIndex => class_index(call, engine.index_bound(call, param)),
         Role::Mask => Gen::Mask { p: 0.5 },
         Role::Sign => Gen::Sign,
@@ -88,6 +88,14 @@ const fn integers(dtype: DType, family: Family) -> Gen {
     }
 }
 
+/// In the family of edges about one index in four is the last, the others are the first.
+const fn indices(bound: u64, family: Family) -> Gen {
+    match family {
+        Family::Edges => Gen::IndexOr { bound: 1, other: bound.saturating_sub(1).cast_signed() },
+        _ => Gen::Index { bound },
+    }
+}
+
 fn class_index(call: &Call<'_>, bound: u64) -> Gen {
     // A case that names another index than the default has targets equal to it.
     match call.opt_int("ignore_index") {
@@ -111,7 +119,7 @@ fn data<E: Engine + ?Sized>(
             Gen::Normal { mean, std }
         }
         Family::Constant => Gen::Constant { value: engine.constant() },
-        Family::Normal => normal,
+        Family::Normal | Family::Edges => normal,
         Family::Uniform => Gen::Uniform { low: 0.0, high: 1.0 },
         Family::Subnormal => Gen::Normal { mean: 0.0, std: subnormal(dtype) },
         Family::Zeros => Gen::Constant { value: 0.0 },

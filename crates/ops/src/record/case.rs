@@ -278,6 +278,8 @@ pub enum Family {
     Subnormal,
     /// Rows with a single 1 in the second factor: each result is one element of the first.
     OneHot,
+    /// Normal values, and indices that name the first and the last place alone, many times.
+    Edges,
 }
 
 impl Family {
@@ -297,6 +299,7 @@ impl Family {
             Self::Zeros => "zeros",
             Self::Subnormal => "subnormal",
             Self::OneHot => "one_hot",
+            Self::Edges => "edges",
         }
     }
 }
