@@ -36,7 +36,7 @@ const THREADS: usize = 2;
 fn judge_items(items: &[Item]) -> Report {
     let cache = tempfile::tempdir().unwrap();
     let compiler = compiler(Some(cache.path().to_owned()));
-    let requests = Mutex::new(Requests::new(SEED).unwrap());
+    let requests = Mutex::new(Requests::new(&[], SEED).unwrap());
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Report::default());
     let work = || {

@@ -21,7 +21,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "worker",
         &["record", "settings", "process", "kernel", "compile", "device", "baseline", "eval"],
     ),
-    ("selftest", &["record", "settings", "process", "kernel", "compile", "device"]),
+    ("selftest", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
     ("llm", &["record", "kernel", "process", "settings"]),
     ("prompt", &["record", "kernel", "settings"]),
     ("store", &["record", "kernel", "llm"]),

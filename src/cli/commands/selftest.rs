@@ -35,6 +35,9 @@ pub(crate) struct SelftestArgs {
     /// Folder of controls and variants to judge instead of kgen's own
     #[arg(long, value_name = "DIR", requires = "judge")]
     controls: Option<PathBuf>,
+    /// Suites, by name or path, that the cases come from: of each op those of the first that has it
+    #[arg(long, value_name = "SUITE", value_delimiter = ',', requires = "judge")]
+    suites: Vec<String>,
     /// Seed of the inputs and the drawn shapes
     #[arg(long, value_name = "N", requires = "judge")]
     seed: Option<u64>,

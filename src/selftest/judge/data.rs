@@ -7,12 +7,21 @@ use std::{collections::BTreeMap, fs, path::Path};
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
-use crate::record::{DType, Verdict};
+use crate::{
+    baseline,
+    record::{DType, Verdict},
+};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/controls");
 
+/// What a sheet names as its kernel where that is the builtin baseline of each op.
+const BASELINE: &str = "baseline";
+
 /// The file of the functions that edits may use.
 const HELPERS: &str = "helpers.toml";
+
+/// The file of the lists that sheets may include.
+const PARTS: &str = "parts.toml";
 
 /// The end of a kernel file's plan, behind which helpers are put.
 const PLAN_END: &str = "@*/\n";
@@ -78,6 +87,9 @@ struct Sheet {
     per_dtype: Option<usize>,
     /// Op name to what its placeholders stand for.
     ops: BTreeMap<String, BTreeMap<String, String>>,
+    /// Lists of `parts.toml` that come before the sheet's own.
+    #[serde(default)]
+    include: Vec<String>,
     #[serde(default)]
     control: Vec<Entry>,
     #[serde(default)]
@@ -86,6 +98,16 @@ struct Sheet {
 
 fn all_dtypes() -> Vec<DType> {
     DTYPES.to_vec()
+}
+
+/// Controls and variants that several sheets share.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    #[serde(default)]
+    control: Vec<Entry>,
+    #[serde(default)]
+    variant: Vec<Entry>,
 }
 
 /// One edit of a kernel.
@@ -169,12 +191,13 @@ pub fn items_in(folder: &Path) -> Result<Vec<Item>, DataError> {
 }
 
 fn items_of(files: &Files) -> Result<Vec<Item>, DataError> {
-    let helpers: Helpers = read(files, HELPERS)?;
+    let texts = Texts { files, helpers: read(files, HELPERS)?, parts: read(files, PARTS)? };
     let mut items = Vec::new();
-    for file in files.keys().filter(|name| name.ends_with(".toml") && *name != HELPERS) {
+    let is_sheet = |name: &&String| name.ends_with(".toml") && *name != HELPERS && *name != PARTS;
+    for file in files.keys().filter(is_sheet) {
         let sheet: Sheet = read(files, file)?;
         let fail = |reason| DataError { file: file.clone(), reason };
-        items.extend(sheet.items(&Texts { files, helpers: &helpers }).map_err(fail)?);
+        items.extend(sheet.items(&texts).map_err(fail)?);
     }
     Ok(items)
 }
@@ -188,7 +211,8 @@ fn read<T: for<'de> Deserialize<'de>>(files: &Files, file: &str) -> Result<T, Da
 /// What sheets refer to.
 struct Texts<'a> {
     files: &'a Files,
-    helpers: &'a Helpers,
+    helpers: Helpers,
+    parts: BTreeMap<String, Part>,
 }
 
 /// Functions of `helpers.toml` by name.
@@ -208,10 +232,16 @@ impl Sheet {
             emulator_only: false,
             open: None,
         };
-        let mut items = self.of_entry(Kind::Variant, &plain, 0, None, texts)?;
-        let controls = self.control.iter().map(|entry| (Kind::Control, entry));
-        let variants = self.variant.iter().map(|entry| (Kind::Variant, entry));
-        for (turn, (kind, entry)) in controls.chain(variants).enumerate() {
+        let mut items = self.of_entry(Kind::Variant, &plain, 0, self.per_dtype, texts)?;
+        let mut entries: Vec<(Kind, &Entry)> = Vec::new();
+        for name in &self.include {
+            let part = texts.parts.get(name).ok_or_else(|| format!("no part `{name}`"))?;
+            entries.extend(part.control.iter().map(|entry| (Kind::Control, entry)));
+            entries.extend(part.variant.iter().map(|entry| (Kind::Variant, entry)));
+        }
+        entries.extend(self.control.iter().map(|entry| (Kind::Control, entry)));
+        entries.extend(self.variant.iter().map(|entry| (Kind::Variant, entry)));
+        for (turn, (kind, entry)) in entries.into_iter().enumerate() {
             items.extend(self.of_entry(kind, entry, turn, self.per_dtype, texts)?);
         }
         Ok(items)
@@ -247,8 +277,12 @@ impl Sheet {
     fn kernel(&self, entry: &Entry, op: &str, texts: &Texts<'_>) -> Result<String, String> {
         let words = self.ops.get(op).ok_or_else(|| format!("no op `{op}` in this file"))?;
         let file = entry.kernel.as_ref().unwrap_or(&self.kernel);
-        let kernel = texts.files.get(file);
-        let mut kernel = kernel.ok_or_else(|| format!("no file `{file}`"))?.clone();
+        let kernel = if file == BASELINE {
+            baseline::builtin(op).map(str::to_owned)
+        } else {
+            texts.files.get(file).cloned()
+        };
+        let mut kernel = kernel.ok_or_else(|| format!("no file `{file}` for `{op}`"))?;
         let fill = |kernel: &str| {
             let filled = words.iter().fold(kernel.to_owned(), |kernel, (word, text)| {
                 kernel.replace(&format!("@{word}@"), text)
@@ -334,7 +368,12 @@ mod tests {
                  mechanism = \"m\"\nwhy = \"w\"\nedit = [[\"{find}\", \"y\"]]"
             );
             let kernel = "/*@plan\nlaunch()\n@*/\nF@F@, G@G@;";
-            let files = [("a.toml", sheet.as_str()), ("k.cu", kernel), ("helpers.toml", "")];
+            let files = [
+                ("a.toml", sheet.as_str()),
+                ("k.cu", kernel),
+                ("helpers.toml", ""),
+                ("parts.toml", ""),
+            ];
             items_of(&files.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
         };
         assert_eq!(

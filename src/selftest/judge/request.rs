@@ -9,8 +9,9 @@ use crate::{
 
 use super::Item;
 
-/// Suites that the cases come from: the first that has the op.
-const SUITES: [&str; 2] = ["opinfo", "smoke"];
+/// Suites that the cases come from unless others are asked for: of each op those of the first that
+/// has it.
+const SUITES: [&str; 2] = ["smoke", "opinfo"];
 
 /// Lane instructions of one case: a kernel that never ends is to be stopped soon.
 const LANE_INSTRUCTIONS: u64 = 60_000_000;
@@ -24,15 +25,16 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Loads the suites. `seed` draws shapes and inputs.
+    /// Loads suites, kgen's own where none is named. `seed` draws shapes and inputs.
     ///
     /// # Errors
     ///
-    /// When a built-in suite is broken.
-    pub fn new(seed: u64) -> Result<Self, suite::Error> {
-        let known = suite::builtin_names();
-        let suites = SUITES.iter().filter(|name| known.contains(name));
-        let suites = suites.map(|name| suite::load(name)).collect::<Result<_, _>>()?;
+    /// When a suite is unknown or broken.
+    pub fn new(suites: &[String], seed: u64) -> Result<Self, suite::Error> {
+        let builtin = suite::builtin_names();
+        let own = SUITES.into_iter().filter(|name| builtin.contains(name)).map(str::to_owned);
+        let names = if suites.is_empty() { own.collect() } else { suites.to_vec() };
+        let suites = names.iter().map(|name| suite::load(name)).collect::<Result<_, _>>()?;
         Ok(Self { suites, seed, cases: BTreeMap::new() })
     }
 

@@ -49,7 +49,7 @@ async fn judge_all(
     let ui = &context.ui;
     let machine = machine::start(ui, settings).await?;
     let pool = &machine.pool;
-    let mut requests = Requests::new(args.seed.unwrap_or(SEED))?;
+    let mut requests = Requests::new(&args.suites, args.seed.unwrap_or(SEED))?;
     let jobs: Vec<(Item, EvalRequest)> = items
         .into_iter()
         .map(|item| {
