@@ -25,9 +25,27 @@ pub(crate) struct Selection {
 pub(crate) fn select(ui: &Ui, settings: &SuiteSettings) -> Result<Selection, CommandError> {
     let loaded = match &settings.op_file {
         Some(path) => from_op_file(path)?,
-        None => load_lenient(&settings.suite)?,
+        None => load_lenient(suite_for(ui, settings))?,
     };
     select_from(ui, settings, loaded)
+}
+
+/// The suite that is taken where nobody chooses one.
+const DEFAULT: &str = "smoke";
+
+/// The suite that has every op of the catalogue.
+const BROAD: &str = "opinfo";
+
+/// Returns the suite to load: where the default one lacks an op that is asked for, the broad one.
+fn suite_for<'a>(ui: &Ui, settings: &'a SuiteSettings) -> &'a str {
+    if settings.suite != DEFAULT {
+        return &settings.suite;
+    }
+    let Ok(default) = suite::load(DEFAULT) else { return DEFAULT };
+    let lacks = |name: &&String| default.op(name).is_err() && op::find(name).is_ok();
+    let Some(name) = settings.ops.iter().find(lacks) else { return DEFAULT };
+    ui.note(&format!("suite {DEFAULT} has no `{name}`: the suite is {BROAD}"));
+    BROAD
 }
 
 /// Selects from the custom ops that a run remembers, or as [`select`] where it has none.
