@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DType, TensorSpec};
+use super::{DType, TensorSpec, number};
 
 /// What a plan came to for one case and one choice of parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -122,6 +122,7 @@ pub enum PlanArg {
     /// A number.
     Float {
         /// The value.
+        #[serde(with = "number::plain")]
         value: f64,
     },
     /// A truth value.
@@ -170,4 +171,21 @@ pub enum ParamType {
         /// The C++ type.
         name: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlanArg;
+
+    #[test]
+    fn numbers_that_are_not_finite_survive_json() {
+        for value in [0.5, f64::INFINITY, f64::NEG_INFINITY] {
+            let arg = PlanArg::Float { value };
+            let json = serde_json::to_string(&arg).unwrap();
+            assert_eq!(serde_json::from_str::<PlanArg>(&json).unwrap(), arg, "{json}");
+        }
+        let json = serde_json::to_string(&PlanArg::Float { value: f64::NAN }).unwrap();
+        let back = serde_json::from_str(&json).unwrap();
+        assert!(matches!(back, PlanArg::Float { value } if value.is_nan()), "{json}");
+    }
 }
