@@ -56,6 +56,8 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::ClassIndex => class_index(call, engine.index_bound(call, param)),
         Role::Mask => Gen::Mask { p: 0.5 },
         Role::Sign => Gen::Sign,
+        // A probability of exactly 0 has no logarithm.
+        Role::Simplex if family == Family::Edges => Gen::Mask { p: 0.25 },
         Role::Simplex => Gen::Simplex,
         Role::ScaleF32 => Gen::LogNormal { std: 0.5 },
         Role::Positive if family == Family::Normal => Gen::LogNormal { std: 1.0 },

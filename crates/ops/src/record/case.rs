@@ -278,7 +278,8 @@ pub enum Family {
     Subnormal,
     /// Rows with a single 1 in the second factor: each result is one element of the first.
     OneHot,
-    /// Normal values, and indices that name the first and the last place alone, many times.
+    /// Normal values, indices that name the first and the last place alone, many times, and
+    /// probabilities that are 0 or 1.
     Edges,
 }
 
