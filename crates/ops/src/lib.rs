@@ -3,7 +3,7 @@
 //! - [`op`]: the catalogue. An op is a row (its `ATen` signature, the text of its semantics) and
 //!   the engine of its family, which infers shapes and types, evaluates in f64 and says how much an
 //!   honest computation may differ.
-//! - [`reference`]: evaluation and bounds of a case on concrete inputs.
+//! - [`mod@reference`]: evaluation and bounds of a case on concrete inputs.
 //! - [`suite`]: named sets of ops with their cases, built in, from files, from logs of real calls.
 //! - [`log`]: logs of the operator inputs of real models.
 //! - [`record`]: element types, tensors and cases as plain data.
