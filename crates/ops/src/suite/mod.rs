@@ -5,6 +5,8 @@
 //! every dtype is built once, so that a mistake is an error that names file, line, op, case and key,
 //! never a surprise in the middle of a run.
 
+use std::collections::HashMap;
+
 mod draw;
 mod error;
 mod file;
@@ -124,7 +126,7 @@ impl Suite {
     ) -> Result<Vec<Case>, Error> {
         let entry = self.entry(op)?;
         let wanted = |dtype: &&DType| dtypes.is_none_or(|only| only.contains(dtype));
-        let mut cases: Vec<Case> = Vec::new();
+        let mut cases = Unique::default();
         for &dtype in entry.dtypes.iter().filter(wanted) {
             for (index, template) in entry.templates.iter().enumerate() {
                 for draft in template.drafts(entry.op, index, dtype, seed) {
@@ -135,25 +137,35 @@ impl Suite {
                         number: template.number,
                         source: Box::new(error.into()),
                     })?;
-                    push_unique(&mut cases, case);
+                    cases.push(case);
                 }
             }
         }
         for case in entry.fixed.iter().filter(|case| wanted(&&case.dtype)) {
-            push_unique(&mut cases, case.clone());
+            cases.push(case.clone());
         }
+        let mut cases = cases.cases;
         self.limits.apply(entry.op, &mut cases);
         Ok(cases)
     }
 }
 
-/// Adds a case; an id that is taken gets a number.
-fn push_unique(cases: &mut Vec<Case>, mut case: Case) {
-    let plain = case.id.clone();
-    let mut number = 2;
-    while cases.iter().any(|other| other.id == case.id) {
-        case.id = format!("{plain}#{number}");
-        number += 1;
+/// Cases under construction, whose ids are unique.
+#[derive(Default)]
+struct Unique {
+    cases: Vec<Case>,
+    /// How many cases were named so: another one gets a number.
+    taken: HashMap<String, usize>,
+}
+
+impl Unique {
+    /// Adds a case; an id that is taken gets a number.
+    fn push(&mut self, mut case: Case) {
+        let count = self.taken.entry(case.id.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            case.id = format!("{}#{count}", case.id);
+        }
+        self.cases.push(case);
     }
-    cases.push(case);
 }

@@ -32,7 +32,7 @@ use self::{
     findings::Findings,
     mbarrier::Mbarriers,
     sanitize::{
-        numbers::{Format, Numbers},
+        numbers::{Formats, Numbers},
         order::Order,
         races::Races,
         shadow::Shadow,
@@ -132,7 +132,7 @@ struct Machine<'m> {
     count: Option<Box<Count>>,
     numbers: Numbers,
     /// What numbers each operation makes; empty if nobody asks.
-    formats: &'m [Option<Format>],
+    formats: &'m [Option<Formats>],
     races: Option<Box<Races>>,
     /// What the running block's barriers and atomics have ordered.
     order: Order,

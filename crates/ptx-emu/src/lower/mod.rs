@@ -30,7 +30,7 @@ use crate::{
         ClusterRules, Function, Init, Instruction, Operand, Position, Ptx, Space, Statement,
         Variable,
     },
-    exec::sanitize::numbers::Format,
+    exec::sanitize::numbers::Formats,
     op::{
         AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, ClusterOp, Code, Const, MatrixOp,
         MemoryOp, Op, Origin, R, Reg, Special, WarpSyncOp,
@@ -113,7 +113,7 @@ pub(crate) struct Program {
     pub text: String,
     /// Last path component of the kernel file.
     pub file: String,
-    formats: OnceLock<Vec<Option<Format>>>,
+    formats: OnceLock<Vec<Option<Formats>>>,
     /// Whether anything in it orders accesses between threads but barriers.
     pub fences: bool,
     undefined: OnceLock<Vec<Vec<Reg>>>,
@@ -121,10 +121,10 @@ pub(crate) struct Program {
 
 impl Program {
     /// What numbers each operation makes, if it computes floats.
-    pub(crate) fn formats(&self) -> &[Option<Format>] {
+    pub(crate) fn formats(&self) -> &[Option<Formats>] {
         self.formats.get_or_init(|| {
             let text = |o: &Origin| self.text.get(o.text.0 as usize..o.text.1 as usize);
-            self.origins.iter().map(|o| Format::of(opcode(text(o).unwrap_or("")))).collect()
+            self.origins.iter().map(|o| Formats::of(opcode(text(o).unwrap_or("")))).collect()
         })
     }
 

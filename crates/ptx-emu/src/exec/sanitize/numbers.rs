@@ -19,8 +19,16 @@ pub(crate) enum Format {
     F64,
 }
 
-impl Format {
-    /// The format of an opcode's result, if it computes floats; moves and the like do not.
+/// Formats of what an operation makes, and of what it makes it from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Formats {
+    result: Format,
+    /// `None` where the operands are integers.
+    operands: Option<Format>,
+}
+
+impl Formats {
+    /// The formats of an opcode, if it computes floats; moves and the like do not.
     pub(crate) fn of(opcode: &str) -> Option<Self> {
         let mut parts = opcode.split('.');
         let mnemonic = parts.next()?;
@@ -31,8 +39,18 @@ impl Format {
         if !computes.contains(&mnemonic) {
             return None;
         }
-        // A conversion's first type is that of its result.
-        parts.find_map(|part| match part {
+        let mut types = parts.filter_map(Format::of_type);
+        let result = types.next()??;
+        // A conversion's second type is that of its operands; a pair of halves is made of two f32.
+        let operands = if mnemonic == "cvt" { types.next()? } else { Some(result) };
+        Some(Self { result, operands })
+    }
+}
+
+impl Format {
+    /// The format that a part of an opcode names; `Some(None)` for other types.
+    fn of_type(part: &str) -> Option<Option<Self>> {
+        match part {
             "f16" => Some(Some(Self::F16)),
             "f16x2" => Some(Some(Self::F16x2)),
             "bf16" => Some(Some(Self::Bf16)),
@@ -46,7 +64,7 @@ impl Format {
                 Some(None)
             }
             _ => None,
-        })?
+        }
     }
 
     /// Whether a number in any of the registers is not finite.
@@ -128,7 +146,7 @@ impl Machine<'_> {
             self.observing = self.count.is_some();
             return self.simple(op, regs, pc, mask);
         }
-        let Some(format) = self.formats[pc as usize] else {
+        let Some(formats) = self.formats[pc as usize] else {
             return self.simple(op, regs, pc, mask);
         };
         let mut to = None;
@@ -143,7 +161,7 @@ impl Machine<'_> {
                 let before = regs.w[r as usize];
                 self.simple(op, regs, pc, mask)?;
                 let row = &regs.w[r as usize];
-                if width.widely(AnyOdd(format, row)) {
+                if width.widely(AnyOdd(formats.result, row)) {
                     self.check_numbers(op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
                 }
             }
@@ -151,7 +169,7 @@ impl Machine<'_> {
                 let before = regs.d[r as usize];
                 self.simple(op, regs, pc, mask)?;
                 let row = &regs.d[r as usize];
-                if width.widely(AnyOdd(format, row)) {
+                if width.widely(AnyOdd(formats.result, row)) {
                     self.check_numbers(op, (Reg::D(r), before), regs, pc, mask);
                 }
             }
@@ -169,7 +187,7 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) {
-        let Some(format) = self.formats[pc as usize] else { return };
+        let Some(formats) = self.formats[pc as usize] else { return };
         let mut operands = Vec::new();
         visit(self.program, op, &mut |role, reg| {
             if role == Use::Read && !matches!(reg, Reg::P(_)) {
@@ -178,9 +196,10 @@ impl Machine<'_> {
         });
         let result = read(regs, to);
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
-            let Some(value) = format.odd(result[lane]) else { continue };
+            let Some(value) = formats.result.odd(result[lane]) else { continue };
             let wanted = if value.is_nan() { self.numbers.nan } else { self.numbers.infinity };
-            if !wanted || operands.iter().any(|o| format.odd(o[lane]).is_some()) {
+            let odd = |o: &D| formats.operands.is_some_and(|from| from.odd(o[lane]).is_some());
+            if !wanted || operands.iter().any(odd) {
                 continue;
             }
             if value.is_nan() {
@@ -188,24 +207,27 @@ impl Machine<'_> {
             } else {
                 self.numbers.infinity = false;
             }
-            self.report_number(value, format, &operands, regs, pc, lane);
+            self.report_number(value, formats.operands, &operands, regs, pc, lane);
         }
     }
 
     fn report_number(
         &mut self,
         value: f64,
-        format: Format,
+        format: Option<Format>,
         operands: &[D],
         regs: &Registers<'_>,
         pc: u32,
         lane: usize,
     ) {
         let show = |o: &D| match format {
-            Format::F16 | Format::F16x2 => half::f16::from_bits(o[lane] as u16).to_string(),
-            Format::Bf16 | Format::Bf16x2 => half::bf16::from_bits(o[lane] as u16).to_string(),
-            Format::F32 => format!("{:?}", f32::from_bits(o[lane] as u32)),
-            Format::F64 => format!("{:?}", f64::from_bits(o[lane])),
+            None => (o[lane] as i64).to_string(),
+            Some(Format::F16 | Format::F16x2) => half::f16::from_bits(o[lane] as u16).to_string(),
+            Some(Format::Bf16 | Format::Bf16x2) => {
+                half::bf16::from_bits(o[lane] as u16).to_string()
+            }
+            Some(Format::F32) => format!("{:?}", f32::from_bits(o[lane] as u32)),
+            Some(Format::F64) => format!("{:?}", f64::from_bits(o[lane])),
         };
         let values: Vec<String> = operands.iter().map(show).collect();
         let name = if value.is_nan() { "NaN" } else { "infinity" };
@@ -219,15 +241,19 @@ impl Machine<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Format;
+    use super::{Format, Formats};
 
     #[test]
-    fn the_format_is_that_of_the_result() {
-        assert_eq!(Format::of("add.rn.f32"), Some(Format::F32));
-        assert_eq!(Format::of("fma.rn.bf16x2"), Some(Format::Bf16x2));
-        assert_eq!(Format::of("cvt.rn.f16.f32"), Some(Format::F16));
-        assert_eq!(Format::of("cvt.rzi.s32.f32"), None);
-        assert_eq!(Format::of("add.s32"), None);
-        assert_eq!(Format::of("mov.f32"), None);
+    fn the_formats_are_those_of_result_and_operands() {
+        let of = |opcode| Formats::of(opcode).map(|formats| (formats.result, formats.operands));
+        let same = |format| Some((format, Some(format)));
+        assert_eq!(of("add.rn.f32"), same(Format::F32));
+        assert_eq!(of("fma.rn.bf16x2"), same(Format::Bf16x2));
+        assert_eq!(of("cvt.rn.f16.f32"), Some((Format::F16, Some(Format::F32))));
+        assert_eq!(of("cvt.f32.bf16"), Some((Format::F32, Some(Format::Bf16))));
+        assert_eq!(of("cvt.rn.f32.s64"), Some((Format::F32, None)));
+        assert_eq!(of("cvt.rzi.s32.f32"), None);
+        assert_eq!(of("add.s32"), None);
+        assert_eq!(of("mov.f32"), None);
     }
 }
