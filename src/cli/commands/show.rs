@@ -98,8 +98,15 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
         table.row(vec![case.id.clone(), class(case), case.dtype.to_string(), tensors(case)]);
     }
     let n_cases = count_by_class(cases);
+    // Any seed tells how many there are.
+    let all = selection.suite.cases(&op.name, None, 0).map_or(0, |all| all.len());
+    let drawn = if all > cases.len() {
+        "more are drawn from each evaluation's secret seed"
+    } else {
+        "none is drawn: a kernel for these shapes alone would pass"
+    };
     text + &format!(
-        "\n## Cases in suite `{}`\n\n{n_cases}; more are drawn from each evaluation's secret seed.\n\n{}\n\n## System prompt\n\n{}\n\n## Prompt\n\n{}\n",
+        "\n## Cases in suite `{}`\n\n{n_cases}; {drawn}.\n\n{}\n\n## System prompt\n\n{}\n\n## Prompt\n\n{}\n",
         selection.suite.name,
         table.render(),
         prompt.system.trim_end(),
