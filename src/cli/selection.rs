@@ -25,7 +25,7 @@ pub(crate) struct Selection {
 pub(crate) fn select(ui: &Ui, settings: &SuiteSettings) -> Result<Selection, CommandError> {
     let loaded = match &settings.op_file {
         Some(path) => from_op_file(path)?,
-        None => load_lenient(suite_for(ui, settings))?,
+        None => broad_enough(ui, settings, load_lenient(&settings.suite)?)?,
     };
     select_from(ui, settings, loaded)
 }
@@ -36,16 +36,16 @@ const DEFAULT: &str = "smoke";
 /// The suite that has every op of the catalogue.
 const BROAD: &str = "opinfo";
 
-/// Returns the suite to load: where the default one lacks an op that is asked for, the broad one.
-fn suite_for<'a>(ui: &Ui, settings: &'a SuiteSettings) -> &'a str {
-    if settings.suite != DEFAULT {
-        return &settings.suite;
+/// Returns the loaded suite, or the broad one where the default one lacks an op that is asked for.
+fn broad_enough(ui: &Ui, settings: &SuiteSettings, loaded: Loaded) -> Result<Loaded, CommandError> {
+    let lacks = |name: &&String| loaded.suite.op(name).is_err() && op::find(name).is_ok();
+    match settings.ops.iter().find(lacks) {
+        Some(name) if settings.suite == DEFAULT => {
+            ui.note(&format!("suite {DEFAULT} has no `{name}`: the suite is {BROAD}"));
+            load_lenient(BROAD)
+        }
+        _ => Ok(loaded),
     }
-    let Ok(default) = suite::load(DEFAULT) else { return DEFAULT };
-    let lacks = |name: &&String| default.op(name).is_err() && op::find(name).is_ok();
-    let Some(name) = settings.ops.iter().find(lacks) else { return DEFAULT };
-    ui.note(&format!("suite {DEFAULT} has no `{name}`: the suite is {BROAD}"));
-    BROAD
 }
 
 /// Selects from the custom ops that a run remembers, or as [`select`] where it has none.

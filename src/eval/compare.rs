@@ -1,9 +1,12 @@
 //! Compares one output tensor with its reference: the correctness rule.
 
-use crate::record::{
-    DType, ElementDiff, HostTensor, Mismatch, OtherRules,
-    number::Number,
-    tensor::{decode, encode},
+use crate::{
+    op::unravel,
+    record::{
+        DType, ElementDiff, HostTensor, Mismatch, OtherRules,
+        number::Number,
+        tensor::{decode, round_to},
+    },
 };
 
 use super::{
@@ -169,13 +172,6 @@ pub fn compare(
     state.finish(pattern)
 }
 
-/// Returns `value` as `dtype` represents it.
-fn round_to(dtype: DType, value: f64) -> f64 {
-    let mut bytes = [0; 8];
-    encode(dtype, value, &mut bytes[..dtype.size()]);
-    decode(dtype, &bytes[..dtype.size()])
-}
-
 /// Applies the rule to one element.
 fn judge(expected: &Expected<'_>, position: usize, y: f64, rounded: f64, got: f64) -> Element {
     if y.is_nan() || got.is_nan() {
@@ -212,16 +208,6 @@ fn judge(expected: &Expected<'_>, position: usize, y: f64, rounded: f64, got: f6
     } else {
         Element::Wrong { ratio, bound, special: got.is_infinite() }
     }
-}
-
-/// Turns a flat index into one index per dimension.
-fn unravel(mut index: usize, shape: &[usize]) -> Vec<usize> {
-    let mut position = vec![0; shape.len()];
-    for (slot, &extent) in position.iter_mut().zip(shape).rev() {
-        *slot = index % extent.max(1);
-        index /= extent.max(1);
-    }
-    position
 }
 
 /// What is accumulated over the elements.

@@ -99,7 +99,7 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
     }
     let n_cases = count_by_class(cases);
     // Any seed tells how many there are.
-    let all = selection.suite.cases(&op.name, None, 0).map_or(0, |all| all.len());
+    let all = selection.suite.cases(&op.name, selection.dtypes(), 0).map_or(0, |all| all.len());
     let drawn = if all > cases.len() {
         "more are drawn from each evaluation's secret seed"
     } else {

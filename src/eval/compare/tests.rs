@@ -1,5 +1,5 @@
 use super::*;
-use crate::eval::bound::BoundParams;
+use crate::{eval::bound::BoundParams, record::tensor::encode};
 
 fn bytes(dtype: DType, values: &[f64]) -> Vec<u8> {
     let mut out = vec![0; values.len() * dtype.size()];

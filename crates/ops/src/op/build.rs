@@ -260,6 +260,7 @@ fn tensor_text(tensor: &DraftTensor) -> String {
     text
 }
 
-fn joined<T: ToString>(values: &[T]) -> String {
+/// Writes values behind each other, with commas.
+pub(crate) fn joined<T: ToString>(values: &[T]) -> String {
     values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }

@@ -237,19 +237,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns a list of numbers; `None` when it was left out.
-    ///
-    /// # Errors
-    ///
-    /// [`InferError::Arg`] when it is no list of numbers.
-    pub fn opt_floats(&self, name: &str) -> Result<Option<Vec<f64>>, InferError> {
-        match self.given(name) {
-            None => Ok(None),
-            Some(ArgValue::Floats(values)) => Ok(Some(values.clone())),
-            Some(_) => Err(self.wrong(name, "a list of numbers")),
-        }
-    }
-
     /// Returns an element type; `None` when it was left out.
     ///
     /// # Errors

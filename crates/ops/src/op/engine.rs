@@ -4,7 +4,7 @@ use std::fmt;
 
 use ndarray::ArrayD;
 
-use crate::record::{DType, Family, Gen};
+use crate::record::{DType, Gen};
 
 use super::{Call, FamilyError, InferError, Inputs, Param, Role, generators};
 use crate::reference::Error;
@@ -216,11 +216,5 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Tells whether [`Engine::canonicalise`] does anything.
     fn leaves_choices(&self) -> bool {
         false
-    }
-
-    /// Returns the families of inputs, besides the main one, that are worth a case in a suite of
-    /// every op.
-    fn families(&self) -> &'static [Family] {
-        &[Family::Specials]
     }
 }

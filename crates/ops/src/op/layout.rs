@@ -51,8 +51,7 @@ pub enum LayoutError {
 }
 
 fn shape_text(shape: &[usize]) -> String {
-    let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
-    format!("[{}]", extents.join(","))
+    format!("[{}]", super::joined(shape))
 }
 
 impl Layout {

@@ -25,6 +25,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use build::joined;
 pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case, complete_case};
 pub use call::{ArgError, Call, Scalar};
 pub use catalogue::all;
@@ -38,5 +39,7 @@ pub use inputs::{Input, Inputs};
 pub use layout::{Layout, LayoutError};
 pub use param::{Kind, Param, Role, plan_name};
 pub use schema::{Schema, SchemaError, dtype as parse_dtype};
-pub use shape::{InferError, broadcast, normalise_dim, normalise_dims, promote, reduced, wider};
+pub use shape::{
+    InferError, broadcast, normalise_dim, normalise_dims, promote, reduced, unravel, wider,
+};
 pub use work::Work;

@@ -157,6 +157,17 @@ pub fn normalise_dims(dims: Option<&[i64]>, ndim: usize) -> Result<Vec<usize>, I
     Ok(normal)
 }
 
+/// Returns the position of an element by its index in row-major order.
+#[must_use]
+pub fn unravel(mut index: usize, shape: &[usize]) -> Vec<usize> {
+    let mut position = vec![0; shape.len()];
+    for (at, &extent) in position.iter_mut().zip(shape).rev() {
+        *at = index % extent.max(1);
+        index /= extent.max(1);
+    }
+    position
+}
+
 /// Returns a shape without some dimensions, or with extent 1 there.
 #[must_use]
 pub fn reduced(shape: &[usize], dims: &[usize], keepdim: bool) -> Vec<usize> {

@@ -2,7 +2,10 @@
 
 use crate::{
     log::{Call, LogDType, LogGen, LogTensor, Value},
-    op::{self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, plan_name},
+    op::{
+        self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined,
+        plan_name,
+    },
     record::{Arg, ArgValue, Case, CaseClass, DType, Family, Gen, TensorArg, TensorSpec},
 };
 
@@ -315,10 +318,6 @@ fn tensor_text(spec: &TensorSpec, usual: DType) -> String {
         if spec.is_contiguous() { String::new() } else { format!("@{}", joined(&spec.stride)) };
     let offset = if spec.offset == 0 { String::new() } else { format!("+{}", spec.offset) };
     format!("{dtype}[{}]{stride}{offset}", joined(&spec.shape))
-}
-
-fn joined<T: ToString>(values: &[T]) -> String {
-    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Puts the generators that the log names in place of those that the op chose.

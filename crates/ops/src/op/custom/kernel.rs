@@ -54,12 +54,6 @@ impl ReferenceKernel {
         &self.source
     }
 
-    /// Tells whether [`ReferenceKernel::install`] was called.
-    #[must_use]
-    pub fn is_installed(&self) -> bool {
-        self.evaluator.get().is_some()
-    }
-
     /// Says how the kernel is run; only the first call counts.
     pub fn install(&self, evaluator: Box<KernelEvaluator>) {
         // Another thread installed the same kernel.

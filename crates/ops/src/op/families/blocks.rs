@@ -6,8 +6,7 @@ use rayon::prelude::*;
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit},
-    contraction::unravel,
+    super::{Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, unravel},
     conv::{Triple, option},
 };
 

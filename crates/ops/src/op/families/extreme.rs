@@ -1,9 +1,6 @@
 //! Largest and smallest elements, and where they are.
 
-use crate::{
-    record::{DType, Family},
-    reference::Error,
-};
+use crate::{record::DType, reference::Error};
 
 use super::{
     super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, integer_limit},
@@ -130,10 +127,6 @@ impl Engine for Extreme {
 
     fn leaves_choices(&self) -> bool {
         self.1 != Tell::Value
-    }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Ties, Family::Specials]
     }
 }
 

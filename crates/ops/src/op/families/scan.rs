@@ -1,7 +1,7 @@
 //! Scans: each element is what the elements up to it come to.
 
 use crate::{
-    record::{DType, Family, Gen},
+    record::{DType, Gen},
     reference::Error,
 };
 
@@ -276,13 +276,5 @@ impl Engine for Scan {
 
     fn leaves_choices(&self) -> bool {
         *self == Self::Max
-    }
-
-    fn families(&self) -> &'static [Family] {
-        match self {
-            Self::Max => &[Family::Ties, Family::Specials],
-            Self::LogSumExp => &[Family::Specials, Family::Large],
-            Self::Sum | Self::Prod => &[Family::Exact, Family::Specials],
-        }
     }
 }

@@ -2,10 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{
-    record::{DType, Family},
-    reference::Error,
-};
+use crate::{record::DType, reference::Error};
 
 use super::{
     super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, integer_limit, normalise_dim},
@@ -143,10 +140,6 @@ impl Engine for Order {
 
     fn leaves_choices(&self) -> bool {
         true
-    }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Ties, Family::Specials]
     }
 }
 

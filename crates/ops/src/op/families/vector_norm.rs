@@ -1,10 +1,7 @@
 //! Norms of vectors, and vectors divided by theirs.
 #![expect(clippy::float_cmp, reason = "orders are exact, and a norm is compared with its divisor")]
 
-use crate::{
-    record::{DType, Family},
-    reference::Error,
-};
+use crate::{record::DType, reference::Error};
 
 use super::{
     super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, normalise_dim, wider},
@@ -129,10 +126,6 @@ impl Engine for VectorNorm {
         }
         Err("its results are irrational")
     }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Specials, Family::Zeros]
-    }
 }
 
 impl Normalize {
@@ -195,9 +188,5 @@ impl Engine for Normalize {
 
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 1e3 } else { 1e9 }
-    }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Specials, Family::Zeros]
     }
 }

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use crate::reference::Error;
 
+use super::super::super::unravel;
 use super::super::super::{Array, Input, Inputs};
-use super::super::contraction::unravel;
 use super::super::sum::sum;
 use super::Plan;
 

@@ -7,11 +7,11 @@ use crate::{record::DType, reference::Error};
 
 use super::super::{
     Array, Call, Engine, InferError, Inputs, Role, Scalar, Shaped, generators::F16_SUM,
-    integer_limit, sum_limit,
+    integer_limit, sum_limit, unravel,
 };
 
 pub(crate) use form::Plan;
-pub(crate) use product::{Product, unravel};
+pub(crate) use product::Product;
 
 /// Which tensors are multiplied, over which dimensions, and what is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

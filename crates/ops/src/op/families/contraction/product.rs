@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::reference::Error;
 
-use super::super::super::{Array, Input, Inputs};
+use super::super::super::{Array, Input, Inputs, unravel};
 use super::super::sum::sum;
 use super::form::{Axis, Factor, Plan};
 
@@ -21,17 +21,6 @@ pub(crate) struct Product<'p, 'i, 'a> {
     plan: &'p Plan,
     left: &'i Input<'a>,
     right: &'i Input<'a>,
-}
-
-/// Returns the position of an element by its index in row-major order.
-pub(crate) fn unravel(index: usize, shape: &[usize]) -> Vec<usize> {
-    let mut rest = index;
-    let mut position = vec![0; shape.len()];
-    for (at, &extent) in position.iter_mut().zip(shape).rev() {
-        *at = rest % extent.max(1);
-        rest /= extent.max(1);
-    }
-    position
 }
 
 /// The dimensions of the result by which factor they come from.

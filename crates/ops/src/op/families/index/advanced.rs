@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        super::{Call, InferError, Inputs, broadcast},
-        movement::{strides, unravel},
+        super::{Call, InferError, Inputs, broadcast, unravel},
+        movement::strides,
     },
     check_bound, check_index, read,
 };

@@ -4,7 +4,7 @@ use ndarray::IxDyn;
 use rayon::prelude::*;
 
 use crate::{
-    record::{DType, Family, Gen},
+    record::{DType, Gen},
     reference::Error,
 };
 
@@ -213,9 +213,5 @@ impl Engine for EmbeddingBag {
         }
         // The weights are ones and minus ones.
         Ok((if role == Role::Main { limit } else { 1 }, row))
-    }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Exact, Family::Specials]
     }
 }

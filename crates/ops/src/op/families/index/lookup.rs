@@ -3,7 +3,7 @@
 use ndarray::IxDyn;
 
 use crate::{
-    record::{DType, Family, Gen},
+    record::{DType, Gen},
     reference::Error,
 };
 
@@ -172,10 +172,6 @@ impl Engine for Lookup {
     ) -> Result<(usize, usize), &'static str> {
         Ok((integer_limit(call.case.dtype), row))
     }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Specials]
-    }
 }
 
 /// Indices that count from the front or from the back.
@@ -226,9 +222,5 @@ impl Engine for OneHot {
 
     fn generator(&self, call: &Call<'_>, _param: &Param) -> Result<Gen, FamilyError> {
         Ok(Gen::Index { bound: Self::classes(call).map_or(1, |classes| classes as u64) })
-    }
-
-    fn families(&self) -> &'static [Family] {
-        &[]
     }
 }

@@ -19,10 +19,7 @@ use crate::{
     reference::Error,
 };
 
-use super::{
-    super::{Call, InferError, Input, normalise_dim},
-    movement::unravel,
-};
+use super::super::{Call, InferError, Input, normalise_dim, unravel};
 
 /// Returns a tensor of indices.
 fn index_spec<'a>(call: &Call<'a>, name: &str) -> Result<&'a TensorSpec, InferError> {

@@ -11,9 +11,9 @@ use super::{
     super::{
         super::{
             Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, broadcast,
-            generators, integer_limit, sum_limit,
+            generators, integer_limit, sum_limit, unravel,
         },
-        movement::{arrange::as_type, strides, unravel},
+        movement::{arrange::as_type, strides},
         sum::Sum,
     },
     Split, advanced, at_least_1d, check_bound, check_within, index_spec, lookup, read, targets,

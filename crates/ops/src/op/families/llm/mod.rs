@@ -10,7 +10,7 @@ use ndarray::IxDyn;
 use rayon::prelude::*;
 
 use crate::{
-    record::{DType, Family},
+    record::DType,
     reference::{Error, U},
 };
 
@@ -128,10 +128,6 @@ impl Engine for Rope {
         let dtype = call.case.dtype;
         let limit = integer_limit(dtype).min(sum_limit(dtype) / 16);
         Ok((if role == Role::Main { limit } else { 3 }, row))
-    }
-
-    fn families(&self) -> &'static [Family] {
-        &[Family::Exact, Family::Specials]
     }
 }
 

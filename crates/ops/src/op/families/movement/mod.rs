@@ -19,7 +19,9 @@ use crate::{
     reference::Error,
 };
 
-use super::super::{Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit};
+use super::super::{
+    Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, unravel,
+};
 
 /// Elements from which on all cores share the work.
 const PARALLEL_FROM: usize = 1 << 14;
@@ -163,16 +165,6 @@ fn advance(position: &mut [usize], shape: &[usize]) {
         }
         *at = 0;
     }
-}
-
-/// Returns the position of a row-major index.
-pub(crate) fn unravel(mut index: usize, shape: &[usize]) -> Vec<usize> {
-    let mut position = vec![0; shape.len()];
-    for (at, &extent) in position.iter_mut().zip(shape).rev() {
-        *at = index % extent.max(1);
-        index /= extent.max(1);
-    }
-    position
 }
 
 /// Computes a piece from the elements of the inputs.

@@ -10,8 +10,8 @@ use crate::{record::DType, reference::Error};
 use super::{
     super::{
         Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, sum_limit,
+        unravel,
     },
-    contraction::unravel,
     conv::{SPATIAL, Triple},
 };
 
