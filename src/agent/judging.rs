@@ -27,6 +27,7 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         op: op.name.clone(),
         definition: op.definition.clone(),
         kernel: kernel.to_owned(),
+        implementation: None,
         cases,
         seed,
         target: plan.target.clone(),

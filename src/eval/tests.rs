@@ -21,6 +21,7 @@ fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
         op: op.to_owned(),
         definition: None,
         kernel: kernel.to_owned(),
+        implementation: None,
         cases: suite.cases(op, None, 1).unwrap(),
         seed: 1,
         target: Target::h100_class(),

@@ -6,6 +6,7 @@
 pub mod evaluation;
 pub mod finding;
 pub mod ids;
+pub mod implementation;
 pub mod plan;
 pub mod request;
 pub mod split;
@@ -25,6 +26,9 @@ pub use finding::{
     Diagnostic, ElementDiff, Fault, Finding, Mismatch, Place, Resources, Severity, SourceSpan,
 };
 pub use ids::{AttemptId, OpKey, RunId};
+pub use implementation::{
+    Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKind,
+};
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
 };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Target};
+use super::{Case, Implementation, Target};
 
 /// A kernel file to be judged on the cases of one op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,8 +12,12 @@ pub struct EvalRequest {
     /// The text that defines the op, where it is not of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// The kernel file: CUDA source with its plan.
+    /// The kernel file: CUDA source with its plan. Of another implementation its text, where it has
+    /// one: findings quote its lines.
     pub kernel: String,
+    /// What is judged, where that is no kernel file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implementation: Option<Implementation>,
     /// The cases, drawn ones included.
     pub cases: Vec<Case>,
     /// Seed of the inputs; secret until the evaluation is over.
@@ -34,6 +38,14 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
+}
+
+impl EvalRequest {
+    /// Tells whether the evaluation needs the Python process.
+    #[must_use]
+    pub fn needs_python(&self) -> bool {
+        self.implementation.as_ref().is_some_and(Implementation::needs_python)
+    }
 }
 
 /// What a task allows beyond f32 arithmetic that is rounded once.

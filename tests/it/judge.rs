@@ -106,6 +106,7 @@ fn judge_with(
         op: op.to_owned(),
         definition: None,
         kernel: kernel.to_owned(),
+        implementation: None,
         cases,
         seed: SEED,
         target: Target::h100_class(),

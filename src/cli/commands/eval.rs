@@ -125,6 +125,7 @@ async fn judge(
         op: op.name.to_owned(),
         definition: op.definition.clone(),
         kernel,
+        implementation: None,
         cases,
         seed,
         target: machine.pool.target().clone(),

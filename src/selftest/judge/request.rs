@@ -73,6 +73,7 @@ pub fn request(
         op: item.op.clone(),
         definition: None,
         kernel: item.kernel.clone(),
+        implementation: None,
         cases: requests.cases(&item.op, item.dtype)?,
         seed: requests.seed,
         target: target.clone(),

@@ -77,6 +77,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
         op: "relu".to_owned(),
         definition: None,
         kernel: kernel.to_owned(),
+        implementation: None,
         cases: Vec::new(),
         seed: 1,
         target: Target::h100_class(),

@@ -170,6 +170,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         op: "relu".to_owned(),
         definition: None,
         kernel: kernel.to_owned(),
+        implementation: None,
         cases: ["c0", "c1", "c2"].map(case).to_vec(),
         seed: 7,
         target: Target::h100_class(),

@@ -65,6 +65,7 @@ fn request(kernel: &str) -> EvalRequest {
         op: "relu".to_owned(),
         definition: None,
         kernel: kernel.to_owned(),
+        implementation: None,
         cases,
         seed: 7,
         target: Target::h100_class(),

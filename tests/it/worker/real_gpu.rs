@@ -61,6 +61,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         op: "relu".to_owned(),
         definition: None,
         kernel: kernel(before),
+        implementation: None,
         cases,
         seed: 7,
         target: pool.target().clone(),

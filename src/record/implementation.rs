@@ -1,0 +1,200 @@
+//! What is judged, or timed against: a kernel file, a call of a library, a call in Python.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// How an op's outputs come about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Implementation {
+    /// A kernel file: CUDA source with its plan.
+    Kernel {
+        /// Its text.
+        source: String,
+    },
+    /// A library of NVIDIA's that kgen calls itself.
+    Library {
+        /// Its name, for example `cublas`.
+        name: String,
+    },
+    /// A call in the Python process beside the workers.
+    Python {
+        /// What is called there.
+        kind: PythonKind,
+        /// The module that holds it, for [`PythonKind::Triton`].
+        source: Option<String>,
+        /// The function in that module, for example `add__Tensor_kernel_impl`.
+        entry: Option<String>,
+    },
+}
+
+impl Implementation {
+    /// Returns an implementation that PyTorch or one of its libraries already has.
+    #[must_use]
+    pub const fn python(kind: PythonKind) -> Self {
+        Self::Python { kind, source: None, entry: None }
+    }
+
+    /// Tells whether it runs in the Python process.
+    #[must_use]
+    pub const fn needs_python(&self) -> bool {
+        matches!(self, Self::Python { .. })
+    }
+
+    /// Returns its text, where it has one that was written for the op.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        match self {
+            Self::Kernel { source } => Some(source),
+            Self::Python { source, .. } => source.as_deref(),
+            Self::Library { .. } => None,
+        }
+    }
+}
+
+/// What the Python process calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PythonKind {
+    /// The op's own overload in PyTorch, eagerly.
+    Aten,
+    /// The same through `torch.compile`.
+    TorchCompile,
+    /// FlagGems' kernel for it.
+    FlagGems,
+    /// A Python module with a function for it, as BackendBench lays them out.
+    Triton,
+}
+
+impl PythonKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Aten, Self::TorchCompile, Self::FlagGems, Self::Triton];
+
+    /// Returns the name on the command line, in records and tables, and in the process' protocol.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aten => "aten",
+            Self::TorchCompile => "torch_compile",
+            Self::FlagGems => "flag_gems",
+            Self::Triton => "triton",
+        }
+    }
+}
+
+impl fmt::Display for PythonKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no [`PythonKind`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown Python implementation `{0}` (known: aten, torch_compile, flag_gems, triton)")]
+pub struct UnknownPythonKind(String);
+
+impl FromStr for PythonKind {
+    type Err = UnknownPythonKind;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        known.ok_or_else(|| UnknownPythonKind(text.to_owned()))
+    }
+}
+
+/// What the Python process says about itself when it is ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PythonFacts {
+    /// Version of Python.
+    pub python: String,
+    /// Version of PyTorch, for example `2.11.0+cu130`.
+    pub torch: String,
+    /// Version of CUDA that PyTorch was built with.
+    #[serde(default)]
+    pub cuda: Option<String>,
+    /// Version of Triton, where it is installed.
+    #[serde(default)]
+    pub triton: Option<String>,
+    /// Version of FlagGems, where it is installed.
+    #[serde(default)]
+    pub flag_gems: Option<String>,
+    /// Name of the device it computes on.
+    pub device: String,
+    /// UUID of that GPU, as the driver spells it.
+    #[serde(default)]
+    pub uuid: Option<String>,
+    /// What PyTorch was told about precision.
+    pub settings: PythonSettings,
+}
+
+/// What PyTorch was told about precision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PythonSettings {
+    /// Whether factors of f32 matrix products may be rounded to TF32.
+    pub matmul_tf32: bool,
+    /// The same for convolutions.
+    pub cudnn_tf32: bool,
+    /// Whether f16 products may be summed in f16.
+    pub f16_reduced_reduction: bool,
+    /// Whether bf16 products may be summed in bf16.
+    pub bf16_reduced_reduction: bool,
+    /// `torch.get_float32_matmul_precision()`.
+    pub matmul_precision: String,
+    /// Whether only deterministic algorithms are allowed.
+    pub deterministic: bool,
+}
+
+impl fmt::Display for PythonSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = |value: bool| if value { "on" } else { "off" };
+        write!(
+            f,
+            "TF32 {} (matrix products), {} (cuDNN); sums in reduced precision {} (f16), {} (bf16)",
+            on(self.matmul_tf32),
+            on(self.cudnn_tf32),
+            on(self.f16_reduced_reduction),
+            on(self.bf16_reduced_reduction)
+        )?;
+        if self.deterministic { f.write_str("; deterministic algorithms") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_implementation_in_python_survives_json_and_is_known_as_one() {
+        let triton = Implementation::Python {
+            kind: PythonKind::Triton,
+            source: Some("def f(): ...".to_owned()),
+            entry: Some("f".to_owned()),
+        };
+        let text = serde_json::to_string(&triton).unwrap();
+        assert_eq!(serde_json::from_str::<Implementation>(&text).unwrap(), triton);
+        assert!(triton.needs_python());
+        assert!(!Implementation::Library { name: "cublas".to_owned() }.needs_python());
+        for kind in PythonKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+        assert!("torch".parse::<PythonKind>().is_err());
+    }
+
+    #[test]
+    fn facts_without_a_gpu_are_read_and_settings_are_told() {
+        let facts: PythonFacts = serde_json::from_str(
+            r#"{"python":"3.12.3","torch":"2.11.0+cpu","device":"cpu","settings":{
+                "matmul_tf32":false,"cudnn_tf32":true,"f16_reduced_reduction":true,
+                "bf16_reduced_reduction":false,"matmul_precision":"highest","deterministic":true}}"#,
+        )
+        .unwrap();
+        assert_eq!((facts.uuid, facts.triton), (None, None));
+        assert_eq!(
+            facts.settings.to_string(),
+            "TF32 off (matrix products), on (cuDNN); sums in reduced precision on (f16), off (bf16); \
+             deterministic algorithms"
+        );
+    }
+}
