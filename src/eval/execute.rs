@@ -2,13 +2,16 @@
 
 use crate::{
     device::{Device, Observed, Stop},
-    record::{Case, CaseResult, Finding, Level, Outcome, Verdict, number::Number},
+    record::{
+        Case, CaseResult, Finding, Level, Mismatch, Outcome, TensorSpec, Verdict, number::Number,
+    },
 };
 
 use super::{
     CaseProgram, Error,
     compare::{Comparison, RoundingStats},
     draft::{blank, failed},
+    judged::{Judged, Source},
     session::{Modules, Session},
     subject::Subject,
 };
@@ -54,6 +57,57 @@ pub(super) fn run_case(
     };
     add_observed(&mut ran.result, device.observed());
     Ok(ran)
+}
+
+impl Judged for Subject<'_> {
+    fn case(&self) -> &Case {
+        self.case
+    }
+
+    fn outputs(&self) -> &[(String, TensorSpec)] {
+        &self.outputs
+    }
+
+    fn source(&self) -> &dyn Source {
+        &self.inputs
+    }
+
+    fn run(
+        &self,
+        device: &mut dyn Device,
+        program: &CaseProgram,
+        modules: Modules,
+    ) -> Result<Ran, Error> {
+        run_case(device, self, None, program, modules)
+    }
+
+    fn recheck(
+        &self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+    ) -> Result<Option<CaseResult>, Stop> {
+        session.check(device, &self.inputs)?;
+        let outputs = (0..self.outputs.len()).map(|index| session.output(device, index));
+        let outputs: Vec<Vec<u8>> = outputs.collect::<Result<_, _>>()?;
+        if self.known_right(&outputs).is_some() {
+            return Ok(None);
+        }
+        for (index, bytes) in outputs.iter().enumerate() {
+            if let Some(mismatch) = self.compare(index, bytes, &|_| false).mismatch {
+                let result = wrong_when_timed(self.case, device.level(), mismatch);
+                return Ok(Some(result));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the result of a case whose outputs were right until it was timed.
+pub(super) fn wrong_when_timed(case: &Case, level: Level, mismatch: Mismatch) -> CaseResult {
+    let finding = Finding::new("right when it was checked, wrong in the outputs of a timed launch");
+    let mut result = failed(case, Verdict::WrongOutput, level, finding);
+    result.mismatch = Some(mismatch);
+    result
 }
 
 /// Findings of one case that are kept.

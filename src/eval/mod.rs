@@ -12,6 +12,7 @@ mod cpu;
 mod draft;
 mod execute;
 mod gpu;
+mod judged;
 mod pattern;
 mod prepare;
 mod program;

@@ -17,6 +17,7 @@ use crate::{
 use super::{
     CaseProgram, Error, Program,
     draft::describe_args,
+    judged::Source,
     prepare::too_big_for_emulator,
     program::ReferenceProgram,
     session::{Modules, Session},
@@ -117,7 +118,7 @@ fn launch(
     reference: &ReferenceProgram,
     case: &Case,
     program: &CaseProgram,
-    hosts: &[HostTensor],
+    hosts: &dyn Source,
     outputs: &[(String, TensorSpec)],
 ) -> Result<Vec<Array>, Stop> {
     let mut load =

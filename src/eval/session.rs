@@ -3,10 +3,10 @@
 use crate::{
     device::{BufferId, Device, KernelArg, Launch, ModuleId, Stop, TimedOp},
     kernel::BoundArg,
-    record::{BufferRef, Case, Finding, HostTensor, Step, TensorSpec, Verdict, View},
+    record::{BufferRef, Case, Finding, Step, TensorSpec, Verdict, View},
 };
 
-use super::{BoundLaunch, CaseProgram, copy::copy_launch};
+use super::{BoundLaunch, CaseProgram, copy::copy_launch, judged::Source};
 
 /// One case's buffers on a device; they live until [`Session::close`].
 pub(super) struct Session<'a> {
@@ -35,7 +35,7 @@ impl<'a> Session<'a> {
         case: &'a Case,
         program: &'a CaseProgram,
         modules: Modules,
-        inputs: &[HostTensor],
+        inputs: &dyn Source,
         outputs: &[(String, TensorSpec)],
     ) -> Result<Self, Stop> {
         let mut session = Self {
@@ -59,14 +59,14 @@ impl<'a> Session<'a> {
     fn allocate(
         &mut self,
         device: &mut dyn Device,
-        inputs: &[HostTensor],
+        inputs: &dyn Source,
         outputs: &[(String, TensorSpec)],
     ) -> Result<(), Stop> {
-        for ((name, _), tensor) in self.case.tensors().zip(inputs) {
-            let buffer = device.alloc(&name, tensor.storage.len(), tensor.spec.dtype.size())?;
-            self.inputs.push(buffer);
-            device.write(buffer, &tensor.storage)?;
+        for (name, tensor) in self.case.tensors() {
+            let spec = &tensor.spec;
+            self.inputs.push(device.alloc(&name, spec.storage_bytes(), spec.dtype.size())?);
         }
+        inputs.write(device, &self.inputs)?;
         for (name, spec) in outputs {
             self.outputs.push(device.alloc(name, spec.storage_bytes(), spec.dtype.size())?);
         }
@@ -80,15 +80,8 @@ impl<'a> Session<'a> {
     }
 
     /// Writes other data into the inputs.
-    pub(super) fn rewrite(
-        &self,
-        device: &mut dyn Device,
-        inputs: &[HostTensor],
-    ) -> Result<(), Stop> {
-        for (&buffer, tensor) in self.inputs.iter().zip(inputs) {
-            device.write(buffer, &tensor.storage)?;
-        }
-        Ok(())
+    pub(super) fn rewrite(&self, device: &mut dyn Device, inputs: &dyn Source) -> Result<(), Stop> {
+        inputs.write(device, &self.inputs)
     }
 
     /// Frees all buffers.
@@ -192,24 +185,16 @@ impl<'a> Session<'a> {
     }
 
     /// Checks guard zones and inputs after a run.
-    pub(super) fn check(&self, device: &mut dyn Device, inputs: &[HostTensor]) -> Result<(), Stop> {
+    pub(super) fn check(&self, device: &mut dyn Device, inputs: &dyn Source) -> Result<(), Stop> {
         for &buffer in self.inputs.iter().chain(&self.outputs).chain(&self.scratch) {
             device.check_guards(buffer)?;
         }
-        for ((name, _), (&buffer, tensor)) in
-            self.case.tensors().zip(self.inputs.iter().zip(inputs))
-        {
-            let now = device.read(buffer)?;
-            if let Some(at) = now.iter().zip(&tensor.storage).position(|(a, b)| a != b) {
-                let element = at / tensor.spec.dtype.size();
-                let finding = Finding::new(format!(
-                    "input `{name}` was changed, first at storage element {element}: inputs are \
-                     read-only"
-                ));
-                return Err(Stop::verdict(Verdict::InputModified, finding));
-            }
-        }
-        Ok(())
+        let Some((input, element)) = inputs.changed(device, &self.inputs)? else { return Ok(()) };
+        let name = self.case.tensors().nth(input).map(|(name, _)| name).unwrap_or_default();
+        let finding = Finding::new(format!(
+            "input `{name}` was changed, first at storage element {element}: inputs are read-only"
+        ));
+        Err(Stop::verdict(Verdict::InputModified, finding))
     }
 
     /// Reads an output back.

@@ -10,19 +10,18 @@ use crate::{
     baseline::BUILTIN,
     device::{Device, Stop, TimedOp},
     record::{
-        CaseResult, CaseTiming, EvalRequest, Finding, HostTensor, Target, Timing, TimingRequest,
-        Verdict,
+        CaseResult, CaseTiming, EvalRequest, Finding, Target, Timing, TimingRequest, Verdict,
     },
 };
 
 use super::{
     CaseProgram, Error,
     draft::{describe_args, failed},
-    execute::run_case,
     gpu::Loader,
+    judged::{Judged, Source},
     session::{Modules, Session},
     stats::{paired_speedup, summarise},
-    subject::{Subject, op_of},
+    subject::op_of,
 };
 
 /// Samples that are thrown away before the first block.
@@ -41,9 +40,9 @@ pub(super) const BASELINE_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct Job<'s, 'a> {
     pub(super) request: &'s EvalRequest,
     pub(super) timing: &'s TimingRequest,
-    pub(super) subject: &'s Subject<'s>,
+    pub(super) subject: &'s dyn Judged,
     /// Inputs of the baseline.
-    pub(super) baseline_inputs: &'s [HostTensor],
+    pub(super) baseline_inputs: &'s dyn Source,
     /// The program with the default parameters.
     pub(super) default: &'a CaseProgram,
 }
@@ -67,12 +66,12 @@ pub(super) fn time_case<'a>(
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
         Err(Trouble::Stop(Stop::Verdict { verdict, finding, .. })) => {
-            let result = failed(job.subject.case, verdict, device.level(), *finding);
+            let result = failed(job.subject.case(), verdict, device.level(), *finding);
             Ok(Outcome::Failed(Box::new(result)))
         }
         Err(Trouble::Stop(Stop::Budget { reason })) => {
             let finding = Finding::new(reason);
-            let result = failed(job.subject.case, Verdict::TimedOut, device.level(), finding);
+            let result = failed(job.subject.case(), Verdict::TimedOut, device.level(), finding);
             Ok(Outcome::Failed(Box::new(result)))
         }
         Err(Trouble::Stop(Stop::Machine(error))) => Err(error.into()),
@@ -106,7 +105,7 @@ fn attempt<'a>(
     let Some(floor_us) = floor(device)? else { return Ok(Outcome::NotMeasured) };
     let chosen = tune(job, loader, device)?;
     let modules = load(loader, device, chosen.variant)?;
-    let candidate = open(device, job, chosen, modules, &job.subject.inputs)?;
+    let candidate = open(device, job, chosen, modules, job.subject.source())?;
     let measured = match with_baseline(job, loader, device, &candidate) {
         Ok(measured) => measured,
         Err(trouble) => {
@@ -115,21 +114,21 @@ fn attempt<'a>(
         }
     };
     let peak_bytes = candidate.bytes(device);
-    let recheck = recheck(job.subject, device, &candidate);
+    let recheck = job.subject.recheck(device, &candidate);
     candidate.close(device);
     if let Some(result) = recheck? {
         return Ok(Outcome::Failed(Box::new(result)));
     }
     let Some(timing) = summarise(measured.candidate) else { return Ok(Outcome::NotMeasured) };
     let op = op_of(job.request)?;
-    let work = op.work(job.subject.case);
+    let work = op.work(job.subject.case());
     if let Some(finding) = implausible(&timing, work.bytes, device.target()) {
-        let result = failed(job.subject.case, Verdict::Suspicious, device.level(), finding);
+        let result = failed(job.subject.case(), Verdict::Suspicious, device.level(), finding);
         return Ok(Outcome::Failed(Box::new(result)));
     }
     Ok(Outcome::Timed(Box::new(CaseTiming {
-        case: job.subject.case.id.clone(),
-        args: describe_args(job.subject.case),
+        case: job.subject.case().id.clone(),
+        args: describe_args(job.subject.case()),
         candidate: timing,
         baseline: summarise(measured.baseline).map(|timing| (BUILTIN.to_owned(), timing)),
         speedup: paired_speedup(&measured.blocks),
@@ -251,7 +250,7 @@ fn tune<'a>(
     let mut ranked = Vec::new();
     for candidate in candidates {
         let modules = load(loader, device, candidate.variant)?;
-        let session = open(device, job, candidate, modules, &job.subject.inputs)?;
+        let session = open(device, job, candidate, modules, job.subject.source())?;
         let arm = Arm::new(&session);
         let samples: Result<Vec<f64>, Stop> = (0..N_TUNING).map(|_| arm.sample(device)).collect();
         session.close(device);
@@ -267,7 +266,7 @@ fn tune<'a>(
             break;
         }
         let modules = load(loader, device, candidate.variant)?;
-        let ran = run_case(device, job.subject, None, candidate, modules)?;
+        let ran = job.subject.run(device, candidate, modules)?;
         if ran.result.outcome == crate::record::Outcome::Judged(Verdict::Passed) {
             return Ok(candidate);
         }
@@ -289,35 +288,9 @@ fn open<'a>(
     job: &Job<'a, '_>,
     program: &'a CaseProgram,
     modules: Modules,
-    inputs: &[HostTensor],
+    inputs: &dyn Source,
 ) -> Result<Session<'a>, Stop> {
-    Session::open(device, job.subject.case, program, modules, inputs, &job.subject.outputs)
-}
-
-/// Judges the outputs that the last timed sample produced.
-fn recheck(
-    subject: &Subject<'_>,
-    device: &mut dyn Device,
-    session: &Session<'_>,
-) -> Result<Option<CaseResult>, Stop> {
-    session.check(device, &subject.inputs)?;
-    let outputs: Vec<Vec<u8>> = (0..subject.outputs.len())
-        .map(|index| session.output(device, index))
-        .collect::<Result<_, _>>()?;
-    if subject.known_right(&outputs).is_some() {
-        return Ok(None);
-    }
-    for (index, bytes) in outputs.iter().enumerate() {
-        let comparison = subject.compare(index, bytes, &|_| false);
-        if let Some(mismatch) = comparison.mismatch {
-            let finding =
-                Finding::new("right when it was checked, wrong in the outputs of a timed launch");
-            let mut result = failed(subject.case, Verdict::WrongOutput, device.level(), finding);
-            result.mismatch = Some(mismatch);
-            return Ok(Some(result));
-        }
-    }
-    Ok(None)
+    Session::open(device, job.subject.case(), program, modules, inputs, job.subject.outputs())
 }
 
 /// Complains about a time in which the device cannot have moved the op's bytes.
