@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, num::NonZero, panic::resume_unwind, sync::Arc, thread};
 
 use crate::{
-    baseline::BUILTIN,
+    baseline::{BUILTIN, side::Side},
     device::{Device, Image, ModuleId, Stop},
     record::{
         Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level, Outcome, Speedup,
@@ -26,7 +26,7 @@ use super::{
 /// Runs every case on a device and times those that are timed.
 ///
 /// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
-/// both levels. Realistic cases come last, and only if no other failed; each is timed right after
+/// both levels. `_side`: the GPU's Python process, for baselines that run there. Realistic cases come last, and only if no other failed; each is timed right after
 /// it was found right, while its inputs and reference are at hand.
 ///
 /// # Errors
@@ -37,6 +37,7 @@ pub fn gpu_half(
     program: &Program,
     partial: Evaluation,
     device: &mut dyn Device,
+    _side: &Side,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
     let mut draft = Draft::resume(request, partial, progress);

@@ -59,6 +59,11 @@ pub enum Progress {
         /// Its result.
         result: Box<CaseResult>,
     },
+    /// The Python process is at work; no other message may come for that long.
+    Waiting {
+        /// Seconds at most.
+        limit_s: f64,
+    },
 }
 
 /// A failure of kgen or its machine, never of a candidate.

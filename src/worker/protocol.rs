@@ -13,13 +13,14 @@ use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    baseline::side::Side,
     compile::Toolchain,
     eval::Progress,
     record::{EvalRequest, Evaluation, Target},
 };
 
 /// Version of the protocol; both sides must speak the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -105,6 +106,8 @@ pub enum Job<'a> {
         request: Box<Cow<'a, EvalRequest>>,
         /// What the first half found.
         evaluation: Box<Cow<'a, Evaluation>>,
+        /// The Python process of this GPU.
+        side: Box<Cow<'a, Side>>,
     },
 }
 
@@ -131,6 +134,9 @@ pub enum Message {
         /// Whether the worker ends now, because its device is in a state that only a fresh
         /// process gets it out of.
         retire: bool,
+        /// Whether the Python process does not answer any more and must be replaced.
+        #[serde(default)]
+        side_broken: bool,
     },
     /// kgen or its machine failed; says nothing about the candidate.
     Failed {

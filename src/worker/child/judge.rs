@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use crate::{
+    baseline::side::Side,
     compile::Compiler,
     device::{CudaDevice, Device as _},
     eval::{self, Progress},
@@ -18,6 +19,8 @@ pub struct Half {
     pub program: Option<String>,
     /// Whether the worker must end, because its device can no longer be used.
     pub retire: bool,
+    /// Whether the Python process must be replaced.
+    pub side_broken: bool,
 }
 
 /// The two halves of an evaluation. An `Err` is a failure of kgen or its machine, with its causes.
@@ -33,7 +36,8 @@ pub trait Judge {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String>;
 
-    /// Does the half on the GPU; `program` is the line that the first half made.
+    /// Does the half on the GPU; `program` is the line that the first half made, `side` the GPU's
+    /// Python process.
     ///
     /// # Errors
     ///
@@ -43,6 +47,7 @@ pub trait Judge {
         request: &EvalRequest,
         evaluation: Evaluation,
         program: &[u8],
+        side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String>;
 }
@@ -86,7 +91,7 @@ impl Judge for CpuJudge {
         let outcome = outcome.map_err(|error| causes(&error))?;
         let program = outcome.program.as_ref().map(serde_json::to_string).transpose();
         let program = program.map_err(|error| format!("the program has no JSON form: {error}"))?;
-        Ok(Half { evaluation: outcome.evaluation, program, retire: false })
+        Ok(Half { evaluation: outcome.evaluation, program, retire: false, side_broken: false })
     }
 
     fn gpu(
@@ -94,6 +99,7 @@ impl Judge for CpuJudge {
         _request: &EvalRequest,
         _evaluation: Evaluation,
         _program: &[u8],
+        _side: &Side,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         Err("a cpu worker has no GPU".to_owned())
@@ -119,19 +125,20 @@ impl Judge for GpuJudge {
         request: &EvalRequest,
         evaluation: Evaluation,
         program: &[u8],
+        side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         let program = serde_json::from_slice(program)
             .map_err(|error| format!("the program cannot be read: {error}"))?;
         let device = &mut self.device;
-        let evaluation = eval::gpu_half(request, &program, evaluation, device, progress);
+        let evaluation = eval::gpu_half(request, &program, evaluation, device, side, progress);
         let evaluation = evaluation.map_err(|error| causes(&error))?;
         // A context that a fault has poisoned fails every call from then on.
         let retire = self.device.sync().is_err();
         if !retire {
             self.device.release_all();
         }
-        Ok(Half { evaluation, program: None, retire })
+        Ok(Half { evaluation, program: None, retire, side_broken: side.is_broken() })
     }
 }
 

@@ -53,9 +53,11 @@ impl From<String> for Failure {
 }
 
 fn send_half(output: &mut Output, half: Half) -> io::Result<()> {
-    let Half { evaluation, program, retire } = half;
+    let Half { evaluation, program, retire, side_broken } = half;
     let evaluation = Box::new(evaluation);
-    output.send(&Message::Finished { evaluation, program: program.is_some(), retire })?;
+    let finished =
+        Message::Finished { evaluation, program: program.is_some(), retire, side_broken };
+    output.send(&finished)?;
     match program {
         Some(program) => output.send_line(|line| {
             line.extend_from_slice(program.as_bytes());
@@ -77,10 +79,10 @@ fn judge_line(
     let mut tell = |progress: Progress| drop(output.send(&Message::Progress { progress }));
     let judged = match job {
         Job::Cpu { request } => catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &mut tell))),
-        Job::Gpu { request, evaluation } => {
+        Job::Gpu { request, evaluation, side } => {
             let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
             catch_unwind(AssertUnwindSafe(|| {
-                judge.gpu(&request, evaluation.into_owned(), &program, &mut tell)
+                judge.gpu(&request, evaluation.into_owned(), &program, &side, &mut tell)
             }))
         }
     };

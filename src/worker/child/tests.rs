@@ -1,6 +1,7 @@
 use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
 
 use crate::{
+    baseline::side::Side,
     eval::Progress,
     record::{Emulation, EvalRequest, Evaluation, Level, Limits, Stage, Target, Verdict},
     worker::protocol::{Job, Message},
@@ -25,7 +26,12 @@ impl Scripted {
         match request.kernel.as_str() {
             "panic" => panic!("index out of bounds"),
             "fail" => Err("no device".to_owned()),
-            kernel => Ok(Half { evaluation: evaluation(), program, retire: kernel == "retire" }),
+            kernel => Ok(Half {
+                evaluation: evaluation(),
+                program,
+                retire: kernel == "retire",
+                side_broken: false,
+            }),
         }
     }
 }
@@ -45,6 +51,7 @@ impl Judge for Scripted {
         request: &EvalRequest,
         _evaluation: Evaluation,
         program: &[u8],
+        _side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         assert_eq!(program, b"{\"code\":1}\n");
@@ -128,7 +135,12 @@ fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
 fn jobs_are_served_in_order_until_the_input_ends() {
     let evaluation = Box::new(Cow::Owned(evaluation()));
     let request = Box::new(Cow::Owned(request("good", true)));
-    let gpu = serde_json::to_string(&Job::Gpu { request, evaluation }).unwrap();
+    let gpu = serde_json::to_string(&Job::Gpu {
+        request,
+        evaluation,
+        side: Box::new(Cow::Owned(Side::None)),
+    })
+    .unwrap();
     let lines = [
         job("good", false),
         job("good", true),

@@ -35,6 +35,12 @@ impl Deadlines {
         OWN_WORK
     }
 
+    /// Returns the time until the next message must be there when the worker waits for the Python
+    /// process for at most `limit_s`; it needs some time to give the wait up by itself.
+    pub(super) fn while_waiting(self, limit_s: f64, stage: Stage) -> Duration {
+        seconds(limit_s).saturating_add(self.after(stage, true))
+    }
+
     /// Returns the time until the next message must be there in `stage`; `in_case` says whether
     /// the last one was the start of a case.
     pub(super) fn after(self, stage: Stage, in_case: bool) -> Duration {

@@ -98,6 +98,7 @@ impl<'a> Ledger<'a> {
                 self.in_flight = None;
             }
             Progress::CaseStarted { index } => self.in_flight = Some(index),
+            Progress::Waiting { .. } => {}
             Progress::CaseDone { index, result } => {
                 self.in_flight = None;
                 if let Some(slot) = self.evaluation.cases.get_mut(index) {

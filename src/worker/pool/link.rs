@@ -67,6 +67,8 @@ pub(super) struct Answer {
     pub(super) program: Option<Vec<u8>>,
     /// Whether the worker can take another job.
     pub(super) fit: bool,
+    /// Whether the Python process must be replaced.
+    pub(super) side_broken: bool,
 }
 
 /// Why a worker did not answer.
@@ -212,18 +214,25 @@ impl Worker {
                 .map_err(|error| Silence::Garbage(format!("{error} in {}", excerpt(&line))))?;
             match message {
                 Message::Progress { progress } => {
-                    let in_case = matches!(progress, Progress::CaseStarted { .. });
+                    allowed = match progress {
+                        Progress::Waiting { limit_s } => {
+                            deadlines.while_waiting(limit_s, ledger.stage())
+                        }
+                        Progress::Stage { stage } => deadlines.after(stage, false),
+                        Progress::CaseStarted { .. } => deadlines.after(ledger.stage(), true),
+                        Progress::CaseDone { .. } => deadlines.after(ledger.stage(), false),
+                    };
                     ledger.note(progress);
-                    allowed = deadlines.after(ledger.stage(), in_case);
                     deadline = Instant::now() + allowed;
                 }
-                Message::Finished { evaluation, program, retire } => {
+                Message::Finished { evaluation, program, retire, side_broken } => {
                     let deadline = Instant::now() + Deadlines::first();
                     let program = match program {
                         true => Some(self.line_before(deadline, Deadlines::first()).await?),
                         false => None,
                     };
-                    return Ok(Answer { evaluation: *evaluation, program, fit: !retire });
+                    let (evaluation, fit) = (*evaluation, !retire);
+                    return Ok(Answer { evaluation, program, fit, side_broken });
                 }
                 Message::Failed { message, panicked: false } => {
                     return Err(Silence::Failed(message));

@@ -20,6 +20,7 @@ use std::{
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
+    baseline::side::Side,
     record::{EvalRequest, Evaluation, Split, Stage, Target},
     settings::DeviceChoice,
     worker::{
@@ -194,6 +195,7 @@ impl Pool {
         let job = Job::Gpu {
             request: Box::new(Cow::Borrowed(request)),
             evaluation: Box::new(Cow::Borrowed(&evaluation)),
+            side: Box::new(Cow::Owned(Side::None)),
         };
         let ledger = |_: &Hello| Ledger::gpu(request, evaluation.clone(), observer);
         let second = half(gpu, &job, &program, deadlines, ledger).await?;
@@ -282,6 +284,9 @@ async fn half<'a>(
         let mut ledger = ledger(worker.hello());
         let silence = match worker.judge(&[&job, attachment], deadlines, &mut ledger).await {
             Ok(answer) => {
+                if answer.side_broken {
+                    tracing::warn!("the Python process does not answer");
+                }
                 if answer.fit {
                     lease.give_back(worker);
                 } else {

@@ -91,7 +91,10 @@ done
         }
         for (name, program) in [("finished", false), ("finished.program", true)] {
             let evaluation = Box::new(passed());
-            write(name, &Message::Finished { evaluation, program, retire: false });
+            write(
+                name,
+                &Message::Finished { evaluation, program, retire: false, side_broken: false },
+            );
         }
     }
 
