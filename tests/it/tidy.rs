@@ -211,8 +211,8 @@ fn only_store_writes_into_a_run() {
 }
 
 #[test]
-fn the_emulator_the_operators_and_the_statistics_know_nothing_of_kgen() {
-    for package in ["ptx-emu", "ops", "measure"] {
+fn the_emulator_and_the_other_packages_know_nothing_of_kgen() {
+    for package in ["ptx-emu", "ops", "measure", "profile"] {
         let folder = root().join("crates").join(package);
         for source in rust_files(&folder) {
             assert!(!source.code.contains("kgen::"), "{}", source.path.display());
@@ -233,6 +233,7 @@ fn files_stay_small_and_say_what_they_are_for() {
         "crates/emu-corpus/src",
         "crates/ops/src",
         "crates/measure/src",
+        "crates/profile/src",
         "tests",
     ] {
         for source in rust_files(&root().join(folder)) {
@@ -266,6 +267,7 @@ fn every_dependency_says_what_it_buys() {
         "crates/emu-corpus/Cargo.toml",
         "crates/ops/Cargo.toml",
         "crates/measure/Cargo.toml",
+        "crates/profile/Cargo.toml",
     ] {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
         let lines: Vec<&str> = text.lines().collect();
