@@ -257,3 +257,6 @@ impl<'a, B: Bench> Course<'a, B> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,3 +34,6 @@ pub use protocol::{Flush, L2, Mode, PROTOCOL, Params, Profile, UnknownName};
 pub use session::{Calibration, Fingerprint, Session};
 pub use stats::geometric_mean;
 pub use timing::Timing;
+
+#[cfg(test)]
+mod simulation;

@@ -194,6 +194,32 @@ mod tests {
     }
 
     #[test]
+    fn limits_are_those_that_a_profiler_reports() {
+        // Nsight Compute 2025.3.1 on an H200: threads, registers, static shared memory, grid; the
+        // smallest of its block limits, theoretical occupancy in per cent, waves. It reports the
+        // shared memory that the launch chose; the most there is limits none of these.
+        for (threads, registers, shared, grid, blocks, percent, waves) in [
+            (256, 16, 0, 65_536, 8, 100.0, 62.06),
+            (256, 26, 128, 4096, 8, 100.0, 3.88),
+            (1024, 32, 0, 264, 2, 100.0, 1.0),
+            (32, 16, 0, 1, 32, 50.0, 0.0),
+            (1024, 16, 4096, 16_384, 2, 100.0, 62.06),
+        ] {
+            let kernel = Resources { block_threads: threads, registers, shared_bytes: shared };
+            let sm = Multiprocessor::sm_90(132);
+            let found = Occupancy::of(&sm, &kernel).unwrap();
+            assert_eq!(found.blocks_per_sm, blocks, "{kernel:?}");
+            assert!((found.fraction * 100.0 - percent).abs() < 1e-9, "{kernel:?}");
+            let count = found.waves(&sm, grid).unwrap().count;
+            assert!((count - waves).abs() < 0.005, "{kernel:?}: {count}");
+        }
+        // Its limits by registers alone, with 8, 4 and 32 warps to a block.
+        let sm = Multiprocessor::sm_90(132);
+        assert_eq!([by_registers(&sm, 16, 8), by_registers(&sm, 26, 8)], [16, 8]);
+        assert_eq!([by_registers(&sm, 32, 32), by_registers(&sm, 16, 1)], [2, 128]);
+    }
+
+    #[test]
     fn waves_count_the_tail() {
         let sm = Multiprocessor::sm_90(132);
         let kernel = Resources { block_threads: 256, registers: 64, shared_bytes: 0 };

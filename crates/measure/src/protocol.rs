@@ -48,9 +48,9 @@ impl Profile {
     #[must_use]
     pub fn params(self) -> Params {
         let (min_blocks, max_blocks, target_half_width, max_s, warm_up_ms) = match self {
-            Self::Screen => (16, 32, Some(0.01), 2.0, 5.0),
+            Self::Screen => (24, 32, Some(0.01), 2.0, 5.0),
             Self::Standard => (48, 512, Some(0.005), 10.0, 50.0),
-            Self::Final => (48, 48, None, 15.0, 500.0),
+            Self::Final => (48, 256, None, 15.0, 500.0),
         };
         Params { min_blocks, max_blocks, target_half_width, max_s, warm_up_ms, width: 1 }
     }
