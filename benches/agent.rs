@@ -89,7 +89,7 @@ fn evaluation(request: &EvalRequest, right: bool) -> Evaluation {
         resources: Vec::new(),
         cases: request.cases.iter().map(case).collect(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: request.target.clone(),
         seed: request.seed,
         nvrtc: Some("13.0".to_owned()),

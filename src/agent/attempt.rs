@@ -74,7 +74,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
             level: evaluation.level,
             stage: evaluation.stage,
             counts: Counts::of(&evaluation),
-            speedup: evaluation.speedup,
+            speedup: evaluation.speedup().cloned(),
             calls: u32::try_from(self.state.calls.len()).expect("an attempt has few calls"),
             lost_calls: self.state.n_calls(CallState::Lost),
             replayed: origin.replayed,

@@ -64,7 +64,7 @@ pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
             seed: evaluation.seed,
             verdict: evaluation.verdict,
             counts: Counts::of(&evaluation),
-            speedup: evaluation.speedup.clone(),
+            speedup: evaluation.speedup().cloned(),
             findings: evaluation.findings.clone(),
         });
         if !evaluation.verdict.is_pass() && failure.is_none() {
@@ -90,7 +90,7 @@ pub(super) fn no_code<L, J, M>(
         resources: Vec::new(),
         cases: Vec::new(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: context.plan.target.clone(),
         seed: 0,
         nvrtc: None,

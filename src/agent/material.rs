@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Ask, BoxError, Material};
 use crate::{
     prompt::{BestAttempt, LastAttempt, PromptContext, Prompts, Rendered},
-    record::{Case, DType, Precision, Target, TimingRequest},
+    record::{BaselineRequest, Case, DType, Precision, Target, TimingRequest},
     settings::TimingSettings,
     suite::Suite,
 };
@@ -23,10 +23,10 @@ pub struct SuiteMaterial {
     pub target: Target,
     /// How correct kernels are timed; `None` where they are not.
     pub timing: Option<TimingSettings>,
-    /// Name of what speedups are measured against.
+    /// Name of what decides speedup.
     pub baseline: String,
-    /// The kernel files of that baseline, by the ops' names.
-    pub baselines: BTreeMap<String, String>,
+    /// What each op is timed against, by the ops' names.
+    pub baselines: BTreeMap<String, Vec<BaselineRequest>>,
     /// Speedup at which a kernel is good enough.
     pub target_speedup: f64,
     /// Compile variants per element type.
@@ -47,8 +47,14 @@ impl Material for SuiteMaterial {
     }
 
     fn timing(&self, op: &str) -> Option<TimingRequest> {
-        let TimingSettings { min_samples, max_s, .. } = self.timing?;
-        Some(TimingRequest { baseline: self.baselines.get(op).cloned(), min_samples, max_s })
+        let settings = self.timing.as_ref()?;
+        Some(TimingRequest {
+            baselines: self.baselines.get(op).cloned().unwrap_or_default(),
+            profile: settings.profile,
+            l2: settings.l2,
+            graph: settings.graph,
+            max_s: settings.max_s,
+        })
     }
 
     fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError> {

@@ -120,6 +120,37 @@ impl NvrtcArgs {
     }
 }
 
+/// How correct kernels are timed.
+#[derive(Debug, Args, Default)]
+pub(crate) struct TimingArgs {
+    /// Do not time correct kernels
+    #[arg(long, help_heading = "Timing")]
+    pub(crate) no_timing: bool,
+    /// How thoroughly to time
+    #[arg(long, value_name = "screen|standard|final", help_heading = "Timing")]
+    pub(crate) timing: Option<String>,
+    /// What to time against, the one that decides speedup first, for example aten,builtin
+    #[arg(long, value_name = "BASELINES", value_delimiter = ',', help_heading = "Timing")]
+    pub(crate) baseline: Option<Vec<String>>,
+    /// What the L2 cache holds when a sample begins
+    #[arg(long, value_name = "cold|hot", help_heading = "Timing")]
+    pub(crate) l2: Option<String>,
+    /// Time cases that launch overhead dominates inside CUDA graphs
+    #[arg(long, help_heading = "Timing")]
+    pub(crate) graph: bool,
+}
+
+impl TimingArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("timing.enabled", self.no_timing.then_some(false));
+        flags.set("timing.profile", self.timing.clone());
+        flags.set("timing.baselines", self.baseline.clone());
+        flags.set("timing.l2", self.l2.clone());
+        flags.set("timing.graph", self.graph.then_some(true));
+    }
+}
+
 /// Where and how kernels are judged.
 #[derive(Debug, Args, Default)]
 pub(crate) struct DeviceArgs {
@@ -135,9 +166,9 @@ pub(crate) struct DeviceArgs {
     /// What the emulator checks: full, memory or bounds
     #[arg(long, value_name = "CHECKS", help_heading = "Device")]
     pub(crate) sanitize: Option<String>,
-    /// Do not time correct kernels
-    #[arg(long, help_heading = "Device")]
-    pub(crate) no_timing: bool,
+    /// How correct kernels are timed.
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
     /// Which NVRTC.
     #[command(flatten)]
     pub(crate) nvrtc: NvrtcArgs,
@@ -150,7 +181,7 @@ impl DeviceArgs {
         flags.set("device.jobs", self.jobs);
         flags.set("device.screen", self.no_screen.then_some(false));
         flags.set("device.sanitize", self.sanitize.clone());
-        flags.set("timing.enabled", self.no_timing.then_some(false));
+        self.timing.add_to(flags);
         self.nvrtc.add_to(flags);
     }
 }

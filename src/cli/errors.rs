@@ -3,7 +3,7 @@
 use std::error;
 
 use super::exit_codes::Exit;
-use crate::{agent, llm, prompt, settings, store, suite};
+use crate::{agent, baseline::UnknownBaseline, llm, prompt, settings, store, suite};
 
 /// A command's failure.
 #[derive(Debug)]
@@ -75,6 +75,12 @@ impl From<settings::Error> for CommandError {
         let from_flag = matches!(&error, settings::Error::BadValue { origin, .. } if origin.starts_with("flag"));
         let kind = if from_flag { Exit::Usage } else { Exit::Config };
         Self::new(kind, error).maybe_hint(hint)
+    }
+}
+
+impl From<UnknownBaseline> for CommandError {
+    fn from(error: UnknownBaseline) -> Self {
+        Self::new(Exit::Usage, error)
     }
 }
 

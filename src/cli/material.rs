@@ -12,18 +12,18 @@ pub(crate) fn material(
     target: &Target,
     can_time: bool,
 ) -> Result<SuiteMaterial, CommandError> {
-    let baselines: BTreeMap<_, _> = selection
-        .ops
-        .iter()
-        .filter_map(|op| Some((op.name.clone(), baseline::builtin(&op.name)?.to_owned())))
-        .collect();
+    let names = &settings.timing.baselines;
+    let mut baselines = BTreeMap::new();
+    for op in &selection.ops {
+        baselines.insert(op.name.clone(), baseline::requests(names, &op.name)?);
+    }
     Ok(SuiteMaterial {
         suite: selection.suite.clone(),
         dtypes: settings.suite.dtypes.clone(),
         prompts: Prompts::load(settings.prompts.dir.as_deref())?,
         target: target.clone(),
-        timing: (can_time && settings.timing.enabled).then_some(settings.timing),
-        baseline: baseline::BUILTIN.to_owned(),
+        timing: (can_time && settings.timing.enabled).then(|| settings.timing.clone()),
+        baseline: names.first().map_or(baseline::BUILTIN, String::as_str).to_owned(),
         baselines,
         target_speedup: settings.run.target_speedup,
         max_variants: settings.limits.max_variants,

@@ -16,7 +16,7 @@ use super::{
     compare::RoundingStats,
     draft::{Draft, blank},
     execute::run_case,
-    prepare::{prepare, prepare_baseline, prepare_reference, too_big_for_emulator},
+    prepare::{prepare, prepare_baselines, prepare_reference, too_big_for_emulator},
     reference_kernel,
     session::Modules,
     subject::Subject,
@@ -67,7 +67,7 @@ pub fn cpu_half(
     if goes_on {
         // The GPU has the last word; should it hang, this half has nothing to complain about.
         evaluation.findings.clear();
-        program.baseline = prepare_baseline(request, compiler)?;
+        program.baselines = prepare_baselines(request, compiler)?;
     }
     Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
 }

@@ -198,7 +198,7 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         resources: Vec::new(),
         cases: request.cases.iter().map(not_reached).collect(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: request.target.clone(),
         seed: request.seed,
         nvrtc: None,

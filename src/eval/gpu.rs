@@ -3,11 +3,11 @@
 use std::{collections::VecDeque, num::NonZero, panic::resume_unwind, sync::Arc, thread};
 
 use crate::{
-    baseline::{BUILTIN, side::Side},
+    baseline::side::Side,
     device::{Device, Image, ModuleId, Stop},
     record::{
-        Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level, Outcome, Speedup,
-        Stage, Verdict,
+        Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level, Outcome, Stage,
+        Verdict,
     },
 };
 
@@ -18,7 +18,7 @@ use super::{
     execute::{Ran, run_case},
     reference_kernel,
     session::Modules,
-    stats::geometric_mean,
+    stats::speedups,
     subject::Subject,
     timing,
 };
@@ -192,11 +192,8 @@ impl<'a> Judge<'a, '_> {
         }
         // A wrong kernel has no speed.
         if self.draft.evaluation().failed().next().is_none() {
-            let timings = self.draft.evaluation().timings.iter();
-            let speedups: Vec<f64> =
-                timings.filter_map(|timing| timing.speedup.map(|(speedup, _)| speedup)).collect();
-            self.draft.evaluation().speedup = geometric_mean(&speedups)
-                .map(|geomean| Speedup { geomean, baseline: BUILTIN.to_owned() });
+            let speedups = speedups(&self.draft.evaluation().timings);
+            self.draft.evaluation().speedups = speedups;
             self.draft.enter(Stage::Done);
         }
         self.draft.settle()
@@ -215,7 +212,8 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
-        let has_baseline = request.timing.as_ref().is_some_and(|timing| timing.baseline.is_some());
+        let has_baseline =
+            request.timing.as_ref().is_some_and(|timing| !timing.baselines.is_empty());
         let baseline_inputs = if has_baseline {
             Subject::inputs(case, request.seed ^ timing::BASELINE_SEED)
         } else {

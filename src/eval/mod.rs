@@ -28,7 +28,7 @@ mod tests;
 pub use cpu::{CpuOutcome, cpu_half};
 pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;
-pub use program::{BoundLaunch, CaseProgram, Program, Variant};
+pub use program::{BaselineProgram, BoundLaunch, CaseProgram, Program, Variant};
 
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +94,11 @@ pub enum Error {
     #[error("failed to compile kgen's copy kernel: {0}")]
     CopyKernel(String),
     /// The baseline is not a valid kernel file for the cases.
-    #[error("failed to prepare the baseline: {0}")]
-    Baseline(String),
+    #[error("failed to prepare the baseline `{name}`: {reason}")]
+    Baseline {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }

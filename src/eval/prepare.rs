@@ -16,12 +16,12 @@ use crate::{
     op::OpDef,
     record::{
         Case, CaseClass, DType, EvalRequest, Finding, Level, ResolvedPlan, Resources, Severity,
-        Signature, Stage, Step, Verdict,
+        Signature, Stage, Step, TimingRequest, Verdict,
     },
 };
 
 use super::{
-    BoundLaunch, CaseProgram, Error, Program, Variant,
+    BaselineProgram, BoundLaunch, CaseProgram, Error, Program, Variant,
     draft::{Draft, Halt, failed},
     subject::op_of,
 };
@@ -29,22 +29,25 @@ use super::{
 /// Compile variants that autotuning may add.
 const MAX_TUNINGS: usize = 16;
 
-/// Turns the baseline of a request into a program for the timed cases.
-pub(super) fn prepare_baseline(
+/// Turns the baselines of a request that are kernel files into programs for the timed cases.
+pub(super) fn prepare_baselines(
     request: &EvalRequest,
     compiler: &Compiler,
-) -> Result<Option<Box<Program>>, Error> {
-    let Some(kernel) = request.timing.as_ref().and_then(|timing| timing.baseline.clone()) else {
-        return Ok(None);
-    };
-    let request = EvalRequest { kernel, timing: None, ..request.clone() };
-    let mut ignore = |_| {};
-    let mut draft = Draft::new(&request, &mut ignore);
+) -> Result<Vec<BaselineProgram>, Error> {
     let timed = |case: &Case| case.class == CaseClass::Realistic;
-    match prepare_cases(&request, compiler, &mut draft, &timed)? {
-        Ok(program) => Ok(Some(Box::new(program))),
-        Err(halt) => Err(Error::Baseline(messages(halt))),
+    let mut baselines = Vec::new();
+    for (name, kernel) in request.timing.iter().flat_map(TimingRequest::kernels) {
+        let kernel = kernel.to_owned();
+        let request = EvalRequest { kernel, timing: None, ..request.clone() };
+        let mut ignore = |_| {};
+        let mut draft = Draft::new(&request, &mut ignore);
+        let name = name.to_owned();
+        match prepare_cases(&request, compiler, &mut draft, &timed)? {
+            Ok(program) => baselines.push(BaselineProgram { name, program }),
+            Err(halt) => return Err(Error::Baseline { name, reason: messages(halt) }),
+        }
     }
+    Ok(baselines)
 }
 
 /// Turns the kernel that is the reference of the request's op into a program for all cases, in f64;
@@ -262,7 +265,7 @@ impl Linker<'_> {
             cases: Vec::new(),
             tunings: Vec::new(),
             copy,
-            baseline: None,
+            baselines: Vec::new(),
             reference: None,
         };
         for planned in plans {

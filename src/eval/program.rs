@@ -19,8 +19,8 @@ pub struct Program {
     pub tunings: Vec<CaseProgram>,
     /// kgen's copy kernel, where a plan needs it.
     pub copy: Option<Variant>,
-    /// The baseline's program for the timed cases.
-    pub baseline: Option<Box<Self>>,
+    /// The baselines that are kernel files, for the timed cases.
+    pub baselines: Vec<BaselineProgram>,
     /// The reference's program, where it is a kernel; its cases are those of the request in f64.
     pub reference: Option<Box<ReferenceProgram>>,
 }
@@ -31,6 +31,22 @@ impl Program {
     pub fn case(&self, index: usize) -> Option<&CaseProgram> {
         self.cases.iter().find(|program| program.case == index)
     }
+
+    /// Returns the program of a baseline.
+    #[must_use]
+    pub fn baseline(&self, name: &str) -> Option<&Self> {
+        let found = self.baselines.iter().find(|baseline| baseline.name == name);
+        found.map(|baseline| &baseline.program)
+    }
+}
+
+/// A baseline that is a kernel file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BaselineProgram {
+    /// The baseline's name.
+    pub name: String,
+    /// Its variants and launches.
+    pub program: Program,
 }
 
 /// The program of a reference kernel with the PTX that the emulator needs wherever it runs.

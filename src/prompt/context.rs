@@ -67,7 +67,7 @@ impl Past {
             verdict: evaluation.verdict,
             reason: super::feedback::reason(evaluation),
             passed: (evaluation.n_passed(), n_run),
-            speedup: evaluation.speedup.clone(),
+            speedup: evaluation.speedup().cloned(),
         }
     }
 

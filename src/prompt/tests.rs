@@ -7,10 +7,10 @@ use crate::{
     kernel::{KernelFile, plan},
     op,
     record::{
-        Arg, ArgValue, Case, CaseClass, CaseResult, CaseTiming, DType, Diagnostic, ElementDiff,
-        Evaluation, Family, Fault, Finding, Gen, Level, Mismatch, Outcome, Place, Resources,
-        Severity, SourceSpan, Speedup, Stage, Target, TensorArg, TensorSpec, Timing, Verdict,
-        number::Number,
+        Arg, ArgValue, BaselineTiming, Case, CaseClass, CaseResult, CaseTiming, Comparison, DType,
+        Diagnostic, ElementDiff, Evaluation, Family, Fault, Finding, Gen, Level, Mismatch, Mode,
+        Outcome, Place, Resources, Severity, SourceSpan, Speedup, Stage, Target, TensorArg,
+        TensorSpec, Timing, Verdict, number::Number,
     },
 };
 
@@ -86,7 +86,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         resources: Vec::new(),
         cases: cases().iter().map(|case| result(case, not_reached())).collect(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: Target::h100_class(),
         seed: 918_273_645,
         nvrtc: None,
@@ -236,23 +236,26 @@ fn timed() -> Evaluation {
     let mut evaluation = evaluation(Verdict::Passed, Stage::Done);
     pass_all(&mut evaluation);
     evaluation.target.peak_bandwidth = Some(4.8e12);
-    let times = |median_us| Timing {
-        median_us,
-        q1_us: median_us,
-        q3_us: median_us,
-        min_us: median_us,
-        samples_us: vec![median_us],
-    };
+    let times = |median_us| Timing::of(vec![median_us]).unwrap();
     let timing = |args: &str, us, bytes, flops| CaseTiming {
         case: args.to_owned(),
         args: args.to_owned(),
         candidate: times(us),
-        baseline: Some(("builtin".to_owned(), times(40.0))),
-        speedup: Some((40.0 / us, [39.0 / us, 41.0 / us])),
+        mode: Mode::Cold,
+        baselines: vec![BaselineTiming {
+            name: "builtin".to_owned(),
+            timing: Some(times(40.0)),
+            candidate: None,
+            comparison: Comparison::of(&[[40.0, us, us, 40.0]; 16], 0),
+            overhead_dominated: us < 4.0,
+            note: None,
+        }],
         bytes,
         flops,
         peak_bytes: 1 << 27,
         floor_us: 2.3,
+        roofline: None,
+        flags: Vec::new(),
         params: vec![("BLOCK".to_owned(), 256)],
     };
     evaluation.timings = vec![
@@ -261,7 +264,9 @@ fn timed() -> Evaluation {
         timing("self=f16[32]", 3.1, 128.0, 32.0),
     ];
     let baseline = "builtin".to_owned();
-    evaluation.speedup = Some(Speedup { geomean: 1.234_56, baseline });
+    let speedup =
+        Speedup { baseline, geomean: 1.234_56, n: 2, n_overhead: 1, geomean_all: Some(1.5) };
+    evaluation.speedups = vec![speedup];
     evaluation.resources = vec![Resources {
         kernel: "relu".to_owned(),
         registers: 18,
@@ -335,8 +340,7 @@ fn prompts_after_a_pass_ask_for_speed() {
     let feedback = feedback(&evaluation, KERNEL);
     let past = Past::new(3, &evaluation);
     let last = LastAttempt { past: &past, kernel: Some(KERNEL), feedback: &feedback };
-    let best =
-        BestAttempt { number: 2, kernel: "the best\n", speedup: evaluation.speedup.as_ref() };
+    let best = BestAttempt { number: 2, kernel: "the best\n", speedup: evaluation.speedup() };
     let prompt = with_context(|prompts, context| {
         let context = PromptContext { can_time: true, target_speedup: 1.5, ..*context };
         prompts.next(&context, &earlier, &last, Some(&best))

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, DType, Diagnostic, Family, Finding, Level, Mismatch, Precision, Resources, Target,
-    Verdict, number::Number,
+    CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, Level, Mismatch, Precision,
+    Resources, Speedup, Target, Verdict, number::Number, timing::one_or_more,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -28,8 +28,9 @@ pub struct Evaluation {
     pub cases: Vec<CaseResult>,
     /// One entry per timed case.
     pub timings: Vec<CaseTiming>,
-    /// Geometric mean over the timed cases; `None` is "not measured".
-    pub speedup: Option<Speedup>,
+    /// One entry per baseline that was measured, the primary one first; none is "not measured".
+    #[serde(default, alias = "speedup", deserialize_with = "one_or_more")]
+    pub speedups: Vec<Speedup>,
     /// The device.
     pub target: Target,
     /// What the task allowed beyond f32 arithmetic.
@@ -44,6 +45,12 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// Returns the speedup over the primary baseline; `None` is "not measured".
+    #[must_use]
+    pub fn speedup(&self) -> Option<&Speedup> {
+        self.speedups.first()
+    }
+
     /// Counts the cases that passed.
     #[must_use]
     pub fn n_passed(&self) -> usize {
@@ -190,53 +197,4 @@ pub struct OtherRules {
     pub backendbench: bool,
     /// `KernelBench`: `allclose` with 1e-4 for f32, 1e-2 for f16 and bf16.
     pub kernelbench: bool,
-}
-
-/// Times of one case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CaseTiming {
-    /// The case's id.
-    pub case: String,
-    /// Its arguments in one line.
-    pub args: String,
-    /// The candidate.
-    pub candidate: Timing,
-    /// The baseline and its name.
-    pub baseline: Option<(String, Timing)>,
-    /// Baseline over candidate, from paired samples: median and its 95 % interval.
-    pub speedup: Option<(f64, [f64; 2])>,
-    /// Bytes that the op must move at least.
-    pub bytes: f64,
-    /// Floating-point operations of the op.
-    pub flops: f64,
-    /// Bytes of inputs, outputs and scratch on the device at once.
-    pub peak_bytes: u64,
-    /// Time of an empty kernel, median, in microseconds.
-    pub floor_us: f64,
-    /// The choice of parameters that was timed.
-    pub params: Vec<(String, i64)>,
-}
-
-/// A distribution of times.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Timing {
-    /// Median, in microseconds.
-    pub median_us: f64,
-    /// First quartile.
-    pub q1_us: f64,
-    /// Third quartile.
-    pub q3_us: f64,
-    /// Smallest.
-    pub min_us: f64,
-    /// All samples, in the order taken.
-    pub samples_us: Vec<f64>,
-}
-
-/// A speedup with the name of what it is measured against.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Speedup {
-    /// Geometric mean over the timed cases of baseline time over candidate time.
-    pub geomean: f64,
-    /// The baseline's name, for example `builtin`.
-    pub baseline: String,
 }

@@ -11,6 +11,7 @@ pub mod plan;
 pub mod request;
 pub mod split;
 pub mod target;
+pub mod timing;
 pub mod verdict;
 
 pub use kgen_ops::record::{
@@ -18,9 +19,12 @@ pub use kgen_ops::record::{
     tensor,
 };
 
+pub use kgen_measure::{
+    Comparison, Flag, L2, Mode, Profile, Session, TimeVerdict, Timing, roofline::Roofline,
+};
+
 pub use evaluation::{
-    CaseResult, CaseTiming, Evaluation, LaunchCounters, OtherRules, Outcome, Speedup, Stage,
-    StageTime, Timing,
+    CaseResult, Evaluation, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
 };
 pub use finding::{
     Diagnostic, ElementDiff, Fault, Finding, Mismatch, Place, Resources, Severity, SourceSpan,
@@ -32,7 +36,8 @@ pub use implementation::{
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
 };
-pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize, TimingRequest};
+pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};
 pub use split::Split;
 pub use target::Target;
+pub use timing::{BaselineRequest, BaselineTiming, CaseTiming, Speedup, TimingRequest};
 pub use verdict::{Level, Verdict};

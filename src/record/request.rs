@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Implementation, Target};
+use super::{Case, Implementation, Target, TimingRequest};
 
 /// A kernel file to be judged on the cases of one op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,10 @@ impl EvalRequest {
     /// Tells whether the evaluation needs the Python process.
     #[must_use]
     pub fn needs_python(&self) -> bool {
-        self.implementation.as_ref().is_some_and(Implementation::needs_python)
+        let baselines = self.timing.iter().flat_map(|timing| &timing.baselines);
+        let mut all =
+            baselines.map(|baseline| &baseline.implementation).chain(&self.implementation);
+        all.any(Implementation::needs_python)
     }
 }
 
@@ -120,15 +123,4 @@ impl Default for Limits {
             max_variants: 8,
         }
     }
-}
-
-/// How a passed kernel is timed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TimingRequest {
-    /// The kernel file of the `builtin` baseline; `None` times the candidate alone.
-    pub baseline: Option<String>,
-    /// Samples per arm at least.
-    pub min_samples: u32,
-    /// Seconds per case at most.
-    pub max_s: f64,
 }

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::summary::{OpSummary, Summary, attempt_id, case_speedup, ratio};
+use super::summary::{OpSummary, Summary, attempt_id, ratio};
 use crate::{
-    record::{AttemptId, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Verdict},
+    record::{
+        AttemptId, BaselineTiming, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Verdict,
+    },
     store::{self, Run},
 };
 
@@ -72,21 +74,30 @@ fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&st
 }
 
 fn performance_test(op: &str, timing: &CaseTiming, passed: bool) -> Value {
-    let baseline = timing.baseline.as_ref();
-    let speedup = case_speedup(timing).filter(|_| passed);
+    let primary = timing.primary();
+    let reference = primary.and_then(|baseline| baseline.timing.as_ref());
+    let comparison = primary.and_then(|baseline| baseline.comparison.as_ref());
+    let comparison = comparison.filter(|_| passed);
     let error = (!passed).then_some("the kernel is wrong, so its times mean nothing");
     json!({
         "test_type": "performance",
         "op_name": op,
         "args": timing.args,
-        "speedup": speedup,
+        "speedup": comparison.map(|comparison| comparison.speedup),
         "benchmark_time_ms": timing.candidate.median_us / 1000.0,
-        "reference_time_ms": baseline.map(|(_, timing)| timing.median_us / 1000.0),
+        "reference_time_ms": reference.map(|timing| timing.median_us / 1000.0),
         "error_msg": error,
         "successfully_ran": passed,
         "case": timing.case,
-        "baseline": baseline.map(|(name, _)| name.as_str()),
-        "speedup_interval_95": timing.speedup.filter(|_| passed).map(|(_, interval)| interval),
+        "baseline": primary.map(|baseline| baseline.name.as_str()),
+        "speedup_interval_99": comparison.map(|comparison| comparison.ci),
+        "speedup_verdict": comparison.map(|comparison| comparison.verdict),
+        "overhead_dominated": primary.map(|baseline| baseline.overhead_dominated),
+        "baselines": timing.baselines.iter().map(|b| baseline(b, passed)).collect::<Vec<_>>(),
+        "mode": timing.mode,
+        "percent_of_floor": timing.percent_of_floor(),
+        "roofline": timing.roofline,
+        "flags": timing.flags,
         "benchmark_time_quartiles_ms":
             [timing.candidate.q1_us / 1000.0, timing.candidate.q3_us / 1000.0],
         "bytes": timing.bytes,
@@ -94,6 +105,19 @@ fn performance_test(op: &str, timing: &CaseTiming, passed: bool) -> Value {
         "peak_bytes": timing.peak_bytes,
         "floor_us": timing.floor_us,
         "params": timing.params,
+    })
+}
+
+fn baseline(baseline: &BaselineTiming, passed: bool) -> Value {
+    let comparison = baseline.comparison.as_ref().filter(|_| passed);
+    json!({
+        "name": baseline.name,
+        "time_ms": baseline.timing.as_ref().map(|timing| timing.median_us / 1000.0),
+        "speedup": comparison.map(|comparison| comparison.speedup),
+        "speedup_interval_99": comparison.map(|comparison| comparison.ci),
+        "speedup_verdict": comparison.map(|comparison| comparison.verdict),
+        "overhead_dominated": baseline.overhead_dominated,
+        "note": baseline.note,
     })
 }
 
@@ -144,6 +168,7 @@ const COLUMNS: &[&str] = &[
     "reused_evaluation",
     "llm_calls",
     "best_file",
+    "percent_of_floor",
 ];
 
 /// Returns `operator_summary.csv`; what was not measured is an empty cell.
@@ -172,7 +197,7 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
         (op.timed - op.timed_with_speedup).to_string(),
         number(rate),
         number(op.mean_speedup),
-        number(op.speedup.as_ref().map(|speedup| speedup.geomean)),
+        number(op.speedup().map(|speedup| speedup.geomean)),
         number(op.max_abs_error.map(|error| error.0)),
         number(op.max_rel_error.map(|error| error.0)),
         op.verdict.map(|verdict| verdict.name().to_owned()).unwrap_or_default(),
@@ -180,13 +205,14 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
         op.attempts.to_string(),
         op.best_attempt.map(|attempt| attempt.to_string()).unwrap_or_default(),
         op.counts.skipped.to_string(),
-        op.speedup.as_ref().map(|speedup| speedup.baseline.clone()).unwrap_or_default(),
+        op.speedup().map(|speedup| speedup.baseline.clone()).unwrap_or_default(),
         device.to_owned(),
         op.confirmed.to_string(),
         op.replayed.to_string(),
         op.reused_evaluation.to_string(),
         op.calls.to_string(),
         op.best_file.clone().unwrap_or_default(),
+        number(op.percent_of_floor),
     ]
 }
 

@@ -11,9 +11,12 @@ mod tests;
 mod text;
 
 pub use export::{full_results, operator_summary};
-pub use summary::{OpSummary, PerfAt, Summary, summarise};
+pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
 pub use table::TextTable;
-pub use text::{NOT_MEASURED, op_table, overall, readme, speedup_text, totals_line, verdict_text};
+pub use text::{
+    NOT_MEASURED, mean_speedup_text, op_table, overall, readme, speedup_text, totals_line,
+    verdict_text,
+};
 
 use serde_json::Value;
 

@@ -1,11 +1,13 @@
 //! One row per op and the totals of a run, as data.
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 
 use crate::{
     record::{
-        AttemptId, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Split, Verdict,
-        number::Number,
+        AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Split,
+        Verdict, number::Number,
     },
     store::{self, AttemptRecord, Confirmation, Counts, Run, StageFile, best, effective_verdict},
 };
@@ -23,15 +25,25 @@ pub struct Summary {
     pub ops: Vec<OpSummary>,
     /// Ops whose best attempt passed.
     pub n_passed: usize,
-    /// Geometric mean of the measured speedups; `None` is "not measured".
-    pub geomean_speedup: Option<f64>,
-    /// Names of the baselines of those speedups.
-    pub baselines: Vec<String>,
-    /// Share of the ops that are correct and faster than p, for several p.
+    /// Means over the ops, one entry per baseline, the primary one first; none is "not measured".
+    pub speedups: Vec<MeanSpeedup>,
+    /// Share of the ops that are correct and faster than p times the primary baseline.
     pub perf_at: Vec<PerfAt>,
     /// Where the time of the evaluations went, for the process that made them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
+}
+
+/// The speedup of a run over one baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeanSpeedup {
+    /// The baseline's name.
+    pub baseline: String,
+    /// Geometric mean over the ops.
+    pub geomean: f64,
+    /// Ops that it is the mean of: those that passed and were timed against this baseline in a case
+    /// that launch overhead does not dominate.
+    pub ops: usize,
 }
 
 /// Share of the ops that are correct and faster than `p` times their baseline.
@@ -62,10 +74,14 @@ pub struct OpSummary {
     pub timed: usize,
     /// Those of them that have a speedup; none where the kernel is wrong.
     pub timed_with_speedup: usize,
-    /// Speedup of the best attempt, if it passed; `None` is "not measured".
-    pub speedup: Option<Speedup>,
-    /// Arithmetic mean of the cases' speedups.
+    /// Speedups of the best attempt, if it passed, over the primary baseline first; none is "not
+    /// measured".
+    pub speedups: Vec<Speedup>,
+    /// Arithmetic mean of the cases' speedups over the primary baseline.
     pub mean_speedup: Option<f64>,
+    /// How near the best attempt comes to what the hardware allows: geometric mean, in percent, over
+    /// the timed cases that launch overhead does not dominate.
+    pub percent_of_floor: Option<f64>,
     /// Largest absolute error of the best attempt over its cases.
     pub max_abs_error: Option<Number>,
     /// Largest relative error.
@@ -87,6 +103,18 @@ impl OpSummary {
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verdict.is_some_and(Verdict::is_pass)
+    }
+
+    /// Returns the speedup over the primary baseline.
+    #[must_use]
+    pub fn speedup(&self) -> Option<&Speedup> {
+        self.speedups.first()
+    }
+
+    /// Returns the speedup over a baseline.
+    #[must_use]
+    pub fn speedup_over(&self, baseline: &str) -> Option<&Speedup> {
+        self.speedups.iter().find(|speedup| speedup.baseline == baseline)
     }
 }
 
@@ -121,20 +149,16 @@ pub fn summarise(run: &Run) -> Result<Summary, store::Error> {
 }
 
 fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> Summary {
-    let speedups: Vec<_> = ops.iter().filter_map(|op| op.speedup.as_ref()).collect();
-    let geomeans: Vec<_> = speedups.iter().map(|speedup| speedup.geomean).collect();
-    let mut baselines: Vec<_> = speedups.iter().map(|speedup| speedup.baseline.clone()).collect();
-    baselines.sort();
-    baselines.dedup();
-    let share = |p: f64| {
-        let n_fast = geomeans.iter().filter(|geomean| **geomean > p).count();
-        (!geomeans.is_empty()).then(|| ratio(n_fast, ops.len()))
+    let speedups = mean_speedups(&ops);
+    let fast = |p: f64| {
+        let primary = &speedups.first()?.baseline;
+        let of_op = |op: &&OpSummary| headline(op, primary).is_some_and(|geomean| geomean > p);
+        Some(ratio(ops.iter().filter(of_op).count(), ops.len()))
     };
     Summary {
         n_passed: ops.iter().filter(|op| op.passed()).count(),
-        geomean_speedup: geomean(&geomeans),
-        baselines,
-        perf_at: FACTORS.iter().map(|&p| PerfAt { p, share: share(p) }).collect(),
+        perf_at: FACTORS.iter().map(|&p| PerfAt { p, share: fast(p) }).collect(),
+        speedups,
         split: None,
         run,
         backend,
@@ -143,13 +167,36 @@ fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> 
     }
 }
 
+/// Returns the speedup of an op that may stand in a headline.
+fn headline(op: &OpSummary, baseline: &str) -> Option<f64> {
+    let speedup = op.speedup_over(baseline).filter(|speedup| speedup.is_headline());
+    speedup.map(|speedup| speedup.geomean)
+}
+
+/// Returns a mean per baseline. The primary baseline is that of most ops.
+fn mean_speedups(ops: &[OpSummary]) -> Vec<MeanSpeedup> {
+    let mut names: Vec<&str> = Vec::new();
+    for speedup in ops.iter().flat_map(|op| &op.speedups) {
+        if !names.contains(&speedup.baseline.as_str()) {
+            names.push(&speedup.baseline);
+        }
+    }
+    let n_primary = |name: &str| {
+        let primary = ops.iter().filter_map(OpSummary::speedup);
+        primary.filter(|speedup| speedup.baseline == name).count()
+    };
+    names.sort_by_key(|name| Reverse(n_primary(name)));
+    let mean = |name: &str| {
+        let of_ops: Vec<f64> = ops.iter().filter_map(|op| headline(op, name)).collect();
+        let geomean = kgen_measure::geometric_mean(&of_ops)?;
+        Some(MeanSpeedup { baseline: name.to_owned(), geomean, ops: of_ops.len() })
+    };
+    names.into_iter().filter_map(mean).collect()
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of ops and cases are small")]
 pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
-}
-
-fn geomean(values: &[f64]) -> Option<f64> {
-    mean(values.iter().map(|value| value.ln())).map(f64::exp)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of cases are small")]
@@ -168,8 +215,9 @@ fn unstarted(op: &str) -> OpSummary {
         counts: Counts::default(),
         timed: 0,
         timed_with_speedup: 0,
-        speedup: None,
+        speedups: Vec::new(),
         mean_speedup: None,
+        percent_of_floor: None,
         max_abs_error: None,
         max_rel_error: None,
         confirmed: false,
@@ -198,10 +246,13 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
     let kernel = run.path(&attempt, StageFile::Kernel);
     let verdict = effective_verdict(best, confirmation);
     let timings = evaluation.as_ref().map_or(&[][..], |evaluation| &evaluation.timings);
-    let speedups: Vec<_> = timings.iter().filter_map(case_speedup).collect();
+    let of_cases: Vec<_> = timings.iter().filter_map(case_speedup).collect();
     let errors = evaluation.as_ref().map(largest_errors).unwrap_or_default();
     // A wrong kernel's speed means nothing.
-    let speedup = best.speedup.clone().filter(|_| verdict.is_pass());
+    let mut speedups = evaluation.as_ref().map_or_else(Vec::new, |e| e.speedups.clone());
+    if !verdict.is_pass() {
+        speedups.clear();
+    }
     Ok(Some(OpSummary {
         op: best.op.clone(),
         verdict: Some(verdict),
@@ -210,9 +261,10 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         best_attempt: Some(best.attempt),
         counts: best.counts,
         timed: timings.len(),
-        timed_with_speedup: if verdict.is_pass() { speedups.len() } else { 0 },
-        mean_speedup: speedup.as_ref().and_then(|_| mean(speedups.iter().copied())),
-        speedup,
+        timed_with_speedup: if verdict.is_pass() { of_cases.len() } else { 0 },
+        mean_speedup: speedups.first().and_then(|_| mean(of_cases.iter().copied())),
+        percent_of_floor: verdict.is_pass().then(|| percent_of_floor(timings)).flatten(),
+        speedups,
         max_abs_error: errors.0,
         max_rel_error: errors.1,
         confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
@@ -227,8 +279,15 @@ pub(super) fn attempt_id(key: &OpKey, number: u32) -> AttemptId {
     AttemptId { op: key.clone(), number }
 }
 
-pub(super) fn case_speedup(timing: &CaseTiming) -> Option<f64> {
-    timing.speedup.map(|(median, _)| median)
+fn case_speedup(timing: &CaseTiming) -> Option<f64> {
+    timing.primary().and_then(BaselineTiming::speedup)
+}
+
+fn percent_of_floor(timings: &[CaseTiming]) -> Option<f64> {
+    let long =
+        |timing: &&CaseTiming| timing.primary().is_none_or(|baseline| !baseline.overhead_dominated);
+    let percents = timings.iter().filter(long).filter_map(CaseTiming::percent_of_floor);
+    kgen_measure::geometric_mean(&percents.collect::<Vec<_>>())
 }
 
 /// The largest absolute and relative error over the executed cases; NaN counts as the largest.

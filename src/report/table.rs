@@ -3,7 +3,7 @@
 /// A table with left- and right-aligned columns.
 #[derive(Debug, Clone, Default)]
 pub struct TextTable {
-    headers: Vec<&'static str>,
+    headers: Vec<String>,
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
@@ -11,9 +11,12 @@ pub struct TextTable {
 impl TextTable {
     /// Returns an empty table; a header that starts with `>` aligns its column to the right.
     #[must_use]
-    pub fn new(headers: &[&'static str]) -> Self {
+    pub fn new(headers: &[&str]) -> Self {
         Self {
-            headers: headers.iter().map(|header| header.trim_start_matches('>')).collect(),
+            headers: headers
+                .iter()
+                .map(|header| header.trim_start_matches('>').to_owned())
+                .collect(),
             right: headers.iter().map(|header| header.starts_with('>')).collect(),
             rows: Vec::new(),
         }
@@ -28,8 +31,7 @@ impl TextTable {
     #[must_use]
     pub fn render(&self) -> String {
         let widths = self.widths();
-        let headers: Vec<_> = self.headers.iter().map(|header| (*header).to_owned()).collect();
-        let lines = std::iter::once(&headers).chain(&self.rows);
+        let lines = std::iter::once(&self.headers).chain(&self.rows);
         let lines: Vec<_> = lines.map(|cells| self.line(cells, &widths).join("  ")).collect();
         lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
     }

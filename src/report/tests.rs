@@ -6,8 +6,9 @@ use serde_json::json;
 use super::*;
 use crate::{
     record::{
-        AttemptId, CaseClass, CaseResult, CaseTiming, DType, Evaluation, Family, Finding, Level,
-        OpKey, Outcome, RunId, Speedup, Stage, Target, Timing, Verdict,
+        AttemptId, BaselineTiming, CaseClass, CaseResult, CaseTiming, Comparison, DType,
+        Evaluation, Family, Finding, Level, Mode, OpKey, Outcome, RunId, Speedup, Stage, Target,
+        Timing, Verdict,
     },
     store::{
         AttemptRecord, AttemptStatus, Counts, DeviceInfo, Format, Purpose, RunInfo, RunStatus,
@@ -62,23 +63,26 @@ fn case(name: &str, outcome: Outcome) -> CaseResult {
 }
 
 fn timing() -> CaseTiming {
-    let timing = |median_us: f64| Timing {
-        median_us,
-        q1_us: median_us,
-        q3_us: median_us,
-        min_us: median_us,
-        samples_us: vec![median_us],
-    };
+    let timing = |median_us: f64| Timing::of(vec![median_us]).unwrap();
     CaseTiming {
         case: "f32[3,4]/normal".to_owned(),
         args: "self=f32[3, 4]".to_owned(),
         candidate: timing(1000.0),
-        baseline: Some(("builtin".to_owned(), timing(2000.0))),
-        speedup: Some((2.0, [1.9, 2.1])),
+        mode: Mode::Cold,
+        baselines: vec![BaselineTiming {
+            name: "builtin".to_owned(),
+            timing: Some(timing(2000.0)),
+            candidate: None,
+            comparison: Comparison::of(&[[2000.0, 1000.0, 1000.0, 2000.0]; 16], 0),
+            overhead_dominated: false,
+            note: None,
+        }],
         bytes: 96.0,
         flops: 12.0,
         peak_bytes: 96,
         floor_us: 2.0,
+        roofline: None,
+        flags: Vec::new(),
         params: vec![("BLOCK".to_owned(), 256)],
     }
 }
@@ -89,7 +93,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         Outcome::Skipped { .. } => None,
     });
     // A speedup of a failed kernel must never show up anywhere.
-    let speedup = timed.then(|| Speedup { geomean: 2.0, baseline: "builtin".to_owned() });
+    let speedup = timed.then(|| Speedup::new("builtin", 2.0, 1));
     let evaluation = Evaluation {
         op: op.to_owned(),
         verdict: failed.unwrap_or(Verdict::Passed),
@@ -100,7 +104,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         resources: Vec::new(),
         cases,
         timings: if timed { vec![timing()] } else { Vec::new() },
-        speedup: speedup.clone(),
+        speedups: speedup.iter().cloned().collect(),
         target: Target::h100_class(),
         seed: 7,
         nvrtc: Some("13.0".to_owned()),
@@ -161,11 +165,13 @@ fn only_a_measured_pass_counts_as_fast() {
         let summary = summarise(store.run()).unwrap();
         assert_eq!(summary.n_passed, 2);
         assert!(!summary.all_passed());
-        assert_eq!(summary.geomean_speedup, Some(2.0));
+        let mean = &summary.speedups[0];
+        assert_eq!((mean.baseline.as_str(), mean.ops, summary.speedups.len()), ("builtin", 1, 1));
+        assert!((mean.geomean - 2.0).abs() < 1e-9);
         let shares: Vec<_> = summary.perf_at.iter().map(|perf| perf.share).collect();
         assert_eq!(shares, [Some(0.25), Some(0.25), Some(0.0), Some(0.0)]);
         let mm = &summary.ops[2];
-        assert_eq!((mm.speedup.clone(), mm.mean_speedup), (None, None));
+        assert_eq!((mm.speedup(), mm.mean_speedup), (None, None));
     });
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     TextTable,
-    summary::{OpSummary, Summary},
+    summary::{MeanSpeedup, OpSummary, Summary},
 };
 use crate::{
     record::{Speedup, Verdict},
@@ -17,17 +17,30 @@ pub const NOT_MEASURED: &str = "not measured";
 /// Returns the table of ops.
 #[must_use]
 pub fn op_table(summary: &Summary) -> TextTable {
-    let headers = ["op", "verdict", ">attempts", "cases", "speedup", "best file"];
+    let baselines: Vec<&str> =
+        summary.speedups.iter().map(|speedup| speedup.baseline.as_str()).collect();
+    let several = 1 < baselines.len();
+    let over: Vec<String> = if several {
+        baselines.iter().map(|name| format!("speedup over {name}")).collect()
+    } else {
+        vec!["speedup".to_owned()]
+    };
+    let mut headers = vec!["op", "verdict", ">attempts", "cases"];
+    headers.extend(over.iter().map(String::as_str));
+    headers.extend([">% of floor", "best file"]);
     let mut table = TextTable::new(&headers);
     for op in &summary.ops {
-        table.row(vec![
-            op.op.clone(),
-            verdict_text(op),
-            op.attempts.to_string(),
-            cases_text(op),
-            speedup_text(op.speedup.as_ref()),
-            op.best_file.clone().unwrap_or_else(|| "-".to_owned()),
-        ]);
+        let mut cells =
+            vec![op.op.clone(), verdict_text(op), op.attempts.to_string(), cases_text(op)];
+        if several {
+            cells.extend(baselines.iter().map(|name| factor_text(op.speedup_over(name))));
+        } else {
+            cells.push(speedup_text(op.speedup()));
+        }
+        let percent = op.percent_of_floor.map(|percent| format!("{percent:.0}"));
+        cells.push(percent.unwrap_or_else(|| "-".to_owned()));
+        cells.push(op.best_file.clone().unwrap_or_else(|| "-".to_owned()));
+        table.row(cells);
     }
     table
 }
@@ -58,23 +71,44 @@ fn cases_text(op: &OpSummary) -> String {
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
-/// Returns a speedup with its baseline, for example `1.32x vs builtin`.
+/// Returns a speedup with its baseline, for example `1.32x vs builtin`, and what it would be with
+/// the cases that launch overhead dominates.
 #[must_use]
 pub fn speedup_text(speedup: Option<&Speedup>) -> String {
-    speedup.map_or_else(
-        || NOT_MEASURED.to_owned(),
-        |speedup| format!("{:.2}x vs {}", speedup.geomean, speedup.baseline),
-    )
+    let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
+    let text = format!("{:.2}x vs {}", speedup.geomean, speedup.baseline);
+    format!("{text}{}", overhead_text(speedup))
+}
+
+/// Returns a speedup without its baseline, which the table's header names.
+fn factor_text(speedup: Option<&Speedup>) -> String {
+    let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
+    format!("{:.2}x{}", speedup.geomean, overhead_text(speedup))
+}
+
+fn overhead_text(speedup: &Speedup) -> String {
+    if !speedup.is_headline() {
+        return " (launch overhead only)".to_owned();
+    }
+    match speedup.geomean_all {
+        Some(all) => format!(" ({all:.2}x with {} of launch overhead)", speedup.n_overhead),
+        None => String::new(),
+    }
+}
+
+/// Returns the speedups of a run, for example `1.32x vs aten, 1.10x vs builtin`.
+#[must_use]
+pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
+    let texts = speedups.iter().map(|mean| format!("{:.2}x vs {}", mean.geomean, mean.baseline));
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
 }
 
 /// Returns the totals in one line.
 #[must_use]
 pub fn totals_line(summary: &Summary) -> String {
     let n_ops = summary.ops.len();
-    let speedup = match summary.geomean_speedup {
-        Some(geomean) => format!("{geomean:.2}x vs {}", summary.baselines.join(", ")),
-        None => NOT_MEASURED.to_owned(),
-    };
+    let speedup = mean_speedup_text(&summary.speedups);
     format!("{} of {n_ops} ops passed on {}; speedup {speedup}", summary.n_passed, summary.device)
 }
 
@@ -96,10 +130,7 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     if n_replayed > 0 {
         line("Replayed", &format!("{n_replayed} ops: their replies come from a recording"));
     }
-    let geomean = summary
-        .geomean_speedup
-        .map(|geomean| Speedup { geomean, baseline: summary.baselines.join(", ") });
-    line("Speedup", &format!("{} (geometric mean)", speedup_text(geomean.as_ref())));
+    line("Speedup", &format!("{} (geometric mean)", mean_speedup_text(&summary.speedups)));
     for perf in &summary.perf_at {
         let share = perf.share.map_or(NOT_MEASURED.to_owned(), |share| format!("{share:.2}"));
         line(&format!("perf@{}", perf.p), &share);
@@ -175,7 +206,8 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
 const LEGEND: &str = "\
 A verdict says where it was reached: `emu` is the PTX emulator, `cuda` a GPU, `emu+cuda` small cases on
 the emulator and all on the GPU. `31/36` are passed cases of all; the others were skipped or failed. A
-speedup stands only where it was measured.
+speedup stands only where it was measured; cases that the overhead of a launch dominates are left out of
+it. The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
 ";
 
 const FILES: &str = "\

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
 
-use crate::record::{DType, Emulation, Limits, Precision, Sanitize, Target};
+use crate::record::{DType, Emulation, L2, Limits, Precision, Profile, Sanitize, Target};
 
 /// All settings, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -326,15 +326,21 @@ impl From<LimitSettings> for Limits {
 }
 
 /// Section `timing`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimingSettings {
     /// Whether correct kernels are timed.
     pub enabled: bool,
-    /// Samples of each arm at least.
-    pub min_samples: u32,
-    /// Seconds per case at most.
-    pub max_s: f64,
+    /// How many samples are taken, and when there are enough.
+    pub profile: Profile,
+    /// What the L2 cache holds when a sample begins.
+    pub l2: L2,
+    /// Whether cases that a launch's overhead dominates are timed inside CUDA graphs.
+    pub graph: bool,
+    /// What kernels are timed against, the primary one first.
+    pub baselines: Vec<String>,
+    /// Seconds per case and baseline at most; `None` takes the profile's.
+    pub max_s: Option<f64>,
 }
 
 /// Section `nvrtc`.

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Counts;
 use crate::record::{
-    CaseResult, Diagnostic, Evaluation, Finding, Level, Precision, Resources, Speedup, Stage,
-    StageTime, Target, Verdict,
+    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, Level, Mode, Precision, Resources,
+    Speedup, Stage, StageTime, Target, TimeVerdict, Verdict, timing,
 };
 
 /// Largest size of `.eval.json`.
@@ -27,8 +27,9 @@ pub struct StoredEvaluation {
     pub stage: Stage,
     /// Cases.
     pub counts: Counts,
-    /// Geometric mean over the timed cases; `None` is "not measured".
-    pub speedup: Option<Speedup>,
+    /// One entry per baseline that was measured, the primary one first.
+    #[serde(default, alias = "speedup", deserialize_with = "timing::one_or_more")]
+    pub speedups: Vec<Speedup>,
     /// What the task allowed beyond f32 arithmetic.
     #[serde(default)]
     pub precision: Precision,
@@ -61,10 +62,28 @@ pub struct StoredTiming {
     pub case: String,
     /// Median of the candidate.
     pub candidate_us: f64,
-    /// Median of the baseline.
-    pub baseline_us: Option<f64>,
-    /// Baseline over candidate with its 95 % interval.
+    /// How near that is to what the hardware allows, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_of_floor: Option<f64>,
+    /// How the times were taken.
+    #[serde(default = "timing::cold")]
+    pub mode: Mode,
+    /// What it was timed against.
+    #[serde(default)]
+    pub baselines: Vec<StoredBaseline>,
+}
+
+/// One baseline of one case in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredBaseline {
+    /// Its name.
+    pub name: String,
+    /// Its median, in microseconds; `None` is "not measured".
+    pub median_us: Option<f64>,
+    /// Its time over the candidate's, with the 99 % interval.
     pub speedup: Option<(f64, [f64; 2])>,
+    /// What the samples tell.
+    pub verdict: Option<TimeVerdict>,
 }
 
 /// How much is kept of the parts that have no bound of their own.
@@ -111,8 +130,9 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
     let timings = shortener.list(&evaluation.timings, |this, timing| StoredTiming {
         case: this.text(&timing.case),
         candidate_us: timing.candidate.median_us,
-        baseline_us: timing.baseline.as_ref().map(|(_, timing)| timing.median_us),
-        speedup: timing.speedup,
+        percent_of_floor: timing.percent_of_floor(),
+        mode: timing.mode,
+        baselines: timing.baselines.iter().map(|baseline| this.baseline(baseline)).collect(),
     });
     StoredEvaluation {
         op: shortener.text(&evaluation.op),
@@ -120,7 +140,7 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
         level: evaluation.level,
         stage: evaluation.stage,
         counts: Counts::of(evaluation),
-        speedup: evaluation.speedup.clone(),
+        speedups: evaluation.speedups.clone(),
         precision: evaluation.precision,
         seed: evaluation.seed,
         nvrtc: evaluation.nvrtc.as_deref().map(|version| shortener.text(version)),
@@ -141,6 +161,16 @@ struct Shortener<'a> {
 }
 
 impl Shortener<'_> {
+    fn baseline(&mut self, baseline: &BaselineTiming) -> StoredBaseline {
+        let comparison = baseline.comparison.as_ref();
+        StoredBaseline {
+            name: self.text(&baseline.name),
+            median_us: baseline.timing.as_ref().map(|timing| timing.median_us),
+            speedup: comparison.map(|comparison| (comparison.speedup, comparison.ci)),
+            verdict: comparison.map(|comparison| comparison.verdict),
+        }
+    }
+
     fn list<T, U>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T) -> U) -> Vec<U> {
         self.shortened |= items.len() > self.detail.n_items;
         items.iter().take(self.detail.n_items).map(|item| each(self, item)).collect()
@@ -223,8 +253,8 @@ fn to_text(stored: &StoredEvaluation) -> String {
 pub(crate) mod tests {
     use super::*;
     use crate::record::{
-        CaseClass, CaseTiming, DType, ElementDiff, Family, Mismatch, Outcome, Severity, Timing,
-        number::Number,
+        CaseClass, CaseTiming, Comparison, DType, ElementDiff, Family, Mismatch, Outcome, Severity,
+        Timing, number::Number,
     };
 
     /// An evaluation of `n_cases` cases of which the first `n_failed` are wrong.
@@ -239,7 +269,7 @@ pub(crate) mod tests {
             resources: Vec::new(),
             cases: (0..n_cases).map(|index| case(index, index < n_failed)).collect(),
             timings: Vec::new(),
-            speedup: None,
+            speedups: Vec::new(),
             target: Target::h100_class(),
             precision: Precision::Strict,
             seed: u64::MAX,
@@ -312,25 +342,28 @@ pub(crate) mod tests {
         ];
         check(&verbose, true);
 
-        let timing = Timing {
-            median_us: 1.0,
-            q1_us: 1.0,
-            q3_us: 1.0,
-            min_us: 1.0,
-            samples_us: vec![1.0; 999],
-        };
+        let timing = Timing::of(vec![1.0; 999]).unwrap();
         let mut timed = evaluation(Verdict::Passed, 36, 0);
         timed.timings = vec![
             CaseTiming {
                 case: "f32[4096,4096]/normal".to_owned(),
                 args: "self=f32[4096,4096]".to_owned(),
                 candidate: timing.clone(),
-                baseline: Some(("builtin".to_owned(), timing)),
-                speedup: Some((1.0, [0.9, 1.1])),
+                mode: Mode::Cold,
+                baselines: vec![BaselineTiming {
+                    name: "builtin".to_owned(),
+                    timing: Some(timing),
+                    candidate: None,
+                    comparison: Comparison::of(&[[1.1, 1.0, 1.0, 1.2]; 32], 0),
+                    overhead_dominated: false,
+                    note: None,
+                }],
                 bytes: 1.0,
                 flops: 1.0,
                 peak_bytes: 1,
                 floor_us: 1.0,
+                roofline: None,
+                flags: Vec::new(),
                 params: Vec::new(),
             };
             24

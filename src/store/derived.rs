@@ -103,7 +103,7 @@ pub(crate) mod tests {
             level: Level::Emu,
             stage: Stage::Done,
             counts: Counts { cases: 9, passed, failed: 9 - passed, skipped: 0 },
-            speedup: speedup.map(|geomean| Speedup { geomean, baseline: "builtin".to_owned() }),
+            speedup: speedup.map(|geomean| Speedup::new("builtin", geomean, 1)),
             calls: 1,
             lost_calls: 0,
             replayed: false,

@@ -17,7 +17,7 @@ pub struct Format {
 
 impl Format {
     /// The format that this kgen writes.
-    pub const CURRENT: Self = Self { major: 1, minor: 0 };
+    pub const CURRENT: Self = Self { major: 1, minor: 1 };
 }
 
 /// `run.json`: what a run is and how it went.

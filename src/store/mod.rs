@@ -20,7 +20,7 @@ mod scan;
 mod writer;
 
 pub use calls::RecordedRun;
-pub use condense::{EVAL_LIMIT_BYTES, StoredEvaluation, StoredTiming, condense};
+pub use condense::{EVAL_LIMIT_BYTES, StoredBaseline, StoredEvaluation, StoredTiming, condense};
 pub use derived::{best, effective_verdict, rank};
 pub use error::Error;
 pub use find::{RunEntry, find_run, latest_run, list_runs};

@@ -70,7 +70,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         resources: Vec::new(),
         cases: (0..n_cases).map(case).collect(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: Target::h100_class(),
         seed: 7,
         nvrtc: None,
@@ -92,7 +92,7 @@ fn record(number: u32, verdict: Verdict, speedup: Option<f64>) -> AttemptRecord 
         level: Level::Emu,
         stage: Stage::Done,
         counts: Counts::default(),
-        speedup: speedup.map(|geomean| Speedup { geomean, baseline: "builtin".to_owned() }),
+        speedup: speedup.map(|geomean| Speedup::new("builtin", geomean, 1)),
         calls: 1,
         lost_calls: 0,
         replayed: false,
@@ -341,7 +341,7 @@ fn bad_runs_are_named_with_a_way_out() {
     check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "restore");
     fs::write(&run_json, "[]").unwrap();
     check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "restore");
-    let later_minor = text.replacen("\"minor\": 0", "\"minor\": 9", 1);
+    let later_minor = text.replacen("\"minor\": 1", "\"minor\": 9", 1);
     fs::write(&run_json, later_minor).unwrap();
     Run::open(&dir).unwrap();
 

@@ -119,10 +119,9 @@ impl Judge for ScriptedJudge {
         let mut evaluation = test_evaluation(verdict, 3, n_failed);
         evaluation.op.clone_from(&request.op);
         evaluation.seed = request.seed;
-        evaluation.speedup = word("speedup").map(|(_, number)| Speedup {
-            geomean: number.parse().unwrap(),
-            baseline: "builtin".to_owned(),
-        });
+        let speedup = word("speedup").map(|(_, number)| number.parse().unwrap());
+        evaluation.speedups =
+            speedup.map(|geomean| Speedup::new("builtin", geomean, 1)).into_iter().collect();
         self.judged.lock().unwrap().push(request);
         Ok(evaluation)
     }

@@ -1,6 +1,7 @@
 //! `kgen eval`: judges one kernel file and prints everything that was found.
 
 mod counters;
+mod timings;
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +28,7 @@ use crate::{
         CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome, Place,
         Severity, Stage,
     },
-    report::{TextTable, speedup_text},
+    report::TextTable,
     settings::{Overrides, Settings},
 };
 
@@ -163,7 +164,7 @@ fn text(evaluation: &Evaluation) -> String {
     }
     add_skipped(&mut out, evaluation);
     add_resources(&mut out, evaluation);
-    add_timings(&mut out, evaluation);
+    out.push_str(&timings::text(evaluation));
     out
 }
 
@@ -185,7 +186,7 @@ fn headline(evaluation: &Evaluation) -> String {
          seed {}",
         evaluation.op,
         evaluation.n_skipped(),
-        speedup_text(evaluation.speedup.as_ref()),
+        timings::speedups(evaluation),
         evaluation.seed
     )
 }
@@ -309,41 +310,4 @@ fn add_resources(out: &mut String, evaluation: &Evaluation) {
     }
     write!(out, "\nResources, worst over the variants:\n{}\n", table.render())
         .expect("a string takes any text");
-}
-
-#[expect(clippy::cast_precision_loss, reason = "numbers for people")]
-fn add_timings(out: &mut String, evaluation: &Evaluation) {
-    if evaluation.timings.is_empty() {
-        return;
-    }
-    let headers = [
-        "timed case",
-        ">median us",
-        ">quartiles",
-        ">GB/s",
-        ">GFLOP/s",
-        ">baseline us",
-        "speedup",
-        ">MiB",
-    ];
-    let mut table = TextTable::new(&headers);
-    for timing in &evaluation.timings {
-        let candidate = &timing.candidate;
-        let us = candidate.median_us;
-        let baseline = timing.baseline.as_ref();
-        let speedup = timing
-            .speedup
-            .map(|(median, [low, high])| format!("{median:.2}x [{low:.2}, {high:.2}]"));
-        table.row(vec![
-            timing.case.clone(),
-            format!("{us:.2}"),
-            format!("{:.2}-{:.2}", candidate.q1_us, candidate.q3_us),
-            format!("{:.1}", timing.bytes / us / 1e3),
-            format!("{:.1}", timing.flops / us / 1e3),
-            baseline.map_or("-".to_owned(), |(name, t)| format!("{:.2} ({name})", t.median_us)),
-            speedup.unwrap_or_else(|| crate::report::NOT_MEASURED.to_owned()),
-            format!("{:.1}", timing.peak_bytes as f64 / 1_048_576.0),
-        ]);
-    }
-    write!(out, "\n{}\n", table.render()).expect("a string takes any text");
 }

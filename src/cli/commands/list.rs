@@ -14,7 +14,7 @@ use crate::{
     },
     device,
     op::{self, OpDef},
-    report::{TextTable, speedup_text, summarise},
+    report::{TextTable, mean_speedup_text, summarise},
     settings::{Overrides, Settings},
     store::{Run, list_runs},
     suite::{self, Suite},
@@ -160,10 +160,6 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
         match summary {
             Ok((info, summary)) => {
                 let status = serde_json::to_value(info.status).expect("a status is plain data");
-                let speedup = summary.geomean_speedup.map(|geomean| crate::record::Speedup {
-                    geomean,
-                    baseline: summary.baselines.join(", "),
-                });
                 listing.add(
                     vec![
                         name.clone(),
@@ -171,7 +167,7 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
                         info.backend.clone(),
                         info.device.name.clone(),
                         format!("{}/{}", summary.n_passed, summary.ops.len()),
-                        speedup_text(speedup.as_ref()),
+                        mean_speedup_text(&summary.speedups),
                         status.as_str().unwrap_or_default().replace('_', " "),
                     ],
                     json!({
@@ -182,8 +178,7 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
                         "device": info.device.name,
                         "passed": summary.n_passed,
                         "ops": summary.ops.len(),
-                        "geomean_speedup": summary.geomean_speedup,
-                        "baselines": summary.baselines,
+                        "speedups": summary.speedups,
                         "status": status,
                     }),
                 );

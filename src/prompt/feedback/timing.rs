@@ -5,7 +5,7 @@ use crate::{
         context::speedup_words,
         text::{inline, significant},
     },
-    record::{CaseTiming, Evaluation},
+    record::{BaselineTiming, CaseTiming, Evaluation, Mode},
 };
 
 /// Cases that are listed, the slowest against the baseline first.
@@ -26,12 +26,17 @@ pub(super) fn sections(evaluation: &Evaluation) -> Vec<String> {
         return vec!["Nothing was timed.".to_owned()];
     }
     let mut timings: Vec<&CaseTiming> = evaluation.timings.iter().collect();
-    let speedup = |timing: &CaseTiming| timing.speedup.map_or(f64::INFINITY, |(median, _)| median);
+    let speedup = |timing: &CaseTiming| {
+        timing.primary().and_then(BaselineTiming::speedup).unwrap_or(f64::INFINITY)
+    };
     timings.sort_by(|a, b| speedup(a).total_cmp(&speedup(b)));
     let peak = evaluation.target.peak_bandwidth;
+    let primary = timings.iter().find_map(|timing| timing.primary());
+    let baseline = primary.map_or("baseline", |baseline| baseline.name.as_str());
     let mut sections = Vec::new();
-    if let Some(speedup) = &evaluation.speedup {
-        sections.push(format!("Geometric mean over the timed cases: {}.", speedup_words(speedup)));
+    let speedups: Vec<String> = evaluation.speedups.iter().map(speedup_words).collect();
+    if !speedups.is_empty() {
+        sections.push(format!("Geometric mean over the timed cases: {}.", speedups.join(", ")));
     }
     let rows: Vec<String> = timings.iter().take(MAX_ROWS).map(|timing| row(timing, peak)).collect();
     let left_out = timings.len().saturating_sub(MAX_ROWS);
@@ -41,32 +46,51 @@ pub(super) fn sections(evaluation: &Evaluation) -> Vec<String> {
         format!("\n\n{left_out} faster ones are left out.")
     };
     sections.push(format!(
-        "Medians with a cold L2 cache:\n\n\
-         | case | µs | baseline µs | speedup (95 %) | GB/s | GFLOP/s | bound by |\n\
-         |---|---|---|---|---|---|---|\n{}{more}",
+        "Medians with {}:\n\n\
+         | case | µs | {baseline} µs | speedup (99 %) | GB/s | GFLOP/s | % of the floor | bound by |\n\
+         |---|---|---|---|---|---|---|---|\n{}{more}",
+        mode(&timings),
         rows.join("\n")
     ));
     sections
 }
 
+/// Says how the times were taken.
+fn mode(timings: &[&CaseTiming]) -> &'static str {
+    let all = |mode: Mode| timings.iter().all(|timing| timing.mode == mode);
+    if all(Mode::Cold) {
+        "a cold L2 cache"
+    } else if all(Mode::Hot) {
+        "a warm L2 cache"
+    } else {
+        "a cold L2 cache, short ones inside a CUDA graph"
+    }
+}
+
 fn row(timing: &CaseTiming, peak: Option<f64>) -> String {
     let us = timing.candidate.median_us;
-    let baseline = timing.baseline.as_ref().map(|(_, times)| significant(times.median_us, 4));
-    let speedup = timing.speedup.map(|(median, [low, high])| {
-        let [median, low, high] = [median, low, high].map(|value| significant(value, 3));
+    let primary = timing.primary();
+    let baseline = primary.and_then(|baseline| baseline.timing.as_ref());
+    let baseline = baseline.map(|times| significant(times.median_us, 4));
+    let speedup = primary.and_then(|baseline| baseline.comparison.as_ref()).map(|comparison| {
+        let [low, high] = comparison.ci;
+        let [median, low, high] =
+            [comparison.speedup, low, high].map(|value| significant(value, 3));
         format!("{median} ({low} to {high})")
     });
+    let percent = timing.percent_of_floor().map(|percent| significant(percent, 2));
     let params: Vec<_> =
         timing.params.iter().map(|(name, value)| format!("{}={value}", inline(name, 30))).collect();
     let case = [inline(&timing.args, 100), params.join(" ")].join(" ");
     format!(
-        "| `{}` | {} | {} | {} | {} | {} | {} |",
+        "| `{}` | {} | {} | {} | {} | {} | {} | {} |",
         case.trim_end(),
         significant(us, 4),
         baseline.unwrap_or_else(|| "not measured".to_owned()),
         speedup.unwrap_or_else(|| "not measured".to_owned()),
         significant(timing.bytes / us / 1e3, 4),
         significant(timing.flops / us / 1e3, 4),
+        percent.unwrap_or_else(|| "-".to_owned()),
         bound(timing, peak)
     )
 }

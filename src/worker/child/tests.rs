@@ -70,7 +70,7 @@ fn evaluation() -> Evaluation {
         resources: Vec::new(),
         cases: Vec::new(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: Target::h100_class(),
         seed: 1,
         nvrtc: None,

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::record::{EvalRequest, Limits, Stage};
+use crate::record::{EvalRequest, Limits, Stage, TimingRequest};
 
 /// For work whose length kgen itself bounds: guards, plans, inputs, references, baselines.
 const OWN_WORK: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ impl Deadlines {
     /// Returns the deadlines of a request.
     pub(super) fn of(request: &EvalRequest) -> Self {
         let Limits { compile_s, case_s, .. } = request.limits;
-        let time_s = request.timing.as_ref().map_or(0.0, |timing| timing.max_s);
+        let time_s = request.timing.as_ref().map_or(0.0, TimingRequest::case_s);
         Self { compile: seconds(compile_s), case: seconds(case_s), time: seconds(time_s) }
     }
 

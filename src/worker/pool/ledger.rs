@@ -142,7 +142,7 @@ impl<'a> Ledger<'a> {
         evaluation.level = level;
         evaluation.stage = stage;
         evaluation.findings.push(finding);
-        evaluation.speedup = None;
+        evaluation.speedups.clear();
         evaluation
     }
 

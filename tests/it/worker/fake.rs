@@ -11,8 +11,8 @@ use kgen::{
     eval::Progress,
     record::{
         Arg, ArgValue, Case, CaseClass, CaseResult, DType, Emulation, EvalRequest, Evaluation,
-        Family, Gen, Level, Limits, Outcome, Stage, Target, TensorArg, TensorSpec, TimingRequest,
-        Verdict,
+        Family, Gen, L2, Level, Limits, Outcome, Profile, Stage, Target, TensorArg, TensorSpec,
+        TimingRequest, Verdict,
     },
     settings::DeviceChoice,
     worker::{
@@ -182,7 +182,13 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { compile_s: 0.2, case_s: 0.2, ..Limits::default() },
-        timing: Some(TimingRequest { baseline: None, min_samples: 1, max_s: 0.2 }),
+        timing: Some(TimingRequest {
+            baselines: Vec::new(),
+            profile: Profile::Screen,
+            l2: L2::Cold,
+            graph: false,
+            max_s: Some(0.2),
+        }),
     }
 }
 
@@ -229,7 +235,7 @@ fn passed() -> Evaluation {
         resources: Vec::new(),
         cases: cases.collect(),
         timings: Vec::new(),
-        speedup: None,
+        speedups: Vec::new(),
         target: request.target.clone(),
         seed: 4242,
         nvrtc: Some("13.0".to_owned()),

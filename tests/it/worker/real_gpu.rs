@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use kgen::{
     record::{
-        CaseClass, DType, Emulation, EvalRequest, Level, Limits, Stage, TimingRequest, Verdict,
+        CaseClass, DType, Emulation, EvalRequest, L2, Level, Limits, Profile, Stage, TimingRequest,
+        Verdict,
     },
     settings::DeviceChoice,
     suite,
@@ -70,7 +71,13 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { case_s: 3.0, ..Limits::default() },
-        timing: Some(TimingRequest { baseline: None, min_samples: 10, max_s: 1.0 }),
+        timing: Some(TimingRequest {
+            baselines: Vec::new(),
+            profile: Profile::Screen,
+            l2: L2::Cold,
+            graph: false,
+            max_s: Some(1.0),
+        }),
     }
 }
 

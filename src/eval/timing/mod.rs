@@ -2,30 +2,29 @@
 //!
 //! Every sample poisons outputs and scratch and flushes the L2 cache before its first event, so
 //! that a candidate that does nothing leaves poison behind and one that rests on a warm cache
-//! gains nothing. Samples are taken in A-B-B-A blocks because clocks drift.
+//! gains nothing. When to sample and when to stop is the protocol's business ([`kgen_measure`]).
 
-use std::time::{Duration, Instant};
+mod bench;
+
+use kgen_measure::{Alone, Params, alone, compare, roofline::is_overhead_dominated};
 
 use crate::{
-    baseline::BUILTIN,
-    device::{Device, Stop, TimedOp},
+    device::{Device, Stop},
     record::{
-        CaseResult, CaseTiming, EvalRequest, Finding, Target, Timing, TimingRequest, Verdict,
+        BaselineRequest, BaselineTiming, CaseResult, CaseTiming, EvalRequest, Finding, Flag,
+        Implementation, Mode, Target, Timing, TimingRequest, Verdict,
     },
 };
 
+use self::bench::{ArmCall, OneByOne};
 use super::{
     CaseProgram, Error,
     draft::{describe_args, failed},
     gpu::Loader,
     judged::{Judged, Source},
     session::{Modules, Session},
-    stats::{paired_speedup, summarise},
     subject::op_of,
 };
-
-/// Samples that are thrown away before the first block.
-const N_WARM_UP: usize = 4;
 
 /// Samples that decide between parameter choices.
 const N_TUNING: usize = 9;
@@ -106,7 +105,7 @@ fn attempt<'a>(
     let chosen = tune(job, loader, device)?;
     let modules = load(loader, device, chosen.variant)?;
     let candidate = open(device, job, chosen, modules, job.subject.source())?;
-    let measured = match with_baseline(job, loader, device, &candidate) {
+    let measured = match with_baselines(job, loader, device, &candidate, floor_us) {
         Ok(measured) => measured,
         Err(trouble) => {
             candidate.close(device);
@@ -119,7 +118,7 @@ fn attempt<'a>(
     if let Some(result) = recheck? {
         return Ok(Outcome::Failed(Box::new(result)));
     }
-    let Some(timing) = summarise(measured.candidate) else { return Ok(Outcome::NotMeasured) };
+    let Some(timing) = measured.candidate else { return Ok(Outcome::NotMeasured) };
     let op = op_of(job.request)?;
     let work = op.work(job.subject.case());
     if let Some(finding) = implausible(&timing, work.bytes, device.target()) {
@@ -130,96 +129,111 @@ fn attempt<'a>(
         case: job.subject.case().id.clone(),
         args: describe_args(job.subject.case()),
         candidate: timing,
-        baseline: summarise(measured.baseline).map(|timing| (BUILTIN.to_owned(), timing)),
-        speedup: paired_speedup(&measured.blocks),
+        mode: Mode::Cold,
+        baselines: measured.baselines,
         bytes: work.bytes,
         flops: work.flops,
         peak_bytes,
         floor_us,
+        roofline: None,
+        flags: measured.flags,
         params: chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect(),
     })))
 }
 
-/// Raw samples of both arms.
-#[derive(Default)]
+/// The candidate and what it was timed against.
 struct Measured {
-    candidate: Vec<f64>,
-    baseline: Vec<f64>,
-    blocks: Vec<[f64; 4]>,
+    candidate: Option<Timing>,
+    baselines: Vec<BaselineTiming>,
+    flags: Vec<Flag>,
 }
 
-/// One arm: what is poisoned and what is timed.
-struct Arm {
-    prologue: Vec<(crate::device::BufferId, u8)>,
-    ops: Vec<TimedOp>,
-}
-
-impl Arm {
-    fn new(session: &Session<'_>) -> Self {
-        let poisoned = session.poisoned().into_iter();
-        Self { prologue: poisoned.map(|buffer| (buffer, 0xff)).collect(), ops: session.ops() }
+impl Measured {
+    /// Adds a baseline; the first that was measured brings the candidate's own times.
+    fn add(
+        &mut self,
+        request: &BaselineRequest,
+        timed: Result<kgen_measure::Measured, String>,
+        floor_us: f64,
+    ) {
+        let mut timed = match timed {
+            Ok(timed) => timed,
+            Err(note) => {
+                self.baselines.push(BaselineTiming::not_measured(&request.name, note));
+                return;
+            }
+        };
+        timed.mark_floor(floor_us);
+        let again = self.candidate.is_some().then(|| timed.candidate.clone());
+        self.baselines.push(BaselineTiming {
+            name: request.name.clone(),
+            overhead_dominated: is_overhead_dominated(timed.baseline.median_us, floor_us),
+            timing: Some(timed.baseline),
+            candidate: again,
+            comparison: Some(timed.comparison),
+            note: None,
+        });
+        self.candidate.get_or_insert(timed.candidate);
+        self.flags.extend(timed.flags);
+        self.flags.sort_unstable();
+        self.flags.dedup();
     }
-
-    fn sample(&self, device: &mut dyn Device) -> Result<f64, Stop> {
-        let time = device.time(&self.prologue, &self.ops)?;
-        Ok(time.expect("the device has timed its floor, so it can time"))
-    }
 }
 
-/// Opens the baseline's session beside the candidate's, if there is a baseline, and samples.
-fn with_baseline(
+/// Times the candidate against each baseline in turn, or alone where there is none.
+fn with_baselines(
     job: &Job<'_, '_>,
     loader: &Loader<'_>,
     device: &mut dyn Device,
     candidate: &Session<'_>,
+    floor_us: f64,
 ) -> Result<Measured, Trouble> {
-    let arm = Arm::new(candidate);
-    let baseline = loader.program.baseline.as_deref();
-    let found = baseline.and_then(|program| {
-        let case = program.case(job.default.case)?;
-        Some((program, case))
-    });
-    let Some((program, case_program)) = found else {
-        return Ok(sample(device, job.timing, &arm, None)?);
-    };
-    let mut loader = Loader::new(program);
-    let modules = load(&mut loader, device, case_program.variant)?;
-    let session = open(device, job, case_program, modules, job.baseline_inputs)?;
-    let measured = sample(device, job.timing, &arm, Some(&Arm::new(&session)));
-    session.close(device);
-    Ok(measured?)
-}
-
-/// Takes samples in A-B-B-A blocks (A is the baseline) until there are enough or time is up.
-fn sample(
-    device: &mut dyn Device,
-    timing: &TimingRequest,
-    candidate: &Arm,
-    baseline: Option<&Arm>,
-) -> Result<Measured, Stop> {
-    for _ in 0..N_WARM_UP {
-        candidate.sample(device)?;
-        if let Some(baseline) = baseline {
-            baseline.sample(device)?;
-        }
+    let mut measured = Measured { candidate: None, baselines: Vec::new(), flags: Vec::new() };
+    for baseline in &job.timing.baselines {
+        let timed = against(job, loader, device, candidate, baseline)?;
+        measured.add(baseline, timed, floor_us);
     }
-    let mut measured = Measured::default();
-    let deadline = Instant::now() + Duration::from_secs_f64(timing.max_s);
-    while measured.candidate.len() < timing.min_samples as usize && Instant::now() < deadline {
-        match baseline {
-            Some(baseline) => {
-                let a1 = baseline.sample(device)?;
-                let b1 = candidate.sample(device)?;
-                let b2 = candidate.sample(device)?;
-                let a2 = baseline.sample(device)?;
-                measured.baseline.extend([a1, a2]);
-                measured.candidate.extend([b1, b2]);
-                measured.blocks.push([a1, b1, b2, a2]);
-            }
-            None => measured.candidate.push(candidate.sample(device)?),
+    if measured.candidate.is_none() {
+        let candidate = ArmCall::new(candidate);
+        let mut bench = OneByOne { device, candidate, baseline: None };
+        if let Some(Alone { candidate, flags, .. }) = alone(&mut bench, &params(job))? {
+            measured.candidate = Some(candidate);
+            measured.flags = flags;
         }
     }
     Ok(measured)
+}
+
+/// Opens the baseline's session beside the candidate's and takes samples of both in turn; an error
+/// in words where this baseline cannot be timed here.
+fn against(
+    job: &Job<'_, '_>,
+    loader: &Loader<'_>,
+    device: &mut dyn Device,
+    candidate: &Session<'_>,
+    baseline: &BaselineRequest,
+) -> Result<Result<kgen_measure::Measured, String>, Trouble> {
+    let Implementation::Kernel { .. } = &baseline.implementation else {
+        return Ok(Err("it is no kernel file".to_owned()));
+    };
+    let program = loader.program.baseline(&baseline.name);
+    let case = program.and_then(|program| Some((program, program.case(job.default.case)?)));
+    let Some((program, case)) = case else {
+        return Ok(Err("its plan declines the case".to_owned()));
+    };
+    let mut loader = Loader::new(program);
+    let modules = load(&mut loader, device, case.variant)?;
+    let session = open(device, job, case, modules, job.baseline_inputs)?;
+    let arm = ArmCall::new(&session);
+    let mut bench = OneByOne { device, candidate: ArmCall::new(candidate), baseline: Some(arm) };
+    let measured = compare(&mut bench, &params(job), job.request.seed);
+    session.close(device);
+    Ok(measured?.ok_or_else(|| "the device gave samples that are no times".to_owned()))
+}
+
+fn params(job: &Job<'_, '_>) -> Params {
+    let params = job.timing.profile.params();
+    Params { max_s: job.timing.max_s.unwrap_or(params.max_s), ..params }
 }
 
 /// Returns the time of nothing between two events; `None` where the device cannot time.
@@ -231,7 +245,7 @@ fn floor(device: &mut dyn Device) -> Result<Option<f64>, Stop> {
             None => return Ok(None),
         }
     }
-    Ok(summarise(samples).map(|timing| timing.median_us))
+    Ok(Timing::of(samples).map(|timing| timing.median_us))
 }
 
 /// Chooses among the plan's parameter values; a choice other than the default is judged again.
@@ -251,12 +265,12 @@ fn tune<'a>(
     for candidate in candidates {
         let modules = load(loader, device, candidate.variant)?;
         let session = open(device, job, candidate, modules, job.subject.source())?;
-        let arm = Arm::new(&session);
+        let arm = ArmCall::new(&session);
         let samples: Result<Vec<f64>, Stop> = (0..N_TUNING).map(|_| arm.sample(device)).collect();
         session.close(device);
         // A choice that cannot be launched (too much shared memory, say) is no candidate.
         let Ok(samples) = samples else { continue };
-        if let Some(timing) = summarise(samples) {
+        if let Some(timing) = Timing::of(samples) {
             ranked.push((timing.median_us, candidate));
         }
     }

@@ -1,0 +1,118 @@
+//! The times of an evaluation, for people.
+
+use std::fmt::Write as _;
+
+use crate::{
+    record::{BaselineTiming, CaseTiming, Evaluation, Mode},
+    report::{NOT_MEASURED, TextTable, speedup_text},
+};
+
+/// Returns the speedups in one line.
+pub(super) fn speedups(evaluation: &Evaluation) -> String {
+    let texts = evaluation.speedups.iter().map(|speedup| speedup_text(Some(speedup)));
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
+}
+
+/// Returns a table of the timed cases, with a column per baseline, and what is to be known about
+/// it; nothing where nothing was timed.
+#[expect(clippy::cast_precision_loss, reason = "numbers for people")]
+pub(super) fn text(evaluation: &Evaluation) -> String {
+    if evaluation.timings.is_empty() {
+        return String::new();
+    }
+    let names = baselines(evaluation);
+    let over: Vec<String> = names.iter().map(|name| format!("vs {name}")).collect();
+    let mut headers =
+        vec!["timed case", ">median us", ">quartiles", ">GB/s", ">GFLOP/s", ">% of floor"];
+    headers.extend(over.iter().map(String::as_str));
+    headers.push(">MiB");
+    let mut table = TextTable::new(&headers);
+    for timing in &evaluation.timings {
+        let candidate = &timing.candidate;
+        let us = candidate.median_us;
+        let percent = timing.percent_of_floor();
+        let mut cells = vec![
+            case(timing),
+            format!("{us:.2}"),
+            format!("{:.2}-{:.2}", candidate.q1_us, candidate.q3_us),
+            format!("{:.1}", timing.bytes / us / 1e3),
+            format!("{:.1}", timing.flops / us / 1e3),
+            percent.map_or("-".to_owned(), |percent| format!("{percent:.0}")),
+        ];
+        cells.extend(names.iter().map(|name| {
+            timing.baseline(name).map_or(NOT_MEASURED.to_owned(), |baseline| cell(baseline))
+        }));
+        cells.push(format!("{:.1}", timing.peak_bytes as f64 / 1_048_576.0));
+        table.row(cells);
+    }
+    let mut text = format!("\n{}\n", table.render());
+    for note in notes(evaluation, &names) {
+        writeln!(text, "{note}").expect("a string takes any text");
+    }
+    text
+}
+
+/// The baselines of all cases, in the order they were asked for.
+fn baselines(evaluation: &Evaluation) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for baseline in evaluation.timings.iter().flat_map(|timing| &timing.baselines) {
+        if !names.contains(&baseline.name.as_str()) {
+            names.push(&baseline.name);
+        }
+    }
+    names
+}
+
+fn case(timing: &CaseTiming) -> String {
+    match timing.mode {
+        Mode::Cold => timing.case.clone(),
+        Mode::Hot => format!("{} (hot L2)", timing.case),
+        Mode::Graph => format!("{} (in a graph)", timing.case),
+    }
+}
+
+/// `38.02 us: 1.06x [1.05, 1.07] faster`, with a star where launch overhead dominates.
+fn cell(baseline: &BaselineTiming) -> String {
+    let (Some(timing), Some(comparison)) = (&baseline.timing, &baseline.comparison) else {
+        return NOT_MEASURED.to_owned();
+    };
+    let [low, high] = comparison.ci;
+    let verdict = comparison.verdict.name();
+    let star = if baseline.overhead_dominated { " *" } else { "" };
+    format!(
+        "{:.2} us: {:.3}x [{low:.3}, {high:.3}] {verdict}{star}",
+        timing.median_us, comparison.speedup
+    )
+}
+
+/// What the table leaves open: stars, baselines without a time, flags.
+fn notes(evaluation: &Evaluation, names: &[&str]) -> Vec<String> {
+    let timings = &evaluation.timings;
+    let mut notes = Vec::new();
+    let starred = timings
+        .iter()
+        .find(|timing| timing.baselines.iter().any(|baseline| baseline.overhead_dominated));
+    if let Some(timing) = starred {
+        notes.push(format!(
+            "* mostly the overhead of the launch (an empty kernel takes {:.2} us): not in the headline",
+            timing.floor_us
+        ));
+    }
+    for name in names {
+        let mut reasons: Vec<&str> = Vec::new();
+        for baseline in timings.iter().filter_map(|timing| timing.baseline(name)) {
+            let reason = baseline.note.as_deref();
+            reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+        }
+        notes.extend(reasons.iter().map(|reason| format!("{name}: {reason}")));
+    }
+    for timing in timings {
+        let flags: Vec<String> =
+            timing.flags.iter().map(|flag| flag.name().replace('_', " ")).collect();
+        if !flags.is_empty() {
+            notes.push(format!("{}: {}", timing.case, flags.join(", ")));
+        }
+    }
+    notes
+}
