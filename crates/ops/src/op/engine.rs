@@ -15,6 +15,31 @@ pub type Array = ArrayD<f64>;
 /// Element type and shape of an output.
 pub type Shaped = (DType, Vec<usize>);
 
+/// What an output element depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locality {
+    /// The elements at its place of the inputs, after broadcasting.
+    Elements,
+    /// Its row, which is so many of the last dimensions of the first tensor: the rows at the same
+    /// place of all tensors that have the same dimensions before, and the other tensors.
+    Rows(usize),
+    /// Anything.
+    Whole,
+}
+
+impl Locality {
+    /// Returns that of an op which mixes elements along some of a tensor's dimensions.
+    #[must_use]
+    pub fn along(dims: &[usize], ndim: usize) -> Self {
+        let trailing = ndim - dims.len().min(ndim)..ndim;
+        if trailing.clone().all(|dim| dims.contains(&dim)) {
+            Self::Rows(trailing.len())
+        } else {
+            Self::Whole
+        }
+    }
+}
+
 /// A family of formulas: everything that is known of an op beyond its schema and its text.
 ///
 /// Shapes and types come from [`Engine::infer`], which also refuses calls that the op is not
@@ -36,6 +61,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     ///
     /// [`Error`] where values, not shapes, are invalid: an index out of range.
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error>;
+
+    /// Returns what an output element depends on: a part of a call then has a part of its results.
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Whole
+    }
 
     /// Computes some elements (row-major indices) of one output without computing the others;
     /// `None` where the family has no cheaper way than [`Engine::evaluate`].

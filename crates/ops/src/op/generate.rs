@@ -25,7 +25,7 @@ const SPECIAL_EVERY: u32 = 97;
 const ZERO_EVERY: u32 = 9;
 
 /// Levels of the ties family; each is exact in every floating-point type.
-const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
+pub(super) const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
 
 /// Makes the values of a tensor argument, rounded to its dtype.
 ///
@@ -263,7 +263,7 @@ fn odd(rng: &mut ChaCha8Rng, magnitude: u32) -> f64 {
 }
 
 /// Spreads `nonzero` elements evenly over each row, from another place in each row.
-fn is_nonzero(index: usize, nonzero: usize, row: usize) -> bool {
+pub(super) fn is_nonzero(index: usize, nonzero: usize, row: usize) -> bool {
     let row = row.max(1);
     let place = index % row + 7919 * (index / row);
     (place % row) * nonzero % row < nonzero

@@ -11,10 +11,13 @@
 //! for, `s` is 0 there. What is too large for a full evaluation ([`sampled`]) is evaluated at
 //! chosen elements.
 
+mod part;
 mod perturb;
 
 #[cfg(test)]
 mod tests;
+
+pub use part::{Part, Runs};
 
 use crate::{
     op::{Array, Call, InferError, Inputs, OpDef},

@@ -3,9 +3,9 @@
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, integer_limit},
+    super::{Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit},
     lanes,
-    reduce::{dims, keepdim, left, plain, slice_len},
+    reduce::{dims, keepdim, left, plain, slice_len, slice_locality},
 };
 
 /// Which end of the order is asked for.
@@ -87,6 +87,10 @@ impl Engine for Extreme {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         slice_len(call)
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        slice_locality(call)
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

@@ -6,9 +6,9 @@ use crate::{
 };
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Shaped},
+    super::{Array, Call, Engine, InferError, Inputs, Locality, Shaped},
     lanes,
-    reduce::{dims, floating, keepdim, left, slice_len},
+    reduce::{dims, floating, keepdim, left, slice_len, slice_locality},
     sum::sum,
 };
 
@@ -98,6 +98,10 @@ impl Engine for Moments {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         slice_len(call)
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        slice_locality(call)
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

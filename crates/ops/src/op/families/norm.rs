@@ -9,7 +9,7 @@ use crate::{
 };
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Shaped},
+    super::{Array, Call, Engine, InferError, Inputs, Locality, Shaped},
     extreme::tied,
     reduce::floating,
     sum::sum,
@@ -290,6 +290,10 @@ impl Engine for RowNorm {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         row_len(call)
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        call.ints("normalized_shape").map_or(Locality::Whole, |shape| Locality::Rows(shape.len()))
     }
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {

@@ -10,8 +10,8 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, FamilyError, InferError, Input, Inputs, Param, Role, Scalar, Shaped,
-    broadcast, generators, integer_limit, promote,
+    Array, Call, Engine, FamilyError, InferError, Input, Inputs, Locality, Param, Role, Scalar,
+    Shaped, broadcast, generators, integer_limit, promote,
 };
 
 /// A formula with the numbers of its call bound: elements of the inputs in, an element out.
@@ -349,6 +349,10 @@ impl Engine for Pointwise {
         let common = self.common(call)?;
         let hint = hint.bind(call, common)?;
         self.with_operands(common, inputs, |operands| Ok(Some(vec![apply(operands, hint)?])))
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Elements
     }
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {

@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
-        integer_limit, normalise_dims, reduced, sum_limit,
+        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped,
+        generators, integer_limit, normalise_dims, reduced, sum_limit,
     },
     lanes,
     sum::sum,
@@ -41,6 +41,18 @@ pub(crate) fn keepdim(call: &Call<'_>) -> Result<bool, InferError> {
 pub(crate) fn slice_len(call: &Call<'_>) -> usize {
     let (Ok(spec), Ok(dims)) = (call.tensor("self"), dims(call)) else { return 1 };
     dims.into_iter().map(|dim| spec.shape[dim]).product()
+}
+
+/// Returns what an element of a fold depends on: its row where the last dimensions are folded.
+pub(crate) fn slice_locality(call: &Call<'_>) -> Locality {
+    let (Ok(spec), Ok(dims)) = (call.tensor("self"), dims(call)) else { return Locality::Whole };
+    Locality::along(&dims, spec.ndim())
+}
+
+/// Returns what an element depends on that stands for others along a dimension.
+pub(crate) fn row_locality(call: &Call<'_>, dim: Result<usize, InferError>) -> Locality {
+    let (Ok(spec), Ok(dim)) = (call.tensor("self"), dim) else { return Locality::Whole };
+    Locality::along(&[dim], spec.ndim())
 }
 
 /// Returns the shape that is left.
@@ -219,6 +231,10 @@ impl Engine for Total {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         slice_len(call)
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        slice_locality(call)
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

@@ -7,13 +7,14 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
-        integer_limit, normalise_dim,
+        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped,
+        generators, integer_limit, normalise_dim,
     },
     extreme::{element, tied},
     lanes,
     reduce::{
-        converted, exact_factor, exact_terms, factor_generator, floating, plain, total_dtype,
+        converted, exact_factor, exact_terms, factor_generator, floating, plain, row_locality,
+        total_dtype,
     },
     sum::Sum,
 };
@@ -201,6 +202,10 @@ impl Engine for Scan {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         if *self == Self::Max { 1 } else { len(call) }
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        row_locality(call, dim(call))
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

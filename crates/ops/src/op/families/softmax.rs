@@ -3,9 +3,9 @@
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Shaped, normalise_dim},
+    super::{Array, Call, Engine, InferError, Inputs, Locality, Shaped, normalise_dim},
     lanes,
-    reduce::{dims, keepdim, left, plain, slice_len},
+    reduce::{dims, keepdim, left, plain, row_locality, slice_len, slice_locality},
     sum::sum,
 };
 
@@ -92,6 +92,10 @@ impl Engine for Softmax {
         spec.shape.get(dim).copied().unwrap_or(1)
     }
 
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        row_locality(call, dim(call))
+    }
+
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         5.0 * n_out as f64
     }
@@ -175,6 +179,10 @@ impl Engine for LogSumExp {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         slice_len(call)
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        slice_locality(call)
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

@@ -5,10 +5,13 @@ use std::cmp::Ordering;
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, integer_limit, normalise_dim},
+    super::{
+        Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit,
+        normalise_dim,
+    },
     extreme::{element, position, tied},
     lanes,
-    reduce::plain,
+    reduce::{plain, row_locality},
 };
 
 /// Slices in order, or the elements that come first in it.
@@ -90,6 +93,10 @@ impl Engine for Order {
     fn spread(&self, call: &Call<'_>, _inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let zeros = |(_, shape): &Shaped| Array::zeros(ndarray::IxDyn(shape));
         Ok(Some(self.infer(call)?.iter().map(zeros).collect()))
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        row_locality(call, dim(call))
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

@@ -7,10 +7,11 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
+        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped,
+        generators,
     },
     lanes,
-    reduce::{dims, keepdim, left, plain, slice_len},
+    reduce::{dims, keepdim, left, plain, slice_len, slice_locality},
 };
 
 /// Whether elements are not 0.
@@ -37,6 +38,10 @@ impl Engine for Truth {
             f64::from(u8::from(holds))
         };
         Ok(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)])
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        slice_locality(call)
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

@@ -4,9 +4,14 @@
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, normalise_dim, wider},
+    super::{
+        Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, normalise_dim, wider,
+    },
     lanes,
-    reduce::{dims, exact_terms, floating, folds_rows, keepdim, left, slice_len},
+    reduce::{
+        dims, exact_terms, floating, folds_rows, keepdim, left, row_locality, slice_len,
+        slice_locality,
+    },
     sum::sum,
 };
 
@@ -102,6 +107,10 @@ impl Engine for VectorNorm {
         slice_len(call)
     }
 
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        slice_locality(call)
+    }
+
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
         call.tensor("self").map_or(0.0, |spec| 2.0 * spec.numel() as f64)
     }
@@ -180,6 +189,12 @@ impl Engine for Normalize {
         let (Ok(spec), Ok(dim)) = (call.tensor("self"), call.int("dim")) else { return 1 };
         let dim = normalise_dim(dim, spec.ndim()).unwrap_or(0);
         spec.shape.get(dim).copied().unwrap_or(1)
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        let Ok(spec) = call.tensor("self") else { return Locality::Whole };
+        let dim = call.int("dim").and_then(|dim| normalise_dim(dim, spec.ndim()));
+        row_locality(call, dim)
     }
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {

@@ -15,7 +15,9 @@ use crate::{
 };
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Role, Shaped, integer_limit, sum_limit},
+    super::{
+        Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit, sum_limit,
+    },
     sum::sum,
 };
 
@@ -208,6 +210,10 @@ impl Engine for Gated {
         Ok(Some(vec![Self::map(inputs, scale)?]))
     }
 
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Rows(1)
+    }
+
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         6.0 * n_out as f64
     }
@@ -258,6 +264,10 @@ impl Engine for AddRmsNorm {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         call.tensor("self").ok().and_then(|spec| spec.shape.last().copied()).unwrap_or(1)
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Rows(1)
     }
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {

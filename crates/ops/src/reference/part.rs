@@ -1,0 +1,170 @@
+//! Parts of a case: smaller calls that have some of its output elements, for cases that are too
+//! large to be evaluated in full.
+
+use crate::{
+    op::{Locality, OpDef},
+    record::{Case, TensorSpec},
+};
+
+/// Elements of a tensor, row-major: runs of equal length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runs {
+    /// Where each run begins.
+    pub starts: Vec<usize>,
+    /// Elements of each run.
+    pub len: usize,
+}
+
+impl Runs {
+    /// Returns the number of elements.
+    #[must_use]
+    pub fn numel(&self) -> usize {
+        self.starts.len() * self.len
+    }
+
+    /// Returns the elements, run by run.
+    pub fn elements(&self) -> impl Iterator<Item = usize> {
+        self.starts.iter().flat_map(|&start| start..start + self.len)
+    }
+
+    /// Returns an element by its place among all of them.
+    ///
+    /// # Panics
+    ///
+    /// When there are not as many.
+    #[must_use]
+    pub fn element(&self, place: usize) -> usize {
+        self.starts[place / self.len] + place % self.len
+    }
+
+    fn whole(spec: &TensorSpec) -> Self {
+        Self { starts: vec![0], len: spec.numel() }
+    }
+}
+
+/// A call that computes some output elements of a larger one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The call; its tensors are contiguous.
+    pub case: Case,
+    /// Which elements of the larger call's tensors its own tensors hold, in the order of
+    /// [`Case::tensors`].
+    pub inputs: Vec<Runs>,
+    /// Which elements of the larger call's outputs its own outputs are.
+    pub outputs: Vec<Runs>,
+}
+
+impl Part {
+    /// Returns the smallest part that has some elements (row-major indices, ascending) of the first
+    /// output; `None` where the op has no parts, see [`crate::op::Engine::locality`].
+    #[must_use]
+    pub fn of(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Self> {
+        let part = match op.engine.locality(&op.call(case)) {
+            Locality::Elements => elements(op, case, indices),
+            Locality::Rows(trailing) => rows(op, case, trailing, indices),
+            Locality::Whole => None,
+        }?;
+        // What is inferred for the part is what it was cut out as.
+        let inferred = op.infer(&part.case).ok()?;
+        let fits = inferred.len() == part.outputs.len()
+            && inferred.iter().zip(&part.outputs).all(|(spec, runs)| spec.numel() == runs.numel());
+        fits.then_some(part)
+    }
+}
+
+/// Each output element depends on the elements at its place.
+fn elements(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Part> {
+    let [output] = op.infer(case).ok()?.try_into().ok()?;
+    let mut part = case.clone();
+    let mut inputs = Vec::new();
+    for tensor in part.tensors_mut() {
+        let spec = &tensor.spec;
+        // A tensor without dimensions counts for less in promotion: it stays what it is.
+        if spec.ndim() == 0 {
+            inputs.push(Runs::whole(spec));
+            continue;
+        }
+        let places = places(&spec.shape, &output.shape)?;
+        inputs.push(Runs { starts: indices.iter().map(|&at| places.of(at)).collect(), len: 1 });
+        tensor.spec = TensorSpec::contiguous(spec.dtype, &[indices.len()]);
+    }
+    let outputs = vec![Runs { starts: indices.to_vec(), len: 1 }];
+    Some(Part { case: part, inputs, outputs })
+}
+
+/// Where the elements of a broadcast tensor lie.
+struct Places {
+    /// Extent of the output's dimensions and the tensor's stride along them, last first.
+    dims: Vec<(usize, usize)>,
+    /// Whether the tensor is as large as the output.
+    same: bool,
+}
+
+impl Places {
+    fn of(&self, mut index: usize) -> usize {
+        if self.same {
+            return index;
+        }
+        let mut place = 0;
+        for &(extent, stride) in &self.dims {
+            place += index % extent * stride;
+            index /= extent;
+        }
+        place
+    }
+}
+
+fn places(shape: &[usize], output: &[usize]) -> Option<Places> {
+    let mut dims = Vec::with_capacity(output.len());
+    let mut stride = 1;
+    for (back, &extent) in output.iter().rev().enumerate() {
+        let own = shape.len().checked_sub(back + 1).map_or(1, |dim| shape[dim]);
+        if own != extent && own != 1 {
+            return None;
+        }
+        dims.push((extent, if own == 1 { 0 } else { stride }));
+        stride *= own;
+    }
+    (shape.len() <= output.len()).then_some(Places { dims, same: shape == output })
+}
+
+/// Each row of the outputs depends on the rows of the inputs at its place, and on tensors that all
+/// rows share.
+fn rows(op: &OpDef, case: &Case, trailing: usize, indices: &[usize]) -> Option<Part> {
+    let first = case.tensors().next()?.1.spec.clone();
+    let leading = first.ndim().checked_sub(trailing)?;
+    let rows: usize = first.shape[..leading].iter().product();
+    let outputs = op.infer(case).ok()?;
+    if leading == 0 || rows == 0 || outputs.iter().any(|spec| spec.numel() % rows != 0) {
+        return None;
+    }
+    let width = outputs.first()?.numel() / rows;
+    let mut wanted: Vec<usize> = indices.iter().map(|&index| index / width.max(1)).collect();
+    wanted.dedup();
+    let runs = |spec: &TensorSpec| {
+        let len = spec.numel() / rows;
+        Runs { starts: wanted.iter().map(|row| row * len).collect(), len }
+    };
+    let mut part = case.clone();
+    let mut inputs = Vec::new();
+    for tensor in part.tensors_mut() {
+        let spec = &tensor.spec;
+        let in_rows =
+            spec.ndim() == first.ndim() && spec.shape[..leading] == first.shape[..leading];
+        if !in_rows {
+            inputs.push(Runs::whole(spec));
+            continue;
+        }
+        inputs.push(runs(spec));
+        // As many dimensions as before: arguments count them.
+        let mut shape = vec![1; leading];
+        shape[0] = wanted.len();
+        shape.extend_from_slice(&spec.shape[leading..]);
+        tensor.spec = TensorSpec::contiguous(spec.dtype, &shape);
+    }
+    let outputs = outputs.iter().map(runs).collect();
+    Some(Part { case: part, inputs, outputs })
+}
+
+#[cfg(test)]
+mod tests;

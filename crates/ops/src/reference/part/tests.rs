@@ -1,0 +1,91 @@
+use super::Part;
+use crate::{
+    op,
+    record::{Case, DType, HostTensor},
+    reference::Reference,
+    suite,
+};
+
+/// Returns the first case of an op in f32 that a suite file words so.
+fn case(op: &str, text: &str) -> Case {
+    use std::io::Write as _;
+    let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    let head = "format = 1\nname = \"parts\"\ndtypes = [\"f32\"]\n[[ops]]\nname = ";
+    write!(file, "{head}\"{op}\"\ncases = [{{ {text} }}]\n").unwrap();
+    let suite = suite::load(file.path().to_str().unwrap()).unwrap();
+    suite.cases(op, Some(&[DType::F32]), 1).unwrap().remove(0)
+}
+
+/// Evaluates a case in full and a part of it, and compares the elements that both have.
+fn agrees(name: &str, text: &str, indices: &[usize]) {
+    let case = case(name, text);
+    let op = op::find(name).unwrap();
+    let hosts: Vec<HostTensor> =
+        case.tensors().map(|(name, tensor)| op::generate(tensor, 5, &case.id, &name)).collect();
+    let all = Reference::new(op, &case, &hosts).unwrap().evaluate().unwrap();
+    let part = Part::of(op, &case, indices).unwrap_or_else(|| panic!("{name} has no parts"));
+    let gathered: Vec<HostTensor> = part
+        .case
+        .tensors()
+        .zip(hosts.iter().zip(&part.inputs))
+        .map(|((_, tensor), (host, runs))| {
+            let mut small = HostTensor::zeroed(tensor.spec.clone());
+            runs.elements().enumerate().for_each(|(at, from)| small.set(at, host.get(from)));
+            small
+        })
+        .collect();
+    let some = Reference::new(op, &part.case, &gathered).unwrap().evaluate().unwrap();
+    for (output, runs) in part.outputs.iter().enumerate() {
+        let whole = all[output].as_slice().unwrap();
+        for (at, (from, got)) in runs.elements().zip(&some[output]).enumerate() {
+            assert_eq!(runs.element(at), from);
+            assert!((got - whole[from]).abs() < 1e-12, "{name}: output {output}, element {from}");
+        }
+    }
+    let has = |index: &usize| part.outputs[0].elements().any(|element| element == *index);
+    assert!(indices.iter().all(has), "{name}");
+}
+
+#[test]
+fn elements_of_a_part_are_those_of_the_whole() {
+    agrees("gelu", r#"self = "[5, 7, 9]""#, &[0, 44, 200, 314]);
+    agrees("add", r#"self = "[4, 1, 6]", other = "[5, 1]", alpha = 2.5"#, &[0, 33, 34, 119]);
+    agrees("mul", r#"self = "[4, 6]", other = "[]""#, &[3, 23]);
+    agrees("where", r#"condition = "bool[6]", self = "[4, 6]", other = "[4, 1]""#, &[5, 17]);
+}
+
+#[test]
+fn rows_of_a_part_are_those_of_the_whole() {
+    agrees("softmax", r#"self = "[3, 5, 17]", dim = -1"#, &[20, 100, 101]);
+    agrees("log_softmax", r#"self = "[9, 17]", dim = 1"#, &[152]);
+    agrees("sum", r#"self = "[3, 5, 4, 6]", dim = [2, 3]"#, &[0, 7, 14]);
+    agrees("mean", r#"self = "[8, 33]", dim = [-1], keepdim = true"#, &[1, 7]);
+    agrees("var", r#"self = "[8, 33]", dim = [-1]"#, &[1, 7]);
+    agrees("argmax", r#"self = "[8, 33]", dim = 1"#, &[1, 7]);
+    agrees("cumsum", r#"self = "[8, 33]", dim = 1"#, &[40, 263]);
+    agrees("logsumexp", r#"self = "[8, 33]", dim = [1]"#, &[2]);
+    agrees("any.dim", r#"self = "[8, 33]", dim = 1"#, &[2]);
+    agrees("topk", r#"self = "[8, 33]", k = 3"#, &[5, 20]);
+    agrees("vector_norm", r#"self = "[8, 33]", dim = [1]"#, &[2]);
+    agrees("normalize", r#"self = "[8, 33]", dim = 1"#, &[2, 70]);
+    let affine = r#"input = "[6, 1, 8]", normalized_shape = [8], weight = "[8]", bias = "[8]""#;
+    agrees("layer_norm", affine, &[9, 47]);
+    agrees("native_layer_norm", &format!("{affine}, eps = 1e-5"), &[9, 47]);
+    // As many rows as columns: the weight is no row.
+    agrees("rms_norm", r#"input = "[8, 8]", normalized_shape = [8], weight = "[8]""#, &[9, 47]);
+    agrees("silu_and_mul", r#"self = "[8, 34]""#, &[2, 70]);
+    agrees("fused_add_rms_norm", r#"self = "[8, 8]", residual = "[8, 8]", weight = "[8]""#, &[9]);
+}
+
+#[test]
+fn what_mixes_rows_has_no_parts() {
+    for (name, text) in [
+        ("softmax", r#"self = "[9, 17]", dim = 0"#),
+        ("sum", r#"self = "[9, 17]", dim = [0]"#),
+        ("mean", r#"self = "[9, 17]""#),
+        ("mm", r#"self = "[9, 17]", mat2 = "[17, 3]""#),
+    ] {
+        let case = case(name, text);
+        assert_eq!(Part::of(op::find(name).unwrap(), &case, &[1]), None, "{name}");
+    }
+}
