@@ -78,7 +78,16 @@ def dtype_name(dtype):
     return next((name for name in DTYPES if dtype_of(name) == dtype), str(dtype))
 
 
-PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "ints": list, "dtype": dtype_of, "none": lambda _: None}
+PLAIN = {
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "str": str,
+    "ints": list,
+    "floats": lambda values: [float(value) for value in values],
+    "dtype": dtype_of,
+    "none": lambda _: None,
+}
 
 
 def value_of(value, memory):

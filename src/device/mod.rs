@@ -79,6 +79,15 @@ pub enum TimedOp {
     },
 }
 
+/// A buffer as another process finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedBuffer {
+    /// The CUDA IPC handle of the allocation that holds it.
+    pub handle: [u8; 64],
+    /// Where in the allocation it begins, in bytes.
+    pub byte_offset: u64,
+}
+
 /// Why a device did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Stop {
@@ -222,6 +231,13 @@ pub trait Device {
     ///
     /// [`Stop::Verdict`] with [`Verdict::OutOfBoundsWrite`].
     fn check_guards(&mut self, buffer: BufferId) -> Result<(), Stop>;
+
+    /// Returns how another process finds a buffer; `None` where the device has no way to share one.
+    ///
+    /// The buffer must outlive what the other process does with it.
+    fn share(&mut self, _buffer: BufferId) -> Option<SharedBuffer> {
+        None
+    }
 
     /// Returns for each byte of a buffer whether no kernel wrote it since it was poisoned; `None`
     /// where the device does not know.

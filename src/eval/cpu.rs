@@ -6,15 +6,15 @@ use crate::{
     compile::Compiler,
     device::{Device, EmuDevice, Image, Stop},
     record::{
-        CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Finding, Level, Outcome,
-        Stage, Verdict,
+        CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Finding, Implementation,
+        Level, Outcome, Stage, Verdict,
     },
 };
 
 use super::{
     Error, Program, Progress,
     compare::RoundingStats,
-    draft::{Draft, blank},
+    draft::{Draft, Halt, blank},
     execute::run_case,
     prepare::{prepare, prepare_baselines, prepare_reference, too_big_for_emulator},
     reference_kernel,
@@ -44,6 +44,11 @@ pub fn cpu_half(
     let mut draft = Draft::new(request, progress);
     let (major, minor) = compiler.version();
     draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
+    if let Some(Implementation::Library { .. } | Implementation::Python { .. }) =
+        &request.implementation
+    {
+        return uncompiled(request, compiler, draft);
+    }
     let mut program = match prepare(request, compiler, &mut draft)? {
         Ok(program) => program,
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
@@ -70,6 +75,22 @@ pub fn cpu_half(
         program.baselines = prepare_baselines(request, compiler)?;
     }
     Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
+}
+
+/// Hands on an implementation that is called and not compiled: the GPU alone can judge it.
+fn uncompiled(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    draft: Draft<'_>,
+) -> Result<CpuOutcome, Error> {
+    if !request.on_gpu {
+        let finding = Finding::new("what is no kernel file can be judged on a GPU alone");
+        let evaluation = draft.halt(Halt::new(Verdict::Unsupported, finding));
+        return Ok(CpuOutcome { evaluation, program: None });
+    }
+    let mut program = Program::without_code(request.cases.len());
+    program.baselines = prepare_baselines(request, compiler)?;
+    Ok(CpuOutcome { evaluation: draft.settle(), program: Some(program) })
 }
 
 /// Marks the last stage where the cases left nothing to complain about.
@@ -121,7 +142,7 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         let result = match &modules[case_program.variant] {
             Ok(candidate) => {
                 let subject = draft.reference(|| Subject::new(request, case))?;
-                let modules = Modules { candidate: *candidate, copy };
+                let modules = Modules::loaded(*candidate, copy);
                 let ran = run_case(&mut device, &subject, None, case_program, modules)?;
                 pools.add(index, &ran.result, ran.rounding);
                 ran.result

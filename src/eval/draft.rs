@@ -1,7 +1,7 @@
 //! An evaluation under construction: case results and stage times fall into place, the verdict
 //! follows from them.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::record::{
     ArgValue, Case, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level, Outcome,
@@ -102,6 +102,11 @@ impl<'a> Draft<'a> {
     /// Announces that a case begins.
     pub(super) fn case_started(&mut self, index: usize) {
         (self.progress)(Progress::CaseStarted { index });
+    }
+
+    /// Announces that nothing more may be said for that long.
+    pub(super) fn waiting(&mut self, limit: Duration) {
+        (self.progress)(Progress::Waiting { limit_s: limit.as_secs_f64() });
     }
 
     /// Stores a case's result.

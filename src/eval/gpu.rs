@@ -16,18 +16,21 @@ use super::{
     cpu::RoundingPools,
     draft::{Draft, blank, failed},
     execute::{Ran, run_case},
+    external::External,
     reference_kernel,
     session::Modules,
+    side::{Process, Python},
     stats::speedups,
-    subject::Subject,
+    subject::{Subject, op_of},
     timing,
 };
 
 /// Runs every case on a device and times those that are timed.
 ///
 /// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
-/// both levels. `_side`: the GPU's Python process, for baselines that run there. Realistic cases come last, and only if no other failed; each is timed right after
-/// it was found right, while its inputs and reference are at hand.
+/// both levels. `side`: the GPU's Python process, for what runs there. Realistic cases come last,
+/// and only if no other failed; each is timed right after it was found right, while its inputs and
+/// reference are at hand.
 ///
 /// # Errors
 ///
@@ -37,7 +40,7 @@ pub fn gpu_half(
     program: &Program,
     partial: Evaluation,
     device: &mut dyn Device,
-    _side: &Side,
+    side: &Side,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
     let mut draft = Draft::resume(request, partial, progress);
@@ -47,9 +50,21 @@ pub fn gpu_half(
         reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
     }
     draft.enter(Stage::Execute);
-    let loader = Loader::new(program);
-    let mut judge =
-        Judge { request, loader, device, draft, pools: RoundingPools::default(), lost: false };
+    let process = Process::new(side);
+    let python = match &request.implementation {
+        None => None,
+        Some(implementation) => {
+            let (op, run_s) = (op_of(request)?, request.limits.case_s);
+            Python::new(&process, op, implementation, request.precision, run_s)
+        }
+    };
+    let loader = match &python {
+        Some(python) => Loader::of_external(program, python),
+        None => Loader::new(program),
+    };
+    let pools = RoundingPools::default();
+    let python = python.as_ref();
+    let mut judge = Judge { request, loader, python, device, draft, pools, lost: false };
     let mut known = Vec::with_capacity(program.cases.len());
     for case_program in &program.cases {
         match reference_kernel::too_big(request, &request.cases[case_program.case]) {
@@ -77,6 +92,8 @@ pub fn gpu_half(
 struct Judge<'a, 'd> {
     request: &'a EvalRequest,
     loader: Loader<'a>,
+    /// Where the candidate runs in the Python process.
+    python: Option<&'a Python<'a>>,
     device: &'d mut dyn Device,
     draft: Draft<'d>,
     pools: RoundingPools,
@@ -86,7 +103,11 @@ struct Judge<'a, 'd> {
 impl<'a> Judge<'a, '_> {
     /// Returns why no further case can run, if so.
     fn given_up(&self) -> Option<&'static str> {
-        self.lost.then_some("the device was lost in an earlier case")
+        let reason = match self.python {
+            Some(_) => "the Python process was lost in an earlier case",
+            None => "the device was lost in an earlier case",
+        };
+        self.lost.then_some(reason)
     }
 
     /// Runs the realistic cases; their inputs and references are computed ahead on other cores.
@@ -141,6 +162,9 @@ impl<'a> Judge<'a, '_> {
         };
         // From here on the kernel may hang: the parent's deadline for a case begins.
         self.draft.case_started(index);
+        if let Some(python) = self.python {
+            self.draft.waiting(python.limit());
+        }
         let Ran { mut result, rounding, device_lost } =
             run_case(self.device, subject, other, program, modules)?;
         self.pools.add(index, &result, rounding);
@@ -228,15 +252,22 @@ pub(super) struct Loader<'a> {
     pub(super) program: &'a Program,
     loaded: Vec<Option<ModuleId>>,
     copy: Option<ModuleId>,
+    external: Option<&'a dyn External>,
 }
 
 /// Modules, or why the device refuses the code.
-type Loaded = Result<Modules, (Verdict, Finding)>;
+type Loaded<'a> = Result<Modules<'a>, (Verdict, Finding)>;
 
 impl<'a> Loader<'a> {
     /// Returns a loader for a program of which nothing is loaded.
     pub(super) fn new(program: &'a Program) -> Self {
-        Self { program, loaded: vec![None; program.variants.len()], copy: None }
+        let loaded = vec![None; program.variants.len()];
+        Self { program, loaded, copy: None, external: None }
+    }
+
+    /// Returns a loader for what is called and not loaded; `program` launches nothing.
+    pub(super) fn of_external(program: &'a Program, external: &'a dyn External) -> Self {
+        Self { external: Some(external), ..Self::new(program) }
     }
 
     /// Unloads all modules; they are loaded anew when they are needed again.
@@ -252,7 +283,10 @@ impl<'a> Loader<'a> {
         &mut self,
         device: &mut dyn Device,
         variant: usize,
-    ) -> Result<Loaded, Error> {
+    ) -> Result<Loaded<'a>, Error> {
+        if let Some(external) = self.external {
+            return Ok(Ok(Modules::external(external)));
+        }
         let candidate = match self.loaded[variant] {
             Some(module) => module,
             None => match load(device, &self.program.variants[variant])? {
@@ -266,7 +300,7 @@ impl<'a> Loader<'a> {
                 Err((_, finding)) => return Err(Error::CopyKernel(finding.message)),
             }
         }
-        Ok(Ok(Modules { candidate, copy: self.copy }))
+        Ok(Ok(Modules::loaded(candidate, self.copy)))
     }
 }
 

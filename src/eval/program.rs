@@ -26,6 +26,25 @@ pub struct Program {
 }
 
 impl Program {
+    /// Returns the program of what is called and not compiled: it launches nothing in any case.
+    #[must_use]
+    pub fn without_code(n_cases: usize) -> Self {
+        let case = |case| CaseProgram {
+            case,
+            variant: 0,
+            plan: ResolvedPlan::default(),
+            bound: Vec::new(),
+        };
+        Self {
+            variants: Vec::new(),
+            cases: (0..n_cases).map(case).collect(),
+            tunings: Vec::new(),
+            copy: None,
+            baselines: Vec::new(),
+            reference: None,
+        }
+    }
+
     /// Returns the default program of a case.
     #[must_use]
     pub fn case(&self, index: usize) -> Option<&CaseProgram> {

@@ -123,10 +123,8 @@ fn launch(
 ) -> Result<Vec<Array>, Stop> {
     let mut load =
         |ptx: &str| -> Result<ModuleId, Stop> { device.load(&Image { ptx, cubin: &[] }) };
-    let modules = Modules {
-        candidate: load(&reference.ptx[program.variant])?,
-        copy: reference.copy_ptx.as_deref().map(load).transpose()?,
-    };
+    let candidate = load(&reference.ptx[program.variant])?;
+    let modules = Modules::loaded(candidate, reference.copy_ptx.as_deref().map(load).transpose()?);
     let session = Session::open(device, case, program, modules, hosts, outputs)?;
     let ran = session.run(device).and_then(|()| {
         let values = outputs.iter().enumerate().map(|(index, (_, spec))| {

@@ -6,26 +6,47 @@ use crate::{
     record::{BufferRef, Case, Finding, Step, TensorSpec, Verdict, View},
 };
 
-use super::{BoundLaunch, CaseProgram, copy::copy_launch, judged::Source};
+use super::{
+    BoundLaunch, CaseProgram,
+    copy::copy_launch,
+    external::{BoundCall, CaseBuffers, External},
+    judged::Source,
+};
 
 /// One case's buffers on a device; they live until [`Session::close`].
 pub(super) struct Session<'a> {
     case: &'a Case,
     program: &'a CaseProgram,
-    module: ModuleId,
+    module: Option<ModuleId>,
     copy: Option<ModuleId>,
+    /// What computes the outputs where no plan does.
+    call: Option<Box<dyn BoundCall + 'a>>,
     inputs: Vec<BufferId>,
     outputs: Vec<BufferId>,
     scratch: Vec<BufferId>,
 }
 
-/// Where a case's code is loaded.
+/// Where a case's code is.
 #[derive(Clone, Copy)]
-pub(super) struct Modules {
-    /// The candidate's variant.
-    pub(super) candidate: ModuleId,
+pub(super) struct Modules<'a> {
+    /// The candidate's variant, where kgen compiled it.
+    candidate: Option<ModuleId>,
     /// kgen's copy kernel.
-    pub(super) copy: Option<ModuleId>,
+    copy: Option<ModuleId>,
+    /// What is called instead.
+    external: Option<&'a dyn External>,
+}
+
+impl<'a> Modules<'a> {
+    /// Returns a variant of a kernel file and kgen's copy kernel, where its plan needs that.
+    pub(super) const fn loaded(candidate: ModuleId, copy: Option<ModuleId>) -> Self {
+        Self { candidate: Some(candidate), copy, external: None }
+    }
+
+    /// Returns code that is called and not compiled; its program launches nothing.
+    pub(super) const fn external(external: &'a dyn External) -> Self {
+        Self { candidate: None, copy: None, external: Some(external) }
+    }
 }
 
 impl<'a> Session<'a> {
@@ -34,7 +55,7 @@ impl<'a> Session<'a> {
         device: &mut dyn Device,
         case: &'a Case,
         program: &'a CaseProgram,
-        modules: Modules,
+        modules: Modules<'a>,
         inputs: &dyn Source,
         outputs: &[(String, TensorSpec)],
     ) -> Result<Self, Stop> {
@@ -43,17 +64,36 @@ impl<'a> Session<'a> {
             program,
             module: modules.candidate,
             copy: modules.copy,
+            call: None,
             inputs: Vec::new(),
             outputs: Vec::new(),
             scratch: Vec::new(),
         };
-        match session.allocate(device, inputs, outputs) {
+        let ready = session.allocate(device, inputs, outputs);
+        match ready.and_then(|()| session.bind(device, modules.external, outputs)) {
             Ok(()) => Ok(session),
             Err(stop) => {
                 session.close(device);
                 Err(stop)
             }
         }
+    }
+
+    fn bind(
+        &mut self,
+        device: &mut dyn Device,
+        external: Option<&'a dyn External>,
+        outputs: &[(String, TensorSpec)],
+    ) -> Result<(), Stop> {
+        let Some(external) = external else { return Ok(()) };
+        let buffers = CaseBuffers {
+            case: self.case,
+            inputs: &self.inputs,
+            outputs: &self.outputs,
+            specs: outputs,
+        };
+        self.call = Some(external.bind(device, buffers)?);
+        Ok(())
     }
 
     fn allocate(
@@ -85,7 +125,9 @@ impl<'a> Session<'a> {
     }
 
     /// Frees all buffers.
-    pub(super) fn close(self, device: &mut dyn Device) {
+    pub(super) fn close(mut self, device: &mut dyn Device) {
+        // Whoever else sees the buffers lets go of them first.
+        drop(self.call.take());
         for buffer in self.inputs.into_iter().chain(self.outputs).chain(self.scratch) {
             device.free(buffer);
         }
@@ -104,8 +146,11 @@ impl<'a> Session<'a> {
         self.outputs.iter().chain(&self.scratch).copied().collect()
     }
 
-    /// Runs the plan's steps once and waits for them.
+    /// Computes the outputs once and waits for them: by the plan's steps, or by a call.
     pub(super) fn run(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        if let Some(call) = &self.call {
+            return call.run(device);
+        }
         for op in self.ops() {
             match op {
                 TimedOp::Launch { module, launch } => device.launch(module, &launch)?,
@@ -137,7 +182,8 @@ impl<'a> Session<'a> {
                     smem: *smem,
                     args,
                 };
-                Some(TimedOp::Launch { module: self.module, launch })
+                let module = self.module.expect("a program with a launch was loaded");
+                Some(TimedOp::Launch { module, launch })
             }
             Step::Fill { target, byte } => {
                 Some(TimedOp::Fill { buffer: self.buffer(*target), byte: *byte })

@@ -61,9 +61,9 @@ pub enum PythonKind {
     Aten,
     /// The same through `torch.compile`.
     TorchCompile,
-    /// FlagGems' kernel for it.
+    /// The kernel of `FlagGems` for it.
     FlagGems,
-    /// A Python module with a function for it, as BackendBench lays them out.
+    /// A Python module with a function for it, as `BackendBench` lays them out.
     Triton,
 }
 
@@ -116,7 +116,7 @@ pub struct PythonFacts {
     /// Version of Triton, where it is installed.
     #[serde(default)]
     pub triton: Option<String>,
-    /// Version of FlagGems, where it is installed.
+    /// Version of `FlagGems`, where it is installed.
     #[serde(default)]
     pub flag_gems: Option<String>,
     /// Name of the device it computes on.

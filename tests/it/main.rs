@@ -14,6 +14,7 @@ mod mutation;
 mod nvrtc;
 mod prompt;
 mod resume;
+mod side;
 mod store;
 mod tidy;
 mod worker;

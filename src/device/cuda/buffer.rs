@@ -5,7 +5,7 @@ use cudarc::driver::{
     sys::{self, CUdeviceptr, CUstream},
 };
 
-use crate::record::Finding;
+use crate::{device::SharedBuffer, record::Finding};
 
 /// Bytes of each guard zone. A multiple of the alignment that `cuMemAlloc` gives, so that the
 /// buffer keeps it, and larger than a row of most tensors, so that a stray row is seen.
@@ -149,6 +149,17 @@ impl Buffer {
             result::stream::synchronize(stream)?;
         }
         Ok(bytes)
+    }
+
+    /// Returns how another process finds the buffer; `None` where the GPU or the system shares no
+    /// memory between processes.
+    pub(super) fn share(&self) -> Option<SharedBuffer> {
+        let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
+        // SAFETY: the base is that of a live allocation of `cuMemAlloc`, and the handle is ours.
+        let status = unsafe { sys::cuIpcGetMemHandle(&raw mut handle, self.base) };
+        status.result().ok()?;
+        let handle = handle.reserved.map(|byte| byte.to_ne_bytes()[0]);
+        Some(SharedBuffer { handle, byte_offset: self.zone as u64 })
     }
 
     /// Looks at both guard zones and mends them. Returns what was written over.

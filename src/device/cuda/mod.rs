@@ -22,7 +22,7 @@ use self::{
     launch::{Module, Ready},
 };
 use super::{
-    BufferId, Device, Error, Image, KernelArg, Launch, ModuleId, Stop, TimedOp,
+    BufferId, Device, Error, Image, KernelArg, Launch, ModuleId, SharedBuffer, Stop, TimedOp,
     limits::launch_error,
 };
 use crate::record::{Level, Target, Verdict};
@@ -318,6 +318,10 @@ impl Device for CudaDevice {
             Some(finding) => Err(Stop::verdict(Verdict::OutOfBoundsWrite, finding)),
             None => Ok(()),
         }
+    }
+
+    fn share(&mut self, buffer: BufferId) -> Option<SharedBuffer> {
+        self.buffer(buffer).share()
     }
 
     fn unwritten(&mut self, _buffer: BufferId) -> Option<Vec<bool>> {

@@ -288,11 +288,11 @@ fn tune<'a>(
     Ok(job.default)
 }
 
-fn load(
-    loader: &mut Loader<'_>,
+fn load<'a>(
+    loader: &mut Loader<'a>,
     device: &mut dyn Device,
     variant: usize,
-) -> Result<Modules, Trouble> {
+) -> Result<Modules<'a>, Trouble> {
     let loaded = loader.modules(device, variant)?;
     Ok(loaded.map_err(|(verdict, finding)| Stop::verdict(verdict, finding))?)
 }
@@ -301,7 +301,7 @@ fn open<'a>(
     device: &mut dyn Device,
     job: &Job<'a, '_>,
     program: &'a CaseProgram,
-    modules: Modules,
+    modules: Modules<'a>,
     inputs: &dyn Source,
 ) -> Result<Session<'a>, Stop> {
     Session::open(device, job.subject.case(), program, modules, inputs, job.subject.outputs())

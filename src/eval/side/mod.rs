@@ -1,0 +1,11 @@
+//! The Python process as an evaluation uses it: implementations that run there.
+
+mod files;
+mod process;
+mod python;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use process::Process;
+pub(super) use python::Python;

@@ -1,0 +1,211 @@
+//! An implementation that runs in the Python process, bound to the buffers of a case.
+
+use std::{cell::RefCell, time::Duration};
+
+use crate::{
+    baseline::side::{Callee, Location, Prepare, Prepared, RefusalKind, call},
+    device::{BufferId, Device, Stop},
+    eval::external::{BoundCall, CaseBuffers, External},
+    op::OpDef,
+    record::{Finding, Implementation, Precision, Target, TensorSpec, Verdict},
+};
+
+use super::{
+    files::Files,
+    process::{Failure, Process},
+};
+
+/// Time that a call has to come into being: PyTorch loads libraries, Triton and Inductor compile.
+const PREPARE_LIMIT: Duration = Duration::from_secs(120);
+
+/// Time that the process has to let go of a call.
+const DROP_LIMIT: Duration = Duration::from_secs(30);
+
+/// An implementation in Python for an op.
+pub(in crate::eval) struct Python<'p> {
+    process: &'p Process<'p>,
+    op: &'static OpDef,
+    callee: Callee<'p>,
+    precision: Precision,
+    run_limit: Duration,
+}
+
+impl<'p> Python<'p> {
+    /// Returns an implementation that runs in `process`; `None` where it does not run in Python.
+    ///
+    /// `run_s`: seconds that one call may take.
+    pub(in crate::eval) fn new(
+        process: &'p Process<'p>,
+        op: &'static OpDef,
+        implementation: &'p Implementation,
+        precision: Precision,
+        run_s: f64,
+    ) -> Option<Self> {
+        let Implementation::Python { kind, source, entry } = implementation else { return None };
+        let callee = Callee { kind: *kind, source: source.as_deref(), entry: entry.as_deref() };
+        let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(PREPARE_LIMIT);
+        Some(Self { process, op, callee, precision, run_limit })
+    }
+
+    /// Returns the longest time that judging one case may wait for the process.
+    pub(in crate::eval) fn limit(&self) -> Duration {
+        // A case runs at most three times: on two poisons, and on other data.
+        PREPARE_LIMIT + 3 * self.run_limit
+    }
+
+    /// Binds the call and makes it once.
+    fn prepare(
+        &self,
+        device: &mut dyn Device,
+        buffers: CaseBuffers<'_>,
+    ) -> Result<Call<'_>, Trouble> {
+        device.sync()?;
+        let target = device.target().clone();
+        if let Some((inputs, outputs)) = on_gpu(device, buffers) {
+            let call = self.worded(buffers, &inputs, outputs)?;
+            match self.ask(&target, &call) {
+                Ok(prepared) => return Ok(self.call(target, prepared, buffers, None)),
+                // Some systems give handles and refuse to open them: separate containers, MIG.
+                Err(Failure::Refused(refusal))
+                    if refusal.kind == RefusalKind::Raised
+                        && refusal.message.contains("cuIpcOpenMemHandle") => {}
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        let mut shared = Shared {
+            inputs: Files::new(device, buffers.inputs)?,
+            outputs: Files::new(device, buffers.outputs)?,
+        };
+        shared.inputs.fill(device, buffers.inputs)?;
+        let places = |files: &Files, ids: &[BufferId]| {
+            let sizes = ids.iter().map(|&id| device.size(id) as u64);
+            files.paths().zip(sizes).map(|(path, bytes)| Location::in_file(path, bytes)).collect()
+        };
+        let inputs: Vec<Location> = places(&shared.inputs, buffers.inputs);
+        let outputs: Vec<Location> = places(&shared.outputs, buffers.outputs);
+        let call = self.worded(buffers, &inputs, outputs)?;
+        let prepared = self.ask(&target, &call)?;
+        Ok(self.call(target, prepared, buffers, Some(shared)))
+    }
+
+    fn worded(
+        &self,
+        buffers: CaseBuffers<'_>,
+        inputs: &[Location],
+        outputs: Vec<Location>,
+    ) -> Result<Prepare, Trouble> {
+        let specs = buffers.specs.iter().map(|(_, spec)| spec.clone());
+        let outputs: Vec<(TensorSpec, Location)> = specs.zip(outputs).collect();
+        call(self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
+            |error| Stop::verdict(Verdict::Unsupported, Finding::new(error.to_string())).into(),
+        )
+    }
+
+    fn ask(&self, target: &Target, call: &Prepare) -> Result<Prepared, Failure> {
+        self.process.ask(target, |client| client.prepare(call, PREPARE_LIMIT))
+    }
+
+    fn call(
+        &self,
+        target: Target,
+        prepared: Prepared,
+        buffers: CaseBuffers<'_>,
+        shared: Option<Shared>,
+    ) -> Call<'_> {
+        Call {
+            process: self.process,
+            target,
+            handle: prepared.handle,
+            inputs: buffers.inputs.to_vec(),
+            outputs: buffers.outputs.to_vec(),
+            shared: shared.map(RefCell::new),
+            limit: self.run_limit,
+        }
+    }
+}
+
+impl External for Python<'_> {
+    fn bind<'s>(
+        &'s self,
+        device: &mut dyn Device,
+        buffers: CaseBuffers<'_>,
+    ) -> Result<Box<dyn BoundCall + 's>, Stop> {
+        match self.prepare(device, buffers) {
+            Ok(call) => Ok(Box::new(call)),
+            Err(Trouble::Process(failure)) => Err(failure.into_stop()),
+            Err(Trouble::Device(stop)) => Err(stop),
+        }
+    }
+}
+
+enum Trouble {
+    Process(Failure),
+    Device(Stop),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Process(failure)
+    }
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Self {
+        Self::Device(stop)
+    }
+}
+
+/// Returns where the buffers lie on the GPU; `None` where one of them cannot be shared.
+fn on_gpu(
+    device: &mut dyn Device,
+    buffers: CaseBuffers<'_>,
+) -> Option<(Vec<Location>, Vec<Location>)> {
+    let mut places = |ids: &[BufferId]| -> Option<Vec<Location>> {
+        let place = |&id: &BufferId| {
+            let shared = device.share(id)?;
+            Some(Location::on_gpu(&shared.handle, shared.byte_offset, device.size(id) as u64))
+        };
+        ids.iter().map(place).collect()
+    };
+    Some((places(buffers.inputs)?, places(buffers.outputs)?))
+}
+
+/// Files that stand for the buffers.
+struct Shared {
+    inputs: Files,
+    outputs: Files,
+}
+
+/// A bound call.
+struct Call<'p> {
+    process: &'p Process<'p>,
+    target: Target,
+    handle: u64,
+    inputs: Vec<BufferId>,
+    outputs: Vec<BufferId>,
+    /// `None` where the process sees the buffers themselves.
+    shared: Option<RefCell<Shared>>,
+    limit: Duration,
+}
+
+impl BoundCall for Call<'_> {
+    fn run(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        device.sync()?;
+        if let Some(shared) = &self.shared {
+            shared.borrow_mut().inputs.fill(device, &self.inputs)?;
+        }
+        let ran = self.process.ask(&self.target, |client| client.run(self.handle, self.limit));
+        ran.map_err(Failure::into_stop)?;
+        match &self.shared {
+            Some(shared) => shared.borrow_mut().outputs.empty(device, &self.outputs),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        // The process must close its mappings before kgen frees the memory behind them.
+        self.process.tell(|client| client.drop_handle(self.handle, DROP_LIMIT));
+    }
+}
