@@ -64,10 +64,9 @@ except (ImportError, OSError) as error:
 
 
 # The element types: their names in kgen and in torch.
-FLOATS = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
-FP8 = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
-INTEGERS = {"i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "bool": "bool"}
-DTYPES = {**FLOATS, **FP8, **INTEGERS}
+NAMES = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool f8e4m3 f8e5m2".split()
+TORCH = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool float8_e4m3fn float8_e5m2".split()
+DTYPES = dict(zip(NAMES, TORCH))
 
 
 def dtype_of(name):
@@ -389,8 +388,7 @@ def facts(device):
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
         name, uuid = properties.name, getattr(properties, "uuid", None)
-    uuid = None if uuid is None else f"GPU-{uuid}"
-    return {**versions, **extras, "device": name, "uuid": uuid, "settings": settings()}
+    return {**versions, **extras, "device": name, "uuid": uuid and f"GPU-{uuid}", "settings": settings()}
 
 
 def refusal_of(error, trusted=True):
@@ -459,9 +457,9 @@ class CudaClock:
         if kind == "memset":
             stream = torch.cuda.current_stream().cuda_stream
             return lambda: self.driver.memset(buffer, stream)
-        words = buffer[: n_bytes // 4 * 4].view(torch.int32)
-        total = torch.empty((), dtype=torch.int32, device=buffer.device)
-        return lambda: torch.amax(words, 0, out=total)
+        words = buffer[: n_bytes // 4 * 4].view(torch.float32)
+        total = torch.empty((), device=buffer.device)
+        return lambda: torch.sum(words, 0, out=total)
 
     def buffer(self, n_bytes):
         if n_bytes not in self.buffers:
@@ -513,7 +511,8 @@ class Handle:
             with self.running():
                 self.call = IMPLEMENTATIONS[request["impl"]](request, args, server.scratch)
         except BaseException:
-            self.memory.close()
+            with contextlib.suppress(Refusal):
+                self.memory.close()
             raise
 
     @contextlib.contextmanager
@@ -643,7 +642,8 @@ class Server:
             handle.compute()
             self.clock.synchronise()
         except BaseException:
-            handle.close()
+            with contextlib.suppress(Refusal):
+                handle.close()
             raise
         number, self.next_handle = self.next_handle, self.next_handle + 1
         self.handles[number] = handle
