@@ -4,6 +4,7 @@
 //! candidate. It is decently written, not the fastest kernel there is: a speedup is always shown
 //! with the name of what it is measured against.
 
+pub mod python;
 pub mod side;
 
 use include_dir::{Dir, include_dir};

@@ -151,10 +151,25 @@ impl TimingArgs {
     }
 }
 
+/// Which Python.
+#[derive(Debug, Args, Default)]
+pub(crate) struct PythonArgs {
+    /// Python that has PyTorch, for baselines and backends such as aten
+    #[arg(long, value_name = "PATH", help_heading = "Device")]
+    pub(crate) python: Option<String>,
+}
+
+impl PythonArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("python.path", self.python.clone());
+    }
+}
+
 /// Where and how kernels are judged.
 #[derive(Debug, Args, Default)]
 pub(crate) struct DeviceArgs {
-    /// Device: auto, emu or cuda:N
+    /// Device: auto, emu, cuda:N, several as cuda:0,cuda:1, or cuda for all GPUs
     #[arg(long, value_name = "DEVICE", help_heading = "Device")]
     pub(crate) device: Option<String>,
     /// Workers that compile and emulate; 0 is one per core
@@ -172,6 +187,9 @@ pub(crate) struct DeviceArgs {
     /// Which NVRTC.
     #[command(flatten)]
     pub(crate) nvrtc: NvrtcArgs,
+    /// Which Python.
+    #[command(flatten)]
+    pub(crate) python: PythonArgs,
 }
 
 impl DeviceArgs {
@@ -183,6 +201,7 @@ impl DeviceArgs {
         flags.set("device.sanitize", self.sanitize.clone());
         self.timing.add_to(flags);
         self.nvrtc.add_to(flags);
+        self.python.add_to(flags);
     }
 }
 

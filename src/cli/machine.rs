@@ -6,8 +6,8 @@ use super::{CommandError, exit_codes::Exit, ui::Ui};
 use crate::{
     compile::{self, LocateOptions, ProvisionOptions, Toolchain},
     device,
-    settings::{DeviceChoice, NvrtcSettings, Settings},
-    worker::{Pool, PoolConfig},
+    settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings},
+    worker::{Notice, Notices, Pool, PoolConfig, PythonConfig},
 };
 
 /// Makes sure that a folder can be written to, or made; leaves nothing behind.
@@ -27,22 +27,39 @@ pub(crate) struct Machine {
     pub(crate) device: DeviceChoice,
 }
 
-/// Settles the device: without a GPU `auto` is the emulator.
+/// Settles the device: without a GPU `auto` is the emulator, `cuda` is the list of all GPUs.
 pub(crate) fn device_choice(settings: &Settings) -> Result<DeviceChoice, CommandError> {
     let choice = settings.device.device;
-    Ok(device::choose(choice)?.map_or(DeviceChoice::Emu, |_| choice))
+    let gpus = device::choose(choice)?;
+    Ok(match choice {
+        // One that does not start is no error then.
+        DeviceChoice::Auto if !gpus.is_empty() => choice,
+        DeviceChoice::Auto
+        | DeviceChoice::Emu
+        | DeviceChoice::Cuda(_)
+        | DeviceChoice::Gpus(_)
+        | DeviceChoice::AllGpus => DeviceChoice::of_gpus(gpus).unwrap_or(DeviceChoice::Emu),
+    })
 }
 
 /// Returns how the workers are started.
 pub(crate) fn pool_config(
+    ui: &Ui,
     settings: &Settings,
     choice: DeviceChoice,
     toolchain: Toolchain,
 ) -> PoolConfig {
     let emu_target = settings.device.emu.target();
-    let n_jobs = settings.device.n_jobs();
+    let n_jobs = DeviceSettings { device: choice, ..settings.device.clone() }.n_jobs();
+    let heard = ui.clone();
+    let notices = Notices::new(move |notice| match notice {
+        Notice::Note(text) => heard.note(text),
+        Notice::Warning(text) => heard.warn(text),
+    });
     PoolConfig {
+        notices,
         cache_dir: settings.nvrtc.cache().map(|cache| cache.join("compiled")),
+        python: PythonConfig::new(settings.python.path.clone()),
         ..PoolConfig::new(toolchain, choice, emu_target, n_jobs)
     }
 }
@@ -58,13 +75,9 @@ pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, Comma
         toolchain.found_by,
         toolchain.nvrtc.display()
     ));
-    let config = pool_config(settings, choice, toolchain);
-    let pool = Box::pin(Pool::start(config)).await?;
-    let device = match (pool.has_gpu(), settings.device.device) {
-        (true, DeviceChoice::Cuda(index)) => DeviceChoice::Cuda(index),
-        (true, DeviceChoice::Auto | DeviceChoice::Emu) => DeviceChoice::Cuda(0),
-        (false, _) => DeviceChoice::Emu,
-    };
+    let pool = Box::pin(Pool::start(pool_config(ui, settings, choice, toolchain))).await?;
+    let gpus = pool.gpus().iter().map(|gpu| gpu.index);
+    let device = DeviceChoice::of_gpus(gpus).unwrap_or(DeviceChoice::Emu);
     if let Some(refusal) = pool.gpu_refusal() {
         ui.warn(&format!("the GPU is not used: {refusal}"));
     }

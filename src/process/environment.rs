@@ -50,6 +50,22 @@ pub const NETWORK_ENV: &[&str] = &[
     "XDG_*",
 ];
 
+/// What Python programs read. What changes the precision of PyTorch behind its back
+/// (`NVIDIA_TF32_OVERRIDE` and the like) is not among it.
+pub const PYTHON_ENV: &[&str] = &[
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONUSERBASE",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CC",
+    "CXX",
+    "CPATH",
+    "LIBRARY_PATH",
+    "TRITON_*",
+    "XDG_CACHE_HOME",
+];
+
 /// Returns the variables of this process that one of `patterns` names.
 pub(super) fn inherited(patterns: &[&[&str]]) -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_allowed(name, patterns)).collect()

@@ -25,7 +25,7 @@ use nix::sys::time::TimeValLike as _;
 
 pub use capture::{Head, Tail};
 pub use child::{Child, Status, spawn};
-pub use environment::{DEVICE_ENV, NETWORK_ENV, SYSTEM_ENV};
+pub use environment::{DEVICE_ENV, NETWORK_ENV, PYTHON_ENV, SYSTEM_ENV};
 pub use run::{Output, run, run_async};
 pub use spec::Spec;
 

@@ -30,6 +30,17 @@ pub struct Target {
 }
 
 impl Target {
+    /// Tells whether a kernel that was compiled and planned for the one GPU is the same on the
+    /// other: whether all facts are equal that its compiler and its plan see.
+    #[must_use]
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let facts = |target: &Self| {
+            let capability = (target.cc_major, target.cc_minor);
+            (capability, target.sm_count, target.smem_max, target.l2_bytes)
+        };
+        self.arch == other.arch && facts(self) == facts(other)
+    }
+
     /// Returns the target that the emulator pretends to be unless configured otherwise: an
     /// H100-class GPU.
     #[must_use]

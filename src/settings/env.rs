@@ -64,6 +64,8 @@ vars! {
     KGEN_LOG;
     /// The NVRTC library or its folder (setting `nvrtc.path`).
     KGEN_NVRTC;
+    /// The Python that has PyTorch (setting `python.path`).
+    KGEN_PYTHON;
     /// Forbids downloads (setting `nvrtc.offline`).
     KGEN_OFFLINE;
     /// Folder for what kgen downloads and compiles (setting `nvrtc.cache_dir`).

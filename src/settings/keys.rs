@@ -41,7 +41,7 @@ pub enum Kind {
     DTypes,
     /// A number of bytes, perhaps with a unit: `64MiB`.
     Bytes,
-    /// `auto`, `emu` or `cuda:N`.
+    /// `auto`, `emu`, `cuda` or a list of `cuda:N`.
     Device,
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -131,6 +131,7 @@ pub const KEYS: &[Key] = &[
     flag("nvrtc.path", "KGEN_NVRTC", "nvrtc", Kind::Path),
     flag("nvrtc.offline", "KGEN_OFFLINE", "offline", Kind::Bool),
     key("nvrtc.cache_dir", "KGEN_CACHE_DIR", Kind::Path),
+    flag("python.path", "KGEN_PYTHON", "python", Kind::Path),
     flag("prompts.dir", "KGEN_PROMPTS_DIR", "prompts-dir", Kind::Path),
 ];
 
@@ -156,7 +157,7 @@ impl Kind {
             Self::List => "a list of names".to_owned(),
             Self::DTypes => "a list of element types such as f32, bf16 or i64".to_owned(),
             Self::Bytes => "a number of bytes such as 64MiB".to_owned(),
-            Self::Device => "auto, emu or cuda:N".to_owned(),
+            Self::Device => "auto, emu, cuda or cuda:N,cuda:M".to_owned(),
             Self::OneOf(words) => match words.split_last() {
                 Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
                 Some((only, _)) => (*only).to_owned(),

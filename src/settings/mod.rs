@@ -4,16 +4,18 @@
 //! and is the reference. Everything below takes the struct of its section and never looks up a
 //! setting itself.
 
+mod device;
 pub mod env;
 pub mod keys;
 mod resolve;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use device::{DeviceChoice, GpuSet, UnknownDevice};
 pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
 
 use crate::record::{DType, Emulation, L2, Limits, Precision, Profile, Sanitize, Target};
@@ -39,6 +41,9 @@ pub struct Settings {
     pub timing: TimingSettings,
     /// Where NVRTC is.
     pub nvrtc: NvrtcSettings,
+    /// Where Python is.
+    #[serde(default)]
+    pub python: InterpreterSettings,
     /// The prompts.
     #[serde(default)]
     pub prompts: PromptSettings,
@@ -170,8 +175,9 @@ impl DeviceSettings {
     /// Returns the number of workers that compile and emulate, at least 1.
     #[must_use]
     pub fn n_jobs(&self) -> usize {
-        // More than 8 by default would only wait for the LLM.
-        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
+        // More than 8 per GPU by default would only wait for the GPU or the LLM.
+        let enough = 8 * self.device.n_gpus().max(1);
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get().min(enough));
         if self.jobs == 0 { cores() } else { self.jobs }
     }
 }
@@ -213,64 +219,6 @@ impl EmuTarget {
             uuid: None,
             driver_version: None,
         }
-    }
-}
-
-/// The device asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum DeviceChoice {
-    /// A GPU if there is one, else the emulator.
-    Auto,
-    /// The emulator.
-    Emu,
-    /// A GPU by its index among the visible ones.
-    Cuda(u32),
-}
-
-/// A text that names no device.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown device `{0}` (known: auto, emu, cuda:0, cuda:1, ...)")]
-pub struct UnknownDevice(String);
-
-impl FromStr for DeviceChoice {
-    type Err = UnknownDevice;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unknown = || UnknownDevice(text.to_owned());
-        match text {
-            "auto" => Ok(Self::Auto),
-            "emu" => Ok(Self::Emu),
-            "cuda" => Ok(Self::Cuda(0)),
-            _ => {
-                let index = text.strip_prefix("cuda:").ok_or_else(unknown)?;
-                index.parse().map(Self::Cuda).map_err(|_| unknown())
-            }
-        }
-    }
-}
-
-impl fmt::Display for DeviceChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Emu => f.write_str("emu"),
-            Self::Cuda(index) => write!(f, "cuda:{index}"),
-        }
-    }
-}
-
-impl TryFrom<String> for DeviceChoice {
-    type Error = UnknownDevice;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<DeviceChoice> for String {
-    fn from(choice: DeviceChoice) -> Self {
-        choice.to_string()
     }
 }
 
@@ -361,6 +309,14 @@ impl NvrtcSettings {
     pub fn cache(&self) -> Option<PathBuf> {
         self.cache_dir.clone().or_else(env::cache_home)
     }
+}
+
+/// Section `python`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterpreterSettings {
+    /// The interpreter; `None` searches for one that has PyTorch.
+    pub path: Option<PathBuf>,
 }
 
 /// Section `prompts`.

@@ -138,7 +138,7 @@ fn bad_values_name_the_setting_and_what_it_takes() {
     for (text, message) in [
         ("[run]\nmax_attempts = 0", "must be an integer of at least 1, not `0`"),
         ("[run]\nmax_attempts = 'many'", "must be an integer of at least 1, not `many`"),
-        ("[device]\ndevice = 'tpu'", "must be auto, emu or cuda:N, not `tpu`"),
+        ("[device]\ndevice = 'tpu'", "must be auto, emu, cuda or cuda:N,cuda:M, not `tpu`"),
         ("[suite]\ndtypes = ['f8']", "must be a list of element types such as f32"),
         ("[suite]\nmax_bytes = '64 apples'", "must be a number of bytes such as 64MiB"),
         ("[limits]\ncase_s = 0", "must be a number above 0, not `0`"),
@@ -202,10 +202,28 @@ fn flags_change_settings_that_were_stored() {
 
 #[test]
 fn devices_are_read_as_they_are_shown() {
-    for text in ["auto", "emu", "cuda:0", "cuda:12"] {
+    for text in ["auto", "emu", "cuda", "cuda:0", "cuda:12", "cuda:64", "cuda:0,cuda:63"] {
         assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
     }
-    for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CUDA:0"] {
+    for (text, shown) in [
+        ("cuda:all", "cuda"),
+        ("cuda:1, cuda:0,cuda:1", "cuda:0,cuda:1"),
+        ("cuda:3,cuda:3", "cuda:3"),
+    ] {
+        assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), shown);
+    }
+    assert_eq!("cuda:5,cuda:2".parse::<DeviceChoice>().unwrap().first_gpu(), 2);
+    for text in [
+        "",
+        "gpu",
+        "cuda:",
+        "cuda:x",
+        "cuda:-1",
+        "CUDA:0",
+        "cuda:0,",
+        "cuda:0,emu",
+        "cuda:0,cuda:64",
+    ] {
         assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
     }
     assert_eq!(Kind::Bool.parse("maybe"), None);

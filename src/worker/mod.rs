@@ -10,4 +10,4 @@ mod pool;
 pub mod protocol;
 
 pub use error::Error;
-pub use pool::{Observer, Pool, PoolConfig};
+pub use pool::{Gpu, Notice, Notices, Observer, Pool, PoolConfig, PythonConfig};

@@ -5,6 +5,8 @@
 
 mod fake;
 mod gpu;
+mod gpus;
+mod python;
 mod real;
 mod real_gpu;
 mod stress;

@@ -34,7 +34,7 @@ pub struct Ready {
     /// Its Unix socket; it takes one client at a time.
     pub socket: PathBuf,
     /// What it is.
-    pub facts: PythonFacts,
+    pub facts: Box<PythonFacts>,
     /// Raised by the worker when the process does not answer any more.
     #[serde(skip)]
     pub alarm: Alarm,

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::{
+    baseline::python::{self, HOW_TO},
     cli::{
         CommandError, Context,
         args::{DeviceArgs, FormatArgs},
@@ -16,7 +17,7 @@ use crate::{
     process,
     report::TextTable,
     settings::{DeviceChoice, Overrides, Settings, env},
-    worker::Pool,
+    worker::{Gpu, Pool},
 };
 
 /// Tell what was found on this machine, what is missing, and how to get it
@@ -75,6 +76,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let mut items = vec![nvrtc(&settings), pip(), cache(&settings)];
     items.extend(workers(context, &settings)?);
+    items.push(pytorch(&settings));
     items.push(keys());
     items.push(runs_folder(&settings));
     show(context, args.format.format, &items)?;
@@ -181,7 +183,7 @@ fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandE
         Ok(choice) => choice,
         Err(error) => return Ok(vec![Item::new("GPU", State::Bad, error.source.to_string())]),
     };
-    let config = machine::pool_config(settings, choice, toolchain);
+    let config = machine::pool_config(&context.ui, settings, choice, toolchain);
     context.ui.detail("starting the workers");
     let started = runtime.block_on(Box::pin(Pool::start(config)));
     let pool = match started {
@@ -191,22 +193,29 @@ fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandE
         }
     };
     let version = pool.nvrtc().unwrap_or("of unknown version").to_owned();
-    let n_jobs = settings.device.n_jobs();
+    let n_jobs = pool.split().cpu_workers;
     let compiler = format!("NVRTC {version} loads; {n_jobs} cpu workers");
-    let items = vec![Item::new("compiler", State::Ok, compiler), gpu(settings, &pool)];
+    let mut items = vec![Item::new("compiler", State::Ok, compiler)];
+    items.extend(pool.gpus().iter().map(gpu));
+    if !pool.has_gpu() {
+        items.push(no_gpu(settings, &pool));
+    }
     runtime.block_on(pool.shutdown());
     Ok(items)
 }
 
-fn gpu(settings: &Settings, pool: &Pool) -> Item {
-    let target = pool.target();
-    if pool.has_gpu() {
-        let driver = target.driver_version.map_or(String::new(), |version| {
-            format!(", driver for CUDA {}.{}", version / 1000, version % 1000 / 10)
-        });
-        let text = format!("{}, {}{driver}", target.name, target.arch);
-        return Item::new("GPU", State::Ok, text);
-    }
+fn gpu(gpu: &Gpu) -> Item {
+    let name = format!("cuda:{}", gpu.index);
+    let Some(target) = &gpu.target else { return Item::new("GPU", State::Ok, name) };
+    let driver = target.driver_version.map_or(String::new(), |version| {
+        format!(", driver for CUDA {}.{}", version / 1000, version % 1000 / 10)
+    });
+    let uuid = target.uuid.as_ref().map_or(String::new(), |uuid| format!(", {uuid}"));
+    let text = format!("{name}: {}, {}{driver}{uuid}", target.name, target.arch);
+    Item::new("GPU", State::Ok, text)
+}
+
+fn no_gpu(settings: &Settings, pool: &Pool) -> Item {
     if settings.device.device == DeviceChoice::Emu {
         return Item::new("GPU", State::Missing, "not asked for (--device emu)");
     }
@@ -218,8 +227,17 @@ fn gpu(settings: &Settings, pool: &Pool) -> Item {
     Item::new("GPU", State::Missing, reason).advice(format!(
         "kernels run on the emulator ({}), which checks them and cannot time them; a GPU needs \
          NVIDIA's driver",
-        target.name
+        pool.target().name
     ))
+}
+
+/// Says which Python baselines and backends would use; imports nothing.
+fn pytorch(settings: &Settings) -> Item {
+    match python::find(settings.python.path.as_deref()) {
+        Ok(found) => Item::new("PyTorch", State::Ok, found.to_string()),
+        Err(missing) => Item::new("PyTorch", State::Missing, missing.looked_at())
+            .advice(format!("needed only for baselines and backends such as aten: {HOW_TO}")),
+    }
 }
 
 /// Says which keys are there, never what they are.

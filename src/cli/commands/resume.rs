@@ -6,7 +6,7 @@ use super::run::given_kernels;
 use crate::{
     cli::{
         CommandError, Context,
-        args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs},
+        args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
         backends::Backend,
         exit_codes::Exit,
         selection,
@@ -34,6 +34,8 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     nvrtc: NvrtcArgs,
     #[command(flatten)]
+    python: PythonArgs,
+    #[command(flatten)]
     format: FormatArgs,
 }
 
@@ -43,6 +45,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     args.output.add_to(&mut here);
     here.set("device.jobs", args.jobs);
     args.nvrtc.add_to(&mut here);
+    args.python.add_to(&mut here);
     let here = context.settings(&here)?;
     let dir = find_run(&here.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
@@ -51,6 +54,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     args.llm.add_to(&mut flags);
     let mut settings = stored_settings(&run)?.with(&flags)?;
     settings.nvrtc = here.nvrtc;
+    settings.python = here.python;
     settings.device.jobs = here.device.jobs;
     settings.run.output_dir = here.run.output_dir;
     settings.providers = here.providers;

@@ -99,11 +99,7 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
         classify(context, args, &toolchain)
     } else {
         let compiler = compiler(&settings, &toolchain)?;
-        let ordinal = match settings.device.device {
-            DeviceChoice::Cuda(ordinal) => ordinal,
-            DeviceChoice::Auto | DeviceChoice::Emu => 0,
-        };
-        let device = CudaDevice::open(ordinal)?;
+        let device = CudaDevice::open(settings.device.device.first_gpu())?;
         if args.run_mutant.is_empty() {
             agreement(context, args.out.as_deref(), &compiler, device)
         } else {

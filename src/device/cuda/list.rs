@@ -6,7 +6,11 @@ use cudarc::driver::{
 };
 
 use super::driver::{init, is_present, machine, version};
-use crate::{device::Error, record::Target, settings::DeviceChoice};
+use crate::{
+    device::Error,
+    record::Target,
+    settings::{DeviceChoice, GpuSet},
+};
 
 /// Returns the facts of every GPU that the driver shows, in its order.
 ///
@@ -27,19 +31,27 @@ pub fn driver_version() -> Option<u32> {
     is_present().then(version)?.ok()
 }
 
-/// Returns the index of the GPU to use; `None` stands for the emulator.
+/// Returns the indices of the GPUs to use; none stands for the emulator.
 ///
 /// # Errors
 ///
-/// When a GPU is asked for by its index: [`Error::NoDriver`], [`Error::NoGpu`],
-/// [`Error::NoSuchGpu`] or what the driver says. `auto` takes the emulator then.
-pub fn choose(choice: DeviceChoice) -> Result<Option<u32>, Error> {
+/// When GPUs are asked for: [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`] or what the
+/// driver says. `auto` takes the emulator then.
+pub fn choose(choice: DeviceChoice) -> Result<Vec<u32>, Error> {
+    let there = |ordinals: Vec<u32>| {
+        init()?;
+        ordinals.iter().try_for_each(|&ordinal| get(ordinal).map(drop))?;
+        Ok(ordinals)
+    };
     match choice {
-        DeviceChoice::Emu => Ok(None),
-        DeviceChoice::Auto => Ok(init().and_then(|()| get(0)).ok().map(|_| 0)),
-        DeviceChoice::Cuda(ordinal) => {
+        DeviceChoice::Emu => Ok(Vec::new()),
+        DeviceChoice::Auto => Ok(there(vec![0]).unwrap_or_default()),
+        DeviceChoice::Cuda(ordinal) => there(vec![ordinal]),
+        DeviceChoice::Gpus(set) => there(set.indices().collect()),
+        DeviceChoice::AllGpus => {
             init()?;
-            get(ordinal).map(|_| Some(ordinal))
+            let count = device::get_count().map_err(|error| machine("count the GPUs", error))?;
+            Ok((0..count.unsigned_abs().min(GpuSet::LIMIT)).collect())
         }
     }
 }
@@ -128,10 +140,12 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_driver_says_so_instead_of_panicking() {
-        assert!(matches!(choose(DeviceChoice::Emu), Ok(None)));
+        assert!(choose(DeviceChoice::Emu).unwrap().is_empty());
         if !is_present() {
-            assert!(matches!(choose(DeviceChoice::Auto), Ok(None)));
-            assert!(matches!(choose(DeviceChoice::Cuda(0)), Err(Error::NoDriver)));
+            assert!(choose(DeviceChoice::Auto).unwrap().is_empty());
+            for choice in [DeviceChoice::Cuda(0), DeviceChoice::AllGpus] {
+                assert!(matches!(choose(choice), Err(Error::NoDriver)));
+            }
             assert!(matches!(gpus(), Err(Error::NoDriver)));
             assert_eq!(driver_version(), None);
         }

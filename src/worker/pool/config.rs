@@ -1,10 +1,16 @@
 //! How workers are started.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tempfile::TempDir;
 
 use crate::{
+    baseline::python,
     compile::Toolchain,
     process::{DEVICE_ENV, SELF_EXE, Spec},
     record::Target,
@@ -14,6 +20,8 @@ use crate::{
         protocol::{PROTOCOL, Role, Setup},
     },
 };
+
+use super::notice::Notices;
 
 /// Address space of a cpu worker: room for the references of large cases, none for a compile bomb.
 const CPU_MEMORY_BYTES: u64 = 16 << 30;
@@ -32,7 +40,8 @@ pub struct PoolConfig {
     pub args: Vec<OsString>,
     /// Number of cpu workers, at least 1.
     pub cpu_jobs: usize,
-    /// The device asked for. `Auto` takes the first GPU that answers, else the emulator.
+    /// The device asked for. `Auto` takes the first GPU if it answers, else the emulator; of several
+    /// GPUs those are used that answer.
     pub device: DeviceChoice,
     /// The target of evaluations where no GPU is used.
     pub emu_target: Target,
@@ -51,6 +60,29 @@ pub struct PoolConfig {
     /// Waits before each try to start a GPU's worker anew; the GPU is given up after the last. A
     /// GPU that was torn away from a killed process may need some seconds.
     pub gpu_restart_waits: Vec<Duration>,
+    /// The Python processes.
+    pub python: PythonConfig,
+    /// Hears of GPUs that are left out or given up, and of the Python processes.
+    pub notices: Notices,
+}
+
+/// How Python processes are started.
+#[derive(Debug, Clone)]
+pub struct PythonConfig {
+    /// The interpreter; `None` looks for one that has PyTorch.
+    pub path: Option<PathBuf>,
+    /// The program that it runs.
+    pub script: &'static str,
+    /// Time that it has to get ready: PyTorch may come from a slow disk.
+    pub start_limit: Duration,
+}
+
+impl PythonConfig {
+    /// Returns kgen's own program, run by an interpreter of this path or one that is found.
+    #[must_use]
+    pub const fn new(path: Option<PathBuf>) -> Self {
+        Self { path, script: python::SCRIPT, start_limit: Duration::from_secs(180) }
+    }
 }
 
 impl PoolConfig {
@@ -76,6 +108,8 @@ impl PoolConfig {
             start_limit: START_LIMIT,
             grace: Duration::from_secs(2),
             gpu_restart_waits: [0, 1, 4].map(Duration::from_secs).to_vec(),
+            python: PythonConfig::new(None),
+            notices: Notices::default(),
         }
     }
 
@@ -142,20 +176,24 @@ pub(super) struct Launch {
 impl Launch {
     /// Makes a scratch folder.
     pub(super) fn scratch(&self) -> Result<TempDir, Error> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("kgen-worker-");
-        let made = match &self.scratch {
-            Some(folder) => builder.tempdir_in(folder),
-            None => builder.tempdir(),
-        };
-        made.map_err(|error| Error::scratch(&error))
+        scratch("kgen-worker-", self.scratch.as_deref()).map_err(|error| Error::scratch(&error))
     }
 
     /// Returns the process to start in a scratch folder.
-    pub(super) fn spec(&self, dir: &std::path::Path) -> Spec {
+    pub(super) fn spec(&self, dir: &Path) -> Spec {
         let mut spec =
             Spec::new(&self.program, dir).args(&self.args).inherit(DEVICE_ENV).env("TMPDIR", dir);
         spec.memory_bytes = self.memory_bytes;
         spec
+    }
+}
+
+/// Makes a scratch folder in a folder or in the system's.
+pub(super) fn scratch(prefix: &str, folder: Option<&Path>) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    match folder {
+        Some(folder) => builder.tempdir_in(folder),
+        None => builder.tempdir(),
     }
 }

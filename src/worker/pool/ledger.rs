@@ -34,6 +34,8 @@ pub(super) struct Ledger<'a> {
     stage: Option<Stage>,
     stage_start: Instant,
     in_flight: Option<usize>,
+    /// Whether the last message was that it waits for the Python process.
+    is_waiting: bool,
 }
 
 impl<'a> Ledger<'a> {
@@ -70,12 +72,18 @@ impl<'a> Ledger<'a> {
             stage: None,
             stage_start: Instant::now(),
             in_flight: None,
+            is_waiting: false,
         }
     }
 
     /// Tells whether the worker has said anything about this job.
     pub(super) const fn has_begun(&self) -> bool {
         self.stage.is_some() || self.in_flight.is_some()
+    }
+
+    /// Tells whether the worker waits for the Python process.
+    pub(super) const fn is_waiting(&self) -> bool {
+        self.is_waiting
     }
 
     /// Returns the stage that the worker is in.
@@ -88,6 +96,7 @@ impl<'a> Ledger<'a> {
 
     /// Notes progress.
     pub(super) fn note(&mut self, progress: Progress) {
+        self.is_waiting = matches!(progress, Progress::Waiting { .. });
         match progress {
             Progress::Stage { stage } => {
                 self.close_stage();

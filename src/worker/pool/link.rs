@@ -1,23 +1,18 @@
 //! One worker process: started, talked to, ended.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{io, time::Duration};
 
 use serde::Deserialize;
 use tempfile::TempDir;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::AsyncWriteExt as _,
     process::{ChildStderr, ChildStdin, ChildStdout},
-    task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
     eval::Progress,
-    process::{self, Child, Status, Tail},
+    process::{self, Child, Status},
     record::{Evaluation, Verdict},
     worker::{
         Error,
@@ -28,6 +23,7 @@ use crate::{
 use super::{
     config::Launch,
     deadline::Deadlines,
+    drain::Drain,
     ledger::{End, Ledger},
     lines::Lines,
 };
@@ -53,7 +49,6 @@ pub(super) struct Worker {
     stderr: Drain,
     hello: Hello,
     role: Role,
-    device: u32,
     grace: Duration,
     _scratch: TempDir,
 }
@@ -113,12 +108,12 @@ impl Worker {
         let pipes = pipes(&mut child);
         let (stdin, stdout, pipe) =
             pipes.map_err(|error| Error::Start { role, reason: error.to_string() })?;
-        let stderr = Drain::new(pipe);
+        let stderr = Drain::new(pipe, STDERR_CAP);
         let lines = Lines::new(stdout, LINE_LIMIT);
         let hello = Hello { protocol: 0, kgen: String::new(), target: None, nvrtc: None };
-        let (device, grace) = (launch.setup.device, launch.grace);
+        let grace = launch.grace;
         let mut worker =
-            Self { child, stdin, lines, stderr, hello, role, device, grace, _scratch: scratch };
+            Self { child, stdin, lines, stderr, hello, role, grace, _scratch: scratch };
         worker.greet(&launch.setup, launch.start_limit).await?;
         Ok(worker)
     }
@@ -126,11 +121,6 @@ impl Worker {
     /// Returns the worker's role.
     pub(super) const fn role(&self) -> Role {
         self.role
-    }
-
-    /// Returns the index of the GPU of a gpu worker.
-    pub(super) const fn device(&self) -> u32 {
-        self.device
     }
 
     /// Returns what the worker said of itself.
@@ -288,7 +278,7 @@ impl Worker {
         let status = status.map_err(|error| Error::Judge { role, message: error.to_string() })?;
         let rest = async { while let Ok(Some(_)) = self.lines.next().await {} };
         drop(timeout(PIPE_LIMIT, rest).await);
-        drop(timeout(PIPE_LIMIT, &mut self.stderr.task).await);
+        self.stderr.ended(PIPE_LIMIT).await;
         Ok(status)
     }
 
@@ -310,7 +300,7 @@ impl Worker {
 
     /// Returns the end of what the worker wrote to its standard error.
     pub(super) fn stderr_text(&self) -> String {
-        lock(&self.stderr.tail).text().trim().to_owned()
+        self.stderr.text()
     }
 }
 
@@ -391,39 +381,4 @@ fn pipes(child: &mut Child) -> io::Result<(ChildStdin, ChildStdout, ChildStderr)
         ChildStdout::from_std(child.stdout.take().expect(PIPED))?,
         ChildStderr::from_std(child.stderr.take().expect(PIPED))?,
     ))
-}
-
-/// Reads a worker's standard error all the time, so that it never blocks on it.
-#[derive(Debug)]
-struct Drain {
-    tail: Arc<Mutex<Tail>>,
-    task: JoinHandle<()>,
-}
-
-impl Drain {
-    fn new(mut pipe: ChildStderr) -> Self {
-        let tail = Arc::new(Mutex::new(Tail::new(STDERR_CAP)));
-        let shared = Arc::clone(&tail);
-        let task = tokio::spawn(async move {
-            let mut buffer = vec![0; 16 << 10];
-            while let Ok(n_read) = pipe.read(&mut buffer).await {
-                if n_read == 0 {
-                    return;
-                }
-                lock(&shared).push(&buffer[..n_read]);
-            }
-        });
-        Self { tail, task }
-    }
-}
-
-impl Drop for Drain {
-    fn drop(&mut self) {
-        // A process that left the worker's group may hold the pipe for ever.
-        self.task.abort();
-    }
-}
-
-fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
-    tail.lock().unwrap_or_else(PoisonError::into_inner)
 }

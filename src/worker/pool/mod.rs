@@ -2,38 +2,51 @@
 //!
 //! An evaluation holds a cpu worker for its first half and a gpu worker for its second, never both
 //! at once, so that compiling and emulating one candidate overlaps timing another. There is one
-//! worker, and so one timing job, per GPU.
+//! worker, and so one timing job, per GPU; any GPU takes the next evaluation.
 
 mod config;
 mod deadline;
+mod drain;
+mod gpus;
+mod half;
 mod ledger;
 mod lines;
 mod link;
+mod notice;
+mod python;
 mod slots;
 
 use std::{
     borrow::Cow,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    baseline::side::Side,
     record::{EvalRequest, Evaluation, Split, Stage, Target},
     settings::DeviceChoice,
     worker::{
         Error,
-        protocol::{Hello, Job, Role},
+        protocol::{Hello, Job},
     },
 };
 
-pub use config::PoolConfig;
+pub use config::{PoolConfig, PythonConfig};
+pub use gpus::Gpu;
+pub use notice::{Notice, Notices};
+
 use deadline::Deadlines;
+use half::{Half, Task};
 use ledger::Ledger;
-use link::{Silence, Worker, json_line, verdict_of};
-use slots::{Lease, Slots};
+use link::json_line;
+use python::Pythons;
+use slots::Slots;
 
 /// Time that evaluations have to notice a shutdown.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
@@ -44,9 +57,13 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 pub struct Pool {
     cpu: Slots,
     gpu: Option<Slots>,
+    gpus: Vec<Gpu>,
     target: Target,
     nvrtc: Option<String>,
     gpu_refusal: Option<Error>,
+    pythons: Pythons,
+    /// Whether a request has needed the Python processes already.
+    python_wanted: AtomicBool,
     /// Evaluations that may have a compiled program: the machine code of programs that wait for a
     /// GPU is what takes memory.
     programs: Semaphore,
@@ -59,45 +76,54 @@ pub struct Pool {
 pub type Observer<'a> = &'a (dyn Fn(Stage) + Send + Sync);
 
 impl Pool {
-    /// Starts the first cpu worker and, if one is asked for, the gpu worker; both must get ready.
-    /// Further cpu workers start when they are needed.
+    /// Starts the first cpu worker and the gpu workers that are asked for; the former and one of the
+    /// latter must get ready. Further cpu workers start when they are needed.
     ///
     /// # Errors
     ///
-    /// [`Error::Start`] with what the worker said, [`Error::Version`], [`Error::Scratch`];
-    /// [`Error::Quarantined`] for a GPU that was asked for by its number.
+    /// [`Error::Start`] with what the worker said, [`Error::Version`], [`Error::Scratch`].
     pub async fn start(config: PoolConfig) -> Result<Self, Error> {
-        let cpu = Slots::new((0..config.cpu_jobs.max(1)).map(|_| config.cpu_launch()));
-        let (first, gpu) = tokio::join!(ready(&cpu), start_gpu(&config));
+        let n_cpu = config.cpu_jobs.max(1);
+        let places = (0..n_cpu).map(|_| (config.cpu_launch(), None));
+        let cpu = Slots::new(places, config.notices.clone());
+        let (first, started) = tokio::join!(half::ready(&cpu), gpus::start(&config));
         let cpu_hello = first?;
-        let (gpu, gpu_refusal) = match gpu {
-            Ok(gpu) => (gpu, None),
+        let (started, gpu_refusal) = match started {
+            Ok(started) => (started, None),
             Err(error) if config.device == DeviceChoice::Auto => (None, Some(error)),
             Err(error) => return Err(error),
         };
-        let (gpu, gpu_target) = gpu.unzip();
-        let n_gpus = usize::from(gpu.is_some());
+        let (gpu, gpus) = started.map_or((None, Vec::new()), |(slots, gpus)| (Some(slots), gpus));
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let split =
+            Split { cpu_workers: count(n_cpu), gpu_workers: count(gpus.len()), ..Split::default() };
         Ok(Self {
+            target: gpus::target(&gpus).unwrap_or_else(|| config.emu_target.clone()),
+            pythons: Pythons::new(&config),
+            python_wanted: AtomicBool::new(false),
+            programs: Semaphore::new(n_cpu + gpus.len()),
             cpu,
             gpu,
-            target: gpu_target.flatten().unwrap_or(config.emu_target),
+            gpus,
             nvrtc: cpu_hello.nvrtc,
             gpu_refusal,
-            programs: Semaphore::new(config.cpu_jobs.max(1) + n_gpus),
             closing: watch::Sender::new(false),
             n_active: watch::Sender::new(0),
-            split: Mutex::new(Split {
-                cpu_workers: u32::try_from(config.cpu_jobs.max(1)).unwrap_or(u32::MAX),
-                gpu_workers: u32::from(n_gpus == 1),
-                ..Split::default()
-            }),
+            split: Mutex::new(split),
         })
     }
 
-    /// Returns the facts of the device that requests are to be made for.
+    /// Returns the facts of the device that requests are to be made for. Of several GPUs those of
+    /// the first, without a UUID: which of them it will be is open.
     #[must_use]
     pub const fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// Returns the GPUs that were taken into use; none on the emulator.
+    #[must_use]
+    pub fn gpus(&self) -> &[Gpu] {
+        &self.gpus
     }
 
     /// Tells whether there is a GPU.
@@ -185,21 +211,67 @@ impl Pool {
         };
         let deadlines = Deadlines::of(request);
         let job = Job::Cpu { request: Box::new(Cow::Borrowed(request)) };
-        let ledger = |hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer);
-        let first = half(&self.cpu, &job, &[], deadlines, ledger).await?;
-        let (Some(gpu), Some(mut program)) = (gpu, first.program) else {
-            return Ok(first.evaluation);
+        let first = Task {
+            line: &|_| json_line(&job),
+            attachment: &[],
+            deadlines,
+            ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
+            pythons: None,
         };
+        let first = match gpu.filter(|_| self.is_first_for_python(request)) {
+            // PyTorch takes seconds to import: that overlaps what needs no GPU.
+            Some(gpu) => tokio::join!(first.carry_out(&self.cpu), self.warm_up(gpu)).0?,
+            None => first.carry_out(&self.cpu).await?,
+        };
+        match (gpu, first) {
+            (Some(gpu), Half { evaluation, program: Some(program) }) => {
+                self.run_on_gpu(gpu, request, evaluation, program, observer).await
+            }
+            (_, Half { evaluation, .. }) => Ok(evaluation),
+        }
+    }
+
+    async fn run_on_gpu(
+        &self,
+        gpu: &Slots,
+        request: &EvalRequest,
+        evaluation: Evaluation,
+        mut program: Vec<u8>,
+        observer: Observer<'_>,
+    ) -> Result<Evaluation, Error> {
         program.push(b'\n');
-        let evaluation = first.evaluation;
-        let job = Job::Gpu {
-            request: Box::new(Cow::Borrowed(request)),
-            evaluation: Box::new(Cow::Borrowed(&evaluation)),
-            side: Box::new(Cow::Owned(Side::None)),
+        let task = Task {
+            line: &|side| {
+                json_line(&Job::Gpu {
+                    request: Box::new(Cow::Borrowed(request)),
+                    evaluation: Box::new(Cow::Borrowed(&evaluation)),
+                    side: Box::new(Cow::Borrowed(side)),
+                })
+            },
+            attachment: &program,
+            deadlines: Deadlines::of(request),
+            ledger: &|hello: &Hello| {
+                let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
+                Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, observer)
+            },
+            pythons: request.needs_python().then_some(&self.pythons),
         };
-        let ledger = |_: &Hello| Ledger::gpu(request, evaluation.clone(), observer);
-        let second = half(gpu, &job, &program, deadlines, ledger).await?;
-        Ok(second.evaluation)
+        Ok(task.carry_out(gpu).await?.evaluation)
+    }
+
+    fn is_first_for_python(&self, request: &EvalRequest) -> bool {
+        request.needs_python() && !self.python_wanted.swap(true, Ordering::AcqRel)
+    }
+
+    /// Starts the Python processes of all GPUs that nobody uses at the moment; what goes wrong is
+    /// met again by the job that needs them.
+    async fn warm_up(&self, gpu: &Slots) {
+        let start = async || {
+            if let Ok(mut lease) = gpu.lease().await {
+                drop(half::side(&mut lease, &self.pythons).await);
+            }
+        };
+        join_all(self.gpus.iter().map(|_| start())).await;
     }
 
     /// Cancels all evaluations, ends all workers and waits until their processes are gone.
@@ -234,98 +306,4 @@ impl Drop for Active<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
-}
-
-/// Starts a worker, to see that it can be done, and returns its hello.
-async fn ready(slots: &Slots) -> Result<Hello, Error> {
-    let mut lease = slots.lease().await?;
-    let worker = lease.worker().await?;
-    let hello = worker.hello().clone();
-    lease.give_back(worker);
-    Ok(hello)
-}
-
-async fn start_gpu(config: &PoolConfig) -> Result<Option<(Slots, Option<Target>)>, Error> {
-    let device = match config.device {
-        DeviceChoice::Emu => return Ok(None),
-        DeviceChoice::Auto => 0,
-        DeviceChoice::Cuda(device) => device,
-    };
-    // One try: whether there is a GPU at all is not a matter of patience.
-    let launch = config.gpu_launch(device);
-    let worker = Worker::start(&launch).await?;
-    let target = worker.hello().target.clone();
-    let slots = Slots::new([launch]);
-    slots.lease().await?.give_back(worker);
-    Ok(Some((slots, target)))
-}
-
-/// What half an evaluation came to.
-struct Half {
-    evaluation: Evaluation,
-    program: Option<Vec<u8>>,
-}
-
-/// Sends a job and the lines that belong to it to a worker of one role; its death becomes a
-/// verdict.
-async fn half<'a>(
-    slots: &Slots,
-    job: &Job<'_>,
-    attachment: &[u8],
-    deadlines: Deadlines,
-    ledger: impl Fn(&Hello) -> Ledger<'a>,
-) -> Result<Half, Error> {
-    let mut lease = slots.lease().await?;
-    // Made only now: hundreds of evaluations may wait for the lease.
-    let job = json_line(job);
-    let mut is_retry = false;
-    loop {
-        let mut worker = lease.worker().await?;
-        let mut ledger = ledger(worker.hello());
-        let silence = match worker.judge(&[&job, attachment], deadlines, &mut ledger).await {
-            Ok(answer) => {
-                if answer.side_broken {
-                    tracing::warn!("the Python process does not answer");
-                }
-                if answer.fit {
-                    lease.give_back(worker);
-                } else {
-                    worker.dismiss().await?;
-                }
-                return Ok(Half { evaluation: answer.evaluation, program: answer.program });
-            }
-            Err(silence) => silence,
-        };
-        let died = match silence {
-            Silence::Closed => worker.own_end().await,
-            Silence::Overdue(_)
-            | Silence::Garbage(_)
-            | Silence::Panicked(_)
-            | Silence::Failed(_) => None,
-        };
-        end(&mut worker, &mut lease).await?;
-        let role = worker.role();
-        let (why, said) = (silence.detail(), worker.stderr_text());
-        tracing::info!(%role, why, ?died, said, "a worker was ended");
-        match silence {
-            // A fresh process may find the machine in better order, once.
-            Silence::Failed(_) if !is_retry => is_retry = true,
-            Silence::Failed(message) => return Err(Error::Judge { role, message }),
-            // It died before it began: that was not over this candidate.
-            Silence::Closed if !ledger.has_begun() && !is_retry => is_retry = true,
-            Silence::Closed | Silence::Overdue(_) | Silence::Garbage(_) | Silence::Panicked(_) => {
-                let evaluation = ledger.close(verdict_of(&silence, died));
-                return Ok(Half { evaluation, program: None });
-            }
-        }
-    }
-}
-
-/// Ends a worker; a GPU whose process does not die is given up.
-async fn end(worker: &mut Worker, lease: &mut Lease<'_>) -> Result<(), Error> {
-    let ended = worker.end().await;
-    ended.map(drop).map_err(|error| match worker.role() {
-        Role::Cpu => error,
-        Role::Gpu => lease.quarantine(worker.device(), &error.to_string()),
-    })
 }

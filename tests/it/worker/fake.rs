@@ -49,7 +49,7 @@ case_done() {{ cat $dir/done.$1; }}
 finished() {{ seed=${{job##*'"seed":'}}; sed "s/4242/${{seed%%,*}}/" $dir/finished; }}
 program() {{ seed=${{job##*'"seed":'}}; sed "s/4242/${{seed%%,*}}/" $dir/finished.program; echo "{{\"program\":\"$1\"}}"; }}
 wait_for_ever() {{ while :; do sleep 1000; done; }}
-read -r setup
+read -r setup; gpu=${{setup##*'"device":'}}; gpu=${{gpu%%[!0-9]*}}
 {preamble}
 while read -r job; do
   case "$job" in
@@ -77,8 +77,10 @@ done
             hello: Hello { protocol: PROTOCOL, kgen: "fake".to_owned(), target, nvrtc },
         };
         write("hello.cpu", &hello(None, Some("13.0".to_owned())));
-        let target = Target { name: "fake GPU".to_owned(), ..Target::h100_class() };
-        write("hello.gpu", &hello(Some(target), None));
+        write("hello.gpu", &hello(Some(gpu(0)), None));
+        for index in 0..4 {
+            write(&format!("hello.gpu{index}"), &hello(Some(gpu(index)), None));
+        }
         let progress = |progress| Message::Progress { progress };
         for stage in [Stage::Guard, Stage::Compile, Stage::Emulate, Stage::Execute, Stage::Time] {
             let name = format!("stage.{}", stage.name());
@@ -144,6 +146,17 @@ done
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
+    }
+}
+
+/// Returns the target of a GPU; all but number 3 are of the same kind.
+fn gpu(index: u32) -> Target {
+    let target = Target::h100_class();
+    Target {
+        name: "fake GPU".to_owned(),
+        uuid: Some(format!("GPU-{index}")),
+        sm_count: if index == 3 { 7 } else { target.sm_count },
+        ..target
     }
 }
 

@@ -1,0 +1,144 @@
+//! Half an evaluation: a job that a worker of one role carries out, whatever becomes of the worker.
+
+use crate::{
+    baseline::side::Side,
+    record::Evaluation,
+    worker::{Error, protocol::Hello},
+};
+
+use super::{
+    deadline::Deadlines,
+    ledger::Ledger,
+    link::{Silence, Worker, verdict_of},
+    python::Pythons,
+    slots::{Lease, Slots},
+};
+
+/// What half an evaluation came to.
+pub(super) struct Half {
+    pub(super) evaluation: Evaluation,
+    /// The compiled program, unread.
+    pub(super) program: Option<Vec<u8>>,
+}
+
+/// A job with everything that belongs to it.
+pub(super) struct Task<'a> {
+    /// Makes the job's line. Called only when a worker is free: hundreds of evaluations may wait.
+    pub(super) line: &'a (dyn Fn(&Side) -> Vec<u8> + Send + Sync),
+    /// The lines that follow it.
+    pub(super) attachment: &'a [u8],
+    pub(super) deadlines: Deadlines,
+    /// Begins the record of what the worker says.
+    pub(super) ledger: &'a (dyn Fn(&Hello) -> Ledger<'a> + Send + Sync),
+    /// How Python processes are started, where the job needs that of its GPU.
+    pub(super) pythons: Option<&'a Pythons>,
+}
+
+impl Task<'_> {
+    /// Has a worker carry the job out; its death becomes a verdict. A GPU that is given up before
+    /// the job began there hands it to the next one.
+    pub(super) async fn carry_out(&self, slots: &Slots) -> Result<Half, Error> {
+        loop {
+            let mut lease = slots.lease().await?;
+            match self.carry_out_on(&mut lease).await {
+                Err(Error::Quarantined { .. }) if slots.is_live() => {}
+                result => return result,
+            }
+        }
+    }
+
+    async fn carry_out_on(&self, lease: &mut Lease<'_>) -> Result<Half, Error> {
+        let mut is_retry = false;
+        loop {
+            let mut worker = lease.worker().await?;
+            let side = match self.pythons {
+                Some(pythons) => python_for(lease, &worker, pythons).await,
+                None => Side::None,
+            };
+            let line = (self.line)(&side);
+            let mut ledger = (self.ledger)(worker.hello());
+            let job = [&line[..], self.attachment];
+            let silence = match worker.judge(&job, self.deadlines, &mut ledger).await {
+                Ok(answer) => {
+                    self.release_python(lease, &side, answer.side_broken).await;
+                    if answer.fit {
+                        lease.put_back(worker);
+                    } else {
+                        worker.dismiss().await?;
+                    }
+                    return Ok(Half { evaluation: answer.evaluation, program: answer.program });
+                }
+                Err(silence) => silence,
+            };
+            // A worker that sat out its wait for the Python process says that the latter hangs.
+            let hangs = matches!(silence, Silence::Overdue(_)) && ledger.is_waiting();
+            self.release_python(lease, &side, hangs).await;
+            let died = match silence {
+                Silence::Closed => worker.own_end().await,
+                Silence::Overdue(_)
+                | Silence::Garbage(_)
+                | Silence::Panicked(_)
+                | Silence::Failed(_) => None,
+            };
+            let undead = end(&mut worker, lease).await;
+            let role = worker.role();
+            let (why, said) = (silence.detail(), worker.stderr_text());
+            tracing::info!(%role, why, ?died, said, "a worker was ended");
+            let had_begun = ledger.has_begun();
+            match (silence, undead) {
+                // A fresh process may find the machine in better order, once.
+                (Silence::Failed(_), Ok(())) if !is_retry => is_retry = true,
+                (Silence::Failed(message), Ok(())) => return Err(Error::Judge { role, message }),
+                // It died before it began: that was not over this candidate.
+                (Silence::Closed, Ok(())) if !had_begun && !is_retry => is_retry = true,
+                (Silence::Failed(_) | Silence::Closed, Err(error)) if !had_begun => {
+                    return Err(error);
+                }
+                (silence, _) => {
+                    let evaluation = ledger.close(verdict_of(&silence, died));
+                    return Ok(Half { evaluation, program: None });
+                }
+            }
+        }
+    }
+
+    async fn release_python(&self, lease: &mut Lease<'_>, side: &Side, is_broken: bool) {
+        if let (Some(pythons), Side::Ready(_), Some((python, device))) =
+            (self.pythons, side, lease.python())
+        {
+            python.job_done(pythons, device, is_broken).await;
+        }
+    }
+}
+
+/// Starts a worker, to see that it can be done, and returns its hello.
+pub(super) async fn ready(slots: &Slots) -> Result<Hello, Error> {
+    let mut lease = slots.lease().await?;
+    let worker = lease.worker().await?;
+    let hello = worker.hello().clone();
+    lease.put_back(worker);
+    Ok(hello)
+}
+
+/// Returns how the Python process of a place stands, started if it does not run.
+pub(super) async fn side(lease: &mut Lease<'_>, pythons: &Pythons) -> Result<Side, Error> {
+    let worker = lease.worker().await?;
+    let side = python_for(lease, &worker, pythons).await;
+    lease.put_back(worker);
+    Ok(side)
+}
+
+async fn python_for(lease: &mut Lease<'_>, worker: &Worker, pythons: &Pythons) -> Side {
+    let uuid = worker.hello().target.as_ref().and_then(|target| target.uuid.as_deref());
+    let watch = lease.watcher();
+    match lease.python() {
+        Some((python, device)) => python.ready(pythons, device, uuid, watch).await,
+        None => Side::None,
+    }
+}
+
+/// Ends a worker; a GPU whose process does not die is given up.
+async fn end(worker: &mut Worker, lease: &mut Lease<'_>) -> Result<(), Error> {
+    let ended = worker.end().await;
+    ended.map(drop).map_err(|error| lease.end_failed(error))
+}

@@ -1,0 +1,180 @@
+//! The Python processes of a pool's GPUs, made of shell.
+
+use std::{fs, time::Duration};
+
+use kgen::{
+    process::{self, Spec},
+    record::{EvalRequest, Implementation, PythonKind, Verdict},
+    settings::DeviceChoice,
+    worker::{Pool, PoolConfig},
+};
+
+use super::{
+    fake::{Fake, stop},
+    gpus::{HELLO, Heard, gpu_request},
+};
+
+/// Workers that note what they are told of the Python process.
+const ARMS: &str = "*'\"kind\":\"cpu\"'*) program code;;
+    *'\"kind\":\"gpu\"'*) read -r code; echo \"$gpu $job\" >> $dir/jobs; DO;;";
+
+/// What a Python process is ready with; its UUID is that of the first GPU.
+const FACTS: &str = r#"{"protocol":1,"ready":{"python":"3.12.3","torch":"2.11.0","device":"fake GPU",
+    "uuid":"GPU-'${device#cuda:}'","settings":{"matmul_tf32":false,"cudnn_tf32":false,
+    "f16_reduced_reduction":true,"bf16_reduced_reduction":true,"matmul_precision":"highest",
+    "deterministic":false}}}"#;
+
+/// An interpreter that answers the question for its packages, and does `greet` as the process; it
+/// ends when its input does.
+fn interpreter(fake: &Fake, packages: &str, greet: &str) -> PoolConfig {
+    let dir = fake.path().display();
+    let facts = FACTS.replace('\n', "");
+    let script = format!(
+        "#!/bin/sh
+if [ \"$1\" = -c ]; then echo '{packages}'; exit; fi
+dir={dir}; socket=$4; device=$6
+echo $$ >> $dir/pids; echo $$ $device >> $dir/pythons
+ready() {{ echo '{facts}'; }}
+{greet}
+cat > /dev/null
+"
+    );
+    // A child writes it: a file that this process has open for writing while another test forks is
+    // busy.
+    let spec = Spec::new("/bin/sh", fake.path()).args(["-c", "cat > python; chmod +x python"]);
+    assert!(process::run(&spec.stdin(script)).unwrap().status.is_success());
+    let mut config = fake.config("cuda:0,cuda:1".parse().unwrap());
+    config.python.path = Some(fake.path().join("python"));
+    config
+}
+
+const WITH_TORCH: &str = r#"{"python":"3.12.3","torch":"2.11.0","triton":null,"flag_gems":null}"#;
+
+fn fake(gpu: &str) -> Fake {
+    Fake::with_preamble(HELLO, &ARMS.replace("DO", gpu))
+}
+
+fn aten(kernel: &str) -> EvalRequest {
+    let implementation = Some(Implementation::python(PythonKind::Aten));
+    EvalRequest { implementation, ..gpu_request(kernel) }
+}
+
+fn lines(fake: &Fake, file: &str) -> Vec<String> {
+    let text = fs::read_to_string(fake.path().join(file)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+async fn passes(pool: &Pool, request: EvalRequest) {
+    assert_eq!(pool.evaluate(request).await.unwrap().verdict, Verdict::Passed);
+}
+
+#[tokio::test]
+async fn a_process_per_gpu_is_started_when_it_is_needed_and_outlives_the_workers() {
+    let fake = fake("case $job in *bad*) stage execute; kill -SEGV $$;; esac; finished");
+    let config = interpreter(&fake, WITH_TORCH, "ready");
+    let pool = Pool::start(config).await.unwrap();
+    passes(&pool, gpu_request("x")).await;
+    assert!(lines(&fake, "pythons").is_empty(), "nobody needed it");
+    passes(&pool, aten("x")).await;
+    assert_eq!(pool.evaluate(aten("bad")).await.unwrap().verdict, Verdict::Crashed);
+    passes(&pool, aten("x")).await;
+    let mut pythons = lines(&fake, "pythons");
+    pythons.sort_by_key(|line| line.split_once(' ').unwrap().1.to_owned());
+    let devices: Vec<_> = pythons.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+    assert_eq!(devices, ["cuda:0", "cuda:1"]);
+    let jobs = lines(&fake, "jobs");
+    assert!(jobs[0].contains(r#""side":{"state":"none"}"#), "{}", jobs[0]);
+    for job in &jobs[1..] {
+        assert!(job.contains(r#""state":"ready","socket":"/"#), "{job}");
+        assert!(job.contains(&format!(r#""uuid":"GPU-{}""#, &job[..1])), "{job}");
+    }
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn one_that_died_or_hung_is_replaced_until_it_fails_three_times_in_a_row() {
+    // The first job after each start finds it dead; whatever is called `broken` says that it hangs.
+    let gpu =
+        "case $job in *broken*) finished | sed 's/\"side_broken\":false/\"side_broken\":true/';;
+        *) finished;; esac";
+    let fake = fake(gpu);
+    let heard = Heard::default();
+    let config = heard.listen(interpreter(&fake, WITH_TORCH, "ready"));
+    let pool = Pool::start(PoolConfig { device: DeviceChoice::Cuda(0), ..config }).await.unwrap();
+    for request in ["broken", "broken", "fine", "broken", "broken", "fine"] {
+        passes(&pool, aten(request)).await;
+    }
+    assert_eq!(lines(&fake, "pythons").len(), 5, "a job that goes well forgives");
+    let pid = lines(&fake, "pythons").pop().unwrap();
+    let pid = pid.split_once(' ').unwrap().0;
+    let kill = Spec::new("/bin/sh", fake.path()).args(["-c", &format!("kill -9 {pid}")]);
+    assert!(process::run(&kill).unwrap().status.is_success());
+    for request in ["broken", "broken", "broken", "fine"] {
+        passes(&pool, aten(request)).await;
+    }
+    assert_eq!(lines(&fake, "pythons").len(), 7);
+    let last = lines(&fake, "jobs").pop().unwrap();
+    let reason = "the Python process ended 3 times in a row: it did not answer";
+    assert!(
+        last.contains(&format!(r#""side":{{"state":"unavailable","reason":"{reason}"}}"#)),
+        "{last}"
+    );
+    let warnings = heard.warnings();
+    assert_eq!(warnings.len(), 4 + 3, "{warnings:?}");
+    assert!(warnings[4].contains("started anew: it was killed by SIGKILL"), "{warnings:?}");
+    assert_eq!(warnings[6], reason);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn a_worker_that_sits_out_its_wait_says_that_the_process_hangs() {
+    let waiting = r#"{"kind":"progress","progress":{"kind":"waiting","limit_s":0.3}}"#;
+    let gpu =
+        format!("case $job in *bad*) stage time; echo '{waiting}'; wait_for_ever;; esac; finished");
+    let fake = fake(&gpu);
+    let config = interpreter(&fake, WITH_TORCH, "ready");
+    let pool = Pool::start(PoolConfig { device: DeviceChoice::Cuda(0), ..config }).await.unwrap();
+    let evaluation = pool.evaluate(aten("bad")).await.unwrap();
+    assert_eq!(evaluation.verdict, Verdict::TimedOut);
+    passes(&pool, aten("x")).await;
+    assert_eq!(lines(&fake, "pythons").len(), 2);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn what_is_missing_reaches_the_job_in_one_line_and_is_tried_once() {
+    let no_torch = WITH_TORCH.replace("\"2.11.0\"", "null");
+    let error = r#"echo '{"protocol":1,"error":{"kind":"no_cuda","message":"this torch has no CUDA"}}'; exit 3"#;
+    let elsewhere = "device=cuda:7; ready";
+    let silent = "echo ModuleNotFoundError >&2; exit 1";
+    for (packages, greet, n_started, expected) in [
+        (no_torch.as_str(), "ready", 0, "has no torch; install the package torch"),
+        (WITH_TORCH, error, 1, "this torch has no CUDA"),
+        (WITH_TORCH, elsewhere, 1, "it sees GPU-7, not GPU-0"),
+        (WITH_TORCH, "echo Welcome", 1, "instead of a greeting it said"),
+        (
+            WITH_TORCH,
+            silent,
+            3,
+            "exited with code 1 before it was ready; it said: ModuleNotFoundError",
+        ),
+        (WITH_TORCH, "sleep 1000", 3, "was not ready after 1 s"),
+    ] {
+        let fake = fake("finished");
+        let heard = Heard::default();
+        let mut config = heard.listen(interpreter(&fake, packages, greet));
+        config.device = DeviceChoice::Cuda(0);
+        config.python.start_limit = Duration::from_secs(1);
+        let pool = Pool::start(config).await.unwrap();
+        for _ in 0..2 {
+            passes(&pool, aten("x")).await;
+        }
+        let jobs = lines(&fake, "jobs");
+        assert!(jobs[1].contains(r#""state":"unavailable""#), "{}", jobs[1]);
+        assert!(jobs[1].contains(expected), "{expected}: {}", jobs[1]);
+        assert_eq!(lines(&fake, "pythons").len(), n_started, "{expected}");
+        let warnings = heard.warnings();
+        assert!(warnings.last().unwrap().contains(expected), "{warnings:?}");
+        stop(pool, &fake).await;
+    }
+}
