@@ -86,7 +86,10 @@ fn names_that_are_not_known_are_2_and_near_ones_are_suggested() {
         (&["run", "--backend", "buildin"], &["unknown backend `buildin`", "`builtin`"]),
         (&["generate", "--suite", "smok"], &["no suite `smok`", "did you mean `smoke`?"]),
         (&["list", "--suite", "nope"], &["no suite `nope`", "built in: smoke"]),
-        (&["generate", "--device", "gpu"], &["flag --device", "auto, emu, cuda or cuda:N,cuda:M", "`gpu`"]),
+        (
+            &["generate", "--device", "gpu"],
+            &["flag --device", "auto, emu, cuda or cuda:N,cuda:M", "`gpu`"],
+        ),
         (&["generate", "--dtypes", "f8"], &["flag --dtypes", "a list of element types"]),
         (&["generate", "--dtypes", "f64"], &["op `relu` has no cases in f64"]),
         (&["generate", "--max-attempts", "0"], &["flag --max-attempts", "at least 1"]),

@@ -61,7 +61,7 @@ fn start() -> Option<Process> {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     let facts: PythonFacts = serde_json::from_value(line["ready"].clone()).unwrap();
-    let side = Side::Ready(Ready { socket, facts, alarm: Default::default() });
+    let side = Side::Ready(Ready { socket, facts: Box::new(facts), alarm: Default::default() });
     Some(Process { child, side, _folder: folder })
 }
 

@@ -69,7 +69,7 @@ fn stub(manner: Manner) -> (tempfile::TempDir, Side) {
             }
         }
     });
-    (folder, Side::Ready(Ready { socket, facts: facts(), alarm: Default::default() }))
+    (folder, Side::Ready(Ready { socket, facts: Box::new(facts()), alarm: Default::default() }))
 }
 
 /// Serves one client; `false` ends the process.
