@@ -95,6 +95,7 @@ fn evaluation(request: &EvalRequest, right: bool) -> Evaluation {
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
         stage_times: Vec::new(),
+        profile: None,
     }
 }
 
@@ -123,6 +124,7 @@ async fn measure(port: u16) {
         screen: true,
         precision: Default::default(),
         emulation: kgen::record::Emulation::default(),
+        profile: false,
         limits: Limits::default(),
     };
     let material = SuiteMaterial {

@@ -141,6 +141,8 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         definition: None,
         // A comment would not do: the compile cache does not see them.
         kernel: format!("{}\nconstexpr int SAMPLE = {sample};\n", kernel()),
+        implementation: None,
+        profile: None,
         cases: suite.cases(OP, Some(&DTYPES), seed)?,
         seed,
         target: target.clone(),
@@ -249,6 +251,7 @@ fn plan(ops: Vec<PlannedOp>, target: Target, n_ops: usize) -> RunPlan {
         screen: true,
         precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
+        profile: false,
         limits: Limits::default(),
     }
 }
@@ -276,7 +279,7 @@ fn material(settings: &Settings, target: &Target) -> Result<SuiteMaterial> {
         target: target.clone(),
         timing: None,
         baseline: baseline::BUILTIN.to_owned(),
-        baselines: BTreeMap::from([(OP.to_owned(), kernel().to_owned())]),
+        baselines: BTreeMap::new(),
         target_speedup: 1.0,
         max_variants: settings.limits.max_variants,
         precision: kgen::record::Precision::Strict,

@@ -13,6 +13,7 @@ pub mod eval;
 pub mod kernel;
 pub mod llm;
 pub mod process;
+pub mod profile;
 pub mod prompt;
 pub mod record;
 pub mod report;

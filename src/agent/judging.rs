@@ -6,7 +6,10 @@ use super::{
     BoxError, Error, Event, Judge, Llm, Material, PlannedOp, context::Context, context::Halt, seeds,
 };
 use crate::{
-    record::{AttemptId, EvalRequest, Evaluation, Finding, Level, Severity, Stage, Verdict},
+    record::{
+        AttemptId, EvalRequest, Evaluation, Finding, Level, ProfileRequest, Severity, Stage,
+        Verdict,
+    },
     store::{Confirmation, ConfirmedSeed, Counts},
 };
 
@@ -28,6 +31,10 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         definition: op.definition.clone(),
         kernel: kernel.to_owned(),
         implementation: None,
+        // Those that confirm a winner were profiled before.
+        profile: (plan.profile && plan.on_gpu && judgement == 0)
+            .then(|| ProfileRequest::of(&cases))
+            .flatten(),
         cases,
         seed,
         target: plan.target.clone(),
@@ -96,6 +103,7 @@ pub(super) fn no_code<L, J, M>(
         nvrtc: None,
         precision: context.plan.precision,
         stage_times: Vec::new(),
+        profile: None,
     }
 }
 

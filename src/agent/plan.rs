@@ -43,6 +43,8 @@ pub struct RunPlan {
     pub precision: Precision,
     /// How closely the emulator looks.
     pub emulation: Emulation,
+    /// Whether right kernels run again under profilers.
+    pub profile: bool,
     /// Limits of one evaluation.
     pub limits: Limits,
 }

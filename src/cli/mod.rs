@@ -42,6 +42,7 @@ enum Command {
     Resume(commands::resume::ResumeArgs),
     Run(commands::run::RunCommandArgs),
     Eval(commands::eval::EvalArgs),
+    Profile(commands::profile::ProfileArgs),
     List(commands::list::ListArgs),
     Show(commands::show::ShowArgs),
     Report(commands::report::ReportArgs),
@@ -50,6 +51,8 @@ enum Command {
     Setup(commands::setup::SetupArgs),
     #[command(hide = true)]
     Worker(commands::worker::WorkerArgs),
+    #[command(hide = true)]
+    Rehearse(commands::rehearse::RehearseArgs),
 }
 
 /// What every command gets.
@@ -107,6 +110,8 @@ fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
         Command::Resume(args) => commands::resume::run(context, &args),
         Command::Run(args) => commands::run::run(context, &args),
         Command::Eval(args) => commands::eval::run(context, &args),
+        Command::Profile(args) => commands::profile::run(context, &args),
+        Command::Rehearse(args) => commands::rehearse::run(&args),
         Command::List(args) => commands::list::run(context, &args),
         Command::Show(args) => commands::show::run(context, &args),
         Command::Report(args) => commands::report::run(context, &args),

@@ -193,6 +193,7 @@ fn plan(
         screen: settings.device.screen,
         precision: settings.suite.precision,
         emulation: settings.device.emulation(),
+        profile: settings.device.profile,
         limits: settings.limits.into(),
     };
     Ok((plan, client))

@@ -1,7 +1,8 @@
 //! Compiles kernel files.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::OnceLock};
 
+use kgen_profile::sass::SassMix;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
     loader,
     log::{self, Log},
     nvrtc::{self, Header, Product},
-    prelude, signature,
+    prelude, signature, tools,
 };
 use crate::record::{DType, Diagnostic, Finding, Resources, Severity, Signature};
 
@@ -95,6 +96,8 @@ pub struct Compiler {
     version: (u32, u32),
     include_dirs: Vec<PathBuf>,
     cache: Option<Cache>,
+    /// The disassembler, looked for when it is first needed.
+    disassembler: OnceLock<Option<PathBuf>>,
 }
 
 impl Compiler {
@@ -112,6 +115,7 @@ impl Compiler {
             version: nvrtc::version()?,
             include_dirs: toolchain.include_dirs.clone(),
             cache: cache_dir.map(Cache::new),
+            disassembler: OnceLock::new(),
         })
     }
 
@@ -142,6 +146,14 @@ impl Compiler {
             cache.put(&key, &compiled);
         }
         Ok(compiled)
+    }
+
+    /// Counts the machine code of a module; `None` where no nvdisasm is found or it does not
+    /// understand the code.
+    #[must_use]
+    pub fn disassemble(&self, cubin: &[u8]) -> Option<Vec<SassMix>> {
+        let program = self.disassembler.get_or_init(|| tools::find_tool("nvdisasm"));
+        tools::disassemble(program.as_deref()?, cubin)
     }
 
     fn compile_now(

@@ -17,6 +17,7 @@ mod provision;
 mod signature;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tools;
 
 use std::{ffi::CStr, path::PathBuf};
 
@@ -25,9 +26,11 @@ pub use copy::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source};
 pub use guard::{guard_ptx, guard_source};
 pub use locate::{LocateOptions, Toolchain, locate};
 pub use provision::{Progress, ProvisionOptions, provision};
+pub use tools::find_tool;
 
-/// Name of the kernel file in messages; its lines are those of the kernel file.
-const PROGRAM: &str = "k.cu";
+/// Name of the kernel file in messages and in line information; its lines are those of the kernel
+/// file.
+pub const PROGRAM: &str = "k.cu";
 /// The same for NVRTC.
 const PROGRAM_NAME: &CStr = c"k.cu";
 

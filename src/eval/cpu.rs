@@ -16,6 +16,7 @@ use super::{
     compare::RoundingStats,
     draft::{Draft, Halt, blank},
     execute::run_case,
+    facts,
     prepare::{prepare, prepare_baselines, prepare_reference, too_big_for_emulator},
     reference_kernel,
     session::Modules,
@@ -69,6 +70,9 @@ pub fn cpu_half(
                 evaluation.verdict,
                 Verdict::Passed | Verdict::Unsupported | Verdict::Declined
             ));
+    if goes_on || evaluation.verdict.is_pass() {
+        facts::add_code(&program, compiler, &mut evaluation.resources);
+    }
     if goes_on {
         // The GPU has the last word; should it hang, this half has nothing to complain about.
         evaluation.findings.clear();

@@ -12,12 +12,14 @@ mod cpu;
 mod draft;
 mod execute;
 mod external;
+mod facts;
 mod gpu;
 mod judged;
 mod pattern;
 mod prepare;
 mod program;
 mod reference_kernel;
+mod rehearse;
 mod session;
 mod side;
 mod stats;
@@ -31,6 +33,7 @@ pub use cpu::{CpuOutcome, cpu_half};
 pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;
 pub use program::{BaselineProgram, BoundLaunch, CaseProgram, Program, Variant};
+pub use rehearse::rehearse;
 
 use serde::{Deserialize, Serialize};
 

@@ -23,6 +23,7 @@ use crate::{
 use super::{
     BaselineProgram, BoundLaunch, CaseProgram, Error, Program, Variant,
     draft::{Draft, Halt, failed},
+    facts,
     subject::op_of,
 };
 
@@ -119,7 +120,11 @@ fn prepare_cases(
     draft.enter(Stage::Compile);
     let mut linker = Linker { request, file: &file, compiler, keys: Vec::new(), built: Vec::new() };
     let program = linker.link(plans, draft)?;
-    draft.evaluation().resources = linker.worst_resources();
+    let mut resources = linker.worst_resources();
+    if let Ok(program) = &program {
+        facts::add_launches(request, program, &linker.resources(), &mut resources);
+    }
+    draft.evaluation().resources = resources;
     draft.evaluation().diagnostics = linker.warnings();
     Ok(program)
 }
@@ -478,6 +483,11 @@ impl Linker<'_> {
             bound.push(Some(BoundLaunch { entry: entry.clone(), args }));
         }
         Ok(bound)
+    }
+
+    /// Returns the resources of every kernel of every variant.
+    fn resources(&self) -> Vec<&[Resources]> {
+        self.built.iter().map(|built| built.resources.as_slice()).collect()
     }
 
     /// Returns the largest figures of each kernel over its variants.

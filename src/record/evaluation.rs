@@ -3,8 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, Level, Mismatch, Precision,
-    Resources, Speedup, Target, Verdict, number::Number, timing::one_or_more,
+    CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, KernelProfile, Level, Mismatch,
+    Precision, Resources, Speedup, Target, Verdict, number::Number, timing::one_or_more,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -42,6 +42,9 @@ pub struct Evaluation {
     pub nvrtc: Option<String>,
     /// Wall time of each stage that ran.
     pub stage_times: Vec<StageTime>,
+    /// What profilers made of it, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Box<KernelProfile>>,
 }
 
 impl Evaluation {
@@ -94,6 +97,8 @@ pub enum Stage {
     Execute,
     /// Cases are timed.
     Time,
+    /// Profilers run; only in [`Evaluation::stage_times`].
+    Profile,
     /// All stages are through.
     Done,
 }
@@ -112,6 +117,7 @@ impl Stage {
             Self::Emulate => "emulate",
             Self::Execute => "execute",
             Self::Time => "time",
+            Self::Profile => "profile",
             Self::Done => "done",
         }
     }

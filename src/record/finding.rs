@@ -1,5 +1,7 @@
 //! What was found out about a kernel, as data; `prompt` turns it into words for a model.
 
+use kgen_measure::occupancy::{Occupancy, Waves};
+use kgen_profile::sass::SassMix;
 use serde::{Deserialize, Serialize};
 
 use super::number::Number;
@@ -40,8 +42,9 @@ pub struct SourceSpan {
     pub text: String,
 }
 
-/// Resources of one kernel, read from the assembler's log.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What is known of one compiled kernel without running it: the assembler's log, its launches, its
+/// code.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resources {
     /// The kernel's name.
     pub kernel: String,
@@ -55,6 +58,31 @@ pub struct Resources {
     pub stack_bytes: u32,
     /// Static shared memory per block, in bytes.
     pub smem_bytes: u32,
+    /// How it is launched in cases that are no secret, the largest grid of each kind of block.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub launches: Vec<LaunchFacts>,
+    /// Its machine code, counted, where a disassembler was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sass: Option<SassMix>,
+}
+
+/// How one launch fits the device, by arithmetic alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchFacts {
+    /// The case's arguments.
+    pub args: String,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Registers per thread of the variant that the case takes.
+    pub registers: u32,
+    /// Shared memory per block, static and dynamic, in bytes.
+    pub smem_bytes: u32,
+    /// The occupancy that is possible, and what limits it.
+    pub occupancy: Option<Occupancy>,
+    /// How often the grid fills the device.
+    pub waves: Option<Waves>,
 }
 
 /// A fault of the running kernel.

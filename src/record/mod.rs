@@ -8,6 +8,7 @@ pub mod finding;
 pub mod ids;
 pub mod implementation;
 pub mod plan;
+pub mod profile;
 pub mod request;
 pub mod split;
 pub mod target;
@@ -27,7 +28,8 @@ pub use evaluation::{
     CaseResult, Evaluation, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
 };
 pub use finding::{
-    Diagnostic, ElementDiff, Fault, Finding, Mismatch, Place, Resources, Severity, SourceSpan,
+    Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, Place, Resources, Severity,
+    SourceSpan,
 };
 pub use ids::{AttemptId, OpKey, RunId};
 pub use implementation::{
@@ -36,6 +38,7 @@ pub use implementation::{
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
 };
+pub use profile::{KernelProfile, ProfileRequest, RawOutput};
 pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};
 pub use split::Split;
 pub use target::Target;

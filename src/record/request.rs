@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Implementation, Target, TimingRequest};
+use super::{Case, Implementation, ProfileRequest, Target, TimingRequest};
 
 /// A kernel file to be judged on the cases of one op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
+    /// What to profile on a GPU if the kernel is right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileRequest>,
 }
 
 impl EvalRequest {

@@ -43,7 +43,7 @@ impl Split {
                 }
                 Stage::Reference => &mut self.references_s,
                 Stage::Emulate | Stage::Done => &mut self.emulate_s,
-                Stage::Execute => &mut self.gpu_s,
+                Stage::Execute | Stage::Profile => &mut self.gpu_s,
                 Stage::Time => &mut self.timing_s,
             };
             *part += time.seconds;

@@ -110,6 +110,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
         stage_times: Vec::new(),
+        profile: None,
     };
     let attempt = AttemptId { op: OpKey(op.to_owned()), number: 1 };
     store.write_kernel(&attempt, "// kernel").unwrap();

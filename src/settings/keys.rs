@@ -93,6 +93,7 @@ pub const KEYS: &[Key] = &[
         Kind::OneOf(&["full", "memory", "bounds"]),
     ),
     flag("device.counters", "KGEN_DEVICE_COUNTERS", "counters", Kind::Bool),
+    flag("device.profile", "KGEN_DEVICE_PROFILE", "profile", Kind::Bool),
     key("device.emu.name", "KGEN_DEVICE_EMU_NAME", Kind::Text),
     key("device.emu.arch", "KGEN_DEVICE_EMU_ARCH", Kind::Text),
     key("device.emu.sm_count", "KGEN_DEVICE_EMU_SM_COUNT", Kind::Int(1)),

@@ -161,6 +161,9 @@ pub struct DeviceSettings {
     /// Whether the emulator counts what every launch does.
     #[serde(default)]
     pub counters: bool,
+    /// Whether profilers run right kernels again.
+    #[serde(default)]
+    pub profile: bool,
     /// The device that the emulator pretends to be.
     pub emu: EmuTarget,
 }

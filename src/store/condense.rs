@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::Counts;
 use crate::record::{
-    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, Level, Mode, Precision, Resources,
-    Speedup, Stage, StageTime, Target, TimeVerdict, Verdict, timing,
+    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, LaunchFacts, Level, Mode,
+    Precision, Resources, Speedup, Stage, StageTime, Target, TimeVerdict, Verdict, timing,
 };
 
 /// Largest size of `.eval.json`.
@@ -123,7 +123,16 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
     let findings = shortener.list(&evaluation.findings, Shortener::finding);
     let diagnostics = shortener.list(&evaluation.diagnostics, Shortener::diagnostic);
     let resources = shortener.list(&evaluation.resources, |this, resources: &Resources| {
-        Resources { kernel: this.text(&resources.kernel), ..resources.clone() }
+        let launches = resources.launches.iter().take(1).cloned();
+        let launches = launches
+            .map(|launch| LaunchFacts { args: this.text(&launch.args), ..launch })
+            .collect();
+        Resources {
+            kernel: this.text(&resources.kernel),
+            launches,
+            sass: None,
+            ..resources.clone()
+        }
     });
     let failed: Vec<_> = evaluation.failed().cloned().collect();
     let failed = shortener.list(&failed, Shortener::case);
@@ -275,6 +284,7 @@ pub(crate) mod tests {
             seed: u64::MAX,
             nvrtc: Some("13.0".to_owned()),
             stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],
+            profile: None,
         }
     }
 

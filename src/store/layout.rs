@@ -55,11 +55,13 @@ pub enum StageFile {
     Feedback,
     /// `.confirm.json`: the winner judged again with fresh seeds.
     Confirm,
+    /// `.profile.json`: what profilers wrote, with the summary.
+    Profile,
 }
 
 impl StageFile {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Record,
         Self::Kernel,
         Self::Eval,
@@ -67,6 +69,7 @@ impl StageFile {
         Self::Log,
         Self::Feedback,
         Self::Confirm,
+        Self::Profile,
     ];
 
     /// Returns what follows `<op>_attempt_<n>` in the file's name.
@@ -80,6 +83,7 @@ impl StageFile {
             Self::Log => ".log",
             Self::Feedback => ".feedback.md",
             Self::Confirm => ".confirm.json",
+            Self::Profile => ".profile.json",
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Writing a run.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 
@@ -16,7 +19,7 @@ use super::{
 };
 use crate::{
     llm::ReplyRecord,
-    record::{AttemptId, Evaluation, OpKey, RunId},
+    record::{AttemptId, Evaluation, KernelProfile, OpKey, RunId},
 };
 
 /// A run that this process works on; nobody else can while this lives.
@@ -188,7 +191,21 @@ impl RunStore {
         evaluation: &Evaluation,
         log: &str,
     ) -> Result<(), Error> {
-        let whole = serde_json::to_string(evaluation).expect("an evaluation is plain data");
+        let whole = match &evaluation.profile {
+            None => serde_json::to_string(evaluation),
+            Some(profile) => {
+                write_json(
+                    &self.stage_path(attempt, StageFile::Profile)?,
+                    profile,
+                    Durability::Process,
+                )?;
+                // What the tools wrote is large, and there already.
+                let short = KernelProfile { raw: Vec::new(), ..(**profile).clone() };
+                let profile = Some(Box::new(short));
+                serde_json::to_string(&Evaluation { profile, ..evaluation.clone() })
+            }
+        };
+        let whole = whole.expect("an evaluation is plain data");
         self.write_stage(attempt, StageFile::Samples, &whole)?;
         if !log.is_empty() {
             self.write_stage(attempt, StageFile::Log, log)?;
@@ -283,8 +300,14 @@ impl RunStore {
     }
 
     fn write_stage(&self, attempt: &AttemptId, file: StageFile, text: &str) -> Result<(), Error> {
+        let path = self.stage_path(attempt, file)?;
+        atomic::write(&path, text.as_bytes(), Durability::Process)
+    }
+
+    /// Returns the path of a stage's file, in a folder that is there.
+    fn stage_path(&self, attempt: &AttemptId, file: StageFile) -> Result<PathBuf, Error> {
         self.ensure_folder(&attempt.op)?;
-        atomic::write(&self.run.path(attempt, file), text.as_bytes(), Durability::Process)
+        Ok(self.run.path(attempt, file))
     }
 
     fn ensure_folder(&self, op: &OpKey) -> Result<(), Error> {

@@ -107,6 +107,7 @@ fn judge_with(
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        profile: None,
         cases,
         seed: SEED,
         target: Target::h100_class(),

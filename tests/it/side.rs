@@ -72,6 +72,7 @@ fn judged(side: &Side, op: &str, implementation: Implementation, cases: Vec<Case
         definition: None,
         kernel: String::new(),
         implementation: Some(implementation),
+        profile: None,
         cases,
         seed: 1,
         target: Target::h100_class(),

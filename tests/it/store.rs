@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use kgen::{
     llm::{CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, Usage},
     record::{
-        AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, Level, OpKey, Outcome, RunId,
-        Speedup, Stage, Target, Verdict,
+        AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, KernelProfile, Level, OpKey,
+        Outcome, RawOutput, RunId, Speedup, Stage, Target, Verdict,
     },
     store::{
         AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Counts, DeviceInfo, Error,
@@ -76,6 +76,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         nvrtc: None,
         precision: Default::default(),
         stage_times: Vec::new(),
+        profile: None,
     }
 }
 
@@ -273,6 +274,26 @@ fn the_scan_tells_how_far_each_attempt_got() {
     assert_eq!(state.n_calls(), 3);
     assert_eq!(state.ops[&attempt(1).op].attempts[&2].n_calls(CallState::Lost), 1);
     assert_eq!(state.notes, [""; 0]);
+}
+
+#[test]
+fn what_profilers_wrote_is_in_a_file_of_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    let raw = RawOutput { name: "ncu-raw.csv".to_owned(), text: "\"ID\"".to_owned() };
+    let profile = KernelProfile {
+        args: "self=f32[64]".to_owned(),
+        summary: vec!["a line".to_owned()],
+        suspicious: false,
+        raw: vec![raw],
+    };
+    let profiled = Some(Box::new(profile.clone()));
+    let judged = Evaluation { profile: profiled, ..evaluation(Verdict::Passed, 1) };
+    store.write_evaluation(&attempt(1), &judged, "").unwrap();
+    let text = fs::read_to_string(store.run().path(&attempt(1), StageFile::Profile)).unwrap();
+    assert_eq!(serde_json::from_str::<KernelProfile>(&text).unwrap(), profile);
+    let stored = store.run().evaluation(&attempt(1)).unwrap().unwrap().profile.unwrap();
+    assert_eq!((stored.summary, stored.raw), (profile.summary, Vec::new()));
 }
 
 #[test]

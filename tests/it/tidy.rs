@@ -18,8 +18,15 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("baseline", &["record", "settings", "process", "kernel", "compile", "device"]),
     ("eval", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
     (
-        "worker",
+        "profile",
         &["record", "settings", "process", "kernel", "compile", "device", "baseline", "eval"],
+    ),
+    (
+        "worker",
+        &[
+            "record", "settings", "process", "kernel", "compile", "device", "baseline", "eval",
+            "profile",
+        ],
     ),
     ("selftest", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
     ("llm", &["record", "kernel", "process", "settings"]),
@@ -37,7 +44,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "cli",
         &[
             "record", "settings", "process", "kernel", "compile", "device", "baseline", "eval",
-            "worker", "llm", "prompt", "store", "agent", "report", "selftest",
+            "worker", "llm", "prompt", "store", "agent", "report", "selftest", "profile",
         ],
     ),
 ];
@@ -202,11 +209,12 @@ fn only_settings_env_reads_the_environment() {
 
 #[test]
 fn only_store_writes_into_a_run() {
-    // `compile` writes its cache, `worker` its scratch folders and `selftest` its results, none of
-    // them in a run.
+    // `compile` writes its cache, `worker` and `profile` their scratch folders, and two commands
+    // their results, none of them in a run.
     let writes = ["fs::write", "File::create", "OpenOptions", "fs::rename", "fs::create_dir"];
-    let found =
-        strangers(&["store", "compile", "worker", "process", "cli/commands/selftest.rs"], &writes);
+    let results = ["cli/commands/selftest.rs", "cli/commands/profile.rs"];
+    let homes = [&["store", "compile", "profile", "worker", "process"][..], &results].concat();
+    let found = strangers(&homes, &writes);
     assert!(found.is_empty(), "{found:#?}");
 }
 

@@ -231,6 +231,7 @@ impl Script {
                 screen: true,
                 precision: Precision::Strict,
                 emulation: Emulation::default(),
+                profile: false,
                 limits: Limits::default(),
             },
             answer: Box::new(answer),

@@ -1,11 +1,11 @@
 //! `kgen eval`: judges one kernel file and prints everything that was found.
 
 mod counters;
+mod resources;
 mod timings;
 
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -25,10 +25,9 @@ use crate::{
         ui::{self, Format},
     },
     record::{
-        CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome, Place,
-        Severity, Stage,
+        Case, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome,
+        Place, ProfileRequest, Severity, Stage,
     },
-    report::TextTable,
     settings::{Overrides, Settings},
 };
 
@@ -60,10 +59,30 @@ pub(crate) struct EvalArgs {
     #[arg(long, help_heading = "Device")]
     counters: bool,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(super) format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandError> {
+    let (evaluation, source) = evaluate(context, args, &|_, _| Ok(None))?;
+    match args.format.format {
+        Format::Json => ui::json(&context.ui, &evaluation)?,
+        Format::Table => {
+            context.ui.data(&(text(&evaluation) + &counters::text(&evaluation, &source)))?;
+        }
+    }
+    Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
+}
+
+/// Chooses what to profile among the cases; the truth value says whether there is a GPU.
+pub(super) type Wanted<'a> =
+    &'a dyn Fn(&[Case], bool) -> Result<Option<ProfileRequest>, CommandError>;
+
+/// Judges the kernel file that the flags name, and returns its text too.
+pub(super) fn evaluate(
+    context: &Context,
+    args: &EvalArgs,
+    wanted: Wanted<'_>,
+) -> Result<(Evaluation, String), CommandError> {
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
     args.device.add_to(&mut flags);
@@ -75,14 +94,9 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
     let kernel = read_kernel(&args.file)?;
     let runtime = session::runtime()?;
     let source = kernel.clone();
-    let evaluation = runtime.block_on(Box::pin(judge(context, &settings, &selection, kernel)))?;
-    match args.format.format {
-        Format::Json => ui::json(&context.ui, &evaluation)?,
-        Format::Table => {
-            context.ui.data(&(text(&evaluation) + &counters::text(&evaluation, &source)))?;
-        }
-    }
-    Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
+    let judged = judge(context, &settings, &selection, kernel, wanted);
+    let evaluation = runtime.block_on(Box::pin(judged))?;
+    Ok((evaluation, source))
 }
 
 /// Most bytes of a kernel file that are read: one more than the judge's guard lets through, so that
@@ -110,6 +124,7 @@ async fn judge(
     settings: &Settings,
     selection: &selection::Selection,
     kernel: String,
+    wanted: Wanted<'_>,
 ) -> Result<Evaluation, CommandError> {
     let op = selection.ops.first().ok_or_else(|| CommandError::usage("no op is given"))?;
     let seed = match settings.run.seed {
@@ -127,6 +142,7 @@ async fn judge(
         definition: op.definition.clone(),
         kernel,
         implementation: None,
+        profile: wanted(&cases, on_gpu)?,
         cases,
         seed,
         target: machine.pool.target().clone(),
@@ -147,7 +163,7 @@ async fn judge(
 }
 
 /// Returns everything that was found, for people.
-fn text(evaluation: &Evaluation) -> String {
+pub(super) fn text(evaluation: &Evaluation) -> String {
     let mut out = headline(evaluation) + "\n";
     for finding in &evaluation.findings {
         add_finding(&mut out, finding, "");
@@ -163,7 +179,7 @@ fn text(evaluation: &Evaluation) -> String {
         add_case(&mut out, case);
     }
     add_skipped(&mut out, evaluation);
-    add_resources(&mut out, evaluation);
+    out.push_str(&resources::text(evaluation));
     out.push_str(&timings::text(evaluation));
     out
 }
@@ -291,23 +307,4 @@ fn add_skipped(out: &mut String, evaluation: &Evaluation) {
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         line(out, &format!("  {reason}: {}{more}", shown.join(", ")));
     }
-}
-
-fn add_resources(out: &mut String, evaluation: &Evaluation) {
-    if evaluation.resources.is_empty() {
-        return;
-    }
-    let headers = ["kernel", ">registers", ">spilled bytes", ">stack bytes", ">shared bytes"];
-    let mut table = TextTable::new(&headers);
-    for resources in &evaluation.resources {
-        table.row(vec![
-            resources.kernel.clone(),
-            resources.registers.to_string(),
-            (resources.spill_stores + resources.spill_loads).to_string(),
-            resources.stack_bytes.to_string(),
-            resources.smem_bytes.to_string(),
-        ]);
-    }
-    write!(out, "\nResources, worst over the variants:\n{}\n", table.render())
-        .expect("a string takes any text");
 }

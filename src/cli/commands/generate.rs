@@ -33,6 +33,9 @@ pub(crate) struct GenerateArgs {
     llm: LlmArgs,
     #[command(flatten)]
     device: DeviceArgs,
+    /// Run right kernels again under Nsight Compute and compute-sanitizer, and tell what they found
+    #[arg(long, help_heading = "Device")]
+    profile: bool,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -47,6 +50,7 @@ impl GenerateArgs {
         self.limits.add_to(&mut flags);
         self.llm.add_to(&mut flags);
         self.device.add_to(&mut flags);
+        flags.set("device.profile", self.profile.then_some(true));
         flags
     }
 

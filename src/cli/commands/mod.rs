@@ -4,6 +4,8 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod generate;
 pub(crate) mod list;
+pub(crate) mod profile;
+pub(crate) mod rehearse;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;

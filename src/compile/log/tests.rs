@@ -52,6 +52,7 @@ fn resources_are_read_per_kernel() {
         spill_loads: 504,
         stack_bytes: 272,
         smem_bytes: 4096,
+        ..Resources::default()
     };
     let found = read(log, SOURCE, &[]).resources;
     assert_eq!(found[0], expected);

@@ -145,6 +145,7 @@ fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
         definition: None,
         kernel: String::new(),
         implementation: Some(Implementation::python(PythonKind::Aten)),
+        profile: None,
         cases,
         seed: 1,
         target: Target::h100_class(),

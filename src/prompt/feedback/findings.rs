@@ -2,7 +2,9 @@
 
 use crate::{
     prompt::text::{fence, first_lines, inline},
-    record::{Diagnostic, Evaluation, Fault, Finding, Place, Severity, SourceSpan, Verdict},
+    record::{
+        Diagnostic, Evaluation, Fault, Finding, LaunchFacts, Place, Severity, SourceSpan, Verdict,
+    },
 };
 
 /// Most compiler messages that are quoted.
@@ -185,9 +187,29 @@ pub(super) fn resources(evaluation: &Evaluation) -> Option<String> {
             let stack = kernel.stack_bytes;
             line = format!("{line}, {stack} bytes of local memory (an array indexed at run time)");
         }
-        line
+        if let Some(launch) = kernel.launches.first().filter(|_| evaluation.verdict.is_pass()) {
+            line = format!("{line}{}", fit(launch));
+        }
+        let lints = kernel.sass.iter().flat_map(|code| &code.lints).take(3);
+        lints.fold(line, |line, lint| format!("{line}; {lint}"))
     });
     let lines: Vec<_> = kernels.collect();
     (!lines.is_empty())
         .then(|| format!("Compiled kernels, worst variant each:\n\n{}", lines.join("\n")))
+}
+
+/// Says how the largest launch of a kernel fits the device; empty where that is not known.
+fn fit(launch: &LaunchFacts) -> String {
+    let threads: u32 = launch.block.iter().product();
+    let occupancy = launch.occupancy.map_or_else(String::new, |fits| {
+        let percent = 100.0 * fits.fraction;
+        format!(
+            "; blocks of {threads}: {percent:.0} % occupancy, limited by {}",
+            fits.limiter.name()
+        )
+    });
+    let waves = launch.waves.map_or_else(String::new, |waves| {
+        format!("; {:.2} waves for `{}`", waves.count, inline(&launch.args, 100))
+    });
+    occupancy + &waves
 }

@@ -5,7 +5,7 @@ mod failures;
 mod findings;
 mod timing;
 
-use super::text::{counted, inline};
+use super::text::{counted, fence, inline};
 use crate::record::{CaseResult, DType, Evaluation, Outcome, Verdict};
 
 /// Most bytes of a feedback.
@@ -20,6 +20,7 @@ pub fn feedback(evaluation: &Evaluation, kernel: &str) -> String {
     let mut parts = vec![head(evaluation)];
     if evaluation.verdict.is_pass() {
         parts.extend(timing::sections(evaluation));
+        parts.extend(profile(evaluation));
     } else {
         parts.extend(findings::sections(evaluation, kernel));
         parts.extend(failures::sections(evaluation, kernel));
@@ -39,6 +40,18 @@ pub fn feedback(evaluation: &Evaluation, kernel: &str) -> String {
         text = format!("{text}({} left out for length)\n", counted(n_left_out, "section"));
     }
     format!("{}\n", text.trim_end())
+}
+
+/// Quotes what profilers made of a right kernel.
+fn profile(evaluation: &Evaluation) -> Option<String> {
+    let profile = evaluation.profile.as_ref()?;
+    let title = if profile.suspicious {
+        "Profile; compute-sanitizer found mistakes in this kernel although its outputs are right:"
+    } else {
+        "Profile:"
+    };
+    let lines: Vec<String> = profile.summary.iter().map(|line| inline(line, 240)).collect();
+    Some(format!("{title}\n\n{}", fence("text", &lines.join("\n"))))
 }
 
 /// Says in one line why an evaluation failed; empty for a pass.

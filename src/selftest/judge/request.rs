@@ -74,6 +74,7 @@ pub fn request(
         definition: None,
         kernel: item.kernel.clone(),
         implementation: None,
+        profile: None,
         cases: requests.cases(&item.op, item.dtype)?,
         seed: requests.seed,
         target: target.clone(),

@@ -1,13 +1,14 @@
 //! What a worker calls to judge: the compiler or the device it opened at its start.
 
-use std::error::Error;
+use std::{error::Error, path::Path, time::Instant};
 
 use crate::{
     baseline::side::Side,
     compile::Compiler,
     device::{CudaDevice, Device as _},
-    eval::{self, Progress},
-    record::{EvalRequest, Evaluation},
+    eval::{self, Program, Progress},
+    profile::{self, Profilers},
+    record::{EvalRequest, Evaluation, Stage, StageTime},
     worker::protocol::{Hello, PROTOCOL, Role, Setup},
 };
 
@@ -69,9 +70,12 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
             Ok((Box::new(CpuJudge { compiler }), hello))
         }
         Role::Gpu => {
+            // The compile cache is a folder of kgen's.
+            let cache = setup.cache_dir.as_deref().and_then(Path::parent);
+            let profilers = Profilers::new(cache);
             let device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
             let hello = Hello { target: Some(device.target().clone()), ..hello };
-            Ok((Box::new(GpuJudge { device }), hello))
+            Ok((Box::new(GpuJudge { device, ordinal: setup.device, profilers }), hello))
         }
     }
 }
@@ -109,6 +113,8 @@ impl Judge for CpuJudge {
 /// Judges on a GPU.
 struct GpuJudge {
     device: CudaDevice,
+    ordinal: u32,
+    profilers: Profilers,
 }
 
 impl Judge for GpuJudge {
@@ -128,17 +134,41 @@ impl Judge for GpuJudge {
         side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
-        let program = serde_json::from_slice(program)
+        let program: Program = serde_json::from_slice(program)
             .map_err(|error| format!("the program cannot be read: {error}"))?;
         let device = &mut self.device;
         let evaluation = eval::gpu_half(request, &program, evaluation, device, side, progress);
-        let evaluation = evaluation.map_err(|error| causes(&error))?;
+        let mut evaluation = evaluation.map_err(|error| causes(&error))?;
         // A context that a fault has poisoned fails every call from then on.
         let retire = self.device.sync().is_err();
         if !retire {
             self.device.release_all();
+            self.profile(request, &program, &mut evaluation, progress);
         }
         Ok(Half { evaluation, program: None, retire, side_broken: side.is_broken() })
+    }
+}
+
+impl GpuJudge {
+    /// Profiles a right kernel where that is asked for; the GPU is this worker's alone meanwhile.
+    fn profile(
+        &self,
+        request: &EvalRequest,
+        program: &Program,
+        evaluation: &mut Evaluation,
+        progress: &mut dyn FnMut(Progress),
+    ) {
+        let Some(wanted) = &request.profile else { return };
+        if !evaluation.verdict.is_pass() || request.implementation.is_some() {
+            return;
+        }
+        progress(Progress::Stage { stage: Stage::Profile });
+        let began = Instant::now();
+        let job = profile::Job { request, wanted, evaluation, program, device: self.ordinal };
+        let profile = profile::profile(&job, &self.profilers);
+        evaluation.profile = Some(Box::new(profile));
+        let seconds = began.elapsed().as_secs_f64();
+        evaluation.stage_times.push(StageTime { stage: Stage::Profile, seconds });
     }
 }
 

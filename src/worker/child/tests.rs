@@ -76,6 +76,7 @@ fn evaluation() -> Evaluation {
         nvrtc: None,
         precision: Default::default(),
         stage_times: Vec::new(),
+        profile: None,
     }
 }
 
@@ -85,6 +86,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        profile: None,
         cases: Vec::new(),
         seed: 1,
         target: Target::h100_class(),

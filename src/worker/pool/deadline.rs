@@ -10,6 +10,9 @@ use crate::record::{EvalRequest, Limits, Stage, TimingRequest};
 /// For work whose length kgen itself bounds: guards, plans, inputs, references, baselines.
 const OWN_WORK: Duration = Duration::from_secs(60);
 
+/// For the profilers, which have limits of their own.
+const PROFILE: Duration = Duration::from_secs(600);
+
 /// The emulator counts instructions, not seconds; its own budget ends a case long before this
 /// factor on the case's limit does, unless the emulator itself hangs.
 const EMULATOR_FACTOR: u32 = 6;
@@ -49,6 +52,7 @@ impl Deadlines {
             Stage::Emulate if in_case => self.case.saturating_mul(EMULATOR_FACTOR),
             Stage::Execute if in_case => self.case.saturating_mul(2),
             Stage::Time if in_case => self.case.saturating_add(self.time).saturating_mul(2),
+            Stage::Profile => PROFILE,
             Stage::Reference
             | Stage::Emulate
             | Stage::Execute

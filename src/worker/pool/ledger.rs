@@ -158,14 +158,10 @@ impl<'a> Ledger<'a> {
     const fn level(&self, stage: Stage) -> Level {
         match (stage, self.role) {
             (Stage::Emulate, _) => Level::Emu,
-            (Stage::Execute | Stage::Time | Stage::Done, Role::Gpu) => {
-                if self.screened {
-                    Level::EmuCuda
-                } else {
-                    Level::Cuda
-                }
+            (Stage::Execute | Stage::Time | Stage::Profile | Stage::Done, Role::Gpu) => {
+                if self.screened { Level::EmuCuda } else { Level::Cuda }
             }
-            (Stage::Execute | Stage::Time | Stage::Done, Role::Cpu) => Level::Emu,
+            (Stage::Execute | Stage::Time | Stage::Profile | Stage::Done, Role::Cpu) => Level::Emu,
             (
                 Stage::Extract
                 | Stage::Guard

@@ -187,6 +187,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        profile: None,
         cases: ["c0", "c1", "c2"].map(case).to_vec(),
         seed: 7,
         target: Target::h100_class(),
@@ -254,5 +255,6 @@ fn passed() -> Evaluation {
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
         stage_times: Vec::new(),
+        profile: None,
     }
 }

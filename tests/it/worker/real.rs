@@ -66,6 +66,7 @@ fn request(kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        profile: None,
         cases,
         seed: 7,
         target: Target::h100_class(),

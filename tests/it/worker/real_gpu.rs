@@ -63,6 +63,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         definition: None,
         kernel: kernel(before),
         implementation: None,
+        profile: None,
         cases,
         seed: 7,
         target: pool.target().clone(),

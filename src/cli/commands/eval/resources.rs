@@ -1,0 +1,90 @@
+//! What is known of the compiled kernels without running them.
+
+use std::fmt::Write as _;
+
+use crate::{
+    record::{Evaluation, LaunchFacts, Resources},
+    report::TextTable,
+};
+
+/// Returns tables of resources and launches, and the code in a line per kernel; empty where nothing
+/// was compiled.
+pub(super) fn text(evaluation: &Evaluation) -> String {
+    let mut out = String::new();
+    if evaluation.resources.is_empty() {
+        return out;
+    }
+    let mut say = |title: &str, text: &str| {
+        write!(out, "\n{title}\n{text}\n").expect("a string takes any text");
+    };
+    say("Resources, worst over the variants:", &resources(&evaluation.resources));
+    if evaluation.resources.iter().any(|kernel| !kernel.launches.is_empty()) {
+        say("Launches, the largest of each kind of block:", &launches(&evaluation.resources));
+    }
+    let mixes = evaluation.resources.iter().filter_map(|kernel| kernel.sass.as_ref());
+    let code: Vec<String> = mixes.filter_map(kgen_profile::summary::sass).collect();
+    if !code.is_empty() {
+        say("Machine code:", &code.join("\n"));
+    }
+    out
+}
+
+fn resources(kernels: &[Resources]) -> String {
+    let headers = ["kernel", ">registers", ">spilled bytes", ">stack bytes", ">shared bytes"];
+    let mut table = TextTable::new(&headers);
+    for resources in kernels {
+        table.row(vec![
+            resources.kernel.clone(),
+            resources.registers.to_string(),
+            (resources.spill_stores + resources.spill_loads).to_string(),
+            resources.stack_bytes.to_string(),
+            resources.smem_bytes.to_string(),
+        ]);
+    }
+    table.render()
+}
+
+fn launches(kernels: &[Resources]) -> String {
+    let headers = [
+        "kernel",
+        ">grid",
+        ">block",
+        ">registers",
+        ">shared bytes",
+        ">occupancy",
+        "limited by",
+        ">waves",
+        "case",
+    ];
+    let mut table = TextTable::new(&headers);
+    for kernel in kernels {
+        for launch in &kernel.launches {
+            table.row(row(&kernel.kernel, launch));
+        }
+    }
+    table.render()
+}
+
+fn row(kernel: &str, launch: &LaunchFacts) -> Vec<String> {
+    let unknown = || "-".to_owned();
+    let occupancy = launch.occupancy;
+    vec![
+        kernel.to_owned(),
+        dims(launch.grid),
+        dims(launch.block),
+        launch.registers.to_string(),
+        launch.smem_bytes.to_string(),
+        occupancy.map_or_else(unknown, |fits| format!("{:.0} %", 100.0 * fits.fraction)),
+        occupancy.map_or_else(unknown, |fits| fits.limiter.name().to_owned()),
+        launch.waves.map_or_else(unknown, |waves| format!("{:.2}", waves.count)),
+        launch.args.clone(),
+    ]
+}
+
+fn dims([x, y, z]: [u32; 3]) -> String {
+    match (y, z) {
+        (1, 1) => x.to_string(),
+        (_, 1) => format!("{x}x{y}"),
+        _ => format!("{x}x{y}x{z}"),
+    }
+}

@@ -1,0 +1,23 @@
+//! `kgen rehearse`: the child that profilers watch; not for people.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::{
+    cli::{CommandError, exit_codes::Exit},
+    profile,
+};
+
+/// Run cases of a compiled kernel once, without looking at what comes out
+#[derive(Debug, Args)]
+pub(crate) struct RehearseArgs {
+    /// What to run
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub(crate) fn run(args: &RehearseArgs) -> Result<Exit, CommandError> {
+    profile::rehearse(&args.file).map_err(|reason| CommandError::new(Exit::Device, reason))?;
+    Ok(Exit::Ok)
+}
