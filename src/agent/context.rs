@@ -62,8 +62,8 @@ pub(super) enum Halt {
     Awaiting { key: CallKey, path: PathBuf },
     /// The run stops.
     Interrupted,
-    /// The provider did not answer this op; it may answer others.
-    Unavailable(llm::Error),
+    /// The provider did not answer this op, or the workers failed over it; others may fare better.
+    OfOp(Error),
     /// Nothing would succeed.
     Failed(Error),
 }
@@ -88,7 +88,7 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         | llm::Error::LengthWithoutText { .. }
         | llm::Error::EmptyReply => Ok(error),
         llm::Error::Unavailable { .. } | llm::Error::Command { .. } => {
-            Err(Halt::Unavailable(error))
+            Err(Halt::OfOp(error.into()))
         }
         llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { key, path }),
         llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),

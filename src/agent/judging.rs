@@ -11,6 +11,7 @@ use crate::{
         Verdict,
     },
     store::{Confirmation, ConfirmedSeed, Counts},
+    worker,
 };
 
 /// Judges a kernel file with a seed of its own; `judgement` counts the evaluations of an attempt.
@@ -49,8 +50,11 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         context.send(Event::Evaluating { attempt: attempt.clone(), stage });
     };
     let evaluation = context.deps.judge.evaluate(request, &entered).await;
-    let failed = |source| Error::Judge { attempt: attempt.to_string(), source };
-    Ok(evaluation.map_err(failed)?)
+    evaluation.map_err(|source| {
+        let of_one = source.downcast_ref().is_some_and(worker::Error::is_of_one_evaluation);
+        let error = Error::Judge { attempt: attempt.to_string(), source };
+        if of_one { Halt::OfOp(error) } else { Halt::Failed(error) }
+    })
 }
 
 /// Judges a winner again with fresh seeds, all at once; returns the first evaluation that failed

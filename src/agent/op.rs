@@ -198,7 +198,12 @@ fn sort(halt: Halt) -> (OpEnd, Option<Failure>) {
         Halt::Budget => (OpEnd::BudgetReached, None),
         Halt::Awaiting { key, path } => (OpEnd::Awaiting { key, path }, None),
         Halt::Interrupted => (OpEnd::Interrupted, None),
-        Halt::Unavailable(error) => (failed(error.to_string()), Some(Failure::OfOp(error.into()))),
-        Halt::Failed(error) => (failed(error.to_string()), Some(Failure::OfRun(error))),
+        Halt::OfOp(error) => (failed(with_cause(&error)), Some(Failure::OfOp(error))),
+        Halt::Failed(error) => (failed(with_cause(&error)), Some(Failure::OfRun(error))),
     }
+}
+
+fn with_cause(error: &Error) -> String {
+    let cause = std::error::Error::source(error);
+    cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"))
 }

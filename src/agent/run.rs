@@ -12,8 +12,8 @@ use super::{
 };
 use crate::store::{CallState, RunState, RunStatus, Totals};
 
-/// Ops in a row whose provider does not answer before nothing more is started.
-const UNAVAILABLE_LIMIT: u32 = 3;
+/// Ops in a row that failed through no fault of their candidates before nothing more is started.
+const FAILURE_LIMIT: u32 = 3;
 
 /// Carries a run out, or goes on with it: what the run directory holds already is not done again.
 ///
@@ -87,7 +87,7 @@ async fn dispatch<L: Llm, J: Judge, M: Material>(
     let mut tasks = JoinSet::new();
     let mut indices = HashMap::new();
     let mut failure = None;
-    let mut n_unavailable = 0;
+    let mut n_failures = 0;
     loop {
         while stop.level() == Stop::No
             && tasks.len() < context.plan.max_concurrent_ops.max(1)
@@ -104,11 +104,11 @@ async fn dispatch<L: Llm, J: Judge, M: Material>(
             Err(panicked) => Some(Failure::OfRun(Error::Panicked(BoxError::from(panicked)))),
         };
         match failed {
-            None => n_unavailable = 0,
+            None => n_failures = 0,
             Some(Failure::OfOp(error)) => {
-                n_unavailable += 1;
+                n_failures += 1;
                 failure.get_or_insert(error);
-                if UNAVAILABLE_LIMIT <= n_unavailable {
+                if FAILURE_LIMIT <= n_failures {
                     stop.raise(Stop::Drain);
                 }
             }

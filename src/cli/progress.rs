@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::ui::Ui;
 use crate::{
-    agent::{Event, PromptMatch},
+    agent::{Event, OpEnd, PromptMatch},
     record::{AttemptId, Stage, Verdict},
     report::speedup_text,
     store::{AttemptRecord, Purpose},
@@ -85,6 +85,9 @@ impl Progress {
             Event::Awaiting { key, .. } => self.message(&key.attempt, "waiting for the reply file"),
             Event::Note { message } => self.ui.note(&message),
             Event::OpDone { outcome } => {
+                if let OpEnd::Failed { message } = &outcome.end {
+                    self.ui.warn(&format!("{} is left unfinished: {message}", outcome.op));
+                }
                 if let Some(bar) = self.ops.remove(&outcome.op) {
                     bar.finish_and_clear();
                 }

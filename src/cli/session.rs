@@ -291,7 +291,7 @@ fn finish(
     summary.split = Some(split);
     match job.format {
         Format::Json => ui::json(ui, &summary)?,
-        Format::Table => ui.data(&report::op_table(&summary).render())?,
+        Format::Table => ui.data(&report::tables(&summary))?,
     }
     ui.note(&report::totals_line(&summary));
     if split.evaluations > 0 {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::gpus::gpu_of;
 use super::summary::{OpSummary, Summary, attempt_id, ratio};
 use crate::{
     record::{
@@ -26,7 +27,7 @@ pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::E
         tests.extend(evaluation.cases.iter().map(|case| correctness_test(&evaluation, case, file)));
         let passed = op.passed();
         let timings = evaluation.timings.iter();
-        tests.extend(timings.map(|timing| performance_test(&evaluation.op, timing, passed)));
+        tests.extend(timings.map(|timing| performance_test(&evaluation, timing, passed)));
         if evaluation.cases.is_empty() {
             tests.push(stopped_test(&evaluation, file));
         }
@@ -70,10 +71,11 @@ fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&st
         "mismatch": case.mismatch,
         "other_rules": case.other_rules,
         "kernel_file": file,
+        "gpu_uuid": gpu_of(evaluation).map(|gpu| gpu.uuid),
     })
 }
 
-fn performance_test(op: &str, timing: &CaseTiming, passed: bool) -> Value {
+fn performance_test(evaluation: &Evaluation, timing: &CaseTiming, passed: bool) -> Value {
     let primary = timing.primary();
     let reference = primary.and_then(|baseline| baseline.timing.as_ref());
     let comparison = primary.and_then(|baseline| baseline.comparison.as_ref());
@@ -81,7 +83,7 @@ fn performance_test(op: &str, timing: &CaseTiming, passed: bool) -> Value {
     let error = (!passed).then_some("the kernel is wrong, so its times mean nothing");
     json!({
         "test_type": "performance",
-        "op_name": op,
+        "op_name": evaluation.op,
         "args": timing.args,
         "speedup": comparison.map(|comparison| comparison.speedup),
         "benchmark_time_ms": timing.candidate.median_us / 1000.0,
@@ -105,6 +107,7 @@ fn performance_test(op: &str, timing: &CaseTiming, passed: bool) -> Value {
         "peak_bytes": timing.peak_bytes,
         "floor_us": timing.floor_us,
         "params": timing.params,
+        "gpu_uuid": gpu_of(evaluation).map(|gpu| gpu.uuid),
     })
 }
 
@@ -169,6 +172,8 @@ const COLUMNS: &[&str] = &[
     "llm_calls",
     "best_file",
     "percent_of_floor",
+    "gpu",
+    "gpu_uuid",
 ];
 
 /// Returns `operator_summary.csv`; what was not measured is an empty cell.
@@ -213,6 +218,8 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
         op.calls.to_string(),
         op.best_file.clone().unwrap_or_default(),
         number(op.percent_of_floor),
+        op.gpu.as_ref().map(|gpu| gpu.name.clone()).unwrap_or_default(),
+        op.gpu.as_ref().map(|gpu| gpu.uuid.clone()).unwrap_or_default(),
     ]
 }
 

@@ -4,6 +4,7 @@
 //! here only if it was measured: an op that failed or was not timed has no speedup, never 1.0.
 
 mod export;
+mod gpus;
 mod summary;
 mod table;
 #[cfg(test)]
@@ -11,10 +12,11 @@ mod tests;
 mod text;
 
 pub use export::{full_results, operator_summary};
+pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
 pub use table::TextTable;
 pub use text::{
-    NOT_MEASURED, mean_speedup_text, op_table, overall, readme, speedup_text, totals_line,
+    NOT_MEASURED, mean_speedup_text, op_table, overall, readme, speedup_text, tables, totals_line,
     verdict_text,
 };
 

@@ -1,9 +1,10 @@
 //! One row per op and the totals of a run, as data.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use serde::Serialize;
 
+use super::gpus::{GpuId, GpuSummary, by_gpu, gpu_of};
 use crate::{
     record::{
         AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Split,
@@ -27,6 +28,8 @@ pub struct Summary {
     pub n_passed: usize,
     /// Means over the ops, one entry per baseline, the primary one first; none is "not measured".
     pub speedups: Vec<MeanSpeedup>,
+    /// The GPUs that the best attempts were judged on.
+    pub gpus: Vec<GpuSummary>,
     /// Share of the ops that are correct and faster than p times the primary baseline.
     pub perf_at: Vec<PerfAt>,
     /// Where the time of the evaluations went, for the process that made them.
@@ -39,6 +42,10 @@ pub struct Summary {
 pub struct MeanSpeedup {
     /// The baseline's name.
     pub baseline: String,
+    /// Name of the GPU, where the run's ops were judged on GPUs of several names: times of
+    /// different GPUs are never averaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<String>,
     /// Geometric mean over the ops.
     pub geomean: f64,
     /// Ops that it is the mean of: those that passed and were timed against this baseline in a case
@@ -64,6 +71,8 @@ pub struct OpSummary {
     pub verdict: Option<Verdict>,
     /// Where it was reached.
     pub level: Option<Level>,
+    /// The GPU that the best attempt was judged on.
+    pub gpu: Option<GpuId>,
     /// Finished attempts.
     pub attempts: usize,
     /// The best of them.
@@ -158,6 +167,7 @@ fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> 
     Summary {
         n_passed: ops.iter().filter(|op| op.passed()).count(),
         perf_at: FACTORS.iter().map(|&p| PerfAt { p, share: fast(p) }).collect(),
+        gpus: by_gpu(&ops),
         speedups,
         split: None,
         run,
@@ -173,8 +183,26 @@ fn headline(op: &OpSummary, baseline: &str) -> Option<f64> {
     speedup.map(|speedup| speedup.geomean)
 }
 
-/// Returns a mean per baseline. The primary baseline is that of most ops.
-fn mean_speedups(ops: &[OpSummary]) -> Vec<MeanSpeedup> {
+/// Returns a mean per baseline, and per name of a GPU where there are several.
+pub(super) fn mean_speedups(ops: &[OpSummary]) -> Vec<MeanSpeedup> {
+    let name = |op: &OpSummary| op.gpu.as_ref().map(|gpu| gpu.name.clone());
+    let timed = ops.iter().filter(|op| !op.speedups.is_empty());
+    let gpus: BTreeSet<Option<String>> = timed.map(name).collect();
+    if gpus.len() < 2 {
+        return mean_speedups_on(ops, |_| true);
+    }
+    let on = |gpu: Option<String>| {
+        let means = mean_speedups_on(ops, |op| name(op) == gpu);
+        means.into_iter().map(move |mean| MeanSpeedup { gpu: gpu.clone(), ..mean })
+    };
+    gpus.into_iter().flat_map(on).collect()
+}
+
+/// Returns a mean per baseline over some of the ops. The primary baseline is that of most ops.
+pub(super) fn mean_speedups_on(
+    ops: &[OpSummary],
+    is_on: impl Fn(&OpSummary) -> bool,
+) -> Vec<MeanSpeedup> {
     let mut names: Vec<&str> = Vec::new();
     for speedup in ops.iter().flat_map(|op| &op.speedups) {
         if !names.contains(&speedup.baseline.as_str()) {
@@ -187,9 +215,10 @@ fn mean_speedups(ops: &[OpSummary]) -> Vec<MeanSpeedup> {
     };
     names.sort_by_key(|name| Reverse(n_primary(name)));
     let mean = |name: &str| {
-        let of_ops: Vec<f64> = ops.iter().filter_map(|op| headline(op, name)).collect();
+        let of_ops = ops.iter().filter(|op| is_on(op));
+        let of_ops: Vec<f64> = of_ops.filter_map(|op| headline(op, name)).collect();
         let geomean = kgen_measure::geometric_mean(&of_ops)?;
-        Some(MeanSpeedup { baseline: name.to_owned(), geomean, ops: of_ops.len() })
+        Some(MeanSpeedup { baseline: name.to_owned(), gpu: None, geomean, ops: of_ops.len() })
     };
     names.into_iter().filter_map(mean).collect()
 }
@@ -205,11 +234,12 @@ fn mean(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     (n > 0).then(|| values.sum::<f64>() / n as f64)
 }
 
-fn unstarted(op: &str) -> OpSummary {
+pub(super) fn unstarted(op: &str) -> OpSummary {
     OpSummary {
         op: op.to_owned(),
         verdict: None,
         level: None,
+        gpu: None,
         attempts: 0,
         best_attempt: None,
         counts: Counts::default(),
@@ -257,6 +287,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         op: best.op.clone(),
         verdict: Some(verdict),
         level: Some(best.level),
+        gpu: evaluation.as_ref().and_then(gpu_of),
         attempts: judged.len(),
         best_attempt: Some(best.attempt),
         counts: best.counts,

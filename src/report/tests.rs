@@ -211,3 +211,17 @@ fn tables_are_aligned_and_escaped() {
     assert_eq!(table.render(), "name   n\na|b   10\nc      9");
     assert_eq!(table.markdown(), "| name |  n |\n| ---- | --: |\n| a\\|b | 10 |\n| c    |  9 |");
 }
+
+#[test]
+fn a_run_on_several_gpus_says_which_op_ran_where() {
+    with_run(|store| {
+        let mut summary = summarise(store.run()).unwrap();
+        assert!(gpu_table(&summary).is_none() && summary.gpus.is_empty());
+        for (op, uuid) in summary.ops.iter_mut().zip(["GPU-1a-x", "GPU-2b-y", "GPU-1a-x"]) {
+            let (name, uuid) = ("NVIDIA H200".to_owned(), uuid.to_owned());
+            op.gpu = Some(GpuId { name, uuid });
+        }
+        summary.gpus = gpus::by_gpu(&summary.ops);
+        insta::assert_snapshot!("tables_of_several_gpus", tables(&summary));
+    });
+}

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    TextTable,
+    TextTable, gpu_table,
     summary::{MeanSpeedup, OpSummary, Summary},
 };
 use crate::{
@@ -14,11 +14,26 @@ use crate::{
 /// What stands where no number was measured.
 pub const NOT_MEASURED: &str = "not measured";
 
+/// Returns the table of ops, and that of GPUs where there are several.
+#[must_use]
+pub fn tables(summary: &Summary) -> String {
+    let ops = op_table(summary).render();
+    match gpu_table(summary) {
+        Some(gpus) => format!("{ops}\n\n{}", gpus.render()),
+        None => ops,
+    }
+}
+
 /// Returns the table of ops.
 #[must_use]
 pub fn op_table(summary: &Summary) -> TextTable {
-    let baselines: Vec<&str> =
-        summary.speedups.iter().map(|speedup| speedup.baseline.as_str()).collect();
+    let mut baselines: Vec<&str> = Vec::new();
+    for speedup in &summary.speedups {
+        if !baselines.contains(&speedup.baseline.as_str()) {
+            baselines.push(&speedup.baseline);
+        }
+    }
+    let on_several_gpus = 1 < summary.gpus.len();
     let several = 1 < baselines.len();
     let over: Vec<String> = if several {
         baselines.iter().map(|name| format!("speedup over {name}")).collect()
@@ -27,7 +42,11 @@ pub fn op_table(summary: &Summary) -> TextTable {
     };
     let mut headers = vec!["op", "verdict", ">attempts", "cases"];
     headers.extend(over.iter().map(String::as_str));
-    headers.extend([">% of floor", "best file"]);
+    headers.push(">% of floor");
+    if on_several_gpus {
+        headers.push("GPU");
+    }
+    headers.push("best file");
     let mut table = TextTable::new(&headers);
     for op in &summary.ops {
         let mut cells =
@@ -39,10 +58,20 @@ pub fn op_table(summary: &Summary) -> TextTable {
         }
         let percent = op.percent_of_floor.map(|percent| format!("{percent:.0}"));
         cells.push(percent.unwrap_or_else(|| "-".to_owned()));
+        if on_several_gpus {
+            let uuid = op.gpu.as_ref().map_or("-", |gpu| short(&gpu.uuid));
+            cells.push(uuid.to_owned());
+        }
         cells.push(op.best_file.clone().unwrap_or_else(|| "-".to_owned()));
         table.row(cells);
     }
     table
+}
+
+/// Returns a UUID's first group, which tells the GPUs of a machine apart: `GPU-1a2b3c4d`.
+fn short(uuid: &str) -> &str {
+    let end = uuid.match_indices('-').nth(1).map_or(uuid.len(), |(at, _)| at);
+    &uuid[..end]
 }
 
 /// Returns a verdict with where it was reached: `passed on emu 31/36`, never a plain `passed`
@@ -99,8 +128,11 @@ fn overhead_text(speedup: &Speedup) -> String {
 /// Returns the speedups of a run, for example `1.32x vs aten, 1.10x vs builtin`.
 #[must_use]
 pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
-    let texts = speedups.iter().map(|mean| format!("{:.2}x vs {}", mean.geomean, mean.baseline));
-    let texts: Vec<String> = texts.collect();
+    let text = |mean: &MeanSpeedup| {
+        let on = mean.gpu.as_ref().map_or(String::new(), |gpu| format!(" on {gpu}"));
+        format!("{:.2}x vs {}{on}", mean.geomean, mean.baseline)
+    };
+    let texts: Vec<String> = speedups.iter().map(text).collect();
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
 }
 
@@ -136,7 +168,7 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
         line(&format!("perf@{}", perf.p), &share);
     }
     text.push('\n');
-    text.push_str(&op_table(summary).render());
+    text.push_str(&tables(summary));
     text.push('\n');
     text
 }
@@ -168,7 +200,9 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
     }
     facts.push(("Suite", info.suite.clone()));
     let target = &info.device.target;
-    facts.push(("Device", format!("{}: {}, {}", info.device.name, target.name, target.arch)));
+    let uuid = target.uuid.as_ref().map_or(String::new(), |uuid| format!(", {uuid}"));
+    let device = format!("{}: {}, {}{uuid}", info.device.name, target.name, target.arch);
+    facts.push(("Device", device));
     facts.push(("NVRTC", nvrtc.to_owned()));
     facts.push((
         "Seed",
@@ -185,10 +219,12 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
     for (name, value) in facts(run) {
         table.row(vec![name.to_owned(), value]);
     }
+    let gpus = gpu_table(summary)
+        .map_or(String::new(), |gpus| format!("## GPUs\n\n{}\n\n", gpus.markdown()));
     let id = &summary.run;
     write!(
         text,
-        "{}\n\n## Ops\n\n{}\n\n{LEGEND}\n## Files\n\n{FILES}\n## Going on\n\n    \
+        "{}\n\n## Ops\n\n{}\n\n{gpus}{LEGEND}\n## Files\n\n{FILES}\n## Going on\n\n    \
          kgen resume {id}     go on where it stopped\n    \
          kgen report {id}     make these files again\n    \
          kgen generate --replay {id}     the same replies, judged anew\n    \

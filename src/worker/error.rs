@@ -58,6 +58,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// Tells whether other evaluations may fare better than the one that this ended: the machine
+    /// failed over it, and its workers are still there or may start again.
+    #[must_use]
+    pub const fn is_of_one_evaluation(&self) -> bool {
+        match self {
+            Self::Judge { .. } | Self::Start { .. } => true,
+            Self::Version { .. }
+            | Self::Quarantined { .. }
+            | Self::NoGpu
+            | Self::ShutDown
+            | Self::Scratch(_) => false,
+        }
+    }
+
     pub(super) fn start(role: Role, error: &process::Error) -> Self {
         let mut reason = error.to_string();
         if let Some(cause) = std::error::Error::source(error) {

@@ -1,7 +1,7 @@
 //! The loop with a scripted model and a scripted judge.
 //!
 //! A scripted kernel says itself what becomes of it: `verdict=wrong_output`, `speedup=1.5`,
-//! `flaky` (passes once).
+//! `flaky` (passes once). Over `verdict=timed_out` the workers fail, over `verdict=crashed` all do.
 
 mod looping;
 mod resuming;
@@ -29,6 +29,7 @@ use crate::{
         Target, TimingRequest, Verdict,
     },
     store::{DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation},
+    worker::{self, protocol::Role},
 };
 
 /// What a scripted call ends with.
@@ -112,6 +113,10 @@ impl Judge for ScriptedJudge {
         });
         if word("verdict").is_some_and(|(_, name)| name == "crashed") {
             return Err("the worker cannot be started".into());
+        }
+        if word("verdict").is_some_and(|(_, name)| name == "timed_out") {
+            let message = "out of host memory".to_owned();
+            return Err(worker::Error::Judge { role: Role::Cpu, message }.into());
         }
         let flaky = request.kernel.contains("flaky") && before;
         let verdict = if flaky { Verdict::WrongOutput } else { verdict };

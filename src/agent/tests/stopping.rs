@@ -131,6 +131,25 @@ async fn a_judge_that_cannot_work_ends_the_run() {
 }
 
 #[tokio::test]
+async fn a_worker_that_fails_over_one_op_leaves_the_others_to_be_judged() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let replies: [(&str, &[&str]); 3] = [
+        ("add", &["kernel: verdict=timed_out"]),
+        ("relu", &["kernel: x"]),
+        ("sum", &["kernel: x"]),
+    ];
+    let mut script = Script::new(&replies);
+    script.plan.max_concurrent_ops = 1;
+    let trace = script.run_in(&dir).await;
+    let ends: Vec<bool> = trace.outcome.ops.iter().map(|op| op.passed()).collect();
+    assert_eq!(ends, [false, true, true]);
+    let OpEnd::Failed { message } = &trace.outcome.ops[0].end else { panic!("add did not fail") };
+    assert_eq!(message, "failed to judge add_attempt_1: a cpu worker failed: out of host memory");
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Judge { .. })));
+}
+
+#[tokio::test]
 async fn a_stopped_run_keeps_what_was_begun_and_goes_on_later() {
     for (stop, n_stored) in [(Stop::Drain, 1), (Stop::Now, 1)] {
         let root = tempfile::tempdir().unwrap();

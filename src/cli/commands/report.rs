@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     match args.format.format {
         Format::Json => ui::json(&context.ui, &summary)?,
         Format::Table => {
-            context.ui.data(&report::op_table(&summary).render())?;
+            context.ui.data(&report::tables(&summary))?;
             context.ui.note(&report::totals_line(&summary));
         }
     }
