@@ -41,7 +41,7 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
             percent.map_or("-".to_owned(), |percent| format!("{percent:.0}")),
         ];
         cells.extend(names.iter().map(|name| {
-            timing.baseline(name).map_or(NOT_MEASURED.to_owned(), |baseline| cell(baseline))
+            timing.baseline(name).map_or(NOT_MEASURED.to_owned(), cell)
         }));
         cells.push(format!("{:.1}", timing.peak_bytes as f64 / 1_048_576.0));
         table.row(cells);
