@@ -10,6 +10,7 @@ pub mod cli;
 pub mod compile;
 pub mod device;
 pub mod eval;
+pub mod export;
 pub mod kernel;
 pub mod llm;
 pub mod process;

@@ -25,6 +25,7 @@ pub use compiler::{CompileStop, Compiled, Compiler, Job};
 pub use copy::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source};
 pub use guard::{guard_ptx, guard_source};
 pub use locate::{LocateOptions, Toolchain, locate};
+pub use prelude::{PRELUDE, bundled_headers};
 pub use provision::{Progress, ProvisionOptions, provision};
 pub use tools::find_tool;
 

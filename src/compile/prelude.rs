@@ -4,7 +4,7 @@ use super::nvrtc::Header;
 use crate::record::DType;
 
 /// Name of the prelude in messages.
-pub(super) const PRELUDE: &str = "kgen_prelude.h";
+pub const PRELUDE: &str = "kgen_prelude.h";
 
 const PRELUDE_TEXT: &str = include_str!("headers/prelude.h");
 
@@ -54,6 +54,32 @@ pub(super) fn has_header(name: &str) -> bool {
     HEADERS.iter().any(|(known, _)| *known == name)
 }
 
+/// Returns the in-memory headers that a source takes, the prelude first: their names and texts.
+///
+/// The prelude is as it is before it includes what element types need.
+#[must_use]
+pub fn bundled_headers(source: &str) -> Vec<(&'static str, &'static str)> {
+    let mut taken = vec![(PRELUDE, PRELUDE_TEXT)];
+    let mut texts = vec![source];
+    while let Some(text) = texts.pop() {
+        for name in text.lines().filter_map(included) {
+            let header = HEADERS.iter().find(|(known, _)| *known == name);
+            if let Some(&header) = header.filter(|header| !taken.contains(header)) {
+                taken.push(header);
+                texts.push(header.1);
+            }
+        }
+    }
+    taken
+}
+
+/// Returns the name in an `#include` line.
+fn included(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+    let rest = rest.trim_start().strip_prefix(['<', '"'])?;
+    rest.split(['>', '"']).next()
+}
+
 /// Returns the in-memory headers, the prelude first, with what these element types need.
 pub(super) fn headers(dtypes: impl Iterator<Item = DType> + Clone) -> Vec<Header> {
     let mut prelude = PRELUDE_TEXT.to_owned();
@@ -69,4 +95,20 @@ pub(super) fn headers(dtypes: impl Iterator<Item = DType> + Clone) -> Vec<Header
     }
     let headers = HEADERS.iter().map(|(name, text)| Header { name, text: (*text).to_owned() });
     std::iter::once(Header { name: PRELUDE, text: prelude }).chain(headers).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_takes_the_headers_that_it_includes() {
+        let names = |source| -> Vec<&str> {
+            bundled_headers(source).into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names("int x; // #include <cmath>"), [PRELUDE]);
+        assert_eq!(names("#include <cuda_fp16.h>\n"), [PRELUDE]);
+        let source = "  # include <cstdint>\n#include \"limits\"\n#include <cstdint>\n";
+        assert_eq!(names(source), [PRELUDE, "cstdint", "limits"]);
+    }
 }

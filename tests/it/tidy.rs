@@ -28,6 +28,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "profile",
         ],
     ),
+    ("export", &["record", "kernel", "compile"]),
     ("selftest", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
     ("llm", &["record", "kernel", "process", "settings"]),
     ("prompt", &["record", "kernel", "settings"]),
@@ -44,7 +45,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "cli",
         &[
             "record", "settings", "process", "kernel", "compile", "device", "baseline", "eval",
-            "worker", "llm", "prompt", "store", "agent", "report", "selftest", "profile",
+            "worker", "llm", "prompt", "store", "agent", "report", "selftest", "profile", "export",
         ],
     ),
 ];
@@ -209,10 +210,10 @@ fn only_settings_env_reads_the_environment() {
 
 #[test]
 fn only_store_writes_into_a_run() {
-    // `compile` writes its cache, `worker` and `profile` their scratch folders, and two commands
-    // their results, none of them in a run.
+    // `compile` writes its cache, `worker` and `profile` their scratch folders, and three
+    // commands their results, none of them in a run.
     let writes = ["fs::write", "File::create", "OpenOptions", "fs::rename", "fs::create_dir"];
-    let results = ["cli/commands/selftest.rs", "cli/commands/profile.rs"];
+    let results = ["cli/commands/selftest.rs", "cli/commands/profile.rs", "cli/commands/export.rs"];
     let homes = [&["store", "compile", "profile", "worker", "process"][..], &results].concat();
     let found = strangers(&homes, &writes);
     assert!(found.is_empty(), "{found:#?}");

@@ -2,6 +2,7 @@
 
 pub(crate) mod doctor;
 pub(crate) mod eval;
+pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod list;
 pub(crate) mod profile;

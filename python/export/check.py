@@ -1,0 +1,151 @@
+# --------------------------------------------------------------------------------------------------
+# Checking the kernel against eager PyTorch.
+
+# Elements of a case beyond which check() leaves it out.
+_MOST_ELEMENTS = 1 << 28
+
+
+def _values(kind, shape, generator, device):
+    """Returns random values of a kind of the suite, as f32 or i64."""
+    name, *rest = kind
+    uniform = lambda: torch.rand(shape, generator=generator, device=device)
+    normal = lambda: torch.randn(shape, generator=generator, device=device)
+    integers = lambda low, high: torch.randint(
+        low, high, shape, generator=generator, device=device)
+    if name == "normal":
+        return rest[0] + rest[1] * normal()
+    if name == "uniform":
+        return rest[0] + (rest[1] - rest[0]) * uniform()
+    if name == "int":
+        return integers(rest[0], rest[1] + 1)
+    if name == "constant":
+        return torch.full(shape, rest[0], device=device)
+    if name == "mask":
+        return uniform() < rest[0]
+    if name == "sign":
+        return integers(0, 2) * 2 - 1
+    if name == "log_normal":
+        return torch.exp(rest[0] * normal())
+    if name == "simplex":
+        return torch.softmax(normal(), -1)
+    if name == "permutation":
+        return torch.argsort(uniform(), -1)
+    if name == "offsets":
+        starts = integers(0, rest[0] + 1).sort().values
+        starts[0] = 0
+        starts[-1] = rest[0] if rest[1] else starts[-1]
+        return starts
+    if name == "distinct":
+        extent, inner, bound = rest
+        groups = _product(shape) // extent
+        drawn = torch.rand((groups, bound), generator=generator, device=device).argsort(-1)
+        return drawn[:, :extent].reshape(-1, inner, extent).transpose(1, 2).reshape(shape)
+    raise ValueError(f"unknown kind of values `{name}`")
+
+
+def _tensor(described, generator, device):
+    """Makes an input: a view with the case's layout, filled with random values."""
+    dtype, shape, stride, offset, kind = described
+    extent = offset + 1 + sum((n - 1) * step for n, step in zip(shape, stride))
+    storage = torch.zeros(max(extent, 1), dtype=_TORCH[dtype], device=device)
+    view = torch.as_strided(storage, shape, stride, offset)
+    if any(step == 0 and n > 1 for n, step in zip(shape, stride)):
+        storage.copy_(_values(kind, storage.shape, generator, device))
+    elif 0 not in shape:
+        view.copy_(_values(kind, shape, generator, device))
+    return view
+
+
+def _make(value, generator, device):
+    if isinstance(value, dict):
+        if "dtype" in value:
+            return _TORCH[value["dtype"]]
+        return _tensor(value["tensor"], generator, device)
+    if isinstance(value, list):
+        return [_make(item, generator, device) for item in value]
+    return value
+
+
+def _reference(arguments):
+    """Returns the op's outputs in f64, None where it cannot be computed so."""
+    widen = lambda t: t.double() if t.is_floating_point() else t
+    try:
+        return _call_eager({name: _map_tensors(value, widen) for name, value in arguments.items()})
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+# Relative and absolute error that is allowed beyond four times eager's own.
+_ALLOWED = {
+    torch.float64: (1e-7, 1e-7), torch.float32: (1.3e-6, 1e-5), torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5), torch.float8_e4m3fn: (0.125, 2e-3),
+    torch.float8_e5m2: (0.25, 2e-5),
+}
+
+
+def _compare(got, eager, exact):
+    """Returns the largest error, and whether the output is as right as eager's."""
+    if eager is None:  # Some ops leave out what the backward pass would need.
+        return 0.0, True
+    if got.shape != eager.shape or got.dtype != eager.dtype:
+        return float("inf"), False
+    if got.numel() == 0:
+        return 0.0, True
+    if not got.is_floating_point():
+        return float((got != eager).sum()), bool((got == eager).all())
+    exact = eager.double() if exact is None else exact.double()
+    error = torch.nan_to_num((got.double() - exact).abs(), nan=float("inf"), posinf=float("inf"))
+    same = (got.double() == exact) | (got.isnan() & exact.isnan())
+    error = torch.where(same, torch.zeros_like(error), error)
+    own = torch.nan_to_num((eager.double() - exact).abs(), nan=0.0, posinf=0.0).max()
+    relative, absolute = _ALLOWED[got.dtype]
+    right = (error <= absolute + relative * exact.abs() + 4 * own) | (error == 0)
+    return float(error.max()), bool(right.all())
+
+
+def check(device="cuda", verbose=True):
+    """Compares the kernel with eager PyTorch on the cases it was judged on.
+
+    An output is right where its distance from the f64 result is at most four times the largest
+    of eager's, plus a rounding. Returns whether all cases are right.
+    """
+    generator = torch.Generator(device).manual_seed(0)
+    n_right, n_wrong = 0, 0
+    for name, described in CASES:
+        outcome, said = _check_case(described, generator, device)
+        n_right += outcome == "ok"
+        n_wrong += outcome == "WRONG"
+        if verbose or outcome == "WRONG":
+            print(f"{outcome:<8} {name}: {said}")
+    print(f"{NAME}: {n_right} of {n_right + n_wrong} cases are as right as eager PyTorch, "
+          f"{len(CASES) - n_right - n_wrong} left out")
+    return n_wrong == 0 and n_right > 0
+
+
+def _check_case(described, generator, device):
+    n_elements = sum(_elements(value) for value in described.values())
+    if n_elements > _MOST_ELEMENTS:
+        return "left out", f"{n_elements} elements"
+    arguments = {key: _make(value, generator, device) for key, value in described.items()}
+    try:
+        eager = _call_eager(arguments)
+    except (RuntimeError, TypeError, ValueError) as error:
+        return "left out", f"eager PyTorch refuses it: {str(error).splitlines()[0]}"
+    exact = _reference(arguments) or [None] * len(eager)
+    got = call(**arguments)
+    got = list(got) if isinstance(got, (tuple, list)) else [got]
+    if len(got) != len(eager):
+        return "WRONG", f"{len(got)} outputs, not {len(eager)}"
+    results = [_compare(*outputs) for outputs in zip(got, eager, exact)]
+    errors = ", ".join(f"{error:.2e}" for error, _ in results)
+    return "ok" if all(right for _, right in results) else "WRONG", f"largest error {errors}"
+
+
+def _elements(value):
+    if isinstance(value, dict):
+        return _product(value["tensor"][1]) if "tensor" in value else 0
+    return sum(map(_elements, value)) if isinstance(value, list) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(0 if check() else 1)

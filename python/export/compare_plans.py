@@ -1,0 +1,131 @@
+"""Compares the plans that plan.py resolves with what kgen resolved.
+
+Reads JSON lines on standard input, one per plan and case: "plan", "chosen", "facts", "args" (name
+and value as in a stored case), "outputs" (layouts), "returns_list" and "resolved", which is null
+where the plan declined the case. Prints the first differences; exit status 1 if there are any.
+"""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import plan  # noqa: E402
+
+
+def view(buffer, spec):
+    return plan.View(buffer, spec["dtype"], spec["shape"], spec["stride"], spec["offset"])
+
+
+def value_of(value, inputs):
+    """Returns an argument as a plan sees it; counts the tensors in `inputs`."""
+    kind, content = value["kind"], value.get("value")
+    if kind == "tensor":
+        inputs.append(content)
+        return view(("input", len(inputs) - 1), content["spec"])
+    if kind == "tensors":
+        return tuple(item and value_of({"kind": "tensor", "value": item}, inputs)
+                     for item in content)
+    if kind == "d_type":
+        return plan.DType(content)
+    if kind == "float":
+        return float(content)
+    return tuple(content) if isinstance(content, list) else content
+
+
+def names_of(line):
+    """Returns what the plan sees."""
+    inputs = []
+    names = {name: value_of(value, inputs) for name, value in line["args"]}
+    outputs = [view(("output", index), spec) for index, spec in enumerate(line["outputs"])]
+    if len(outputs) == 1 and not line["returns_list"]:
+        names["out"] = outputs[0]
+    else:
+        names["out"] = tuple(outputs)
+        names.update({f"out{index}": output for index, output in enumerate(outputs)})
+    return {**names, **line["facts"]}
+
+
+def number(text):
+    """Returns a macro's value so that 1e-05 equals 1e-5."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def buffer(ref):
+    return (ref["kind"], ref["index"])
+
+
+def argument(arg):
+    kind = arg["kind"]
+    if kind == "pointer":
+        return (kind, buffer(arg["buffer"]), arg["byte_offset"])
+    if kind == "float":
+        return (kind, float(arg["value"]))
+    return (kind, arg["value"]) if "value" in arg else (kind,)
+
+
+def step_of_kgen(step):
+    if step["kind"] == "launch":
+        args = tuple(argument(arg) for arg in step["args"])
+        return ("launch", step["kernel"], tuple(step["grid"]), tuple(step["block"]), step["smem"],
+                args)
+    if step["kind"] == "copy":
+        spec = step["source"]["spec"]
+        layout = (spec["dtype"], tuple(spec["shape"]), tuple(spec["stride"]), spec["offset"])
+        return ("copy", buffer(step["source"]["buffer"]), layout, buffer(step["target"]))
+    return ("fill", buffer(step["target"]), step["byte"])
+
+
+def step_of_python(step):
+    if step[0] == "copy":
+        source = step[1]
+        layout = (str(source.dtype), source.shape, source.stride, source.offset)
+        return ("copy", source.buffer, layout, step[2])
+    return step
+
+
+def kgens(resolved):
+    return {
+        "defines": sorted((name, number(text)) for name, text in resolved["defines"]),
+        "params": [(axis["name"], tuple(axis["values"]), axis["chosen"])
+                   for axis in resolved["params"]],
+        "scratch": [(item["bytes"], item["zero"]) for item in resolved["scratch"]],
+        "steps": [step_of_kgen(step) for step in resolved["steps"]],
+    }
+
+
+def pythons(line):
+    try:
+        resolved = plan.Plan(line["plan"]).resolve(names_of(line), line["chosen"])
+    except plan.Declined:
+        return None
+    return {
+        "defines": sorted((name, number(text)) for name, text in resolved.defines.items()),
+        "params": resolved.params,
+        "scratch": resolved.scratch,
+        "steps": [step_of_python(step) for step in resolved.steps],
+    }
+
+
+def main():
+    n_lines, n_wrong = 0, 0
+    for text in sys.stdin:
+        line = json.loads(text)
+        n_lines += 1
+        expected = line["resolved"] and kgens(line["resolved"])
+        got = pythons(line)
+        # repr tells NaN from nothing else, and -0.0 from 0.0.
+        if repr(got) != repr(expected):
+            n_wrong += 1
+            if n_wrong <= 3:
+                print(f"{line['name']}:\n  kgen   {expected}\n  python {got}")
+    print(f"{n_lines - n_wrong} of {n_lines} plans are equal")
+    return 1 if n_wrong or not n_lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+# --------------------------------------------------------------------------------------------------
+# Compiling with NVRTC and launching through the driver.
+
+import glob
+import importlib.util
+import os
+import re
+import struct
+
+
+class CompileError(RuntimeError):
+    """NVRTC refused the source, or there is no NVRTC."""
+
+
+class CudaError(RuntimeError):
+    """A call of the CUDA driver failed."""
+
+
+# Appended to the source: a name expression over `_exported::params` spells the kinds of a kernel's
+# parameters as numbers, 4 bits each.
+_PROBE = """
+namespace _exported {
+template <class T> struct code { static constexpr unsigned long long value = 15; };
+template <class T> struct code<T*> { static constexpr unsigned long long value = 1; };
+#define _EXPORTED(T, N) \\
+  template <> struct code<T> { static constexpr unsigned long long value = N; };
+_EXPORTED(char, 2) _EXPORTED(signed char, 2) _EXPORTED(unsigned char, 3) _EXPORTED(short, 4)
+_EXPORTED(unsigned short, 5) _EXPORTED(int, 6) _EXPORTED(unsigned int, 7) _EXPORTED(long, 8)
+_EXPORTED(long long, 8) _EXPORTED(unsigned long, 9) _EXPORTED(unsigned long long, 9)
+_EXPORTED(bool, 10) _EXPORTED(double, 11) _EXPORTED(float, 12)
+#ifdef __CUDA_FP16_H__
+_EXPORTED(__half, 13)
+#endif
+#ifdef __CUDA_BF16_H__
+_EXPORTED(__nv_bfloat16, 14)
+#endif
+template <class F> struct kinds;
+template <class... A> struct kinds<void (*)(A...)> {
+  static constexpr int count = sizeof...(A);
+  static constexpr unsigned long long word(int index) {
+    const unsigned long long codes[] = {code<A>::value..., 0};
+    unsigned long long packed = 0;
+    for (int i = 0; i < 16 && index * 16 + i < count; ++i) packed |= codes[index * 16 + i] << 4 * i;
+    return packed;
+  }
+};
+template <int N, unsigned long long A, unsigned long long B, unsigned long long C,
+          unsigned long long D>
+__global__ void params();
+}
+"""
+
+_POINTER, _BOOL, _F64, _F32, _F16, _BF16, _OTHER = 1, 10, 11, 12, 13, 14, 15
+_INTS = {2: "b", 3: "B", 4: "h", 5: "H", 6: "i", 7: "I", 8: "q", 9: "Q"}
+
+
+def _kinds_expression(kernel):
+    kinds = f"_exported::kinds<decltype(&{kernel})>"
+    words = ", ".join(f"{kinds}::word({index})" for index in range(4))
+    return f"&_exported::params<{kinds}::count, {words}>"
+
+
+def _kinds(lowered):
+    """Reads the kinds of a kernel's parameters out of a lowered name."""
+    count, *words = (int(number) for number in re.findall(r"L[iy](\d+)E", lowered))
+    if count > 64 or len(words) != 4:
+        raise CompileError(f"the parameters of {lowered} cannot be read")
+    return [words[index // 16] >> 4 * (index % 16) & 15 for index in range(count)]
+
+
+def _encode(kind, arg):
+    """Encodes a scalar argument as the bytes of its parameter."""
+    value = arg[1] if len(arg) > 1 else 0
+    if kind == _POINTER and arg[0] == "null":
+        return bytes(8)
+    if kind in _INTS and arg[0] in ("int", "bool"):
+        return struct.pack(_INTS[kind], value)
+    if kind == _BOOL and arg[0] in ("int", "bool"):
+        return struct.pack("?", value)
+    if kind == _F16:
+        return struct.pack("e", value)
+    if kind == _BF16:
+        bits = struct.unpack("I", struct.pack("f", f32(value)))[0]
+        return struct.pack("H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
+    if kind in (_F64, _F32):
+        return struct.pack("d", value) if kind == _F64 else struct.pack("f", f32(value))
+    raise PlanError(f"the plan passes {arg} where the kernel takes something else")
+
+
+def _package_folders():
+    """Returns the folders of NVIDIA's Python packages."""
+    spec = importlib.util.find_spec("nvidia")
+    roots = list(spec.submodule_search_locations or []) if spec else []
+    return [folder for root in roots for folder in sorted(glob.glob(root + "/*"), reverse=True)]
+
+
+def _toolkit_folders():
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    return [home for home in homes if home] + ["/usr/local/cuda"]
+
+
+def _version_first(path):
+    """Sorts libraries of PyTorch's own CUDA version before others."""
+    try:
+        import torch
+        major = (torch.version.cuda or "").split(".")[0]
+    except ImportError:
+        major = ""
+    return 0 if major and f".so.{major}" in path else 1
+
+
+class Nvrtc:
+    """NVRTC: the one that came with PyTorch, else that of a CUDA toolkit."""
+
+    def __init__(self):
+        patterns = [folder + "/lib" for folder in _package_folders()]
+        for home in _toolkit_folders():
+            patterns += [home + "/lib64", home + "/targets/*/lib"]
+        found = [path for pattern in patterns for path in glob.glob(pattern + "/libnvrtc.so.*")]
+        found = sorted(found, key=_version_first)
+        # NVRTC asks for its builtins by a bare name, which a loaded library answers.
+        for path in found[:1]:
+            for builtins in glob.glob(os.path.dirname(path) + "/libnvrtc-builtins.so*"):
+                ctypes.CDLL(builtins)
+        self._lib = self._open(found)
+        self.include_dirs = self._headers(found)
+
+    @staticmethod
+    def _open(found):
+        for name in found + ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]:
+            try:
+                return ctypes.CDLL(name)
+            except OSError:
+                continue
+        raise CompileError("no NVRTC found: pip install nvidia-cuda-nvrtc, or set CUDA_HOME")
+
+    @staticmethod
+    def _headers(found):
+        beside = [os.path.dirname(os.path.dirname(path)) for path in found]
+        bases = [base + "/include" for base in beside + _package_folders() + _toolkit_folders()]
+        bases += [base + "/cccl" for base in bases]
+        folders = []
+        for header in ("cuda_fp16.h", "crt/mma.h", "cuda/std/type_traits"):
+            folder = next((base for base in bases if os.path.isfile(f"{base}/{header}")), None)
+            if folder and folder not in folders:
+                folders.append(folder)
+        return folders
+
+    def _check(self, name, status):
+        if status != 0:
+            self._lib.nvrtcGetErrorString.restype = ctypes.c_char_p
+            raise CompileError(f"{name}: {self._lib.nvrtcGetErrorString(status).decode()}")
+
+    def compile(self, source, headers, options, expressions):
+        """Returns the CUBIN, and the lowered name of each name expression."""
+        texts = [text.encode() for text in headers.values()]
+        names = [name.encode() for name in headers]
+        strings = lambda items: (ctypes.c_char_p * len(items))(*items)
+        program = ctypes.c_void_p()
+        self._check("nvrtcCreateProgram", self._lib.nvrtcCreateProgram(
+            ctypes.byref(program), source.encode(), b"kernel.cu", len(names), strings(texts),
+            strings(names)))
+        try:
+            for expression in expressions:
+                self._check("nvrtcAddNameExpression", self._lib.nvrtcAddNameExpression(
+                    program, expression.encode()))
+            encoded = [option.encode() for option in options]
+            status = self._lib.nvrtcCompileProgram(program, len(encoded), strings(encoded))
+            if status != 0:
+                raise CompileError(self._text(program, "ProgramLog").decode(errors="replace"))
+            return self._text(program, "CUBIN"), [
+                self._lowered(program, expression) for expression in expressions]
+        finally:
+            self._lib.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _text(self, program, what):
+        size = ctypes.c_size_t()
+        self._check(what, getattr(self._lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+        text = ctypes.create_string_buffer(size.value)
+        self._check(what, getattr(self._lib, f"nvrtcGet{what}")(program, text))
+        return text.raw
+
+    def _lowered(self, program, expression):
+        name = ctypes.c_char_p()
+        self._check("nvrtcGetLoweredName", self._lib.nvrtcGetLoweredName(
+            program, expression.encode(), ctypes.byref(name)))
+        return name.value.decode()
+
+
+_nvrtc = None
+
+
+def compile_variant(arch, types, defines, kernels):
+    """Compiles the kernel file for one choice of macros.
+
+    types: (macro, dtype) pairs. defines: (macro, text) pairs. Returns the CUBIN, and for each
+    kernel its name in it and the kinds of its parameters.
+    """
+    global _nvrtc
+    _nvrtc = _nvrtc or Nvrtc()
+    used = {dtype for _, dtype in types}
+    includes = (({"f16"}, "fp16"), ({"bf16"}, "bf16"), ({"f8e4m3", "f8e5m2"}, "fp8"))
+    prelude = HEADERS[PRELUDE] + "".join(
+        f"#include <cuda_{name}.h>\n" for dtypes, name in includes if used & dtypes)
+    options = ["-lineinfo", "-default-device", "--std=c++17", "-diag-suppress=177",
+               "-diag-suppress=550", f"--gpu-architecture={arch}", f"--pre-include={PRELUDE}"]
+    options += [f"-I{folder}" for folder in _nvrtc.include_dirs]
+    options += [f"-D{name}={DType(dtype).cuda_type}" for name, dtype in types]
+    options += [f"-D{name}={text}" for name, text in defines]
+    expressions = [f"&{kernel}" for kernel in kernels] + [_kinds_expression(k) for k in kernels]
+    cubin, lowered = _nvrtc.compile(
+        SOURCE + _PROBE, {**HEADERS, PRELUDE: prelude}, options, expressions)
+    entries, spelled = lowered[:len(kernels)], lowered[len(kernels):]
+    return cubin, {
+        kernel: (entry, _kinds(kinds)) for kernel, entry, kinds in zip(kernels, entries, spelled)}
+
+
+class Driver:
+    """The few calls of the CUDA driver that launching takes. They work in the current context."""
+
+    def __init__(self):
+        self._lib = ctypes.CDLL("libcuda.so.1")
+        self._launch = self._lib.cuLaunchKernel
+        pointer, number = ctypes.c_void_p, ctypes.c_uint
+        self._launch.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
+
+    def text(self, status):
+        text = ctypes.c_char_p()
+        self._lib.cuGetErrorString(status, ctypes.byref(text))
+        return (text.value or b"unknown error").decode()
+
+    def call(self, name, *args):
+        status = getattr(self._lib, name)(*args)
+        if status != 0:
+            raise CudaError(f"{name}: {self.text(status)}")
+
+    def attribute(self, number, ordinal):
+        value, device = ctypes.c_int(), ctypes.c_int()
+        self.call("cuDeviceGet", ctypes.byref(device), ordinal)
+        self.call("cuDeviceGetAttribute", ctypes.byref(value), number, device)
+        return value.value
+
+    def load(self, cubin, kernels):
+        """Loads a CUBIN; returns function and parameter kinds of each kernel."""
+        module = ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), cubin)
+        functions = {}
+        for kernel, (entry, kinds) in kernels.items():
+            function = ctypes.c_void_p()
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
+            functions[kernel] = (function, kinds)
+        return functions
+
+    def launch(self, function, extents, smem, parameters, stream):
+        """Launches a kernel. extents: of the grid, then of a block."""
+        if smem > 48 << 10:
+            # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.call("cuFuncSetAttribute", function, 8, smem)
+        status = self._launch(function, *extents, smem, stream, parameters, None)
+        if status != 0:
+            raise CudaError(f"cuLaunchKernel: {self.text(status)}")
+
+    def fill(self, address, byte, n_bytes, stream):
+        if n_bytes:
+            self.call("cuMemsetD8Async", ctypes.c_uint64(address), ctypes.c_ubyte(byte),
+                      ctypes.c_size_t(n_bytes), ctypes.c_void_p(stream))

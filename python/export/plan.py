@@ -1,0 +1,274 @@
+# --------------------------------------------------------------------------------------------------
+# The launch plan. Its text is Python; what follows gives its functions their meaning. A plan sees
+# shapes, strides, element types, alignment, scalars and the device, never data.
+
+import ast
+import ctypes
+import textwrap
+
+
+class Declined(RuntimeError):
+    """A `require` of the plan declined the call."""
+
+
+class PlanError(RuntimeError):
+    """The plan cannot be carried out for this call."""
+
+
+# Size in bytes and CUDA C++ type of each element type.
+_DTYPES = {
+    "f64": (8, "double"), "f32": (4, "float"), "f16": (2, "__half"), "bf16": (2, "__nv_bfloat16"),
+    "f8e4m3": (1, "__nv_fp8_e4m3"), "f8e5m2": (1, "__nv_fp8_e5m2"), "i64": (8, "long long"),
+    "i32": (4, "int"), "i16": (2, "short"), "i8": (1, "signed char"), "u8": (1, "unsigned char"),
+    "bool": (1, "bool"),
+}
+
+
+class DType(str):
+    """An element type by its short name; plans compare it with strings."""
+
+    size = property(lambda self: _DTYPES[self][0])
+    cuda_type = property(lambda self: _DTYPES[self][1])
+
+
+class View:
+    """A tensor as a plan sees it. `offset` counts elements from the first byte of its buffer."""
+
+    def __init__(self, buffer, dtype, shape, stride, offset=0, align=None):
+        self.buffer, self.dtype = buffer, DType(dtype)
+        self.shape, self.stride, self.offset = tuple(shape), tuple(stride), offset
+        self.ndim, self.itemsize = len(self.shape), self.dtype.size
+        self.numel = _product(self.shape)
+        self.align = alignment(offset * self.itemsize) if align is None else align
+        self.contiguous = self.numel == 0 or self.stride_is_dense()
+
+    def stride_is_dense(self):
+        """Tells whether the elements lie in row-major order without gaps."""
+        expected = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.stride)):
+            if extent != 1 and stride != expected:
+                return False
+            expected *= extent
+        return True
+
+
+class Pointer:
+    """An untyped pointer into a buffer."""
+
+    def __init__(self, buffer, byte_offset):
+        self.buffer, self.byte_offset = buffer, byte_offset
+
+
+def _product(extents):
+    product = 1
+    for extent in extents:
+        product *= extent
+    return product
+
+
+def alignment(address):
+    """Returns the largest power of two, at most 256, that the address is a multiple of."""
+    return 256 if address == 0 else min(address & -address, 256)
+
+
+def _int(value, least=None):
+    if not isinstance(value, int):
+        raise PlanError(f"expected an integer, found {value!r}")
+    if least is not None and value < least:
+        raise PlanError(f"expected at least {least}, found {value}")
+    return int(value)
+
+
+def cdiv(a, b):
+    return -(-_int(a) // _int(b, 1))
+
+
+def align_up(a, to):
+    return cdiv(a, to) * to
+
+
+def next_pow2(a):
+    return 1 << max(_int(a, 0) - 1, 0).bit_length()
+
+
+def ilog2(a):
+    return _int(a, 1).bit_length() - 1
+
+
+def is_pow2(a):
+    return _int(a) > 0 and a & (a - 1) == 0
+
+
+def has(x):
+    return x is not None
+
+
+def f32(x):
+    return ctypes.c_float(x).value
+
+
+def i32(x):
+    value = int(x)
+    if not -(1 << 31) <= value < 1 << 31:
+        raise PlanError(f"{value} does not fit 32 bits")
+    return value
+
+
+def require(condition, message=None):
+    if not condition:
+        raise Declined(message or "the kernel's plan declines this call")
+
+
+def ptr(x, byte_offset=0):
+    if x is None:
+        return None
+    base = x.offset * x.itemsize if isinstance(x, View) else x.byte_offset
+    return Pointer(x.buffer, base + byte_offset)
+
+
+_FUNCTIONS = {
+    "cdiv": cdiv, "min": min, "max": max, "abs": abs, "align_up": align_up, "next_pow2": next_pow2,
+    "ilog2": ilog2, "is_pow2": is_pow2, "len": len, "range": range, "has": has, "require": require,
+    "ptr": ptr, "f32": f32, "float": f32, "i32": i32, "int": i32,
+}
+
+
+class Resolved:
+    """What a plan comes to for one call: numbers only.
+
+    defines: macros for the compiler. params: the autotuning axes as (name, values, chosen).
+    scratch: buffers to allocate as (bytes, zero). steps: ("launch", kernel, grid, block, smem,
+    args), ("copy", source view, target buffer) and ("fill", buffer, byte), to be done in order.
+    An argument is ("pointer", buffer, byte offset), ("null",), ("int", n), ("float", x) or
+    ("bool", b); a buffer is ("input", i), ("output", i) or ("scratch", i).
+    """
+
+    def __init__(self, chosen):
+        self._chosen = chosen
+        self.defines, self.params, self.scratch, self.steps = {}, [], [], []
+
+    def functions(self):
+        """Returns the functions of the plan that leave something behind."""
+        names = ("define", "param", "scratch", "fill", "contiguous", "expand", "launch")
+        return {name: getattr(self, name) for name in names}
+
+    def _define(self, name, text):
+        if self.defines.setdefault(name, text) != text:
+            raise PlanError(f"the macro `{name}` is {self.defines[name]} already, now {text}")
+
+    def define(self, name, value):
+        if isinstance(value, DType):
+            text = value.cuda_type
+        elif isinstance(value, bool):
+            text = str(int(value))
+        else:
+            text = value if isinstance(value, str) else repr(value)
+        self._define(name, text)
+        return value
+
+    def param(self, name, values):
+        value = self._chosen.get(name, values[0])
+        value = value if value in values else values[0]
+        self._define(name, str(value))
+        if all(axis[0] != name for axis in self.params):
+            self.params.append((name, tuple(values), value))
+        return value
+
+    def _new_scratch(self, n_bytes, zero):
+        self.scratch.append((n_bytes, zero))
+        return ("scratch", len(self.scratch) - 1)
+
+    def scratch_buffer(self, bytes, zero=False, align=256):
+        return Pointer(self._new_scratch(_int(bytes, 0), zero), 0)
+
+    def fill(self, x, byte):
+        self.steps.append(("fill", x.buffer, byte))
+
+    def _copy(self, source, shape, stride):
+        view = View(source.buffer, source.dtype, shape, stride, source.offset)
+        target = self._new_scratch(view.numel * view.itemsize, False)
+        if view.numel:
+            self.steps.append(("copy", view, target))
+        return View(target, view.dtype, shape, _dense(shape))
+
+    def contiguous(self, x):
+        return x if x is None or x.contiguous else self._copy(x, x.shape, x.stride)
+
+    def expand(self, x, shape):
+        if tuple(shape) == x.shape and x.contiguous:
+            return x
+        lead = len(shape) - x.ndim
+        stride = [0] * len(shape)
+        for dim, extent in enumerate(x.shape):
+            if lead < 0 or (extent != 1 and extent != shape[lead + dim]):
+                raise PlanError(f"{x.shape} does not expand to {tuple(shape)}")
+            if extent == shape[lead + dim]:
+                stride[lead + dim] = x.stride[dim]
+        return self._copy(x, tuple(shape), tuple(stride))
+
+    def launch(self, kernel, grid, block, smem=0, args=(), cluster=1, cooperative=False, pdl=False):
+        grid, block = _extents(grid), _extents(block)
+        limits = zip(grid + block, (0x7FFFFFFF, 0xFFFF, 0xFFFF, 1024, 1024, 64))
+        if any(extent > limit for extent, limit in limits) or min(block) < 1 or min(grid) < 0:
+            raise PlanError(f"no GPU takes grid {grid} with blocks of {block}")
+        if 0 not in grid:
+            args = tuple(_argument(arg) for arg in args)
+            self.steps.append(("launch", kernel, grid, block, _int(smem, 0), args))
+
+
+def _dense(shape):
+    strides = [1] * len(shape)
+    for dim in range(len(shape) - 1, 0, -1):
+        strides[dim - 1] = strides[dim] * max(shape[dim], 1)
+    return tuple(strides)
+
+
+def _extents(value):
+    values = tuple(value) if isinstance(value, tuple) else (value,)
+    return tuple(_int(extent) for extent in values) + (1,) * (3 - len(values))
+
+
+def _argument(value):
+    if value is None:
+        return ("null",)
+    if isinstance(value, View):
+        return ("pointer", value.buffer, value.offset * value.itemsize)
+    if isinstance(value, Pointer):
+        return ("pointer", value.buffer, value.byte_offset)
+    kind = {bool: "bool", int: "int", float: "float"}.get(type(value))
+    if kind is None:
+        raise PlanError(f"{value!r} cannot be passed to a kernel")
+    return (kind, value)
+
+
+class _ListsAreTuples(ast.NodeTransformer):
+    """In a plan a list is a tuple, and equal to one of the same elements."""
+
+    def visit_List(self, node):
+        self.generic_visit(node)
+        return ast.copy_location(ast.Tuple(elts=node.elts, ctx=node.ctx), node)
+
+
+class Plan:
+    """A launch plan, compiled once."""
+
+    def __init__(self, text):
+        text = text.strip("\n")
+        try:
+            tree = ast.parse(textwrap.dedent(text))
+        except IndentationError:
+            # A comment may stand further left than the statements.
+            tree = ast.parse("if True:\n" + text)
+        tree = ast.fix_missing_locations(_ListsAreTuples().visit(tree))
+        self._code = compile(tree, "<launch plan>", "exec")
+
+    def resolve(self, names, chosen):
+        """Evaluates the plan.
+
+        names: the values of what it sees. chosen: values of its `param` axes, by name; an axis
+        that is not named there has its first value.
+        """
+        resolved = Resolved(chosen)
+        functions = {**resolved.functions(), "scratch": resolved.scratch_buffer}
+        exec(self._code, {"__builtins__": {}, **_FUNCTIONS, **functions, **names})
+        return resolved

@@ -1,0 +1,207 @@
+//! `kgen export`: a run's best kernel of an op as a module for PyTorch.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit},
+    export::{self, Export, FIRST_LINE},
+    op::{self, OpDef},
+    record::{AttemptId, Case, Evaluation, OpKey, Outcome, Verdict},
+    settings::Overrides,
+    store::{OpMetadata, Run, effective_verdict, find_run},
+    suite,
+};
+
+/// Write a run's best kernel of an op as one self-contained Python module
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Run ID, or the path of a run's folder
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Op, for example relu or aten.relu.default
+    #[arg(long, value_name = "OP")]
+    op: String,
+    /// What the module is for
+    #[arg(long, value_enum, value_name = "FRAMEWORK")]
+    to: Framework,
+    /// File to write, - for standard output; <op>.py without it
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Attempt to export; the best one without it
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
+    #[command(flatten)]
+    runs: OutputArgs,
+}
+
+/// What modules can be for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Framework {
+    /// PyTorch
+    Torch,
+}
+
+pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandError> {
+    let mut flags = Overrides::default();
+    args.runs.add_to(&mut flags);
+    let settings = context.settings(&flags)?;
+    let dir = find_run(&settings.run.output_dir, &args.run)?;
+    let run = Run::open(&dir)?;
+    let op = op_of(&run, &args.op)?;
+    let winner = Winner::find(&run, op, args.attempt)?;
+    let cases = winner.passed_cases(context, &run, op);
+    let tuned = winner.tuned(&cases);
+    let origin = winner.origin(&run);
+    let export = Export { op, kernel: &winner.kernel, origin, cases, tuned };
+    let module = match args.to {
+        Framework::Torch => export::to_torch(&export),
+    };
+    let module = module.map_err(|error| CommandError::new(Exit::Config, error))?;
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", op.folder())));
+    if path == Path::new("-") {
+        context.ui.data(module.trim_end())?;
+        return Ok(Exit::Ok);
+    }
+    write(&path, &module)?;
+    context.ui.data(&path.display().to_string())?;
+    context.ui.note(&format!(
+        "attempt {} of {}, {}; `python {}` compares it with eager PyTorch on a GPU",
+        winner.id.number,
+        op.name,
+        winner.judged(),
+        path.display()
+    ));
+    Ok(Exit::Ok)
+}
+
+/// Writes the module, never over a file that is something else.
+fn write(path: &Path, module: &str) -> Result<(), CommandError> {
+    let failed = |error: std::io::Error| {
+        CommandError::config(format!("cannot write {}: {error}", path.display()))
+    };
+    match fs::read(path) {
+        Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
+            let message = format!("{} exists and is no exported module", path.display());
+            return Err(CommandError::usage(message).hint("-o names another file"));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    fs::write(path, module).map_err(failed)
+}
+
+/// Finds an op by any of its names, the run's own op among them.
+fn op_of(run: &Run, name: &str) -> Result<&'static OpDef, CommandError> {
+    if let Some(text) = &run.info().definition {
+        let own = op::custom(text).map_err(|error| {
+            CommandError::config(format!("the run's op file is damaged: {error}"))
+        })?;
+        if own.name == name {
+            return Ok(own);
+        }
+    }
+    op::find(name).map_err(|error| {
+        CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names")
+    })
+}
+
+/// The attempt that is exported.
+struct Winner {
+    id: AttemptId,
+    kernel: String,
+    evaluation: Option<Evaluation>,
+    metadata: OpMetadata,
+}
+
+impl Winner {
+    fn find(run: &Run, op: &OpDef, attempt: Option<u32>) -> Result<Self, CommandError> {
+        let key = OpKey::from(op);
+        let Some(metadata) = run.metadata(&key)? else {
+            let known: Vec<String> = run.ops()?.into_iter().map(|op| op.0).collect();
+            let message = format!("{} has no finished attempt at {}", run.info().run_id, op.name);
+            return Err(
+                CommandError::usage(message).hint(format!("its ops are {}", known.join(", ")))
+            );
+        };
+        let number = attempt.unwrap_or(metadata.best_attempt);
+        let id = AttemptId { op: key, number };
+        let record = run.record(&id)?.ok_or_else(|| {
+            CommandError::usage(format!("there is no attempt {number} at {}", op.name))
+        })?;
+        let verdict = effective_verdict(&record, run.confirmation(&id)?.as_ref());
+        if !verdict.is_pass() {
+            let message = format!("attempt {number} at {} did not pass: {verdict}", op.name);
+            return Err(CommandError::new(Exit::NotSolved, message)
+                .hint("only kernels that were proven correct are exported"));
+        }
+        let kernel = run.kernel(&id)?.ok_or_else(|| {
+            CommandError::config(format!("attempt {number} at {} has no kernel file", op.name))
+                .hint("what a library or a Python process computed cannot be exported")
+        })?;
+        Ok(Self { evaluation: run.evaluation(&id)?, id, kernel, metadata })
+    }
+
+    /// Returns the suite's cases that the kernel passed.
+    ///
+    /// A suite that is gone leaves the module without cases, which is no reason not to write it.
+    fn passed_cases(&self, context: &Context, run: &Run, op: &'static OpDef) -> Vec<Case> {
+        let suite = match &run.info().definition {
+            Some(_) if op.definition.is_some() => suite::of_op(op, &run.info().suite),
+            _ => suite::load_lenient(&run.info().suite),
+        };
+        let cases = match suite.and_then(|loaded| loaded.suite.public_cases(&op.name)) {
+            Ok(cases) => cases,
+            Err(error) => {
+                context.ui.warn(&format!("the module has no cases to check: {error}"));
+                return Vec::new();
+            }
+        };
+        let Some(evaluation) = &self.evaluation else { return cases };
+        let passed = |case: &Case| {
+            let mut results = evaluation.cases.iter().filter(|result| result.case == case.id);
+            results.any(|result| result.outcome == Outcome::Judged(Verdict::Passed))
+        };
+        cases.into_iter().filter(passed).collect()
+    }
+
+    /// Returns the timed cases with the values of the plan's axes that were fastest.
+    fn tuned(&self, cases: &[Case]) -> Vec<(Case, Vec<(String, i64)>)> {
+        let timings = self.evaluation.iter().flat_map(|evaluation| &evaluation.timings);
+        let tuned = timings.filter_map(|timing| {
+            let case = cases.iter().find(|case| case.id == timing.case)?;
+            Some((case.clone(), timing.params.clone()))
+        });
+        tuned.collect()
+    }
+
+    fn judged(&self) -> String {
+        let level = self.evaluation.as_ref().map(|evaluation| evaluation.level);
+        level.map_or("passed".to_owned(), |level| format!("passed ({level})"))
+    }
+
+    /// Says in a few lines where the kernel comes from.
+    fn origin(&self, run: &Run) -> Vec<String> {
+        let info = run.info();
+        let mut lines = vec![format!(
+            "From run {} of kgen {}: attempt {} at {}, {} on {}.",
+            info.run_id,
+            info.kgen_version,
+            self.id.number,
+            self.metadata.op,
+            self.judged(),
+            info.device.target.name
+        )];
+        let best = self.metadata.best_attempt == self.id.number;
+        if let Some(speedup) = self.metadata.speedup.as_ref().filter(|_| best) {
+            lines.push(format!(
+                "Speedup {:.2}x over {}, the geometric mean over the timed cases.",
+                speedup.geomean, speedup.baseline
+            ));
+        }
+        lines
+    }
+}

@@ -1,0 +1,296 @@
+//! A kernel as one Python module for PyTorch: source, plan, and the small runtime that compiles and
+//! launches them.
+//!
+//! The plan is valid Python, so it is carried over as it is; `python/export` gives its functions
+//! the meaning that [`crate::kernel::plan`] gives them, and a test compares the two on all kernel
+//! files that come with kgen.
+
+mod literal;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+
+use literal::{boolean, float, numbers, string, text, tuple};
+
+use crate::{
+    compile::{PRELUDE, bundled_headers},
+    kernel::{KernelFile, KernelFileError},
+    op::{OpDef, Role, Schema},
+    record::{ArgValue, Case, DType, Family, Gen, TensorArg},
+};
+
+/// The first line of every module.
+pub const FIRST_LINE: &str = "# Made by `kgen export`.";
+
+/// The runtime, in the order in which it is put together.
+const RUNTIME: [&str; 4] = [
+    include_str!("../../python/export/plan.py"),
+    include_str!("../../python/export/cuda.py"),
+    include_str!("../../python/export/op.py"),
+    include_str!("../../python/export/check.py"),
+];
+
+/// Cases at most that a module is checked on.
+const MAX_CASES: usize = 48;
+
+/// What a module is made of.
+#[derive(Debug, Clone)]
+pub struct Export<'a> {
+    /// The op.
+    pub op: &'a OpDef,
+    /// The kernel file.
+    pub kernel: &'a str,
+    /// Where it comes from, a few lines for people.
+    pub origin: Vec<String>,
+    /// Cases that the kernel passed.
+    pub cases: Vec<Case>,
+    /// Timed cases with the values of the plan's axes that were fastest.
+    pub tuned: Vec<(Case, Vec<(String, i64)>)>,
+}
+
+/// Why there is no module.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// There is no eager op to infer outputs from and to compare with.
+    #[error(
+        "`{op}` has no ATen operator, so the shapes of its outputs are not known in PyTorch and \
+         there is nothing to check a kernel against"
+    )]
+    NoEager {
+        /// The op.
+        op: String,
+    },
+    /// PyTorch's op returns other outputs.
+    #[error("torch.ops.aten.{aten} returns {theirs} tensors, `{op}` returns {ours} in kgen")]
+    OtherOutputs {
+        /// The op.
+        op: String,
+        /// Its overload in PyTorch.
+        aten: String,
+        /// How many outputs that has.
+        theirs: usize,
+        /// How many it has in kgen.
+        ours: usize,
+    },
+    /// The file is no kernel file.
+    #[error("the kernel file is damaged")]
+    Kernel(#[from] KernelFileError),
+}
+
+/// Writes the Python module.
+///
+/// # Errors
+///
+/// [`ExportError`] where the op is not one of PyTorch's, or the text is no kernel file.
+pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
+    let op = export.op;
+    let aten = op.schema.strip_prefix("aten.").filter(|_| op.definition.is_none());
+    let aten = aten.ok_or_else(|| ExportError::NoEager { op: op.name.clone() })?;
+    let theirs = Schema::parse(&op.signature).map_or(0, |schema| schema.outputs.len());
+    let ours = op.outputs.len();
+    if theirs != ours {
+        let (op, aten) = (op.name.clone(), aten.to_owned());
+        return Err(ExportError::OtherOutputs { op, aten, theirs, ours });
+    }
+    let file = KernelFile::parse(export.kernel)?;
+    let mut out = format!("{FIRST_LINE}\n");
+    add_docstring(&mut out, export, aten);
+    add_constants(&mut out, export, aten, &file);
+    for part in RUNTIME {
+        out.push('\n');
+        out.push_str(part);
+    }
+    Ok(out)
+}
+
+fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
+    let name = export.op.folder();
+    let plain = |line: &String| line.replace(['\\', '"'], "'");
+    let origin: Vec<String> = export.origin.iter().map(plain).collect();
+    write!(
+        out,
+        "\"\"\"A CUDA kernel for torch.ops.aten.{aten}, compiled by NVRTC at its first use.\n\n{}\n\n    \
+         import {name}\n    {name}.call(...)            # or torch.ops.kgen.{name}(...)\n    \
+         {name}.check()              # compares it with eager PyTorch; `python {name}.py` does so too\n\n\
+         It computes the forward pass on CUDA tensors of one device, on the current stream, and works under\n\
+         torch.compile. Outputs are new contiguous tensors. A call that the plan declines raises Declined.\n\
+         \"\"\"\n\n",
+        origin.join("\n")
+    )
+    .expect("a string takes any text");
+}
+
+fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &KernelFile) {
+    let op = export.op;
+    let names = op.params.iter().zip(op.plan_names());
+    let params = names.map(|(param, plan)| tuple([string(&param.name), string(&plan)]));
+    let tensors = op.params.iter().filter(|param| param.kind.holds_tensors());
+    let main = op.params.iter().find(|param| param.role == Role::Main);
+    let main = main.map_or("None".to_owned(), |param| string(&param.name));
+    let headers = bundled_headers(file.text()).into_iter();
+    let headers =
+        headers.map(|(name, header)| format!("    {}: {},\n", string(name), text(header)));
+    let constants = [
+        ("", "NAME", string(&op.folder())),
+        ("", "ATEN", string(aten)),
+        ("Arguments of the kernel: names in the schema and in the plan.", "PARAMS", tuple(params)),
+        ("Those that hold tensors.", "TENSORS", tuple(tensors.map(|param| string(&param.name)))),
+        ("The one whose element type stands in for that of tensors left out.", "MAIN", main),
+        ("", "RETURNS_LIST", boolean(op.returns_list).to_owned()),
+        ("Values of the plan's axes that were fastest, by call.", "TUNED", tuned(export)),
+        (
+            "Calls that check() tries; a tensor is dtype, shape, strides, offset, kind of values.",
+            "CASES",
+            cases(export),
+        ),
+        ("", "SOURCE", text(file.text())),
+        (
+            "The plan in the source's comment: from shapes to launches.",
+            "PLAN",
+            text(file.plan_text()),
+        ),
+        ("What sources may include.", "PRELUDE", string(PRELUDE)),
+        ("", "HEADERS", format!("{{\n{}}}", headers.collect::<String>())),
+    ];
+    for (comment, name, value) in constants {
+        if !comment.is_empty() {
+            writeln!(out, "# {comment}").expect("a string takes any text");
+        }
+        writeln!(out, "{name} = {value}").expect("a string takes any text");
+    }
+}
+
+/// Writes the best values of the axes per call, as `_describe` of the runtime describes calls.
+fn tuned(export: &Export<'_>) -> String {
+    let entries = export.tuned.iter().filter(|(_, params)| !params.is_empty());
+    let entries = entries.map(|(case, params)| {
+        let params = params.iter().map(|(name, value)| format!("{}: {value}", string(name)));
+        let params: Vec<String> = params.collect();
+        format!("({}, {{{}}})", dictionary(export.op, case, &described), params.join(", "))
+    });
+    block(entries)
+}
+
+/// Writes a list, one entry per line.
+fn block(entries: impl Iterator<Item = String>) -> String {
+    format!("[\n{}]", entries.map(|entry| format!("    {entry},\n")).collect::<String>())
+}
+
+fn dictionary(op: &OpDef, case: &Case, value: &dyn Fn(&ArgValue) -> String) -> String {
+    let entries = case.args.iter().filter_map(|arg| {
+        let param = op.param(&arg.name)?;
+        Some(format!("{}: {}", string(&param.name), value(&arg.value)))
+    });
+    format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+}
+
+/// Writes what is known of an argument when the op is called.
+fn described(value: &ArgValue) -> String {
+    let tensor = |tensor: &TensorArg| {
+        let shape = tensor.spec.shape.iter().map(usize::to_string);
+        tuple(std::iter::once(string(tensor.spec.dtype.name())).chain(shape))
+    };
+    match value {
+        ArgValue::Tensor(one) => tensor(one),
+        ArgValue::Tensors(list) => {
+            tuple(list.iter().map(|one| one.as_ref().map_or("None".to_owned(), tensor)))
+        }
+        ArgValue::DType(dtype) => string(dtype.name()),
+        other => plain(other),
+    }
+}
+
+/// Writes an argument that is no tensor.
+fn plain(value: &ArgValue) -> String {
+    match value {
+        ArgValue::Int(value) => value.to_string(),
+        ArgValue::Float(value) => float(*value),
+        ArgValue::Bool(value) => boolean(*value).to_owned(),
+        ArgValue::Str(text) => string(text),
+        ArgValue::Ints(values) => numbers(values),
+        ArgValue::Floats(values) => tuple(values.iter().map(|value| float(*value))),
+        ArgValue::DType(dtype) => format!("{{\"dtype\": {}}}", string(dtype.name())),
+        ArgValue::Tensor(_) | ArgValue::Tensors(_) | ArgValue::None => "None".to_owned(),
+    }
+}
+
+/// Writes the cases that the runtime checks, evenly taken where there are many.
+fn cases(export: &Export<'_>) -> String {
+    let fit: Vec<&Case> =
+        export.cases.iter().filter(|case| is_comparable(export.op, case)).collect();
+    let n_taken = fit.len().min(MAX_CASES);
+    let taken = (0..n_taken).map(|index| fit[index * fit.len() / n_taken]);
+    block(taken.map(|case| tuple([string(&case.id), dictionary(export.op, case, &made)])))
+}
+
+/// Tells whether eager `PyTorch` must give the same: normal values, and no choice among equal
+/// elements, whose indices are left open.
+fn is_comparable(op: &OpDef, case: &Case) -> bool {
+    let Ok(outputs) = op.infer(case) else { return false };
+    let chooses = outputs.len() > 1 && outputs.iter().any(|out| !out.dtype.is_float());
+    let repeats = |arg: &TensorArg| {
+        arg.spec
+            .shape
+            .iter()
+            .zip(&arg.spec.stride)
+            .any(|(&extent, &stride)| extent > 1 && stride == 0)
+    };
+    let ties = !matches!(case.dtype, DType::F32 | DType::F64)
+        || case.tensors().any(|(_, arg)| repeats(arg))
+        || case.arg("sorted") == Some(&ArgValue::Bool(false));
+    case.family == Family::Normal && !(chooses && ties)
+}
+
+/// Writes an argument with how its values are made.
+fn made(value: &ArgValue) -> String {
+    let tensor = |arg: &TensorArg| {
+        let spec = &arg.spec;
+        let parts = [
+            string(spec.dtype.name()),
+            numbers(&spec.shape),
+            numbers(&spec.stride),
+            spec.offset.to_string(),
+            kind(arg.generator),
+        ];
+        format!("{{\"tensor\": {}}}", tuple(parts))
+    };
+    match value {
+        ArgValue::Tensor(one) => tensor(one),
+        ArgValue::Tensors(list) => {
+            let items = list.iter().map(|one| one.as_ref().map_or("None".to_owned(), tensor));
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        other => plain(other),
+    }
+}
+
+/// Writes the kind of values that a generator makes.
+fn kind(generator: Gen) -> String {
+    let int = |low: i64, high: i64| ("int", vec![low.to_string(), high.to_string()]);
+    let to = |bound: u64| i64::try_from(bound).unwrap_or(i64::MAX) - 1;
+    let (name, numbers) = match generator {
+        Gen::Normal { mean, std } => ("normal", vec![float(mean), float(std)]),
+        Gen::Uniform { low, high } => ("uniform", vec![float(low), float(high)]),
+        Gen::Exact { magnitude, .. } => int(-i64::from(magnitude), i64::from(magnitude)),
+        Gen::Constant { value } => ("constant", vec![float(value)]),
+        Gen::HeavyTail | Gen::Specials | Gen::Ties => {
+            ("normal", vec!["0.0".to_owned(), "1.0".to_owned()])
+        }
+        Gen::Index { bound } | Gen::IndexOr { bound, .. } => int(0, to(bound)),
+        Gen::Mask { p } => ("mask", vec![float(p)]),
+        Gen::Int { low, high } => int(low, high),
+        Gen::NonZero { magnitude } => int(1, i64::from(magnitude)),
+        Gen::Sign => ("sign", Vec::new()),
+        Gen::LogNormal { std } => ("log_normal", vec![float(std)]),
+        Gen::Permutation => ("permutation", Vec::new()),
+        Gen::Simplex => ("simplex", Vec::new()),
+        Gen::Distinct { extent, inner, bound } => {
+            ("distinct", vec![extent.to_string(), inner.to_string(), bound.to_string()])
+        }
+        Gen::Offsets { total, closed } => {
+            ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
+        }
+    };
+    tuple(std::iter::once(string(name)).chain(numbers))
+}

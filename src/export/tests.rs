@@ -1,0 +1,186 @@
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde_json::{Value, json};
+
+use super::{Export, ExportError, FIRST_LINE, to_torch};
+use crate::{
+    baseline,
+    kernel::{KernelFile, plan},
+    op::{self, OpDef},
+    process::{self, Spec},
+    record::{Case, ResolvedPlan, Target},
+    suite,
+};
+
+/// Cases per op that are compared.
+const CASES: usize = 10;
+
+/// Returns every op with a kernel file that comes with kgen, and some of its cases.
+fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
+    let suite = suite::load("opinfo").unwrap();
+    let ops = op::all().iter().filter(|op| suite.op(&op.name).is_ok());
+    let found = ops.filter_map(|op| {
+        let cases = suite.public_cases(&op.name).unwrap();
+        let step = cases.len().div_ceil(CASES).max(1);
+        Some((op, baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
+    });
+    found.collect()
+}
+
+/// Runs a script of `python/export`; returns what it printed where it ended well.
+fn python(python: &str, script: &str, args: &[&Path], stdin: Vec<u8>) -> Option<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/export");
+    let spec = Spec::new(python, &folder).args([script]).args(args).stdin(stdin);
+    let output = match process::run(&spec) {
+        Ok(output) => output,
+        Err(error) => {
+            println!("skipped: {error}");
+            return None;
+        }
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.is_success(), "{text}\n{errors}");
+    Some(text)
+}
+
+fn resolve(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Option<ResolvedPlan> {
+    let outputs = op.infer(case).unwrap();
+    let env = plan::Env::new(case, &outputs, &Target::h100_class());
+    let env = if op.returns_list { env.with_output_list(&outputs) } else { env };
+    let chosen: BTreeMap<_, _> = chosen.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
+    match plan::resolve(&KernelFile::parse(kernel).unwrap(), &env, &chosen) {
+        Ok(plan) => Some(plan),
+        Err(plan::PlanStop::Declined { .. }) => None,
+        Err(plan::PlanStop::Error(error)) => panic!("{} {}: {error}", op.name, case.id),
+    }
+}
+
+fn line(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Value {
+    let target = Target::h100_class();
+    let args: Vec<_> = case.args.iter().map(|arg| json!([arg.name, arg.value])).collect();
+    json!({
+        "name": format!("{} {}", op.name, case.id),
+        "plan": KernelFile::parse(kernel).unwrap().plan_text(),
+        "chosen": chosen.iter().copied().collect::<BTreeMap<_, _>>(),
+        "facts": {
+            "sm_count": target.sm_count,
+            "smem_max": target.smem_max,
+            "cc": target.cc_major * 10 + target.cc_minor,
+            "l2_bytes": target.l2_bytes,
+        },
+        "args": args,
+        "outputs": op.infer(case).unwrap(),
+        "returns_list": op.returns_list,
+        "resolved": resolve(op, kernel, case, chosen),
+    })
+}
+
+/// A kernel file with what the builtin ones do not use.
+const UNUSUAL: &str = r#"
+/*@plan
+    x = contiguous(expand(self, (3, 4, 5)) if self.numel == 1 else self)
+# stands further left
+    block = param("BLOCK", [128, 256])
+    T = define("ACC", self.dtype); define("HALF", 0.5); define("FLAG", self.numel > 7)
+    if self.dtype in ["f16", "bf16"] and self.shape != [1]: define("NARROW", 1)
+    ws = scratch(align_up(x.numel * 4, 256), zero=True)
+    pad = scratch(100)
+    total = 0
+    for i in (1, 2): total += i
+    fill(out, 255)
+    launch("a<float, 4>", grid=(cdiv(x.numel, block), 2), block=(block, 2), smem=next_pow2(33),
+           args=[x, ptr(ws, 64), ptr(pad), None, total, f32(0.1), i32(-2.5), True, -7 // 2, -7 % 3,
+                 ilog2(1000), is_pow2(64), min(3, 2.5), max((1, 2)), abs(-3), len(self.shape),
+                 x.align, self.contiguous, has(None), 1 << 40])
+    launch("dropped", 0, 32)
+    require(x.numel != 15, "fifteen")
+@*/
+"#;
+
+#[test]
+fn plans_mean_the_same_in_python() {
+    let mut lines = Vec::new();
+    for (op, kernel, cases) in builtins() {
+        lines.extend(cases.iter().map(|case| line(op, kernel, case, &[])));
+    }
+    let relu = op::find("relu").unwrap();
+    for case in suite::load("smoke").unwrap().public_cases("relu").unwrap() {
+        lines.push(line(relu, UNUSUAL, &case, &[]));
+        lines.push(line(relu, UNUSUAL, &case, &[("BLOCK", 256)]));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    if let Some(said) = python("python3", "compare_plans.py", &[], text.into_bytes()) {
+        assert_eq!(said.trim(), format!("{0} of {0} plans are equal", lines.len()));
+        assert!(lines.len() > 1500, "{}", lines.len());
+    }
+}
+
+fn export<'a>(op: &'a OpDef, kernel: &'a str, cases: &[Case]) -> Export<'a> {
+    let origin = vec!["From a \"test\".".to_owned()];
+    let tuned = cases.iter().take(1).map(|case| (case.clone(), vec![("BLOCK".to_owned(), 256)]));
+    Export { op, kernel, origin, cases: cases.to_vec(), tuned: tuned.collect() }
+}
+
+/// Needs a Python with PyTorch: `KGEN_TEST_PYTHON` names it.
+#[test]
+fn every_op_of_pytorch_registers_and_infers_its_outputs() {
+    #[expect(clippy::disallowed_methods, reason = "it is about tests, not about kgen")]
+    let Ok(interpreter) = std::env::var("KGEN_TEST_PYTHON") else {
+        println!("skipped: KGEN_TEST_PYTHON names no Python with PyTorch");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines = Vec::new();
+    for (op, kernel, cases) in builtins() {
+        let module = match to_torch(&export(op, kernel, &cases)) {
+            Ok(module) => module,
+            Err(ExportError::NoEager { .. } | ExportError::OtherOutputs { .. }) => continue,
+            Err(error) => panic!("{}: {error}", op.name),
+        };
+        let path = folder.path().join(format!("{}.py", op.folder()));
+        fs::write(&path, module).unwrap();
+        let cases: Vec<_> = cases
+            .iter()
+            .map(|case| {
+                json!({
+                    "id": case.id,
+                    "args": case.args.iter().map(|arg| {
+                        let name = &op.param(&arg.name).unwrap().name;
+                        json!([name, arg.name, arg.value])
+                    }).collect::<Vec<_>>(),
+                    "outputs": op.infer(case).unwrap(),
+                    "types": op.type_macros(case).unwrap(),
+                })
+            })
+            .collect();
+        lines.push(json!({ "module": path, "name": op.name, "cases": cases }));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let said = python(&interpreter, "compare_ops.py", &[], text.into_bytes());
+    if let Some(said) = said {
+        assert!(said.trim().ends_with(&format!("{0} of {0} modules agree", lines.len())), "{said}");
+        assert!(lines.len() > 150, "{}", lines.len());
+    }
+}
+
+#[test]
+fn a_module_holds_what_it_needs() {
+    let relu = op::find("relu").unwrap();
+    let cases = suite::load("smoke").unwrap().public_cases("relu").unwrap();
+    let kernel = baseline::builtin("relu").unwrap();
+    let module = to_torch(&export(relu, kernel, &cases)).unwrap();
+    assert!(module.starts_with(FIRST_LINE));
+    for part in [kernel, "NAME = \"relu\"", "ATEN = \"relu.default\"", "From a 'test'.", "BLOCK"] {
+        assert!(module.contains(part), "{part}");
+    }
+    let rope = op::find("rope").unwrap();
+    let error = to_torch(&export(rope, baseline::builtin("rope").unwrap(), &[])).unwrap_err();
+    assert!(matches!(error, ExportError::NoEager { op } if op == "rope"));
+    let bag = op::find("embedding_bag").unwrap();
+    let error = to_torch(&export(bag, baseline::builtin("embedding_bag").unwrap(), &[]));
+    let said = error.unwrap_err().to_string();
+    assert!(said.contains("returns 4 tensors, `embedding_bag` returns 1 in kgen"), "{said}");
+    let error = to_torch(&export(relu, "int x;", &[])).unwrap_err();
+    assert!(matches!(error, ExportError::Kernel(_)));
+}
