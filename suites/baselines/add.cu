@@ -17,8 +17,7 @@ aligned = self.align >= 16 and other.align >= 16 and m % lanes == 0
 vec = define("VEC", lanes if repeats and aligned else 1)
 
 if repeats and n // vec < 1 << 31:
-    grid = min(cdiv(n, 256 * vec), 16 * sm_count)
-    launch("add_repeat", grid=grid, block=256, args=[self, other, out, n, m, alpha])
+    launch("add_repeat", grid=cdiv(n, 256 * vec), block=256, args=[self, other, out, n, m, alpha])
 elif out.ndim <= 4 and n < 1 << 31:
     # The last four extents, and each input's strides along them: 0 where it repeats.
     e1 = out.shape[-3] if out.ndim >= 3 else 1
@@ -35,7 +34,7 @@ elif out.ndim <= 4 and n < 1 << 31:
     launch("add_strided", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
            args=[self, other, out, n, e1, e2, e3, a0, a1, a2, a3, b0, b1, b2, b3, alpha])
 else:
-    launch("add_repeat", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
+    launch("add_repeat", grid=cdiv(n, 256), block=256,
            args=[expand(self, out.shape), expand(other, out.shape), out, n, n, alpha])
 @*/
 
@@ -60,22 +59,22 @@ add_repeat(const T_self* __restrict__ self, const T_other* __restrict__ other,
            T_out* __restrict__ out, long long n, long long m, float alpha) {
     const long long n_packs = n / VEC;
     const long long m_packs = m / VEC;
-    const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
-    for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n_packs;
-         i += stride) {
-        long long j = i;
-        if (m != n) {
-            j = static_cast<unsigned>(i) % static_cast<unsigned>(m_packs);
-        }
-        const Pack<T_self> a = reinterpret_cast<const Pack<T_self>*>(self)[i];
-        const Pack<T_other> b = reinterpret_cast<const Pack<T_other>*>(other)[j];
-        Pack<T_out> result;
-#pragma unroll
-        for (int k = 0; k < VEC; ++k) {
-            result.at[k] = add_of(a.at[k], b.at[k], alpha);
-        }
-        reinterpret_cast<Pack<T_out>*>(out)[i] = result;
+    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= n_packs) {
+        return;
     }
+    long long j = i;
+    if (m != n) {
+        j = static_cast<unsigned>(i) % static_cast<unsigned>(m_packs);
+    }
+    const Pack<T_self> a = reinterpret_cast<const Pack<T_self>*>(self)[i];
+    const Pack<T_other> b = reinterpret_cast<const Pack<T_other>*>(other)[j];
+    Pack<T_out> result;
+#pragma unroll
+    for (int k = 0; k < VEC; ++k) {
+        result.at[k] = add_of(a.at[k], b.at[k], alpha);
+    }
+    reinterpret_cast<Pack<T_out>*>(out)[i] = result;
 }
 
 // One element per thread and step; n is below 2^31, so unsigned division finds its place.

@@ -1,5 +1,6 @@
-// Baseline of layer_norm: a row is read once into shared memory, its variance taken from
-// centred values, and written once; 32 lanes per short row, a block per long one.
+// Baseline of layer_norm: each thread keeps its part of a row in registers, so that the row is read
+// once and the variance taken from centred values: 32 lanes per short row, a block per long one.
+// Rows that no block holds are read three times, mostly from the cache.
 /*@plan
 x = contiguous(input)
 w = contiguous(weight)
@@ -16,14 +17,14 @@ if has(w):
 if has(b):
     packed = packed and b.align >= 16
 vec = define("VEC", lanes if packed else 1)
+packs = define("PACKS", 4 if packed else 8)
 
 # Threads per row; one row takes 32 lanes or a whole block.
-lanes_per_row = 32 if len_ <= 1024 else max(32, min(1024, next_pow2(cdiv(len_, 2 * vec))))
+lanes_per_row = min(1024, align_up(max(1, cdiv(len_, packs * vec)), 32))
 rows_per_block = 4 if lanes_per_row == 32 else 1
-bytes = align_up(4 * len_ * rows_per_block, 16)
-cached = bytes + 256 <= smem_max
-launch("layer_norm", grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
-       smem=bytes if cached else 0, args=[x, w, b, out, rows, len_, f32(eps), cached])
+kernel = "layer_norm" if len_ <= 1024 * packs * vec else "layer_norm_long"
+launch(kernel, grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
+       args=[x, w, b, out, rows, len_, f32(eps)])
 @*/
 
 template <class T>
@@ -31,8 +32,9 @@ struct alignas(sizeof(T) * VEC) Pack {
     T at[VEC];
 };
 
-// Sums over the threads of a row: 32 lanes, or the whole block where blockDim.x is larger.
-__device__ float row_sum(float value) {
+// Sums over the threads of a row: 32 lanes, or the whole block where blockDim.x is larger. Each
+// sum has its own shared memory, so that nobody waits for it.
+template <int WHICH> __device__ float row_sum(float value) {
     __shared__ float partial[32];
     for (int offset = 16; offset > 0; offset /= 2) {
         value += __shfl_xor_sync(0xffffffffu, value, offset);
@@ -40,7 +42,6 @@ __device__ float row_sum(float value) {
     if (blockDim.x == 32) {
         return value;
     }
-    __syncthreads();
     if (threadIdx.x % 32 == 0) {
         partial[threadIdx.x / 32] = value;
     }
@@ -53,75 +54,126 @@ __device__ float row_sum(float value) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(1024)
+// What is written for the pack `i` of a row, with values less their mean.
+__device__ __forceinline__ Pack<T_out> scaled(const float* centred, float scale, int i,
+                                              const T_weight* __restrict__ weight,
+                                              const T_bias* __restrict__ bias) {
+    Pack<T_weight> gain;
+    if (weight != nullptr) {
+        gain = reinterpret_cast<const Pack<T_weight>*>(weight)[i];
+    }
+    Pack<T_bias> shift;
+    if (bias != nullptr) {
+        shift = reinterpret_cast<const Pack<T_bias>*>(bias)[i];
+    }
+    Pack<T_out> result;
+#pragma unroll
+    for (int j = 0; j < VEC; ++j) {
+        float normal = centred[j] * scale;
+        if (weight != nullptr) {
+            normal *= kg::to_float(gain.at[j]);
+        }
+        if (bias != nullptr) {
+            normal += kg::to_float(shift.at[j]);
+        }
+        result.at[j] = kg::from_float<T_out>(normal);
+    }
+    return result;
+}
+
+extern "C" __global__ void __launch_bounds__(1024, 1)
 layer_norm(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
-           const T_bias* __restrict__ bias,
-           T_out* __restrict__ out, long long rows, int len, float eps, bool cached) {
-    extern __shared__ float cache[];
+           const T_bias* __restrict__ bias, T_out* __restrict__ out, long long rows, int len,
+           float eps) {
     const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
     if (row >= rows) {
         return;  // All 32 lanes of the row leave; with a block per row this never happens.
     }
     const Pack<T_input>* in = reinterpret_cast<const Pack<T_input>*>(x + row * len);
     Pack<T_out>* to = reinterpret_cast<Pack<T_out>*>(out + row * len);
-    float* kept = cache + static_cast<long long>(threadIdx.y) * len;
     const int n_packs = len / VEC;
 
-    // Each thread reads back only what it kept itself.
+    Pack<T_input> packs[PACKS];
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        const int i = p * blockDim.x + threadIdx.x;
+        if (i < n_packs) {
+            packs[p] = in[i];
+        }
+    }
+    float values[PACKS][VEC];
+    float sum = 0.0f;
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        if (p * blockDim.x + threadIdx.x < n_packs) {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                values[p][j] = kg::to_float(packs[p].at[j]);
+                sum += values[p][j];
+            }
+        }
+    }
+    const float mean = row_sum<0>(sum) / len;
+
+    float squares = 0.0f;
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        if (p * blockDim.x + threadIdx.x < n_packs) {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                values[p][j] -= mean;
+                squares += values[p][j] * values[p][j];
+            }
+        }
+    }
+    const float scale = 1.0f / sqrtf(row_sum<1>(squares) / len + eps);
+
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        const int i = p * blockDim.x + threadIdx.x;
+        if (i < n_packs) {
+            to[i] = scaled(values[p], scale, i, weight, bias);
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+layer_norm_long(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
+                const T_bias* __restrict__ bias, T_out* __restrict__ out, long long rows, int len,
+                float eps) {
+    const long long row = blockIdx.x;
+    const Pack<T_input>* in = reinterpret_cast<const Pack<T_input>*>(x + row * len);
+    Pack<T_out>* to = reinterpret_cast<Pack<T_out>*>(out + row * len);
+    const int n_packs = len / VEC;
+
     float sum = 0.0f;
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
         const Pack<T_input> pack = in[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            const float value = kg::to_float(pack.at[j]);
-            if (cached) {
-                kept[j * n_packs + i] = value;
-            }
-            sum += value;
+            sum += kg::to_float(pack.at[j]);
         }
     }
-    const float mean = row_sum(sum) / len;
+    const float mean = row_sum<0>(sum) / len;
 
     float squares = 0.0f;
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        Pack<T_input> pack;
-        if (!cached) {
-            pack = in[i];
-        }
+        const Pack<T_input> pack = in[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            const float value = cached ? kept[j * n_packs + i] : kg::to_float(pack.at[j]);
-            squares += (value - mean) * (value - mean);
+            const float value = kg::to_float(pack.at[j]) - mean;
+            squares += value * value;
         }
     }
-    const float scale = 1.0f / sqrtf(row_sum(squares) / len + eps);
+    const float scale = 1.0f / sqrtf(row_sum<1>(squares) / len + eps);
 
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        Pack<T_input> pack;
-        if (!cached) {
-            pack = in[i];
-        }
-        Pack<T_weight> gain;
-        if (weight != nullptr) {
-            gain = reinterpret_cast<const Pack<T_weight>*>(weight)[i];
-        }
-        Pack<T_bias> shift;
-        if (bias != nullptr) {
-            shift = reinterpret_cast<const Pack<T_bias>*>(bias)[i];
-        }
-        Pack<T_out> result;
+        const Pack<T_input> pack = in[i];
+        float values[VEC];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            const float value = cached ? kept[j * n_packs + i] : kg::to_float(pack.at[j]);
-            float normal = (value - mean) * scale;
-            if (weight != nullptr) {
-                normal *= kg::to_float(gain.at[j]);
-            }
-            if (bias != nullptr) {
-                normal += kg::to_float(shift.at[j]);
-            }
-            result.at[j] = kg::from_float<T_out>(normal);
+            values[j] = kg::to_float(pack.at[j]) - mean;
         }
-        to[i] = result;
+        to[i] = scaled(values, scale, i, weight, bias);
     }
 }

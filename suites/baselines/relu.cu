@@ -1,10 +1,9 @@
-// Baseline of relu: 16-byte loads and stores in a grid-stride loop.
+// Baseline of relu: 16-byte loads and stores.
 /*@plan
 x = contiguous(self)
 n = x.numel
 vec = define("VEC", 16 // x.itemsize if x.align >= 16 else 1)
-grid = min(cdiv(n, 256 * vec), 16 * sm_count)
-launch("relu", grid=grid, block=256, args=[x, out, n])
+launch("relu", grid=cdiv(n, 128 * vec), block=128, args=[x, out, n])
 @*/
 
 struct alignas(sizeof(T_self) * VEC) Pack {
@@ -14,13 +13,12 @@ struct alignas(sizeof(T_self) * VEC) Pack {
 // Written as a comparison so that NaN stays NaN, which fmaxf would drop.
 __device__ __forceinline__ float relu_of(float x) { return x < 0.0f ? 0.0f : x; }
 
-// A grid-stride loop over 16-byte packs; the first threads take the tail.
-extern "C" __global__ void __launch_bounds__(256)
+// A pack per thread; the first threads take the tail.
+extern "C" __global__ void __launch_bounds__(128)
 relu(const T_self* __restrict__ x, T_out* __restrict__ out, long long n) {
+    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     const long long n_packs = n / VEC;
-    const long long stride = static_cast<long long>(gridDim.x) * blockDim.x;
-    const long long first = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    for (long long i = first; i < n_packs; i += stride) {
+    if (i < n_packs) {
         Pack pack = reinterpret_cast<const Pack*>(x)[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
@@ -28,7 +26,7 @@ relu(const T_self* __restrict__ x, T_out* __restrict__ out, long long n) {
         }
         reinterpret_cast<Pack*>(out)[i] = pack;
     }
-    const long long tail = n_packs * VEC + first;
+    const long long tail = n_packs * VEC + i;
     if (tail < n) {
         out[tail] = kg::from_float<T_out>(relu_of(kg::to_float(x[tail])));
     }

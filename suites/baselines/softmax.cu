@@ -1,6 +1,7 @@
-// Baseline of softmax. Along the last dimension a row is read once into shared memory and written
-// once: 32 lanes per short row, a block per long one. Along another dimension each thread walks
-// one column, neighbours in memory side by side.
+// Baseline of softmax. Along the last dimension each thread keeps its part of a row in registers, so
+// that the row is read once: 32 lanes per short row, a block per long one; rows that no block holds
+// are read three times, mostly from the cache. Along another dimension each thread walks one column,
+// neighbours in memory side by side.
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
@@ -16,16 +17,15 @@ for i in range(x.ndim):
 lanes = 16 // x.itemsize
 packed = inner == 1 and x.align >= 16 and len_ % lanes == 0
 vec = define("VEC", lanes if packed else 1)
+packs = define("PACKS", 4 if packed else 8)
 
 if inner == 1:
     # Threads per row; one row takes 32 lanes or a whole block.
-    lanes_per_row = 32 if len_ <= 1024 else min(1024, next_pow2(cdiv(len_, 2 * vec)))
-    lanes_per_row = max(lanes_per_row, 32)
+    lanes_per_row = min(1024, align_up(max(1, cdiv(len_, packs * vec)), 32))
     rows_per_block = 4 if lanes_per_row == 32 else 1
-    bytes = align_up(4 * len_ * rows_per_block, 16)
-    cached = bytes + 256 <= smem_max
-    launch("softmax_rows", grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
-           smem=bytes if cached else 0, args=[x, out, rows, len_, cached])
+    kernel = "softmax_rows" if len_ <= 1024 * packs * vec else "softmax_long_rows"
+    launch(kernel, grid=cdiv(rows, rows_per_block), block=(lanes_per_row, rows_per_block),
+           args=[x, out, rows, len_])
 else:
     launch("softmax_columns", grid=cdiv(rows * inner, 256), block=256,
            args=[x, out, rows * inner, len_, inner])
@@ -46,7 +46,8 @@ struct Sum {
     __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-// Reduces over the threads of a row: 32 lanes, or the whole block where blockDim.x is larger.
+// Reduces over the threads of a row: 32 lanes, or the whole block where blockDim.x is larger. Each
+// operation is used once, so that nobody waits for its shared memory.
 template <class Op>
 __device__ float row_reduce(float value, Op op) {
     __shared__ float partial[32];
@@ -56,7 +57,6 @@ __device__ float row_reduce(float value, Op op) {
     if (blockDim.x == 32) {
         return value;
     }
-    __syncthreads();
     if (threadIdx.x % 32 == 0) {
         partial[threadIdx.x / 32] = value;
     }
@@ -69,63 +69,96 @@ __device__ float row_reduce(float value, Op op) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(1024)
-softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len,
-             bool cached) {
-    extern __shared__ float cache[];
+extern "C" __global__ void __launch_bounds__(1024, 1)
+softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len) {
     const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
     if (row >= rows) {
         return;  // All 32 lanes of the row leave; with a block per row this never happens.
     }
     const Pack* in = reinterpret_cast<const Pack*>(x + row * len);
     Pack* to = reinterpret_cast<Pack*>(out + row * len);
-    float* kept = cache + static_cast<long long>(threadIdx.y) * len;
     const int n_packs = len / VEC;
 
-    // Each thread reads back only what it kept itself.
+    Pack packs[PACKS];
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        const int i = p * blockDim.x + threadIdx.x;
+        if (i < n_packs) {
+            packs[p] = in[i];
+        }
+    }
+    float values[PACKS * VEC];
+    float largest = -INFINITY;
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        if (p * blockDim.x + threadIdx.x < n_packs) {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                values[p * VEC + j] = kg::to_float(packs[p].at[j]);
+                largest = fmaxf(largest, values[p * VEC + j]);
+            }
+        }
+    }
+    largest = row_reduce(largest, Max());
+
+    float sum = 0.0f;
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        if (p * blockDim.x + threadIdx.x < n_packs) {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                values[p * VEC + j] = expf(values[p * VEC + j] - largest);
+                sum += values[p * VEC + j];
+            }
+        }
+    }
+    const float scale = 1.0f / row_reduce(sum, Sum());
+
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+        const int i = p * blockDim.x + threadIdx.x;
+        if (i < n_packs) {
+            Pack pack;
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                pack.at[j] = kg::from_float<T_out>(values[p * VEC + j] * scale);
+            }
+            to[i] = pack;
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+softmax_long_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len) {
+    const Pack* in = reinterpret_cast<const Pack*>(x + blockIdx.x * static_cast<long long>(len));
+    Pack* to = reinterpret_cast<Pack*>(out + blockIdx.x * static_cast<long long>(len));
+    const int n_packs = len / VEC;
+
     float largest = -INFINITY;
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
         const Pack pack = in[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            const float value = kg::to_float(pack.at[j]);
-            if (cached) {
-                kept[j * n_packs + i] = value;
-            }
-            largest = fmaxf(largest, value);
+            largest = fmaxf(largest, kg::to_float(pack.at[j]));
         }
     }
     largest = row_reduce(largest, Max());
 
     float sum = 0.0f;
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        if (cached) {
-#pragma unroll
-            for (int j = 0; j < VEC; ++j) {
-                const float value = expf(kept[j * n_packs + i] - largest);
-                kept[j * n_packs + i] = value;
-                sum += value;
-            }
-        } else {
-            const Pack pack = in[i];
-#pragma unroll
-            for (int j = 0; j < VEC; ++j) {
-                sum += expf(kg::to_float(pack.at[j]) - largest);
-            }
-        }
-    }
-    sum = row_reduce(sum, Sum());
-
-    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        Pack pack;
-        if (!cached) {
-            pack = in[i];
-        }
+        const Pack pack = in[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            const float value = cached ? kept[j * n_packs + i]
-                                       : expf(kg::to_float(pack.at[j]) - largest);
-            pack.at[j] = kg::from_float<T_out>(value / sum);
+            sum += expf(kg::to_float(pack.at[j]) - largest);
+        }
+    }
+    const float scale = 1.0f / row_reduce(sum, Sum());
+
+    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
+        Pack pack = in[i];
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            pack.at[j] = kg::from_float<T_out>(expf(kg::to_float(pack.at[j]) - largest) * scale);
         }
         to[i] = pack;
     }
