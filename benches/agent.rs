@@ -94,6 +94,7 @@ fn evaluation(request: &EvalRequest, right: bool) -> Evaluation {
         seed: request.seed,
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -10,7 +10,7 @@ use crate::{
     kernel,
     llm::{self, Call, CallKey, Finish, Reply, ReplyRecord},
     prompt::{Past, Rendered, feedback},
-    record::{AttemptId, Evaluation, Finding},
+    record::{AttemptId, Evaluation, Finding, Implementation},
     store::{
         AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, LostCall, Purpose, StageFile,
     },
@@ -31,7 +31,7 @@ pub(super) struct Attempt<'a, L, J, M> {
 
 /// What an attempt has to be judged by.
 enum Draft {
-    Kernel(String),
+    Given(Implementation),
     None(Box<Finding>, AttemptStatus),
 }
 
@@ -53,7 +53,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
         let store = self.context.store();
         if !self.state.files.contains(&StageFile::Feedback) {
             let kernel = match &draft {
-                Draft::Kernel(kernel) => kernel.as_str(),
+                Draft::Given(implementation) => implementation.source().unwrap_or_default(),
                 Draft::None(..) => "",
             };
             store.write_feedback(&self.id, &feedback(&evaluation, kernel))?;
@@ -67,7 +67,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
             round: self.id.number,
             purpose: self.purpose,
             status: match draft {
-                Draft::Kernel(_) => AttemptStatus::Judged,
+                Draft::Given(_) => AttemptStatus::Judged,
                 Draft::None(_, status) => status,
             },
             verdict: evaluation.verdict,
@@ -88,7 +88,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
         Ok(Seen { record, confirmation: None, past })
     }
 
-    /// Returns the kernel file, asking for it only if nothing of it is stored.
+    /// Returns what is judged, asking for it only if nothing of it is stored.
     async fn draft(&mut self, origin: &mut Origin) -> Result<Draft, Halt> {
         let store = self.context.store();
         let draft = match &self.context.plan.source {
@@ -97,7 +97,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
                     let message = "no kernel file was given for this op";
                     Draft::None(Box::new(Finding::new(message)), AttemptStatus::Judged)
                 },
-                |kernel| Draft::Kernel(kernel.clone()),
+                |given| Draft::Given(given.clone()),
             ),
             Source::Llm { .. } => match self.reply().await? {
                 Ok(reply) => {
@@ -109,10 +109,11 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
                 }
             },
         };
-        if let Draft::Kernel(kernel) = &draft
-            && !self.state.files.contains(&StageFile::Kernel)
+        if let Draft::Given(implementation) = &draft
+            && let Some(file) = StageFile::of(implementation)
+            && !self.state.files.contains(&file)
         {
-            store.write_kernel(&self.id, kernel)?;
+            store.write_source(&self.id, implementation)?;
         }
         Ok(draft)
     }
@@ -253,9 +254,9 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
         let evaluation = match (recorded, draft) {
             (Some(recorded), _) => recorded,
             (None, Draft::None(none, _)) => judging::no_code(self.context, self.op, none),
-            (None, Draft::Kernel(kernel)) => {
+            (None, Draft::Given(implementation)) => {
                 self.context.may_go_on()?;
-                judging::judge(self.context, self.op, &self.id, kernel, 0).await?
+                judging::judge(self.context, self.op, &self.id, implementation, 0).await?
             }
         };
         store.write_evaluation(&self.id, &evaluation, &judging::log(&evaluation))?;
@@ -265,7 +266,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
 
 fn extract(reply: &Reply) -> Draft {
     match kernel::extract(&reply.text) {
-        Ok(kernel) => Draft::Kernel(kernel),
+        Ok(source) => Draft::Given(Implementation::Kernel { source }),
         Err(error) => {
             let mut finding = Finding::new(error.to_string());
             if reply.finish == Finish::Length {

@@ -7,19 +7,19 @@ use super::{
 };
 use crate::{
     record::{
-        AttemptId, EvalRequest, Evaluation, Finding, Level, ProfileRequest, Severity, Stage,
-        Verdict,
+        AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, ProfileRequest,
+        Severity, Stage, Verdict,
     },
     store::{Confirmation, ConfirmedSeed, Counts},
     worker,
 };
 
-/// Judges a kernel file with a seed of its own; `judgement` counts the evaluations of an attempt.
+/// Judges an implementation with a seed of its own; `judgement` counts the evaluations of an attempt.
 pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
     context: &Context<L, J, M>,
     op: &PlannedOp,
     attempt: &AttemptId,
-    kernel: &str,
+    implementation: &Implementation,
     judgement: u32,
 ) -> Result<Evaluation, Halt> {
     let plan = &context.plan;
@@ -27,13 +27,14 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         .map_err(|error| Error::Entropy(BoxError::from(error)))?;
     let material = &context.deps.material;
     let cases = material.cases(&op.name, seed).map_err(|error| Halt::material(&op.name, error))?;
+    let is_kernel = matches!(implementation, Implementation::Kernel { .. });
     let request = EvalRequest {
         op: op.name.clone(),
         definition: op.definition.clone(),
-        kernel: kernel.to_owned(),
-        implementation: None,
+        kernel: implementation.source().unwrap_or_default().to_owned(),
+        implementation: (!is_kernel).then(|| implementation.clone()),
         // Those that confirm a winner were profiled before.
-        profile: (plan.profile && plan.on_gpu && judgement == 0)
+        profile: (plan.profile && plan.on_gpu && judgement == 0 && is_kernel)
             .then(|| ProfileRequest::of(&cases))
             .flatten(),
         cases,
@@ -66,7 +67,8 @@ pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
     kernel: &str,
 ) -> Result<(Confirmation, Option<Evaluation>), Halt> {
     let judgements = 1..=context.plan.policy.confirm_seeds;
-    let judgements = judgements.map(|nth| judge(context, op, attempt, kernel, nth));
+    let kernel = Implementation::Kernel { source: kernel.to_owned() };
+    let judgements = judgements.map(|nth| judge(context, op, attempt, &kernel, nth));
     let mut seeds = Vec::new();
     let mut failure = None;
     for evaluation in futures_util::future::join_all(judgements).await {
@@ -106,6 +108,7 @@ pub(super) fn no_code<L, J, M>(
         seed: 0,
         nvrtc: None,
         precision: context.plan.precision,
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -10,8 +10,8 @@ use crate::{
     op::OpDef,
     prompt::{Past, Rendered},
     record::{
-        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, Speedup, Stage, Target,
-        TimingRequest,
+        Case, Emulation, EvalRequest, Evaluation, Implementation, Limits, OpKey, Precision,
+        Speedup, Stage, Target, TimingRequest,
     },
     store::RecordedRun,
     worker::Pool,
@@ -82,8 +82,8 @@ pub enum Source {
         /// The recording whose evaluations are taken instead of judging anew.
         reuse_evaluations: Option<Box<RecordedRun>>,
     },
-    /// One kernel file per op; nobody is asked.
-    Given(BTreeMap<OpKey, String>),
+    /// One implementation per op; nobody is asked.
+    Given(BTreeMap<OpKey, Implementation>),
 }
 
 /// What a prompt is about.

@@ -2,14 +2,21 @@
 //!
 //! The `builtin` baseline is a kernel file per op, embedded in the binary and judged like any
 //! candidate. It is decently written, not the fastest kernel there is: a speedup is always shown
-//! with the name of what it is measured against.
+//! with the name of what it is measured against. What PyTorch has runs in a process of its own
+//! ([`side`], [`python`]), and so do kernels in Python ([`backend_bench`]).
 
+pub mod backend_bench;
 pub mod python;
 pub mod side;
 
 use include_dir::{Dir, include_dir};
 
-use crate::record::{BaselineRequest, Implementation};
+use std::path::Path;
+
+use crate::{
+    op::OpDef,
+    record::{BaselineRequest, Implementation, PythonKind},
+};
 
 /// Name of the baseline that comes with kgen.
 pub const BUILTIN: &str = "builtin";
@@ -23,31 +30,59 @@ pub fn builtin(op: &str) -> Option<&'static str> {
     KERNELS.get_file(format!("{}.cu", op.replace('.', "__")))?.contents_utf8()
 }
 
-/// A name that is no baseline.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown baseline `{name}` (known: {BUILTIN})")]
-pub struct UnknownBaseline {
-    /// The name.
-    pub name: String,
+/// A baseline that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none of that name.
+    #[error(
+        "unknown baseline `{name}` (known: {BUILTIN}, aten, torch_compile, flag_gems, triton=DIR)"
+    )]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// Its kernels cannot be read.
+    #[error(transparent)]
+    Folder(#[from] backend_bench::Error),
 }
 
 /// Returns what an op is timed against: one entry per name, in that order. A baseline that has
-/// nothing for the op is left out.
+/// nothing for the op is left out; one of PyTorch's says so when it is asked.
 ///
 /// # Errors
 ///
-/// [`UnknownBaseline`].
-pub fn requests(names: &[String], op: &str) -> Result<Vec<BaselineRequest>, UnknownBaseline> {
+/// Any [`Error`].
+pub fn requests(names: &[String], op: &OpDef) -> Result<Vec<BaselineRequest>, Error> {
     let mut requests = Vec::new();
     for name in names {
-        let implementation = match name.as_str() {
-            BUILTIN => builtin(op).map(|source| Implementation::Kernel { source: source.into() }),
-            _ => return Err(UnknownBaseline { name: name.clone() }),
-        };
-        let request = |implementation| BaselineRequest { name: name.clone(), implementation };
-        requests.extend(implementation.map(request));
+        requests.extend(request(name, op)?);
     }
     Ok(requests)
+}
+
+fn request(name: &str, op: &OpDef) -> Result<Option<BaselineRequest>, Error> {
+    let (name, folder) = match name.split_once('=') {
+        Some((name, folder)) => (name, Some(folder)),
+        None => (name, None),
+    };
+    let implementation = match (name, folder, name.parse()) {
+        (BUILTIN, None, _) => {
+            builtin(&op.name).map(|source| Implementation::Kernel { source: source.into() })
+        }
+        (_, Some(folder), Ok(PythonKind::Triton)) => {
+            backend_bench::find(Path::new(folder), op)?.map(|found| found.implementation)
+        }
+        (_, None, Ok(kind)) if kind != PythonKind::Triton => Some(Implementation::python(kind)),
+        _ => return Err(Error::Unknown { name: name.to_owned() }),
+    };
+    let name = name.to_owned();
+    Ok(implementation.map(|implementation| BaselineRequest { name, implementation }))
+}
+
+/// Tells whether a baseline of this name runs in the Python process.
+#[must_use]
+pub fn needs_python(name: &str) -> bool {
+    name.split('=').next().is_some_and(|name| name.parse::<PythonKind>().is_ok())
 }
 
 #[cfg(test)]
@@ -56,11 +91,19 @@ mod tests {
 
     #[test]
     fn baselines_come_in_the_order_asked_for_and_unknown_ones_are_named() {
-        let requests = super::requests(&["builtin".to_owned()], "relu").unwrap();
-        assert_eq!(requests.len(), 1);
-        assert!(super::requests(&["builtin".to_owned()], "no_such_op").unwrap().is_empty());
-        let error = super::requests(&["atem".to_owned()], "relu").unwrap_err();
-        assert_eq!(error.to_string(), "unknown baseline `atem` (known: builtin)");
+        let of = |names: &[&str], op: &str| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            super::requests(&names, op::find(op).unwrap())
+        };
+        let requests = of(&["aten", "builtin", "triton=/no/such/folder"], "relu").unwrap();
+        let names: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
+        assert_eq!(names, ["aten", "builtin"]);
+        assert!(requests[0].implementation.needs_python());
+        assert!(super::needs_python("triton=x") && !super::needs_python("builtin"));
+        for unknown in ["atem", "triton", "aten=x"] {
+            let error = of(&[unknown], "relu").unwrap_err().to_string();
+            assert!(error.starts_with("unknown baseline `"), "{error}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where the implementations under test come from.
 
 use super::{CommandError, selection::nearest};
+use crate::record::PythonKind;
 
 /// A backend of `kgen run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,11 +12,21 @@ pub(crate) enum Backend {
     Pregenerated,
     /// kgen's own baseline kernels.
     Builtin,
+    /// What runs in the Python process.
+    Python(PythonKind),
 }
 
 impl Backend {
     /// All backends.
-    pub(crate) const ALL: [Self; 3] = [Self::Builtin, Self::Pregenerated, Self::Llm];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Builtin,
+        Self::Pregenerated,
+        Self::Llm,
+        Self::Python(PythonKind::Aten),
+        Self::Python(PythonKind::TorchCompile),
+        Self::Python(PythonKind::FlagGems),
+        Self::Python(PythonKind::Triton),
+    ];
 
     /// Returns the name on the command line and in records.
     pub(crate) const fn name(self) -> &'static str {
@@ -23,6 +34,7 @@ impl Backend {
             Self::Llm => "llm",
             Self::Pregenerated => "pregenerated",
             Self::Builtin => "builtin",
+            Self::Python(kind) => kind.name(),
         }
     }
 
@@ -30,9 +42,20 @@ impl Backend {
     pub(crate) const fn description(self) -> &'static str {
         match self {
             Self::Llm => "the loop: prompt, reply, evaluation, feedback, again; as `generate`",
-            Self::Pregenerated => "kernel files of a folder or of an earlier run",
+            Self::Pregenerated => {
+                "kernel files of a folder, or of an earlier run, or BackendBench's"
+            }
             Self::Builtin => "kgen's own baseline kernels",
+            Self::Python(PythonKind::Aten) => "PyTorch's own operators, on a GPU",
+            Self::Python(PythonKind::TorchCompile) => "what torch.compile makes of them",
+            Self::Python(PythonKind::FlagGems) => "the kernels of FlagGems",
+            Self::Python(PythonKind::Triton) => "kernels in Python of a BackendBench folder",
         }
+    }
+
+    /// Tells whether it needs PyTorch and a GPU.
+    pub(crate) const fn needs_python(self) -> bool {
+        matches!(self, Self::Python(_))
     }
 
     /// Finds a backend by its name.

@@ -3,7 +3,7 @@
 use std::error;
 
 use super::exit_codes::Exit;
-use crate::{agent, baseline::UnknownBaseline, llm, prompt, settings, store, suite};
+use crate::{agent, baseline, llm, prompt, settings, store, suite};
 
 /// A command's failure.
 #[derive(Debug)]
@@ -78,9 +78,19 @@ impl From<settings::Error> for CommandError {
     }
 }
 
-impl From<UnknownBaseline> for CommandError {
-    fn from(error: UnknownBaseline) -> Self {
-        Self::new(Exit::Usage, error)
+impl From<baseline::Error> for CommandError {
+    fn from(error: baseline::Error) -> Self {
+        let exit = match &error {
+            baseline::Error::Unknown { .. } => Exit::Usage,
+            baseline::Error::Folder(_) => Exit::Config,
+        };
+        Self::new(exit, error)
+    }
+}
+
+impl From<baseline::python::NotFound> for CommandError {
+    fn from(error: baseline::python::NotFound) -> Self {
+        Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
     }
 }
 

@@ -2,8 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::{CommandError, selection::Selection};
-use crate::{agent::SuiteMaterial, baseline, prompt::Prompts, record::Target, settings::Settings};
+use super::{CommandError, selection::Selection, ui::Ui};
+use crate::{
+    agent::SuiteMaterial,
+    baseline::{self, BUILTIN, python},
+    prompt::Prompts,
+    record::{PythonKind, Target},
+    settings::Settings,
+};
+
+/// The setting that stands for what the machine has.
+const AUTO: &str = "auto";
+
+/// Settles what `auto` stands for among the baselines: PyTorch's operators, where a GPU and a
+/// Python with PyTorch are found, then kgen's own kernels. Says once where one that was asked for
+/// cannot be had.
+pub(crate) fn settle_baselines(ui: &Ui, settings: &mut Settings, has_gpu: bool) {
+    let timing = &mut settings.timing;
+    let wanted = |name: &String| name == AUTO || baseline::needs_python(name);
+    let concerned = has_gpu && timing.enabled && timing.baselines.iter().any(wanted);
+    let python = concerned.then(|| python::find(settings.python.path.as_deref()));
+    if let Some(Err(missing)) = &python
+        && timing.baselines.iter().any(|name| baseline::needs_python(name))
+    {
+        ui.warn(&missing.to_string());
+    }
+    let has_torch = matches!(python, Some(Ok(_)));
+    let mut settled: Vec<String> = Vec::new();
+    for name in &timing.baselines {
+        let names = match name.as_str() {
+            AUTO if has_torch => vec![PythonKind::Aten.name(), BUILTIN],
+            AUTO => vec![BUILTIN],
+            name => vec![name],
+        };
+        for name in names {
+            if !settled.iter().any(|known| known == name) {
+                settled.push(name.to_owned());
+            }
+        }
+    }
+    timing.baselines = settled;
+}
 
 /// Collects suite, prompts and baselines for a device.
 pub(crate) fn material(
@@ -15,7 +54,7 @@ pub(crate) fn material(
     let names = &settings.timing.baselines;
     let mut baselines = BTreeMap::new();
     for op in &selection.ops {
-        baselines.insert(op.name.clone(), baseline::requests(names, &op.name)?);
+        baselines.insert(op.name.clone(), baseline::requests(names, op)?);
     }
     Ok(SuiteMaterial {
         suite: selection.suite.clone(),

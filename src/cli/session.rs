@@ -14,7 +14,7 @@ use super::{
     backends::Backend,
     exit_codes::Exit,
     machine::{self, Machine},
-    material::material,
+    material::{material, settle_baselines},
     progress::Progress,
     providers::{self, Provider},
     selection::Selection,
@@ -25,7 +25,7 @@ use crate::{
     agent::{self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Source, StopHandle},
     llm::{CallBudget, Client},
     process,
-    record::{OpKey, RunId, Split},
+    record::{Implementation, OpKey, RunId, Split},
     report,
     settings::Settings,
     store::{self, DeviceInfo, RecordedRun, RunInfo, RunState, RunStatus, RunStore},
@@ -43,8 +43,8 @@ pub(crate) struct Job {
     pub(crate) selection: Selection,
     /// Where kernels come from.
     pub(crate) backend: Backend,
-    /// Kernel files of the backends that have them.
-    pub(crate) kernels: BTreeMap<OpKey, String>,
+    /// What the other backends than the loop have.
+    pub(crate) kernels: BTreeMap<OpKey, Implementation>,
     /// The run directory.
     pub(crate) target: RunTarget,
     /// How the table is printed.
@@ -79,7 +79,7 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     make_absolute(&mut job.settings);
     let provider = match job.backend {
         Backend::Llm => Some(providers::open(&job.settings)?),
-        Backend::Pregenerated | Backend::Builtin => None,
+        Backend::Pregenerated | Backend::Builtin | Backend::Python(_) => None,
     };
     let existing = match &job.target {
         RunTarget::New(_) => {
@@ -90,6 +90,7 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     };
     let machine = machine::start(ui, &job.settings).await?;
     job.settings.device.device = machine.device;
+    settle_baselines(ui, &mut job.settings, machine.pool.has_gpu());
     let store = match existing {
         Some(store) => {
             warn_about_changes(context, &store, &machine);

@@ -208,6 +208,7 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         seed: request.seed,
         nvrtc: None,
         precision: request.precision,
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -46,6 +46,9 @@ pub fn gpu_half(
     let mut draft = Draft::resume(request, partial, progress);
     draft.evaluation().target = device.target().clone();
     draft.evaluation().findings.clear();
+    if let Side::Ready(ready) = side {
+        draft.evaluation().python = Some(ready.facts.clone());
+    }
     if let Some(reference) = &program.reference {
         reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
     }

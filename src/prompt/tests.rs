@@ -93,6 +93,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         seed: 918_273_645,
         nvrtc: None,
         precision: Default::default(),
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, KernelProfile, Level, Mismatch,
-    Precision, Resources, Speedup, Target, Verdict, number::Number, timing::one_or_more,
+    Precision, PythonFacts, Resources, Speedup, Target, Verdict, number::Number,
+    timing::one_or_more,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -40,6 +41,9 @@ pub struct Evaluation {
     pub seed: u64,
     /// Version of NVRTC, for example `13.0`; `None` where it was not reached.
     pub nvrtc: Option<String>,
+    /// The Python process, where something ran there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<Box<PythonFacts>>,
     /// Wall time of each stage that ran.
     pub stage_times: Vec<StageTime>,
     /// What profilers made of it, where that was asked for.

@@ -10,7 +10,7 @@ use crate::{
         AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Split,
         Verdict, number::Number,
     },
-    store::{self, AttemptRecord, Confirmation, Counts, Run, StageFile, best, effective_verdict},
+    store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict},
 };
 
 /// What a run came to.
@@ -273,7 +273,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         .and_then(|(_, c)| c.as_ref());
     let attempt = attempt_id(key, best.attempt);
     let evaluation = run.evaluation(&attempt)?;
-    let kernel = run.path(&attempt, StageFile::Kernel);
+    let source = run.source_file(&attempt);
     let verdict = effective_verdict(best, confirmation);
     let timings = evaluation.as_ref().map_or(&[][..], |evaluation| &evaluation.timings);
     let of_cases: Vec<_> = timings.iter().filter_map(case_speedup).collect();
@@ -301,7 +301,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
         replayed: best.replayed,
         reused_evaluation: best.reused_evaluation,
-        best_file: kernel.exists().then(|| format!("{key}/{attempt}.cu")),
+        best_file: source.map(|file| format!("{key}/{attempt}{}", file.suffix())),
         calls: judged.iter().map(|(record, _)| record.calls).sum(),
     }))
 }

@@ -7,13 +7,18 @@ use super::*;
 use crate::{
     record::{
         AttemptId, BaselineTiming, CaseClass, CaseResult, CaseTiming, Comparison, DType,
-        Evaluation, Family, Finding, Level, Mode, OpKey, Outcome, RunId, Speedup, Stage, Target,
-        Timing, Verdict,
+        Evaluation, Family, Finding, Implementation, Level, Mode, OpKey, Outcome, RunId, Speedup,
+        Stage, Target, Timing, Verdict,
     },
     store::{
         AttemptRecord, AttemptStatus, Counts, DeviceInfo, Format, Purpose, RunInfo, RunStatus,
     },
 };
+
+/// Returns a kernel file of this text.
+fn kernel(source: &str) -> Implementation {
+    Implementation::Kernel { source: source.to_owned() }
+}
 
 fn info(run_id: RunId) -> RunInfo {
     RunInfo {
@@ -109,11 +114,12 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         seed: 7,
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     };
     let attempt = AttemptId { op: OpKey(op.to_owned()), number: 1 };
-    store.write_kernel(&attempt, "// kernel").unwrap();
+    store.write_source(&attempt, &kernel("// kernel")).unwrap();
     store.write_evaluation(&attempt, &evaluation, "").unwrap();
     let record = AttemptRecord {
         op: op.to_owned(),

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::Counts;
 use crate::record::{
     BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, LaunchFacts, Level, Mode,
-    Precision, Resources, Speedup, Stage, StageTime, Target, TimeVerdict, Verdict, timing,
+    Precision, PythonFacts, Resources, Speedup, Stage, StageTime, Target, TimeVerdict, Verdict,
+    timing,
 };
 
 /// Largest size of `.eval.json`.
@@ -39,6 +40,9 @@ pub struct StoredEvaluation {
     pub nvrtc: Option<String>,
     /// The device.
     pub target: Target,
+    /// The Python process, where something ran there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<Box<PythonFacts>>,
     /// Wall time of each stage that ran.
     pub stage_times: Vec<StageTime>,
     /// What the deciding stage found.
@@ -154,6 +158,7 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
         seed: evaluation.seed,
         nvrtc: evaluation.nvrtc.as_deref().map(|version| shortener.text(version)),
         target: evaluation.target.clone(),
+        python: evaluation.python.clone(),
         stage_times: evaluation.stage_times.clone(),
         findings,
         diagnostics,
@@ -283,6 +288,7 @@ pub(crate) mod tests {
             precision: Precision::Strict,
             seed: u64::MAX,
             nvrtc: Some("13.0".to_owned()),
+            python: None,
             stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],
             profile: None,
         }

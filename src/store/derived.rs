@@ -61,7 +61,7 @@ pub(super) fn metadata(attempts: &[Finished]) -> Option<OpMetadata> {
         op: best.op.clone(),
         verdict: effective_verdict(best, confirmation),
         best_attempt: best.attempt,
-        best_file: chosen.kernel.clone(),
+        best_file: chosen.source.clone(),
         speedup: best.speedup.clone(),
         confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
         attempts: attempts.iter().map(|a| a.record.clone()).collect(),
@@ -72,8 +72,8 @@ pub(super) fn metadata(attempts: &[Finished]) -> Option<OpMetadata> {
 pub(super) struct Finished {
     pub(super) record: AttemptRecord,
     pub(super) confirmation: Option<Confirmation>,
-    /// Name of its kernel file.
-    pub(super) kernel: Option<String>,
+    /// Name of its kernel file or Python module.
+    pub(super) source: Option<String>,
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::record::{AttemptId, OpKey};
+use crate::record::{AttemptId, Implementation, OpKey};
 
 pub(super) const RUN_JSON: &str = "run.json";
 pub(super) const INDEX: &str = "index.jsonl";
@@ -45,6 +45,8 @@ pub enum StageFile {
     Record,
     /// `.cu`: the kernel file.
     Kernel,
+    /// `.py`: the Python module, where that was judged.
+    Module,
     /// `.eval.json`: the evaluation in short.
     Eval,
     /// `.samples.json`: the evaluation whole, raw timing samples included.
@@ -61,9 +63,10 @@ pub enum StageFile {
 
 impl StageFile {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Record,
         Self::Kernel,
+        Self::Module,
         Self::Eval,
         Self::Samples,
         Self::Log,
@@ -72,12 +75,23 @@ impl StageFile {
         Self::Profile,
     ];
 
+    /// Returns the file that holds the text of an implementation; `None` where it has none.
+    #[must_use]
+    pub fn of(implementation: &Implementation) -> Option<Self> {
+        match implementation {
+            Implementation::Kernel { .. } => Some(Self::Kernel),
+            Implementation::Python { source, .. } => source.is_some().then_some(Self::Module),
+            Implementation::Library { .. } => None,
+        }
+    }
+
     /// Returns what follows `<op>_attempt_<n>` in the file's name.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Record => ".json",
             Self::Kernel => ".cu",
+            Self::Module => ".py",
             Self::Eval => ".eval.json",
             Self::Samples => ".samples.json",
             Self::Log => ".log",

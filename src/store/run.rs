@@ -168,6 +168,23 @@ impl Run {
         read_json(&self.path(attempt, StageFile::Confirm))
     }
 
+    /// Returns which file holds the text of what an attempt is about; `None` where none does.
+    #[must_use]
+    pub fn source_file(&self, attempt: &AttemptId) -> Option<StageFile> {
+        let files = [StageFile::Kernel, StageFile::Module];
+        files.into_iter().find(|file| self.path(attempt, *file).exists())
+    }
+
+    /// Returns the text of what an attempt is about, and which file holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn source(&self, attempt: &AttemptId) -> Result<Option<(StageFile, String)>, Error> {
+        let Some(file) = self.source_file(attempt) else { return Ok(None) };
+        Ok(read_text(&self.path(attempt, file))?.map(|text| (file, text)))
+    }
+
     /// Returns the kernel file of an attempt.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ pub enum AttemptStage {
         /// The call.
         call: u32,
     },
-    /// The kernel file is stored.
+    /// What is to be judged is stored.
     Extracted,
     /// The evaluation is stored.
     Judged,
@@ -94,7 +94,7 @@ impl AttemptState {
         if self.files.contains(&StageFile::Eval) {
             return AttemptStage::Judged;
         }
-        if self.files.contains(&StageFile::Kernel) {
+        if self.files.contains(&StageFile::Kernel) || self.files.contains(&StageFile::Module) {
             return AttemptStage::Extracted;
         }
         if let Some(call) = self.replied_call() {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     llm::ReplyRecord,
-    record::{AttemptId, Evaluation, KernelProfile, OpKey, RunId},
+    record::{AttemptId, Evaluation, Implementation, KernelProfile, OpKey, RunId},
 };
 
 /// A run that this process works on; nobody else can while this lives.
@@ -170,13 +170,20 @@ impl RunStore {
         write_json(&path, lost, Durability::Disk)
     }
 
-    /// Writes the kernel file of an attempt.
+    /// Writes the text of what an attempt is about, where it has one.
     ///
     /// # Errors
     ///
     /// [`Error::Io`].
-    pub fn write_kernel(&self, attempt: &AttemptId, kernel: &str) -> Result<(), Error> {
-        self.write_stage(attempt, StageFile::Kernel, kernel)
+    pub fn write_source(
+        &self,
+        attempt: &AttemptId,
+        implementation: &Implementation,
+    ) -> Result<(), Error> {
+        match (StageFile::of(implementation), implementation.source()) {
+            (Some(file), Some(source)) => self.write_stage(attempt, file, source),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the evaluation of an attempt: whole, as a log for people, and in short. The last of
@@ -262,9 +269,9 @@ impl RunStore {
         let Some(metadata) = derived::metadata(&finished) else { return Ok(()) };
         let folder = self.run.dir().join(&op.0);
         let number = metadata.best_attempt;
-        if let Some(kernel) = self.run.kernel(&AttemptId { op: op.clone(), number })? {
-            let path = folder.join(format!("{op}.cu"));
-            atomic::write(&path, kernel.as_bytes(), Durability::Process)?;
+        if let Some((file, text)) = self.run.source(&AttemptId { op: op.clone(), number })? {
+            let path = folder.join(format!("{op}{}", file.suffix()));
+            atomic::write(&path, text.as_bytes(), Durability::Process)?;
         }
         write_json(&folder.join(METADATA), &metadata, Durability::Process)
     }
@@ -273,11 +280,11 @@ impl RunStore {
         let records = self.run.attempts(op)?.into_iter();
         let finished = records.map(|record| {
             let attempt = AttemptId { op: op.clone(), number: record.attempt };
-            let kernel = self.run.path(&attempt, StageFile::Kernel);
+            let source = self.run.source_file(&attempt);
             Ok(Finished {
                 record,
                 confirmation: self.run.confirmation(&attempt)?,
-                kernel: kernel.exists().then(|| format!("{attempt}{}", StageFile::Kernel.suffix())),
+                source: source.map(|file| format!("{attempt}{}", file.suffix())),
             })
         });
         finished.collect()

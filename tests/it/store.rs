@@ -5,8 +5,8 @@ use std::{fs, path::Path};
 use kgen::{
     llm::{CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, Usage},
     record::{
-        AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, KernelProfile, Level, OpKey,
-        Outcome, RawOutput, RunId, Speedup, Stage, Target, Verdict,
+        AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, Implementation, KernelProfile,
+        Level, OpKey, Outcome, RawOutput, RunId, Speedup, Stage, Target, Verdict,
     },
     store::{
         AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Counts, DeviceInfo, Error,
@@ -43,6 +43,11 @@ pub(crate) fn info(run_id: RunId) -> RunInfo {
     }
 }
 
+/// Returns a kernel file of this text.
+fn kernel(source: &str) -> Implementation {
+    Implementation::Kernel { source: source.to_owned() }
+}
+
 fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
     let case = |index: usize| CaseResult {
         case: format!("f32[{index}]/normal"),
@@ -75,6 +80,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         seed: 7,
         nvrtc: None,
         precision: Default::default(),
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }
@@ -151,7 +157,7 @@ fn finish(store: &RunStore, number: u32, verdict: Verdict, speedup: Option<f64>)
     let key = key(number, 1);
     store.request(&key, &request(&key)).unwrap();
     CallLog::reply(store, &key, &reply(&key, &format!("reply {number}"))).unwrap();
-    store.write_kernel(&key.attempt, &format!("// kernel {number}")).unwrap();
+    store.write_source(&key.attempt, &kernel(&format!("// kernel {number}"))).unwrap();
     store.write_evaluation(&key.attempt, &evaluation(verdict, 3), "a log").unwrap();
     store.write_feedback(&key.attempt, "a word").unwrap();
     store.finish_attempt(&key.attempt, &record(number, verdict, speedup)).unwrap();
@@ -265,7 +271,7 @@ fn the_scan_tells_how_far_each_attempt_got() {
     assert_eq!(stage(2), AttemptStage::InFlight { call: 2 });
     CallLog::reply(&store, &key(2, 2), &reply(&key(2, 2), "text")).unwrap();
     assert_eq!(stage(2), AttemptStage::Replied { call: 2 });
-    store.write_kernel(&attempt(2), "// kernel").unwrap();
+    store.write_source(&attempt(2), &kernel("// kernel")).unwrap();
     assert_eq!(stage(2), AttemptStage::Extracted);
     store.write_evaluation(&attempt(2), &evaluation(Verdict::Passed, 1), "").unwrap();
     assert_eq!(stage(2), AttemptStage::Judged);

@@ -6,7 +6,7 @@ use super::{Script, Trace, planned, told};
 use crate::{
     agent::{Ending, Event, OpEnd, RunEnd, Source},
     llm,
-    record::{AttemptId, OpKey, Verdict},
+    record::{AttemptId, Implementation, OpKey, Verdict},
     store::{AttemptStatus, Purpose, RecordedRun, Run, RunStatus},
 };
 
@@ -173,7 +173,9 @@ async fn given_kernels_are_judged_without_a_call() {
     let root = tempfile::tempdir().unwrap();
     let mut script = Script::new(&[]);
     script.plan.ops = ["add", "mul", "relu"].map(planned).to_vec();
-    let kernel = |op: &str, kernel: &str| (OpKey(op.to_owned()), format!("//{kernel}"));
+    let kernel = |op: &str, kernel: &str| {
+        (OpKey(op.to_owned()), Implementation::Kernel { source: format!("//{kernel}") })
+    };
     let kernels = [kernel("relu", "right"), kernel("add", "verdict=race")];
     script.plan.source = Source::Given(kernels.into());
     script.plan.policy.confirm_seeds = 0;

@@ -20,7 +20,7 @@ use crate::{
         args::{DeviceArgs, FormatArgs, SuiteArgs},
         exit_codes::Exit,
         machine,
-        material::material,
+        material::{material, settle_baselines},
         selection, session,
         ui::{self, Format},
     },
@@ -136,7 +136,9 @@ async fn judge(
     let cases = selection.suite.cases(&op.name, selection.dtypes(), seed)?;
     let machine = machine::start(&context.ui, settings).await?;
     let on_gpu = machine.pool.has_gpu();
-    let material = material(settings, selection, machine.pool.target(), on_gpu)?;
+    let mut settings = settings.clone();
+    settle_baselines(&context.ui, &mut settings, on_gpu);
+    let material = material(&settings, selection, machine.pool.target(), on_gpu)?;
     let request = EvalRequest {
         op: op.name.to_owned(),
         definition: op.definition.clone(),

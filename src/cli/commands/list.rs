@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::{
+    baseline::python::{self, HOW_TO},
     cli::{
         CommandError, Context,
         args::{FormatArgs, OutputArgs, SuiteArgs},
@@ -201,8 +202,12 @@ fn backends(settings: &Settings) -> Listing {
         let item = json!({ "name": name, "kind": kind, "description": what });
         listing.add(vec![name.to_owned(), kind.to_owned(), what], item);
     };
+    let python = python::find(settings.python.path.as_deref());
+    let python =
+        python.map_or_else(|_| format!("PyTorch was not found: {HOW_TO}"), |it| it.to_string());
     for backend in Backend::ALL {
-        add(backend.name(), "backend", backend.description().to_owned());
+        let here = if backend.needs_python() { format!("; {python}") } else { String::new() };
+        add(backend.name(), "backend", format!("{}{here}", backend.description()));
     }
     for (name, what) in providers::known(settings) {
         add(&name, "provider", what);

@@ -9,29 +9,29 @@ use clap::Args;
 
 use super::generate::{self, GenerateArgs};
 use crate::{
-    baseline,
+    baseline::{self, backend_bench},
     cli::{
         CommandError, Context,
         backends::Backend,
         bundled,
         exit_codes::Exit,
-        providers,
+        machine, providers,
         selection::{self, Selection},
         session::{self, Job, RunTarget, plural},
     },
     op::OpDef,
-    record::OpKey,
-    settings::{Overrides, Settings},
+    record::{Implementation, OpKey, PythonKind},
+    settings::{DeviceChoice, Overrides, Settings},
     store::{find_run, list_runs},
 };
 
 /// Judge the kernels of a backend, and save that as a run of its own
 #[derive(Debug, Args)]
 pub(crate) struct RunCommandArgs {
-    /// Backend: builtin, pregenerated or llm
+    /// Backend, for example builtin, pregenerated or aten (`kgen list backends` shows all)
     #[arg(long, value_name = "BACKEND", help_heading = "What to work on")]
     backend: String,
-    /// Folder of the backend pregenerated, or the ID of a run
+    /// Folder of the backends pregenerated and triton, or the ID of a run
     #[arg(long, value_name = "DIR", help_heading = "What to work on")]
     kernels_dir: Option<String>,
     #[command(flatten)]
@@ -68,10 +68,18 @@ pub(super) fn given_kernels(
     backend: Backend,
     settings: &mut Settings,
     selection: &mut Selection,
-) -> Result<BTreeMap<OpKey, String>, CommandError> {
+) -> Result<BTreeMap<OpKey, Implementation>, CommandError> {
     let source = match backend {
         Backend::Llm => return Ok(BTreeMap::new()),
         Backend::Builtin => KernelSource::Builtin,
+        Backend::Python(PythonKind::Triton) => match &settings.run.kernels_dir {
+            Some(path) => KernelSource::Python { path: path.clone() },
+            None => {
+                return Err(CommandError::usage("the backend `triton` needs --kernels-dir DIR")
+                    .hint("a folder as BackendBench makes it: relu__default/relu__default_...py"));
+            }
+        },
+        Backend::Python(kind) => KernelSource::Library(kind),
         Backend::Pregenerated => {
             let source = kernel_source(settings)?;
             context.ui.note(&format!("kernels of {source}"));
@@ -79,22 +87,21 @@ pub(super) fn given_kernels(
             source
         }
     };
-    let mut kernels = BTreeMap::new();
-    let mut missing = Vec::new();
+    let mut given = Given::default();
     for op in &selection.ops {
-        match source.kernel(op)? {
-            Some(kernel) => {
-                kernels.insert(OpKey::from(*op), kernel);
-            }
-            None => missing.push(op.name.as_str()),
-        }
+        given.add(op, source.implementation(op)?);
     }
+    let Given { kernels, missing, modules } = given;
     let by_name = !settings.suite.ops.is_empty();
     if kernels.is_empty() || (by_name && !missing.is_empty()) {
         let message = format!("{source} has no kernel for {}", missing.join(", "));
-        return Err(CommandError::config(message).hint(
-            "a folder of kernels holds <op>/<op>.cu; a run's folder is one, --kernels-dir names it",
-        ));
+        return Err(CommandError::config(message).hint(source.layout()));
+    }
+    if kernels.values().any(Implementation::needs_python) {
+        check_python(settings, backend)?;
+    }
+    if !modules.is_empty() {
+        context.ui.announce(&format!("{HOST_CODE}\n  {}", modules.join("\n  ")));
     }
     if !missing.is_empty() {
         let n_missing = plural(missing.len(), "op");
@@ -104,27 +111,110 @@ pub(super) fn given_kernels(
     Ok(kernels)
 }
 
-/// Where kernel files are.
+/// What is said once where Python modules are judged.
+const HOST_CODE: &str = "\
+Kernels in Python are programs with your rights, not device code: they can read files, keep results
+between calls and change PyTorch. They run in a process of their own; kgen finds honest mistakes in
+them and cannot promise more (docs/decisions/015). These are:";
+
+/// Makes sure that there is a GPU and a Python with PyTorch before workers start.
+fn check_python(settings: &Settings, backend: Backend) -> Result<(), CommandError> {
+    if machine::device_choice(settings)? == DeviceChoice::Emu {
+        let message = format!("what the backend `{}` has in Python needs a GPU", backend.name());
+        return Err(CommandError::new(Exit::Device, message)
+            .hint("kernel files run on the emulator too: `kgen run --backend builtin`"));
+    }
+    baseline::python::find(settings.python.path.as_deref())?;
+    Ok(())
+}
+
+/// What a backend has for the ops.
+#[derive(Default)]
+struct Given<'a> {
+    kernels: BTreeMap<OpKey, Implementation>,
+    missing: Vec<&'a str>,
+    /// One line per Python module.
+    modules: Vec<String>,
+}
+
+impl<'a> Given<'a> {
+    fn add(&mut self, op: &'a OpDef, found: Option<(Implementation, Option<String>)>) {
+        let Some((implementation, module)) = found else {
+            self.missing.push(&op.name);
+            return;
+        };
+        self.modules.extend(module.map(|module| format!("{}: {module}", op.name)));
+        self.kernels.insert(OpKey::from(op), implementation);
+    }
+}
+
+/// Where implementations are.
 enum KernelSource {
     Builtin,
     Bundled,
-    Folder { path: PathBuf, why: &'static str },
+    /// Kernel files and Python modules.
+    Folder {
+        path: PathBuf,
+        why: &'static str,
+    },
+    /// Python modules.
+    Python {
+        path: PathBuf,
+    },
+    /// A library in Python.
+    Library(PythonKind),
 }
 
 impl KernelSource {
-    fn kernel(&self, op: &OpDef) -> Result<Option<String>, CommandError> {
-        match self {
-            Self::Builtin => Ok(baseline::builtin(&op.name).map(str::to_owned)),
-            Self::Bundled => Ok(bundled::kernel(&OpKey::from(op)).map(str::to_owned)),
-            Self::Folder { path, .. } => bundled::kernel_in(path, &OpKey::from(op)),
+    /// Returns what there is for an op, and which file that is where it is a Python module.
+    fn implementation(
+        &self,
+        op: &OpDef,
+    ) -> Result<Option<(Implementation, Option<String>)>, CommandError> {
+        let key = OpKey::from(op);
+        let kernel = match self {
+            Self::Builtin => baseline::builtin(&op.name).map(str::to_owned),
+            Self::Bundled => bundled::kernel(&key).map(str::to_owned),
+            Self::Folder { path, .. } => bundled::kernel_in(path, &key)?,
+            Self::Python { .. } => None,
+            Self::Library(kind) => {
+                let known = baseline::side::aten(op).is_some();
+                return Ok(known.then(|| (Implementation::python(*kind), None)));
+            }
+        };
+        if let Some(source) = kernel {
+            return Ok(Some((Implementation::Kernel { source }, None)));
         }
+        let (Self::Folder { path, .. } | Self::Python { path }) = self else { return Ok(None) };
+        let found = backend_bench::find(path, op).map_err(baseline::Error::from)?;
+        Ok(found.map(|found| {
+            let file = found.path.strip_prefix(path).unwrap_or(&found.path);
+            let module = format!("{} ({})", file.display(), found.why.text());
+            (found.implementation, Some(module))
+        }))
     }
 
     /// Returns what the run remembers, to be resumed with the same kernels.
     fn as_setting(&self) -> PathBuf {
         match self {
-            Self::Builtin | Self::Bundled => PathBuf::from(bundled::EVALUATION_ONLY),
-            Self::Folder { path, .. } => path.clone(),
+            Self::Builtin | Self::Bundled | Self::Library(_) => {
+                PathBuf::from(bundled::EVALUATION_ONLY)
+            }
+            Self::Folder { path, .. } | Self::Python { path } => path.clone(),
+        }
+    }
+
+    /// Returns how kernels are found there.
+    const fn layout(&self) -> &'static str {
+        match self {
+            Self::Builtin | Self::Bundled | Self::Folder { .. } => {
+                "a folder of kernels holds <op>/<op>.cu, or what BackendBench writes; a run's folder is \
+                 one, --kernels-dir names it"
+            }
+            Self::Python { .. } => {
+                "BackendBench's layout is relu__default/relu__default_implementation_v1.py"
+            }
+            Self::Library(_) => "`kgen list ops` names each op's overload in PyTorch",
         }
     }
 }
@@ -135,6 +225,8 @@ impl std::fmt::Display for KernelSource {
             Self::Builtin => f.write_str("the backend `builtin`"),
             Self::Bundled => f.write_str("kgen's own `evaluation_only`"),
             Self::Folder { path, why } => write!(f, "{}{why}", path.display()),
+            Self::Python { path } => write!(f, "{}", path.display()),
+            Self::Library(kind) => write!(f, "the backend `{kind}`"),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         CommandError, Context,
         args::{FormatArgs, SuiteArgs},
         exit_codes::Exit,
-        material::material,
+        material::{material, settle_baselines},
         selection::{self, Selection},
         ui::{self, Format},
     },
@@ -42,7 +42,8 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     args.suite.add_to(&mut flags);
     flags.set("prompts.dir", args.prompts_dir.clone());
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
-    let settings = context.settings(&flags)?;
+    let mut settings = context.settings(&flags)?;
+    settle_baselines(&context.ui, &mut settings, false);
     let selection = selection::select(&context.ui, &settings.suite)?;
     let Some(op) = selection.ops.first() else {
         return Err(CommandError::usage("no op is given"));

@@ -75,6 +75,7 @@ fn evaluation() -> Evaluation {
         seed: 1,
         nvrtc: None,
         precision: Default::default(),
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -254,6 +254,7 @@ fn passed() -> Evaluation {
         seed: 4242,
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
+        python: None,
         stage_times: Vec::new(),
         profile: None,
     }
