@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::{
     process::{self, PYTHON_ENV, Spec},
+    record::PythonKind,
     settings::env,
 };
 
@@ -55,6 +56,20 @@ pub struct Packages {
     pub triton: Option<String>,
     /// Version of FlagGems, where installed.
     pub flag_gems: Option<String>,
+}
+
+impl Python {
+    /// Returns the package that an implementation needs beside PyTorch and that is not there.
+    #[must_use]
+    pub const fn lacks(&self, kind: PythonKind) -> Option<&'static str> {
+        let Packages { triton, flag_gems, .. } = &self.packages;
+        match kind {
+            PythonKind::Aten => None,
+            PythonKind::TorchCompile | PythonKind::Triton if triton.is_none() => Some("triton"),
+            PythonKind::FlagGems if flag_gems.is_none() => Some("flag_gems"),
+            PythonKind::TorchCompile | PythonKind::Triton | PythonKind::FlagGems => None,
+        }
+    }
 }
 
 impl fmt::Display for Python {
@@ -185,7 +200,10 @@ mod tests {
         let answer =
             r#"{"python":"3.12.3","torch":"2.11.0+cu130","triton":"3.6.0","flag_gems":null}"#;
         let path = interpreter(dir.path(), &format!("echo '{answer}'"));
-        let text = find(Some(&path)).unwrap().to_string();
+        let found = find(Some(&path)).unwrap();
+        let lacks = PythonKind::ALL.map(|kind| found.lacks(kind));
+        assert_eq!(lacks, [None, None, Some("flag_gems"), None]);
+        let text = found.to_string();
         let at = path.display();
         assert_eq!(text, format!("torch 2.11.0+cu130, triton 3.6.0, Python 3.12.3 at {at}"));
     }

@@ -15,6 +15,7 @@ use crate::{
     },
     device,
     op::{self, OpDef},
+    record::PythonKind,
     report::{TextTable, mean_speedup_text, summarise},
     settings::{Overrides, Settings},
     store::{Run, list_runs},
@@ -203,16 +204,32 @@ fn backends(settings: &Settings) -> Listing {
         listing.add(vec![name.to_owned(), kind.to_owned(), what], item);
     };
     let python = python::find(settings.python.path.as_deref());
-    let python =
-        python.map_or_else(|_| format!("PyTorch was not found: {HOW_TO}"), |it| it.to_string());
     for backend in Backend::ALL {
-        let here = if backend.needs_python() { format!("; {python}") } else { String::new() };
-        add(backend.name(), "backend", format!("{}{here}", backend.description()));
+        let what = match backend {
+            Backend::Python(kind) => {
+                format!("{}; {}", backend.description(), python_text(kind, &python))
+            }
+            Backend::Llm | Backend::Pregenerated | Backend::Builtin => {
+                backend.description().to_owned()
+            }
+        };
+        add(backend.name(), "backend", what);
     }
     for (name, what) in providers::known(settings) {
         add(&name, "provider", what);
     }
     listing
+}
+
+/// Says which Python an implementation would run in, or what it lacks.
+fn python_text(kind: PythonKind, python: &Result<python::Python, python::NotFound>) -> String {
+    match python {
+        Err(_) => format!("PyTorch was not found: {HOW_TO}"),
+        Ok(found) => match found.lacks(kind) {
+            Some(package) => format!("needs the package {package} ({found})"),
+            None => found.to_string(),
+        },
+    }
 }
 
 fn devices(context: &Context, settings: &Settings) -> Listing {

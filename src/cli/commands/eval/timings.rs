@@ -40,9 +40,9 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
             format!("{:.1}", timing.flops / us / 1e3),
             percent.map_or("-".to_owned(), |percent| format!("{percent:.0}")),
         ];
-        cells.extend(names.iter().map(|name| {
-            timing.baseline(name).map_or(NOT_MEASURED.to_owned(), cell)
-        }));
+        cells.extend(
+            names.iter().map(|name| timing.baseline(name).map_or(NOT_MEASURED.to_owned(), cell)),
+        );
         cells.push(format!("{:.1}", timing.peak_bytes as f64 / 1_048_576.0));
         table.row(cells);
     }
