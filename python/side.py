@@ -74,19 +74,11 @@ def dtype_of(name):
 
 
 def dtype_name(dtype):
-    return next((name for name in DTYPES if dtype_of(name) == dtype), str(dtype))
+    return next((name for name in NAMES if dtype_of(name) == dtype), str(dtype))
 
 
-PLAIN = {
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "str": str,
-    "ints": list,
-    "floats": lambda values: [float(value) for value in values],
-    "dtype": dtype_of,
-    "none": lambda _: None,
-}
+SCALARS = {"int": int, "float": float, "bool": bool, "str": str, "dtype": dtype_of, "none": lambda _: None}
+PLAIN = {**SCALARS, "ints": list, "floats": lambda values: [float(value) for value in values]}
 
 
 def value_of(value, memory):
@@ -288,7 +280,7 @@ def torch_compile(request, args, _scratch):
 
     # What is compiled is kept by code object: each handle has its own, so that none evicts another.
     code = call.__code__.replace(co_name=f"call_{time.monotonic_ns()}")
-    own = types.FunctionType(code, call.__globals__, closure=call.__closure__)
+    own = types.FunctionType(code, globals(), closure=call.__closure__)
     compiled = torch.compile(own, fullgraph=True, dynamic=False)
     return lambda: compiled(positional, keywords)
 
@@ -383,12 +375,12 @@ def version_of(package):
 
 def facts(device):
     versions = {"python": platform.python_version(), "torch": str(torch.__version__), "cuda": torch.version.cuda}
-    extras = {name: version_of(name) for name in ("triton", "flag_gems")}
+    versions |= {name: version_of(name) for name in ("triton", "flag_gems")}
     name, uuid = "cpu", None
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
         name, uuid = properties.name, getattr(properties, "uuid", None)
-    return {**versions, **extras, "device": name, "uuid": uuid and f"GPU-{uuid}", "settings": settings()}
+    return {**versions, "device": name, "uuid": uuid and f"GPU-{uuid}", "settings": settings()}
 
 
 def refusal_of(error, trusted=True):
@@ -488,7 +480,6 @@ def do_bench(call):
 
 # What reading a request runs into; errors of implementations never get that far as these.
 REQUEST_ERRORS = (OSError, LookupError, TypeError, ValueError, AttributeError)
-
 # What these return behind the outputs that kgen asks for serves their backward passes.
 LEADING = ("_embedding_bag.default",)
 

@@ -1,7 +1,7 @@
-// Baseline of softmax. Along the last dimension each thread keeps its part of a row in registers, so
-// that the row is read once: 32 lanes per short row, a block per long one; rows that no block holds
-// are read three times, mostly from the cache. Along another dimension each thread walks one column,
-// neighbours in memory side by side.
+// Baseline of softmax. Along the last dimension each thread keeps its part of a row in registers,
+// so that the row is read once: 32 lanes per short row, a block per long one; rows that no block
+// holds are read three times, mostly from the cache. Along another dimension each thread walks one
+// column, neighbours in memory side by side.
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
