@@ -53,11 +53,6 @@ impl Backend {
         }
     }
 
-    /// Tells whether it needs PyTorch and a GPU.
-    pub(crate) const fn needs_python(self) -> bool {
-        matches!(self, Self::Python(_))
-    }
-
     /// Finds a backend by its name.
     pub(crate) fn find(name: &str) -> Result<Self, CommandError> {
         let names = Self::ALL.map(Self::name);
