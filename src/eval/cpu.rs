@@ -63,6 +63,10 @@ pub fn cpu_half(
         draft.enter(Stage::Emulate);
         emulate(request, &program, &mut draft)?;
     }
+    // The code of a wrong kernel is of no interest.
+    if draft.evaluation().failed().next().is_none() {
+        facts::add_code(&program, compiler, &mut draft.evaluation().resources);
+    }
     let mut evaluation = if request.on_gpu { draft.settle() } else { done(draft).settle() };
     let goes_on = request.on_gpu
         && (!request.screen
@@ -70,9 +74,6 @@ pub fn cpu_half(
                 evaluation.verdict,
                 Verdict::Passed | Verdict::Unsupported | Verdict::Declined
             ));
-    if goes_on || evaluation.verdict.is_pass() {
-        facts::add_code(&program, compiler, &mut evaluation.resources);
-    }
     if goes_on {
         // The GPU has the last word; should it hang, this half has nothing to complain about.
         evaluation.findings.clear();

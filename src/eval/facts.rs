@@ -46,7 +46,9 @@ pub(super) fn add_launches(
 pub(super) fn add_code(program: &Program, compiler: &Compiler, resources: &mut [Resources]) {
     let largest = |case: &&CaseProgram| -> u64 { launched(case).map(|(_, _, n)| n).sum() };
     let Some(case) = program.cases.iter().max_by_key(largest) else { return };
-    let Some(mixes) = compiler.disassemble(&program.variants[case.variant].cubin) else { return };
+    let variant = program.variants.get(case.variant);
+    let mixes = variant.and_then(|variant| compiler.disassemble(&variant.cubin));
+    let Some(mixes) = mixes else { return };
     for (kernel, entry, _) in launched(case) {
         let mix = mixes.iter().find(|mix| mix.kernel == entry);
         let known = resources.iter_mut().find(|known| known.kernel == kernel);

@@ -167,6 +167,7 @@ fn reason(trouble: &Trouble) -> String {
             .to_owned(),
         Trouble::Metric(name) => format!("it does not know the metric {name}"),
         Trouble::NoLaunch => "it saw no launch of the kernel".to_owned(),
+        Trouble::Fault => "the kernel faults when no guard zones are around its buffers".to_owned(),
         Trouble::Busy => "another tool uses the counters".to_owned(),
         Trouble::Other(line) => line.clone(),
     }

@@ -78,6 +78,7 @@ fn the_log_says_why_there_is_no_profile() {
     assert_eq!(ncu::trouble(denied), Some(Trouble::NotPermitted));
     let metric = Trouble::Metric("sm__no_such.sum".to_owned());
     assert_eq!(ncu::trouble("==ERROR== Failed to find metric sm__no_such.sum\n"), Some(metric));
+    assert_eq!(ncu::trouble(fixture!("ncu-fault.log")), Some(Trouble::Fault));
     let other = Trouble::Other("Failed to connect to process".to_owned());
     assert_eq!(ncu::trouble("==ERROR== Failed to connect to process\n"), Some(other));
 }
@@ -148,7 +149,7 @@ fn hot_lines_are_found_in_spite_of_quotes_in_the_source() {
     let hot = ncu::hot_lines(fixture!("ncu-softmax_rows-source.csv"), 8);
     assert_eq!((hot[0].line, hot[0].file.as_str()), (5, "/src/cap.cu"));
     let (stall, share) = hot[0].stall.clone().unwrap();
-    assert_eq!(stall, "long_sb");
+    assert_eq!(stall, "long_scoreboard");
     assert!((share - 4971.0 / 8081.0).abs() < 0.01, "{share}");
     let transpose = ncu::hot_lines(fixture!("ncu-transpose_bad-source.csv"), 1);
     assert_eq!(transpose.len(), 1);
@@ -276,7 +277,7 @@ fn a_summary_has_few_lines_and_no_made_up_numbers() {
         "limited by: latency, memory 35 % and compute 49 % of peak, DRAM 35 % (1.68 TB/s)",
         "DRAM traffic: read 67.2 MB, write 46.1 MB",
         "spent in long_scoreboard 62 %",
-        "line 5: 100 % of the samples, 62 % of them long_sb | for (;;) sum += x[i];",
+        "line 5: 100 % of the samples, 62 % of them long_scoreboard | for (;;) sum += x[i];",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }

@@ -12,7 +12,7 @@ use crate::{
         machine, providers, session,
         ui::{self, Format},
     },
-    device,
+    compile, device,
     llm::PRESETS,
     process,
     report::TextTable,
@@ -77,6 +77,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandE
     let mut items = vec![nvrtc(&settings), pip(), cache(&settings)];
     items.extend(workers(context, &settings)?);
     items.push(pytorch(&settings));
+    items.push(profilers());
     items.push(keys());
     items.push(runs_folder(&settings));
     show(context, args.format.format, &items)?;
@@ -238,6 +239,22 @@ fn pytorch(settings: &Settings) -> Item {
         Err(missing) => Item::new("PyTorch", State::Missing, missing.looked_at())
             .advice(format!("needed only for baselines and backends such as aten: {HOW_TO}")),
     }
+}
+
+/// Says which of the programs are there that `kgen profile` and static facts use.
+fn profilers() -> Item {
+    const NAMES: [&str; 3] = ["ncu", "compute-sanitizer", "nvdisasm"];
+    let found: Vec<_> = NAMES.into_iter().map(|name| (name, compile::find_tool(name))).collect();
+    let there = found.iter().filter_map(|(_, path)| Some(path.as_ref()?.display().to_string()));
+    let there: Vec<_> = there.collect();
+    let missing = found.iter().filter(|(_, path)| path.is_none()).map(|(name, _)| *name);
+    let missing: Vec<_> = missing.collect();
+    if missing.is_empty() {
+        return Item::new("profilers", State::Ok, there.join(", "));
+    }
+    let said = format!("not found: {}", missing.join(", "));
+    Item::new("profilers", State::Missing, [there, vec![said]].concat().join("; "))
+        .advice("needed only for `kgen profile`, `--profile` and counts of machine code: install CUDA's toolkit, or put them on PATH")
 }
 
 /// Says which keys are there, never what they are.

@@ -11,6 +11,8 @@ pub enum Trouble {
     NoLaunch,
     /// Another tool holds the counters.
     Busy,
+    /// The kernel faults, as it may where its buffers have no guard zones.
+    Fault,
     /// Anything else, in the tool's own words.
     Other(String),
 }
@@ -34,6 +36,9 @@ pub fn trouble(log: &str) -> Option<Trouble> {
         || says("Profiling failed because a driver resource was unavailable")
     {
         return Some(Trouble::Busy);
+    }
+    if errors.iter().any(|line| line.starts_with("LaunchFailed")) {
+        return Some(Trouble::Fault);
     }
     if says("No kernels were profiled") {
         return Some(Trouble::NoLaunch);

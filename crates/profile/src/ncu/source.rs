@@ -87,7 +87,7 @@ impl Columns {
         let stall = |(index, column): (usize, &String)| {
             let name = column.strip_prefix("stall_")?;
             // The others count the same samples where no other warp issued either.
-            (!name.contains(' ') && name != "selected").then(|| (index, name.to_owned()))
+            (!name.contains(' ') && name != "selected").then(|| (index, long_name(name).to_owned()))
         };
         Some(Self {
             n: header.len(),
@@ -97,6 +97,23 @@ impl Columns {
             samples: at("# Samples")?,
             stalls: header.iter().enumerate().filter_map(stall).collect(),
         })
+    }
+}
+
+/// Returns a stall reason as the metrics spell it; the page shortens some.
+fn long_name(stall: &str) -> &str {
+    match stall {
+        "long_sb" => "long_scoreboard",
+        "short_sb" => "short_scoreboard",
+        "lg" => "lg_throttle",
+        "mio" => "mio_throttle",
+        "tex" => "tex_throttle",
+        "math" => "math_pipe_throttle",
+        "no_inst" => "no_instruction",
+        "dispatch" => "dispatch_stall",
+        "imc" => "imc_miss",
+        "sleep" => "sleeping",
+        other => other,
     }
 }
 
