@@ -91,6 +91,10 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     let machine = machine::start(ui, &job.settings).await?;
     job.settings.device.device = machine.device;
     settle_baselines(ui, &mut job.settings, machine.pool.has_gpu());
+    if let Backend::Python(kind) = job.backend {
+        // It would be compared with itself.
+        job.settings.timing.baselines.retain(|name| name != kind.name());
+    }
     let store = match existing {
         Some(store) => {
             warn_about_changes(context, &store, &machine);
@@ -295,6 +299,9 @@ fn finish(
         Format::Table => ui.data(&report::tables(&summary))?,
     }
     ui.note(&report::totals_line(&summary));
+    if let Some(python) = report::python_text(&summary) {
+        ui.note(&python);
+    }
     if split.evaluations > 0 {
         ui.note(&split.describe());
     }

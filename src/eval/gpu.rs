@@ -46,9 +46,6 @@ pub fn gpu_half(
     let mut draft = Draft::resume(request, partial, progress);
     draft.evaluation().target = device.target().clone();
     draft.evaluation().findings.clear();
-    if let Side::Ready(ready) = side {
-        draft.evaluation().python = Some(ready.facts.clone());
-    }
     if let Some(reference) = &program.reference {
         reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
     }
@@ -88,6 +85,7 @@ pub fn gpu_half(
         judge.run(case_program, &subject, Some(&other))?;
     }
     judge.run_realistic(&realistic)?;
+    judge.draft.evaluation().python = process.facts();
     Ok(judge.conclude())
 }
 

@@ -128,6 +128,18 @@ pub struct PythonFacts {
     pub settings: PythonSettings,
 }
 
+impl fmt::Display for PythonFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "torch {}", self.torch)?;
+        for (name, version) in [("triton", &self.triton), ("flag_gems", &self.flag_gems)] {
+            if let Some(version) = version {
+                write!(f, ", {name} {version}")?;
+            }
+        }
+        write!(f, ", Python {}; {}", self.python, self.settings)
+    }
+}
+
 /// What PyTorch was told about precision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PythonSettings {
@@ -190,7 +202,9 @@ mod tests {
                 "bf16_reduced_reduction":false,"matmul_precision":"highest","deterministic":true}}"#,
         )
         .unwrap();
-        assert_eq!((facts.uuid, facts.triton), (None, None));
+        assert_eq!((&facts.uuid, &facts.triton), (&None, &None));
+        let text = facts.to_string();
+        assert!(text.starts_with("torch 2.11.0+cpu, Python 3.12.3; TF32 off"), "{text}");
         assert_eq!(
             facts.settings.to_string(),
             "TF32 off (matrix products), on (cuDNN); sums in reduced precision on (f16), off (bf16); \

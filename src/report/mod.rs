@@ -16,8 +16,8 @@ pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
 pub use table::TextTable;
 pub use text::{
-    NOT_MEASURED, mean_speedup_text, op_table, overall, readme, speedup_text, tables, totals_line,
-    verdict_text,
+    NOT_MEASURED, mean_speedup_text, op_table, overall, python_text, readme, speedup_text, tables,
+    totals_line, verdict_text,
 };
 
 use serde_json::Value;

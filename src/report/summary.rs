@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::gpus::{GpuId, GpuSummary, by_gpu, gpu_of};
 use crate::{
     record::{
-        AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, Speedup, Split,
-        Verdict, number::Number,
+        AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, PythonFacts,
+        Speedup, Split, Verdict, number::Number,
     },
     store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict},
 };
@@ -73,6 +73,9 @@ pub struct OpSummary {
     pub level: Option<Level>,
     /// The GPU that the best attempt was judged on.
     pub gpu: Option<GpuId>,
+    /// The Python process, where something of the best attempt ran there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub python: Option<Box<PythonFacts>>,
     /// Finished attempts.
     pub attempts: usize,
     /// The best of them.
@@ -240,6 +243,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         verdict: None,
         level: None,
         gpu: None,
+        python: None,
         attempts: 0,
         best_attempt: None,
         counts: Counts::default(),
@@ -288,6 +292,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         verdict: Some(verdict),
         level: Some(best.level),
         gpu: evaluation.as_ref().and_then(gpu_of),
+        python: evaluation.as_ref().and_then(|evaluation| evaluation.python.clone()),
         attempts: judged.len(),
         best_attempt: Some(best.attempt),
         counts: best.counts,

@@ -158,6 +158,9 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     line("Passed", &summary.n_passed.to_string());
     line("Attempts", &summary.ops.iter().map(|op| op.attempts).sum::<usize>().to_string());
     line("LLM calls", &summary.ops.iter().map(|op| op.calls).sum::<u32>().to_string());
+    if let Some(python) = python_text(summary) {
+        line("PyTorch", &python);
+    }
     let n_replayed = summary.ops.iter().filter(|op| op.replayed).count();
     if n_replayed > 0 {
         line("Replayed", &format!("{n_replayed} ops: their replies come from a recording"));
@@ -171,6 +174,19 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     text.push_str(&tables(summary));
     text.push('\n');
     text
+}
+
+/// Returns what PyTorch was, where something ran there: versions and settings.
+#[must_use]
+pub fn python_text(summary: &Summary) -> Option<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for python in summary.ops.iter().filter_map(|op| op.python.as_ref()) {
+        let text = python.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    (!texts.is_empty()).then(|| texts.join(" | "))
 }
 
 /// What a run is, as names and values.
@@ -218,6 +234,9 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
     let mut table = TextTable::new(&["what", "value"]);
     for (name, value) in facts(run) {
         table.row(vec![name.to_owned(), value]);
+    }
+    if let Some(python) = python_text(summary) {
+        table.row(vec!["PyTorch".to_owned(), python]);
     }
     let gpus = gpu_table(summary)
         .map_or(String::new(), |gpus| format!("## GPUs\n\n{}\n\n", gpus.markdown()));

@@ -183,6 +183,9 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     add_skipped(&mut out, evaluation);
     out.push_str(&resources::text(evaluation));
     out.push_str(&timings::text(evaluation));
+    if let Some(python) = &evaluation.python {
+        line(&mut out, &python.to_string());
+    }
     out
 }
 

@@ -5,7 +5,7 @@ use std::{cell::RefCell, fmt, time::Duration};
 use crate::{
     baseline::side::{Client, Error, Ready, Refusal, RefusalKind, Side},
     device::Stop,
-    record::{Finding, Target, Verdict},
+    record::{Finding, PythonFacts, PythonSettings, Target, Verdict},
 };
 
 /// Time that the process has to let go of what its last client left.
@@ -15,6 +15,8 @@ const HELLO_LIMIT: Duration = Duration::from_secs(30);
 pub(in crate::eval) struct Process<'s> {
     side: &'s Side,
     state: RefCell<State>,
+    /// What PyTorch was told for the calls of this evaluation.
+    settings: RefCell<Option<PythonSettings>>,
 }
 
 enum State {
@@ -95,7 +97,25 @@ fn verdict_of(refusal: &Refusal) -> Verdict {
 impl<'s> Process<'s> {
     /// Returns the process as the pool says it stands.
     pub(in crate::eval) const fn new(side: &'s Side) -> Self {
-        Self { side, state: RefCell::new(State::New) }
+        Self { side, state: RefCell::new(State::New), settings: RefCell::new(None) }
+    }
+
+    /// Returns what the process is, with what PyTorch was told for the calls of this evaluation;
+    /// `None` where nothing ran there.
+    pub(in crate::eval) fn facts(&self) -> Option<Box<PythonFacts>> {
+        let Side::Ready(ready) = self.side else { return None };
+        let mut facts = ready.facts.clone();
+        if let Some(settings) = self.settings.take() {
+            facts.settings = settings;
+        }
+        Some(facts)
+    }
+
+    /// Notes what PyTorch was told for a call.
+    pub(super) fn note_settings(&self, settings: Option<PythonSettings>) {
+        if settings.is_some() {
+            *self.settings.borrow_mut() = settings;
+        }
     }
 
     /// Asks for something. What fails for good raises the alarm: the pool then starts another

@@ -112,6 +112,7 @@ impl<'p> Python<'p> {
         buffers: CaseBuffers<'_>,
         shared: Option<Shared>,
     ) -> Call<'_> {
+        self.process.note_settings(prepared.settings);
         Call {
             process: self.process,
             target,

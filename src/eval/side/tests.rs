@@ -83,7 +83,8 @@ fn serve(mut stream: UnixStream, manner: Manner) -> bool {
             "prepare" if manner == Manner::Refuses => Value::Null,
             "prepare" => {
                 calls.push((request.clone(), None));
-                json!({ "handle": calls.len() - 1, "first_s": 0.5 })
+                let settings = PythonSettings { matmul_tf32: true, ..facts().settings };
+                json!({ "handle": calls.len() - 1, "first_s": 0.5, "settings": settings })
             }
             "run" if manner == Manner::Dies => return false,
             "run" if manner == Manner::Hangs => continue,
@@ -173,6 +174,8 @@ fn a_call_in_python_is_judged_as_a_kernel_is() {
     assert_eq!(evaluation.n_passed(), evaluation.cases.len());
     assert!(heard.iter().any(|said| matches!(said, Progress::Waiting { .. })));
     assert!(!side.is_broken());
+    let python = evaluation.python.unwrap();
+    assert!(python.torch == "2.11" && python.settings.matmul_tf32, "what the call was told");
     let (wrong, broken) = judged(Manner::Wrong);
     assert_eq!((wrong.verdict, broken), (Verdict::WrongOutput, false));
     let (stale, _) = judged(Manner::Stale);
