@@ -21,10 +21,16 @@ pub const SCRIPT: &str = include_str!("../../python/side.py");
 
 /// Prints the versions of what is installed as one line of JSON, and imports none of it.
 const PROBE: &str = "\
-import importlib.metadata, importlib.util, json, platform
+import importlib.metadata, importlib.util, json, os, platform, runpy
 def version(name):
-    if importlib.util.find_spec(name) is None:
+    spec = importlib.util.find_spec(name)
+    if spec is None:
         return None
+    try:
+        # PyTorch's own file says which build it is, its metadata may not.
+        return runpy.run_path(os.path.join(os.path.dirname(spec.origin), 'version.py'))['__version__']
+    except Exception:
+        pass
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
