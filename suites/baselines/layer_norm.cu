@@ -18,6 +18,7 @@ if has(b):
     packed = packed and b.align >= 16
 vec = define("VEC", lanes if packed else 1)
 packs = define("PACKS", 4 if packed else 8)
+define("AFFINE", has(w) and has(b))
 
 # Threads per row; one row takes 32 lanes or a whole block.
 lanes_per_row = min(1024, align_up(max(1, cdiv(len_, packs * vec)), 32))
@@ -54,26 +55,37 @@ template <int WHICH> __device__ float row_sum(float value) {
     return value;
 }
 
-// What is written for the pack `i` of a row, with values less their mean.
-__device__ __forceinline__ Pack<T_out> scaled(const float* centred, float scale, int i,
+// Hides from the compiler what a pack holds. It would otherwise keep every element as a float from
+// one pass to the next, and so many registers leave too few rows under way.
+template <class P> __device__ __forceinline__ void reread(P& pack) {
+    if (sizeof(P) % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < sizeof(P) / 4; ++i) {
+            asm volatile("" : "+r"(reinterpret_cast<unsigned*>(&pack)[i]));
+        }
+    }
+}
+
+// What is written for the pack `i` of a row.
+__device__ __forceinline__ Pack<T_out> scaled(const Pack<T_input>& x, float mean, float scale, int i,
                                               const T_weight* __restrict__ weight,
                                               const T_bias* __restrict__ bias) {
     Pack<T_weight> gain;
-    if (weight != nullptr) {
+    if (AFFINE || weight != nullptr) {
         gain = reinterpret_cast<const Pack<T_weight>*>(weight)[i];
     }
     Pack<T_bias> shift;
-    if (bias != nullptr) {
+    if (AFFINE || bias != nullptr) {
         shift = reinterpret_cast<const Pack<T_bias>*>(bias)[i];
     }
     Pack<T_out> result;
 #pragma unroll
     for (int j = 0; j < VEC; ++j) {
-        float normal = centred[j] * scale;
-        if (weight != nullptr) {
+        float normal = (kg::to_float(x.at[j]) - mean) * scale;
+        if (AFFINE || weight != nullptr) {
             normal *= kg::to_float(gain.at[j]);
         }
-        if (bias != nullptr) {
+        if (AFFINE || bias != nullptr) {
             normal += kg::to_float(shift.at[j]);
         }
         result.at[j] = kg::from_float<T_out>(normal);
@@ -101,15 +113,13 @@ layer_norm(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
             packs[p] = in[i];
         }
     }
-    float values[PACKS][VEC];
     float sum = 0.0f;
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
         if (p * blockDim.x + threadIdx.x < n_packs) {
 #pragma unroll
             for (int j = 0; j < VEC; ++j) {
-                values[p][j] = kg::to_float(packs[p].at[j]);
-                sum += values[p][j];
+                sum += kg::to_float(packs[p].at[j]);
             }
         }
     }
@@ -119,10 +129,11 @@ layer_norm(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
         if (p * blockDim.x + threadIdx.x < n_packs) {
+            reread(packs[p]);
 #pragma unroll
             for (int j = 0; j < VEC; ++j) {
-                values[p][j] -= mean;
-                squares += values[p][j] * values[p][j];
+                const float value = kg::to_float(packs[p].at[j]) - mean;
+                squares += value * value;
             }
         }
     }
@@ -132,7 +143,8 @@ layer_norm(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
     for (int p = 0; p < PACKS; ++p) {
         const int i = p * blockDim.x + threadIdx.x;
         if (i < n_packs) {
-            to[i] = scaled(values[p], scale, i, weight, bias);
+            reread(packs[p]);
+            to[i] = scaled(packs[p], mean, scale, i, weight, bias);
         }
     }
 }
@@ -168,12 +180,6 @@ layer_norm_long(const T_input* __restrict__ x, const T_weight* __restrict__ weig
     const float scale = 1.0f / sqrtf(row_sum<1>(squares) / len + eps);
 
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        const Pack<T_input> pack = in[i];
-        float values[VEC];
-#pragma unroll
-        for (int j = 0; j < VEC; ++j) {
-            values[j] = kg::to_float(pack.at[j]) - mean;
-        }
-        to[i] = scaled(values, scale, i, weight, bias);
+        to[i] = scaled(in[i], mean, scale, i, weight, bias);
     }
 }

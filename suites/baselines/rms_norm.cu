@@ -70,7 +70,7 @@ __device__ __forceinline__ Pack<T_out> scaled(const Pack<T_input>& x, float scal
     return result;
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(1024)
 rms_norm(const T_input* __restrict__ x, const T_weight* __restrict__ weight,
          T_out* __restrict__ out, long long rows, int len, float eps) {
     const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;

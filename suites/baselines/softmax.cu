@@ -69,7 +69,7 @@ __device__ float row_reduce(float value, Op op) {
     return value;
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1)
+extern "C" __global__ void __launch_bounds__(1024)
 softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len) {
     const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
     if (row >= rows) {
