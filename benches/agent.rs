@@ -78,6 +78,7 @@ fn evaluation(request: &EvalRequest, right: bool) -> Evaluation {
         worst_ratio: Some(0.5.into()),
         other_rules: None,
         counters: Vec::new(),
+        full_size: None,
     };
     Evaluation {
         op: request.op.clone(),

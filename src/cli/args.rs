@@ -181,6 +181,9 @@ pub(crate) struct DeviceArgs {
     /// What the emulator checks: full, memory or bounds
     #[arg(long, value_name = "CHECKS", help_heading = "Device")]
     pub(crate) sanitize: Option<String>,
+    /// Data sets that a full-size case (1 Mi elements or more) is judged on
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    pub(crate) seeds: Option<i64>,
     /// How correct kernels are timed.
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
@@ -199,6 +202,7 @@ impl DeviceArgs {
         flags.set("device.jobs", self.jobs);
         flags.set("device.screen", self.no_screen.then_some(false));
         flags.set("device.sanitize", self.sanitize.clone());
+        flags.set("limits.data_sets", self.seeds);
         self.timing.add_to(flags);
         self.nvrtc.add_to(flags);
         self.python.add_to(flags);

@@ -136,6 +136,10 @@ impl Device for EmuDevice {
         Ok(self.emulator.bytes(self.buffer(buffer).raw).to_vec())
     }
 
+    fn read_part(&mut self, buffer: BufferId, from: usize, len: usize) -> Result<Vec<u8>, Stop> {
+        Ok(self.emulator.bytes(self.buffer(buffer).raw)[from..][..len].to_vec())
+    }
+
     fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop> {
         self.emulator.poison(self.buffer(buffer).raw, pattern);
         Ok(())

@@ -210,6 +210,18 @@ pub trait Device {
     /// What earlier launches left behind ([`Stop::Verdict`]), or [`Stop::Machine`].
     fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop>;
 
+    /// Reads a part of a buffer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::read`].
+    fn read_part(&mut self, buffer: BufferId, from: usize, len: usize) -> Result<Vec<u8>, Stop>;
+
+    /// Returns the bytes that can still be allocated, where the device has a limit of its own.
+    fn free_bytes(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Fills a buffer with a repeated pattern that counts as never written: poison.
     ///
     /// # Errors

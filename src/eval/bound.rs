@@ -26,6 +26,9 @@ pub struct BoundParams<'a> {
     pub precision: Precision,
     /// Response to perturbed inputs, per element; empty counts as zero.
     pub sensitivity: &'a [f64],
+    /// The response of elements that stand for the whole output: its root mean square is part of
+    /// every bound.
+    pub typical: &'a [f64],
     /// Scale of intermediate values, per element, where larger than the result.
     pub hint: Option<&'a [f64]>,
     /// Scale of what may be rounded to the output's type inside, per element.
@@ -56,7 +59,7 @@ impl<'a> Bounds<'a> {
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
     pub fn new(params: BoundParams<'a>) -> Self {
         let unit = if params.dtype == DType::F64 { 2f64.powi(-53) } else { 2f64.powi(-24) };
-        let finite = params.sensitivity.iter().filter(|s| s.is_finite());
+        let finite = params.typical.iter().filter(|s| s.is_finite());
         let (count, sum) = finite.fold((0usize, 0.0), |(n, sum), s| (n + 1, s * s + sum));
         let rms = if count == 0 { 0.0 } else { (sum / count as f64).sqrt() };
         let length = params.accumulation_len.max(1) as f64;
@@ -127,7 +130,16 @@ pub fn ulp(dtype: DType, y: f64) -> f64 {
     if !y.is_finite() {
         return 0.0;
     }
-    2f64.powi(exponent(y.abs()).max(min_exponent) - digits)
+    power_of_two(exponent(y.abs()).max(min_exponent) - digits)
+}
+
+/// Returns 2^n. (`powi` takes longer than the rest of a comparison.)
+fn power_of_two(n: i32) -> f64 {
+    if (-1022..=1023).contains(&n) {
+        f64::from_bits(u64::from((n + 1023).unsigned_abs()) << 52)
+    } else {
+        2f64.powi(n)
+    }
 }
 
 /// Returns floor(log2(x)) for finite x >= 0; the smallest exponent for 0 and subnormals.
@@ -174,6 +186,7 @@ mod tests {
                 slack: 1.0,
                 precision: Precision::Strict,
                 sensitivity: &[],
+                typical: &[],
                 hint: None,
                 inside: None,
             };

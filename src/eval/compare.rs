@@ -37,6 +37,8 @@ pub struct Expected<'a> {
     pub values: &'a [f64],
     /// Flat indices that `values` stand for; `None` where they are all elements in order.
     pub indices: Option<&'a [usize]>,
+    /// Whether the bytes that are compared are those of the elements at `indices` alone.
+    pub gathered: bool,
     /// Whether -0 and 0 differ.
     pub signed_zero: bool,
     /// Bounds; `None` asks for the correctly rounded result bit for bit.
@@ -115,6 +117,16 @@ impl RoundingStats {
     }
 }
 
+impl Expected<'_> {
+    /// Returns an element's place among the bytes that are compared, by its place in `values`.
+    fn place(&self, position: usize) -> usize {
+        match self.indices {
+            Some(indices) if !self.gathered => indices[position],
+            _ => position,
+        }
+    }
+}
+
 /// Outcome of a comparison.
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -140,8 +152,8 @@ enum Element {
 
 /// Compares the bytes of an output with its reference.
 ///
-/// `bytes`: the output, row-major, little-endian. `unwritten` tells for each element whether it
-/// still holds what was there before the launch.
+/// `bytes`: the output, row-major, little-endian. `unwritten` tells for each element (by its place
+/// among the bytes) whether it still holds what was there before the launch.
 #[must_use]
 pub fn compare(
     expected: &Expected<'_>,
@@ -152,7 +164,8 @@ pub fn compare(
     let mut state = State::new(expected);
     for (position, &reference) in expected.values.iter().enumerate() {
         let index = expected.indices.map_or(position, |indices| indices[position]);
-        let got = decode(expected.dtype, &bytes[index * size..][..size]);
+        let place = expected.place(position);
+        let got = decode(expected.dtype, &bytes[place * size..][..size]);
         let rounded = round_to(expected.dtype, reference);
         state.statistics(position, reference, rounded, got);
         match judge(expected, position, reference, rounded, got) {
@@ -164,7 +177,7 @@ pub fn compare(
                     got: Number(got),
                     bound: Number(bound),
                 };
-                state.wrong(index, diff, ratio, special, unwritten(index));
+                state.wrong(index, diff, ratio, special, unwritten(place));
             }
         }
     }
@@ -303,11 +316,10 @@ impl<'a, 'b> State<'a, 'b> {
     fn pattern(&self, bytes: &[u8]) -> Option<String> {
         let expected = self.expected;
         let size = expected.dtype.size();
-        let got = |index: usize| decode(expected.dtype, &bytes[index * size..][..size]);
-        let got: Vec<f64> = match expected.indices {
-            None => (0..expected.values.len()).map(got).collect(),
-            Some(indices) => indices.iter().map(|&index| got(index)).collect(),
+        let got = |position: usize| {
+            decode(expected.dtype, &bytes[expected.place(position) * size..][..size])
         };
+        let got: Vec<f64> = (0..expected.values.len()).map(got).collect();
         pattern::describe(&pattern::Wrong {
             indices: &self.wrong,
             shape: expected.shape,

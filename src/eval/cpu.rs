@@ -17,7 +17,9 @@ use super::{
     draft::{Draft, Halt, blank},
     execute::run_case,
     facts,
-    prepare::{prepare, prepare_baselines, prepare_reference, too_big_for_emulator},
+    prepare::{
+        prepare, prepare_baselines, prepare_full_size, prepare_reference, too_big_for_emulator,
+    },
     reference_kernel,
     session::Modules,
     subject::Subject,
@@ -78,6 +80,7 @@ pub fn cpu_half(
         // The GPU has the last word; should it hang, this half has nothing to complain about.
         evaluation.findings.clear();
         program.baselines = prepare_baselines(request, compiler)?;
+        program.full_size = prepare_full_size(request, compiler)?;
     }
     Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
 }
@@ -95,6 +98,7 @@ fn uncompiled(
     }
     let mut program = Program::without_code(request.cases.len());
     program.baselines = prepare_baselines(request, compiler)?;
+    program.full_size = prepare_full_size(request, compiler)?;
     Ok(CpuOutcome { evaluation: draft.settle(), program: Some(program) })
 }
 
@@ -129,7 +133,7 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         None => None,
         Some(copy) => match device.load(&Image { ptx: &copy.ptx, cubin: &copy.cubin }) {
             Ok(module) => Some(module),
-            Err(stop) => return Err(Error::CopyKernel(stop.to_string())),
+            Err(stop) => return Err(Error::OwnKernels(stop.to_string())),
         },
     };
     let mut pools = RoundingPools::default();

@@ -236,6 +236,7 @@ pub(super) fn blank(case: &Case, outcome: Outcome, level: Level) -> CaseResult {
         worst_ratio: None,
         other_rules: None,
         counters: Vec::new(),
+        full_size: None,
     }
 }
 

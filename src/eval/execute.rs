@@ -85,21 +85,31 @@ impl Judged for Subject<'_> {
         &self,
         device: &mut dyn Device,
         session: &Session<'_>,
-    ) -> Result<Option<CaseResult>, Stop> {
-        session.check(device, &self.inputs)?;
-        let outputs = (0..self.outputs.len()).map(|index| session.output(device, index));
-        let outputs: Vec<Vec<u8>> = outputs.collect::<Result<_, _>>()?;
-        if self.known_right(&outputs).is_some() {
-            return Ok(None);
+    ) -> Result<Option<CaseResult>, Error> {
+        let level = device.level();
+        match check_again(device, self, session) {
+            Ok(None) => Ok(None),
+            Ok(Some(mismatch)) => Ok(Some(wrong_when_timed(self.case, level, mismatch))),
+            Err(stop) => Ok(Some(from_stop(self.case, level, stop)?.result)),
         }
-        for (index, bytes) in outputs.iter().enumerate() {
-            if let Some(mismatch) = self.compare(index, bytes, &|_| false).mismatch {
-                let result = wrong_when_timed(self.case, device.level(), mismatch);
-                return Ok(Some(result));
-            }
-        }
-        Ok(None)
     }
+}
+
+/// Compares outputs that lie in the buffers of a session.
+fn check_again(
+    device: &mut dyn Device,
+    subject: &Subject<'_>,
+    session: &Session<'_>,
+) -> Result<Option<Mismatch>, Stop> {
+    session.check(device, &subject.inputs)?;
+    let outputs = (0..subject.outputs.len()).map(|index| session.output(device, index));
+    let outputs: Vec<Vec<u8>> = outputs.collect::<Result<_, _>>()?;
+    if subject.known_right(&outputs).is_some() {
+        return Ok(None);
+    }
+    let compared = outputs.iter().enumerate();
+    let mut compared = compared.map(|(index, bytes)| subject.compare(index, bytes, &|_| false));
+    Ok(compared.find_map(|output| output.mismatch))
 }
 
 /// Returns the result of a case whose outputs were right until it was timed.
@@ -128,7 +138,7 @@ fn add_observed(result: &mut CaseResult, observed: Observed) {
 }
 
 /// Turns a stop of the device into a case result.
-fn from_stop(case: &Case, level: Level, stop: Stop) -> Result<Ran, Error> {
+pub(super) fn from_stop(case: &Case, level: Level, stop: Stop) -> Result<Ran, Error> {
     let rounding = RoundingStats::default();
     match stop {
         Stop::Verdict { verdict, finding, device_lost } => {
@@ -161,7 +171,7 @@ fn judge(
         subject.remember((*outputs).clone(), comparisons.clone());
     }
     let comparisons = compared.into_iter().map(|(comparisons, _)| comparisons).collect();
-    let (result, rounding) = conclude(subject, device.level(), comparisons);
+    let (result, rounding) = conclude(subject.case, device.level(), comparisons);
     match other {
         Some(other) if result.outcome == Outcome::Judged(Verdict::Passed) => {
             let (again, more) = judge_other(device, other, session)?;
@@ -187,7 +197,7 @@ fn judge_other(
     let runs = run_all(device, other, session, poisons)?;
     let compared = compare_all(device, other, session, poisons, &runs);
     let comparisons = compared.into_iter().map(|(comparisons, _)| comparisons).collect();
-    let (mut result, rounding) = conclude(other, device.level(), comparisons);
+    let (mut result, rounding) = conclude(other.case, device.level(), comparisons);
     if result.outcome != Outcome::Judged(Verdict::Passed) {
         result.findings.push(Finding::new(
             "the outputs were right on the first data, and wrong when the data at the same addresses \
@@ -256,8 +266,8 @@ fn compare_all<'r>(
 }
 
 /// Joins the comparisons of all runs and outputs into one result.
-fn conclude(
-    subject: &Subject<'_>,
+pub(super) fn conclude(
+    case: &Case,
     level: Level,
     runs: Vec<Vec<Comparison>>,
 ) -> (CaseResult, RoundingStats) {
@@ -269,7 +279,7 @@ fn conclude(
         (true, false) => Verdict::WrongOutput,
         (true, true) => Verdict::Nondeterministic,
     };
-    let mut result = blank(subject.case, Outcome::Judged(verdict), level);
+    let mut result = blank(case, Outcome::Judged(verdict), level);
     let mut rounding = RoundingStats::default();
     let mut all = runs.into_iter().flatten().collect::<Vec<_>>();
     for output in &all {

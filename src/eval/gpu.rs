@@ -17,7 +17,9 @@ use super::{
     draft::{Draft, blank, failed},
     execute::{Ran, run_case},
     external::External,
-    reference_kernel,
+    full,
+    judged::{Judged, Source},
+    memory, reference_kernel,
     session::Modules,
     side::{Process, Python},
     stats::speedups,
@@ -64,7 +66,8 @@ pub fn gpu_half(
     };
     let pools = RoundingPools::default();
     let python = python.as_ref();
-    let mut judge = Judge { request, loader, python, device, draft, pools, lost: false };
+    let trusted = full::Loaded::new(program.full_size.as_deref());
+    let mut judge = Judge { request, loader, trusted, python, device, draft, pools, lost: false };
     let mut known = Vec::with_capacity(program.cases.len());
     for case_program in &program.cases {
         match reference_kernel::too_big(request, &request.cases[case_program.case]) {
@@ -95,6 +98,7 @@ struct Judge<'a, 'd> {
     loader: Loader<'a>,
     /// Where the candidate runs in the Python process.
     python: Option<&'a Python<'a>>,
+    trusted: full::Loaded<'a>,
     device: &'d mut dyn Device,
     draft: Draft<'d>,
     pools: RoundingPools,
@@ -113,11 +117,13 @@ impl<'a> Judge<'a, '_> {
 
     /// Runs the realistic cases; their inputs and references are computed ahead on other cores.
     fn run_realistic(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
-        let request = self.request;
+        let (request, full_size) = (self.request, self.loader.program.full_size.as_deref());
         thread::scope(|scope| {
             let prepare = |program: &CaseProgram| {
                 let case = &request.cases[program.case];
-                scope.spawn(move || Prepared::new(request, case))
+                let full_size =
+                    full_size.is_some_and(|code| code.trusted.case(program.case).is_some());
+                scope.spawn(move || Prepared::new(request, case, full_size))
             };
             let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
             let mut waiting = programs.iter();
@@ -136,9 +142,13 @@ impl<'a> Judge<'a, '_> {
                 }
                 let handle = ahead.pop_front().expect("each program was prepared in its turn");
                 let joined = self.draft.reference(|| handle.join());
-                let prepared = joined.unwrap_or_else(|panic| resume_unwind(panic))?;
-                self.run(program, &prepared.subject, None)?;
-                self.time(program, &prepared)?;
+                match joined.unwrap_or_else(|panic| resume_unwind(panic))? {
+                    Prepared::Host(host) => {
+                        self.run(program, &host.subject, None)?;
+                        self.time(program, &host.subject, &host.baseline_inputs)?;
+                    }
+                    Prepared::FullSize(case) => self.full_size(program, &case)?,
+                }
             }
             Ok(())
         })
@@ -166,8 +176,14 @@ impl<'a> Judge<'a, '_> {
         if let Some(python) = self.python {
             self.draft.waiting(python.limit());
         }
-        let Ran { mut result, rounding, device_lost } =
-            run_case(self.device, subject, other, program, modules)?;
+        let ran = run_case(self.device, subject, other, program, modules)?;
+        self.done(index, ran);
+        Ok(())
+    }
+
+    /// Stores what running a case came to.
+    fn done(&mut self, index: usize, ran: Ran) {
+        let Ran { mut result, rounding, device_lost } = ran;
         self.pools.add(index, &result, rounding);
         let passed = Outcome::Judged(Verdict::Passed);
         if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
@@ -175,11 +191,49 @@ impl<'a> Judge<'a, '_> {
         }
         self.draft.case_done(index, result);
         self.lost |= device_lost;
-        Ok(())
+    }
+
+    /// Judges and times a case whose inputs are made on the device.
+    fn full_size(
+        &mut self,
+        program: &'a CaseProgram,
+        prepared: &full::Prepared<'_>,
+    ) -> Result<(), Error> {
+        let index = program.case;
+        let trusted = self.trusted.load(self.device, index)?;
+        let baselines = self.loader.program.baselines.iter();
+        let baselines = baselines.filter_map(|baseline| baseline.program.case(index));
+        let both = baselines.map(|other| prepared.arm_need(program) + prepared.arm_need(other));
+        let need = both.fold(prepared.need(program, trusted.program()), u64::max);
+        if let Some(reason) = memory::lacking(self.device, need) {
+            self.skip(program, &reason);
+            return Ok(());
+        }
+        let modules = match self.loader.modules(self.device, program.variant)? {
+            Ok(modules) => modules,
+            Err((verdict, finding)) => {
+                let case = &self.request.cases[index];
+                let result = failed(case, verdict, self.device.level(), finding);
+                self.draft.case_done(index, result);
+                return Ok(());
+            }
+        };
+        self.draft.case_started(index);
+        if let Some(python) = self.python {
+            self.draft.waiting(python.limit());
+        }
+        let ran = full::judge(self.device, prepared, trusted, program, modules)?;
+        self.done(index, ran);
+        self.time(program, &prepared.view(trusted, 0), &prepared.baseline(trusted))
     }
 
     /// Times a case that was found right.
-    fn time(&mut self, program: &'a CaseProgram, prepared: &Prepared<'_>) -> Result<(), Error> {
+    fn time(
+        &mut self,
+        program: &'a CaseProgram,
+        subject: &dyn Judged,
+        baseline_inputs: &dyn Source,
+    ) -> Result<(), Error> {
         let Some(timing) = &self.request.timing else { return Ok(()) };
         if self.draft.evaluation().failed().next().is_some() {
             return Ok(());
@@ -191,8 +245,8 @@ impl<'a> Judge<'a, '_> {
         let job = timing::Job {
             request: self.request,
             timing,
-            subject: &prepared.subject,
-            baseline_inputs: &prepared.baseline_inputs,
+            subject,
+            baseline_inputs,
             default: program,
         };
         match timing::time_case(&job, &mut self.loader, self.device)? {
@@ -229,14 +283,25 @@ impl<'a> Judge<'a, '_> {
 const MAX_AHEAD: usize = 6;
 
 /// A realistic case with everything that is computed on the host.
-struct Prepared<'a> {
+enum Prepared<'a> {
+    /// One whose inputs and references are there in full.
+    Host(Box<Host<'a>>),
+    /// One whose inputs are made on the device.
+    FullSize(Box<full::Prepared<'a>>),
+}
+
+/// A case with inputs and references.
+struct Host<'a> {
     subject: Subject<'a>,
     /// Inputs of the baseline: equal shapes, other values.
     baseline_inputs: Vec<HostTensor>,
 }
 
 impl<'a> Prepared<'a> {
-    fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
+    fn new(request: &EvalRequest, case: &'a Case, full_size: bool) -> Result<Self, Error> {
+        if full_size {
+            return Ok(Self::FullSize(Box::new(full::Prepared::new(request, case)?)));
+        }
         let has_baseline =
             request.timing.as_ref().is_some_and(|timing| !timing.baselines.is_empty());
         let baseline_inputs = if has_baseline {
@@ -244,7 +309,8 @@ impl<'a> Prepared<'a> {
         } else {
             Vec::new()
         };
-        Ok(Self { subject: Subject::new(request, case)?, baseline_inputs })
+        let subject = Subject::new(request, case)?;
+        Ok(Self::Host(Box::new(Host { subject, baseline_inputs })))
     }
 }
 
@@ -298,14 +364,15 @@ impl<'a> Loader<'a> {
         if let (None, Some(copy)) = (self.copy, &self.program.copy) {
             match load(device, copy)? {
                 Ok(module) => self.copy = Some(module),
-                Err((_, finding)) => return Err(Error::CopyKernel(finding.message)),
+                Err((_, finding)) => return Err(Error::OwnKernels(finding.message)),
             }
         }
         Ok(Ok(Modules::loaded(candidate, self.copy)))
     }
 }
 
-fn load(
+/// Loads one variant, or says why the device refuses it.
+pub(super) fn load(
     device: &mut dyn Device,
     variant: &Variant,
 ) -> Result<Result<ModuleId, (Verdict, Finding)>, Error> {

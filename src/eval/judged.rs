@@ -69,10 +69,11 @@ pub(super) trait Judged {
         modules: Modules,
     ) -> Result<Ran, Error>;
 
-    /// Judges outputs that were produced while timing; `None` where they are right.
+    /// Judges outputs that were produced while timing, after poison of 0xff; `None` where they are
+    /// right.
     fn recheck(
         &self,
         device: &mut dyn Device,
         session: &Session<'_>,
-    ) -> Result<Option<CaseResult>, Stop>;
+    ) -> Result<Option<CaseResult>, Error>;
 }

@@ -13,8 +13,10 @@ mod draft;
 mod execute;
 mod external;
 mod facts;
+mod full;
 mod gpu;
 mod judged;
+mod memory;
 mod pattern;
 mod prepare;
 mod program;
@@ -32,7 +34,7 @@ mod tests;
 pub use cpu::{CpuOutcome, cpu_half};
 pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;
-pub use program::{BaselineProgram, BoundLaunch, CaseProgram, Program, Variant};
+pub use program::{BaselineProgram, BoundLaunch, CaseProgram, FullSizeProgram, Program, Variant};
 pub use rehearse::rehearse;
 
 use serde::{Deserialize, Serialize};
@@ -95,9 +97,17 @@ pub enum Error {
     /// The device cannot be used.
     #[error("failed to use the device")]
     Device(#[from] device::Error),
-    /// kgen's own copy kernel does not compile.
-    #[error("failed to compile kgen's copy kernel: {0}")]
-    CopyKernel(String),
+    /// A case that is judged by parts has none.
+    #[error("`{case}` of `{op}` cannot be evaluated in parts")]
+    NoPart {
+        /// The op.
+        op: String,
+        /// The case.
+        case: String,
+    },
+    /// kgen's own kernels do not compile.
+    #[error("failed to compile kgen's own kernels: {0}")]
+    OwnKernels(String),
     /// The baseline is not a valid kernel file for the cases.
     #[error("failed to prepare the baseline `{name}`: {reason}")]
     Baseline {

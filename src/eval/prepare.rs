@@ -11,6 +11,7 @@ use std::{
 };
 
 use crate::{
+    baseline::BUILTIN,
     compile::{self, CompileStop, Compiler, Job, guard_ptx, guard_source},
     kernel::{self, KernelFile, plan},
     op::OpDef,
@@ -21,9 +22,9 @@ use crate::{
 };
 
 use super::{
-    BaselineProgram, BoundLaunch, CaseProgram, Error, Program, Variant,
+    BaselineProgram, BoundLaunch, CaseProgram, Error, FullSizeProgram, Program, Variant,
     draft::{Draft, Halt, failed},
-    facts,
+    facts, full,
     subject::op_of,
 };
 
@@ -49,6 +50,56 @@ pub(super) fn prepare_baselines(
         }
     }
     Ok(baselines)
+}
+
+/// Compiles what full-size cases of a request are judged with; `None` where there are none, or the
+/// trusted kernel does not take them.
+pub(super) fn prepare_full_size(
+    request: &EvalRequest,
+    compiler: &Compiler,
+) -> Result<Option<Box<FullSizeProgram>>, Error> {
+    let op = op_of(request)?;
+    let Some(kernel) = full::trusted(request) else { return Ok(None) };
+    let wanted = |case: &Case| full::is_full_size(op, case);
+    if !request.cases.iter().any(wanted) {
+        return Ok(None);
+    }
+    let request = EvalRequest { kernel: kernel.to_owned(), timing: None, ..request.clone() };
+    let mut ignore = |_| {};
+    let mut draft = Draft::new(&request, &mut ignore);
+    let trusted = match prepare_cases(&request, compiler, &mut draft, &wanted)? {
+        Ok(program) => program,
+        Err(halt) => {
+            let name = BUILTIN.to_owned();
+            return Err(Error::Baseline { name, reason: messages(halt) });
+        }
+    };
+    let own = own_kernels(&request, compiler, full::kernel_source(), &full::kernels())?;
+    Ok(Some(Box::new(FullSizeProgram { own, trusted })))
+}
+
+/// Compiles kernels of kgen's own, which have no plan.
+pub(super) fn own_kernels(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    source: &str,
+    kernels: &[String],
+) -> Result<Variant, Error> {
+    let arch = &request.target.arch;
+    let job = Job { source, defines: &[], types: &[], kernels, arch };
+    match compiler.compile(&job) {
+        Ok(compiled) => Ok(Variant {
+            types: Vec::new(),
+            defines: Vec::new(),
+            cubin: compiled.cubin,
+            ptx: compiled.ptx,
+        }),
+        Err(CompileStop::Failed(diagnostics)) => {
+            let first = diagnostics.into_iter().find(|d| d.severity == Severity::Error);
+            Err(Error::OwnKernels(first.map_or_else(String::new, |d| d.message)))
+        }
+        Err(CompileStop::Machine(error)) => Err(error.into()),
+    }
 }
 
 /// Turns the kernel that is the reference of the request's op into a program for all cases, in f64;
@@ -271,6 +322,7 @@ impl Linker<'_> {
             tunings: Vec::new(),
             copy,
             baselines: Vec::new(),
+            full_size: None,
             reference: None,
         };
         for planned in plans {
@@ -439,26 +491,7 @@ impl Linker<'_> {
     fn copy_kernel(&self) -> Result<Variant, Error> {
         let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
         let kernels: Vec<String> = sizes.map(str::to_owned).collect();
-        let compiled = self.compiler.compile(&Job {
-            source: compile::copy_source(),
-            defines: &[],
-            types: &[],
-            kernels: &kernels,
-            arch: &self.request.target.arch,
-        });
-        match compiled {
-            Ok(compiled) => Ok(Variant {
-                types: Vec::new(),
-                defines: Vec::new(),
-                cubin: compiled.cubin,
-                ptx: compiled.ptx,
-            }),
-            Err(CompileStop::Failed(diagnostics)) => {
-                let first = diagnostics.into_iter().find(|d| d.severity == Severity::Error);
-                Err(Error::CopyKernel(first.map_or_else(String::new, |d| d.message)))
-            }
-            Err(CompileStop::Machine(error)) => Err(error.into()),
-        }
+        own_kernels(self.request, self.compiler, compile::copy_source(), &kernels)
     }
 
     /// Binds the arguments of every launch to the compiled kernels.

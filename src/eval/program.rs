@@ -21,6 +21,9 @@ pub struct Program {
     pub copy: Option<Variant>,
     /// The baselines that are kernel files, for the timed cases.
     pub baselines: Vec<BaselineProgram>,
+    /// What full-size cases are compared with, where there are any.
+    #[serde(default)]
+    pub full_size: Option<Box<FullSizeProgram>>,
     /// The reference's program, where it is a kernel; its cases are those of the request in f64.
     pub reference: Option<Box<ReferenceProgram>>,
 }
@@ -41,6 +44,7 @@ impl Program {
             tunings: Vec::new(),
             copy: None,
             baselines: Vec::new(),
+            full_size: None,
             reference: None,
         }
     }
@@ -57,6 +61,15 @@ impl Program {
         let found = self.baselines.iter().find(|baseline| baseline.name == name);
         found.map(|baseline| &baseline.program)
     }
+}
+
+/// What judging full-size cases takes on the device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FullSizeProgram {
+    /// kgen's own kernels.
+    pub own: Variant,
+    /// The trusted kernel; its cases are the full-size ones that it takes.
+    pub trusted: Program,
 }
 
 /// A baseline that is a kernel file.

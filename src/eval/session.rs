@@ -24,6 +24,8 @@ pub(super) struct Session<'a> {
     inputs: Vec<BufferId>,
     outputs: Vec<BufferId>,
     scratch: Vec<BufferId>,
+    /// Whether the inputs are another session's.
+    borrows: bool,
 }
 
 /// Where a case's code is.
@@ -68,6 +70,7 @@ impl<'a> Session<'a> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             scratch: Vec::new(),
+            borrows: false,
         };
         let ready = session.allocate(device, inputs, outputs);
         match ready.and_then(|()| session.bind(device, modules.external, outputs)) {
@@ -96,6 +99,35 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Allocates outputs and scratch for another program of a case, which reads the same inputs.
+    pub(super) fn beside(
+        device: &mut dyn Device,
+        of: &Session<'_>,
+        case: &'a Case,
+        program: &'a CaseProgram,
+        modules: Modules<'a>,
+        outputs: &[(String, TensorSpec)],
+    ) -> Result<Self, Stop> {
+        let mut session = Self {
+            case,
+            program,
+            module: modules.candidate,
+            copy: modules.copy,
+            call: None,
+            inputs: of.inputs.clone(),
+            outputs: Vec::new(),
+            scratch: Vec::new(),
+            borrows: true,
+        };
+        match session.allocate_rest(device, outputs) {
+            Ok(()) => Ok(session),
+            Err(stop) => {
+                session.close(device);
+                Err(stop)
+            }
+        }
+    }
+
     fn allocate(
         &mut self,
         device: &mut dyn Device,
@@ -107,6 +139,14 @@ impl<'a> Session<'a> {
             self.inputs.push(device.alloc(&name, spec.storage_bytes(), spec.dtype.size())?);
         }
         inputs.write(device, &self.inputs)?;
+        self.allocate_rest(device, outputs)
+    }
+
+    fn allocate_rest(
+        &mut self,
+        device: &mut dyn Device,
+        outputs: &[(String, TensorSpec)],
+    ) -> Result<(), Stop> {
         for (name, spec) in outputs {
             self.outputs.push(device.alloc(name, spec.storage_bytes(), spec.dtype.size())?);
         }
@@ -128,7 +168,8 @@ impl<'a> Session<'a> {
     pub(super) fn close(mut self, device: &mut dyn Device) {
         // Whoever else sees the buffers lets go of them first.
         drop(self.call.take());
-        for buffer in self.inputs.into_iter().chain(self.outputs).chain(self.scratch) {
+        let inputs = if self.borrows { Vec::new() } else { self.inputs };
+        for buffer in inputs.into_iter().chain(self.outputs).chain(self.scratch) {
             device.free(buffer);
         }
     }
@@ -241,6 +282,11 @@ impl<'a> Session<'a> {
             "input `{name}` was changed, first at storage element {element}: inputs are read-only"
         ));
         Err(Stop::verdict(Verdict::InputModified, finding))
+    }
+
+    /// Returns the buffer of an output.
+    pub(super) fn output_buffer(&self, index: usize) -> BufferId {
+        self.outputs[index]
     }
 
     /// Reads an output back.

@@ -168,6 +168,7 @@ impl<'a> Subject<'a> {
                 slack: self.op.slack(spec.dtype),
                 precision: self.precision,
                 sensitivity: &bound.s,
+                typical: &bound.s,
                 hint: bound.hint.as_deref(),
                 inside: bound.inside.as_deref(),
             })
@@ -180,6 +181,7 @@ impl<'a> Subject<'a> {
             shape: &spec.shape,
             values: &self.references[index],
             indices: self.samples.as_deref(),
+            gathered: false,
             signed_zero: self.op.signed_zero,
             bounds,
             inputs: &inputs,
@@ -190,7 +192,7 @@ impl<'a> Subject<'a> {
 
 /// Tells whether an output must be the correctly rounded reference bit for bit: exact ops, and sums
 /// of exact integers, whose order does not matter.
-fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> bool {
+pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> bool {
     let sums = op.engine.sums_products();
     let exact_sums = match precision {
         Precision::Strict => true,
@@ -212,7 +214,7 @@ pub(super) fn op_of(request: &EvalRequest) -> Result<&'static OpDef, Error> {
 const N_SAMPLES: usize = 4096;
 
 /// Chooses elements of a large output: its corners, the last row and column, and random ones.
-fn sample(spec: &TensorSpec, seed: u64) -> Vec<usize> {
+pub(super) fn sample(spec: &TensorSpec, seed: u64) -> Vec<usize> {
     let numel = spec.numel();
     let columns = spec.shape.last().copied().unwrap_or(1).max(1);
     let rows = numel / columns;

@@ -132,6 +132,7 @@ impl Machine {
             tunings: Vec::new(),
             copy: None,
             baselines: Vec::new(),
+            full_size: None,
             reference: None,
         };
         let job = Job {

@@ -73,6 +73,7 @@ fn result(case: &Case, outcome: Outcome) -> CaseResult {
         worst_ratio: None,
         other_rules: None,
         counters: Vec::new(),
+        full_size: None,
     }
 }
 

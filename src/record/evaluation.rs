@@ -136,6 +136,34 @@ pub struct StageTime {
     pub seconds: f64,
 }
 
+/// How a case was judged that is too large for references of all its elements: inputs made on the
+/// device, every output element compared there with a trusted kernel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FullSize {
+    /// Data sets that it ran on.
+    pub data_sets: u32,
+    /// Output elements that were compared with the `builtin` kernel, over all data sets.
+    pub compared: u64,
+    /// Of those, elements that differ by more than rounding.
+    pub differing: u64,
+    /// Elements that were held against the f64 reference: chosen ones, and those that differ.
+    pub judged: u64,
+    /// Whether the kernel that was judged is the trusted one itself.
+    #[serde(default)]
+    pub against_itself: bool,
+    /// Where the time went.
+    pub steps: Vec<StepTime>,
+}
+
+/// Wall time of one step of judging a full-size case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepTime {
+    /// What was done.
+    pub step: String,
+    /// Seconds.
+    pub seconds: f64,
+}
+
 /// What became of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
@@ -168,6 +196,9 @@ pub struct CaseResult {
     /// What each launch did on the emulator, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<LaunchCounters>,
+    /// How it was judged where it is too large for references of all elements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_size: Option<FullSize>,
 }
 
 /// What one launch did on the emulator.

@@ -25,7 +25,8 @@ pub use kgen_measure::{
 };
 
 pub use evaluation::{
-    CaseResult, Evaluation, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
+    CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
+    StepTime,
 };
 pub use finding::{
     Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, Place, Resources, Severity,

@@ -114,6 +114,13 @@ pub struct Limits {
     pub case_s: f64,
     /// Compile variants per dtype that correctness may need.
     pub max_variants: u32,
+    /// Data sets that a full-size case is judged on.
+    #[serde(default = "two")]
+    pub data_sets: u32,
+}
+
+const fn two() -> u32 {
+    2
 }
 
 impl Default for Limits {
@@ -124,6 +131,7 @@ impl Default for Limits {
             compile_s: 20.0,
             case_s: 10.0,
             max_variants: 8,
+            data_sets: two(),
         }
     }
 }

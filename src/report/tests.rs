@@ -64,6 +64,7 @@ fn case(name: &str, outcome: Outcome) -> CaseResult {
         worst_ratio: None,
         other_rules: None,
         counters: Vec::new(),
+        full_size: None,
     }
 }
 

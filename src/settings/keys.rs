@@ -118,6 +118,7 @@ pub const KEYS: &[Key] = &[
     key("limits.compile_s", "KGEN_LIMITS_COMPILE_S", Kind::Positive),
     key("limits.case_s", "KGEN_LIMITS_CASE_S", Kind::Positive),
     key("limits.max_variants", "KGEN_LIMITS_MAX_VARIANTS", Kind::Int(1)),
+    flag("limits.data_sets", "KGEN_LIMITS_DATA_SETS", "seeds", Kind::Int(1)),
     flag("timing.enabled", "KGEN_TIMING_ENABLED", "no-timing", Kind::Bool),
     flag(
         "timing.profile",

@@ -266,13 +266,27 @@ pub struct LimitSettings {
     pub case_s: f64,
     /// Compile variants per element type.
     pub max_variants: u32,
+    /// Data sets of a full-size case.
+    #[serde(default = "two")]
+    pub data_sets: u32,
+}
+
+/// Runs stored before the setting was there have none.
+const fn two() -> u32 {
+    2
 }
 
 impl From<LimitSettings> for Limits {
     fn from(limits: LimitSettings) -> Self {
-        let LimitSettings { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants } =
-            limits;
-        Self { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants }
+        let LimitSettings {
+            emu_lane_instructions,
+            emu_bytes,
+            compile_s,
+            case_s,
+            max_variants,
+            data_sets,
+        } = limits;
+        Self { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants, data_sets }
     }
 }
 

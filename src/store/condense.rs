@@ -328,6 +328,7 @@ pub(crate) mod tests {
             worst_ratio: Some(Number(f64::INFINITY)),
             other_rules: None,
             counters: Vec::new(),
+            full_size: None,
         }
     }
 

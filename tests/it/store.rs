@@ -64,6 +64,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         worst_ratio: None,
         other_rules: None,
         counters: Vec::new(),
+        full_size: None,
     };
     Evaluation {
         op: "relu".to_owned(),

@@ -1,6 +1,7 @@
 //! `kgen eval`: judges one kernel file and prints everything that was found.
 
 mod counters;
+mod full_size;
 mod resources;
 mod timings;
 
@@ -183,6 +184,7 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     add_skipped(&mut out, evaluation);
     out.push_str(&resources::text(evaluation));
     out.push_str(&timings::text(evaluation));
+    out.push_str(&full_size::text(evaluation));
     if let Some(python) = &evaluation.python {
         line(&mut out, &python.to_string());
     }

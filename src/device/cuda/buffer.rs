@@ -131,6 +131,17 @@ impl Buffer {
         self.read_at(self.address(), self.bytes, stream)
     }
 
+    /// Copies a part to the host, and waits for it.
+    pub(super) fn read_part(
+        &self,
+        from: usize,
+        len: usize,
+        stream: CUstream,
+    ) -> Result<Vec<u8>, DriverError> {
+        assert!(from + len <= self.bytes, "inside the buffer");
+        self.read_at(self.address() + from as u64, len, stream)
+    }
+
     fn read_at(
         &self,
         from: CUdeviceptr,

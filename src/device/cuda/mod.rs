@@ -302,6 +302,15 @@ impl Device for CudaDevice {
         bytes.map_err(|error| self.stop("copy from the GPU", error))
     }
 
+    fn read_part(&mut self, buffer: BufferId, from: usize, len: usize) -> Result<Vec<u8>, Stop> {
+        let bytes = self.buffer(buffer).read_part(from, len, self.stream);
+        bytes.map_err(|error| self.stop("copy from the GPU", error))
+    }
+
+    fn free_bytes(&mut self) -> Option<u64> {
+        result::mem_get_info().ok().map(|(free, _)| free as u64)
+    }
+
     fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop> {
         let status = self.buffer(buffer).fill(pattern, self.stream);
         self.check("fill a buffer", status)

@@ -238,6 +238,7 @@ fn passed() -> Evaluation {
         worst_ratio: None,
         other_rules: None,
         counters: Vec::new(),
+        full_size: None,
     });
     Evaluation {
         op: request.op.clone(),

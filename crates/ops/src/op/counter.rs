@@ -15,6 +15,7 @@
     reason = "rounding and cutting to what a type holds are the purpose"
 )]
 
+use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
 use crate::record::{DType, Gen, TensorArg};
@@ -26,6 +27,9 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Added to a word to get a second one.
 const SECOND: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// Elements from which on all cores share the work.
+const PARALLEL_FROM: usize = 1 << 14;
 
 /// Bits of the fraction below the sum of [`Recipe::Normal`].
 const FRACTION_BITS: u32 = 24;
@@ -211,6 +215,17 @@ impl Counter {
         let digest: [u8; 32] = hash.finalize().into();
         let key = u64::from_le_bytes(*digest.first_chunk()?);
         Some(Self { key, recipe: Recipe::of(tensor.generator)?, dtype: spec.dtype })
+    }
+
+    /// Writes elements side by side; `element` is the row-major index of each.
+    pub fn fill(&self, bytes: &mut [u8], element: impl Fn(usize) -> usize + Sync) {
+        let size = self.dtype.size();
+        let write = |(place, bytes): (usize, &mut [u8])| self.write(element(place), bytes);
+        if bytes.len() < PARALLEL_FROM * size {
+            bytes.chunks_exact_mut(size).enumerate().for_each(write);
+        } else {
+            bytes.par_chunks_exact_mut(size).enumerate().for_each(write);
+        }
     }
 
     /// Writes the bytes of one element (row-major index).

@@ -23,6 +23,9 @@ pub enum Locality {
     /// Its row, which is so many of the last dimensions of the first tensor: the rows at the same
     /// place of all tensors that have the same dimensions before, and the other tensors.
     Rows(usize),
+    /// Anything, but single elements are evaluated without the others: [`Engine::evaluate_at`],
+    /// and where the op has bounds [`Engine::spread_at`], are cheap.
+    Single,
     /// Anything.
     Whole,
 }

@@ -62,7 +62,7 @@ impl Part {
         let part = match op.engine.locality(&op.call(case)) {
             Locality::Elements => elements(op, case, indices),
             Locality::Rows(trailing) => rows(op, case, trailing, indices),
-            Locality::Whole => None,
+            Locality::Single | Locality::Whole => None,
         }?;
         // What is inferred for the part is what it was cut out as.
         let inferred = op.infer(&part.case).ok()?;

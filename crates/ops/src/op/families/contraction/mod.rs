@@ -6,7 +6,7 @@ mod product;
 use crate::{record::DType, reference::Error};
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Role, Scalar, Shaped, generators::F16_SUM,
+    Array, Call, Engine, InferError, Inputs, Locality, Role, Scalar, Shaped, generators::F16_SUM,
     integer_limit, sum_limit, unravel,
 };
 
@@ -183,6 +183,10 @@ impl Engine for Contraction {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         self.plan(call).map_or(1, |plan| plan.n_terms().max(1))
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Single
     }
 
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {

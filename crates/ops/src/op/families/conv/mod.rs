@@ -6,7 +6,8 @@ mod sums;
 use crate::{record::DType, reference::Error};
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Role, Shaped, generators::EXACT_SUM, integer_limit,
+    Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, generators::EXACT_SUM,
+    integer_limit,
 };
 
 use sums::Sums;
@@ -101,6 +102,10 @@ impl Engine for Conv {
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         self.geometry(call).map_or(1, |geometry| geometry.n_terms().max(1))
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Single
     }
 
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {

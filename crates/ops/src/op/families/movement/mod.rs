@@ -20,7 +20,7 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, unravel,
+    Array, Call, Engine, InferError, Input, Inputs, Locality, Role, Shaped, integer_limit, unravel,
 };
 
 /// Elements from which on all cores share the work.
@@ -232,6 +232,10 @@ impl Engine for Movement {
             spread.mapv_inplace(f64::abs);
         }
         Ok(Some(spreads))
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Single
     }
 
     fn flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {

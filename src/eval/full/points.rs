@@ -1,0 +1,269 @@
+//! Chosen elements of a full-size case with their f64 references.
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{
+    eval::{
+        Error,
+        bound::{BoundParams, Bounds},
+        compare::{Comparison, Expected, compare},
+        subject::{equal_bits, sample},
+    },
+    op::{Array, Locality, OpDef},
+    record::{
+        Case, HostTensor, Precision, TensorSpec,
+        tensor::{decode, encode},
+    },
+    reference::{Bound, Part, Reference, Runs},
+};
+
+use super::source::Values;
+
+/// Elements that every data set is held against f64 at, at least.
+const N_POINTS: usize = 4096;
+
+/// The same where nothing but f64 can say that the candidate is right: it is the trusted kernel.
+const N_ALONE: usize = 1 << 16;
+
+/// Input or output elements of the rows that are chosen.
+const CHOSEN_ROWS: usize = 1 << 18;
+
+/// The same where it takes as many for [`N_POINTS`] results: each is a fold of a row.
+const CHOSEN_FOLDS: usize = 1 << 25;
+
+/// Input or output elements of the rows in which differences are followed up.
+const FOLLOWED_ROWS: usize = 1 << 22;
+
+/// Elements that a difference may be followed up at where each needs few others.
+const MAX_FOLLOWED: usize = 1 << 14;
+
+/// The same where each element is a sum over many.
+const MAX_FOLLOWED_SUMS: usize = 1 << 12;
+
+/// A case, its outputs, and how single elements of it are evaluated.
+pub(super) struct Question<'a> {
+    pub(super) op: &'static OpDef,
+    pub(super) case: &'a Case,
+    pub(super) precision: Precision,
+    pub(super) outputs: &'a [(String, TensorSpec)],
+}
+
+impl Question<'_> {
+    fn locality(&self) -> Locality {
+        self.op.engine.locality(&self.op.call(self.case))
+    }
+
+    /// Returns the elements of the first output in one row, and the most that any tensor has there.
+    fn row(&self) -> (usize, usize) {
+        let Some(part) = Part::of(self.op, self.case, &[0]) else { return (1, 1) };
+        let all = part.inputs.iter().chain(&part.outputs).map(Runs::numel);
+        (part.outputs[0].numel().max(1), all.max().unwrap_or(1).max(1))
+    }
+
+    fn row_cost(&self) -> usize {
+        self.row().1
+    }
+
+    /// Returns how many rows are chosen.
+    fn chosen_rows(&self, wanted: usize) -> usize {
+        let (width, cost) = self.row();
+        let folds = wanted.div_ceil(width).min(CHOSEN_FOLDS / cost);
+        (CHOSEN_ROWS / cost).max(folds).clamp(4, wanted)
+    }
+
+    /// Returns how many differing elements can be followed up.
+    pub(super) fn capacity(&self) -> usize {
+        match self.locality() {
+            Locality::Elements => MAX_FOLLOWED,
+            Locality::Rows(_) => (FOLLOWED_ROWS / self.row_cost()).clamp(16, MAX_FOLLOWED),
+            Locality::Single | Locality::Whole => MAX_FOLLOWED_SUMS,
+        }
+    }
+
+    /// Returns an element of the first output that is in the same row as an element of some output.
+    pub(super) fn in_first(&self, output: usize, index: usize) -> usize {
+        if output == 0 {
+            return index;
+        }
+        // Outputs have equally many rows.
+        let numel = |output: usize| self.outputs[output].1.numel();
+        let Some(part) = Part::of(self.op, self.case, &[0]) else { return index };
+        let width = |output: usize| part.outputs[output].numel().max(1);
+        (index / width(output) * width(0)).min(numel(0) - 1)
+    }
+
+    /// Chooses elements of the first output: random ones, the first and the last, as many as are
+    /// wanted, or rows that have as many.
+    pub(super) fn choose(&self, seed: u64, alone: bool) -> Vec<usize> {
+        let spec = &self.outputs[0].1;
+        let (numel, wanted) = (spec.numel(), if alone { N_ALONE } else { N_POINTS });
+        let n = match self.locality() {
+            Locality::Elements => wanted,
+            // A row brings its other elements along.
+            Locality::Rows(_) => self.chosen_rows(wanted),
+            Locality::Single | Locality::Whole => return sample(spec, seed),
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut indices: Vec<usize> = (0..n).map(|_| rng.random_range(0..numel)).collect();
+        indices.extend([0, numel - 1]);
+        indices.sort_unstable();
+        indices.dedup();
+        indices
+    }
+
+    /// Evaluates the elements (ascending), with as many others as come with them.
+    pub(super) fn points(
+        &self,
+        values: &Values,
+        hosts: Option<&[HostTensor]>,
+        indices: &[usize],
+    ) -> Result<Points, Error> {
+        if let Some(hosts) = hosts {
+            return self.single(hosts, indices);
+        }
+        let part = Part::of(self.op, self.case, indices).ok_or_else(|| Error::NoPart {
+            op: self.op.name.clone(),
+            case: self.case.id.clone(),
+        })?;
+        let tensors = part.case.tensors().zip(&part.inputs).enumerate();
+        let hosts: Vec<HostTensor> =
+            tensors.map(|(at, ((_, tensor), runs))| values.host(at, runs, &tensor.spec)).collect();
+        let reference = Reference::new(self.op, &part.case, &hosts)?;
+        let evaluated = reference.evaluate()?;
+        let exact = |(_, spec): &(_, TensorSpec)| self.exact(spec);
+        let bounds = if self.outputs.iter().all(exact) {
+            Vec::new()
+        } else {
+            reference.bounds(&evaluated)?
+        };
+        let expected = evaluated.into_iter().map(|all| all.into_iter().collect()).collect();
+        let runs = part.outputs.clone();
+        Ok(Points { runs, expected, bounds, part: Some((part, hosts)) })
+    }
+
+    /// Evaluates single elements of the one output.
+    fn single(&self, hosts: &[HostTensor], indices: &[usize]) -> Result<Points, Error> {
+        let reference = Reference::new(self.op, self.case, hosts)?;
+        let expected = vec![reference.evaluate_at(0, indices)?];
+        let exact = self.exact(&self.outputs[0].1);
+        let bounds = if exact { Vec::new() } else { vec![reference.bound_at(0, indices)?] };
+        let runs = vec![Runs { starts: indices.to_vec(), len: 1 }];
+        Ok(Points { runs, expected, bounds, part: None })
+    }
+
+    /// Tells whether an output must be equal bit for bit.
+    pub(super) fn exact(&self, spec: &TensorSpec) -> bool {
+        equal_bits(self.op, self.case, self.precision, spec.dtype)
+    }
+
+    fn bounds<'p>(
+        &self,
+        points: &'p Points,
+        output: usize,
+        typical: &'p Points,
+    ) -> Option<Bounds<'p>> {
+        let spec = &self.outputs[output].1;
+        if self.exact(spec) {
+            return None;
+        }
+        let bound = &points.bounds[output];
+        Some(Bounds::new(BoundParams {
+            dtype: spec.dtype,
+            accumulation_len: self.op.accumulation_len(self.case),
+            sums_products: self.op.engine.sums_products(),
+            slack: self.op.slack(spec.dtype),
+            precision: self.precision,
+            sensitivity: &bound.s,
+            typical: &typical.bounds[output].s,
+            hint: bound.hint.as_deref(),
+            inside: bound.inside.as_deref(),
+        }))
+    }
+
+    /// Returns the smallest bound at the points; 0 for an exact output.
+    pub(super) fn least_bound(&self, points: &Points, output: usize) -> f64 {
+        let Some(bounds) = self.bounds(points, output, points) else { return 0.0 };
+        let all = points.expected[output].iter().enumerate();
+        let finite = all.filter(|(_, y)| y.is_finite()).map(|(at, &y)| bounds.at(at, y));
+        finite.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Compares what a candidate has at the points of every output.
+    ///
+    /// `typical`: points that stand for the whole output, which bounds are partly taken from.
+    pub(super) fn compare(
+        &self,
+        points: &Points,
+        typical: &Points,
+        mut got: Vec<Vec<u8>>,
+        poison: u8,
+    ) -> Vec<Comparison> {
+        self.canonicalise(points, &mut got);
+        let compared = self.outputs.iter().enumerate().map(|(output, (name, spec))| {
+            let indices: Vec<usize> = points.runs[output].elements().collect();
+            let size = spec.dtype.size();
+            let bytes = &got[output];
+            let held = |place: usize| bytes[place * size..][..size].iter().all(|&b| b == poison);
+            let expected = Expected {
+                name,
+                dtype: spec.dtype,
+                shape: &spec.shape,
+                values: &points.expected[output],
+                indices: Some(&indices),
+                gathered: true,
+                signed_zero: self.op.signed_zero,
+                bounds: self.bounds(points, output, typical),
+                inputs: &[],
+            };
+            compare(&expected, bytes, &held)
+        });
+        compared.collect()
+    }
+
+    /// Rewrites what the op leaves open to the reference's choice.
+    fn canonicalise(&self, points: &Points, got: &mut [Vec<u8>]) {
+        let Some((part, hosts)) = &points.part else { return };
+        if !self.op.engine.leaves_choices() {
+            return;
+        }
+        let specs = self.op.infer(&part.case).expect("the part was evaluated");
+        let array = |spec: &TensorSpec, values: Vec<f64>| {
+            let shaped = Array::from_shape_vec(spec.shape.clone(), values);
+            shaped.expect("an output has as many elements as its shape says")
+        };
+        let decoded = specs.iter().zip(&*got).map(|(spec, bytes)| {
+            let elements = bytes.chunks_exact(spec.dtype.size());
+            array(spec, elements.map(|bytes| decode(spec.dtype, bytes)).collect())
+        });
+        let mut mine: Vec<Array> = decoded.collect();
+        let expected = specs.iter().zip(&points.expected);
+        let expected: Vec<Array> = expected.map(|(spec, all)| array(spec, all.clone())).collect();
+        let reference = Reference::new(self.op, &part.case, hosts).expect("it was evaluated");
+        self.op.canonicalise(&part.case, reference.inputs(), &mut mine, &expected);
+        for ((spec, values), bytes) in specs.iter().zip(mine).zip(got) {
+            let elements = bytes.chunks_exact_mut(spec.dtype.size());
+            values.iter().zip(elements).for_each(|(&value, bytes)| {
+                encode(spec.dtype, value, bytes);
+            });
+        }
+    }
+}
+
+/// Elements of every output with their references.
+pub(super) struct Points {
+    /// Which they are.
+    pub(super) runs: Vec<Runs>,
+    expected: Vec<Vec<f64>>,
+    /// One per output; none where every output must be exact.
+    bounds: Vec<Bound>,
+    /// The call that they are the results of; `None` where they were evaluated one by one.
+    part: Option<(Part, Vec<HostTensor>)>,
+}
+
+impl Points {
+    /// Returns the number of elements.
+    pub(super) fn count(&self) -> u64 {
+        self.runs.iter().map(|runs| runs.numel() as u64).sum()
+    }
+}

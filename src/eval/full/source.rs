@@ -1,0 +1,74 @@
+//! Inputs that a device makes by itself.
+
+use crate::{
+    device::{BufferId, Device, Stop},
+    eval::judged::Source,
+    op::Counter,
+    record::{Case, HostTensor, TensorSpec},
+    reference::Runs,
+};
+
+use super::kit::Kit;
+
+/// The values of a case's tensors on one data set.
+#[derive(Debug, Clone)]
+pub(super) struct Values {
+    tensors: Vec<(Counter, usize)>,
+}
+
+impl Values {
+    /// Returns the values that belong to a seed; `None` where a device cannot make them.
+    pub(super) fn new(case: &Case, seed: u64) -> Option<Self> {
+        let of = case.tensors().map(|(name, tensor)| {
+            let counter = Counter::new(tensor, seed, &case.id, &name)?;
+            Some((counter, tensor.spec.numel()))
+        });
+        Some(Self { tensors: of.collect::<Option<_>>()? })
+    }
+
+    /// Computes elements of one tensor on the host.
+    pub(super) fn host(&self, tensor: usize, runs: &Runs, spec: &TensorSpec) -> HostTensor {
+        let mut host = HostTensor::zeroed(spec.clone());
+        self.tensors[tensor].0.fill(&mut host.storage, |place| runs.element(place));
+        host
+    }
+
+    /// Computes all tensors of a case on the host.
+    pub(super) fn all(&self, case: &Case) -> Vec<HostTensor> {
+        let tensors = case.tensors().enumerate();
+        let whole = |spec: &TensorSpec| Runs { starts: vec![0], len: spec.numel() };
+        tensors
+            .map(|(index, (_, tensor))| self.host(index, &whole(&tensor.spec), &tensor.spec))
+            .collect()
+    }
+}
+
+/// Values with the kernels that make them.
+pub(in crate::eval) struct Generated<'a> {
+    pub(super) values: &'a Values,
+    pub(super) kit: Kit,
+}
+
+impl Source for Generated<'_> {
+    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), Stop> {
+        for (&buffer, (counter, numel)) in inputs.iter().zip(&self.values.tensors) {
+            self.kit.fill(device, buffer, *numel, counter)?;
+        }
+        Ok(())
+    }
+
+    fn changed(
+        &self,
+        device: &mut dyn Device,
+        inputs: &[BufferId],
+    ) -> Result<Option<(usize, usize)>, Stop> {
+        for (input, (&buffer, (counter, numel))) in
+            inputs.iter().zip(&self.values.tensors).enumerate()
+        {
+            if let Some(element) = self.kit.changed(device, buffer, *numel, counter)? {
+                return Ok(Some((input, element)));
+            }
+        }
+        Ok(None)
+    }
+}
