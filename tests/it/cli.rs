@@ -77,6 +77,14 @@ fn a_command_line_that_is_wrong_is_2() {
 }
 
 #[test]
+fn profiling_without_a_gpu_is_5_and_says_what_works_instead() {
+    let folder = folder();
+    fs::write(folder.path().join("k.cu"), "").unwrap();
+    let args = ["profile", "k.cu", "--op", "relu", "--device", "emu"];
+    fails(folder.path(), &args, 5, &["profilers need a GPU", "--counters"]);
+}
+
+#[test]
 fn names_that_are_not_known_are_2_and_near_ones_are_suggested() {
     let folder = folder();
     let path = folder.path();

@@ -151,6 +151,9 @@ fn hot_lines_are_found_in_spite_of_quotes_in_the_source() {
     let (stall, share) = hot[0].stall.clone().unwrap();
     assert_eq!(stall, "long_scoreboard");
     assert!((share - 4971.0 / 8081.0).abs() < 0.01, "{share}");
+    // An inlined instruction stands below two lines; in the sum it counts once.
+    assert_eq!(hot[1].line, 449);
+    assert!((hot[1].share - 22.0 / 4287.0).abs() < 1e-12, "{}", hot[1].share);
     let transpose = ncu::hot_lines(fixture!("ncu-transpose_bad-source.csv"), 1);
     assert_eq!(transpose.len(), 1);
     assert!(0.9 < transpose[0].share && transpose[0].share <= 1.0);
@@ -213,6 +216,28 @@ fn a_fault_inside_a_header_is_the_kernels() {
         (reports[0].place.function.as_str(), reports[0].place.line),
         ("bad_barrier", Some(15))
     );
+}
+
+#[test]
+fn of_several_frames_the_outermost_is_the_kernels() {
+    let xml = fixture!("sanitizer-synccheck-bad_barrier.xml");
+    let inner = "<frame><func>inner</func><path>/src/i.h</path><line>3</line></frame>";
+    let xml = xml.replace("<deviceStack>", &format!("<deviceStack>{inner}"));
+    let text = fixture!("sanitizer-synccheck-bad_barrier.txt");
+    let outer = "=========         Device Frame: bad_barrier";
+    let text = text
+        .replace(outer, &format!("=========         Device Frame: inner+0x10 in i.h:3\n{outer}"));
+    for reports in [sanitizer::parse_xml(&xml).unwrap(), sanitizer::parse_text(&text)] {
+        assert_eq!(reports[0].place.function, "bad_barrier", "{reports:?}");
+    }
+}
+
+#[test]
+fn a_launch_without_a_single_number_is_none() {
+    let page = "\"ID\",\"Kernel Name\",\"dram__bytes.sum\"\n\"\",\"\",\"byte\"\n";
+    assert!(ncu::launches(&format!("{page}\"0\",\"k\",\"n/a\"\n")).is_empty());
+    let launches = ncu::launches(&format!("{page}==PROF== noise\n\"0\",\"k\",\"1,024\"\n"));
+    close(launches[0].metric("dram__bytes.sum"), 1024.0);
 }
 
 #[test]

@@ -64,7 +64,8 @@ pub(crate) struct EvalArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandError> {
-    let (evaluation, source) = evaluate(context, args, &|_, _| Ok(None))?;
+    let settings = settings(context, args)?;
+    let (evaluation, source) = evaluate(context, args, &settings, &|_, _| Ok(None))?;
     match args.format.format {
         Format::Json => ui::json(&context.ui, &evaluation)?,
         Format::Table => {
@@ -78,24 +79,29 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
 pub(super) type Wanted<'a> =
     &'a dyn Fn(&[Case], bool) -> Result<Option<ProfileRequest>, CommandError>;
 
-/// Judges the kernel file that the flags name, and returns its text too.
-pub(super) fn evaluate(
-    context: &Context,
-    args: &EvalArgs,
-    wanted: Wanted<'_>,
-) -> Result<(Evaluation, String), CommandError> {
+/// Resolves the settings that the flags ask for.
+pub(super) fn settings(context: &Context, args: &EvalArgs) -> Result<Settings, CommandError> {
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
     args.device.add_to(&mut flags);
     flags.set("device.counters", args.counters.then_some(true));
     flags.set("run.seed", args.seed);
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
-    let settings = context.settings(&flags)?;
+    context.settings(&flags)
+}
+
+/// Judges the kernel file that the flags name, and returns its text too.
+pub(super) fn evaluate(
+    context: &Context,
+    args: &EvalArgs,
+    settings: &Settings,
+    wanted: Wanted<'_>,
+) -> Result<(Evaluation, String), CommandError> {
     let selection = selection::select(&context.ui, &settings.suite)?;
     let kernel = read_kernel(&args.file)?;
     let runtime = session::runtime()?;
     let source = kernel.clone();
-    let judged = judge(context, &settings, &selection, kernel, wanted);
+    let judged = judge(context, settings, &selection, kernel, wanted);
     let evaluation = runtime.block_on(Box::pin(judged))?;
     Ok((evaluation, source))
 }

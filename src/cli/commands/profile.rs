@@ -9,10 +9,12 @@ use crate::{
     cli::{
         CommandError, Context,
         exit_codes::Exit,
+        machine,
         ui::{self, Format},
     },
     eval::describe_args,
     record::{Case, CaseClass, KernelProfile, ProfileRequest},
+    settings::DeviceChoice,
 };
 
 /// Judge one kernel file; if it is right, say what limits it, with Nsight Compute and
@@ -33,14 +35,15 @@ pub(crate) struct ProfileArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, CommandError> {
+    let settings = eval::settings(context, &args.eval)?;
+    if machine::device_choice(&settings)? == DeviceChoice::Emu {
+        return Err(no_gpu());
+    }
     let wanted = |cases: &[Case], on_gpu: bool| {
-        if !on_gpu {
-            return Err(CommandError::new(Exit::Device, "profilers need a GPU, and there is none")
-                .hint("`kgen eval --counters` counts on the emulator what every launch does"));
-        }
-        wanted(args, cases).map(Some)
+        // The GPU may have refused to start.
+        if on_gpu { wanted(args, cases).map(Some) } else { Err(no_gpu()) }
     };
-    let (evaluation, _) = eval::evaluate(context, &args.eval, &wanted)?;
+    let (evaluation, _) = eval::evaluate(context, &args.eval, &settings, &wanted)?;
     let Some(profile) = &evaluation.profile else {
         context.ui.data(&eval::text(&evaluation))?;
         return Ok(Exit::NotSolved);
@@ -53,6 +56,11 @@ pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, Command
         write(out, profile)?;
     }
     Ok(if profile.suspicious { Exit::NotSolved } else { Exit::Ok })
+}
+
+fn no_gpu() -> CommandError {
+    CommandError::new(Exit::Device, "profilers need a GPU, and none is used")
+        .hint("`kgen eval --counters` counts on the emulator what every launch does")
 }
 
 /// Chooses the cases.
