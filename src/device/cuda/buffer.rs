@@ -11,6 +11,10 @@ use crate::{device::SharedBuffer, record::Finding};
 /// buffer keeps it, and larger than a row of most tensors, so that a stray row is seen.
 const ZONE: usize = 16 << 10;
 
+/// Bytes of the pages that large allocations are made of. Another process that maps an allocation
+/// of another multiple gets small pages: there a transpose of 256 MiB took twelve times as long.
+const PAGE: usize = 2 << 20;
+
 /// What guard zones hold: no number that a kernel writes by itself.
 const GUARD: u8 = 0xc9;
 
@@ -63,10 +67,8 @@ impl Buffer {
         element_bytes: usize,
         zone: usize,
     ) -> Result<Self, DriverError> {
-        // The driver refuses to allocate nothing.
-        let whole = (zone + bytes + zone).max(1);
         // SAFETY: the memory is freed in `free`, and only there.
-        let base = unsafe { result::malloc_sync(whole) }?;
+        let base = unsafe { result::malloc_sync(whole_pages(zone + bytes + zone)) }?;
         let element_bytes = element_bytes.max(1);
         Ok(Self { label: label.to_owned(), base, bytes, element_bytes, zone })
     }
@@ -190,6 +192,16 @@ impl Buffer {
     }
 }
 
+/// Returns the bytes to allocate for so many: whole pages, if there is more than one.
+const fn whole_pages(bytes: usize) -> usize {
+    match bytes {
+        // The driver refuses to allocate nothing.
+        0 => 1,
+        1..=PAGE => bytes,
+        _ => bytes.next_multiple_of(PAGE),
+    }
+}
+
 /// Says which element outside a buffer was written first, if any.
 fn describe(
     label: &str,
@@ -216,6 +228,13 @@ fn describe(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_allocations_are_whole_pages() {
+        assert_eq!([0, 1, PAGE].map(whole_pages), [1, 1, PAGE]);
+        assert_eq!(whole_pages(PAGE + 1), 2 * PAGE);
+        assert_eq!(whole_pages((256 << 20) + 2 * ZONE), (256 << 20) + PAGE);
+    }
 
     #[test]
     fn damage_is_told_in_elements() {
