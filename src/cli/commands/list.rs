@@ -244,7 +244,7 @@ fn devices(context: &Context, settings: &Settings) -> Listing {
     match device::gpus() {
         Ok(gpus) => {
             for (index, target) in gpus.iter().enumerate() {
-                add(format!("cuda:{index}"), target, "");
+                add(format!("cuda:{index}"), target, target.uuid.as_deref().unwrap_or_default());
             }
         }
         Err(error) => context.ui.note(&error.to_string()),

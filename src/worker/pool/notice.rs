@@ -11,7 +11,7 @@ pub enum Notice {
     Warning(String),
 }
 
-/// Takes notices; by default they only go to the log.
+/// Takes notices; the log has them too, below the level that is shown by default.
 #[derive(Clone)]
 pub struct Notices(Arc<dyn Fn(&Notice) + Send + Sync>);
 
@@ -27,7 +27,7 @@ impl Notices {
     }
 
     pub(super) fn warn(&self, text: String) {
-        tracing::warn!("{text}");
+        tracing::info!("{text}");
         (self.0)(&Notice::Warning(text));
     }
 }

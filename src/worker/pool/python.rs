@@ -312,7 +312,7 @@ fn greeted(line: &[u8], uuid: Option<&str>) -> Result<PythonFacts, String> {
     }
     match (greeting.ready, greeting.error) {
         (Some(facts), _) => match (&facts.uuid, uuid) {
-            (Some(theirs), Some(ours)) if theirs != ours => {
+            (Some(theirs), Some(ours)) if !theirs.eq_ignore_ascii_case(ours) => {
                 Err(format!("PyTorch numbers the GPUs differently: it sees {theirs}, not {ours}"))
             }
             _ => Ok(facts),

@@ -135,3 +135,38 @@ async fn a_gpu_that_does_not_start_or_is_of_another_kind_is_left_out() {
     assert!(matches!(error, Error::Start { .. }), "{error}");
     fake.assert_nothing_lives();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_gpu_is_ever_shared_whatever_becomes_of_its_workers() {
+    // A folder can be made once only: whoever finds it there shares the GPU.
+    let gpu = "mkdir $dir/busy.$gpu || touch $dir/shared; stage execute; sleep 0.02
+        case $job in
+            *segv*) rmdir $dir/busy.$gpu; kill -SEGV $$;;
+            *hang*) case_started 0; rmdir $dir/busy.$gpu; wait_for_ever;;
+        esac
+        rmdir $dir/busy.$gpu; finished";
+    let fake = Fake::with_preamble(HELLO, &arms(gpu));
+    let mut config = fake.config(device("cuda:0,cuda:1,cuda:2"));
+    config.cpu_jobs = 2;
+    let pool = Pool::start(config).await.unwrap();
+    let kinds = [
+        ("good", Verdict::Passed),
+        ("segv", Verdict::Crashed),
+        ("good", Verdict::Passed),
+        ("hang", Verdict::TimedOut),
+        ("good", Verdict::Passed),
+    ];
+    let evaluations = (0..30).map(|index| {
+        let (kernel, verdict) = kinds[index % kinds.len()];
+        let request = EvalRequest { seed: 1000 + index as u64, ..gpu_request(kernel) };
+        let pool = &pool;
+        async move { (verdict, request.seed, pool.evaluate(request).await.unwrap()) }
+    });
+    for (verdict, seed, evaluation) in futures_util::future::join_all(evaluations).await {
+        assert_eq!((evaluation.verdict, evaluation.seed), (verdict, seed));
+    }
+    let used = std::fs::read_to_string(fake.path().join("used")).unwrap();
+    assert_eq!(used.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["0", "1", "2"]));
+    assert!(!fake.path().join("shared").exists(), "two evaluations were on one GPU");
+    stop(pool, &fake).await;
+}
