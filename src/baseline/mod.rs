@@ -60,29 +60,65 @@ pub fn requests(names: &[String], op: &OpDef) -> Result<Vec<BaselineRequest>, Er
     Ok(requests)
 }
 
+/// What a name stands for.
+#[derive(Clone, Copy)]
+enum Named<'a> {
+    Builtin,
+    Library(PythonKind),
+    /// Kernels in Python of a folder.
+    Modules(&'a Path),
+}
+
+impl<'a> Named<'a> {
+    fn parse(name: &'a str) -> Result<Self, Error> {
+        if name == BUILTIN {
+            return Ok(Self::Builtin);
+        }
+        let (kind, folder) = match name.split_once('=') {
+            Some((kind, folder)) => (kind, Some(Path::new(folder))),
+            None => (name, None),
+        };
+        match (kind.parse(), folder) {
+            (Ok(PythonKind::Triton), Some(folder)) => Ok(Self::Modules(folder)),
+            (Ok(kind), None) if kind != PythonKind::Triton => Ok(Self::Library(kind)),
+            _ => Err(Error::Unknown { name: name.to_owned() }),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Builtin => BUILTIN,
+            Self::Library(kind) => kind.name(),
+            Self::Modules(_) => PythonKind::Triton.name(),
+        }
+    }
+}
+
 fn request(name: &str, op: &OpDef) -> Result<Option<BaselineRequest>, Error> {
-    let (name, folder) = match name.split_once('=') {
-        Some((name, folder)) => (name, Some(folder)),
-        None => (name, None),
-    };
-    let implementation = match (name, folder, name.parse()) {
-        (BUILTIN, None, _) => {
+    let named = Named::parse(name)?;
+    let implementation = match named {
+        Named::Builtin => {
             builtin(&op.name).map(|source| Implementation::Kernel { source: source.into() })
         }
-        (_, Some(folder), Ok(PythonKind::Triton)) => {
-            backend_bench::find(Path::new(folder), op)?.map(|found| found.implementation)
+        Named::Library(kind) => Some(Implementation::python(kind)),
+        Named::Modules(folder) => {
+            backend_bench::find(folder, op)?.map(|found| found.implementation)
         }
-        (_, None, Ok(kind)) if kind != PythonKind::Triton => Some(Implementation::python(kind)),
-        _ => return Err(Error::Unknown { name: name.to_owned() }),
     };
-    let name = name.to_owned();
+    let name = named.name().to_owned();
     Ok(implementation.map(|implementation| BaselineRequest { name, implementation }))
 }
 
 /// Tells whether a baseline of this name runs in the Python process.
-#[must_use]
-pub fn needs_python(name: &str) -> bool {
-    name.split('=').next().is_some_and(|name| name.parse::<PythonKind>().is_ok())
+///
+/// # Errors
+///
+/// [`Error::Unknown`].
+pub fn needs_python(name: &str) -> Result<bool, Error> {
+    Ok(match Named::parse(name)? {
+        Named::Builtin => false,
+        Named::Library(_) | Named::Modules(_) => true,
+    })
 }
 
 #[cfg(test)]
@@ -99,10 +135,12 @@ mod tests {
         let names: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
         assert_eq!(names, ["aten", "builtin"]);
         assert!(requests[0].implementation.needs_python());
-        assert!(super::needs_python("triton=x") && !super::needs_python("builtin"));
+        assert!(super::needs_python("triton=x").unwrap());
+        assert!(!super::needs_python("builtin").unwrap());
         for unknown in ["atem", "triton", "aten=x"] {
             let error = of(&[unknown], "relu").unwrap_err().to_string();
-            assert!(error.starts_with("unknown baseline `"), "{error}");
+            assert!(error.starts_with(&format!("unknown baseline `{unknown}`")), "{error}");
+            assert!(super::needs_python(unknown).is_err());
         }
     }
 

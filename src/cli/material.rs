@@ -14,16 +14,30 @@ use crate::{
 /// The setting that stands for what the machine has.
 const AUTO: &str = "auto";
 
+/// Tells whether a baseline that was asked for runs in Python; looks at every name.
+pub(crate) fn wants_python(settings: &Settings) -> Result<bool, CommandError> {
+    let mut wanted = false;
+    for name in settings.timing.baselines.iter().filter(|name| *name != AUTO) {
+        wanted |= baseline::needs_python(name)?;
+    }
+    Ok(wanted)
+}
+
 /// Settles what `auto` stands for among the baselines: PyTorch's operators, where a GPU and a
 /// Python with PyTorch are found, then kgen's own kernels. Says once where one that was asked for
 /// cannot be had.
-pub(crate) fn settle_baselines(ui: &Ui, settings: &mut Settings, has_gpu: bool) {
+pub(crate) fn settle_baselines(
+    ui: &Ui,
+    settings: &mut Settings,
+    has_gpu: bool,
+) -> Result<(), CommandError> {
+    let asked_for = wants_python(settings)?;
     let timing = &mut settings.timing;
-    let wanted = |name: &String| name == AUTO || baseline::needs_python(name);
-    let concerned = has_gpu && timing.enabled && timing.baselines.iter().any(wanted);
+    let is_auto = timing.baselines.iter().any(|name| name == AUTO);
+    let concerned = has_gpu && timing.enabled && (is_auto || asked_for);
     let python = concerned.then(|| python::find(settings.python.path.as_deref()));
     if let Some(Err(missing)) = &python
-        && timing.baselines.iter().any(|name| baseline::needs_python(name))
+        && asked_for
     {
         ui.warn(&missing.to_string());
     }
@@ -42,6 +56,7 @@ pub(crate) fn settle_baselines(ui: &Ui, settings: &mut Settings, has_gpu: bool) 
         }
     }
     timing.baselines = settled;
+    Ok(())
 }
 
 /// Collects suite, prompts and baselines for a device.

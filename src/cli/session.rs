@@ -14,7 +14,7 @@ use super::{
     backends::Backend,
     exit_codes::Exit,
     machine::{self, Machine},
-    material::{material, settle_baselines},
+    material::{material, settle_baselines, wants_python},
     progress::Progress,
     providers::{self, Provider},
     selection::Selection,
@@ -77,6 +77,7 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
 async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     let ui = &context.ui;
     make_absolute(&mut job.settings);
+    wants_python(&job.settings)?;
     let provider = match job.backend {
         Backend::Llm => Some(providers::open(&job.settings)?),
         Backend::Pregenerated | Backend::Builtin | Backend::Python(_) => None,
@@ -90,7 +91,7 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     };
     let machine = machine::start(ui, &job.settings).await?;
     job.settings.device.device = machine.device;
-    settle_baselines(ui, &mut job.settings, machine.pool.has_gpu());
+    settle_baselines(ui, &mut job.settings, machine.pool.has_gpu())?;
     if let Backend::Python(kind) = job.backend {
         // It would be compared with itself.
         job.settings.timing.baselines.retain(|name| name != kind.name());

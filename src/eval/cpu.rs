@@ -20,6 +20,7 @@ use super::{
     prepare::{
         prepare, prepare_baselines, prepare_full_size, prepare_reference, too_big_for_emulator,
     },
+    program::ReferenceProgram,
     reference_kernel,
     session::Modules,
     subject::Subject,
@@ -56,11 +57,7 @@ pub fn cpu_half(
         Ok(program) => program,
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
     };
-    if let Some(reference) = prepare_reference(request, compiler)? {
-        let reference = Arc::new(reference_kernel::portable(*reference));
-        reference_kernel::enable(request, &reference)?;
-        program.reference = request.on_gpu.then(|| Box::new((*reference).clone()));
-    }
+    program.reference = reference(request, compiler)?;
     if !request.on_gpu || request.screen {
         draft.enter(Stage::Emulate);
         emulate(request, &program, &mut draft)?;
@@ -97,9 +94,22 @@ fn uncompiled(
         return Ok(CpuOutcome { evaluation, program: None });
     }
     let mut program = Program::without_code(request.cases.len());
+    program.reference = reference(request, compiler)?;
     program.baselines = prepare_baselines(request, compiler)?;
     program.full_size = prepare_full_size(request, compiler)?;
     Ok(CpuOutcome { evaluation: draft.settle(), program: Some(program) })
+}
+
+/// Enables the kernel that is the op's reference, where it has one, and returns what the GPU's half
+/// needs of it.
+fn reference(
+    request: &EvalRequest,
+    compiler: &Compiler,
+) -> Result<Option<Box<ReferenceProgram>>, Error> {
+    let Some(reference) = prepare_reference(request, compiler)? else { return Ok(None) };
+    let reference = Arc::new(reference_kernel::portable(*reference));
+    reference_kernel::enable(request, &reference)?;
+    Ok(request.on_gpu.then(|| Box::new((*reference).clone())))
 }
 
 /// Marks the last stage where the cases left nothing to complain about.

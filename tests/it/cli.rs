@@ -103,6 +103,11 @@ fn names_that_are_not_known_are_2_and_near_ones_are_suggested() {
         (&["generate", "--max-attempts", "0"], &["flag --max-attempts", "at least 1"]),
         (&["generate", "--run-id", "../x"], &["`../x` cannot name a run"]),
         (&["generate", "--provider", "replay"], &["needs a run to replay", "--replay RUN"]),
+        (&["run", "--backend", "triton"], &["--kernels-dir DIR", "relu__default"]),
+        (
+            &["run", "--backend", "builtin", "--baseline", "atem"],
+            &["unknown baseline `atem`", "aten"],
+        ),
     ] {
         fails(path, args, 2, says);
     }
@@ -195,6 +200,14 @@ fn a_missing_gpu_or_compiler_is_5() {
     fails(folder.path(), &[&args[..], &["cuda:99"]].concat(), 5, &["hint: ", "--device emu"]);
     let nowhere = ["emu", "--nvrtc", "nowhere"];
     fails(folder.path(), &[&args[..], &nowhere].concat(), 5, &["nowhere", "hint: "]);
+    let emulated = ["--ops", "relu", "--device", "emu"];
+    let aten = [&["run", "--backend", "aten"][..], &emulated].concat();
+    fails(folder.path(), &aten, 5, &["`aten` has in Python needs a GPU", "hint: "]);
+    let module = folder.path().join("bb/relu__default/relu__default_implementation_v1.py");
+    fs::create_dir_all(module.parent().unwrap()).unwrap();
+    fs::write(module, "def relu__default_kernel_impl(x): ...\n").unwrap();
+    let bb = ["run", "--backend", "pregenerated", "--kernels-dir", "bb"];
+    fails(folder.path(), &[&bb[..], &emulated].concat(), 5, &["in Python needs a GPU"]);
 }
 
 fn run_json(major: u32) -> Value {

@@ -21,7 +21,7 @@ use crate::{
         args::{DeviceArgs, FormatArgs, SuiteArgs},
         exit_codes::Exit,
         machine,
-        material::{material, settle_baselines},
+        material::{material, settle_baselines, wants_python},
         selection, session,
         ui::{self, Format},
     },
@@ -141,10 +141,11 @@ async fn judge(
             .map_err(|error| CommandError::new(Exit::Device, error))?,
     };
     let cases = selection.suite.cases(&op.name, selection.dtypes(), seed)?;
+    wants_python(settings)?;
     let machine = machine::start(&context.ui, settings).await?;
     let on_gpu = machine.pool.has_gpu();
     let mut settings = settings.clone();
-    settle_baselines(&context.ui, &mut settings, on_gpu);
+    settle_baselines(&context.ui, &mut settings, on_gpu)?;
     let material = material(&settings, selection, machine.pool.target(), on_gpu)?;
     let request = EvalRequest {
         op: op.name.to_owned(),

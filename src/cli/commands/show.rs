@@ -43,7 +43,7 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     flags.set("prompts.dir", args.prompts_dir.clone());
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
     let mut settings = context.settings(&flags)?;
-    settle_baselines(&context.ui, &mut settings, false);
+    settle_baselines(&context.ui, &mut settings, false)?;
     let selection = selection::select(&context.ui, &settings.suite)?;
     let Some(op) = selection.ops.first() else {
         return Err(CommandError::usage("no op is given"));
