@@ -300,7 +300,12 @@ fn info(run_id: RunId, target: &Target) -> RunInfo {
         provider: Some("local".to_owned()),
         model: Some("local".to_owned()),
         replay_of: None,
-        device: DeviceInfo { name: "emu".to_owned(), target: target.clone(), nvrtc: None },
+        device: DeviceInfo {
+            name: "emu".to_owned(),
+            target: target.clone(),
+            nvrtc: None,
+            sessions: Vec::new(),
+        },
         seed: None,
         settings: serde_json::Value::Null,
         status: RunStatus::Running,

@@ -235,6 +235,12 @@ fn create(
             name: machine.device.to_string(),
             target: machine.pool.target().clone(),
             nvrtc: machine.pool.nvrtc().map(str::to_owned),
+            sessions: machine
+                .pool
+                .gpus()
+                .iter()
+                .filter_map(|gpu| gpu.session.as_deref().cloned())
+                .collect(),
         },
         seed: settings.run.seed,
         settings: serde_json::to_value(settings).expect("settings are plain data"),

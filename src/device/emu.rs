@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use kgen_measure::Flush;
 use ptx_emu::{Checks, Config, Emulator, FindingKind, Module, Options};
 
 use super::{
-    BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedOp,
+    BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedCall,
     limits::check_limits,
 };
 use crate::record::{
@@ -189,7 +190,12 @@ impl Device for EmuDevice {
         Ok(())
     }
 
-    fn time(&mut self, _poison: &[(BufferId, u8)], _ops: &[TimedOp]) -> Result<Option<f64>, Stop> {
+    fn time(
+        &mut self,
+        _calls: &[TimedCall],
+        _order: &[usize],
+        _flush: Flush,
+    ) -> Result<Option<Vec<f64>>, Stop> {
         Ok(None)
     }
 }

@@ -6,11 +6,16 @@
 mod cuda;
 mod emu;
 mod limits;
+mod lock;
+mod nvml;
+
+use kgen_measure::{Flush, Health, Session};
 
 use crate::record::{Finding, LaunchCounters, Level, Target, Verdict};
 
 pub use cuda::{CudaDevice, choose, driver_version, gpus};
 pub use emu::EmuDevice;
+pub use lock::GpuLock;
 
 /// A buffer of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +24,10 @@ pub struct BufferId(pub u32);
 /// A loaded module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ModuleId(pub u32);
+
+/// A recorded sequence of launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GraphId(pub u32);
 
 /// Compiled code in both forms; a device takes the one it runs.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +95,29 @@ pub struct SharedBuffer {
     pub handle: [u8; 64],
     /// Where in the allocation it begins, in bytes.
     pub byte_offset: u64,
+}
+
+/// A call that can be sampled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedCall {
+    /// Buffers that are filled with a byte before each sample, outside the measured time.
+    pub poison: Vec<(BufferId, u8)>,
+    /// What is measured.
+    pub work: TimedWork,
+}
+
+/// What a call does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TimedWork {
+    /// These operations; an empty kernel where there are none.
+    Ops(Vec<TimedOp>),
+    /// What was recorded.
+    Graph(GraphId),
+}
+
+impl TimedCall {
+    /// The call of an empty kernel: what a launch costs.
+    pub const EMPTY: Self = Self { poison: Vec::new(), work: TimedWork::Ops(Vec::new()) };
 }
 
 /// Why a device did not do what it was asked.
@@ -156,6 +188,10 @@ pub struct Observed {
     /// What each launch did, where the device counts.
     pub counters: Vec<LaunchCounters>,
 }
+
+/// Bytes that are written or read to flush the L2 cache, at least: what `do_bench` of Triton writes,
+/// so that times are comparable, and enough to hide the enqueuing of what follows.
+const MIN_FLUSH: u64 = 256 << 20;
 
 /// Something that runs kernels.
 ///
@@ -274,13 +310,51 @@ pub trait Device {
     /// As [`Device::launch`].
     fn sync(&mut self) -> Result<(), Stop>;
 
-    /// Times `ops` once, in microseconds, between two events; `None` where the device cannot time.
+    /// Samples `calls` in that order, in microseconds, each between two events; `None` where the
+    /// device cannot time. All is enqueued before the first sample ends, where that is possible.
     ///
-    /// Before the first event, and outside the measured time, every buffer of `poison` is filled
-    /// with its byte and the L2 cache is flushed. Without `ops` an empty kernel is timed: the floor.
+    /// Before each sample, outside the measured time, the call's buffers are poisoned and the L2
+    /// cache is flushed.
     ///
     /// # Errors
     ///
     /// As [`Device::launch`].
-    fn time(&mut self, poison: &[(BufferId, u8)], ops: &[TimedOp]) -> Result<Option<f64>, Stop>;
+    fn time(
+        &mut self,
+        calls: &[TimedCall],
+        order: &[usize],
+        flush: Flush,
+    ) -> Result<Option<Vec<f64>>, Stop>;
+
+    /// Returns the bytes that a flush of the L2 cache writes or reads.
+    fn flush_bytes(&self) -> u64 {
+        MIN_FLUSH.max(2 * self.target().l2_bytes)
+    }
+
+    /// Records `n` calls, taken from `calls` in turn, to be replayed by [`TimedWork::Graph`]; `None`
+    /// where the device has no graphs. What the calls poison is left out.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`].
+    fn record_graph(&mut self, calls: &[TimedCall], n: usize) -> Result<Option<GraphId>, Stop> {
+        _ = (calls, n);
+        Ok(None)
+    }
+
+    /// Forgets a graph.
+    fn drop_graph(&mut self, graph: GraphId) {
+        _ = graph;
+    }
+
+    /// Returns how the device is at the moment; nothing where it does not tell.
+    fn health(&mut self) -> Health {
+        Health::default()
+    }
+
+    /// Returns what is known of the device and was measured of it when it was opened; `None` where
+    /// nothing is.
+    fn session(&self) -> Option<&Session> {
+        None
+    }
 }

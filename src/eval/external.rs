@@ -1,5 +1,7 @@
 //! Candidates and baselines that are no kernel file: they are bound to a case's buffers and called.
 
+use kgen_measure::Flush;
+
 use crate::{
     device::{BufferId, Device, Stop},
     record::{Case, TensorSpec},
@@ -30,4 +32,9 @@ pub(super) trait External {
 pub(super) trait BoundCall {
     /// Computes the outputs and waits for them.
     fn run(&self, device: &mut dyn Device) -> Result<(), Stop>;
+
+    /// Takes so many samples of the call, in microseconds, each after a flush.
+    ///
+    /// The GPU is handed over: it is idle before the first sample and after the last.
+    fn sample(&self, device: &mut dyn Device, n: usize, flush: Flush) -> Result<Vec<f64>, Stop>;
 }

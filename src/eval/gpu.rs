@@ -1,13 +1,15 @@
 //! The half of an evaluation that runs on a GPU.
 
-use std::{collections::VecDeque, num::NonZero, panic::resume_unwind, sync::Arc, thread};
+use std::{
+    collections::VecDeque, num::NonZero, panic::resume_unwind, sync::Arc, thread, time::Duration,
+};
 
 use crate::{
     baseline::side::Side,
     device::{Device, Image, ModuleId, Stop},
     record::{
-        Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level, Outcome, Stage,
-        Verdict,
+        BaselineRequest, Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level,
+        Outcome, Stage, Verdict,
     },
 };
 
@@ -20,7 +22,7 @@ use super::{
     full,
     judged::{Judged, Source},
     memory, reference_kernel,
-    session::Modules,
+    session::{Modules, Session},
     side::{Process, Python},
     stats::speedups,
     subject::{Subject, op_of},
@@ -67,7 +69,18 @@ pub fn gpu_half(
     let pools = RoundingPools::default();
     let python = python.as_ref();
     let trusted = full::Loaded::new(program.full_size.as_deref());
-    let mut judge = Judge { request, loader, trusted, python, device, draft, pools, lost: false };
+    let baselines = python_baselines(request, &process)?;
+    let mut judge = Judge {
+        request,
+        loader,
+        trusted,
+        python,
+        baselines: &baselines,
+        device,
+        draft,
+        pools,
+        lost: false,
+    };
     let mut known = Vec::with_capacity(program.cases.len());
     for case_program in &program.cases {
         match reference_kernel::too_big(request, &request.cases[case_program.case]) {
@@ -92,12 +105,29 @@ pub fn gpu_half(
     Ok(judge.conclude())
 }
 
+/// Returns the baselines of a request that run in the Python process.
+fn python_baselines<'a>(
+    request: &'a EvalRequest,
+    process: &'a Process<'a>,
+) -> Result<Vec<(&'a str, Python<'a>)>, Error> {
+    let (op, run_s) = (op_of(request)?, request.limits.case_s);
+    let baselines = request.timing.iter().flat_map(|timing| &timing.baselines);
+    let python = |baseline: &'a BaselineRequest| {
+        let implementation = &baseline.implementation;
+        let python = Python::new(process, op, implementation, request.precision, run_s)?;
+        Some((baseline.name.as_str(), python))
+    };
+    Ok(baselines.filter_map(python).collect())
+}
+
 /// The state of a GPU half.
 struct Judge<'a, 'd> {
     request: &'a EvalRequest,
     loader: Loader<'a>,
     /// Where the candidate runs in the Python process.
     python: Option<&'a Python<'a>>,
+    /// The baselines that run there.
+    baselines: &'a [(&'a str, Python<'a>)],
     trusted: full::Loaded<'a>,
     device: &'d mut dyn Device,
     draft: Draft<'d>,
@@ -145,7 +175,13 @@ impl<'a> Judge<'a, '_> {
                 match joined.unwrap_or_else(|panic| resume_unwind(panic))? {
                     Prepared::Host(host) => {
                         self.run(program, &host.subject, None)?;
-                        self.time(program, &host.subject, &host.baseline_inputs)?;
+                        let recheck = |device: &mut dyn Device, session: &Session<'_>| {
+                            let other = Subject::other(request, host.subject.case)?;
+                            other.recheck(device, session)
+                        };
+                        let other = host.other_inputs.as_ref();
+                        let other = other.map(|inputs| timing::Other { inputs, recheck: &recheck });
+                        self.time(program, &host.subject, &host.baseline_inputs, other)?;
                     }
                     Prepared::FullSize(case) => self.full_size(program, &case)?,
                 }
@@ -224,7 +260,12 @@ impl<'a> Judge<'a, '_> {
         }
         let ran = full::judge(self.device, prepared, trusted, program, modules)?;
         self.done(index, ran);
-        self.time(program, &prepared.view(trusted, 0), &prepared.baseline(trusted))
+        let other = prepared.view(trusted, 1);
+        let recheck =
+            |device: &mut dyn Device, session: &Session<'_>| other.recheck(device, session);
+        let other = leaves_traces(self.request, prepared.case)?
+            .then(|| timing::Other { inputs: other.source(), recheck: &recheck });
+        self.time(program, &prepared.view(trusted, 0), &prepared.baseline(trusted), other)
     }
 
     /// Times a case that was found right.
@@ -233,6 +274,7 @@ impl<'a> Judge<'a, '_> {
         program: &'a CaseProgram,
         subject: &dyn Judged,
         baseline_inputs: &dyn Source,
+        other: Option<timing::Other<'_>>,
     ) -> Result<(), Error> {
         let Some(timing) = &self.request.timing else { return Ok(()) };
         if self.draft.evaluation().failed().next().is_some() {
@@ -242,12 +284,20 @@ impl<'a> Judge<'a, '_> {
         // Nothing that the modules held while outputs were judged lives on into the timing.
         self.loader.unload(self.device);
         self.draft.case_started(program.case);
+        let externals: Vec<(&str, &dyn External)> =
+            self.baselines.iter().map(|(name, python)| (*name, python as &dyn External)).collect();
+        let limit = self.baselines.iter().map(|(_, python)| python.limit()).sum();
+        if Duration::ZERO < limit {
+            self.draft.waiting(limit);
+        }
         let job = timing::Job {
             request: self.request,
             timing,
             subject,
             baseline_inputs,
+            other,
             default: program,
+            externals: &externals,
         };
         match timing::time_case(&job, &mut self.loader, self.device)? {
             timing::Outcome::Timed(timed) => self.draft.evaluation().timings.push(*timed),
@@ -279,6 +329,14 @@ impl<'a> Judge<'a, '_> {
     }
 }
 
+/// Tells whether a launch may find something of the one before in the L2 cache, so that a second
+/// argument set is worth its while.
+fn leaves_traces(request: &EvalRequest, case: &Case) -> Result<bool, Error> {
+    #[expect(clippy::cast_precision_loss, reason = "the size of a cache")]
+    let cache = request.target.l2_bytes as f64;
+    Ok(op_of(request)?.work(case).bytes < 5.0 * cache)
+}
+
 /// Realistic cases whose inputs and references are kept at once.
 const MAX_AHEAD: usize = 6;
 
@@ -295,6 +353,8 @@ struct Host<'a> {
     subject: Subject<'a>,
     /// Inputs of the baseline: equal shapes, other values.
     baseline_inputs: Vec<HostTensor>,
+    /// Inputs of a second argument set.
+    other_inputs: Option<Vec<HostTensor>>,
 }
 
 impl<'a> Prepared<'a> {
@@ -309,8 +369,10 @@ impl<'a> Prepared<'a> {
         } else {
             Vec::new()
         };
+        let other_inputs = (request.timing.is_some() && leaves_traces(request, case)?)
+            .then(|| Subject::other_inputs(request, case));
         let subject = Subject::new(request, case)?;
-        Ok(Self::Host(Box::new(Host { subject, baseline_inputs })))
+        Ok(Self::Host(Box::new(Host { subject, baseline_inputs, other_inputs })))
     }
 }
 

@@ -59,6 +59,8 @@ pub enum Progress {
         /// Its index in the request.
         index: usize,
     },
+    /// Another kgen measures on the GPU; it is waited for.
+    Queued,
     /// A case ended.
     CaseDone {
         /// Its index in the request.

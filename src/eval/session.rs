@@ -45,6 +45,11 @@ impl<'a> Modules<'a> {
         Self { candidate: Some(candidate), copy, external: None }
     }
 
+    /// Tells whether the code is called and not compiled.
+    pub(super) const fn is_external(&self) -> bool {
+        self.external.is_some()
+    }
+
     /// Returns code that is called and not compiled; its program launches nothing.
     pub(super) const fn external(external: &'a dyn External) -> Self {
         Self { candidate: None, copy: None, external: Some(external) }
@@ -187,6 +192,11 @@ impl<'a> Session<'a> {
         self.outputs.iter().chain(&self.scratch).copied().collect()
     }
 
+    /// Returns what computes the outputs where no plan does.
+    pub(super) fn call(&self) -> Option<&dyn BoundCall> {
+        self.call.as_deref()
+    }
+
     /// Computes the outputs once and waits for them: by the plan's steps, or by a call.
     pub(super) fn run(&self, device: &mut dyn Device) -> Result<(), Stop> {
         if let Some(call) = &self.call {
@@ -292,6 +302,11 @@ impl<'a> Session<'a> {
     /// Reads an output back.
     pub(super) fn output(&self, device: &mut dyn Device, index: usize) -> Result<Vec<u8>, Stop> {
         device.read(self.outputs[index])
+    }
+
+    /// Reads all outputs back.
+    pub(super) fn outputs(&self, device: &mut dyn Device) -> Result<Vec<Vec<u8>>, Stop> {
+        self.outputs.iter().map(|&output| device.read(output)).collect()
     }
 
     /// Returns which bytes of an output were never written, where the device knows.

@@ -61,6 +61,11 @@ impl<'a> Subject<'a> {
         Self::on(request, case, request.seed ^ OTHER_DATA)
     }
 
+    /// Makes the inputs of the case on other data.
+    pub(super) fn other_inputs(request: &EvalRequest, case: &Case) -> Vec<HostTensor> {
+        Self::inputs(case, request.seed ^ OTHER_DATA)
+    }
+
     fn on(request: &EvalRequest, case: &'a Case, seed: u64) -> Result<Self, Error> {
         let op = op_of(request)?;
         let inputs = Self::inputs(case, seed);

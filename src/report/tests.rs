@@ -38,6 +38,7 @@ fn info(run_id: RunId) -> RunInfo {
             name: "emu".to_owned(),
             target: Target::h100_class(),
             nvrtc: Some("13.0".to_owned()),
+            sessions: Vec::new(),
         },
         seed: None,
         settings: json!({}),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Evaluation, Finding, Level, RunId, Speedup, Stage, Target, Verdict};
+use crate::record::{Evaluation, Finding, Level, RunId, Session, Speedup, Stage, Target, Verdict};
 
 /// Version of the run directory's format.
 ///
@@ -71,6 +71,9 @@ pub struct DeviceInfo {
     pub target: Target,
     /// Version of NVRTC, for example `13.0`.
     pub nvrtc: Option<String>,
+    /// What was measured of each GPU when the run began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<Session>,
 }
 
 /// How a run stands.

@@ -16,7 +16,7 @@ use crate::{
     baseline::side::Side,
     compile::Toolchain,
     eval::Progress,
-    record::{EvalRequest, Evaluation, Target},
+    record::{EvalRequest, Evaluation, Session, Target},
 };
 
 /// Version of the protocol; both sides must speak the same.
@@ -89,6 +89,9 @@ pub struct Hello {
     pub target: Option<Target>,
     /// Version of NVRTC, for example `13.0`; `None` from a gpu worker.
     pub nvrtc: Option<String>,
+    /// What was measured of the GPU when the worker began; `None` from a cpu worker.
+    #[serde(default)]
+    pub session: Option<Box<Session>>,
 }
 
 /// What the parent asks for.

@@ -9,12 +9,13 @@ use kgen::{
         copy_kernel, copy_source, guard_ptx, guard_source, locate, provision,
     },
     device::{
-        BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, ModuleId, Stop, TimedOp,
-        driver_version, gpus,
+        BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, ModuleId, Stop, TimedCall,
+        TimedOp, TimedWork, driver_version, gpus,
     },
     record::Verdict,
     settings::{NvrtcSettings, env},
 };
+use kgen_measure::Flush;
 
 const SOURCE: &str = r#"
 extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
@@ -210,21 +211,22 @@ fn copies_a_transposed_view(device: &mut CudaDevice) {
     device.unload(module);
 }
 
-/// Median of an odd number of samples.
-fn median(mut sample: impl FnMut() -> f64) -> f64 {
-    let mut samples: Vec<f64> = (0..51).map(|_| sample()).collect();
+/// Median time of a call, in microseconds.
+fn median(device: &mut CudaDevice, poison: &[(BufferId, u8)], ops: &[TimedOp]) -> f64 {
+    let call = TimedCall { poison: poison.to_vec(), work: TimedWork::Ops(ops.to_vec()) };
+    let mut samples = device.time(&[call], &[0; 51], Flush::Memset).unwrap().unwrap();
     samples.sort_by(f64::total_cmp);
     samples[25]
 }
 
 fn times(device: &mut CudaDevice, module: ModuleId) {
-    let floor = median(|| device.time(&[], &[]).unwrap().unwrap());
+    let floor = median(device, &[], &[]);
     println!("empty kernel: {floor:.2} us");
     assert!((0.5..50.0).contains(&floor));
     for us in [10_i64, 100, 1000] {
         let op = TimedOp::Launch { module, launch: launch("spin", 1, 1, vec![long(us * 1000)]) };
-        let once = median(|| device.time(&[], std::slice::from_ref(&op)).unwrap().unwrap());
-        let twice = median(|| device.time(&[], &[op.clone(), op.clone()]).unwrap().unwrap());
+        let once = median(device, &[], std::slice::from_ref(&op));
+        let twice = median(device, &[], &[op.clone(), op.clone()]);
         println!("spin {us} us: {once:.2} us once, {twice:.2} us twice");
         let length = us as f64;
         assert!((length..length + 20.0).contains(&once) && (2.0 * length..).contains(&twice));
@@ -238,7 +240,7 @@ fn measures_bandwidth(device: &mut CudaDevice, module: ModuleId) {
     let n = i64::try_from(size).unwrap() / 16;
     let args = vec![pointer(x), pointer(out), long(n)];
     let op = TimedOp::Launch { module, launch: launch("stream", 4096, 256, args) };
-    let us = median(|| device.time(&[(out, 0xff)], std::slice::from_ref(&op)).unwrap().unwrap());
+    let us = median(device, &[(out, 0xff)], std::slice::from_ref(&op));
     let rate = 2.0 * size as f64 / (us * 1e-6);
     let peak = device.target().peak_bandwidth;
     println!("copy of 256 MiB: {us:.1} us, {:.0} GB/s, peak {peak:?}", rate / 1e9);

@@ -34,6 +34,7 @@ pub(crate) fn info(run_id: RunId) -> RunInfo {
             name: "emu".to_owned(),
             target: Target::h100_class(),
             nvrtc: Some("13.0".to_owned()),
+            sessions: Vec::new(),
         },
         seed: None,
         settings: serde_json::Value::Null,

@@ -295,7 +295,12 @@ fn info(run_id: RunId) -> RunInfo {
         provider: None,
         model: None,
         replay_of: None,
-        device: DeviceInfo { name: "emu".to_owned(), target: Target::h100_class(), nvrtc: None },
+        device: DeviceInfo {
+            name: "emu".to_owned(),
+            target: Target::h100_class(),
+            nvrtc: None,
+            sessions: Vec::new(),
+        },
         seed: None,
         settings: serde_json::Value::Null,
         status: RunStatus::Running,

@@ -15,6 +15,7 @@ use crate::{
     compile, device,
     llm::PRESETS,
     process,
+    record::Session,
     report::TextTable,
     settings::{DeviceChoice, Overrides, Settings, env},
     worker::{Gpu, Pool},
@@ -197,7 +198,10 @@ fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandE
     let n_jobs = pool.split().cpu_workers;
     let compiler = format!("NVRTC {version} loads; {n_jobs} cpu workers");
     let mut items = vec![Item::new("compiler", State::Ok, compiler)];
-    items.extend(pool.gpus().iter().map(gpu));
+    for found in pool.gpus() {
+        items.push(gpu(found));
+        items.extend(found.session.iter().flat_map(|session| measured(session)));
+    }
     if !pool.has_gpu() {
         items.push(no_gpu(settings, &pool));
     }
@@ -214,6 +218,36 @@ fn gpu(gpu: &Gpu) -> Item {
     let uuid = target.uuid.as_ref().map_or(String::new(), |uuid| format!(", {uuid}"));
     let text = format!("{name}: {}, {}{driver}{uuid}", target.name, target.arch);
     Item::new("GPU", State::Ok, text)
+}
+
+/// Says what a GPU's worker measured at its start, and what may spoil measurements.
+fn measured(session: &Session) -> Vec<Item> {
+    let Session { fingerprint, calibration } = session;
+    let mut parts = Vec::new();
+    let mut add = |value: Option<f64>, text: &dyn Fn(f64) -> String| {
+        parts.extend(value.map(text));
+    };
+    add(calibration.empty_kernel_us, &|us| format!("an empty kernel takes {us:.2} us"));
+    add(calibration.event_tick_ns, &|ns| format!("the clock steps by {ns:.0} ns"));
+    add(calibration.read_gbs, &|gbs| format!("{gbs:.0} GB/s read"));
+    add(calibration.copy_gbs, &|gbs| format!("{gbs:.0} copied"));
+    add(calibration.triad_gbs, &|gbs| format!("{gbs:.0} triad"));
+    add(calibration.dirty_flush_us_delta, &|us| format!("dirty lines of a flush cost {us:.2} us"));
+    let mut items = vec![Item::new("timing", State::Ok, parts.join(", "))];
+    let mut warn = |is_so: bool, text: &str| {
+        if is_so {
+            items.push(Item::new("timing", State::Missing, text));
+        }
+    };
+    warn(calibration.flush_works() == Some(false), "flushing the L2 cache shows no effect");
+    warn(fingerprint.driver.is_none(), "clocks and throttling are not watched: there is no NVML");
+    warn(fingerprint.n_foreign_processes.is_some_and(|n| n > 0), "another process uses the GPU");
+    warn(
+        fingerprint.mig == Some(true),
+        "the GPU is split into instances (MIG), which share its caches",
+    );
+    warn(fingerprint.clocks_locked == Some(true), "its clocks are not the default ones");
+    items
 }
 
 fn no_gpu(settings: &Settings, pool: &Pool) -> Item {

@@ -4,38 +4,37 @@
 //! takes the context with it; the device is then lost for the process, and its worker replaced.
 
 mod buffer;
+mod calibrate;
 mod driver;
 mod launch;
 mod list;
+mod session;
+mod support;
+mod time;
 
 use std::collections::HashMap;
 
 use cudarc::driver::{
     DriverError,
     result::{self, ctx, event, primary_ctx, stream},
-    sys::{CUdevice, CUdeviceptr, CUevent, CUevent_flags, CUresult, CUstream},
+    sys::{CUdevice, CUdeviceptr, CUevent, CUresult, CUstream},
 };
+
+use kgen_measure::{Flush, Health, Session};
 
 use self::{
     buffer::Buffer,
     driver::{init, machine},
     launch::{Module, Ready},
+    time::Graph,
 };
 use super::{
-    BufferId, Device, Error, Image, KernelArg, Launch, ModuleId, SharedBuffer, Stop, TimedOp,
-    limits::launch_error,
+    BufferId, Device, Error, GraphId, Image, KernelArg, Launch, ModuleId, SharedBuffer, Stop,
+    TimedCall, limits::launch_error, nvml::Monitor,
 };
 use crate::record::{Level, Target, Verdict};
 
 pub use list::{choose, driver_version, gpus};
-
-/// Bytes that are written to flush the L2 cache, at least; what `do_bench` of Triton writes, so
-/// times are comparable, and enough to hide the launches that follow.
-const MIN_FLUSH: u64 = 256 << 20;
-
-/// An empty kernel for any GPU; the driver compiles it.
-const EMPTY_PTX: &[u8] = b".version 6.4\n.target sm_52\n.address_size 64\n\
-                           .visible .entry kgen_empty()\n{\n\tret;\n}\n\0";
 
 /// A GPU.
 #[derive(Debug)]
@@ -43,11 +42,13 @@ pub struct CudaDevice {
     target: Target,
     gpu: CUdevice,
     stream: CUstream,
-    events: [CUevent; 2],
+    /// Two per sample, as many as were needed at once.
+    events: Vec<CUevent>,
     /// The buffer that flushes the L2 cache, once it was needed.
     flush: Option<(CUdeviceptr, usize)>,
-    /// The empty kernel, once it was needed.
-    empty: Option<Module>,
+    /// kgen's own kernels, once they were needed.
+    support: Option<Module>,
+    graphs: HashMap<GraphId, Graph>,
     buffers: HashMap<BufferId, Buffer>,
     modules: HashMap<ModuleId, Module>,
     next_id: u32,
@@ -56,6 +57,8 @@ pub struct CudaDevice {
     lost: bool,
     /// Whether buffers are plain allocations.
     bare: bool,
+    monitor: Option<Monitor>,
+    session: Option<Session>,
 }
 
 impl CudaDevice {
@@ -75,20 +78,22 @@ impl CudaDevice {
         // SAFETY: the context is alive.
         unsafe { ctx::set_current(context) }.map_err(fail)?;
         let stream = stream::create(stream::StreamKind::NonBlocking).map_err(fail)?;
-        let event = || event::create(CUevent_flags::CU_EVENT_DEFAULT).map_err(fail);
         Ok(Self {
             target,
             gpu,
             stream,
-            events: [event()?, event()?],
+            events: Vec::new(),
             flush: None,
-            empty: None,
+            support: None,
+            graphs: HashMap::new(),
             buffers: HashMap::new(),
             modules: HashMap::new(),
             next_id: 0,
             launched: Vec::new(),
             lost: false,
             bare: false,
+            monitor: None,
+            session: None,
         })
     }
 
@@ -120,6 +125,7 @@ impl CudaDevice {
 
     /// Frees all buffers and unloads all modules: the next candidate finds an empty device.
     pub fn release_all(&mut self) {
+        self.destroy_graphs();
         for (_, buffer) in self.buffers.drain() {
             buffer.free();
         }
@@ -172,67 +178,22 @@ impl CudaDevice {
     }
 
     fn enqueue(&mut self, ready: &mut Ready) -> Result<(), Stop> {
-        self.launched.push(ready.kernel().to_owned());
+        let is_new = self.launched.iter().all(|kernel| kernel != ready.kernel());
+        if is_new {
+            self.launched.push(ready.kernel().to_owned());
+        }
         ready.enqueue(self.stream).map_err(|error| {
             if !self.lost
                 && let Some(stop) = ready.refused(error)
             {
-                self.launched.pop();
+                if is_new {
+                    self.launched.pop();
+                }
                 return stop;
             }
             self.stop("launch a kernel", error)
         })
     }
-
-    /// Overwrites the L2 cache with other data.
-    fn flush_l2(&mut self) -> Result<(), Stop> {
-        const ACTION: &str = "flush the L2 cache";
-        let (address, bytes) = match self.flush {
-            Some(flush) => flush,
-            None => {
-                let bytes = usize::try_from(MIN_FLUSH.max(2 * self.target.l2_bytes))
-                    .expect("a cache is smaller than the address space");
-                // SAFETY: freed in `drop`, and only there.
-                let allocated = unsafe { result::malloc_sync(bytes) };
-                let address = allocated.map_err(|error| self.stop(ACTION, error))?;
-                self.flush = Some((address, bytes));
-                (address, bytes)
-            }
-        };
-        // SAFETY: the allocation has that many bytes.
-        let status = unsafe { result::memset_d8_async(address, 0x5a, bytes, self.stream) };
-        self.check(ACTION, status)
-    }
-
-    /// Returns a launch of the empty kernel.
-    fn empty_launch(&mut self) -> Result<Ready, Stop> {
-        if self.empty.is_none() {
-            let module = Module::new(EMPTY_PTX);
-            self.empty = Some(module.map_err(|error| self.stop("load the empty kernel", error))?);
-        }
-        let module = self.empty.as_mut().expect("it was loaded above");
-        let launch = Launch {
-            kernel: "kgen_empty".to_owned(),
-            grid: [1; 3],
-            block: [1; 3],
-            smem: 0,
-            args: Vec::new(),
-        };
-        Ready::new(module, &launch, &[], &self.target)
-    }
-
-    /// Records one of the two events.
-    fn record(&mut self, index: usize) -> Result<(), Stop> {
-        // SAFETY: event and stream are alive and of one context.
-        let status = unsafe { event::record(self.events[index], self.stream) };
-        self.check("record an event", status)
-    }
-}
-
-/// A step of a timed region, made ready.
-enum ReadyOp {
-    Launch(Ready),
-    Fill(BufferId, u8),
 }
 
 impl Device for CudaDevice {
@@ -353,39 +314,29 @@ impl Device for CudaDevice {
         Ok(())
     }
 
-    fn time(&mut self, poison: &[(BufferId, u8)], ops: &[TimedOp]) -> Result<Option<f64>, Stop> {
-        if self.lost {
-            return Err(Stop::Machine(Error::Lost));
-        }
-        // Everything that takes the host's time comes before the flush, which then hides the
-        // enqueuing of the rest: the GPU never waits for the host inside the timed region.
-        let mut ready = Vec::with_capacity(ops.len().max(1));
-        for op in ops {
-            ready.push(match op {
-                TimedOp::Launch { module, launch } => ReadyOp::Launch(self.ready(*module, launch)?),
-                TimedOp::Fill { buffer, byte } => ReadyOp::Fill(*buffer, *byte),
-            });
-        }
-        if ops.is_empty() {
-            ready.push(ReadyOp::Launch(self.empty_launch()?));
-        }
-        for (buffer, byte) in poison {
-            self.clear(*buffer, *byte)?;
-        }
-        self.flush_l2()?;
-        self.record(0)?;
-        for op in &mut ready {
-            match op {
-                ReadyOp::Launch(launch) => self.enqueue(launch)?,
-                ReadyOp::Fill(buffer, byte) => self.clear(*buffer, *byte)?,
-            }
-        }
-        self.record(1)?;
-        self.sync()?;
-        // SAFETY: both events are recorded and, after the wait, complete.
-        let elapsed = unsafe { event::elapsed(self.events[0], self.events[1]) };
-        let milliseconds = elapsed.map_err(|error| self.stop("read an event", error))?;
-        Ok(Some(f64::from(milliseconds) * 1e3))
+    fn time(
+        &mut self,
+        calls: &[TimedCall],
+        order: &[usize],
+        flush: Flush,
+    ) -> Result<Option<Vec<f64>>, Stop> {
+        self.sample(calls, order, flush).map(Some)
+    }
+
+    fn record_graph(&mut self, calls: &[TimedCall], n: usize) -> Result<Option<GraphId>, Stop> {
+        self.capture(calls, n).map(Some)
+    }
+
+    fn drop_graph(&mut self, graph: GraphId) {
+        self.destroy_graph(graph);
+    }
+
+    fn health(&mut self) -> Health {
+        self.monitor.as_ref().map(Monitor::health).unwrap_or_default()
+    }
+
+    fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
     }
 }
 
@@ -394,7 +345,8 @@ impl Drop for CudaDevice {
         for (_, buffer) in self.buffers.drain() {
             buffer.free();
         }
-        let modules = self.modules.drain().map(|(_, module)| module).chain(self.empty.take());
+        self.destroy_graphs();
+        let modules = self.modules.drain().map(|(_, module)| module).chain(self.support.take());
         // SAFETY: each handle is alive, destroyed once and not used after this. Failures mean
         // that the context is lost, and everything with it.
         unsafe {
@@ -404,7 +356,7 @@ impl Drop for CudaDevice {
             if let Some((address, _)) = self.flush {
                 _ = result::free_sync(address);
             }
-            for event in self.events {
+            for event in self.events.drain(..) {
                 _ = event::destroy(event);
             }
             _ = stream::destroy(self.stream);

@@ -69,7 +69,7 @@ fn what_a_kernel_writes_is_read_and_what_it_leaves_out_is_known() {
     assert_eq!(bytes[360..], [0xff; 40]);
     let unwritten = bench.device.unwritten(bench.out).unwrap();
     assert_eq!(unwritten.iter().filter(|&&byte| byte).count(), 40);
-    assert!(bench.device.time(&[], &[]).unwrap().is_none());
+    assert!(bench.device.time(&[], &[], Flush::None).unwrap().is_none());
 }
 
 #[test]
@@ -126,4 +126,38 @@ fn the_copy_kernels_turn_a_view_into_row_major_order() {
         let expected: Vec<u8> = [0, 3, 1, 4, 2, 5].into_iter().flat_map(element).collect();
         assert_eq!(device.read(out).unwrap(), expected, "{size}");
     }
+}
+
+#[test]
+fn the_kernels_that_kgen_measures_with_do_what_their_names_say() {
+    let mut device = EmuDevice::new(&Target::h100_class());
+    let ptx = include_str!("../cuda/support.ptx");
+    let module = device.load(&Image { ptx, cubin: &[] }).unwrap();
+    // A block moves 4 KiB; the last one of these is only begun.
+    let bytes = 2 * 4096 - 160;
+    let [x, y, z] = ["x", "y", "z"].map(|name| device.alloc(name, bytes, 4).unwrap());
+    let floats = |of: fn(u16) -> f32| -> Vec<u8> {
+        let values = (0..u16::MAX).take(bytes / 4).map(of);
+        values.flat_map(f32::to_le_bytes).collect()
+    };
+    device.write(x, &floats(f32::from)).unwrap();
+    let pointer = |buffer| KernelArg::Pointer { buffer, byte_offset: 0 };
+    let n = KernelArg::Bytes((bytes as u64 / 16).to_le_bytes().to_vec());
+    let mut launch = |kernel: &str, args: Vec<KernelArg>| {
+        let launch = Launch {
+            kernel: kernel.to_owned(),
+            grid: [2, 1, 1],
+            block: [256, 1, 1],
+            smem: 0,
+            args,
+        };
+        device.launch(module, &launch).unwrap();
+    };
+    launch("kgen_empty", Vec::new());
+    launch("kgen_copy", vec![pointer(x), pointer(y), n.clone()]);
+    launch("kgen_triad", vec![pointer(x), pointer(y), pointer(z), n.clone()]);
+    // Nothing was written into the sink: reading is all it does.
+    launch("kgen_read", vec![pointer(x), KernelArg::Null, n]);
+    assert_eq!(device.read(y).unwrap(), floats(f32::from));
+    assert_eq!(device.read(z).unwrap(), floats(|i| 4.0 * f32::from(i)));
 }

@@ -3,7 +3,9 @@
 use std::{cell::RefCell, time::Duration};
 
 use crate::{
-    baseline::side::{Callee, Location, Prepare, Prepared, RefusalKind, call},
+    baseline::side::{
+        Callee, Client, Flush, Location, Prepare, Prepared, RefusalKind, Sampling, call,
+    },
     device::{BufferId, Device, Stop},
     eval::external::{BoundCall, CaseBuffers, External},
     op::OpDef,
@@ -17,6 +19,9 @@ use super::{
 
 /// Time that a call has to come into being: PyTorch loads libraries, Triton and Inductor compile.
 const PREPARE_LIMIT: Duration = Duration::from_secs(120);
+
+/// Calls that are thrown away after the process got the GPU.
+const WARM_UP: u32 = 1;
 
 /// Time that the process has to let go of a call.
 const DROP_LIMIT: Duration = Duration::from_secs(30);
@@ -201,6 +206,25 @@ impl BoundCall for Call<'_> {
             Some(shared) => shared.borrow_mut().outputs.empty(device, &self.outputs),
             None => Ok(()),
         }
+    }
+
+    fn sample(
+        &self,
+        device: &mut dyn Device,
+        n: usize,
+        flush: kgen_measure::Flush,
+    ) -> Result<Vec<f64>, Stop> {
+        device.sync()?;
+        let bytes = device.flush_bytes();
+        let flush = match flush {
+            kgen_measure::Flush::Memset => Flush::Memset { bytes },
+            kgen_measure::Flush::Read => Flush::Read { bytes },
+            kgen_measure::Flush::None => Flush::None,
+        };
+        let samples = u32::try_from(n).unwrap_or(u32::MAX);
+        let sampling = Sampling { samples, warm_up: WARM_UP, flush };
+        let time = |client: &mut Client| client.time(self.handle, sampling, self.limit);
+        self.process.ask(&self.target, time).map_err(Failure::into_stop)
     }
 }
 

@@ -1,36 +1,45 @@
 //! Times one case: candidate and baseline interleaved, cold L2, outputs checked afterwards.
 //!
-//! Every sample poisons outputs and scratch and flushes the L2 cache before its first event, so
-//! that a candidate that does nothing leaves poison behind and one that rests on a warm cache
-//! gains nothing. When to sample and when to stop is the protocol's business ([`kgen_measure`]).
+//! Before every sample outputs and scratch are poisoned and the L2 cache is flushed, so that a
+//! candidate that does nothing leaves poison behind and one that rests on a warm cache gains
+//! nothing. Samples take argument sets in turn, so that neither addresses nor data repeat. When to
+//! sample and when to stop is the protocol's business ([`kgen_measure`]).
 
+mod arm;
 mod bench;
+mod compared;
+mod roofline;
+#[cfg(test)]
+mod tests;
+mod tune;
 
-use kgen_measure::{Alone, Params, alone, compare, roofline::is_overhead_dominated};
+use kgen_measure::{Flush, L2, roofline::is_overhead_dominated};
 
 use crate::{
-    device::{Device, Stop},
+    device::{Device, Stop, TimedCall},
     record::{
-        BaselineRequest, BaselineTiming, CaseResult, CaseTiming, EvalRequest, Finding, Flag,
-        Implementation, Mode, Target, Timing, TimingRequest, Verdict,
+        CaseResult, CaseTiming, EvalRequest, Finding, Mode, Roofline, Timing, TimingRequest,
+        Verdict,
     },
 };
 
-use self::bench::{ArmCall, OneByOne};
+use self::{
+    arm::{Recipe, Sets},
+    bench::Samples,
+    compared::{Compared, Setting},
+};
 use super::{
     CaseProgram, Error,
     draft::{describe_args, failed},
+    external::External,
     gpu::Loader,
     judged::{Judged, Source},
     session::{Modules, Session},
     subject::op_of,
 };
 
-/// Samples that decide between parameter choices.
-const N_TUNING: usize = 9;
-
-/// How much faster than the data sheet's bandwidth a transfer may seem before it is suspicious.
-const BANDWIDTH_MARGIN: f64 = 1.05;
+/// Samples of a quick look.
+const N_QUICK: usize = 15;
 
 /// Turns a request's seed into that of the baseline's inputs: equal shapes, other values.
 pub(super) const BASELINE_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -42,8 +51,26 @@ pub(super) struct Job<'s, 'a> {
     pub(super) subject: &'s dyn Judged,
     /// Inputs of the baseline.
     pub(super) baseline_inputs: &'s dyn Source,
+    /// The case on other data, for a second argument set; `None` where the case is so large that
+    /// nothing of it outlives the next sample.
+    pub(super) other: Option<Other<'s>>,
     /// The program with the default parameters.
     pub(super) default: &'a CaseProgram,
+    /// Baselines that are called and not compiled, by their names.
+    pub(super) externals: &'s [(&'s str, &'s dyn External)],
+}
+
+/// What [`Judged::recheck`] does.
+pub(super) type Recheck<'s> =
+    dyn Fn(&mut dyn Device, &Session<'_>) -> Result<Option<CaseResult>, Error> + 's;
+
+/// A case on other data.
+#[derive(Clone, Copy)]
+pub(super) struct Other<'s> {
+    /// Its inputs.
+    pub(super) inputs: &'s dyn Source,
+    /// Judges outputs against its reference, which is evaluated then and seldom needed.
+    pub(super) recheck: &'s Recheck<'s>,
 }
 
 /// What timing one case came to.
@@ -62,16 +89,16 @@ pub(super) fn time_case<'a>(
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
 ) -> Result<Outcome, Error> {
+    let fail = |verdict, finding, level| {
+        Ok(Outcome::Failed(Box::new(failed(job.subject.case(), verdict, level, finding))))
+    };
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
         Err(Trouble::Stop(Stop::Verdict { verdict, finding, .. })) => {
-            let result = failed(job.subject.case(), verdict, device.level(), *finding);
-            Ok(Outcome::Failed(Box::new(result)))
+            fail(verdict, *finding, device.level())
         }
         Err(Trouble::Stop(Stop::Budget { reason })) => {
-            let finding = Finding::new(reason);
-            let result = failed(job.subject.case(), Verdict::TimedOut, device.level(), finding);
-            Ok(Outcome::Failed(Box::new(result)))
+            fail(Verdict::TimedOut, Finding::new(reason), device.level())
         }
         Err(Trouble::Stop(Stop::Machine(error))) => Err(error.into()),
         Err(Trouble::Error(error)) => Err(error),
@@ -101,191 +128,164 @@ fn attempt<'a>(
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
 ) -> Result<Outcome, Trouble> {
-    let Some(floor_us) = floor(device)? else { return Ok(Outcome::NotMeasured) };
-    let chosen = tune(job, loader, device)?;
-    let modules = load(loader, device, chosen.variant)?;
-    let candidate = open(device, job, chosen, modules, job.subject.source())?;
-    let measured = match with_baselines(job, loader, device, &candidate, floor_us) {
-        Ok(measured) => measured,
-        Err(trouble) => {
-            candidate.close(device);
-            return Err(trouble);
-        }
+    let flush = match job.timing.l2 {
+        L2::Cold => Flush::Memset,
+        L2::Hot => Flush::None,
     };
-    let peak_bytes = candidate.bytes(device);
-    let recheck = job.subject.recheck(device, &candidate);
-    candidate.close(device);
-    if let Some(result) = recheck? {
-        return Ok(Outcome::Failed(Box::new(result)));
+    let Some(floor_us) = quick(device, &[TimedCall::EMPTY], flush)? else {
+        return Ok(Outcome::NotMeasured);
+    };
+    let chosen = tune::choose(job, loader, device, flush)?;
+    let recipe = recipe(job, chosen, load(loader, device, chosen.variant)?);
+    let (sets, other) = open(job, device, recipe)?;
+    let timed = timed(job, loader, device, &sets, other.as_deref(), (flush, floor_us));
+    sets.close(device);
+    match timed? {
+        Ok(mut timing) => {
+            timing.params =
+                chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect();
+            Ok(Outcome::Timed(Box::new(timing)))
+        }
+        Err(result) => Ok(Outcome::Failed(result)),
     }
-    let Some(timing) = measured.candidate else { return Ok(Outcome::NotMeasured) };
+}
+
+fn recipe<'x, 's: 'x>(
+    job: &Job<'s, '_>,
+    program: &'x CaseProgram,
+    modules: Modules<'x>,
+) -> Recipe<'x, 'x> {
+    let outputs = job.subject.outputs();
+    Recipe { case: job.subject.case(), program, modules, outputs }
+}
+
+/// Outputs of a set as bytes.
+type Outputs = Vec<Vec<u8>>;
+
+/// Opens the candidate's argument sets: one on the data that it was judged on, and one on other data
+/// with the outputs of a launch that nobody timed, where there is room for it.
+fn open<'x>(
+    job: &Job<'_, '_>,
+    device: &mut dyn Device,
+    recipe: Recipe<'x, 'x>,
+) -> Result<(Sets<'x>, Option<Outputs>), Stop> {
+    // What runs elsewhere takes no second set: there, a call is bound to its buffers.
+    if let Some(other) = job.other.filter(|_| !recipe.modules.is_external()) {
+        let sources = [job.subject.source(), other.inputs];
+        if let Ok(sets) = Sets::open(device, recipe, &sources) {
+            let untimed = untimed(device, &sets.sessions()[1]);
+            match untimed {
+                Ok(outputs) => return Ok((sets, Some(outputs))),
+                Err(stop) => {
+                    sets.close(device);
+                    return Err(stop);
+                }
+            }
+        }
+    }
+    Ok((Sets::open(device, recipe, &[job.subject.source()])?, None))
+}
+
+/// Runs a set once and returns its outputs.
+fn untimed(device: &mut dyn Device, session: &Session<'_>) -> Result<Outputs, Stop> {
+    session.poison(device, 0xff)?;
+    session.run(device)?;
+    session.outputs(device)
+}
+
+/// Takes the samples and checks what they left behind.
+fn timed(
+    job: &Job<'_, '_>,
+    loader: &Loader<'_>,
+    device: &mut dyn Device,
+    sets: &Sets<'_>,
+    other: Option<&[Vec<u8>]>,
+    (flush, floor_us): (Flush, f64),
+) -> Result<Result<CaseTiming, Box<CaseResult>>, Trouble> {
+    let setting = setting(job, device, sets, flush, floor_us)?;
+    let compared = Compared::measure(job, loader, device, sets, setting)?;
+    if let Some(result) = recheck(job, device, sets, other, setting)? {
+        return Ok(Err(Box::new(result)));
+    }
+    let fail = |finding, device: &dyn Device| {
+        Ok(Err(Box::new(failed(job.subject.case(), Verdict::Suspicious, device.level(), finding))))
+    };
+    let candidate = &compared.candidate;
+    if setting.mode == Mode::Graph
+        && let Some(finding) = idle_in_graphs(device, sets, candidate)?
+    {
+        return fail(finding, device);
+    }
     let op = op_of(job.request)?;
-    let work = op.work(job.subject.case());
-    if let Some(finding) = implausible(&timing, work.bytes, device.target()) {
-        let result = failed(job.subject.case(), Verdict::Suspicious, device.level(), finding);
-        return Ok(Outcome::Failed(Box::new(result)));
+    let case = job.subject.case();
+    let precision = job.request.precision;
+    let roofline = roofline::of(op, case, precision, setting.floor_us, device)?;
+    if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
+        return fail(finding, device);
     }
-    Ok(Outcome::Timed(Box::new(CaseTiming {
-        case: job.subject.case().id.clone(),
-        args: describe_args(job.subject.case()),
-        candidate: timing,
-        mode: Mode::Cold,
-        baselines: measured.baselines,
+    let work = op.work(case);
+    Ok(Ok(CaseTiming {
+        case: case.id.clone(),
+        args: describe_args(case),
+        mode: setting.mode,
+        candidate: compared.candidate,
+        baselines: compared.baselines,
         bytes: work.bytes,
         flops: work.flops,
-        peak_bytes,
-        floor_us,
-        roofline: None,
-        flags: measured.flags,
-        params: chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect(),
-    })))
+        peak_bytes: sets.sessions()[0].bytes(device),
+        floor_us: setting.floor_us,
+        roofline,
+        flags: compared.flags,
+        params: Vec::new(),
+    }))
 }
 
-/// The candidate and what it was timed against.
-struct Measured {
-    candidate: Option<Timing>,
-    baselines: Vec<BaselineTiming>,
-    flags: Vec<Flag>,
-}
+/// Microseconds that the calls of a graph take together, at least: enough that the clock's step and
+/// the graph's own launch do not count.
+const GRAPH_US: f64 = 500.0;
 
-impl Measured {
-    /// Adds a baseline; the first that was measured brings the candidate's own times.
-    fn add(
-        &mut self,
-        request: &BaselineRequest,
-        timed: Result<kgen_measure::Measured, String>,
-        floor_us: f64,
-    ) {
-        let mut timed = match timed {
-            Ok(timed) => timed,
-            Err(note) => {
-                self.baselines.push(BaselineTiming::not_measured(&request.name, note));
-                return;
-            }
-        };
-        timed.mark_floor(floor_us);
-        let again = self.candidate.is_some().then(|| timed.candidate.clone());
-        self.baselines.push(BaselineTiming {
-            name: request.name.clone(),
-            overhead_dominated: is_overhead_dominated(timed.baseline.median_us, floor_us),
-            timing: Some(timed.baseline),
-            candidate: again,
-            comparison: Some(timed.comparison),
-            note: None,
-        });
-        self.candidate.get_or_insert(timed.candidate);
-        self.flags.extend(timed.flags);
-        self.flags.sort_unstable();
-        self.flags.dedup();
-    }
-}
+/// Calls in a graph, at least and at most.
+const GRAPH_CALLS: [usize; 2] = [20, 400];
 
-/// Times the candidate against each baseline in turn, or alone where there is none.
-fn with_baselines(
+/// Decides how the case is timed.
+fn setting(
     job: &Job<'_, '_>,
-    loader: &Loader<'_>,
     device: &mut dyn Device,
-    candidate: &Session<'_>,
+    sets: &Sets<'_>,
+    flush: Flush,
     floor_us: f64,
-) -> Result<Measured, Trouble> {
-    let mut measured = Measured { candidate: None, baselines: Vec::new(), flags: Vec::new() };
-    for baseline in &job.timing.baselines {
-        let timed = against(job, loader, device, candidate, baseline)?;
-        measured.add(baseline, timed, floor_us);
+) -> Result<Setting, Stop> {
+    let mode = if flush == Flush::None { Mode::Hot } else { Mode::Cold };
+    let single = Setting { mode, flush, floor_us, n_calls: 1 };
+    let Samples::Here(calls) = sets.samples() else { return Ok(single) };
+    if !job.timing.graph {
+        return Ok(single);
     }
-    if measured.candidate.is_none() {
-        let candidate = ArmCall::new(candidate);
-        let mut bench = OneByOne { device, candidate, baseline: None };
-        if let Some(Alone { candidate, flags, .. }) = alone(&mut bench, &params(job))? {
-            measured.candidate = Some(candidate);
-            measured.flags = flags;
-        }
+    let alone_us = quick(device, &calls, flush)?.unwrap_or(f64::INFINITY);
+    if !is_overhead_dominated(alone_us, floor_us) {
+        return Ok(single);
     }
-    Ok(measured)
+    let [least, most] = GRAPH_CALLS;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to a small positive number"
+    )]
+    let n_calls = ((GRAPH_US / (alone_us - floor_us).max(1.0)).ceil() as usize).clamp(least, most);
+    let empty = compared::empty_in_graphs(device, most)?;
+    Ok(empty.map_or(single, |floor_us| Setting {
+        mode: Mode::Graph,
+        flush: Flush::None,
+        floor_us,
+        n_calls,
+    }))
 }
 
-/// Opens the baseline's session beside the candidate's and takes samples of both in turn; an error
-/// in words where this baseline cannot be timed here.
-fn against(
-    job: &Job<'_, '_>,
-    loader: &Loader<'_>,
-    device: &mut dyn Device,
-    candidate: &Session<'_>,
-    baseline: &BaselineRequest,
-) -> Result<Result<kgen_measure::Measured, String>, Trouble> {
-    let Implementation::Kernel { .. } = &baseline.implementation else {
-        return Ok(Err("it is no kernel file".to_owned()));
-    };
-    let program = loader.program.baseline(&baseline.name);
-    let case = program.and_then(|program| Some((program, program.case(job.default.case)?)));
-    let Some((program, case)) = case else {
-        return Ok(Err("its plan declines the case".to_owned()));
-    };
-    let mut loader = Loader::new(program);
-    let modules = load(&mut loader, device, case.variant)?;
-    let session = open(device, job, case, modules, job.baseline_inputs)?;
-    let arm = ArmCall::new(&session);
-    let mut bench = OneByOne { device, candidate: ArmCall::new(candidate), baseline: Some(arm) };
-    let measured = compare(&mut bench, &params(job), job.request.seed);
-    session.close(device);
-    Ok(measured?.ok_or_else(|| "the device gave samples that are no times".to_owned()))
-}
-
-fn params(job: &Job<'_, '_>) -> Params {
-    let params = job.timing.profile.params();
-    Params { max_s: job.timing.max_s.unwrap_or(params.max_s), ..params }
-}
-
-/// Returns the time of nothing between two events; `None` where the device cannot time.
-fn floor(device: &mut dyn Device) -> Result<Option<f64>, Stop> {
-    let mut samples = Vec::new();
-    for _ in 0..N_TUNING {
-        match device.time(&[], &[])? {
-            Some(sample) => samples.push(sample),
-            None => return Ok(None),
-        }
-    }
-    Ok(Timing::of(samples).map(|timing| timing.median_us))
-}
-
-/// Chooses among the plan's parameter values; a choice other than the default is judged again.
-fn tune<'a>(
-    job: &Job<'_, 'a>,
-    loader: &mut Loader<'a>,
-    device: &mut dyn Device,
-) -> Result<&'a CaseProgram, Trouble> {
-    let program = loader.program;
-    let mut candidates: Vec<&CaseProgram> =
-        program.tunings.iter().filter(|tuning| tuning.case == job.default.case).collect();
-    if candidates.is_empty() {
-        return Ok(job.default);
-    }
-    candidates.insert(0, job.default);
-    let mut ranked = Vec::new();
-    for candidate in candidates {
-        let modules = load(loader, device, candidate.variant)?;
-        let session = open(device, job, candidate, modules, job.subject.source())?;
-        let arm = ArmCall::new(&session);
-        let samples: Result<Vec<f64>, Stop> = (0..N_TUNING).map(|_| arm.sample(device)).collect();
-        session.close(device);
-        // A choice that cannot be launched (too much shared memory, say) is no candidate.
-        let Ok(samples) = samples else { continue };
-        if let Some(timing) = Timing::of(samples) {
-            ranked.push((timing.median_us, candidate));
-        }
-    }
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (_, candidate) in ranked {
-        if std::ptr::eq(candidate, job.default) {
-            break;
-        }
-        let modules = load(loader, device, candidate.variant)?;
-        let ran = job.subject.run(device, candidate, modules)?;
-        if ran.result.outcome == crate::record::Outcome::Judged(Verdict::Passed) {
-            return Ok(candidate);
-        }
-    }
-    Ok(job.default)
+/// Returns the median of a few samples of each call in turn; `None` where the device cannot time.
+fn quick(device: &mut dyn Device, calls: &[TimedCall], flush: Flush) -> Result<Option<f64>, Stop> {
+    let order: Vec<usize> = (0..N_QUICK).map(|sample| sample % calls.len()).collect();
+    let samples = device.time(calls, &order, flush)?;
+    Ok(samples.and_then(Timing::of).map(|timing| timing.median_us))
 }
 
 fn load<'a>(
@@ -297,28 +297,75 @@ fn load<'a>(
     Ok(loaded.map_err(|(verdict, finding)| Stop::verdict(verdict, finding))?)
 }
 
-fn open<'a>(
+/// Judges the outputs that timed launches produced, of every argument set.
+fn recheck(
+    job: &Job<'_, '_>,
     device: &mut dyn Device,
-    job: &Job<'a, '_>,
-    program: &'a CaseProgram,
-    modules: Modules<'a>,
-    inputs: &dyn Source,
-) -> Result<Session<'a>, Stop> {
-    Session::open(device, job.subject.case(), program, modules, inputs, job.subject.outputs())
+    sets: &Sets<'_>,
+    other: Option<&[Vec<u8>]>,
+    setting: Setting,
+) -> Result<Option<CaseResult>, Trouble> {
+    let samples = sets.samples();
+    for (index, session) in sets.sessions().iter().enumerate() {
+        // The samples of one set poison the others, so each runs once more, as it was timed. In a
+        // graph all of them ran.
+        match &samples {
+            Samples::Elsewhere(call) => call.run(device)?,
+            Samples::Here(calls) if setting.mode != Mode::Graph => {
+                device.time(&calls[index..=index], &[0], setting.flush)?;
+            }
+            Samples::Here(_) => {}
+        }
+        let wrong = match (index, other, job.other) {
+            (1, Some(before), Some(other)) => {
+                session.check(device, other.inputs)?;
+                // What a launch wrote that nobody timed was right: only other bytes need a reference.
+                if session.outputs(device)? == before {
+                    None
+                } else {
+                    (other.recheck)(device, session)?
+                }
+            }
+            _ => job.subject.recheck(device, session)?,
+        };
+        if wrong.is_some() {
+            return Ok(wrong);
+        }
+    }
+    Ok(None)
 }
 
-/// Complains about a time in which the device cannot have moved the op's bytes.
-fn implausible(timing: &Timing, bytes: f64, target: &Target) -> Option<Finding> {
-    let peak = target.peak_bandwidth?;
-    #[expect(clippy::cast_precision_loss, reason = "a cache size")]
-    let cold = bytes - target.l2_bytes as f64;
-    let needed_us = cold / (peak * BANDWIDTH_MARGIN) * 1e6;
-    (timing.median_us < needed_us).then(|| {
+/// Share of its time alone that a call inside a graph must take at least, and microseconds by which
+/// it may fall short of that.
+const GRAPH_LEAST: (f64, f64) = (0.7, 0.5);
+
+/// Complains about a kernel that takes less time inside a graph than its work takes alone: inside a
+/// graph its outputs hold the results of the call before, which it may have looked at.
+fn idle_in_graphs(
+    device: &mut dyn Device,
+    sets: &Sets<'_>,
+    candidate: &Timing,
+) -> Result<Option<Finding>, Stop> {
+    let alone = quick(device, &sets.calls(), Flush::None)?;
+    let empty = quick(device, &[TimedCall::EMPTY], Flush::None)?;
+    let Some((alone_us, empty_us)) = alone.zip(empty) else { return Ok(None) };
+    let work_us = alone_us - empty_us;
+    let (share, slack_us) = GRAPH_LEAST;
+    let us = candidate.median_us;
+    Ok((us < share * work_us - slack_us).then(|| {
         Finding::new(format!(
-            "{:.1} µs, but moving the {:.1} MB that the op must move takes at least {needed_us:.1} µs \
-             on this device",
-            timing.median_us,
-            bytes / 1e6
+            "{us:.2} µs per call inside a graph, but {work_us:.2} µs more than an empty kernel when \
+             its outputs are cleared before the call: it does not do its work every time"
         ))
-    })
+    }))
+}
+
+/// Complains about a time in which the hardware cannot have done the op's work.
+fn impossible(timing: &Timing, roofline: &Roofline) -> Option<Finding> {
+    let us = timing.median_us;
+    let least_us = roofline.impossible_us.filter(|_| roofline.is_impossible(us))?;
+    Some(Finding::new(format!(
+        "{us:.2} µs, but by the data sheet of this device the op's bytes or operations take at least \
+         {least_us:.2} µs"
+    )))
 }

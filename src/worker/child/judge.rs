@@ -1,14 +1,18 @@
 //! What a worker calls to judge: the compiler or the device it opened at its start.
 
-use std::{error::Error, path::Path, time::Instant};
+use std::{
+    error::Error,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use crate::{
     baseline::side::Side,
     compile::Compiler,
-    device::{CudaDevice, Device as _},
+    device::{CudaDevice, Device as _, GpuLock},
     eval::{self, Program, Progress},
     profile::{self, Profilers},
-    record::{EvalRequest, Evaluation, Stage, StageTime},
+    record::{EvalRequest, Evaluation, Stage, StageTime, Target},
     worker::protocol::{Hello, PROTOCOL, Role, Setup},
 };
 
@@ -60,6 +64,7 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
         kgen: env!("CARGO_PKG_VERSION").to_owned(),
         target: None,
         nvrtc: None,
+        session: None,
     };
     match setup.role {
         Role::Cpu => {
@@ -73,8 +78,12 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
             // The compile cache is a folder of kgen's.
             let cache = setup.cache_dir.as_deref().and_then(Path::parent);
             let profilers = Profilers::new(cache);
-            let device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
-            let hello = Hello { target: Some(device.target().clone()), ..hello };
+            let mut device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
+            let lock = alone(device.target(), |waited| waited < START_PATIENCE);
+            let session = device.begin_session().map_err(|error| causes(&error))?.clone();
+            drop(lock);
+            let target = Some(device.target().clone());
+            let hello = Hello { target, session: Some(Box::new(session)), ..hello };
             Ok((Box::new(GpuJudge { device, ordinal: setup.device, profilers }), hello))
         }
     }
@@ -110,6 +119,12 @@ impl Judge for CpuJudge {
     }
 }
 
+/// Time that a worker waits at its start for another kgen to leave the GPU.
+const START_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time between two messages that say that another kgen has the GPU.
+const REMINDER: Duration = Duration::from_secs(10);
+
 /// Judges on a GPU.
 struct GpuJudge {
     device: CudaDevice,
@@ -137,6 +152,14 @@ impl Judge for GpuJudge {
         let program: Program = serde_json::from_slice(program)
             .map_err(|error| format!("the program cannot be read: {error}"))?;
         let device = &mut self.device;
+        let mut reminder = Duration::ZERO;
+        let _lock = alone(device.target(), |waited| {
+            if reminder <= waited {
+                reminder = waited + REMINDER;
+                progress(Progress::Queued);
+            }
+            true
+        });
         let evaluation = eval::gpu_half(request, &program, evaluation, device, side, progress);
         let mut evaluation = evaluation.map_err(|error| causes(&error))?;
         // A context that a fault has poisoned fails every call from then on.
@@ -170,6 +193,17 @@ impl GpuJudge {
         let seconds = began.elapsed().as_secs_f64();
         evaluation.stage_times.push(StageTime { stage: Stage::Profile, seconds });
     }
+}
+
+/// Waits until no other kgen uses the GPU; where that cannot be made sure, the measurement goes on
+/// and the log says so.
+fn alone(target: &Target, waited: impl FnMut(Duration) -> bool) -> Option<GpuLock> {
+    match GpuLock::wait(target.uuid.as_deref()?, waited) {
+        Ok(Some(lock)) => return Some(lock),
+        Ok(None) => tracing::warn!("another kgen measures on this GPU"),
+        Err(error) => tracing::warn!(%error, "the GPU cannot be locked against another kgen"),
+    }
+    None
 }
 
 /// Returns an error and its causes in one line.

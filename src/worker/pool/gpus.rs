@@ -4,9 +4,12 @@ use futures_util::future::join_all;
 
 use crate::{
     device,
-    record::Target,
+    record::{Session, Target},
     settings::DeviceChoice,
-    worker::{Error, protocol::Role},
+    worker::{
+        Error,
+        protocol::{Hello, Role},
+    },
 };
 
 use super::{config::PoolConfig, link::Worker, slots::Slots};
@@ -18,6 +21,8 @@ pub struct Gpu {
     pub index: u32,
     /// Its facts, where its worker told them.
     pub target: Option<Target>,
+    /// What its worker measured of it at its start.
+    pub session: Option<Box<Session>>,
 }
 
 /// Starts the workers of all GPUs asked for; `None` without any.
@@ -47,7 +52,8 @@ pub(super) async fn start(config: &PoolConfig) -> Result<Option<(Slots, Vec<Gpu>
                 continue;
             }
         };
-        let gpu = Gpu { index, target: worker.hello().target.clone() };
+        let Hello { target, session, .. } = worker.hello().clone();
+        let gpu = Gpu { index, target, session };
         match gpus.first().and_then(|first| difference(first, &gpu)) {
             Some(difference) => {
                 config.notices.warn(format!("cuda:{index} is left out: {difference}"));

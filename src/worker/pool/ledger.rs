@@ -107,6 +107,9 @@ impl<'a> Ledger<'a> {
                 self.in_flight = None;
             }
             Progress::CaseStarted { index } => self.in_flight = Some(index),
+            Progress::Queued => {
+                tracing::warn!("another kgen measures on this GPU; waiting until it is free");
+            }
             Progress::Waiting { .. } => {}
             Progress::CaseDone { index, result } => {
                 self.in_flight = None;

@@ -110,7 +110,8 @@ impl Worker {
             pipes.map_err(|error| Error::Start { role, reason: error.to_string() })?;
         let stderr = Drain::new(pipe, STDERR_CAP);
         let lines = Lines::new(stdout, LINE_LIMIT);
-        let hello = Hello { protocol: 0, kgen: String::new(), target: None, nvrtc: None };
+        let hello =
+            Hello { protocol: 0, kgen: String::new(), target: None, nvrtc: None, session: None };
         let grace = launch.grace;
         let mut worker =
             Self { child, stdin, lines, stderr, hello, role, grace, _scratch: scratch };
@@ -208,6 +209,7 @@ impl Worker {
                         Progress::Waiting { limit_s } => {
                             deadlines.while_waiting(limit_s, ledger.stage())
                         }
+                        Progress::Queued => Deadlines::first(),
                         Progress::Stage { stage } => deadlines.after(stage, false),
                         Progress::CaseStarted { .. } => deadlines.after(ledger.stage(), true),
                         Progress::CaseDone { .. } => deadlines.after(ledger.stage(), false),

@@ -74,7 +74,13 @@ done
             fs::write(self.path().join(name), text + "\n").unwrap();
         };
         let hello = |target: Option<Target>, nvrtc: Option<String>| Message::Hello {
-            hello: Hello { protocol: PROTOCOL, kgen: "fake".to_owned(), target, nvrtc },
+            hello: Hello {
+                protocol: PROTOCOL,
+                kgen: "fake".to_owned(),
+                target,
+                nvrtc,
+                session: None,
+            },
         };
         write("hello.cpu", &hello(None, Some("13.0".to_owned())));
         write("hello.gpu", &hello(Some(gpu(0)), None));

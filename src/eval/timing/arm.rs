@@ -1,0 +1,88 @@
+//! One arm of a comparison: its argument sets on the device.
+
+use crate::{
+    device::{BufferId, Device, Stop, TimedCall, TimedWork},
+    eval::{
+        CaseProgram,
+        judged::Source,
+        session::{Modules, Session},
+    },
+    record::{Case, TensorSpec},
+};
+
+use super::bench::Samples;
+
+/// What outputs and scratch hold before every sample: NaN in every floating-point type.
+const POISON: u8 = 0xff;
+
+/// A program of a case with its argument sets: equal shapes at other addresses. Samples take them in
+/// turn, so that neither addresses nor data repeat from one launch to the next.
+pub(super) struct Sets<'a> {
+    sessions: Vec<Session<'a>>,
+}
+
+/// What a set is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Recipe<'r, 'a> {
+    pub(super) case: &'a Case,
+    pub(super) program: &'a CaseProgram,
+    pub(super) modules: Modules<'a>,
+    pub(super) outputs: &'r [(String, TensorSpec)],
+}
+
+impl<'a> Sets<'a> {
+    /// Opens one set per source, all with equal shapes.
+    pub(super) fn open(
+        device: &mut dyn Device,
+        recipe: Recipe<'_, 'a>,
+        sources: &[&dyn Source],
+    ) -> Result<Self, Stop> {
+        let Recipe { case, program, modules, outputs } = recipe;
+        let mut sets = Self { sessions: Vec::new() };
+        for source in sources {
+            match Session::open(device, case, program, modules, *source, outputs) {
+                Ok(session) => sets.sessions.push(session),
+                Err(stop) => {
+                    sets.close(device);
+                    return Err(stop);
+                }
+            }
+        }
+        Ok(sets)
+    }
+
+    /// Returns the sessions, one per set.
+    pub(super) fn sessions(&self) -> &[Session<'a>] {
+        &self.sessions
+    }
+
+    /// Returns one call per set. Each poisons the outputs of all sets: while one is computed, no
+    /// buffer holds the results of another.
+    pub(super) fn calls(&self) -> Vec<TimedCall> {
+        let poison = self.poison();
+        let call = |session: &Session<'_>| TimedCall {
+            poison: poison.clone(),
+            work: TimedWork::Ops(session.ops()),
+        };
+        self.sessions.iter().map(call).collect()
+    }
+
+    /// Returns where its samples come from.
+    pub(super) fn samples(&self) -> Samples<'_> {
+        let elsewhere = self.sessions.first().and_then(Session::call);
+        elsewhere.map_or_else(|| Samples::Here(self.calls()), Samples::Elsewhere)
+    }
+
+    /// Returns what is poisoned before every sample.
+    fn poison(&self) -> Vec<(BufferId, u8)> {
+        let buffers = self.sessions.iter().flat_map(Session::poisoned);
+        buffers.map(|buffer| (buffer, POISON)).collect()
+    }
+
+    /// Frees everything.
+    pub(super) fn close(self, device: &mut dyn Device) {
+        for session in self.sessions {
+            session.close(device);
+        }
+    }
+}
