@@ -18,15 +18,14 @@ mod slots;
 
 use std::{
     borrow::Cow,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use futures_util::future::join_all;
-use tokio::sync::{Semaphore, watch};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
 
 use crate::{
     record::{EvalRequest, Evaluation, Split, Stage, Target},
@@ -56,14 +55,14 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 /// Dropping the pool, or the future of an evaluation, kills the processes behind it.
 pub struct Pool {
     cpu: Slots,
-    gpu: Option<Slots>,
+    gpu: Option<Arc<Slots>>,
     gpus: Vec<Gpu>,
     target: Target,
     nvrtc: Option<String>,
     gpu_refusal: Option<Error>,
-    pythons: Pythons,
-    /// Whether a request has needed the Python processes already.
-    python_wanted: AtomicBool,
+    pythons: Arc<Pythons>,
+    /// Starts of Python processes ahead of the jobs that need them; `None` before the first such job.
+    warm_ups: Mutex<Option<JoinSet<()>>>,
     /// Evaluations that may have a compiled program: the machine code of programs that wait for a
     /// GPU is what takes memory.
     programs: Semaphore,
@@ -93,14 +92,15 @@ impl Pool {
             Err(error) if config.device == DeviceChoice::Auto => (None, Some(error)),
             Err(error) => return Err(error),
         };
-        let (gpu, gpus) = started.map_or((None, Vec::new()), |(slots, gpus)| (Some(slots), gpus));
+        let (gpu, gpus) =
+            started.map_or((None, Vec::new()), |(slots, gpus)| (Some(Arc::new(slots)), gpus));
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let split =
             Split { cpu_workers: count(n_cpu), gpu_workers: count(gpus.len()), ..Split::default() };
         Ok(Self {
             target: gpus::target(&gpus).unwrap_or_else(|| config.emu_target.clone()),
-            pythons: Pythons::new(&config),
-            python_wanted: AtomicBool::new(false),
+            pythons: Arc::new(Pythons::new(&config)),
+            warm_ups: Mutex::default(),
             programs: Semaphore::new(n_cpu + gpus.len()),
             cpu,
             gpu,
@@ -218,12 +218,11 @@ impl Pool {
             ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
             pythons: None,
         };
-        let first = match gpu.filter(|_| self.is_first_for_python(request)) {
+        if let Some(gpu) = gpu.filter(|_| request.needs_python()) {
             // PyTorch takes seconds to import: that overlaps what needs no GPU.
-            Some(gpu) => tokio::join!(first.carry_out(&self.cpu), self.warm_up(gpu)).0?,
-            None => first.carry_out(&self.cpu).await?,
-        };
-        match (gpu, first) {
+            self.warm_up(gpu);
+        }
+        match (gpu, first.carry_out(&self.cpu).await?) {
             (Some(gpu), Half { evaluation, program: Some(program) }) => {
                 self.run_on_gpu(gpu, request, evaluation, program, observer).await
             }
@@ -254,24 +253,27 @@ impl Pool {
                 let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
                 Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, observer)
             },
-            pythons: request.needs_python().then_some(&self.pythons),
+            pythons: request.needs_python().then_some(&*self.pythons),
         };
         Ok(task.carry_out(gpu).await?.evaluation)
     }
 
-    fn is_first_for_python(&self, request: &EvalRequest) -> bool {
-        request.needs_python() && !self.python_wanted.swap(true, Ordering::AcqRel)
-    }
-
-    /// Starts the Python processes of all GPUs that nobody uses at the moment; what goes wrong is
-    /// met again by the job that needs them.
-    async fn warm_up(&self, gpu: &Slots) {
-        let start = async || {
-            if let Ok(mut lease) = gpu.lease().await {
-                drop(half::side(&mut lease, &self.pythons).await);
-            }
-        };
-        join_all(self.gpus.iter().map(|_| start())).await;
+    /// Starts the Python processes of all GPUs, once, each while nobody else uses its GPU; what goes
+    /// wrong is met again by the job that needs the process.
+    fn warm_up(&self, gpu: &Arc<Slots>) {
+        let mut warm_ups = self.warm_ups.lock().unwrap_or_else(PoisonError::into_inner);
+        if warm_ups.is_some() {
+            return;
+        }
+        let tasks = warm_ups.insert(JoinSet::new());
+        for _ in &self.gpus {
+            let (gpu, pythons) = (Arc::clone(gpu), Arc::clone(&self.pythons));
+            tasks.spawn(async move {
+                if let Ok(mut lease) = gpu.lease().await {
+                    drop(half::side(&mut lease, &pythons).await);
+                }
+            });
+        }
     }
 
     /// Cancels all evaluations, ends all workers and waits until their processes are gone.
@@ -280,6 +282,10 @@ impl Pool {
         let mut n_active = self.n_active.subscribe();
         let idle = n_active.wait_for(|n_active| *n_active == 0);
         drop(tokio::time::timeout(SHUTDOWN_LIMIT, idle).await);
+        let warm_ups = self.warm_ups.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut warm_ups) = warm_ups {
+            drop(tokio::time::timeout(SHUTDOWN_LIMIT, warm_ups.shutdown()).await);
+        }
         let all = async {
             match &self.gpu {
                 Some(gpu) => _ = tokio::join!(self.cpu.end(), gpu.end()),

@@ -34,7 +34,7 @@ fn interpreter(fake: &Fake, packages: &str, greet: &str) -> PoolConfig {
 if [ \"$1\" = -c ]; then echo '{packages}'; exit; fi
 dir={dir}; socket=$4; device=$6
 echo $$ >> $dir/pids; echo $$ $device >> $dir/pythons
-ready() {{ echo '{facts}'; }}
+ready() {{ echo '{facts}'; touch $dir/ready.$device; }}
 {greet}
 cat > /dev/null
 "
@@ -78,6 +78,8 @@ async fn a_process_per_gpu_is_started_when_it_is_needed_and_outlives_the_workers
     passes(&pool, aten("x")).await;
     assert_eq!(pool.evaluate(aten("bad")).await.unwrap().verdict, Verdict::Crashed);
     passes(&pool, aten("x")).await;
+    fake.wait_for("ready.cuda:0").await;
+    fake.wait_for("ready.cuda:1").await;
     let mut pythons = lines(&fake, "pythons");
     pythons.sort_by_key(|line| line.split_once(' ').unwrap().1.to_owned());
     let devices: Vec<_> = pythons.iter().map(|line| line.split_once(' ').unwrap().1).collect();
@@ -177,4 +179,15 @@ async fn what_is_missing_reaches_the_job_in_one_line_and_is_tried_once() {
         assert!(warnings.last().unwrap().contains(expected), "{warnings:?}");
         stop(pool, &fake).await;
     }
+}
+
+#[tokio::test]
+async fn one_that_never_gets_ready_holds_up_no_other_gpu_and_no_shutdown() {
+    let fake = fake("finished");
+    let config = interpreter(&fake, WITH_TORCH, "[ $device = cuda:0 ] || sleep 1000; ready");
+    let pool = Pool::start(config).await.unwrap();
+    passes(&pool, aten("x")).await;
+    passes(&pool, aten("y")).await;
+    assert!(lines(&fake, "jobs").iter().all(|job| job.contains(r#""uuid":"GPU-0""#)));
+    stop(pool, &fake).await;
 }
