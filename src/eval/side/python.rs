@@ -9,7 +9,7 @@ use crate::{
     device::{BufferId, Device, Stop},
     eval::external::{BoundCall, CaseBuffers, External},
     op::OpDef,
-    record::{Finding, Implementation, Precision, Target, TensorSpec, Verdict},
+    record::{Finding, Implementation, Precision, PythonKind, Target, TensorSpec, Verdict},
 };
 
 use super::{
@@ -17,8 +17,15 @@ use super::{
     process::{Failure, Process},
 };
 
-/// Time that a call has to come into being: PyTorch loads libraries, Triton and Inductor compile.
-const PREPARE_LIMIT: Duration = Duration::from_secs(120);
+/// Returns the time that a call has to come into being: PyTorch loads libraries, Triton and Inductor
+/// compile. A first call that hangs is noticed after that.
+const fn prepare_limit(kind: PythonKind) -> Duration {
+    Duration::from_secs(match kind {
+        PythonKind::Aten => 30,
+        PythonKind::FlagGems | PythonKind::Triton => 60,
+        PythonKind::TorchCompile => 120,
+    })
+}
 
 /// Calls that are thrown away after the process got the GPU.
 const WARM_UP: u32 = 1;
@@ -48,14 +55,14 @@ impl<'p> Python<'p> {
     ) -> Option<Self> {
         let Implementation::Python { kind, source, entry } = implementation else { return None };
         let callee = Callee { kind: *kind, source: source.as_deref(), entry: entry.as_deref() };
-        let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(PREPARE_LIMIT);
+        let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(prepare_limit(*kind));
         Some(Self { process, op, callee, precision, run_limit })
     }
 
     /// Returns the longest time that judging one case may wait for the process.
     pub(in crate::eval) fn limit(&self) -> Duration {
         // A case runs at most three times: on two poisons, and on other data.
-        PREPARE_LIMIT + 3 * self.run_limit
+        prepare_limit(self.callee.kind) + 3 * self.run_limit
     }
 
     /// Binds the call and makes it once.
@@ -107,7 +114,8 @@ impl<'p> Python<'p> {
     }
 
     fn ask(&self, target: &Target, call: &Prepare) -> Result<Prepared, Failure> {
-        self.process.ask(target, |client| client.prepare(call, PREPARE_LIMIT))
+        let limit = prepare_limit(self.callee.kind);
+        self.process.ask(target, |client| client.prepare(call, limit))
     }
 
     fn call(
