@@ -1,6 +1,6 @@
 //! The half of an evaluation that needs no GPU.
 
-use std::sync::Arc;
+use std::{panic::resume_unwind, sync::Arc, thread};
 
 use crate::{
     compile::Compiler,
@@ -58,13 +58,29 @@ pub fn cpu_half(
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
     };
     program.reference = reference(request, compiler)?;
+    let code = facts::Code::of(&program);
+    thread::scope(|scope| {
+        // A process of its own, which runs beside the emulator and the compiler.
+        let code = code.map(|code| scope.spawn(move || code.count(compiler)));
+        let mut outcome = screen(request, compiler, draft, program)?;
+        if let Some(code) = code {
+            let mixes = code.join().unwrap_or_else(|panic| resume_unwind(panic));
+            facts::add_code(mixes, &mut outcome.evaluation.resources);
+        }
+        Ok(outcome)
+    })
+}
+
+/// Runs small cases on the emulator and compiles what a GPU needs besides the candidate.
+fn screen(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    mut draft: Draft<'_>,
+    mut program: Program,
+) -> Result<CpuOutcome, Error> {
     if !request.on_gpu || request.screen {
         draft.enter(Stage::Emulate);
         emulate(request, &program, &mut draft)?;
-    }
-    // The code of a wrong kernel is of no interest.
-    if draft.evaluation().failed().next().is_none() {
-        facts::add_code(&program, compiler, &mut draft.evaluation().resources);
     }
     let mut evaluation = if request.on_gpu { draft.settle() } else { done(draft).settle() };
     let goes_on = request.on_gpu

@@ -2,6 +2,7 @@
 //! what their machine code consists of.
 
 use kgen_measure::occupancy::{self, Multiprocessor, Occupancy};
+use kgen_profile::sass::SassMix;
 
 use crate::{
     compile::Compiler,
@@ -42,19 +43,39 @@ pub(super) fn add_launches(
     }
 }
 
-/// Counts the machine code of each kernel, in the variant of its largest launch.
-pub(super) fn add_code(program: &Program, compiler: &Compiler, resources: &mut [Resources]) {
-    let largest = |case: &&CaseProgram| -> u64 { launched(case).map(|(_, _, n)| n).sum() };
-    let Some(case) = program.cases.iter().max_by_key(largest) else { return };
-    let variant = program.variants.get(case.variant);
-    let mixes = variant.and_then(|variant| compiler.disassemble(&variant.cubin));
-    let Some(mixes) = mixes else { return };
-    for (kernel, entry, _) in launched(case) {
-        let mix = mixes.iter().find(|mix| mix.kernel == entry);
-        let known = resources.iter_mut().find(|known| known.kernel == kernel);
-        if let (Some(mix), Some(known)) = (mix, known) {
-            known.sass =
-                Some(kgen_profile::sass::SassMix { kernel: kernel.to_owned(), ..mix.clone() });
+/// Machine code to be counted.
+pub(super) struct Code {
+    cubin: Vec<u8>,
+    /// Names in the plan and in the module.
+    kernels: Vec<(String, String)>,
+}
+
+impl Code {
+    /// Takes the variant of the largest launch.
+    pub(super) fn of(program: &Program) -> Option<Self> {
+        let largest = |case: &&CaseProgram| -> u64 { launched(case).map(|(_, _, n)| n).sum() };
+        let case = program.cases.iter().max_by_key(largest)?;
+        let names = launched(case).map(|(kernel, entry, _)| (kernel.to_owned(), entry.to_owned()));
+        let cubin = program.variants.get(case.variant)?.cubin.clone();
+        Some(Self { cubin, kernels: names.collect() })
+    }
+
+    /// Counts it, each kernel under its name in the plan; empty without a disassembler.
+    pub(super) fn count(&self, compiler: &Compiler) -> Vec<SassMix> {
+        let mixes = compiler.disassemble(&self.cubin).unwrap_or_default();
+        let named = mixes.into_iter().filter_map(|mix| {
+            let (kernel, _) = self.kernels.iter().find(|(_, entry)| *entry == mix.kernel)?;
+            Some(SassMix { kernel: kernel.clone(), ..mix })
+        });
+        named.collect()
+    }
+}
+
+/// Adds to each kernel its code.
+pub(super) fn add_code(mixes: Vec<SassMix>, resources: &mut [Resources]) {
+    for mix in mixes {
+        if let Some(known) = resources.iter_mut().find(|known| known.kernel == mix.kernel) {
+            known.sass = Some(mix);
         }
     }
 }
@@ -149,6 +170,10 @@ fn multiprocessor(target: &Target) -> Option<Multiprocessor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        eval::{BoundLaunch, Variant},
+        record::ResolvedPlan,
+    };
 
     fn launch(grid: u32, block: u32, registers: u32) -> LaunchFacts {
         let sm = multiprocessor(&Target::h100_class());
@@ -185,5 +210,43 @@ mod tests {
         let compiled = Resources { registers: 20, ..Resources::default() };
         let facts = facts(None, &compiled, [2, 1, 1], [32, 1, 1], 0);
         assert!(facts.occupancy.is_none() && facts.waves.is_none());
+    }
+
+    #[test]
+    fn code_is_that_of_the_largest_launch_under_the_names_of_the_plan() {
+        let case = |variant: usize, grid: u32| {
+            let launch = Step::Launch {
+                kernel: "relu".to_owned(),
+                grid: [grid, 1, 1],
+                block: [32, 1, 1],
+                smem: 0,
+                args: Vec::new(),
+                line: 1,
+            };
+            let plan = ResolvedPlan { steps: vec![launch], ..ResolvedPlan::default() };
+            let bound = BoundLaunch { entry: format!("relu_{variant}"), args: Vec::new() };
+            CaseProgram { case: 0, variant, plan, bound: vec![Some(bound)] }
+        };
+        let variant = |byte: u8| Variant {
+            types: Vec::new(),
+            defines: Vec::new(),
+            cubin: vec![byte],
+            ptx: String::new(),
+        };
+        let program = Program {
+            variants: vec![variant(1), variant(2)],
+            cases: vec![case(0, 4), case(1, 9), case(0, 7)],
+            ..Program::without_code(0)
+        };
+        let code = Code::of(&program).unwrap();
+        assert_eq!(code.cubin, [2]);
+        assert_eq!(code.kernels, [("relu".to_owned(), "relu_1".to_owned())]);
+        assert!(Code::of(&Program::without_code(3)).is_none());
+
+        let mut resources = ["other", "relu"]
+            .map(|kernel| Resources { kernel: kernel.to_owned(), ..Resources::default() });
+        let mix = SassMix { kernel: "relu".to_owned(), n_instructions: 5, ..SassMix::default() };
+        add_code(vec![mix.clone()], &mut resources);
+        assert_eq!((&resources[0].sass, &resources[1].sass), (&None, &Some(mix)));
     }
 }

@@ -76,7 +76,10 @@ fn row(kernel: &str, launch: &LaunchFacts) -> Vec<String> {
         launch.smem_bytes.to_string(),
         occupancy.map_or_else(unknown, |fits| format!("{:.0} %", 100.0 * fits.fraction)),
         occupancy.map_or_else(unknown, |fits| fits.limiter.name().to_owned()),
-        launch.waves.map_or_else(unknown, |waves| format!("{:.2}", waves.count)),
+        launch.waves.map_or_else(unknown, |waves| match waves.count {
+            count if count < 0.005 => "< 0.01".to_owned(),
+            count => format!("{count:.2}"),
+        }),
         launch.args.clone(),
     ]
 }
