@@ -21,6 +21,12 @@ use crate::{
 /// Name of the baseline that comes with kgen.
 pub const BUILTIN: &str = "builtin";
 
+/// Name of the baseline that is NVIDIA's library of matrix products.
+pub const CUBLAS: &str = "cublas";
+
+/// The ops that [`CUBLAS`] computes.
+pub const CUBLAS_OPS: [&str; 6] = ["mm", "bmm", "addmm", "baddbmm", "linear", "mv"];
+
 /// The embedded kernel files: `<op>.cu`, a dot in the op's name written as `__`.
 static KERNELS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites/baselines");
 
@@ -35,7 +41,7 @@ pub fn builtin(op: &str) -> Option<&'static str> {
 pub enum Error {
     /// There is none of that name.
     #[error(
-        "unknown baseline `{name}` (known: {BUILTIN}, aten, torch_compile, flag_gems, triton=DIR)"
+        "unknown baseline `{name}` (known: {BUILTIN}, {CUBLAS}, aten, torch_compile, flag_gems, triton=DIR)"
     )]
     Unknown {
         /// The name.
@@ -64,6 +70,7 @@ pub fn requests(names: &[String], op: &OpDef) -> Result<Vec<BaselineRequest>, Er
 #[derive(Clone, Copy)]
 enum Named<'a> {
     Builtin,
+    Cublas,
     Library(PythonKind),
     /// Kernels in Python of a folder.
     Modules(&'a Path),
@@ -73,6 +80,9 @@ impl<'a> Named<'a> {
     fn parse(name: &'a str) -> Result<Self, Error> {
         if name == BUILTIN {
             return Ok(Self::Builtin);
+        }
+        if name == CUBLAS {
+            return Ok(Self::Cublas);
         }
         let (kind, folder) = match name.split_once('=') {
             Some((kind, folder)) => (kind, Some(Path::new(folder))),
@@ -88,6 +98,7 @@ impl<'a> Named<'a> {
     const fn name(self) -> &'static str {
         match self {
             Self::Builtin => BUILTIN,
+            Self::Cublas => CUBLAS,
             Self::Library(kind) => kind.name(),
             Self::Modules(_) => PythonKind::Triton.name(),
         }
@@ -100,6 +111,7 @@ fn request(name: &str, op: &OpDef) -> Result<Option<BaselineRequest>, Error> {
         Named::Builtin => {
             builtin(&op.name).map(|source| Implementation::Kernel { source: source.into() })
         }
+        Named::Cublas => cublas(&op.name),
         Named::Library(kind) => Some(Implementation::python(kind)),
         Named::Modules(folder) => {
             backend_bench::find(folder, op)?.map(|found| found.implementation)
@@ -109,6 +121,12 @@ fn request(name: &str, op: &OpDef) -> Result<Option<BaselineRequest>, Error> {
     Ok(implementation.map(|implementation| BaselineRequest { name, implementation }))
 }
 
+/// Returns the call of cuBLASLt for an op; `None` where it computes something else.
+#[must_use]
+pub fn cublas(op: &str) -> Option<Implementation> {
+    CUBLAS_OPS.contains(&op).then(|| Implementation::Library { name: CUBLAS.to_owned() })
+}
+
 /// Tells whether a baseline of this name runs in the Python process.
 ///
 /// # Errors
@@ -116,7 +134,7 @@ fn request(name: &str, op: &OpDef) -> Result<Option<BaselineRequest>, Error> {
 /// [`Error::Unknown`].
 pub fn needs_python(name: &str) -> Result<bool, Error> {
     Ok(match Named::parse(name)? {
-        Named::Builtin => false,
+        Named::Builtin | Named::Cublas => false,
         Named::Library(_) | Named::Modules(_) => true,
     })
 }
@@ -137,6 +155,10 @@ mod tests {
         assert!(requests[0].implementation.needs_python());
         assert!(super::needs_python("triton=x").unwrap());
         assert!(!super::needs_python("builtin").unwrap());
+        let cublas = of(&["cublas", "builtin"], "mm").unwrap();
+        assert_eq!(cublas[0].name, "cublas");
+        assert!(cublas[0].implementation.source().is_none());
+        assert_eq!(of(&["cublas"], "relu").unwrap(), []);
         for unknown in ["atem", "triton", "aten=x"] {
             let error = of(&[unknown], "relu").unwrap_err().to_string();
             assert!(error.starts_with(&format!("unknown baseline `{unknown}`")), "{error}");

@@ -1,7 +1,7 @@
 //! Where the implementations under test come from.
 
 use super::{CommandError, selection::nearest};
-use crate::record::PythonKind;
+use crate::{baseline::CUBLAS, record::PythonKind};
 
 /// A backend of `kgen run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +12,17 @@ pub(crate) enum Backend {
     Pregenerated,
     /// kgen's own baseline kernels.
     Builtin,
+    /// NVIDIA's library of matrix products.
+    Cublas,
     /// What runs in the Python process.
     Python(PythonKind),
 }
 
 impl Backend {
     /// All backends.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Builtin,
+        Self::Cublas,
         Self::Pregenerated,
         Self::Llm,
         Self::Python(PythonKind::Aten),
@@ -34,6 +37,7 @@ impl Backend {
             Self::Llm => "llm",
             Self::Pregenerated => "pregenerated",
             Self::Builtin => "builtin",
+            Self::Cublas => CUBLAS,
             Self::Python(kind) => kind.name(),
         }
     }
@@ -46,6 +50,7 @@ impl Backend {
                 "kernel files of a folder, or of an earlier run, or BackendBench's"
             }
             Self::Builtin => "kgen's own baseline kernels",
+            Self::Cublas => "matrix products by cuBLASLt, on a GPU",
             Self::Python(PythonKind::Aten) => "PyTorch's own operators, on a GPU",
             Self::Python(PythonKind::TorchCompile) => "what torch.compile makes of them",
             Self::Python(PythonKind::FlagGems) => "the kernels of FlagGems",

@@ -80,7 +80,7 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     wants_python(&job.settings)?;
     let provider = match job.backend {
         Backend::Llm => Some(providers::open(&job.settings)?),
-        Backend::Pregenerated | Backend::Builtin | Backend::Python(_) => None,
+        Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
     };
     let existing = match &job.target {
         RunTarget::New(_) => {

@@ -1,4 +1,4 @@
-//! Loads NVRTC from wherever it was found, in a way that cudarc's own loading then finds it.
+//! Loads libraries from wherever they were found, in a way that cudarc's own loading then finds them.
 //!
 //! cudarc asks the dynamic linker for `libnvrtc.so` and a few other bare names; it takes no path,
 //! and a library path in the environment would have to be there before the process starts. But
@@ -46,9 +46,23 @@ pub(super) fn load(nvrtc: &Path) -> Result<(), Error> {
         open(&builtins).map_err(fail)?;
     }
     open(&path).map_err(fail)?;
-    open_alias(&path).map_err(fail)?;
+    open_alias(ALIAS, &path).map_err(fail)?;
     *loaded = Some(path);
     Ok(())
+}
+
+/// Loads a library for the rest of the process's life under the bare name by which cudarc asks for
+/// it, for example `libcublasLt.so`.
+///
+/// # Errors
+///
+/// [`Error::Load`] when it cannot be loaded.
+pub fn load_library(library: &Path, name: &str) -> Result<(), Error> {
+    let fail =
+        |reason: String| Error::Load { path: library.to_owned(), reason: reason.trim().to_owned() };
+    let path = library.canonicalize().map_err(|error| fail(error.to_string()))?;
+    open(&path).map_err(fail)?;
+    open_alias(name, &path).map_err(fail)
 }
 
 /// Returns the builtins libraries in NVRTC's folder.
@@ -77,11 +91,11 @@ fn open(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Loads the library that gives NVRTC the name cudarc asks for.
-fn open_alias(nvrtc: &Path) -> Result<(), String> {
-    let needed = nvrtc.to_str().ok_or("its path is not UTF-8")?;
-    let image = alias_image(ALIAS, needed);
-    let fd = memfd_create(c"kgen-nvrtc-alias", MFdFlags::MFD_CLOEXEC)
+/// Loads a library that gives another one the name cudarc asks for.
+fn open_alias(name: &str, library: &Path) -> Result<(), String> {
+    let needed = library.to_str().ok_or("its path is not UTF-8")?;
+    let image = alias_image(name, needed);
+    let fd = memfd_create(c"kgen-alias", MFdFlags::MFD_CLOEXEC)
         .map_err(|error| format!("memfd_create: {error}"))?;
     let mut file = File::from(fd);
     file.write_all(&image).map_err(|error| error.to_string())?;

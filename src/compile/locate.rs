@@ -101,6 +101,32 @@ fn at_asked_place(path: &Path, driver: Option<u32>) -> Result<Toolchain, Error> 
     }
 }
 
+/// Finds cuBLASLt in the places where NVRTC is looked for; `None` where there is none that the
+/// driver can run.
+#[must_use]
+pub fn locate_cublaslt(options: &LocateOptions) -> Option<PathBuf> {
+    const BELOW: [&str; 9] = [
+        "",
+        "lib64",
+        "lib",
+        "targets/x86_64-linux/lib",
+        "targets/sbsa-linux/lib",
+        "nvidia/cu13/lib",
+        "nvidia/cublas/lib",
+        "cu13/lib",
+        "cublas/lib",
+    ];
+    const NAME: &str = "libcublasLt.so.";
+    let driver = options.driver_version.map(|version| version / 1000);
+    let fits = |library: &PathBuf| {
+        let major = numbers_after(library, NAME).and_then(|numbers| numbers.first().copied());
+        major.is_some_and(|major| driver.is_none_or(|driver| major <= driver))
+    };
+    implicit_places(options).iter().find_map(|(_, folder)| {
+        BELOW.iter().find_map(|below| numbered(&folder.join(below), NAME).into_iter().find(fits))
+    })
+}
+
 /// Returns the places that are looked at unasked, in order.
 fn implicit_places(options: &LocateOptions) -> Vec<(&'static str, PathBuf)> {
     let mut places: Vec<(&'static str, PathBuf)> = Vec::new();

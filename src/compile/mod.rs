@@ -24,7 +24,8 @@ use std::{ffi::CStr, path::PathBuf};
 pub use compiler::{CompileStop, Compiled, Compiler, Job};
 pub use copy::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source};
 pub use guard::{guard_ptx, guard_source};
-pub use locate::{LocateOptions, Toolchain, locate};
+pub use loader::load_library;
+pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt};
 pub use prelude::{PRELUDE, bundled_headers};
 pub use provision::{Progress, ProvisionOptions, provision};
 pub use tools::find_tool;
@@ -61,7 +62,7 @@ pub enum Error {
         driver: u32,
     },
     /// The library cannot be loaded.
-    #[error("cannot load NVRTC from {}: {reason}", path.display())]
+    #[error("cannot load {}: {reason}", path.display())]
     Load {
         /// The library.
         path: PathBuf,

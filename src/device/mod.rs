@@ -11,7 +11,7 @@ mod nvml;
 
 use kgen_measure::{Flush, Health, Session};
 
-use crate::record::{Finding, LaunchCounters, Level, Target, Verdict};
+use crate::record::{Finding, Gemm, LaunchCounters, Level, Target, Verdict};
 
 pub use cuda::{CudaDevice, choose, driver_version, gpus};
 pub use emu::EmuDevice;
@@ -70,7 +70,7 @@ pub struct Launch {
 }
 
 /// One operation inside a timed region.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum TimedOp {
     /// Launches a kernel.
     Launch {
@@ -78,6 +78,11 @@ pub enum TimedOp {
         module: ModuleId,
         /// The launch.
         launch: Launch,
+    },
+    /// Calls a library for a matrix product.
+    Gemm {
+        /// The product.
+        call: Box<Gemm<BufferId>>,
     },
     /// Sets every byte of a buffer, as part of the candidate's work.
     Fill {
@@ -98,7 +103,7 @@ pub struct SharedBuffer {
 }
 
 /// A call that can be sampled.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TimedCall {
     /// Buffers that are filled with a byte before each sample, outside the measured time.
     pub poison: Vec<(BufferId, u8)>,
@@ -107,7 +112,7 @@ pub struct TimedCall {
 }
 
 /// What a call does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum TimedWork {
     /// These operations; an empty kernel where there are none.
     Ops(Vec<TimedOp>),
@@ -297,6 +302,17 @@ pub trait Device {
     ///
     /// What the kernel did wrong, the spent budget, or [`Stop::Machine`].
     fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop>;
+
+    /// Enqueues a matrix product of NVIDIA's library.
+    ///
+    /// # Errors
+    ///
+    /// [`Verdict::Unsupported`] where there is no such library, or it does not take the product.
+    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), Stop> {
+        _ = call;
+        let finding = Finding::new("this device has no library of matrix products");
+        Err(Stop::verdict(Verdict::Unsupported, finding))
+    }
 
     /// Takes what was seen in the launches since the last call; a GPU sees nothing.
     fn observed(&mut self) -> Observed {

@@ -18,7 +18,8 @@ use super::{
     execute::run_case,
     facts,
     prepare::{
-        prepare, prepare_baselines, prepare_full_size, prepare_reference, too_big_for_emulator,
+        prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference,
+        too_big_for_emulator,
     },
     program::ReferenceProgram,
     reference_kernel,
@@ -48,10 +49,10 @@ pub fn cpu_half(
     let mut draft = Draft::new(request, progress);
     let (major, minor) = compiler.version();
     draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
-    if let Some(Implementation::Library { .. } | Implementation::Python { .. }) =
+    if let Some(implementation @ (Implementation::Library { .. } | Implementation::Python { .. })) =
         &request.implementation
     {
-        return uncompiled(request, compiler, draft);
+        return uncompiled(request, implementation, compiler, draft);
     }
     let mut program = match prepare(request, compiler, &mut draft)? {
         Ok(program) => program,
@@ -101,15 +102,25 @@ fn screen(
 /// Hands on an implementation that is called and not compiled: the GPU alone can judge it.
 fn uncompiled(
     request: &EvalRequest,
+    implementation: &Implementation,
     compiler: &Compiler,
-    draft: Draft<'_>,
+    mut draft: Draft<'_>,
 ) -> Result<CpuOutcome, Error> {
     if !request.on_gpu {
         let finding = Finding::new("what is no kernel file can be judged on a GPU alone");
         let evaluation = draft.halt(Halt::new(Verdict::Unsupported, finding));
         return Ok(CpuOutcome { evaluation, program: None });
     }
-    let mut program = Program::without_code(request.cases.len());
+    let mut program = match implementation {
+        Implementation::Library { name } => prepare_library(request, compiler, name, &|_| true)?,
+        Implementation::Kernel { .. } | Implementation::Python { .. } => {
+            Program::without_code(request.cases.len())
+        }
+    };
+    for (index, reason) in &program.refused {
+        let outcome = Outcome::Skipped { reason: reason.clone() };
+        draft.case_done(*index, blank(&request.cases[*index], outcome, Level::Static));
+    }
     program.reference = reference(request, compiler)?;
     program.baselines = prepare_baselines(request, compiler)?;
     program.full_size = prepare_full_size(request, compiler)?;
@@ -177,7 +188,7 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         let result = match &modules[case_program.variant] {
             Ok(candidate) => {
                 let subject = draft.reference(|| Subject::new(request, case))?;
-                let modules = Modules::loaded(*candidate, copy);
+                let modules = Modules::loaded(Some(*candidate), copy);
                 let ran = run_case(&mut device, &subject, None, case_program, modules)?;
                 pools.add(index, &ran.result, ran.rounding);
                 ran.result

@@ -416,10 +416,13 @@ impl<'a> Loader<'a> {
         if let Some(external) = self.external {
             return Ok(Ok(Modules::external(external)));
         }
-        let candidate = match self.loaded[variant] {
-            Some(module) => module,
-            None => match load(device, &self.program.variants[variant])? {
-                Ok(module) => *self.loaded[variant].insert(module),
+        // A program that calls a library has no variants.
+        let compiled = self.loaded.get_mut(variant).zip(self.program.variants.get(variant));
+        let candidate = match compiled {
+            None => None,
+            Some((Some(module), _)) => Some(*module),
+            Some((slot, code)) => match load(device, code)? {
+                Ok(module) => Some(*slot.insert(module)),
                 Err(refused) => return Ok(Err(refused)),
             },
         };

@@ -16,6 +16,7 @@ mod facts;
 mod full;
 mod gpu;
 mod judged;
+mod library;
 mod memory;
 mod pattern;
 mod prepare;

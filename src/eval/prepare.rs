@@ -16,34 +16,42 @@ use crate::{
     kernel::{self, KernelFile, plan},
     op::OpDef,
     record::{
-        Case, CaseClass, DType, EvalRequest, Finding, Level, ResolvedPlan, Resources, Severity,
-        Signature, Stage, Step, TimingRequest, Verdict,
+        Case, CaseClass, DType, EvalRequest, Finding, Implementation, Level, ResolvedPlan,
+        Resources, Severity, Signature, Stage, Step, Verdict,
     },
 };
 
 use super::{
     BaselineProgram, BoundLaunch, CaseProgram, Error, FullSizeProgram, Program, Variant,
     draft::{Draft, Halt, failed},
-    facts, full,
+    facts, full, library,
     subject::op_of,
 };
 
 /// Compile variants that autotuning may add.
 const MAX_TUNINGS: usize = 16;
 
-/// Turns the baselines of a request that are kernel files into programs for the timed cases.
+/// Turns the baselines of a request that run here into programs for the timed cases.
 pub(super) fn prepare_baselines(
     request: &EvalRequest,
     compiler: &Compiler,
 ) -> Result<Vec<BaselineProgram>, Error> {
     let timed = |case: &Case| case.class == CaseClass::Realistic;
     let mut baselines = Vec::new();
-    for (name, kernel) in request.timing.iter().flat_map(TimingRequest::kernels) {
-        let kernel = kernel.to_owned();
+    for baseline in request.timing.iter().flat_map(|timing| &timing.baselines) {
+        let name = baseline.name.clone();
+        let kernel = match &baseline.implementation {
+            Implementation::Kernel { source } => source.clone(),
+            Implementation::Library { name: library } => {
+                let program = prepare_library(request, compiler, library, &timed)?;
+                baselines.push(BaselineProgram { name, program });
+                continue;
+            }
+            Implementation::Python { .. } => continue,
+        };
         let request = EvalRequest { kernel, timing: None, ..request.clone() };
         let mut ignore = |_| {};
         let mut draft = Draft::new(&request, &mut ignore);
-        let name = name.to_owned();
         match prepare_cases(&request, compiler, &mut draft, &timed)? {
             Ok(program) => baselines.push(BaselineProgram { name, program }),
             Err(halt) => return Err(Error::Baseline { name, reason: messages(halt) }),
@@ -100,6 +108,20 @@ pub(super) fn own_kernels(
         }
         Err(CompileStop::Machine(error)) => Err(error.into()),
     }
+}
+
+/// Returns the program that calls a library for the wanted cases.
+pub(super) fn prepare_library(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    library: &str,
+    wanted: &dyn Fn(&Case) -> bool,
+) -> Result<Program, Error> {
+    let (cases, refused) = library::programs(request, library, wanted)?;
+    let mut steps = cases.iter().flat_map(|case| &case.plan.steps);
+    let copies = steps.any(|step| matches!(step, Step::Copy { .. }));
+    let copy = copies.then(|| copy_kernel(request, compiler)).transpose()?;
+    Ok(Program { cases, copy, refused, ..Program::without_code(0) })
 }
 
 /// Turns the kernel that is the reference of the request's op into a program for all cases, in f64;
@@ -268,6 +290,13 @@ struct VariantKey {
 /// The type macros of one dtype with the plan's macros that go with them.
 type VariantCount<'a> = (&'a [(String, DType)], Vec<&'a [(String, String)]>);
 
+/// Compiles kgen's own copy kernel.
+fn copy_kernel(request: &EvalRequest, compiler: &Compiler) -> Result<Variant, Error> {
+    let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
+    let kernels: Vec<String> = sizes.map(str::to_owned).collect();
+    own_kernels(request, compiler, compile::copy_source(), &kernels)
+}
+
 /// A compiled variant with what binding needs.
 struct Built {
     variant: Variant,
@@ -303,7 +332,8 @@ impl Linker<'_> {
             .any(|planned| planned.plan.steps.iter().any(|step| matches!(step, Step::Copy { .. })));
         let this = &*self;
         let (all, copy) = thread::scope(|scope| {
-            let copy = needs_copy.then(|| scope.spawn(|| this.copy_kernel()));
+            let copy = || copy_kernel(this.request, this.compiler);
+            let copy = needs_copy.then(|| scope.spawn(copy));
             let all = this.build_all(&plans, draft);
             if matches!(all, Ok(Ok(_))) {
                 draft.enter(Stage::Link);
@@ -323,6 +353,7 @@ impl Linker<'_> {
             copy,
             baselines: Vec::new(),
             full_size: None,
+            refused: Vec::new(),
             reference: None,
         };
         for planned in plans {
@@ -485,13 +516,6 @@ impl Linker<'_> {
             resources: compiled.resources,
             diagnostics: compiled.diagnostics,
         }))
-    }
-
-    /// Compiles kgen's own copy kernel.
-    fn copy_kernel(&self) -> Result<Variant, Error> {
-        let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
-        let kernels: Vec<String> = sizes.map(str::to_owned).collect();
-        own_kernels(self.request, self.compiler, compile::copy_source(), &kernels)
     }
 
     /// Binds the arguments of every launch to the compiled kernels.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     kernel::BoundArg,
-    record::{DType, ResolvedPlan},
+    record::{DType, ResolvedPlan, Step},
 };
 
 /// All compile variants of a kernel file and, for each case, its resolved and bound plan.
@@ -19,11 +19,14 @@ pub struct Program {
     pub tunings: Vec<CaseProgram>,
     /// kgen's copy kernel, where a plan needs it.
     pub copy: Option<Variant>,
-    /// The baselines that are kernel files, for the timed cases.
+    /// The baselines that are kernel files or calls of a library, for the timed cases.
     pub baselines: Vec<BaselineProgram>,
     /// What full-size cases are compared with, where there are any.
     #[serde(default)]
     pub full_size: Option<Box<FullSizeProgram>>,
+    /// Cases that a library does not take, and why.
+    #[serde(default)]
+    pub refused: Vec<(usize, String)>,
     /// The reference's program, where it is a kernel; its cases are those of the request in f64.
     pub reference: Option<Box<ReferenceProgram>>,
 }
@@ -45,6 +48,7 @@ impl Program {
             copy: None,
             baselines: Vec::new(),
             full_size: None,
+            refused: Vec::new(),
             reference: None,
         }
     }
@@ -53,6 +57,22 @@ impl Program {
     #[must_use]
     pub fn case(&self, index: usize) -> Option<&CaseProgram> {
         self.cases.iter().find(|program| program.case == index)
+    }
+
+    /// Tells whether a library is called, and nothing of the candidate was compiled.
+    #[must_use]
+    pub fn calls_library(&self) -> bool {
+        self.cases
+            .iter()
+            .flat_map(|case| &case.plan.steps)
+            .any(|step| matches!(step, Step::Gemm { .. }))
+    }
+
+    /// Returns why a case has no program.
+    #[must_use]
+    pub fn refusal(&self, index: usize) -> &str {
+        let found = self.refused.iter().find(|(case, _)| *case == index);
+        found.map_or("its plan declines the case", |(_, why)| why)
     }
 
     /// Returns the program of a baseline.
@@ -72,7 +92,7 @@ pub struct FullSizeProgram {
     pub trusted: Program,
 }
 
-/// A baseline that is a kernel file.
+/// A baseline that is a kernel file or calls a library.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineProgram {
     /// The baseline's name.
@@ -112,7 +132,7 @@ pub struct Variant {
 pub struct CaseProgram {
     /// Index of the case in the request.
     pub case: usize,
-    /// Index of its variant.
+    /// Index of its variant; without meaning where nothing was compiled.
     pub variant: usize,
     /// The plan.
     pub plan: ResolvedPlan,

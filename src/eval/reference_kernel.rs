@@ -124,7 +124,8 @@ fn launch(
     let mut load =
         |ptx: &str| -> Result<ModuleId, Stop> { device.load(&Image { ptx, cubin: &[] }) };
     let candidate = load(&reference.ptx[program.variant])?;
-    let modules = Modules::loaded(candidate, reference.copy_ptx.as_deref().map(load).transpose()?);
+    let modules =
+        Modules::loaded(Some(candidate), reference.copy_ptx.as_deref().map(load).transpose()?);
     let session = Session::open(device, case, program, modules, hosts, outputs)?;
     let ran = session.run(device).and_then(|()| {
         let values = outputs.iter().enumerate().map(|(index, (_, spec))| {

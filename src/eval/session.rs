@@ -40,9 +40,10 @@ pub(super) struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    /// Returns a variant of a kernel file and kgen's copy kernel, where its plan needs that.
-    pub(super) const fn loaded(candidate: ModuleId, copy: Option<ModuleId>) -> Self {
-        Self { candidate: Some(candidate), copy, external: None }
+    /// Returns a variant of a kernel file, where there is one, and kgen's copy kernel, where the
+    /// plan needs that.
+    pub(super) const fn loaded(candidate: Option<ModuleId>, copy: Option<ModuleId>) -> Self {
+        Self { candidate, copy, external: None }
     }
 
     /// Tells whether the code is called and not compiled.
@@ -205,6 +206,7 @@ impl<'a> Session<'a> {
         for op in self.ops() {
             match op {
                 TimedOp::Launch { module, launch } => device.launch(module, &launch)?,
+                TimedOp::Gemm { call } => device.gemm(&call)?,
                 TimedOp::Fill { buffer, byte } => device.clear(buffer, byte)?,
             }
         }
@@ -240,6 +242,9 @@ impl<'a> Session<'a> {
                 Some(TimedOp::Fill { buffer: self.buffer(*target), byte: *byte })
             }
             Step::Copy { source, target } => self.copy_op(source, *target),
+            Step::Gemm { call } => {
+                Some(TimedOp::Gemm { call: Box::new(call.map(|buffer| self.buffer(buffer))) })
+            }
         }
     }
 

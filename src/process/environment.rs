@@ -30,6 +30,9 @@ pub const DEVICE_ENV: &[&str] = &[
     "SSH_AUTH_SOCK",
     "DOCKER_HOST",
     "XDG_RUNTIME_DIR",
+    // Where Python packages are that hold NVIDIA's libraries.
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
 ];
 
 /// What programs read that download something.

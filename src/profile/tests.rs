@@ -133,6 +133,7 @@ impl Machine {
             copy: None,
             baselines: Vec::new(),
             full_size: None,
+            refused: Vec::new(),
             reference: None,
         };
         let job = Job {

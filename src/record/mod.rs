@@ -5,6 +5,7 @@
 
 pub mod evaluation;
 pub mod finding;
+pub mod gemm;
 pub mod ids;
 pub mod implementation;
 pub mod plan;
@@ -32,6 +33,7 @@ pub use finding::{
     Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, Place, Resources, Severity,
     SourceSpan,
 };
+pub use gemm::{Gemm, Matrix, Place as MatrixPlace};
 pub use ids::{AttemptId, OpKey, RunId};
 pub use implementation::{
     Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKind,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DType, TensorSpec, number};
+use super::{DType, Gemm, TensorSpec, number};
 
 /// What a plan came to for one case and one choice of parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -66,6 +66,11 @@ pub enum Step {
         source: View,
         /// The contiguous destination, which begins at its buffer's first byte.
         target: BufferRef,
+    },
+    /// Calls a library for a matrix product; only plans that kgen writes itself do.
+    Gemm {
+        /// The product.
+        call: Box<Gemm<BufferRef>>,
     },
     /// Sets every byte of a buffer.
     Fill {

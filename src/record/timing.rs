@@ -28,14 +28,6 @@ impl TimingRequest {
         let one = self.max_s.unwrap_or_else(|| self.profile.params().max_s);
         one * f64::from(u32::try_from(self.baselines.len().max(1)).unwrap_or(u32::MAX))
     }
-
-    /// Returns the kernel file of a baseline that is one, by its name.
-    pub fn kernels(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.baselines.iter().filter_map(|baseline| match &baseline.implementation {
-            Implementation::Kernel { source } => Some((baseline.name.as_str(), source.as_str())),
-            Implementation::Library { .. } | Implementation::Python { .. } => None,
-        })
-    }
 }
 
 /// Something to time against.
@@ -304,6 +296,5 @@ mod tests {
             max_s: None,
         };
         assert!((request.case_s() - 2.0 * Profile::Screen.params().max_s).abs() < 1e-9);
-        assert_eq!(request.kernels().collect::<Vec<_>>(), [("builtin", "k")]);
     }
 }

@@ -198,6 +198,8 @@ fn a_missing_gpu_or_compiler_is_5() {
     let folder = folder();
     let args = ["run", "--backend", "builtin", "--ops", "relu", "--device"];
     fails(folder.path(), &[&args[..], &["cuda:99"]].concat(), 5, &["hint: ", "--device emu"]);
+    let cublas = ["run", "--backend", "cublas", "--ops", "mm", "--device", "emu"];
+    fails(folder.path(), &cublas, 5, &["the backend `cublas` needs a GPU", "hint: kernel files"]);
     let nowhere = ["emu", "--nvrtc", "nowhere"];
     fails(folder.path(), &[&args[..], &nowhere].concat(), 5, &["nowhere", "hint: "]);
     let emulated = ["--ops", "relu", "--device", "emu"];
@@ -261,7 +263,7 @@ fn the_lists_name_what_there_is() {
     let list = |what: &str| stdout(&kgen(folder.path()).args(["list", what]).assert().code(0));
     assert!(list("ops").contains("aten.cross_entropy_loss.default"));
     assert!(list("suites").contains("smoke"));
-    for name in ["builtin", "pregenerated", "llm", "anthropic", "mailbox", "replay"] {
+    for name in ["builtin", "cublas", "pregenerated", "llm", "anthropic", "mailbox", "replay"] {
         assert!(list("backends").contains(name), "{name}");
     }
     assert!(list("devices").contains("emu"));

@@ -209,7 +209,7 @@ fn backends(settings: &Settings) -> Listing {
             Backend::Python(kind) => {
                 format!("{}; {}", backend.description(), python_text(kind, &python))
             }
-            Backend::Llm | Backend::Pregenerated | Backend::Builtin => {
+            Backend::Llm | Backend::Pregenerated | Backend::Builtin | Backend::Cublas => {
                 backend.description().to_owned()
             }
         };

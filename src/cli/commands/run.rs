@@ -72,6 +72,7 @@ pub(super) fn given_kernels(
     let source = match backend {
         Backend::Llm => return Ok(BTreeMap::new()),
         Backend::Builtin => KernelSource::Builtin,
+        Backend::Cublas => KernelSource::Cublas,
         Backend::Python(PythonKind::Triton) => match &settings.run.kernels_dir {
             Some(path) => KernelSource::Python { path: path.clone() },
             None => {
@@ -99,6 +100,9 @@ pub(super) fn given_kernels(
     }
     if kernels.values().any(Implementation::needs_python) {
         check_python(settings, backend)?;
+    } else if backend == Backend::Cublas && machine::device_choice(settings)? == DeviceChoice::Emu {
+        return Err(CommandError::new(Exit::Device, "the backend `cublas` needs a GPU")
+            .hint("kernel files run on the emulator too: `kgen run --backend builtin`"));
     }
     if !modules.is_empty() {
         context.ui.announce(&format!("{HOST_CODE}\n  {}", modules.join("\n  ")));
@@ -151,6 +155,7 @@ impl<'a> Given<'a> {
 /// Where implementations are.
 enum KernelSource {
     Builtin,
+    Cublas,
     Bundled,
     /// Kernel files and Python modules.
     Folder {
@@ -177,6 +182,9 @@ impl KernelSource {
             Self::Bundled => bundled::kernel(&key).map(str::to_owned),
             Self::Folder { path, .. } => bundled::kernel_in(path, &key)?,
             Self::Python { .. } => None,
+            Self::Cublas => {
+                return Ok(baseline::cublas(&op.name).map(|library| (library, None)));
+            }
             Self::Library(kind) => {
                 let known = baseline::side::aten(op).is_some();
                 return Ok(known.then(|| (Implementation::python(*kind), None)));
@@ -197,7 +205,7 @@ impl KernelSource {
     /// Returns what the run remembers, to be resumed with the same kernels.
     fn as_setting(&self) -> PathBuf {
         match self {
-            Self::Builtin | Self::Bundled | Self::Library(_) => {
+            Self::Builtin | Self::Cublas | Self::Bundled | Self::Library(_) => {
                 PathBuf::from(bundled::EVALUATION_ONLY)
             }
             Self::Folder { path, .. } | Self::Python { path } => path.clone(),
@@ -214,6 +222,9 @@ impl KernelSource {
             Self::Python { .. } => {
                 "BackendBench's layout is relu__default/relu__default_implementation_v1.py"
             }
+            Self::Cublas => {
+                "cuBLASLt computes matrix products: mm, bmm, addmm, baddbmm, linear, mv"
+            }
             Self::Library(_) => "`kgen list ops` names each op's overload in PyTorch",
         }
     }
@@ -223,6 +234,7 @@ impl std::fmt::Display for KernelSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Builtin => f.write_str("the backend `builtin`"),
+            Self::Cublas => f.write_str("the backend `cublas`"),
             Self::Bundled => f.write_str("kgen's own `evaluation_only`"),
             Self::Folder { path, why } => write!(f, "{}{why}", path.display()),
             Self::Python { path } => write!(f, "{}", path.display()),

@@ -5,6 +5,7 @@
 
 mod buffer;
 mod calibrate;
+mod cublas;
 mod driver;
 mod launch;
 mod list;
@@ -24,6 +25,7 @@ use kgen_measure::{Flush, Health, Session};
 
 use self::{
     buffer::Buffer,
+    cublas::{Cublas, ReadyGemm},
     driver::{init, machine},
     launch::{Module, Ready},
     time::Graph,
@@ -32,7 +34,7 @@ use super::{
     BufferId, Device, Error, GraphId, Image, KernelArg, Launch, ModuleId, SharedBuffer, Stop,
     TimedCall, limits::launch_error, nvml::Monitor,
 };
-use crate::record::{Level, Target, Verdict};
+use crate::record::{Gemm, Level, Target, Verdict};
 
 pub use list::{choose, driver_version, gpus};
 
@@ -55,6 +57,8 @@ pub struct CudaDevice {
     /// Kernels launched since the last success of a wait.
     launched: Vec<String>,
     lost: bool,
+    /// The library of matrix products, once it was needed.
+    cublas: Option<Cublas>,
     /// Whether buffers are plain allocations.
     bare: bool,
     monitor: Option<Monitor>,
@@ -91,6 +95,7 @@ impl CudaDevice {
             next_id: 0,
             launched: Vec::new(),
             lost: false,
+            cublas: None,
             bare: false,
             monitor: None,
             session: None,
@@ -193,6 +198,24 @@ impl CudaDevice {
             }
             self.stop("launch a kernel", error)
         })
+    }
+
+    /// Makes a matrix product ready.
+    fn ready_gemm(&mut self, call: &Gemm<BufferId>) -> Result<ReadyGemm, Stop> {
+        if self.lost {
+            return Err(Stop::Machine(Error::Lost));
+        }
+        let call = call.map(|buffer| self.buffer(buffer).address());
+        let library = match self.cublas.take() {
+            Some(library) => library,
+            None => Cublas::open(self.target.driver_version)?,
+        };
+        self.cublas.insert(library).ready(&call)
+    }
+
+    fn enqueue_gemm(&mut self, gemm: &ReadyGemm) -> Result<(), Stop> {
+        self.launched.push("a matrix product of cuBLASLt".to_owned());
+        gemm.enqueue(self.stream)
     }
 }
 
@@ -306,6 +329,11 @@ impl Device for CudaDevice {
         self.enqueue(&mut ready)
     }
 
+    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), Stop> {
+        let ready = self.ready_gemm(call)?;
+        self.enqueue_gemm(&ready)
+    }
+
     fn sync(&mut self) -> Result<(), Stop> {
         // SAFETY: the stream is alive.
         let status = unsafe { stream::synchronize(self.stream) };
@@ -346,6 +374,9 @@ impl Drop for CudaDevice {
             buffer.free();
         }
         self.destroy_graphs();
+        if let Some(library) = self.cublas.take() {
+            library.close();
+        }
         let modules = self.modules.drain().map(|(_, module)| module).chain(self.support.take());
         // SAFETY: each handle is alive, destroyed once and not used after this. Failures mean
         // that the context is lost, and everything with it.

@@ -6,7 +6,7 @@ use cudarc::driver::{
 };
 use kgen_measure::Flush;
 
-use super::{CudaDevice, Ready, support::Support};
+use super::{CudaDevice, Ready, cublas::ReadyGemm, support::Support};
 use crate::device::{BufferId, Device as _, Error, GraphId, Stop, TimedCall, TimedOp, TimedWork};
 
 /// Nanoseconds that the GPU is kept busy per operation that is enqueued meanwhile, where no flush
@@ -25,6 +25,7 @@ struct ReadyCall {
 /// A step of a timed region, made ready.
 enum ReadyOp {
     Launch(Ready),
+    Gemm(Box<ReadyGemm>),
     /// A kernel of kgen's own.
     Own(Ready),
     Fill(BufferId, u8),
@@ -108,6 +109,7 @@ impl CudaDevice {
         let ready = |op: &TimedOp| {
             Ok(match op {
                 TimedOp::Launch { module, launch } => ReadyOp::Launch(self.ready(*module, launch)?),
+                TimedOp::Gemm { call } => ReadyOp::Gemm(Box::new(self.ready_gemm(call)?)),
                 TimedOp::Fill { buffer, byte } => ReadyOp::Fill(*buffer, *byte),
             })
         };
@@ -117,6 +119,7 @@ impl CudaDevice {
     fn enqueue_op(&mut self, op: &mut ReadyOp) -> Result<(), Stop> {
         match op {
             ReadyOp::Launch(launch) => self.enqueue(launch),
+            ReadyOp::Gemm(gemm) => self.enqueue_gemm(gemm),
             ReadyOp::Own(launch) => self.enqueue_own(launch),
             ReadyOp::Fill(buffer, byte) => self.clear(*buffer, *byte),
             ReadyOp::Graph(graph) => {

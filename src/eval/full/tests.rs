@@ -101,7 +101,7 @@ impl Loaded {
         let kit = kit(device);
         let mut modules = |program: &Program| {
             let candidate = load(device, &program.variants[0]);
-            Modules::loaded(candidate, program.copy.as_ref().map(|copy| load(device, copy)))
+            Modules::loaded(Some(candidate), program.copy.as_ref().map(|copy| load(device, copy)))
         };
         let trusted = modules(&self.trusted);
         let program = &self.trusted.cases[0];

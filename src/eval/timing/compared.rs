@@ -132,7 +132,7 @@ fn against(
         (None, None) => return Ok(Err("this kgen cannot time it".to_owned())),
     };
     let Some(case) = program.case(job.default.case) else {
-        return Ok(Err("its plan declines the case".to_owned()));
+        return Ok(Err(program.refusal(job.default.case).to_owned()));
     };
     let modules = match external {
         Some((_, external)) => Modules::external(*external),
@@ -145,6 +145,13 @@ fn against(
         Ok(baseline) => baseline,
         Err(stop) => return told(external.is_some(), stop),
     };
+    // Whether a library is there, and takes the call, shows when it is made.
+    if program.calls_library()
+        && let Err(stop) = baseline.sessions()[0].run(device)
+    {
+        baseline.close(device);
+        return told(false, stop);
+    }
     let measured = in_turn(job, device, candidate, &baseline, setting);
     baseline.close(device);
     match measured {

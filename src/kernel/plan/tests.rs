@@ -81,7 +81,7 @@ fn launches(plan: &ResolvedPlan) -> Vec<Launched<'_>> {
             Step::Launch { kernel, grid, block, smem, args, .. } => {
                 Some((kernel.as_str(), *grid, *block, *smem, args.as_slice()))
             }
-            Step::Copy { .. } | Step::Fill { .. } => None,
+            Step::Copy { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
         })
         .collect()
 }
@@ -411,7 +411,7 @@ fn copies_are_made_only_where_the_layout_asks_for_them() {
         .iter()
         .filter_map(|step| match step {
             Step::Copy { source, target } => Some((source, *target)),
-            Step::Launch { .. } | Step::Fill { .. } => None,
+            Step::Launch { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
         })
         .collect();
     assert_eq!(copies.len(), 3);
