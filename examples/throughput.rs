@@ -90,6 +90,7 @@ async fn one_by_one(
 ) -> Result<()> {
     let mut walls: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut stages: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
+    let mut outside = Vec::new();
     for number in 1..=n {
         let request = request(suites, target, number, all)?;
         let began = Instant::now();
@@ -97,6 +98,8 @@ async fn one_by_one(
         let wall = began.elapsed().as_secs_f64();
         passed(&evaluation)?;
         walls.entry(OPS[number as usize % OPS.len()]).or_default().push(wall);
+        let in_stages: f64 = evaluation.stage_times.iter().map(|time| time.seconds).sum();
+        outside.push(wall - in_stages);
         for time in evaluation.stage_times {
             stages.entry(time.stage).or_default().push(time.seconds);
         }
@@ -108,6 +111,7 @@ async fn one_by_one(
     for (stage, seconds) in stages {
         println!("  of it, {:9} {:.3} {:.3}", stage.name(), median(&seconds), worst(&seconds));
     }
+    println!("  outside of stages {:.3} {:.3}", median(&outside), worst(&outside));
     Ok(())
 }
 
