@@ -1,7 +1,12 @@
 //! The half of an evaluation that runs on a GPU.
 
 use std::{
-    collections::VecDeque, num::NonZero, panic::resume_unwind, sync::Arc, thread, time::Duration,
+    collections::VecDeque,
+    num::NonZero,
+    panic::resume_unwind,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
 };
 
 use crate::{
@@ -90,16 +95,7 @@ pub fn gpu_half(
     }
     let (realistic, small): (Vec<_>, Vec<_>) =
         known.into_iter().partition(|case| request.cases[case.case].class == CaseClass::Realistic);
-    for case_program in small {
-        if let Some(reason) = judge.given_up() {
-            judge.skip(case_program, reason);
-            continue;
-        }
-        let case = &request.cases[case_program.case];
-        let subject = judge.draft.reference(|| Subject::new(request, case))?;
-        let other = judge.draft.reference(|| Subject::other(request, case))?;
-        judge.run(case_program, &subject, Some(&other))?;
-    }
+    judge.run_small(&small)?;
     judge.run_realistic(&realistic)?;
     judge.draft.evaluation().python = process.facts();
     Ok(judge.conclude())
@@ -145,6 +141,35 @@ impl<'a> Judge<'a, '_> {
         self.lost.then_some(reason)
     }
 
+    /// Runs the small cases; the next ones' references are computed while one runs.
+    fn run_small(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
+        let request = self.request;
+        thread::scope(|scope| {
+            let (sender, ahead) = mpsc::sync_channel(MAX_AHEAD);
+            scope.spawn(move || {
+                for program in programs {
+                    let case = &request.cases[program.case];
+                    let subject = Subject::new(request, case);
+                    let both = subject.and_then(|one| Ok((one, Subject::other(request, case)?)));
+                    // Nobody listens where the device was lost.
+                    if sender.send(both).is_err() {
+                        return;
+                    }
+                }
+            });
+            for program in programs {
+                if let Some(reason) = self.given_up() {
+                    self.skip(program, reason);
+                    continue;
+                }
+                let received = self.draft.reference(|| ahead.recv());
+                let (subject, other) = received.expect("one comes for each program")?;
+                self.run(program, &subject, Some(&other))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Runs the realistic cases; their inputs and references are computed ahead on other cores.
     fn run_realistic(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
         let (request, full_size) = (self.request, self.loader.program.full_size.as_deref());
@@ -174,6 +199,11 @@ impl<'a> Judge<'a, '_> {
                 let joined = self.draft.reference(|| handle.join());
                 match joined.unwrap_or_else(|panic| resume_unwind(panic))? {
                     Prepared::Host(host) => {
+                        let arm = memory::arm(host.subject.case, &host.subject.outputs, program);
+                        let n_arms = if host.baseline_inputs.is_empty() { 1 } else { 2 };
+                        if !self.fits(program, n_arms * arm) {
+                            continue;
+                        }
                         self.run(program, &host.subject, None)?;
                         let recheck = |device: &mut dyn Device, session: &Session<'_>| {
                             let other = Subject::other(request, host.subject.case)?;
@@ -229,6 +259,15 @@ impl<'a> Judge<'a, '_> {
         self.lost |= device_lost;
     }
 
+    /// Skips a case that needs more memory than is free.
+    fn fits(&mut self, program: &CaseProgram, need: u64) -> bool {
+        let lacking = memory::lacking(self.device, need);
+        if let Some(reason) = &lacking {
+            self.skip(program, reason);
+        }
+        lacking.is_none()
+    }
+
     /// Judges and times a case whose inputs are made on the device.
     fn full_size(
         &mut self,
@@ -237,12 +276,13 @@ impl<'a> Judge<'a, '_> {
     ) -> Result<(), Error> {
         let index = program.case;
         let trusted = self.trusted.load(self.device, index)?;
-        let baselines = self.loader.program.baselines.iter();
-        let baselines = baselines.filter_map(|baseline| baseline.program.case(index));
-        let both = baselines.map(|other| prepared.arm_need(program) + prepared.arm_need(other));
+        let timed = self.loader.program.baselines.iter();
+        let timed = timed.filter_map(|baseline| baseline.program.case(index));
+        // What runs in Python has no scratch that is known.
+        let arms = timed.chain((!self.baselines.is_empty()).then_some(program));
+        let both = arms.map(|other| prepared.arm_need(program) + prepared.arm_need(other));
         let need = both.fold(prepared.need(program, trusted.program()), u64::max);
-        if let Some(reason) = memory::lacking(self.device, need) {
-            self.skip(program, &reason);
+        if !self.fits(program, need) {
             return Ok(());
         }
         let modules = match self.loader.modules(self.device, program.variant)? {
@@ -337,7 +377,7 @@ fn leaves_traces(request: &EvalRequest, case: &Case) -> Result<bool, Error> {
     Ok(op_of(request)?.work(case).bytes < 5.0 * cache)
 }
 
-/// Realistic cases whose inputs and references are kept at once.
+/// Cases whose inputs and references are kept at once.
 const MAX_AHEAD: usize = 6;
 
 /// A realistic case with everything that is computed on the host.

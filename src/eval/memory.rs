@@ -1,6 +1,11 @@
 //! Whether a case fits into the memory of a device.
 
-use crate::device::Device;
+use crate::{
+    device::Device,
+    record::{Case, TensorSpec},
+};
+
+use super::CaseProgram;
 
 /// Bytes that are left to the driver, to kernels' stacks and to the flushing of the cache.
 const RESERVE: u64 = 1 << 30;
@@ -8,16 +13,50 @@ const RESERVE: u64 = 1 << 30;
 /// Bytes below which nobody asks: any GPU has as many.
 const SMALL: u64 = 64 << 20;
 
+/// Returns the bytes of inputs, outputs and scratch of a program.
+pub(super) fn arm(case: &Case, outputs: &[(String, TensorSpec)], program: &CaseProgram) -> u64 {
+    let inputs = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes());
+    let tensors: usize = inputs.chain(outputs.iter().map(|(_, spec)| spec.storage_bytes())).sum();
+    tensors as u64 + scratch(program)
+}
+
+/// Returns the bytes of a program's scratch.
+pub(super) fn scratch(program: &CaseProgram) -> u64 {
+    program.plan.scratch.iter().map(|scratch| scratch.bytes).sum()
+}
+
 /// Returns why a case that needs so many bytes cannot run now.
 pub(super) fn lacking(device: &mut dyn Device, need: u64) -> Option<String> {
-    if need < SMALL {
-        return None;
-    }
-    let free = device.free_bytes()?.saturating_sub(RESERVE);
-    (need > free).then(|| format!("needs {:.1} GB, {:.1} free", gigabytes(need), gigabytes(free)))
+    if need < SMALL { None } else { compared(need, device.free_bytes()?) }
+}
+
+/// Compares what a case needs with what the device says is free.
+fn compared(need: u64, free: u64) -> Option<String> {
+    let free = free.saturating_sub(RESERVE);
+    let lacks = need >= SMALL && need > free;
+    lacks.then(|| format!("needs {:.1} GB, {:.1} free", gigabytes(need), gigabytes(free)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn gigabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{device::EmuDevice, record::Target};
+
+    #[test]
+    fn a_device_without_a_limit_lacks_nothing() {
+        let mut device = EmuDevice::new(&Target::h100_class());
+        assert_eq!(lacking(&mut device, u64::MAX), None);
+    }
+
+    #[test]
+    fn what_is_lacking_is_told_in_gigabytes() {
+        assert_eq!(compared(12_100_000_000, 4_273_741_824), Some("needs 12.1 GB, 3.2 free".into()));
+        assert_eq!(compared(12_100_000_000, 14_000_000_000), None);
+        assert_eq!(compared(SMALL - 1, 0), None);
+    }
 }

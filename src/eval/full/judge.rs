@@ -10,6 +10,7 @@ use crate::{
         compare::Comparison,
         execute::{Ran, conclude, from_stop, wrong_when_timed},
         judged::{Judged, Source},
+        memory,
         session::{Modules, Session},
     },
     record::{Case, CaseResult, DType, Finding, FullSize, Outcome, StepTime, TensorSpec, Verdict},
@@ -40,15 +41,12 @@ impl Prepared<'_> {
     /// Returns the bytes that judging takes at least.
     pub(in crate::eval) fn need(&self, program: &CaseProgram, trusted: &CaseProgram) -> u64 {
         let outputs: u64 = self.outputs.iter().map(|(_, spec)| spec.storage_bytes() as u64).sum();
-        self.arm_need(program) + outputs + scratch(trusted)
+        self.arm_need(program) + outputs + memory::scratch(trusted)
     }
 
     /// Returns the bytes of inputs, outputs and scratch of a program.
     pub(in crate::eval) fn arm_need(&self, program: &CaseProgram) -> u64 {
-        let inputs = self.case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes());
-        let outputs = self.outputs.iter().map(|(_, spec)| spec.storage_bytes());
-        let bytes: usize = inputs.chain(outputs).sum();
-        bytes as u64 + scratch(program)
+        memory::arm(self.case, &self.outputs, program)
     }
 
     /// Returns one data set of the case, for timing.
@@ -62,10 +60,6 @@ impl Prepared<'_> {
     pub(in crate::eval) fn baseline(&self, trusted: Trusted<'_>) -> Generated<'_> {
         Generated { values: &self.baseline, kit: trusted.kit }
     }
-}
-
-fn scratch(program: &CaseProgram) -> u64 {
-    program.plan.scratch.iter().map(|scratch| scratch.bytes).sum()
 }
 
 /// Judges a program on all data sets.

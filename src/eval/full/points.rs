@@ -20,20 +20,20 @@ use crate::{
 
 use super::source::Values;
 
-/// Elements that every data set is held against f64 at, at least.
-const N_POINTS: usize = 4096;
+/// Elements that every data set is held against f64 at: 4,096 are left where some are drawn twice.
+const N_POINTS: usize = 4096 + 128;
 
 /// The same where nothing but f64 can say that the candidate is right: it is the trusted kernel.
 const N_ALONE: usize = 1 << 16;
 
 /// Input or output elements of the rows that are chosen.
-const CHOSEN_ROWS: usize = 1 << 18;
+const CHOSEN_ROWS: usize = 1 << 17;
 
 /// The same where it takes as many for [`N_POINTS`] results: each is a fold of a row.
 const CHOSEN_FOLDS: usize = 1 << 25;
 
 /// Input or output elements of the rows in which differences are followed up.
-const FOLLOWED_ROWS: usize = 1 << 22;
+const FOLLOWED_ROWS: usize = 1 << 20;
 
 /// Elements that a difference may be followed up at where each needs few others.
 const MAX_FOLLOWED: usize = 1 << 14;

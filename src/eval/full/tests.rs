@@ -211,7 +211,7 @@ fn a_right_kernel_passes_with_every_element_compared() {
         let (ran, record) = judged("relu", dtype, LARGE, &relu(""));
         assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
         assert_eq!((record.data_sets, record.compared, record.differing), (2, 2 * 40 * 1025, 0));
-        assert!(record.judged >= 2 * 4000 && !record.against_itself, "{record:?}");
+        assert!(record.judged >= 2 * 3900 && !record.against_itself, "{record:?}");
     }
 }
 
