@@ -85,3 +85,19 @@ fn a_complete_toolchain_is_preferred_and_the_cache_comes_last() {
     options.cuda_homes = vec![place("home")];
     assert_eq!(locate(&options).unwrap().found_by, "CUDA_HOME");
 }
+
+#[test]
+fn cublaslt_is_found_beside_nvrtc_unless_the_driver_is_older() {
+    let root = tempfile::tempdir().unwrap();
+    let site = "venv/lib/python3.12/site-packages/nvidia";
+    install(root.path(), &[&format!("{site}/cublas/lib/libcublasLt.so.12")]);
+    install(root.path(), &[&format!("{site}/cu13/lib/libcublasLt.so.13")]);
+    let found = |driver| {
+        let python_prefixes = vec![root.path().join("venv")];
+        let driver_version = Some(driver);
+        let options = LocateOptions { python_prefixes, driver_version, ..LocateOptions::default() };
+        locate_cublaslt(&options).map(|path| path.strip_prefix(root.path()).unwrap().to_owned())
+    };
+    assert_eq!(found(13_000).unwrap(), Path::new(site).join("cu13/lib/libcublasLt.so.13"));
+    assert_eq!(found(12_080).unwrap(), Path::new(site).join("cublas/lib/libcublasLt.so.12"));
+}
