@@ -260,6 +260,12 @@ fn make_absolute(settings: &mut Settings) {
     if let (false, Some(path)) = (builtin, absolute(Path::new(suite))) {
         *suite = path.display().to_string();
     }
+    for baseline in &mut settings.timing.baselines {
+        let folder = baseline.split_once('=').and_then(|(_, folder)| absolute(Path::new(folder)));
+        if let (Some(folder), Some((name, _))) = (folder, baseline.split_once('=')) {
+            *baseline = format!("{name}={}", folder.display());
+        }
+    }
     let paths =
         [&mut settings.run.kernels_dir, &mut settings.prompts.dir, &mut settings.suite.op_file];
     for path in paths.into_iter().flatten() {

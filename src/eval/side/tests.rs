@@ -10,13 +10,19 @@ use std::{
 
 use serde_json::{Value, json};
 
+use super::{Process, Python};
+
 use crate::{
     baseline::side::{Ready, Side},
-    device::EmuDevice,
-    eval::{Program, Progress, gpu_half, unbegun},
+    device::{Device as _, EmuDevice},
+    eval::{
+        Program, Progress,
+        external::{CaseBuffers, External as _},
+        gpu_half, unbegun,
+    },
     record::{
-        Case, CaseClass, Emulation, EvalRequest, Evaluation, Implementation, Limits, Outcome,
-        Precision, PythonFacts, PythonKind, PythonSettings, Target, Verdict,
+        Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Implementation, Limits,
+        Outcome, Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict,
     },
     suite,
 };
@@ -92,6 +98,10 @@ fn serve(mut stream: UnixStream, manner: Manner) -> bool {
                 let handle = usize::try_from(request["handle"].as_u64().unwrap()).unwrap();
                 compute(&mut calls[handle], manner);
                 json!({ "seconds": 0.001 })
+            }
+            "time" => {
+                assert_eq!((&request["samples"], &request["warm_up"]), (&json!(2), &json!(1)));
+                json!({ "us": [3.5, request["flush"]["bytes"].as_u64().map_or(0.0, |_| 4.5)] })
             }
             "drop" => json!({}),
             other => panic!("{other}"),
@@ -183,6 +193,30 @@ fn a_call_in_python_is_judged_as_a_kernel_is() {
     let changed = |text: &str| text.contains("when the data at the same addresses were changed");
     let failed = stale.failed().next().unwrap();
     assert!(failed.findings.iter().any(|finding| changed(&finding.message)), "{failed:#?}");
+}
+
+#[test]
+fn a_bound_call_is_timed_by_the_process_after_a_flush() {
+    let (_folder, side) = stub(Manner::Right);
+    let process = Process::new(&side);
+    let implementation = Implementation::python(PythonKind::Aten);
+    let op = crate::op::find("relu").unwrap();
+    let python = Python::new(&process, op, &implementation, Precision::Strict, 5.0).unwrap();
+    let case = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap().remove(0);
+    let mut device = EmuDevice::new(&Target::h100_class());
+    let input = device.alloc("self", 4, 4).unwrap();
+    device.write(input, &[0; 4]).unwrap();
+    let output = device.alloc("out", 4, 4).unwrap();
+    let specs = [("out".to_owned(), TensorSpec::contiguous(DType::F32, &[1]))];
+    let (inputs, outputs) = ([input], [output]);
+    let buffers = CaseBuffers { case: &case, inputs: &inputs, outputs: &outputs, specs: &specs };
+    let call = python.bind(&mut device, buffers).unwrap();
+    let flushed = call.sample(&mut device, 2, kgen_measure::Flush::Memset).unwrap();
+    assert_eq!(flushed, [3.5, 4.5]);
+    assert_eq!(call.sample(&mut device, 2, kgen_measure::Flush::None).unwrap(), [3.5, 0.0]);
+    drop(call);
+    assert!(process.facts().is_some_and(|facts| facts.settings.matmul_tf32));
+    assert!(!side.is_broken());
 }
 
 #[test]
