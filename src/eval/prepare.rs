@@ -82,19 +82,38 @@ pub(super) fn prepare_full_size(
             return Err(Error::Baseline { name, reason: messages(halt) });
         }
     };
-    let own = own_kernels(&request, compiler, full::kernel_source(), &full::kernels())?;
+    let mut dtypes: Vec<DType> = request
+        .cases
+        .iter()
+        .filter(|case| wanted(case))
+        .flat_map(|case| full::dtypes(op, case))
+        .collect();
+    dtypes.sort_unstable();
+    dtypes.dedup();
+    let own = full_size_kernels(&request, compiler, &dtypes)?;
     Ok(Some(Box::new(FullSizeProgram { own, trusted })))
 }
 
+/// Compiles the kernels that full-size cases of some element types are judged with.
+pub(super) fn full_size_kernels(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    dtypes: &[DType],
+) -> Result<Variant, Error> {
+    let (defines, kernels) = (full::defines(dtypes), full::kernels(dtypes));
+    own_kernels(request, compiler, full::kernel_source(), &defines, &kernels)
+}
+
 /// Compiles kernels of kgen's own, which have no plan.
-pub(super) fn own_kernels(
+fn own_kernels(
     request: &EvalRequest,
     compiler: &Compiler,
     source: &str,
+    defines: &[(String, String)],
     kernels: &[String],
 ) -> Result<Variant, Error> {
     let arch = &request.target.arch;
-    let job = Job { source, defines: &[], types: &[], kernels, arch };
+    let job = Job { source, defines, types: &[], kernels, arch };
     match compiler.compile(&job) {
         Ok(compiled) => Ok(Variant {
             types: Vec::new(),
@@ -294,7 +313,7 @@ type VariantCount<'a> = (&'a [(String, DType)], Vec<&'a [(String, String)]>);
 fn copy_kernel(request: &EvalRequest, compiler: &Compiler) -> Result<Variant, Error> {
     let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
     let kernels: Vec<String> = sizes.map(str::to_owned).collect();
-    own_kernels(request, compiler, compile::copy_source(), &kernels)
+    own_kernels(request, compiler, compile::copy_source(), &[], &kernels)
 }
 
 /// A compiled variant with what binding needs.

@@ -227,16 +227,37 @@ __device__ void differ(const T* left, const T* right, Index n, Word* result, Ind
         differ(left, right, n, result, list, capacity, least, poison, near);                       \
     }
 
+// Only the types that a request has: the code goes with it from worker to worker.
+#ifdef KGEN_f64
 KGEN_TYPE(f64, double)
+#endif
+#ifdef KGEN_f32
 KGEN_TYPE(f32, float)
+#endif
+#ifdef KGEN_f16
 KGEN_TYPE(f16, Half)
+#endif
+#ifdef KGEN_bf16
 KGEN_TYPE(bf16, Brain)
+#endif
+#ifdef KGEN_i64
 KGEN_TYPE(i64, Index)
+#endif
+#ifdef KGEN_i32
 KGEN_TYPE(i32, int)
+#endif
+#ifdef KGEN_i16
 KGEN_TYPE(i16, short)
+#endif
+#ifdef KGEN_i8
 KGEN_TYPE(i8, signed char)
+#endif
+#ifdef KGEN_u8
 KGEN_TYPE(u8, unsigned char)
+#endif
+#ifdef KGEN_bool
 KGEN_TYPE(bool, Truth)
+#endif
 
 // out: elements of `size` bytes at some places.
 extern "C" __global__ void __launch_bounds__(256)

@@ -18,28 +18,19 @@ pub(super) const N_DISTANCES: usize = 64;
 /// Words of a comparison's result: a count per distance, the poisoned, the listed.
 const N_RESULT: usize = N_DISTANCES + 2;
 
-/// Element types that the kernels know.
-const DTYPES: [DType; 10] = [
-    DType::F64,
-    DType::F32,
-    DType::F16,
-    DType::BF16,
-    DType::I64,
-    DType::I32,
-    DType::I16,
-    DType::I8,
-    DType::U8,
-    DType::Bool,
-];
-
 /// Returns the source of the kernels, a file without a plan.
 pub(in crate::eval) const fn source() -> &'static str {
     include_str!("kernels.cu")
 }
 
-/// Returns the kernels' names.
-pub(in crate::eval) fn kernels() -> Vec<String> {
-    let of = |what: &'static str| DTYPES.iter().map(move |dtype| format!("kg_{what}_{dtype}"));
+/// Returns the macros that ask for the kernels of some element types.
+pub(in crate::eval) fn defines(dtypes: &[DType]) -> Vec<(String, String)> {
+    dtypes.iter().map(|dtype| (format!("KGEN_{dtype}"), "1".to_owned())).collect()
+}
+
+/// Returns the names of these kernels.
+pub(in crate::eval) fn kernels(dtypes: &[DType]) -> Vec<String> {
+    let of = |what: &'static str| dtypes.iter().map(move |dtype| format!("kg_{what}_{dtype}"));
     let gather = std::iter::once("kg_gather".to_owned());
     of("fill").chain(of("same")).chain(of("differ")).chain(gather).collect()
 }

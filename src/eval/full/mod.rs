@@ -18,7 +18,7 @@ mod tests;
 use crate::{
     baseline,
     op::{Locality, OpDef},
-    record::{Case, CaseClass, EvalRequest, HostTensor, Precision, TensorSpec},
+    record::{Case, CaseClass, DType, EvalRequest, HostTensor, Precision, TensorSpec},
     reference::Part,
 };
 
@@ -29,7 +29,7 @@ use self::{
 use super::{Error, subject::op_of};
 
 pub(super) use judge::judge;
-pub(super) use kit::{kernels, source as kernel_source};
+pub(super) use kit::{defines, kernels, source as kernel_source};
 pub(super) use load::Loaded;
 
 /// Elements of its largest tensor from which on a case is full-size.
@@ -47,6 +47,13 @@ const CHOICE: u64 = 0x1656_67b1_9e37_79f9;
 /// Returns the kernel that full-size cases of a request are compared with.
 pub(super) fn trusted(request: &EvalRequest) -> Option<&'static str> {
     if request.definition.is_some() { None } else { baseline::builtin(&request.op) }
+}
+
+/// Returns the element types that the tensors of a case have.
+pub(super) fn dtypes(op: &OpDef, case: &Case) -> Vec<DType> {
+    let outputs = op.infer(case).unwrap_or_default();
+    let inputs = case.tensors().map(|(_, tensor)| tensor.spec.dtype);
+    inputs.chain(outputs.iter().map(|spec| spec.dtype)).collect()
 }
 
 /// Tells whether a case is judged on the device, where a trusted kernel takes it.

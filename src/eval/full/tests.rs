@@ -16,7 +16,7 @@ use crate::{
         execute::Ran,
         full,
         judged::Judged as _,
-        prepare::{own_kernels, prepare},
+        prepare::{full_size_kernels, prepare},
         session::{Modules, Session},
     },
     op::Counter,
@@ -66,7 +66,8 @@ fn load(device: &mut EmuDevice, variant: &Variant) -> ModuleId {
 fn kit(device: &mut EmuDevice) -> Kit {
     static OWN: LazyLock<Variant> = LazyLock::new(|| {
         let request = request("relu", "f32", r#"self = "[1]""#, "");
-        own_kernels(&request, &compiler(), full::kernel_source(), &full::kernels()).unwrap()
+        let dtypes: Vec<DType> = DType::ALL.into_iter().filter(|dtype| !dtype.is_fp8()).collect();
+        full_size_kernels(&request, &compiler(), &dtypes).unwrap()
     });
     Kit { module: load(device, &OWN) }
 }
@@ -330,4 +331,11 @@ fn large_cases_of_ops_with_parts_are_full_size() {
     assert!(!full("relu", r#"self = "[1023, 1024]""#), "small");
     assert!(!full("softmax", r#"self = "[4096, 1024]", dim = 0"#), "columns");
     assert!(!full("relu", r#"self = "[4096, 2048] transposed""#), "strided");
+}
+
+#[test]
+fn the_kernels_of_one_type_are_a_small_part_of_all() {
+    let request = request("relu", "f32", r#"self = "[1]""#, "");
+    let own = full_size_kernels(&request, &compiler(), &[DType::F32]).unwrap();
+    assert!(own.cubin.len() < 100_000, "{} bytes", own.cubin.len());
 }
