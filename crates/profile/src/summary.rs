@@ -52,6 +52,7 @@ pub struct Facts<'a> {
 #[must_use]
 pub fn lines(facts: &Facts<'_>) -> Vec<String> {
     let mut lines = vec![head(facts)];
+    lines.extend(mistakes(facts.sanitizer));
     lines.extend(times(facts));
     let mut launches: Vec<&Launch> = facts.launches.iter().collect();
     let time = |launch: &&Launch| launch.metric("gpu__time_duration.sum").unwrap_or(0.0);
@@ -308,6 +309,16 @@ pub fn sass(mix: &SassMix) -> Option<String> {
     })
 }
 
+/// Says what compute-sanitizer found: it comes first, as no speed makes up for it.
+fn mistakes(tools: &[(Tool, Result<Vec<Report>, String>)]) -> Vec<String> {
+    let found = tools.iter().filter_map(|(tool, found)| Some((tool, found.as_ref().ok()?)));
+    let lines = found.flat_map(|(tool, reports)| {
+        reports.iter().take(3).map(|report| format!("{}: {}", tool.name(), report.line()))
+    });
+    lines.collect()
+}
+
+/// Says which tools of compute-sanitizer found nothing, and why others did not run.
 fn sanitizer(tools: &[(Tool, Result<Vec<Report>, String>)]) -> Vec<String> {
     let clean: Vec<&str> = tools
         .iter()
@@ -318,13 +329,7 @@ fn sanitizer(tools: &[(Tool, Result<Vec<Report>, String>)]) -> Vec<String> {
     if !clean.is_empty() {
         lines.push(format!("compute-sanitizer finds nothing: {}", clean.join(", ")));
     }
-    for (tool, found) in tools {
-        match found {
-            Ok(reports) => lines.extend(
-                reports.iter().take(3).map(|report| format!("{}: {}", tool.name(), report.line())),
-            ),
-            Err(reason) => lines.push(format!("{} did not run: {reason}", tool.name())),
-        }
-    }
+    let failed = tools.iter().filter_map(|(tool, found)| Some((tool, found.as_ref().err()?)));
+    lines.extend(failed.map(|(tool, reason)| format!("{} did not run: {reason}", tool.name())));
     lines
 }

@@ -295,6 +295,7 @@ fn a_summary_has_few_lines_and_no_made_up_numbers() {
         notes: &notes,
     });
     assert_eq!(lines.len(), MAX_LINES, "{lines:#?}");
+    assert!(lines[1].starts_with("memcheck: Invalid __global__ write"), "{lines:#?}");
     let text = lines.join("\n");
     for expected in [
         "70.00 us; builtin 40.00 us: 0.57x; the hardware needs 35.00 us: 50 % of it reached",
