@@ -10,6 +10,7 @@ mod emulated;
 pub mod judge;
 mod mutant;
 mod source;
+pub mod timing;
 
 pub use agreement::{Row, agreement};
 pub use classify::{Child, Line, classify};
@@ -37,10 +38,25 @@ pub enum Error {
     /// The GPU cannot be used.
     #[error("failed to use the GPU")]
     Device(#[from] device::Error),
+    /// A kernel of the selftest did not run.
+    #[error("a kernel of the selftest failed")]
+    Kernel(#[source] device::Stop),
+    /// The GPU timed nothing.
+    #[error("the GPU gave no times")]
+    NoTimes,
     /// A child process cannot be used.
     #[error("failed to run a child process")]
     Process(#[from] process::Error),
     /// A child process ended before it had done anything.
     #[error("a child process did nothing: {0}")]
     Idle(String),
+}
+
+impl From<device::Stop> for Error {
+    fn from(stop: device::Stop) -> Self {
+        match stop {
+            device::Stop::Machine(error) => Self::Device(error),
+            other => Self::Kernel(other),
+        }
+    }
 }

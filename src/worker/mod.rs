@@ -10,4 +10,4 @@ mod pool;
 pub mod protocol;
 
 pub use error::Error;
-pub use pool::{Gpu, Notice, Notices, Observer, Pool, PoolConfig, PythonConfig};
+pub use pool::{Gpu, LonePython, Notice, Notices, Observer, Pool, PoolConfig, PythonConfig};

@@ -1,6 +1,7 @@
 //! `kgen selftest`: the judge and the emulator prove themselves.
 
 mod judge;
+mod timing;
 
 use std::{
     ffi::OsString,
@@ -44,6 +45,13 @@ pub(crate) struct SelftestArgs {
     /// Run all known kernels on the emulator and on the GPU, and compare what they yield
     #[arg(long, group = "what")]
     emu_vs_cuda: bool,
+    /// Prove the clock on kernels whose times are known, on equal kernels and on kernels that do
+    /// less once they are timed
+    #[arg(long, group = "what")]
+    timing: bool,
+    /// Launch each kernel that other clocks time too, for a profiler that watches
+    #[arg(long, group = "what", hide = true)]
+    ladder: bool,
     /// Find out which of the mutants, kernels made wrong on purpose, yield something else on the GPU
     #[arg(long, group = "what")]
     classify_mutants: bool,
@@ -59,7 +67,7 @@ pub(crate) struct SelftestArgs {
     /// List the mutants
     #[arg(long, group = "what", hide = true)]
     list_mutants: bool,
-    /// Folder for judge.json, agreement.json and mutants.json
+    /// Folder for judge.json, agreement.json, timing.json and mutants.json
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Device: auto, emu or cuda:N
@@ -86,26 +94,41 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
     if let Some(out) = &args.out {
         std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
     }
-    let asked_for = args.emu_vs_cuda || args.classify_mutants || !args.run_mutant.is_empty();
+    let asked_for = args.emu_vs_cuda
+        || args.classify_mutants
+        || args.timing
+        || args.ladder
+        || !args.run_mutant.is_empty();
+    let mut judged = None;
     if args.judge || !asked_for {
-        let judged = judge::run(context, args, &settings)?;
+        let (exit, row) = judge::run(context, args, &settings)?;
         let on_gpu = machine::device_choice(&settings)? != DeviceChoice::Emu;
-        if args.judge || !on_gpu || judged != Exit::Ok {
-            return Ok(judged);
+        if args.judge || !on_gpu || exit != Exit::Ok {
+            return Ok(exit);
         }
+        judged = Some(row);
     }
     let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
     if args.classify_mutants {
-        classify(context, args, &toolchain)
-    } else {
-        let compiler = compiler(&settings, &toolchain)?;
-        let device = CudaDevice::open(settings.device.device.first_gpu())?;
-        if args.run_mutant.is_empty() {
-            agreement(context, args.out.as_deref(), &compiler, device)
-        } else {
-            run_mutants(context, args, &compiler, device)
-        }
+        return classify(context, args, &toolchain);
     }
+    if args.timing {
+        return timing::run(context, args, &settings, &toolchain, None);
+    }
+    if args.ladder {
+        return timing::ladder(&settings, &toolchain);
+    }
+    let compiler = compiler(&settings, &toolchain)?;
+    let device = CudaDevice::open(settings.device.device.first_gpu())?;
+    if !args.run_mutant.is_empty() {
+        return run_mutants(context, args, &compiler, device);
+    }
+    let agreed = agreement(context, args.out.as_deref(), &compiler, device)?;
+    if args.emu_vs_cuda {
+        return Ok(agreed);
+    }
+    let timed = timing::run(context, args, &settings, &toolchain, judged)?;
+    Ok(if agreed == Exit::Ok { timed } else { agreed })
 }
 
 fn compiler(settings: &Settings, toolchain: &Toolchain) -> Result<Compiler, CommandError> {

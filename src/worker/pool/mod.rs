@@ -39,6 +39,7 @@ use crate::{
 pub use config::{PoolConfig, PythonConfig};
 pub use gpus::Gpu;
 pub use notice::{Notice, Notices};
+pub use python::LonePython;
 
 use deadline::Deadlines;
 use half::{Half, Task};

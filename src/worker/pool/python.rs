@@ -185,6 +185,27 @@ impl Python {
     }
 }
 
+/// A Python process of a caller that uses the GPU itself, without workers.
+pub struct LonePython {
+    python: Python,
+}
+
+impl LonePython {
+    /// Starts it on a GPU, and says how it stands.
+    ///
+    /// `device`: the GPU's index; `uuid`: its UUID, which PyTorch must see under that index too.
+    pub async fn start(config: &PoolConfig, device: u32, uuid: Option<&str>) -> (Self, Side) {
+        let mut python = Python::default();
+        let side = Box::pin(python.ready(&Pythons::new(config), device, uuid, |_| {})).await;
+        (Self { python }, side)
+    }
+
+    /// Ends it.
+    pub async fn end(mut self) {
+        self.python.end().await;
+    }
+}
+
 /// A process that listens. Dropping it kills its group.
 struct Process {
     child: Child,

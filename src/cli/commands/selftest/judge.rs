@@ -9,23 +9,36 @@ use crate::{
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
     record::EvalRequest,
     report::TextTable,
-    selftest::judge::{self, Count, End, Item, Kind, Report, Requests, Row},
+    selftest::{
+        judge::{self, Count, End, Item, Kind, Report, Requests, Row},
+        timing,
+    },
     settings::Settings,
 };
 
 /// Seed of the drawn shapes and the inputs, unless one is given: a failure can be repeated.
 const SEED: u64 = 7;
 
-/// Judges all controls and variants and prints what came of them.
+/// Judges all controls and variants and prints what came of them. Returns it as a row of the page
+/// on timing too.
 pub(super) fn run(
     context: &Context,
     args: &SelftestArgs,
     settings: &Settings,
-) -> Result<Exit, CommandError> {
+) -> Result<(Exit, timing::Row), CommandError> {
     let items = chosen(args)?;
     let runtime = session::runtime()?;
     let report = runtime.block_on(Box::pin(judge_all(context, settings, args, items)))?;
-    print(context, &report, args.out.as_deref())
+    let exit = print(context, &report, args.out.as_deref())?;
+    let total = report.total();
+    let what = format!("{} controls, {} variants", total.n_controls, total.n_variants);
+    let row = timing::Row::judged("judge", what, report.is_clean())
+        .found(format!(
+            "{} false accepts, {} false rejects",
+            total.n_false_accepts, total.n_false_rejects
+        ))
+        .asked("none");
+    Ok((exit, row))
 }
 
 /// Returns the items whose name begins with one of those asked for.
