@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     Alone, Arm, Bench, Chunk, Comparison, Flag, Measured, Params, Timing, blocks_of,
-    comparison::log_ratios,
+    comparison::{PRACTICAL, log_ratios},
     measured::add,
     stats::{median_interval, sorted},
 };
@@ -62,7 +62,7 @@ pub fn compare<B: Bench>(
         first = first.other();
         blocks = blocks_of(&baseline, &candidate, params.width);
         let Some(ratios) = log_ratios(&blocks) else { return Ok(None) };
-        if course.is_over(count(blocks.len()), &ratios) {
+        if course.is_over(count(blocks.len()), &ratios, is_decided) {
             break;
         }
     }
@@ -96,7 +96,7 @@ pub fn alone<B: Bench>(bench: &mut B, params: &Params) -> Result<Option<Alone>, 
         let Some(chunk) = course.take(&order)? else { return Ok(None) };
         samples.extend(chunk.samples_us);
         let logs: Vec<f64> = samples.iter().map(|sample: &f64| sample.ln()).collect();
-        if course.is_over(count(samples.len()) / (2 * params.width), &logs) {
+        if course.is_over(count(samples.len()) / (2 * params.width), &logs, |_| true) {
             break;
         }
     }
@@ -232,13 +232,19 @@ impl<'a, B: Bench> Course<'a, B> {
         Ok(Some(chunk))
     }
 
-    /// Whether there are enough blocks or no time for more. `logs` are what the interval is of.
-    fn is_over(&mut self, n_blocks: u32, logs: &[f64]) -> bool {
+    /// Whether there are enough blocks or no time for more. `logs` are what the interval is of, and
+    /// `suffices` says whether an interval as narrow as asked is also where it is of use.
+    fn is_over(
+        &mut self,
+        n_blocks: u32,
+        logs: &[f64],
+        suffices: impl Fn([f64; 2]) -> bool,
+    ) -> bool {
         if n_blocks >= self.params.max_blocks {
             return true;
         }
         let is_enough = n_blocks >= self.params.min_blocks;
-        if is_enough && self.is_narrow(logs) {
+        if is_enough && self.interval_if_narrow(logs).is_some_and(suffices) {
             return true;
         }
         let is_late = self.elapsed_s >= self.params.max_s;
@@ -248,14 +254,20 @@ impl<'a, B: Bench> Course<'a, B> {
         is_late
     }
 
-    /// Whether the interval of the median is as narrow as asked. By order statistics: one sort
-    /// after every chunk instead of thousands of resamples.
-    fn is_narrow(&self, logs: &[f64]) -> bool {
-        self.params.target_half_width.is_some_and(|target| {
-            median_interval(&sorted(logs), CONFIDENCE)
-                .is_some_and(|[low, high]| (high - low) / 2.0 <= target)
-        })
+    /// Returns the interval of the median where it is as narrow as asked. By order statistics: one
+    /// sort after every chunk instead of thousands of resamples.
+    fn interval_if_narrow(&self, logs: &[f64]) -> Option<[f64; 2]> {
+        let target = self.params.target_half_width?;
+        let [low, high] = median_interval(&sorted(logs), CONFIDENCE)?;
+        ((high - low) / 2.0 <= target).then_some([low, high])
     }
+}
+
+/// Whether an interval of the log ratio leaves no doubt: all of it on one side of a threshold. One
+/// that does not is what a few blocks more may decide.
+fn is_decided([low, high]: [f64; 2]) -> bool {
+    let threshold = PRACTICAL.ln_1p();
+    low > threshold || high < -threshold || (low >= -threshold && high <= threshold)
 }
 
 #[cfg(test)]

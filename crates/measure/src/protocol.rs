@@ -48,7 +48,7 @@ impl Profile {
     #[must_use]
     pub fn params(self) -> Params {
         let (min_blocks, max_blocks, target_half_width, max_s, warm_up_ms) = match self {
-            Self::Screen => (24, 32, Some(0.01), 2.0, 5.0),
+            Self::Screen => (24, 384, Some(0.01), 2.0, 5.0),
             Self::Standard => (48, 512, Some(0.005), 10.0, 50.0),
             Self::Final => (48, 256, None, 15.0, 500.0),
         };
@@ -82,8 +82,8 @@ pub struct Params {
     pub min_blocks: u32,
     /// Blocks at which it ends.
     pub max_blocks: u32,
-    /// It ends when the 99 % interval of the log ratio is at most this to each side of its middle;
-    /// `None` never ends early.
+    /// It ends when the 99 % interval of the log ratio is at most this to each side of its middle and
+    /// leaves no doubt about the verdict; `None` never ends early.
     pub target_half_width: Option<f64>,
     /// Seconds, all included, after which no further chunk begins.
     pub max_s: f64,

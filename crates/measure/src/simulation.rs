@@ -2,7 +2,8 @@
 //!
 //! The noise is that of an H200 at stock clocks: standard deviations of a block's ratio of 0.56 %
 //! for kernels of 36 µs and 3.6 % for 6 µs, one sample in fifty longer by 5 to 30 %, a clock that
-//! wanders by 1 % (autoregressive, 0.99 from sample to sample), ticks of 32 ns.
+//! wanders by 1 % (autoregressive, 0.99 from sample to sample), ticks of 32 ns. Some of these GPUs are
+//! noisier by far: on one, kernels of 36 µs had 2.6 %.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -105,6 +106,23 @@ fn a_difference_of_two_per_cent_is_found() {
         let power = percent(&found, Faster);
         assert!(power >= least, "{profile}: {power} %");
         assert!(percent(&found, Slower) < 0.1 && percent(&found, Same) < 0.1);
+    }
+}
+
+#[test]
+fn a_noisy_device_takes_more_blocks_and_is_decided() {
+    let noisy = |speedup| move |seed| Simulated::new(36.0, speedup, 0.026, seed);
+    for (profile, n) in [(Profile::Screen, 200), (Profile::Standard, 60)] {
+        let params = profile.params();
+        let found = trials(n, &params, noisy(1.0));
+        assert!(percent(&found, Faster) + percent(&found, Slower) < 0.1);
+        assert!(percent(&found, Same) >= 95.0, "{profile}: {} %", percent(&found, Same));
+        let found = trials(n, &params, noisy(1.02));
+        assert!(percent(&found, Faster) >= 95.0, "{profile}: {} %", percent(&found, Faster));
+        assert!(percent(&found, Slower) + percent(&found, Same) < 0.1);
+        // What is at the threshold is rarely called a difference, however often one looks.
+        let found = trials(n, &params, noisy(1.01));
+        assert!(percent(&found, Faster) < 5.0, "{profile}: {} %", percent(&found, Faster));
     }
 }
 
