@@ -202,6 +202,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
             profile: Profile::Screen,
             l2: L2::Cold,
             graph: false,
+            do_bench: false,
             max_s: None,
         }),
     })

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     record::{
-        AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, ProfileRequest,
-        Severity, Stage, Verdict,
+        AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, Profile,
+        ProfileRequest, Severity, Stage, Verdict,
     },
     store::{Confirmation, ConfirmedSeed, Counts},
     worker,
@@ -27,6 +27,11 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         .map_err(|error| Error::Entropy(BoxError::from(error)))?;
     let material = &context.deps.material;
     let cases = material.cases(&op.name, seed).map_err(|error| Halt::material(&op.name, error))?;
+    let mut timing = material.timing(&op.name);
+    if let Some(timing) = timing.as_mut().filter(|_| judgement > 0) {
+        // The winner was chosen for being fast, by luck or not: what is reported is measured anew.
+        timing.profile = Profile::Final;
+    }
     let is_kernel = matches!(implementation, Implementation::Kernel { .. });
     let request = EvalRequest {
         op: op.name.clone(),
@@ -45,7 +50,7 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         precision: plan.precision,
         emulation: plan.emulation,
         limits: plan.limits,
-        timing: plan.policy.can_time.then(|| material.timing(&op.name)).flatten(),
+        timing: timing.filter(|_| plan.policy.can_time),
     };
     let entered = |stage| {
         context.send(Event::Evaluating { attempt: attempt.clone(), stage });
@@ -77,7 +82,7 @@ pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
             seed: evaluation.seed,
             verdict: evaluation.verdict,
             counts: Counts::of(&evaluation),
-            speedup: evaluation.speedup().cloned(),
+            speedups: evaluation.speedups.clone(),
             findings: evaluation.findings.clone(),
         });
         if !evaluation.verdict.is_pass() && failure.is_none() {

@@ -53,6 +53,7 @@ impl Material for SuiteMaterial {
             profile: settings.profile,
             l2: settings.l2,
             graph: settings.graph,
+            do_bench: settings.do_bench,
             max_s: settings.max_s,
         })
     }

@@ -138,6 +138,9 @@ pub(crate) struct TimingArgs {
     /// Time cases that launch overhead dominates inside CUDA graphs
     #[arg(long, help_heading = "Timing")]
     pub(crate) graph: bool,
+    /// Time once more as another harness does, for numbers comparable with its own
+    #[arg(long, value_name = "do_bench", value_parser = ["do_bench"], help_heading = "Timing")]
+    pub(crate) compat: Option<String>,
 }
 
 impl TimingArgs {
@@ -148,6 +151,7 @@ impl TimingArgs {
         flags.set("timing.baselines", self.baseline.clone());
         flags.set("timing.l2", self.l2.clone());
         flags.set("timing.graph", self.graph.then_some(true));
+        flags.set("timing.do_bench", self.compat.as_ref().map(|_| true));
     }
 }
 

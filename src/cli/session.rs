@@ -25,7 +25,7 @@ use crate::{
     agent::{self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Source, StopHandle},
     llm::{CallBudget, Client},
     process,
-    record::{Implementation, OpKey, RunId, Split},
+    record::{Implementation, OpKey, Profile, RunId, Split},
     report,
     settings::Settings,
     store::{self, DeviceInfo, RecordedRun, RunInfo, RunState, RunStatus, RunStore},
@@ -189,8 +189,13 @@ fn plan(
             max_attempts: settings.run.max_attempts,
             target_speedup: settings.run.target_speedup,
             can_time: pool.has_gpu() && settings.timing.enabled,
-            // A kernel that was given was not chosen for its luck: there is no winner to confirm.
-            confirm_seeds: if client.is_some() { CONFIRM_SEEDS } else { 0 },
+            // A kernel that was given was not chosen for its luck: there is no winner to confirm,
+            // unless it is to be measured as one.
+            confirm_seeds: if client.is_some() || is_claim(settings, &job.kernels) {
+                CONFIRM_SEEDS
+            } else {
+                0
+            },
         },
         seed: settings.run.seed,
         max_concurrent_ops: settings.run.max_concurrent_ops,
@@ -249,6 +254,12 @@ fn create(
         totals: None,
     };
     Ok(RunStore::create(&settings.run.output_dir, id.clone(), info)?)
+}
+
+/// Tells whether given kernels are to be measured several times, each in a fresh process.
+fn is_claim(settings: &Settings, kernels: &BTreeMap<OpKey, Implementation>) -> bool {
+    let is_kernel = |given: &Implementation| matches!(given, Implementation::Kernel { .. });
+    settings.timing.profile == Profile::Final && kernels.values().all(is_kernel)
 }
 
 /// Makes the paths that a run remembers independent of the current folder: it may be resumed from

@@ -67,6 +67,7 @@ mod tests {
             floor_us: 1.0,
             roofline: None,
             flags: Vec::new(),
+            do_bench: None,
             params: Vec::new(),
         }
     }

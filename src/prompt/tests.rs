@@ -261,6 +261,7 @@ fn timed() -> Evaluation {
         floor_us: 2.3,
         roofline: None,
         flags: Vec::new(),
+        do_bench: None,
         params: vec![("BLOCK".to_owned(), 256)],
     };
     evaluation.timings = vec![

@@ -1,6 +1,6 @@
 //! Times: how they are asked for and what was measured.
 
-use kgen_measure::blocks_of;
+use kgen_measure::{blocks_of, do_bench::Summary as DoBench};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Comparison, Flag, Implementation, L2, Mode, Profile, Roofline, Timing};
@@ -16,6 +16,9 @@ pub struct TimingRequest {
     pub l2: L2,
     /// Whether cases that a launch's overhead dominates are timed inside CUDA graphs instead.
     pub graph: bool,
+    /// Whether the candidate is timed once more as Triton's `do_bench` does.
+    #[serde(default)]
+    pub do_bench: bool,
     /// Seconds per case and baseline at most; `None` takes the profile's.
     #[serde(default)]
     pub max_s: Option<f64>,
@@ -65,6 +68,9 @@ pub struct CaseTiming {
     pub roofline: Option<Roofline>,
     /// What was noticed while it was timed.
     pub flags: Vec<Flag>,
+    /// The candidate as `do_bench` of Triton would have timed it, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub do_bench: Option<DoBench>,
     /// The choice of parameters that was timed.
     pub params: Vec<(String, i64)>,
 }
@@ -200,6 +206,8 @@ struct StoredCaseTiming {
     roofline: Option<Roofline>,
     #[serde(default)]
     flags: Vec<Flag>,
+    #[serde(default)]
+    do_bench: Option<DoBench>,
     params: Vec<(String, i64)>,
 }
 
@@ -235,6 +243,7 @@ impl From<StoredCaseTiming> for CaseTiming {
             floor_us: stored.floor_us,
             roofline: stored.roofline,
             flags: stored.flags,
+            do_bench: stored.do_bench,
             params: stored.params,
         }
     }
@@ -293,6 +302,7 @@ mod tests {
             profile: Profile::Screen,
             l2: L2::Cold,
             graph: false,
+            do_bench: false,
             max_s: None,
         };
         assert!((request.case_s() - 2.0 * Profile::Screen.params().max_s).abs() < 1e-9);

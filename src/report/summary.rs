@@ -10,7 +10,9 @@ use crate::{
         AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, PythonFacts,
         Speedup, Split, Verdict, number::Number,
     },
-    store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict},
+    store::{
+        self, AttemptRecord, Confirmation, ConfirmedSeed, Counts, Run, best, effective_verdict,
+    },
 };
 
 /// What a run came to.
@@ -283,7 +285,11 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
     let of_cases: Vec<_> = timings.iter().filter_map(case_speedup).collect();
     let errors = evaluation.as_ref().map(largest_errors).unwrap_or_default();
     // A wrong kernel's speed means nothing.
+    let again = confirmation.map_or_else(Vec::new, remeasured);
     let mut speedups = evaluation.as_ref().map_or_else(Vec::new, |e| e.speedups.clone());
+    if !again.is_empty() {
+        speedups = again;
+    }
     if !verdict.is_pass() {
         speedups.clear();
     }
@@ -317,6 +323,23 @@ pub(super) fn attempt_id(key: &OpKey, number: u32) -> AttemptId {
 
 fn case_speedup(timing: &CaseTiming) -> Option<f64> {
     timing.primary().and_then(BaselineTiming::speedup)
+}
+
+/// Returns the speedups of a winner that was measured again: the median of all measurements of each
+/// baseline. Those of the attempt itself, which was chosen for them, do not count. None where one
+/// of the measurements failed.
+fn remeasured(confirmation: &Confirmation) -> Vec<Speedup> {
+    let Some(first) = confirmation.seeds.first() else { return Vec::new() };
+    let again = |speedup: &Speedup| {
+        let of_seed = |seed: &ConfirmedSeed| {
+            seed.speedups.iter().find(|other| other.baseline == speedup.baseline).cloned()
+        };
+        let mut all: Vec<Speedup> =
+            confirmation.seeds.iter().map(of_seed).collect::<Option<_>>()?;
+        all.sort_by(|a, b| a.geomean.total_cmp(&b.geomean));
+        Some(all.swap_remove(all.len() / 2))
+    };
+    first.speedups.iter().filter_map(again).collect()
 }
 
 fn percent_of_floor(timings: &[CaseTiming]) -> Option<f64> {

@@ -11,7 +11,8 @@ use crate::{
         Stage, Target, Timing, Verdict,
     },
     store::{
-        AttemptRecord, AttemptStatus, Counts, DeviceInfo, Format, Purpose, RunInfo, RunStatus,
+        AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
+        Purpose, RunInfo, RunStatus,
     },
 };
 
@@ -90,6 +91,7 @@ fn timing() -> CaseTiming {
         floor_us: 2.0,
         roofline: None,
         flags: Vec::new(),
+        do_bench: None,
         params: vec![("BLOCK".to_owned(), 256)],
     }
 }
@@ -232,4 +234,26 @@ fn a_run_on_several_gpus_says_which_op_ran_where() {
         summary.gpus = gpus::by_gpu(&summary.ops);
         insta::assert_snapshot!("tables_of_several_gpus", tables(&summary));
     });
+}
+
+#[test]
+fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
+    let root = tempfile::tempdir().unwrap();
+    let id = "run_20260102_030405".parse().unwrap();
+    let store = RunStore::create(root.path(), Some(id), info).unwrap();
+    let cases = vec![case("a", Outcome::Judged(Verdict::Passed))];
+    store_attempt(&store, "add", Level::EmuCuda, cases, true);
+    let seed = |seed, geomean| ConfirmedSeed {
+        seed,
+        verdict: Verdict::Passed,
+        counts: Counts::default(),
+        speedups: vec![Speedup::new("builtin", geomean, 1)],
+        findings: Vec::new(),
+    };
+    let seeds = vec![seed(1, 1.7), seed(2, 1.5), seed(3, 1.6)];
+    let attempt = AttemptId { op: OpKey("add".to_owned()), number: 1 };
+    store.write_confirmation(&attempt, &Confirmation { passed: true, seeds }).unwrap();
+    let summary = summarise(store.run()).unwrap();
+    let add = summary.ops.iter().find(|op| op.op == "add").unwrap();
+    assert_eq!(add.speedup(), Some(&Speedup::new("builtin", 1.6, 1)));
 }

@@ -262,7 +262,8 @@ const LEGEND: &str = "\
 A verdict says where it was reached: `emu` is the PTX emulator, `cuda` a GPU, `emu+cuda` small cases on
 the emulator and all on the GPU. `31/36` are passed cases of all; the others were skipped or failed. A
 speedup stands only where it was measured; cases that the overhead of a launch dominates are left out of
-it. The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
+it. That of a winner that was judged again is the median of those measurements, each in a fresh process.
+The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
 ";
 
 const FILES: &str = "\

@@ -128,6 +128,7 @@ pub const KEYS: &[Key] = &[
     ),
     flag("timing.l2", "KGEN_TIMING_L2", "l2", Kind::OneOf(&["cold", "hot"])),
     flag("timing.graph", "KGEN_TIMING_GRAPH", "graph", Kind::Bool),
+    flag("timing.do_bench", "KGEN_TIMING_DO_BENCH", "compat", Kind::Bool),
     flag("timing.baselines", "KGEN_TIMING_BASELINES", "baseline", Kind::List),
     key("timing.max_s", "KGEN_TIMING_MAX_S", Kind::Positive),
     flag("nvrtc.path", "KGEN_NVRTC", "nvrtc", Kind::Path),

@@ -302,6 +302,9 @@ pub struct TimingSettings {
     pub l2: L2,
     /// Whether cases that a launch's overhead dominates are timed inside CUDA graphs.
     pub graph: bool,
+    /// Whether kernels are timed once more as Triton's `do_bench` does.
+    #[serde(default)]
+    pub do_bench: bool,
     /// What kernels are timed against, the primary one first.
     pub baselines: Vec<String>,
     /// Seconds per case and baseline at most; `None` takes the profile's.

@@ -381,6 +381,7 @@ pub(crate) mod tests {
                 floor_us: 1.0,
                 roofline: None,
                 flags: Vec::new(),
+                do_bench: None,
                 params: Vec::new(),
             };
             24

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Evaluation, Finding, Level, RunId, Session, Speedup, Stage, Target, Verdict};
+use crate::record::{
+    Evaluation, Finding, Level, RunId, Session, Speedup, Stage, Target, Verdict, timing,
+};
 
 /// Version of the run directory's format.
 ///
@@ -213,8 +215,9 @@ pub struct ConfirmedSeed {
     pub verdict: Verdict,
     /// Cases.
     pub counts: Counts,
-    /// Speedup over the timed cases.
-    pub speedup: Option<Speedup>,
+    /// Speedups over the timed cases, one per baseline.
+    #[serde(default, alias = "speedup", deserialize_with = "timing::one_or_more")]
+    pub speedups: Vec<Speedup>,
     /// What was found, empty for a pass.
     pub findings: Vec<Finding>,
 }

@@ -8,6 +8,7 @@
 mod arm;
 mod bench;
 mod compared;
+mod do_bench;
 mod roofline;
 #[cfg(test)]
 mod tests;
@@ -223,6 +224,10 @@ fn timed(
     if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
         return fail(finding, device);
     }
+    let do_bench = match sets.samples() {
+        Samples::Here(calls) if job.timing.do_bench => do_bench::measure(device, &calls[..1])?,
+        Samples::Here(_) | Samples::Elsewhere(_) => None,
+    };
     let work = op.work(case);
     Ok(Ok(CaseTiming {
         case: case.id.clone(),
@@ -236,6 +241,7 @@ fn timed(
         floor_us: setting.floor_us,
         roofline,
         flags: compared.flags,
+        do_bench,
         params: Vec::new(),
     }))
 }

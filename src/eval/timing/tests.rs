@@ -238,3 +238,17 @@ fn times_below_the_data_sheet_are_told_and_others_are_not() {
     assert!(impossible(&timing, &roofline(Some(11.9))).is_none());
     assert!(impossible(&timing, &roofline(None)).is_none());
 }
+
+#[test]
+fn do_bench_takes_as_many_samples_as_fit_into_its_time() {
+    let mut device = Scripted::default();
+    let summary = do_bench::measure(&mut device, &[call(12)]).unwrap().unwrap();
+    assert!((summary.mean_us - 12.0).abs() < 1e-9 && (summary.median_us - 12.0).abs() < 1e-9);
+    let n_flushed = |flush| {
+        let chunks = device.chunks.iter().filter(|(_, of)| *of == flush);
+        chunks.map(|(calls, _)| calls.len()).sum::<usize>()
+    };
+    // Five for the estimate.
+    assert_eq!(n_flushed(Flush::Memset), 5 + summary.n as usize);
+    assert!(n_flushed(Flush::None) > 0 && n_flushed(Flush::Read) == 0);
+}

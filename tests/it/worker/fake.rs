@@ -207,6 +207,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
             profile: Profile::Screen,
             l2: L2::Cold,
             graph: false,
+            do_bench: false,
             max_s: Some(0.2),
         }),
     }

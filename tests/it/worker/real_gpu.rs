@@ -77,6 +77,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
             profile: Profile::Screen,
             l2: L2::Cold,
             graph: false,
+            do_bench: false,
             max_s: Some(1.0),
         }),
     }

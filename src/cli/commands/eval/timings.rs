@@ -108,6 +108,12 @@ fn notes(evaluation: &Evaluation, names: &[&str]) -> Vec<String> {
         notes.extend(reasons.iter().map(|reason| format!("{name}: {reason}")));
     }
     for timing in timings {
+        if let Some(times) = &timing.do_bench {
+            notes.push(format!(
+                "{}: as do_bench times it, mean {:.2} us, median {:.2} us ({} samples)",
+                timing.case, times.mean_us, times.median_us, times.n
+            ));
+        }
         let flags: Vec<String> =
             timing.flags.iter().map(|flag| flag.name().replace('_', " ")).collect();
         if !flags.is_empty() {

@@ -146,6 +146,7 @@ async fn adversaries(context: &Context, settings: &Settings) -> Result<Vec<Row>,
             profile: Profile::Screen,
             l2: L2::Cold,
             graph: false,
+            do_bench: false,
             max_s: None,
         });
         let evaluation = Box::pin(pool.evaluate(request)).await?;
