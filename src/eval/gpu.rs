@@ -303,7 +303,9 @@ impl<'a> Judge<'a, '_> {
         let other = prepared.view(trusted, 1);
         let recheck =
             |device: &mut dyn Device, session: &Session<'_>| other.recheck(device, session);
-        let other = leaves_traces(self.request, prepared.case)?
+        // One data set alone has no other data.
+        let has_other = 1 < self.request.limits.data_sets;
+        let other = (has_other && leaves_traces(self.request, prepared.case)?)
             .then(|| timing::Other { inputs: other.source(), recheck: &recheck });
         self.time(program, &prepared.view(trusted, 0), &prepared.baseline(trusted), other)
     }

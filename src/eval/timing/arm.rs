@@ -1,7 +1,7 @@
 //! One arm of a comparison: its argument sets on the device.
 
 use crate::{
-    device::{BufferId, Device, Stop, TimedCall, TimedWork},
+    device::{Device, Stop, TimedCall, TimedWork},
     eval::{
         CaseProgram,
         judged::Source,
@@ -56,12 +56,11 @@ impl<'a> Sets<'a> {
         &self.sessions
     }
 
-    /// Returns one call per set. Each poisons the outputs of all sets: while one is computed, no
-    /// buffer holds the results of another.
+    /// Returns one call per set, which poisons the set's own outputs and scratch: those of the others
+    /// are the results of other data.
     pub(super) fn calls(&self) -> Vec<TimedCall> {
-        let poison = self.poison();
         let call = |session: &Session<'_>| TimedCall {
-            poison: poison.clone(),
+            poison: session.poisoned().into_iter().map(|buffer| (buffer, POISON)).collect(),
             work: TimedWork::Ops(session.ops()),
         };
         self.sessions.iter().map(call).collect()
@@ -71,12 +70,6 @@ impl<'a> Sets<'a> {
     pub(super) fn samples(&self) -> Samples<'_> {
         let elsewhere = self.sessions.first().and_then(Session::call);
         elsewhere.map_or_else(|| Samples::Here(self.calls()), Samples::Elsewhere)
-    }
-
-    /// Returns what is poisoned before every sample.
-    fn poison(&self) -> Vec<(BufferId, u8)> {
-        let buffers = self.sessions.iter().flat_map(Session::poisoned);
-        buffers.map(|buffer| (buffer, POISON)).collect()
     }
 
     /// Frees everything.

@@ -183,7 +183,7 @@ impl<'d> Graphs<'d> {
                     }
                 };
                 graphs.graphs.push(graph);
-                let poison = calls.first().map(|call| call.poison.clone()).unwrap_or_default();
+                let poison = calls.iter().flat_map(|call| call.poison.clone()).collect();
                 graphs.calls.push(TimedCall { poison, work: TimedWork::Graph(graph) });
             }
         }

@@ -205,7 +205,7 @@ fn timed(
 ) -> Result<Result<CaseTiming, Box<CaseResult>>, Trouble> {
     let setting = setting(job, device, sets, flush, floor_us)?;
     let compared = Compared::measure(job, loader, device, sets, setting)?;
-    if let Some(result) = recheck(job, device, sets, other, setting)? {
+    if let Some(result) = recheck(job, device, sets, other)? {
         return Ok(Err(Box::new(result)));
     }
     let fail = |finding, device: &dyn Device| {
@@ -303,25 +303,18 @@ fn load<'a>(
     Ok(loaded.map_err(|(verdict, finding)| Stop::verdict(verdict, finding))?)
 }
 
-/// Judges the outputs that timed launches produced, of every argument set.
+/// Judges the outputs that the last sample of every argument set left behind.
 fn recheck(
     job: &Job<'_, '_>,
     device: &mut dyn Device,
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,
-    setting: Setting,
 ) -> Result<Option<CaseResult>, Trouble> {
-    let samples = sets.samples();
+    if let Samples::Elsewhere(call) = sets.samples() {
+        // What is timed elsewhere leaves its outputs there.
+        call.run(device)?;
+    }
     for (index, session) in sets.sessions().iter().enumerate() {
-        // The samples of one set poison the others, so each runs once more, as it was timed. In a
-        // graph all of them ran.
-        match &samples {
-            Samples::Elsewhere(call) => call.run(device)?,
-            Samples::Here(calls) if setting.mode != Mode::Graph => {
-                device.time(&calls[index..=index], &[0], setting.flush)?;
-            }
-            Samples::Here(_) => {}
-        }
         let wrong = match (index, other, job.other) {
             (1, Some(before), Some(other)) => {
                 session.check(device, other.inputs)?;
