@@ -51,7 +51,7 @@ mod tests {
             name: name.to_owned(),
             timing: Some(timing(10.0 * speedup)),
             candidate: None,
-            comparison: Comparison::of(&[[10.0 * speedup, 10.0, 10.0, 10.0 * speedup]; 8], 0),
+            comparison: Comparison::of(&[[10.0 * speedup, 10.0, 10.0, 10.0 * speedup]; 8]),
             overhead_dominated,
             note: None,
         };

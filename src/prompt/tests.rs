@@ -251,7 +251,7 @@ fn timed() -> Evaluation {
             name: "builtin".to_owned(),
             timing: Some(times(40.0)),
             candidate: None,
-            comparison: Comparison::of(&[[40.0, us, us, 40.0]; 16], 0),
+            comparison: Comparison::of(&[[40.0, us, us, 40.0]; 16]),
             overhead_dominated: us < 4.0,
             note: None,
         }],

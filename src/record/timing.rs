@@ -221,7 +221,7 @@ impl From<StoredCaseTiming> for CaseTiming {
         let mut baselines = stored.baselines;
         if let Some((name, timing)) = stored.baseline {
             let blocks = blocks_of(&timing.samples_us, &stored.candidate.samples_us, 1);
-            let comparison = Comparison::of(&blocks, 0);
+            let comparison = Comparison::of(&blocks);
             baselines.push(BaselineTiming {
                 name,
                 timing: Some(timing),

@@ -81,7 +81,7 @@ fn timing() -> CaseTiming {
             name: "builtin".to_owned(),
             timing: Some(timing(2000.0)),
             candidate: None,
-            comparison: Comparison::of(&[[2000.0, 1000.0, 1000.0, 2000.0]; 16], 0),
+            comparison: Comparison::of(&[[2000.0, 1000.0, 1000.0, 2000.0]; 16]),
             overhead_dominated: false,
             note: None,
         }],

@@ -371,7 +371,7 @@ pub(crate) mod tests {
                     name: "builtin".to_owned(),
                     timing: Some(timing),
                     candidate: None,
-                    comparison: Comparison::of(&[[1.1, 1.0, 1.0, 1.2]; 32], 0),
+                    comparison: Comparison::of(&[[1.1, 1.0, 1.0, 1.2]; 32]),
                     overhead_dominated: false,
                     note: None,
                 }],

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::{
     Alone, Arm, Bench, Chunk, Comparison, Flag, Measured, Params, Timing, blocks_of,
-    comparison::{PRACTICAL, log_ratios},
+    comparison::{ERRORS, PRACTICAL, log_ratios},
     measured::add,
-    stats::{median_interval, sorted},
+    stats::{centre, median},
 };
 
 /// Blocks of one chunk, where they take little of the time there is.
@@ -27,13 +27,14 @@ const MAX_DISCARDED: u32 = 5;
 /// Difference of clocks between chunks, as a share, that is worth a flag.
 const CLOCK_DRIFT: f64 = 0.03;
 
-/// Confidence of the interval that ends sampling.
-const CONFIDENCE: f64 = 0.99;
+/// Microseconds below which a time is mostly that of launching: resolving it in full is left to the
+/// profiles that are not for ranking.
+const SHORT_US: f64 = 20.0;
 
 /// Compares candidate and baseline.
 ///
 /// Blocks are A-B-B-A; which arm is A alternates from chunk to chunk, beginning with one that
-/// `seed` chooses. `seed` also names the resamples of the interval. `None` if the bench gave
+/// `seed` chooses. `None` if the bench gave
 /// samples that are no times.
 ///
 /// # Errors
@@ -67,7 +68,7 @@ pub fn compare<B: Bench>(
         }
     }
     let Course { flags, chunks, discarded, .. } = course;
-    let parts = Timing::of(candidate).zip(Timing::of(baseline)).zip(Comparison::of(&blocks, seed));
+    let parts = Timing::of(candidate).zip(Timing::of(baseline)).zip(Comparison::of(&blocks));
     Ok(parts.map(|((candidate, baseline), comparison)| Measured {
         candidate,
         baseline,
@@ -133,6 +134,10 @@ struct Course<'a, B> {
     pause: Duration,
     /// Lowest and highest clock of the chunks that count, in MHz.
     clocks: Option<(f64, f64)>,
+    /// Blocks at which the interval is looked at next.
+    next_look: u32,
+    /// Median of the last chunk that counts.
+    typical_us: f64,
     flags: Vec<Flag>,
     chunks: u32,
     discarded: u32,
@@ -146,6 +151,8 @@ impl<'a, B: Bench> Course<'a, B> {
             elapsed_s: 0.0,
             pause: FIRST_PAUSE,
             clocks: None,
+            next_look: 0,
+            typical_us: f64::INFINITY,
             flags: Vec::new(),
             chunks: 0,
             discarded: 0,
@@ -207,6 +214,7 @@ impl<'a, B: Bench> Course<'a, B> {
     /// Keeps the books of a chunk that counts.
     fn note(&mut self, chunk: &Chunk) {
         self.chunks += 1;
+        self.typical_us = median(&chunk.samples_us).unwrap_or(self.typical_us);
         if chunk.health.throttle.power_cap {
             add(&mut self.flags, Flag::PowerCapped);
         }
@@ -240,12 +248,17 @@ impl<'a, B: Bench> Course<'a, B> {
         logs: &[f64],
         suffices: impl Fn([f64; 2]) -> bool,
     ) -> bool {
-        if n_blocks >= self.params.max_blocks {
+        let is_short = self.typical_us < SHORT_US && n_blocks >= self.params.max_blocks_short;
+        if n_blocks >= self.params.max_blocks || is_short {
             return true;
         }
         let is_enough = n_blocks >= self.params.min_blocks;
-        if is_enough && self.interval_if_narrow(logs).is_some_and(suffices) {
-            return true;
+        if is_enough && n_blocks >= self.next_look {
+            // Each look costs time, and is another chance to be misled.
+            self.next_look = n_blocks + n_blocks / 8;
+            if self.interval_if_narrow(logs).is_some_and(suffices) {
+                return true;
+            }
         }
         let is_late = self.elapsed_s >= self.params.max_s;
         if is_late && !is_enough {
@@ -254,11 +267,10 @@ impl<'a, B: Bench> Course<'a, B> {
         is_late
     }
 
-    /// Returns the interval of the median where it is as narrow as asked. By order statistics: one
-    /// sort after every chunk instead of thousands of resamples.
+    /// Returns the interval where it is as narrow as asked.
     fn interval_if_narrow(&self, logs: &[f64]) -> Option<[f64; 2]> {
         let target = self.params.target_half_width?;
-        let [low, high] = median_interval(&sorted(logs), CONFIDENCE)?;
+        let [low, high] = centre(logs, ERRORS)?.interval;
         ((high - low) / 2.0 <= target).then_some([low, high])
     }
 }

@@ -52,7 +52,16 @@ impl Profile {
             Self::Standard => (48, 512, Some(0.005), 10.0, 50.0),
             Self::Final => (48, 256, None, 15.0, 500.0),
         };
-        Params { min_blocks, max_blocks, target_half_width, max_s, warm_up_ms, width: 1 }
+        let max_blocks_short = if self == Self::Screen { 64 } else { max_blocks };
+        Params {
+            min_blocks,
+            max_blocks,
+            max_blocks_short,
+            target_half_width,
+            max_s,
+            warm_up_ms,
+            width: 1,
+        }
     }
 }
 
@@ -82,6 +91,8 @@ pub struct Params {
     pub min_blocks: u32,
     /// Blocks at which it ends.
     pub max_blocks: u32,
+    /// Blocks at which it ends for kernels of less than 20 µs.
+    pub max_blocks_short: u32,
     /// It ends when the 99 % interval of the log ratio is at most this to each side of its middle and
     /// leaves no doubt about the verdict; `None` never ends early.
     pub target_half_width: Option<f64>,

@@ -2,8 +2,9 @@
 //!
 //! The noise is that of an H200 at stock clocks: standard deviations of a block's ratio of 0.56 %
 //! for kernels of 36 µs and 3.6 % for 6 µs, one sample in fifty longer by 5 to 30 %, a clock that
-//! wanders by 1 % (autoregressive, 0.99 from sample to sample), ticks of 32 ns. Some of these GPUs are
-//! noisier by far: on one, kernels of 36 µs had 2.6 %.
+//! wanders by 1 % (autoregressive, 0.99 from sample to sample), ticks of 32 ns. Often it is
+//! noisier by far: kernels of 36 µs have 2.6 %, since what memory limits takes one of two times, 4 %
+//! apart, from launch to launch ([`Simulated::modes`]).
 
 use std::{convert::Infallible, time::Duration};
 
@@ -22,6 +23,8 @@ struct Simulated {
     baseline_us: f64,
     candidate_us: f64,
     sigma: f64,
+    /// How much longer two launches in five take, as a share.
+    modes: f64,
     /// Growth of all times per sample, as a share.
     ramp: f64,
     drift: f64,
@@ -33,7 +36,16 @@ impl Simulated {
     fn new(baseline_us: f64, speedup: f64, sigma: f64, seed: u64) -> Self {
         let rng = ChaCha8Rng::seed_from_u64(seed);
         let candidate_us = baseline_us / speedup;
-        Self { rng, baseline_us, candidate_us, sigma, ramp: 0.0, drift: 0.0, n_samples: 0 }
+        Self {
+            rng,
+            baseline_us,
+            candidate_us,
+            sigma,
+            modes: 0.0,
+            ramp: 0.0,
+            drift: 0.0,
+            n_samples: 0,
+        }
     }
 
     /// A standard normal value, by Box and Muller.
@@ -53,6 +65,9 @@ impl Simulated {
         let mut log = self.drift + ramp + self.sigma * self.normal();
         if self.rng.random::<f64>() < 0.02 {
             log += self.rng.random_range(0.05..0.3);
+        }
+        if self.rng.random::<f64>() < 0.4 {
+            log += self.modes;
         }
         let tick = 0.032;
         (length * log.exp() / tick).round() * tick
@@ -91,7 +106,7 @@ use TimeVerdict::{Faster, Same, Slower};
 #[test]
 fn equal_kernels_are_the_same() {
     let screen = Profile::Screen.params();
-    let found = trials(400, &screen, |seed| Simulated::new(36.0, 1.0, 0.0056, seed));
+    let found = trials(200, &screen, |seed| Simulated::new(36.0, 1.0, 0.0056, seed));
     assert!(percent(&found, Faster) + percent(&found, Slower) < 0.5);
     assert!(percent(&found, Same) >= 95.0, "{}", percent(&found, Same));
     let speedups: Vec<f64> = found.iter().map(|trial| trial.comparison.speedup).collect();
@@ -112,7 +127,7 @@ fn a_difference_of_two_per_cent_is_found() {
 #[test]
 fn a_noisy_device_takes_more_blocks_and_is_decided() {
     let noisy = |speedup| move |seed| Simulated::new(36.0, speedup, 0.026, seed);
-    for (profile, n) in [(Profile::Screen, 200), (Profile::Standard, 60)] {
+    for (profile, n) in [(Profile::Screen, 60), (Profile::Standard, 40)] {
         let params = profile.params();
         let found = trials(n, &params, noisy(1.0));
         assert!(percent(&found, Faster) + percent(&found, Slower) < 0.1);
@@ -122,7 +137,7 @@ fn a_noisy_device_takes_more_blocks_and_is_decided() {
         assert!(percent(&found, Slower) + percent(&found, Same) < 0.1);
         // What is at the threshold is rarely called a difference, however often one looks.
         let found = trials(n, &params, noisy(1.01));
-        assert!(percent(&found, Faster) < 5.0, "{profile}: {} %", percent(&found, Faster));
+        assert!(percent(&found, Faster) < 6.0, "{profile}: {} %", percent(&found, Faster));
     }
 }
 
@@ -146,6 +161,20 @@ fn a_clock_that_falls_all_the_time_makes_no_difference() {
 }
 
 #[test]
+fn two_levels_of_time_take_more_blocks_and_are_decided() {
+    let device = |speedup| {
+        move |seed| Simulated { modes: 0.04, ..Simulated::new(36.0, speedup, 0.0056, seed) }
+    };
+    let found = trials(200, &Profile::Screen.params(), device(1.0));
+    assert!(percent(&found, Faster) + percent(&found, Slower) < 0.6);
+    assert!(percent(&found, Same) >= 95.0, "{}", percent(&found, Same));
+    for (profile, least) in [(Profile::Standard, 98.0), (Profile::Screen, 94.0)] {
+        let found = trials(100, &profile.params(), device(1.02));
+        assert!(percent(&found, Faster) >= least, "{profile}: {}", percent(&found, Faster));
+    }
+}
+
+#[test]
 fn small_kernels_take_more_blocks_and_are_decided() {
     let standard = Profile::Standard.params();
     let found = trials(40, &standard, |seed| Simulated::new(6.4, 1.0, 0.036, seed));
@@ -160,13 +189,12 @@ fn small_kernels_take_more_blocks_and_are_decided() {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let screen = Profile::Screen.params();
-    let found = trials(400, &screen, |seed| Simulated::new(36.0, 1.05, 0.0056, seed));
+    let found = trials(200, &screen, |seed| Simulated::new(36.0, 1.05, 0.0056, seed));
     let holds = |trial: &&Measured| {
         let [low, high] = trial.comparison.ci;
         low <= 1.05 && 1.05 <= high
     };
     let share = found.iter().filter(holds).count() as f64 / found.len() as f64;
-    // A percentile bootstrap of 24 blocks is a little narrow.
     assert!(share >= 0.97, "{share}");
 }
 

@@ -79,7 +79,7 @@ fn stored_samples_give_the_comparison_again() {
     let mut bench = Scripted::new(10.0, 10.25);
     let found = compare(&mut bench, &cold_start(Profile::Screen), 5).unwrap().unwrap();
     let blocks = blocks_of(&found.baseline.samples_us, &found.candidate.samples_us, 1);
-    assert_eq!(Comparison::of(&blocks, 5), Some(found.comparison));
+    assert_eq!(Comparison::of(&blocks), Some(found.comparison));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Statistics as pure functions of samples.
 
-mod bootstrap;
+mod hodges;
 mod holm;
 mod normal;
 mod order;
 mod wilcoxon;
 
-pub use bootstrap::median_bootstrap;
+pub use hodges::{Centre, centre};
 pub use holm::holm;
 pub use order::{geometric_mean, median, median_interval, median_ranks, quantile, sorted};
 pub use wilcoxon::{SignedRank, signed_rank};

@@ -1,4 +1,4 @@
-//! Results of scipy 1.17.1, as numbers: `scipy.stats.wilcoxon(d)`, `binom`, `bootstrap`, `norm`.
+//! Results of scipy 1.17.1, as numbers: `scipy.stats.wilcoxon(d)`, `binom`, `norm`.
 
 use super::*;
 
@@ -96,20 +96,24 @@ fn holms_values_are_those_of_r() {
     assert!(close(holm(&[0.9, 0.9])[0], 1.0));
 }
 
+/// The median of all pairwise means by NumPy, and the shifts that `wilcoxon(x - shift,
+/// method="approx")` does not reject at 1 %.
 #[test]
-fn the_bootstrap_is_that_of_scipy() {
-    // 200,000 resamples there, 2,000 here: a bound may fall on a neighbouring sample.
-    for (values, confidence, expected) in
-        [(APPROX64, 0.99, [0.000_853, 0.008_799_5]), (EXACT25, 0.95, [-0.007_213, 0.001_28])]
-    {
-        for seed in 0..8 {
-            let [low, high] = median_bootstrap(values, confidence, seed).unwrap();
-            let rank = |bound: f64| values.iter().filter(|value| **value < bound).count();
-            let is_near = rank(low).abs_diff(rank(expected[0])) <= 1
-                && rank(high).abs_diff(rank(expected[1])) <= 1;
-            assert!(is_near, "{seed}: {low} to {high}, {expected:?}");
-        }
+fn centres_and_their_intervals_are_those_of_scipys_test() {
+    for (values, estimate, low, high) in [
+        (APPROX64, 0.004_887_25, 0.001_113, 0.008_434),
+        (EXACT25, -0.003_164_5, -0.009_207_5, 0.001_9),
+        (EXACT50, 0.000_945_5, -0.003_705_5, 0.004_634_5),
+    ] {
+        let found = centre(values, 2.575_829_303_548_900_4).unwrap();
+        assert!(close(found.estimate, estimate), "{found:?}");
+        // Where the rank falls between two pairs, one pair more or less.
+        let far = (found.interval[0] - low).abs().max((found.interval[1] - high).abs());
+        assert!(far < 2e-4, "{found:?}, {low} to {high}");
     }
+    assert_eq!(centre(&[], 2.576), None);
+    let one = centre(&[3.0], 2.576).unwrap();
+    assert!(one.interval.iter().all(|bound| close(*bound, 3.0)));
 }
 
 #[test]
