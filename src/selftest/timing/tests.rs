@@ -174,10 +174,10 @@ fn an_arm_that_is_favoured_is_seen() {
 }
 
 #[test]
-fn noise_that_hides_two_per_cent_is_seen() {
+fn noise_that_leaves_equal_kernels_undecided_is_seen() {
     let found = failed(&Machine { noise: 0.06, ..RIGHT });
-    let hidden = found.iter().filter(|row| row.starts_with("2 % injected")).count();
-    assert!(hidden >= 1, "{found:?}");
+    assert!(!found.is_empty(), "{found:?}");
+    assert!(found.iter().all(|row| row.starts_with("equal kernels")), "{found:?}");
 }
 
 #[test]
