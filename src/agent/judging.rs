@@ -83,6 +83,7 @@ pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
             verdict: evaluation.verdict,
             counts: Counts::of(&evaluation),
             speedups: evaluation.speedups.clone(),
+            flags: evaluation.flags(),
             findings: evaluation.findings.clone(),
         });
         if !evaluation.verdict.is_pass() && failure.is_none() {

@@ -7,7 +7,7 @@ use crate::{
     compile::{self, LocateOptions, ProvisionOptions, Toolchain},
     device,
     settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings},
-    worker::{Notice, Notices, Pool, PoolConfig, PythonConfig},
+    worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig},
 };
 
 /// Makes sure that a folder can be written to, or made; leaves nothing behind.
@@ -81,7 +81,22 @@ pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, Comma
     if let Some(refusal) = pool.gpu_refusal() {
         ui.warn(&format!("the GPU is not used: {refusal}"));
     }
+    for line in pool.gpus().iter().filter_map(company) {
+        ui.warn(&line);
+    }
     Ok(Machine { pool, device })
+}
+
+/// Says that others compute on a GPU; `None` where nobody does, or nobody can tell.
+pub(crate) fn company(gpu: &Gpu) -> Option<String> {
+    let n = gpu.session.as_ref()?.fingerprint.n_foreign_processes.filter(|n| 0 < *n)?;
+    let who = if n == 1 { "another process".to_owned() } else { format!("{n} other processes") };
+    let name = gpu.target.as_ref().map_or(String::new(), |target| format!(" ({})", target.name));
+    Some(format!(
+        "cuda:{}{name} is used by {who}: times may suffer; cases that are timed meanwhile are marked \
+         shared",
+        gpu.index
+    ))
 }
 
 /// Looks for NVRTC where the settings and the environment say.
@@ -171,5 +186,27 @@ impl From<device::Error> for CommandError {
 impl From<crate::worker::Error> for CommandError {
     fn from(error: crate::worker::Error) -> Self {
         Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Session, Target};
+    use kgen_measure::Fingerprint;
+
+    #[test]
+    fn company_on_a_gpu_is_one_line() {
+        let gpu = |n_foreign_processes| {
+            let fingerprint = Fingerprint { n_foreign_processes, ..Fingerprint::default() };
+            let session = Some(Box::new(Session { fingerprint, ..Session::default() }));
+            Gpu { index: 1, target: Some(Target::h100_class()), session }
+        };
+        let name = Target::h100_class().name;
+        let two = company(&gpu(Some(2))).unwrap();
+        let expected = format!("cuda:1 ({name}) is used by 2 other processes: times may suffer");
+        assert!(two.starts_with(&expected) && !two.contains('\n'), "{two}");
+        assert!(company(&gpu(Some(1))).unwrap().contains("is used by another process: "));
+        assert_eq!((company(&gpu(Some(0))), company(&gpu(None))), (None, None));
     }
 }

@@ -3,6 +3,7 @@
 //! A device knows buffers, modules and launches, nothing of ops or cases. What a kernel does wrong
 //! comes back as [`Stop::Verdict`]; [`Error`] means that the device itself cannot be used.
 
+mod company;
 mod cuda;
 mod emu;
 mod limits;
@@ -366,6 +367,12 @@ pub trait Device {
     /// Returns how the device is at the moment; nothing where it does not tell.
     fn health(&mut self) -> Health {
         Health::default()
+    }
+
+    /// Returns how many processes compute on the device at the moment that are not kgen's; `None`
+    /// where it does not tell.
+    fn n_foreign(&mut self) -> Option<u32> {
+        None
     }
 
     /// Returns what is known of the device and was measured of it when it was opened; `None` where

@@ -10,6 +10,8 @@ use nvml_wrapper::{
     enum_wrappers::device::{Clock, ClockId},
 };
 
+use super::company;
+
 /// The library; loaded once, or found missing once.
 static LIBRARY: OnceLock<Result<Nvml, String>> = OnceLock::new();
 
@@ -63,11 +65,14 @@ impl Monitor {
         let target = device.clock(Clock::SM, ClockId::TargetAppClock).ok();
         fingerprint.clocks_locked =
             target.zip(device.clock(Clock::SM, ClockId::DefaultAppClock).ok()).map(|(a, b)| a != b);
-        // This process is one of them. Its number is another one in a container.
-        let others = device.running_compute_processes().ok();
-        fingerprint.n_foreign_processes = others
-            .and_then(|processes| u32::try_from(processes.len()).ok())
-            .map(|n| n.saturating_sub(1));
+    }
+
+    /// Counts the processes on the GPU that are not kgen's, given the numbers of those that are;
+    /// `None` where the driver does not tell.
+    pub(super) fn n_foreign(&self, own: &[u32]) -> Option<u32> {
+        let listed = self.device.running_compute_processes().ok()?;
+        let listed: Vec<u32> = listed.iter().map(|process| process.pid).collect();
+        company::n_foreign(&listed, own)
     }
 }
 

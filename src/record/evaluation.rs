@@ -1,10 +1,12 @@
 //! What the judge answers.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, KernelProfile, Level, Mismatch,
-    Precision, PythonFacts, Resources, Speedup, Target, Verdict, number::Number,
+    CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, Flag, KernelProfile, Level,
+    Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict, number::Number,
     timing::one_or_more,
 };
 
@@ -56,6 +58,13 @@ impl Evaluation {
     #[must_use]
     pub fn speedup(&self) -> Option<&Speedup> {
         self.speedups.first()
+    }
+
+    /// Returns what was noticed while cases were timed, each once, in order.
+    #[must_use]
+    pub fn flags(&self) -> Vec<Flag> {
+        let flags = self.timings.iter().flat_map(|timing| timing.flags.iter().copied());
+        flags.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Counts the cases that passed.

@@ -75,14 +75,16 @@ impl Split {
         let parts = parts.iter().filter(|(_, seconds)| *seconds >= 0.005);
         let parts: Vec<String> =
             parts.map(|(name, seconds)| format!("{name} {seconds:.2} s")).collect();
+        let noun = if self.evaluations == 1 { "evaluation" } else { "evaluations" };
+        let parts =
+            if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
         format!(
-            "{} evaluations in {:.2} s on {} + {} workers (cpu + gpu), idle {:.0} %: {}",
+            "{} {noun} in {:.2} s on {} + {} workers (cpu + gpu), idle {:.0} %{parts}",
             self.evaluations,
             self.wall_s,
             self.cpu_workers,
             self.gpu_workers,
-            100.0 * self.idle(),
-            parts.join(", ")
+            100.0 * self.idle()
         )
     }
 }

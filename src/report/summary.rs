@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::gpus::{GpuId, GpuSummary, by_gpu, gpu_of};
 use crate::{
     record::{
-        AttemptId, BaselineTiming, CaseTiming, Evaluation, Level, OpKey, Outcome, PythonFacts,
-        Speedup, Split, Verdict, number::Number,
+        AttemptId, BaselineTiming, CaseTiming, Evaluation, Flag, Level, OpKey, Outcome,
+        PythonFacts, Speedup, Split, Verdict, number::Number,
     },
     store::{
         self, AttemptRecord, Confirmation, ConfirmedSeed, Counts, Run, best, effective_verdict,
@@ -96,6 +96,9 @@ pub struct OpSummary {
     /// How near the best attempt comes to what the hardware allows: geometric mean, in percent, over
     /// the timed cases that launch overhead does not dominate.
     pub percent_of_floor: Option<f64>,
+    /// What was noticed while the best attempt was timed, and while it was measured again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
     /// Largest absolute error of the best attempt over its cases.
     pub max_abs_error: Option<Number>,
     /// Largest relative error.
@@ -254,6 +257,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         speedups: Vec::new(),
         mean_speedup: None,
         percent_of_floor: None,
+        flags: Vec::new(),
         max_abs_error: None,
         max_rel_error: None,
         confirmed: false,
@@ -306,6 +310,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         timed_with_speedup: if verdict.is_pass() { of_cases.len() } else { 0 },
         mean_speedup: speedups.first().and_then(|_| mean(of_cases.iter().copied())),
         percent_of_floor: verdict.is_pass().then(|| percent_of_floor(timings)).flatten(),
+        flags: flags(evaluation.as_ref().filter(|_| verdict.is_pass()), confirmation),
         speedups,
         max_abs_error: errors.0,
         max_rel_error: errors.1,
@@ -340,6 +345,17 @@ fn remeasured(confirmation: &Confirmation) -> Vec<Speedup> {
         Some(all.swap_remove(all.len() / 2))
     };
     first.speedups.iter().filter_map(again).collect()
+}
+
+/// Returns what was noticed in all timings of an attempt, each once.
+fn flags(evaluation: Option<&Evaluation>, confirmation: Option<&Confirmation>) -> Vec<Flag> {
+    let again = confirmation.iter().flat_map(|confirmation| &confirmation.seeds);
+    let again = again.flat_map(|seed| seed.flags.iter().copied());
+    let mut flags: Vec<Flag> =
+        evaluation.map_or_else(Vec::new, Evaluation::flags).into_iter().chain(again).collect();
+    flags.sort_unstable();
+    flags.dedup();
+    flags
 }
 
 fn percent_of_floor(timings: &[CaseTiming]) -> Option<f64> {

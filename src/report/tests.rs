@@ -7,8 +7,8 @@ use super::*;
 use crate::{
     record::{
         AttemptId, BaselineTiming, CaseClass, CaseResult, CaseTiming, Comparison, DType,
-        Evaluation, Family, Finding, Implementation, Level, Mode, OpKey, Outcome, RunId, Speedup,
-        Stage, Target, Timing, Verdict,
+        Evaluation, Family, Finding, Flag, Implementation, Level, Mode, OpKey, Outcome, RunId,
+        Speedup, Stage, Target, Timing, Verdict,
     },
     store::{
         AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
@@ -90,7 +90,7 @@ fn timing() -> CaseTiming {
         peak_bytes: 96,
         floor_us: 2.0,
         roofline: None,
-        flags: Vec::new(),
+        flags: vec![Flag::Throttled],
         do_bench: None,
         params: vec![("BLOCK".to_owned(), 256)],
     }
@@ -248,6 +248,7 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
         verdict: Verdict::Passed,
         counts: Counts::default(),
         speedups: vec![Speedup::new("builtin", geomean, 1)],
+        flags: if seed == 2 { vec![Flag::FloorLimited, Flag::Shared] } else { Vec::new() },
         findings: Vec::new(),
     };
     let seeds = vec![seed(1, 1.7), seed(2, 1.5), seed(3, 1.6)];
@@ -256,4 +257,14 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
     let summary = summarise(store.run()).unwrap();
     let add = summary.ops.iter().find(|op| op.op == "add").unwrap();
     assert_eq!(add.speedup(), Some(&Speedup::new("builtin", 1.6, 1)));
+    // What was noticed in one of them must be known of all.
+    assert_eq!(add.flags, [Flag::Throttled, Flag::FloorLimited, Flag::Shared]);
+    let lines: Vec<String> = tables(&summary).lines().skip(5).map(str::to_owned).collect();
+    let expected = [
+        "timed while throttled (the GPU was slowed down and did not recover): add",
+        "timed while shared (another process used the GPU): add",
+    ];
+    assert_eq!(lines, expected);
+    let json = serde_json::to_value(&summary).unwrap();
+    assert!(json["ops"].to_string().contains(r#""flags":["throttled","floor_limited","shared"]"#));
 }

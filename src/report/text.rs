@@ -1,13 +1,13 @@
 //! What people read: the table of ops, `OVERALL_SUMMARY.txt`, `README.md`.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
     TextTable, gpu_table,
     summary::{MeanSpeedup, OpSummary, Summary},
 };
 use crate::{
-    record::{Speedup, Verdict},
+    record::{Flag, Speedup, Verdict},
     store::{Run, RunStatus},
 };
 
@@ -17,11 +17,27 @@ pub const NOT_MEASURED: &str = "not measured";
 /// Returns the table of ops, and that of GPUs where there are several.
 #[must_use]
 pub fn tables(summary: &Summary) -> String {
-    let ops = op_table(summary).render();
-    match gpu_table(summary) {
-        Some(gpus) => format!("{ops}\n\n{}", gpus.render()),
-        None => ops,
+    let mut text = op_table(summary).render();
+    for line in flag_lines(summary) {
+        text = format!("{text}\n{line}");
     }
+    match gpu_table(summary) {
+        Some(gpus) => format!("{text}\n\n{}", gpus.render()),
+        None => text,
+    }
+}
+
+/// Returns what was noticed while ops were timed, a line per flag. That launching dominates is left
+/// out: the speedups say it.
+fn flag_lines(summary: &Summary) -> Vec<String> {
+    let flags = summary.ops.iter().flat_map(|op| op.flags.iter().copied());
+    let flags: BTreeSet<Flag> = flags.filter(|flag| *flag != Flag::FloorLimited).collect();
+    let line = |flag: Flag| {
+        let with = summary.ops.iter().filter(|op| op.flags.contains(&flag));
+        let with: Vec<&str> = with.map(|op| op.op.as_str()).collect();
+        format!("timed {}: {}", flag.meaning(), with.join(", "))
+    };
+    flags.into_iter().map(line).collect()
 }
 
 /// Returns the table of ops.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Counts;
 use crate::record::{
-    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, LaunchFacts, Level, Mode,
+    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, Flag, LaunchFacts, Level, Mode,
     Precision, PythonFacts, Resources, Speedup, Stage, StageTime, Target, TimeVerdict, Verdict,
     timing,
 };
@@ -75,6 +75,9 @@ pub struct StoredTiming {
     /// What it was timed against.
     #[serde(default)]
     pub baselines: Vec<StoredBaseline>,
+    /// What was noticed while it was timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
 }
 
 /// One baseline of one case in short.
@@ -146,6 +149,7 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
         percent_of_floor: timing.percent_of_floor(),
         mode: timing.mode,
         baselines: timing.baselines.iter().map(|baseline| this.baseline(baseline)).collect(),
+        flags: timing.flags.clone(),
     });
     StoredEvaluation {
         op: shortener.text(&evaluation.op),

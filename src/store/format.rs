@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{
-    Evaluation, Finding, Level, RunId, Session, Speedup, Stage, Target, Verdict, timing,
+    Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Stage, Target, Verdict, timing,
 };
 
 /// Version of the run directory's format.
@@ -218,6 +218,9 @@ pub struct ConfirmedSeed {
     /// Speedups over the timed cases, one per baseline.
     #[serde(default, alias = "speedup", deserialize_with = "timing::one_or_more")]
     pub speedups: Vec<Speedup>,
+    /// What was noticed while it was timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
     /// What was found, empty for a pass.
     pub findings: Vec<Finding>,
 }

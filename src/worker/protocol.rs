@@ -76,6 +76,9 @@ pub struct Setup {
     pub cache_dir: Option<PathBuf>,
     /// Index of the GPU among the visible ones, for gpu workers.
     pub device: u32,
+    /// The Python process of this GPU, where one outlived the last worker.
+    #[serde(default)]
+    pub python_pid: Option<u32>,
 }
 
 /// The first line a worker writes.
@@ -109,8 +112,11 @@ pub enum Job<'a> {
         request: Box<Cow<'a, EvalRequest>>,
         /// What the first half found.
         evaluation: Box<Cow<'a, Evaluation>>,
-        /// The Python process of this GPU.
+        /// The Python process of this GPU, where the request needs it.
         side: Box<Cow<'a, Side>>,
+        /// Its number, where it runs, needed or not.
+        #[serde(default)]
+        python_pid: Option<u32>,
     },
 }
 

@@ -35,6 +35,19 @@ impl Flag {
             Self::Shared => "shared",
         }
     }
+
+    /// How the samples were taken, for people: the end of "timed ..".
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Throttled => "while throttled (the GPU was slowed down and did not recover)",
+            Self::PowerCapped => "while power capped (the board was at its power limit)",
+            Self::ClockDrift => "with clock drift (more than 3 % between chunks)",
+            Self::FloorLimited => "near the launch floor (launching takes a large part)",
+            Self::TimedOut => "too briefly (timed out before the least number of blocks)",
+            Self::Shared => "while shared (another process used the GPU)",
+        }
+    }
 }
 
 /// Candidate and baseline, sampled in turn.

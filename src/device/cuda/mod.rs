@@ -62,6 +62,8 @@ pub struct CudaDevice {
     /// Whether buffers are plain allocations.
     bare: bool,
     monitor: Option<Monitor>,
+    /// Numbers of kgen's processes that use the GPU.
+    own: Vec<u32>,
     session: Option<Session>,
 }
 
@@ -98,6 +100,7 @@ impl CudaDevice {
             cublas: None,
             bare: false,
             monitor: None,
+            own: vec![std::process::id()],
             session: None,
         })
     }
@@ -106,6 +109,11 @@ impl CudaDevice {
     /// every access outside of one, and every read of what nobody wrote.
     pub fn set_bare(&mut self, bare: bool) {
         self.bare = bare;
+    }
+
+    /// Hears which Python process of kgen's may use the GPU too: it is none of somebody else's.
+    pub fn set_python(&mut self, pid: Option<u32>) {
+        self.own = pid.into_iter().chain([std::process::id()]).collect();
     }
 
     /// Tells whether an earlier kernel's fault took the context with it.
@@ -361,6 +369,10 @@ impl Device for CudaDevice {
 
     fn health(&mut self) -> Health {
         self.monitor.as_ref().map(Monitor::health).unwrap_or_default()
+    }
+
+    fn n_foreign(&mut self) -> Option<u32> {
+        self.monitor.as_ref()?.n_foreign(&self.own)
     }
 
     fn session(&self) -> Option<&Session> {

@@ -18,6 +18,7 @@ impl CudaDevice {
         match Monitor::open(&uuid) {
             Ok(monitor) => {
                 monitor.describe(&mut fingerprint);
+                fingerprint.n_foreign_processes = monitor.n_foreign(&self.own);
                 self.monitor = Some(monitor);
             }
             Err(line) => tracing::info!("{line}"),

@@ -19,7 +19,7 @@ use kgen_measure::{Flush, L2, roofline::is_overhead_dominated};
 use crate::{
     device::{Device, Stop, TimedCall},
     record::{
-        CaseResult, CaseTiming, EvalRequest, Finding, Mode, Roofline, Timing, TimingRequest,
+        CaseResult, CaseTiming, EvalRequest, Finding, Flag, Mode, Roofline, Timing, TimingRequest,
         Verdict,
     },
 };
@@ -139,16 +139,28 @@ fn attempt<'a>(
     let chosen = tune::choose(job, loader, device, flush)?;
     let recipe = recipe(job, chosen, load(loader, device, chosen.variant)?);
     let (sets, other) = open(job, device, recipe)?;
-    let timed = timed(job, loader, device, &sets, other.as_deref(), (flush, floor_us));
+    let (timed, shared) = watched(device, |device| {
+        timed(job, loader, device, &sets, other.as_deref(), (flush, floor_us))
+    });
     sets.close(device);
     match timed? {
         Ok(mut timing) => {
+            timing.flags.extend(shared.then_some(Flag::Shared));
             timing.params =
                 chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect();
             Ok(Outcome::Timed(Box::new(timing)))
         }
         Err(result) => Ok(Outcome::Failed(result)),
     }
+}
+
+/// Times something, and tells whether somebody else computed on the device before or after. Asking
+/// takes a while, so nobody asks between two samples.
+fn watched<T>(device: &mut dyn Device, time: impl FnOnce(&mut dyn Device) -> T) -> (T, bool) {
+    let is_shared = |device: &mut dyn Device| device.n_foreign().is_some_and(|n| 0 < n);
+    let before = is_shared(device);
+    let timed = time(device);
+    (timed, before || is_shared(device))
 }
 
 fn recipe<'x, 's: 'x>(

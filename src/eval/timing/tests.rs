@@ -1,7 +1,11 @@
 //! The course of a timing on a device that is scripted: what is sampled in which order, what is
 //! poisoned, and what becomes of times that cannot be.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
 
 use kgen_measure::{Arm, Bench as _, Health};
 
@@ -24,6 +28,8 @@ struct Scripted {
     has_graphs: bool,
     /// Who used the GPU: `h` for here, `e` for elsewhere, one letter per sample.
     turns: Rc<RefCell<String>>,
+    /// Processes of others, each time it is asked; then it does not tell.
+    others: VecDeque<u32>,
 }
 
 /// A call that takes so many microseconds.
@@ -120,6 +126,9 @@ impl Device for Scripted {
     }
     fn health(&mut self) -> Health {
         Health { sm_mhz: Some(1500.0), ..Health::default() }
+    }
+    fn n_foreign(&mut self) -> Option<u32> {
+        self.others.pop_front()
     }
 }
 
@@ -223,6 +232,23 @@ fn a_quick_look_takes_the_median_of_all_sets() {
     let us = quick(&mut device, &[call(10), call(10), call(90)], Flush::None).unwrap();
     assert_eq!(us, Some(10.0));
     assert_eq!(quick(&mut device, &[TimedCall::EMPTY], Flush::None).unwrap(), Some(3.0));
+}
+
+#[test]
+fn others_are_seen_before_and_after_the_samples() {
+    let shared = |others: &[u32]| {
+        let mut device =
+            Scripted { others: others.iter().copied().collect(), ..Scripted::default() };
+        let take = |device: &mut dyn Device| quick(device, &[call(10)], Flush::None).unwrap();
+        let (us, shared) = watched(&mut device, take);
+        assert_eq!(us, Some(10.0));
+        shared
+    };
+    assert!(!shared(&[0, 0]));
+    assert!(shared(&[2, 0]));
+    assert!(shared(&[0, 1]));
+    // A device that does not tell accuses nobody.
+    assert!(!shared(&[]));
 }
 
 #[test]

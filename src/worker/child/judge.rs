@@ -41,6 +41,9 @@ pub trait Judge {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String>;
 
+    /// Hears the number of the GPU's Python process before a job there; `None` where none runs.
+    fn meet(&mut self, python_pid: Option<u32>);
+
     /// Does the half on the GPU; `program` is the line that the first half made, `side` the GPU's
     /// Python process.
     ///
@@ -79,6 +82,7 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
             let cache = setup.cache_dir.as_deref().and_then(Path::parent);
             let profilers = Profilers::new(cache);
             let mut device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
+            device.set_python(setup.python_pid);
             let lock = alone(device.target(), |waited| waited < START_PATIENCE);
             let session = device.begin_session().map_err(|error| causes(&error))?.clone();
             drop(lock);
@@ -106,6 +110,8 @@ impl Judge for CpuJudge {
         let program = program.map_err(|error| format!("the program has no JSON form: {error}"))?;
         Ok(Half { evaluation: outcome.evaluation, program, retire: false, side_broken: false })
     }
+
+    fn meet(&mut self, _python_pid: Option<u32>) {}
 
     fn gpu(
         &mut self,
@@ -139,6 +145,10 @@ impl Judge for GpuJudge {
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         Err("a gpu worker has no compiler".to_owned())
+    }
+
+    fn meet(&mut self, python_pid: Option<u32>) {
+        self.device.set_python(python_pid);
     }
 
     fn gpu(

@@ -14,7 +14,11 @@ use super::{
 };
 
 /// Does what the kernel text says.
-struct Scripted;
+#[derive(Default)]
+struct Scripted {
+    /// The Python process that it has heard of.
+    python_pid: Option<u32>,
+}
 
 impl Scripted {
     fn judge(
@@ -46,6 +50,10 @@ impl Judge for Scripted {
         Self::judge(request, program, progress)
     }
 
+    fn meet(&mut self, python_pid: Option<u32>) {
+        self.python_pid = python_pid;
+    }
+
     fn gpu(
         &mut self,
         request: &EvalRequest,
@@ -55,6 +63,7 @@ impl Judge for Scripted {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         assert_eq!(program, b"{\"code\":1}\n");
+        assert_eq!(self.python_pid, Some(41));
         Self::judge(request, None, progress)
     }
 }
@@ -121,8 +130,11 @@ impl io::Write for Shared {
 /// Serves the lines and returns what came out, one short word per line.
 fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
     let said = Shared::default();
-    let code =
-        serve(&Input::from_lines(&lines.join("\n")), &mut Output::new(said.clone()), &mut Scripted);
+    let code = serve(
+        &Input::from_lines(&lines.join("\n")),
+        &mut Output::new(said.clone()),
+        &mut Scripted::default(),
+    );
     let text = String::from_utf8(said.0.take()).unwrap();
     let words = text.lines().map(|line| match serde_json::from_str(line) {
         Ok(Message::Progress { .. }) => "progress".to_owned(),
@@ -142,6 +154,7 @@ fn jobs_are_served_in_order_until_the_input_ends() {
         request,
         evaluation,
         side: Box::new(Cow::Owned(Side::None)),
+        python_pid: Some(41),
     })
     .unwrap();
     let lines = [

@@ -142,6 +142,7 @@ impl PoolConfig {
             toolchain: self.toolchain.clone(),
             cache_dir: self.cache_dir.clone(),
             device,
+            python_pid: None,
         };
         Launch {
             program: command.remove(0).into(),

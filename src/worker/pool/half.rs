@@ -23,8 +23,9 @@ pub(super) struct Half {
 
 /// A job with everything that belongs to it.
 pub(super) struct Task<'a> {
-    /// Makes the job's line. Called only when a worker is free: hundreds of evaluations may wait.
-    pub(super) line: &'a (dyn Fn(&Side) -> Vec<u8> + Send + Sync),
+    /// Makes the job's line, given the Python process and its number. Called only when a worker is
+    /// free: hundreds of evaluations may wait.
+    pub(super) line: &'a (dyn Fn(&Side, Option<u32>) -> Vec<u8> + Send + Sync),
     /// The lines that follow it.
     pub(super) attachment: &'a [u8],
     pub(super) deadlines: Deadlines,
@@ -55,7 +56,7 @@ impl Task<'_> {
                 Some(pythons) => python_for(lease, &worker, pythons).await,
                 None => Side::None,
             };
-            let line = (self.line)(&side);
+            let line = (self.line)(&side, lease.python_pid());
             let mut ledger = (self.ledger)(worker.hello());
             let job = [&line[..], self.attachment];
             let silence = match worker.judge(&job, self.deadlines, &mut ledger).await {

@@ -213,7 +213,7 @@ impl Pool {
         let deadlines = Deadlines::of(request);
         let job = Job::Cpu { request: Box::new(Cow::Borrowed(request)) };
         let first = Task {
-            line: &|_| json_line(&job),
+            line: &|_, _| json_line(&job),
             attachment: &[],
             deadlines,
             ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
@@ -241,11 +241,12 @@ impl Pool {
     ) -> Result<Evaluation, Error> {
         program.push(b'\n');
         let task = Task {
-            line: &|side| {
+            line: &|side, python_pid| {
                 json_line(&Job::Gpu {
                     request: Box::new(Cow::Borrowed(request)),
                     evaluation: Box::new(Cow::Borrowed(&evaluation)),
                     side: Box::new(Cow::Borrowed(side)),
+                    python_pid,
                 })
             },
             attachment: &program,

@@ -141,6 +141,12 @@ impl Python {
         }
     }
 
+    /// Returns its number; `None` where none runs.
+    pub(super) fn pid(&self) -> Option<u32> {
+        let process = self.process.as_ref()?;
+        process.child.status().is_none().then(|| process.child.pid())
+    }
+
     /// Hears how a job that had the process ended.
     pub(super) async fn job_done(&mut self, pythons: &Pythons, device: u32, is_broken: bool) {
         if is_broken {

@@ -134,6 +134,7 @@ impl Lease<'_> {
         {
             return Ok(worker);
         }
+        slot.launch.setup.python_pid = slot.python.pid();
         let role = slot.launch.setup.role;
         let mut last = Error::ShutDown;
         for wait in &slot.launch.start_waits {
@@ -166,6 +167,11 @@ impl Lease<'_> {
     pub(super) fn python(&mut self) -> Option<(&mut Python, u32)> {
         let slot = self.slot.as_mut()?;
         Some((&mut slot.python, slot.launch.setup.device))
+    }
+
+    /// Returns the number of the place's Python process; `None` where none runs.
+    pub(super) fn python_pid(&self) -> Option<u32> {
+        self.slot.as_ref()?.python.pid()
     }
 
     /// Returns the error of a process that does not die; a GPU that it holds is given up.

@@ -51,7 +51,8 @@ cat > /dev/null
 const WITH_TORCH: &str = r#"{"python":"3.12.3","torch":"2.11.0","triton":null,"flag_gems":null}"#;
 
 fn fake(gpu: &str) -> Fake {
-    Fake::with_preamble(HELLO, &ARMS.replace("DO", gpu))
+    let preamble = format!("echo $role $gpu \"$setup\" >> $dir/setups; {HELLO}");
+    Fake::with_preamble(&preamble, &ARMS.replace("DO", gpu))
 }
 
 fn aten(kernel: &str) -> EvalRequest {
@@ -76,20 +77,41 @@ async fn a_process_per_gpu_is_started_when_it_is_needed_and_outlives_the_workers
     passes(&pool, gpu_request("x")).await;
     assert!(lines(&fake, "pythons").is_empty(), "nobody needed it");
     passes(&pool, aten("x")).await;
-    assert_eq!(pool.evaluate(aten("bad")).await.unwrap().verdict, Verdict::Crashed);
-    passes(&pool, aten("x")).await;
     fake.wait_for("ready.cuda:0").await;
     fake.wait_for("ready.cuda:1").await;
+    // Both workers die, so that the next job needs a new one.
+    for _ in 0..2 {
+        assert_eq!(pool.evaluate(aten("bad")).await.unwrap().verdict, Verdict::Crashed);
+    }
+    passes(&pool, aten("x")).await;
     let mut pythons = lines(&fake, "pythons");
     pythons.sort_by_key(|line| line.split_once(' ').unwrap().1.to_owned());
     let devices: Vec<_> = pythons.iter().map(|line| line.split_once(' ').unwrap().1).collect();
     assert_eq!(devices, ["cuda:0", "cuda:1"]);
     let jobs = lines(&fake, "jobs");
     assert!(jobs[0].contains(r#""side":{"state":"none"}"#), "{}", jobs[0]);
+    assert!(jobs[0].contains(r#""python_pid":null"#), "{}", jobs[0]);
+    let pid_of = |gpu: &str| {
+        let started = pythons.iter().find(|line| line.ends_with(&format!("cuda:{gpu}"))).unwrap();
+        format!(r#""python_pid":{}"#, started.split_once(' ').unwrap().0)
+    };
     for job in &jobs[1..] {
         assert!(job.contains(r#""state":"ready","socket":"/"#), "{job}");
         assert!(job.contains(&format!(r#""uuid":"GPU-{}""#, &job[..1])), "{job}");
+        assert!(job.contains(&pid_of(&job[..1])), "{job}");
     }
+    // Whoever comes after a worker that died hears of the process that was there before.
+    let setups = lines(&fake, "setups");
+    let mut on_gpus = setups.iter().filter_map(|line| line.strip_prefix("gpu "));
+    for first in on_gpus.by_ref().take(2) {
+        assert!(first.contains(r#""python_pid":null"#), "{first}");
+    }
+    let restarted = on_gpus.next().unwrap();
+    assert!(restarted.contains(&pid_of(&restarted[..1])), "{restarted}");
+    // A job that does not need it hears of it all the same: it is on the GPU.
+    passes(&pool, gpu_request("x")).await;
+    let last = lines(&fake, "jobs").pop().unwrap();
+    assert!(last.contains(r#""side":{"state":"none"}"#) && last.contains(&pid_of(&last[..1])));
     stop(pool, &fake).await;
 }
 

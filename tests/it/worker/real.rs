@@ -112,7 +112,14 @@ fn line(value: &impl serde::Serialize) -> String {
 
 fn setup(protocol: u32) -> String {
     let toolchain = toolchain().clone();
-    line(&Setup { protocol, role: Role::Cpu, toolchain, cache_dir: None, device: 0 })
+    line(&Setup {
+        protocol,
+        role: Role::Cpu,
+        toolchain,
+        cache_dir: None,
+        device: 0,
+        python_pid: None,
+    })
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The times of an evaluation, for people.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::{
-    record::{BaselineTiming, CaseTiming, Evaluation, Mode},
+    record::{BaselineTiming, CaseTiming, Evaluation, Flag, Mode},
     report::{NOT_MEASURED, TextTable, speedup_text},
 };
 
@@ -114,11 +114,83 @@ fn notes(evaluation: &Evaluation, names: &[&str]) -> Vec<String> {
                 timing.case, times.mean_us, times.median_us, times.n
             ));
         }
-        let flags: Vec<String> =
-            timing.flags.iter().map(|flag| flag.name().replace('_', " ")).collect();
-        if !flags.is_empty() {
-            notes.push(format!("{}: {}", timing.case, flags.join(", ")));
+    }
+    notes.extend(flags(timings));
+    notes
+}
+
+/// A line per flag with the cases that have it; a star says already that launching dominates.
+fn flags(timings: &[CaseTiming]) -> Vec<String> {
+    let starred = |timing: &CaseTiming| timing.baselines.iter().any(|b| b.overhead_dominated);
+    let mut cases: BTreeMap<Flag, Vec<&str>> = BTreeMap::new();
+    for timing in timings {
+        for &flag in &timing.flags {
+            if flag != Flag::FloorLimited || !starred(timing) {
+                cases.entry(flag).or_default().push(&timing.case);
+            }
         }
     }
-    notes
+    let line = |(flag, cases): (Flag, Vec<&str>)| {
+        let cases = if cases.len() == timings.len() && 1 < cases.len() {
+            "all cases".to_owned()
+        } else {
+            cases.join(", ")
+        };
+        format!("timed {}: {cases}", flag.meaning())
+    };
+    cases.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Timing;
+
+    fn timing(case: &str, flags: &[Flag]) -> CaseTiming {
+        CaseTiming {
+            case: case.to_owned(),
+            args: String::new(),
+            mode: Mode::Cold,
+            candidate: Timing::of(vec![40.0; 9]).unwrap(),
+            baselines: Vec::new(),
+            bytes: 1.0,
+            flops: 1.0,
+            peak_bytes: 1,
+            floor_us: 2.5,
+            roofline: None,
+            flags: flags.to_vec(),
+            do_bench: None,
+            params: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_flag_is_a_line_with_its_cases() {
+        let timings = [timing("a", &[Flag::Throttled, Flag::Shared]), timing("b", &[Flag::Shared])];
+        let expected = [
+            "timed while throttled (the GPU was slowed down and did not recover): a",
+            "timed while shared (another process used the GPU): all cases",
+        ];
+        assert_eq!(flags(&timings), expected);
+        let all = [
+            (Flag::PowerCapped, "while power capped"),
+            (Flag::ClockDrift, "with clock drift"),
+            (Flag::TimedOut, "timed out"),
+        ];
+        for (flag, words) in all {
+            assert!(flags(&[timing("a", &[flag])])[0].contains(words));
+        }
+        assert!(flags(&[timing("a", &[])]).is_empty());
+    }
+
+    #[test]
+    fn a_star_says_that_launching_dominates() {
+        let mut short = timing("a", &[Flag::FloorLimited]);
+        assert_eq!(flags(&[short.clone()]).len(), 1);
+        short.baselines = vec![BaselineTiming {
+            overhead_dominated: true,
+            ..BaselineTiming::not_measured("builtin", String::new())
+        }];
+        assert!(flags(&[short]).is_empty());
+    }
 }
