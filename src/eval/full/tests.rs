@@ -217,6 +217,24 @@ fn a_right_kernel_passes_with_every_element_compared() {
 }
 
 #[test]
+fn elements_that_differ_do_not_count_for_how_often_results_are_misrounded() {
+    // As honest as the builtin kernel in f32, and rounded differently in the last bit now and then.
+    let kernel = relu("")
+        .replace("\"relu\"", "\"gelu\"")
+        .replace("void relu", "void gelu")
+        .replace(
+            "value < 0.0f ? 0.0f : value",
+            "0.5f * value * (1.0f + tanhf(0.79788456f * (value + 0.044715f * value * value * value)))",
+        );
+    let case = r#"self = "[40, 1025]", approximate = "tanh""#;
+    let (ran, record) = judged("gelu", "f16", case, &kernel);
+    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
+    assert!(record.differing > 0);
+    assert_eq!(ran.rounding.n, record.judged - record.differing, "{record:?}");
+    assert_eq!(ran.rounding.complaint(), None, "{:?}", ran.rounding);
+}
+
+#[test]
 fn one_wrong_element_is_found_wherever_it_is() {
     let (ran, record) = judged("relu", "f32", LARGE, &relu("if (i == 33333) y[i] += 0.001f;"));
     assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::WrongOutput));
