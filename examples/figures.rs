@@ -142,6 +142,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         // A comment would not do: the compile cache does not see them.
         kernel: format!("{}\nconstexpr int SAMPLE = {sample};\n", kernel()),
         implementation: None,
+        count_code: false,
         profile: None,
         cases: suite.cases(OP, Some(&DTYPES), seed)?,
         seed,

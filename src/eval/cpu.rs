@@ -59,7 +59,7 @@ pub fn cpu_half(
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
     };
     program.reference = reference(request, compiler)?;
-    let code = facts::Code::of(&program);
+    let code = request.count_code.then(|| facts::Code::of(&program)).flatten();
     thread::scope(|scope| {
         // A process of its own, which runs beside the emulator and the compiler.
         let code = code.map(|code| scope.spawn(move || code.count(compiler)));

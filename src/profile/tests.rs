@@ -98,6 +98,7 @@ impl Machine {
             definition: None,
             kernel: "// 1\n// 2\n// 3\n// 4\nsum += x[i];".to_owned(),
             implementation: None,
+            count_code: false,
             profile: Some(wanted.clone()),
             cases,
             seed: 1,

@@ -38,6 +38,9 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
+    /// Whether machine code is counted, where nvdisasm is found: that takes it a third of a second.
+    #[serde(default)]
+    pub count_code: bool,
     /// What to profile on a GPU if the kernel is right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileRequest>,

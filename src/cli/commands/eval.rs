@@ -152,6 +152,7 @@ async fn judge(
         definition: op.definition.clone(),
         kernel,
         implementation: None,
+        count_code: true,
         profile: wanted(&cases, on_gpu)?,
         cases,
         seed,

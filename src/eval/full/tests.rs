@@ -38,6 +38,7 @@ fn request(op: &str, dtype: &str, case: &str, kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        count_code: false,
         profile: None,
         cases: suite.cases(op, None, 1).unwrap(),
         seed: 1,
@@ -229,9 +230,8 @@ fn elements_that_differ_do_not_count_for_how_often_results_are_misrounded() {
     let case = r#"self = "[40, 1025]", approximate = "tanh""#;
     let (ran, record) = judged("gelu", "f16", case, &kernel);
     assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
-    assert!(record.differing > 0);
-    assert_eq!(ran.rounding.n, record.judged - record.differing, "{record:?}");
-    assert_eq!(ran.rounding.complaint(), None, "{:?}", ran.rounding);
+    // Of what differs every other element at least is misrounded; of what was chosen hardly any.
+    assert!(ran.rounding.n_misrounded < record.differing / 4, "{:?} {record:?}", ran.rounding);
 }
 
 #[test]

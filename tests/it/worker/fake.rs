@@ -193,6 +193,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        count_code: false,
         profile: None,
         cases: ["c0", "c1", "c2"].map(case).to_vec(),
         seed: 7,

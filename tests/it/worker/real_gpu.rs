@@ -63,6 +63,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         definition: None,
         kernel: kernel(before),
         implementation: None,
+        count_code: false,
         profile: None,
         cases,
         seed: 7,
