@@ -84,7 +84,9 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
         };
         store.finish_attempt(&self.id, &record)?;
         let attempt = self.id.clone();
-        self.context.send(Event::AttemptDone { attempt, record: Box::new(record.clone()) });
+        let reason = judging::unjudged(&evaluation);
+        let done = Box::new(record.clone());
+        self.context.send(Event::AttemptDone { attempt, record: done, reason });
         Ok(Seen { record, confirmation: None, past })
     }
 

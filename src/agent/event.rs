@@ -53,6 +53,8 @@ pub enum Event {
         attempt: AttemptId,
         /// Its record.
         record: Box<AttemptRecord>,
+        /// Why it could not be judged, where that is so.
+        reason: Option<String>,
     },
     /// The winner is judged again.
     Confirming {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     record::{
-        AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, Profile,
+        AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, Outcome, Profile,
         ProfileRequest, Severity, Stage, Verdict,
     },
     store::{Confirmation, ConfirmedSeed, Counts},
@@ -119,6 +119,21 @@ pub(super) fn no_code<L, J, M>(
         stage_times: Vec::new(),
         profile: None,
     }
+}
+
+/// Returns why nothing could be judged, in the words of the first skipped case or finding; `None`
+/// where something was.
+pub(super) fn unjudged(evaluation: &Evaluation) -> Option<String> {
+    if evaluation.verdict != Verdict::Unsupported {
+        return None;
+    }
+    let skipped = evaluation.cases.iter().find_map(|case| match &case.outcome {
+        Outcome::Skipped { reason } => Some(reason.clone()),
+        Outcome::Judged(_) => None,
+    });
+    let mut findings =
+        evaluation.failed().flat_map(|case| &case.findings).chain(&evaluation.findings);
+    skipped.or_else(|| findings.next().map(|finding| finding.message.clone()))
 }
 
 /// Returns the messages of an evaluation as people read them in a log.

@@ -126,7 +126,7 @@ pub(crate) struct TimingArgs {
     /// Do not time correct kernels
     #[arg(long, help_heading = "Timing")]
     pub(crate) no_timing: bool,
-    /// How thoroughly to time
+    /// How thoroughly to time; final measures kernels three times, each in a fresh process
     #[arg(long, value_name = "screen|standard|final", help_heading = "Timing")]
     pub(crate) timing: Option<String>,
     /// What to time against, the one that decides speedup first, for example aten,builtin

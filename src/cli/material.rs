@@ -34,6 +34,10 @@ pub(crate) fn settle_baselines(
     let asked_for = wants_python(settings)?;
     let timing = &mut settings.timing;
     let is_auto = timing.baselines.iter().any(|name| name == AUTO);
+    if !has_gpu && timing.enabled && timing.baselines.iter().any(|name| name != AUTO) {
+        let names = timing.baselines.join(", ");
+        ui.note(&format!("nothing is timed without a GPU: {names} is not used as a baseline"));
+    }
     let concerned = has_gpu && timing.enabled && (is_auto || asked_for);
     let python = concerned.then(|| python::find(settings.python.path.as_deref()));
     if let Some(Err(missing)) = &python

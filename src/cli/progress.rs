@@ -71,8 +71,9 @@ impl Progress {
             }
             Event::Evaluating { stage: Stage::Done, .. } => {}
             Event::Evaluating { attempt, stage } => self.message(&attempt, stage.name()),
-            Event::AttemptDone { attempt, record } => {
-                self.ui.note(&attempt_line(&attempt, &record));
+            Event::AttemptDone { attempt, record, reason } => {
+                let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+                self.ui.note(&format!("{}{reason}", attempt_line(&attempt, &record)));
             }
             Event::Confirming { attempt } => self.message(&attempt, "judged again, fresh seeds"),
             Event::Confirmed { attempt, passed } => {

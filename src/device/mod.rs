@@ -14,7 +14,7 @@ use kgen_measure::{Flush, Health, Session};
 
 use crate::record::{Finding, Gemm, LaunchCounters, Level, Target, Verdict};
 
-pub use cuda::{CudaDevice, choose, driver_version, gpus};
+pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, gpus};
 pub use emu::EmuDevice;
 pub use lock::GpuLock;
 

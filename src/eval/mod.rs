@@ -5,6 +5,7 @@
 //! all cases on a GPU and times those that are timed. What becomes of a candidate is data
 //! ([`crate::record::Evaluation`]); [`Error`] means that kgen or its machine failed.
 
+mod across;
 pub mod bound;
 pub mod compare;
 mod copy;
@@ -32,6 +33,7 @@ mod timing;
 #[cfg(test)]
 mod tests;
 
+pub use across::across;
 pub use cpu::{CpuOutcome, cpu_half};
 pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;

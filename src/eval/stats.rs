@@ -40,12 +40,12 @@ fn against(name: &str, timings: &[CaseTiming]) -> Option<Speedup> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::record::{Comparison, Mode, Timing};
 
     /// A case with its baselines: name, speedup, whether overhead dominates it.
-    fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
+    pub(in crate::eval) fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
         let timing = |us: f64| Timing::of(vec![us; 8]).unwrap();
         let baseline = |&(name, speedup, overhead_dominated): &(&str, f64, bool)| BaselineTiming {
             name: name.to_owned(),

@@ -200,6 +200,13 @@ fn a_missing_gpu_or_compiler_is_5() {
     fails(folder.path(), &[&args[..], &["cuda:99"]].concat(), 5, &["hint: ", "--device emu"]);
     let cublas = ["run", "--backend", "cublas", "--ops", "mm", "--device", "emu"];
     fails(folder.path(), &cublas, 5, &["the backend `cublas` needs a GPU", "hint: kernel files"]);
+    let clock = ["selftest", "--timing", "--device", "emu"];
+    fails(
+        folder.path(),
+        &clock,
+        5,
+        &["part of the selftest needs a GPU", "hint: `kgen selftest --judge"],
+    );
     let nowhere = ["emu", "--nvrtc", "nowhere"];
     fails(folder.path(), &[&args[..], &nowhere].concat(), 5, &["nowhere", "hint: "]);
     let emulated = ["--ops", "relu", "--device", "emu"];

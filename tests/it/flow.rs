@@ -255,3 +255,17 @@ fn doctor_tells_what_works_here() {
     let args = ["doctor", "--nvrtc", "/nowhere"];
     kgen(folder.path(), &args).assert().code(5);
 }
+
+#[test]
+fn what_the_emulator_cannot_do_is_one_line_with_its_reason() {
+    let folder = folder();
+    let suite = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/giant.toml");
+    let run = ["run", "--backend", "builtin", "--suite", suite];
+    let said = stderr(&kgen(folder.path(), &run).assert().code(1));
+    let why = "relu attempt 1: unsupported 0/1 (static): 6144.0 MiB of inputs, over the emulator's";
+    assert!(said.lines().any(|line| line.starts_with(why)), "{said}");
+    fs::write(folder.path().join("relu.cu"), RELU).unwrap();
+    let eval = ["eval", "relu.cu", "--op", "relu", "--baseline", "aten"];
+    let said = stderr(&kgen(folder.path(), &eval).assert().code(0));
+    assert!(said.contains("nothing is timed without a GPU: aten is not used"), "{said}");
+}

@@ -1,6 +1,7 @@
 //! `kgen doctor`: what was found, what is missing, how to get it.
 
 use clap::Args;
+use kgen_measure::Fingerprint;
 use serde_json::json;
 
 use crate::{
@@ -77,6 +78,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let mut items = vec![nvrtc(&settings), pip(), cache(&settings)];
     items.extend(workers(context, &settings)?);
+    items.push(cublaslt());
     items.push(pytorch(&settings));
     items.push(profilers());
     items.push(keys());
@@ -200,7 +202,7 @@ fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandE
     let mut items = vec![Item::new("compiler", State::Ok, compiler)];
     for found in pool.gpus() {
         items.push(gpu(found));
-        items.extend(found.session.iter().flat_map(|session| measured(session)));
+        items.extend(measured(found));
     }
     if !pool.has_gpu() {
         items.push(no_gpu(settings, &pool));
@@ -221,8 +223,9 @@ fn gpu(gpu: &Gpu) -> Item {
 }
 
 /// Says what a GPU's worker measured at its start, and what may spoil measurements.
-fn measured(session: &Session) -> Vec<Item> {
-    let Session { fingerprint, calibration } = session;
+fn measured(gpu: &Gpu) -> Vec<Item> {
+    let Some(session) = &gpu.session else { return Vec::new() };
+    let Session { fingerprint, calibration } = &**session;
     let mut parts = Vec::new();
     let mut add = |value: Option<f64>, text: &dyn Fn(f64) -> String| {
         parts.extend(value.map(text));
@@ -234,6 +237,10 @@ fn measured(session: &Session) -> Vec<Item> {
     add(calibration.triad_gbs, &|gbs| format!("{gbs:.0} triad"));
     add(calibration.dirty_flush_us_delta, &|us| format!("dirty lines of a flush cost {us:.2} us"));
     let mut items = vec![Item::new("timing", State::Ok, parts.join(", "))];
+    let facts = facts(fingerprint);
+    if !facts.is_empty() {
+        items.insert(0, Item::new("GPU", State::Ok, facts));
+    }
     let mut warn = |is_so: bool, text: &str| {
         if is_so {
             items.push(Item::new("timing", State::Missing, text));
@@ -241,13 +248,30 @@ fn measured(session: &Session) -> Vec<Item> {
     };
     warn(calibration.flush_works() == Some(false), "flushing the L2 cache shows no effect");
     warn(fingerprint.driver.is_none(), "clocks and throttling are not watched: there is no NVML");
-    warn(fingerprint.n_foreign_processes.is_some_and(|n| n > 0), "another process uses the GPU");
+    let company = machine::company(gpu);
+    warn(company.is_some(), company.as_deref().unwrap_or_default());
     warn(
         fingerprint.mig == Some(true),
         "the GPU is split into instances (MIG), which share its caches",
     );
     warn(fingerprint.clocks_locked == Some(true), "its clocks are not the default ones");
     items
+}
+
+/// Returns how a GPU is set up, as far as it tells.
+fn facts(fingerprint: &Fingerprint) -> String {
+    let switch = |name: &str, state: Option<bool>| {
+        state.map(|on| format!("{name} {}", if on { "on" } else { "off" }))
+    };
+    let parts = [
+        switch("ECC", fingerprint.ecc),
+        switch("MIG", fingerprint.mig),
+        switch("persistence", fingerprint.persistence),
+        fingerprint.power_limit_w.map(|watts| format!("power limit {watts:.0} W")),
+        fingerprint.max_sm_mhz.map(|mhz| format!("up to {mhz:.0} MHz")),
+        fingerprint.driver.as_ref().map(|version| format!("driver {version}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn no_gpu(settings: &Settings, pool: &Pool) -> Item {
@@ -264,6 +288,19 @@ fn no_gpu(settings: &Settings, pool: &Pool) -> Item {
          NVIDIA's driver",
         pool.target().name
     ))
+}
+
+/// Says where the library of the baseline and backend `cublas` is.
+fn cublaslt() -> Item {
+    match device::find_cublaslt(device::driver_version()) {
+        Ok(Some(path)) => Item::new("cuBLASLt", State::Ok, path.display().to_string()),
+        Ok(None) => Item::new("cuBLASLt", State::Ok, "found by the system's loader"),
+        Err(missing) => {
+            let (found, how_to) = missing.split_once(": ").unwrap_or((&missing, ""));
+            Item::new("cuBLASLt", State::Missing, found)
+                .advice(format!("needed only for the baseline and backend cublas: {how_to}"))
+        }
+    }
 }
 
 /// Says which Python baselines and backends would use; imports nothing.
@@ -318,5 +355,34 @@ fn runs_folder(settings: &Settings) -> Item {
         }
         Err(error) => Item::new("runs", State::Bad, error.to_string())
             .advice("--output-dir names another folder"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_tells_how_it_is_set_up_and_what_spoils_times() {
+        let fingerprint = Fingerprint {
+            ecc: Some(true),
+            mig: Some(true),
+            power_limit_w: Some(700.0),
+            driver: Some("580.1".to_owned()),
+            n_foreign_processes: Some(2),
+            ..Fingerprint::default()
+        };
+        let session = Some(Box::new(Session { fingerprint, ..Session::default() }));
+        let items = measured(&Gpu { index: 0, target: None, session });
+        assert_eq!(items[0].found, "ECC on, MIG on, power limit 700 W, driver 580.1");
+        let spoilt: Vec<&str> = items
+            .iter()
+            .filter(|item| item.state == State::Missing)
+            .map(|item| item.found.as_str())
+            .collect();
+        assert_eq!(spoilt.len(), 2, "{spoilt:?}");
+        assert!(spoilt[0].starts_with("cuda:0 is used by 2 other processes: "));
+        assert!(spoilt[1].contains("MIG"));
+        assert_eq!(facts(&Fingerprint::default()), "");
     }
 }

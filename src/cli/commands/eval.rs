@@ -167,7 +167,7 @@ async fn judge(
     let spinner = context.ui.spinner(&op.name);
     let shown = spinner.clone();
     let entered = move |stage: Stage| shown.set_message(stage.name());
-    let evaluation = Box::pin(machine.pool.evaluate_observed(request, &entered)).await;
+    let evaluation = Box::pin(machine.pool.evaluate_across(request, &entered)).await;
     spinner.finish_and_clear();
     machine.pool.shutdown().await;
     Ok(evaluation?)

@@ -99,6 +99,10 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
         || args.timing
         || args.ladder
         || !args.run_mutant.is_empty();
+    let needs_gpu = asked_for && !args.classify_mutants;
+    if needs_gpu && machine::device_choice(&settings)? == DeviceChoice::Emu {
+        return Err(no_gpu());
+    }
     let mut judged = None;
     if args.judge || !asked_for {
         let (exit, row) = judge::run(context, args, &settings)?;
@@ -129,6 +133,13 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
     }
     let timed = timing::run(context, args, &settings, &toolchain, judged)?;
     Ok(if agreed == Exit::Ok { timed } else { agreed })
+}
+
+fn no_gpu() -> CommandError {
+    CommandError::new(Exit::Device, "this part of the selftest needs a GPU, and none is used").hint(
+        "`kgen selftest --judge` proves the judge on the emulator; `kgen doctor` says why no GPU is \
+         used",
+    )
 }
 
 fn compiler(settings: &Settings, toolchain: &Toolchain) -> Result<Compiler, CommandError> {

@@ -3,7 +3,11 @@
 //! The library thinks in columns: a row-major matrix is its transpose there. So it is asked for
 //! `out^T = right^T @ left^T`, in which every row-major operand is a plain one.
 
-use std::{ffi::c_void, ptr};
+use std::{
+    ffi::c_void,
+    path::{Path, PathBuf},
+    ptr,
+};
 
 use cudarc::{
     cublaslt::{
@@ -44,19 +48,7 @@ pub(super) struct Cublas {
 impl Cublas {
     /// Loads the library and allocates its workspace.
     pub(super) fn open(driver_version: Option<u32>) -> Result<Self, Stop> {
-        let settings = NvrtcSettings { path: None, offline: true, cache_dir: None };
-        let options = LocateOptions::new(&settings, driver_version);
-        let found = locate_cublaslt(&options).map(|path| load_library(&path, "libcublasLt.so"));
-        if let Some(Err(error)) = found {
-            return Err(unsupported(error.to_string()));
-        }
-        // SAFETY: asking loads the library, which runs its initialisers.
-        if !unsafe { sys::is_culib_present() } {
-            return Err(unsupported(
-                "cuBLASLt was not found: it comes with PyTorch for CUDA, with the package \
-                 nvidia-cublas and with the CUDA toolkit (CUDA_HOME)",
-            ));
-        }
+        load(located(driver_version).as_deref(), is_present)?;
         let handle = lt::create_handle().map_err(|error| refused("be opened", error))?;
         // SAFETY: freed in `close`.
         let workspace = unsafe { driver::malloc_sync(WORKSPACE) };
@@ -102,6 +94,44 @@ impl Cublas {
         ready.choose()?;
         Ok(ready)
     }
+}
+
+/// Says where cuBLASLt is: its path, or `None` where only the system's loader knows, which has loaded
+/// it then.
+///
+/// # Errors
+///
+/// In one line how to get it, where there is none.
+pub fn find_cublaslt(driver_version: Option<u32>) -> Result<Option<PathBuf>, String> {
+    found(located(driver_version), is_present)
+}
+
+fn found(
+    located: Option<PathBuf>,
+    is_present: impl FnOnce() -> bool,
+) -> Result<Option<PathBuf>, String> {
+    if located.is_some() || is_present() { Ok(located) } else { Err(MISSING.to_owned()) }
+}
+
+/// What there is to know where the library is missing.
+const MISSING: &str = "cuBLASLt was not found: it comes with PyTorch for CUDA, with the package \
+                       nvidia-cublas and with the CUDA toolkit (CUDA_HOME)";
+
+fn located(driver_version: Option<u32>) -> Option<PathBuf> {
+    let settings = NvrtcSettings { path: None, offline: true, cache_dir: None };
+    locate_cublaslt(&LocateOptions::new(&settings, driver_version))
+}
+
+fn is_present() -> bool {
+    // SAFETY: asking loads the library, which runs its initialisers.
+    unsafe { sys::is_culib_present() }
+}
+
+fn load(located: Option<&Path>, is_present: impl FnOnce() -> bool) -> Result<(), Stop> {
+    if let Some(path) = located {
+        load_library(path, "libcublasLt.so").map_err(|error| unsupported(error.to_string()))?;
+    }
+    if is_present() { Ok(()) } else { Err(unsupported(MISSING)) }
 }
 
 fn unsupported(reason: impl Into<String>) -> Stop {
@@ -341,5 +371,39 @@ impl Drop for Preference {
     fn drop(&mut self) {
         // SAFETY: alive, and not used after this. A failure leaks it, no more.
         _ = unsafe { lt::destroy_matmul_pref(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(loaded: Result<(), Stop>) -> String {
+        match loaded.unwrap_err() {
+            Stop::Verdict { verdict: Verdict::Unsupported, finding, device_lost: false } => {
+                finding.message
+            }
+            stop => panic!("{stop:?}"),
+        }
+    }
+
+    #[test]
+    fn a_library_that_is_missing_is_unsupported_and_says_how_to_get_it() {
+        let line = refusal(load(None, || false));
+        assert!(line.starts_with("cuBLASLt was not found: ") && line.contains("nvidia-cublas"));
+        assert_eq!(found(None, || false), Err(line));
+        assert!(load(None, || true).is_ok());
+        assert_eq!(found(None, || true), Ok(None));
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_is_unsupported_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libcublasLt.so.13");
+        std::fs::write(&path, "no library").unwrap();
+        let line = refusal(load(Some(&path), || true));
+        assert!(line.contains("libcublasLt.so.13") && !line.contains('\n'), "{line}");
+        // Where it is can be told without loading it.
+        assert_eq!(found(Some(path.clone()), || false), Ok(Some(path)));
     }
 }

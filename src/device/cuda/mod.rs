@@ -36,6 +36,7 @@ use super::{
 };
 use crate::record::{Gemm, Level, Target, Verdict};
 
+pub use cublas::find_cublaslt;
 pub use list::{choose, driver_version, gpus};
 
 /// A GPU.

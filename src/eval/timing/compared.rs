@@ -163,7 +163,7 @@ fn against(
 }
 
 /// Turns what a baseline cannot do into a note: it is not the candidate's fault.
-fn told<T>(is_external: bool, stop: Stop) -> Result<Result<T, String>, Trouble> {
+pub(super) fn told<T>(is_external: bool, stop: Stop) -> Result<Result<T, String>, Trouble> {
     match stop {
         Stop::Verdict { finding, device_lost, .. } if is_external || !device_lost => {
             Ok(Err(finding.message))

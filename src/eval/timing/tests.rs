@@ -235,6 +235,13 @@ fn a_quick_look_takes_the_median_of_all_sets() {
 }
 
 #[test]
+fn a_library_that_is_missing_is_a_note_beside_the_baseline() {
+    let missing = Stop::verdict(Verdict::Unsupported, Finding::new("cuBLASLt was not found"));
+    let Ok(told) = compared::told::<()>(false, missing) else { panic!("it ends the evaluation") };
+    assert_eq!(told, Err("cuBLASLt was not found".to_owned()));
+}
+
+#[test]
 fn others_are_seen_before_and_after_the_samples() {
     let shared = |others: &[u32]| {
         let mut device =

@@ -28,6 +28,7 @@ use tokio::{
 };
 
 use crate::{
+    eval,
     record::{EvalRequest, Evaluation, Split, Stage, Target},
     settings::DeviceChoice,
     worker::{
@@ -174,6 +175,32 @@ impl Pool {
             _ = closing.wait_for(|closing| *closing) => Err(Error::ShutDown),
             result = Box::pin(self.run_timed(&request, observer)) => result,
         }
+    }
+
+    /// Judges a kernel file as often as its timing asks for, each time in a fresh worker
+    /// ([`kgen_measure::Profile::n_processes`]), and joins what was found ([`eval::across`]).
+    ///
+    /// # Errors
+    ///
+    /// As for [`Pool::evaluate`].
+    pub async fn evaluate_across(
+        &self,
+        request: EvalRequest,
+        observer: Observer<'_>,
+    ) -> Result<Evaluation, Error> {
+        let timing = request.timing.as_ref().filter(|_| request.on_gpu);
+        let n = timing.map_or(1, |timing| timing.profile.n_processes());
+        // What profilers say of a kernel they say once.
+        let again = EvalRequest { profile: None, ..request.clone() };
+        let first = self.evaluate_observed(request, observer).await?;
+        let mut found = vec![first.clone()];
+        for _ in 1..n {
+            if found.last().is_some_and(|evaluation| !evaluation.verdict.is_pass()) {
+                break;
+            }
+            found.push(self.evaluate_observed(again.clone(), observer).await?);
+        }
+        Ok(eval::across(found).unwrap_or(first))
     }
 
     /// Returns where the time of all evaluations so far went; `wall_s` and `parent_s` are the

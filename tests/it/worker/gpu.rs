@@ -1,7 +1,7 @@
 //! Pools with a GPU's worker.
 
 use kgen::{
-    record::{EvalRequest, Level, Outcome, Stage, Verdict},
+    record::{EvalRequest, L2, Level, Outcome, Profile, Stage, TimingRequest, Verdict},
     settings::DeviceChoice,
     worker::{Error, Pool},
 };
@@ -32,6 +32,34 @@ async fn the_program_goes_through_the_parent_unread() {
     assert_eq!(code, "{\"program\":\"code\"}\n");
     // A request for the emulator does not touch the GPU.
     assert_eq!(pool.evaluate(request("good")).await.unwrap().verdict, Verdict::Passed);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
+async fn what_is_timed_for_a_claim_is_judged_three_times() {
+    let fake =
+        Fake::new(&arms("stage execute; case $job in *bad*) kill -SEGV $$;; esac; finished"));
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    let judged = |kernel: &'static str, profile| {
+        let timing = Some(TimingRequest {
+            baselines: Vec::new(),
+            profile,
+            l2: L2::Cold,
+            graph: false,
+            do_bench: false,
+            max_s: None,
+        });
+        let request = EvalRequest { timing, ..gpu_request(kernel) };
+        async { pool.evaluate_across(request, &|_| {}).await.unwrap().verdict }
+    };
+    let n_judged = || std::fs::read_to_string(fake.path().join("code")).unwrap().lines().count();
+    assert_eq!(judged("good", Profile::Screen).await, Verdict::Passed);
+    assert_eq!(n_judged(), 1);
+    assert_eq!(judged("good", Profile::Final).await, Verdict::Passed);
+    assert_eq!(n_judged(), 1 + 3);
+    // One that fails has nothing to claim.
+    assert_eq!(judged("bad", Profile::Final).await, Verdict::Crashed);
+    assert_eq!(n_judged(), 1 + 3 + 1);
     stop(pool, &fake).await;
 }
 
