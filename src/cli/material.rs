@@ -1,6 +1,6 @@
 //! The material of a run, put together from the settings.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use super::{CommandError, selection::Selection, ui::Ui};
 use crate::{
@@ -14,11 +14,18 @@ use crate::{
 /// The setting that stands for what the machine has.
 const AUTO: &str = "auto";
 
-/// Tells whether a baseline that was asked for runs in Python; looks at every name.
+/// Tells whether a baseline that was asked for runs in Python; looks at every name, and for the folders
+/// among them.
 pub(crate) fn wants_python(settings: &Settings) -> Result<bool, CommandError> {
     let mut wanted = false;
     for name in settings.timing.baselines.iter().filter(|name| *name != AUTO) {
         wanted |= baseline::needs_python(name)?;
+        if let Some((_, folder)) = name.split_once('=').filter(|(_, at)| !Path::new(at).is_dir()) {
+            return Err(CommandError::config(format!(
+                "there is no folder `{folder}` for the baseline `{name}`"
+            ))
+            .hint("a folder as BackendBench makes it: relu__default/relu__default_...py"));
+        }
     }
     Ok(wanted)
 }

@@ -172,6 +172,16 @@ fn files_that_are_wrong_are_3_and_named() {
 }
 
 #[test]
+fn a_folder_of_baselines_that_is_not_there_is_3() {
+    let folder = folder();
+    fs::write(folder.path().join("relu.cu"), "").unwrap();
+    let eval = ["eval", "relu.cu", "--op", "relu", "--device", "emu", "--baseline"];
+    for (name, said) in [("triton=nowhere", "no folder `nowhere`"), ("triton=", "no folder ``")] {
+        fails(folder.path(), &[&eval[..], &[name]].concat(), 3, &[said, "hint: "]);
+    }
+}
+
+#[test]
 fn a_config_file_beside_the_user_is_read_and_a_stray_variable_is_told() {
     let folder = folder();
     fs::write(folder.path().join("config.toml"), "[run]\nsede = 3\n").unwrap();

@@ -147,6 +147,15 @@ async fn judge(
     let mut settings = settings.clone();
     settle_baselines(&context.ui, &mut settings, on_gpu)?;
     let material = material(&settings, selection, machine.pool.target(), on_gpu)?;
+    let timing = material.timing(&op.name);
+    if let Some(timing) = timing.as_ref().filter(|_| on_gpu) {
+        let has = |name: &str| timing.baselines.iter().any(|baseline| baseline.name == name);
+        // One of a folder is named `triton`, not `triton=DIR`.
+        let asked = settings.timing.baselines.iter().map(|name| name.split('=').next());
+        for name in asked.flatten().filter(|name| !has(name)) {
+            context.ui.note(&format!("the baseline {name} has nothing for {}", op.name));
+        }
+    }
     let request = EvalRequest {
         op: op.name.to_owned(),
         definition: op.definition.clone(),
@@ -162,7 +171,7 @@ async fn judge(
         precision: settings.suite.precision,
         emulation: settings.device.emulation(),
         limits: settings.limits.into(),
-        timing: material.timing(&op.name),
+        timing,
     };
     let spinner = context.ui.spinner(&op.name);
     let shown = spinner.clone();
