@@ -137,7 +137,7 @@ fn a_run_remembers_its_op() {
         kgen(path, &args).args(["op.toml", "--run-id", "r", "--seed", "1"]).assert().code(0);
     let (out, said) = text(&assert);
     assert!(out.contains("passed on emu"), "{out}");
-    assert!(said.contains("1 evaluations in") && said.contains("emulate"), "{said}");
+    assert!(said.contains("1 evaluation in") && said.contains("emulate"), "{said}");
     fs::remove_file(path.join("op.toml")).unwrap();
     fs::remove_file(path.join("generated_kernels/r/fused_bias_gelu_residual/metadata.json"))
         .unwrap();
