@@ -169,14 +169,8 @@ fn probe(path: &Path) -> Result<Packages, String> {
 mod tests {
     use super::*;
 
-    /// Makes a program; a child writes it, because a file that this process has open for writing
-    /// while another test forks is busy.
     fn interpreter(dir: &Path, script: &str) -> PathBuf {
-        let write = "rm -f python; cat > python; chmod +x python";
-        let spec = Spec::new("/bin/sh", dir).args(["-c", write]);
-        let output = process::run(&spec.stdin(format!("#!/bin/sh\n{script}\n"))).unwrap();
-        assert!(output.status.is_success());
-        dir.join("python")
+        process::testing::program(dir, "python", &format!("#!/bin/sh\n{script}\n"))
     }
 
     #[test]

@@ -71,10 +71,7 @@ mod tests {
     use super::*;
 
     fn script(folder: &Path, text: &str) -> PathBuf {
-        let path = folder.join("tool");
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        process::testing::program(folder, "tool", text)
     }
 
     #[test]

@@ -17,6 +17,8 @@ mod run;
 mod spec;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::{io, path::PathBuf, time::Duration};

@@ -1,10 +1,11 @@
 //! Profiling with scripts in place of NVIDIA's tools; what they print was printed by the real ones.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use super::{sanitizer::understand, *};
 use crate::{
     eval::{BoundLaunch, Variant},
+    process::testing::program,
     record::{
         CaseClass, Emulation, Level, Limits, Precision, ResolvedPlan, Stage as EvalStage, Target,
         Verdict,
@@ -43,11 +44,9 @@ impl Machine {
     }
 
     fn script(&self, name: &str, text: &str) -> &Self {
-        let path = self.tools.path().join(name);
         let tools = self.tools.path().display();
-        fs::write(&path, format!("#!/bin/sh\ncd {tools}\necho \"$@\" >> {name}.calls\n{text}\n"))
-            .unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let text = format!("#!/bin/sh\ncd {tools}\necho \"$@\" >> {name}.calls\n{text}\n");
+        program(self.tools.path(), name, &text);
         self
     }
 
@@ -63,14 +62,12 @@ impl Machine {
 
     fn sanitizer(&self, racecheck: &str) -> &Self {
         // Its own folder is not the one the files go to: that is the working folder.
-        let path = self.tools.path().join("compute-sanitizer");
         let tools = self.tools.path().display();
         let text = format!(
             "#!/bin/sh\nset -- \"$2\"\nwhat=clean\ntest \"$1\" = racecheck && what={racecheck}\n\
              cp {tools}/$what.xml $1.xml\ncp {tools}/$what.txt $1.txt\n"
         );
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        program(self.tools.path(), "compute-sanitizer", &text);
         self
     }
 

@@ -297,18 +297,27 @@ pub struct TimingSettings {
     /// Whether correct kernels are timed.
     pub enabled: bool,
     /// How many samples are taken, and when there are enough.
+    #[serde(default)]
     pub profile: Profile,
     /// What the L2 cache holds when a sample begins.
+    #[serde(default)]
     pub l2: L2,
     /// Whether cases that a launch's overhead dominates are timed inside CUDA graphs.
+    #[serde(default)]
     pub graph: bool,
     /// Whether kernels are timed once more as Triton's `do_bench` does.
     #[serde(default)]
     pub do_bench: bool,
     /// What kernels are timed against, the primary one first.
+    #[serde(default = "builtin")]
     pub baselines: Vec<String>,
     /// Seconds per case and baseline at most; `None` takes the profile's.
     pub max_s: Option<f64>,
+}
+
+/// Runs stored before there was a choice were timed against kgen's own kernels.
+fn builtin() -> Vec<String> {
+    vec!["builtin".to_owned()]
 }
 
 /// Section `nvrtc`.

@@ -156,7 +156,27 @@ pub fn resolve_with(
     Ok(Resolved { settings, file: file.map(Path::to_owned), warnings: Vec::new() })
 }
 
+/// Settings that stored runs may have and that decide nothing any more.
+const RETIRED: [&str; 1] = ["/timing/min_samples"];
+
 impl Settings {
+    /// Reads the settings that a run remembers, also those of earlier versions of kgen.
+    ///
+    /// # Errors
+    ///
+    /// Settings that no version up to this one wrote.
+    pub fn stored(mut settings: serde_json::Value) -> Result<Self, serde_json::Error> {
+        for path in RETIRED {
+            let parent = path.rsplit_once('/').and_then(|(parent, name)| {
+                Some((settings.pointer_mut(parent)?.as_object_mut()?, name))
+            });
+            if let Some((section, name)) = parent {
+                section.remove(name);
+            }
+        }
+        serde_json::from_value(settings)
+    }
+
     /// Returns these settings with some given anew by flags, for a run that is gone on with.
     ///
     /// # Errors

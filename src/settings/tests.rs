@@ -228,3 +228,21 @@ fn devices_are_read_as_they_are_shown() {
     }
     assert_eq!(Kind::Bool.parse("maybe"), None);
 }
+
+#[test]
+fn settings_of_earlier_versions_are_read_and_unknown_ones_are_not() {
+    let runs = [
+        include_str!("../../generated_kernels/demo/run.json"),
+        include_str!("../../generated_kernels/demo-gpu/run.json"),
+    ];
+    for run in runs {
+        let run: serde_json::Value = serde_json::from_str(run).unwrap();
+        let mut settings = run["settings"].clone();
+        let read = Settings::stored(settings.clone()).unwrap();
+        assert_eq!(read.timing.baselines, ["builtin"]);
+        assert_eq!(read.timing.max_s, Some(2.0));
+        settings["timing"]["invented"] = 1.into();
+        let error = Settings::stored(settings).unwrap_err().to_string();
+        assert!(error.contains("unknown field `invented`"), "{error}");
+    }
+}

@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
 }
 
 fn stored_settings(run: &Run) -> Result<Settings, CommandError> {
-    serde_json::from_value(run.info().settings.clone()).map_err(|error| {
+    Settings::stored(run.info().settings.clone()).map_err(|error| {
         CommandError::new(Exit::Config, error).hint(format!(
             "the settings in {}/run.json are not those of this kgen; use the one that made it ({})",
             run.dir().display(),
