@@ -86,6 +86,8 @@ pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
             speedups: evaluation.speedups.clone(),
             flags: evaluation.flags(),
             findings: evaluation.findings.clone(),
+            target: Some(evaluation.target.clone()),
+            timings: evaluation.timings.clone(),
         });
         if !evaluation.verdict.is_pass() && failure.is_none() {
             failure = Some(evaluation);

@@ -14,7 +14,7 @@ use crate::{
     device::{Device, Image, ModuleId, Stop},
     record::{
         BaselineRequest, Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level,
-        Outcome, Stage, Verdict,
+        Outcome, Stage, Verdict, speedups,
     },
 };
 
@@ -29,7 +29,6 @@ use super::{
     memory, reference_kernel,
     session::{Modules, Session},
     side::{Process, Python},
-    stats::speedups,
     subject::{Subject, op_of},
     timing,
 };

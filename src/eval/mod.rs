@@ -26,7 +26,6 @@ mod reference_kernel;
 mod rehearse;
 mod session;
 mod side;
-mod stats;
 mod subject;
 mod timing;
 

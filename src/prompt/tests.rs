@@ -270,8 +270,14 @@ fn timed() -> Evaluation {
         timing("self=f16[32]", 3.1, 128.0, 32.0),
     ];
     let baseline = "builtin".to_owned();
-    let speedup =
-        Speedup { baseline, geomean: 1.234_56, n: 2, n_overhead: 1, geomean_all: Some(1.5) };
+    let speedup = Speedup {
+        baseline,
+        geomean: 1.234_56,
+        n: 2,
+        n_overhead: 1,
+        geomean_all: Some(1.5),
+        interval: None,
+    };
     evaluation.speedups = vec![speedup];
     evaluation.resources = vec![Resources {
         kernel: "relu".to_owned(),

@@ -11,6 +11,7 @@ pub mod implementation;
 pub mod plan;
 pub mod profile;
 pub mod request;
+pub mod speedups;
 pub mod split;
 pub mod target;
 pub mod timing;
@@ -43,6 +44,7 @@ pub use plan::{
 };
 pub use profile::{KernelProfile, ProfileRequest, RawOutput};
 pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};
+pub use speedups::speedups;
 pub use split::Split;
 pub use target::Target;
 pub use timing::{BaselineRequest, BaselineTiming, CaseTiming, Speedup, TimingRequest};

@@ -154,13 +154,17 @@ pub struct Speedup {
     /// The mean over all timed cases, overhead-dominated ones included, where there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geomean_all: Option<f64>,
+    /// Geometric means of the lower and of the upper bounds of its cases' 99 % intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
 }
 
 impl Speedup {
     /// Returns the mean of so many cases, none of them dominated by launch overhead.
     #[must_use]
     pub fn new(baseline: &str, geomean: f64, n: usize) -> Self {
-        Self { baseline: baseline.to_owned(), geomean, n, n_overhead: 0, geomean_all: None }
+        let baseline = baseline.to_owned();
+        Self { baseline, geomean, n, n_overhead: 0, geomean_all: None, interval: None }
     }
 
     /// Tells whether it may stand in a headline: launch overhead does not dominate every case.

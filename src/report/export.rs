@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::gpus::gpu_of;
-use super::summary::{OpSummary, Summary, attempt_id, ratio};
+use super::summary::{OpSummary, Summary, attempt_id, ratio, reported_timings};
 use crate::{
     record::{
         AttemptId, BaselineTiming, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Verdict,
@@ -26,8 +26,8 @@ pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::E
         let file = op.best_file.as_deref();
         tests.extend(evaluation.cases.iter().map(|case| correctness_test(&evaluation, case, file)));
         let passed = op.passed();
-        let timings = evaluation.timings.iter();
-        tests.extend(timings.map(|timing| performance_test(&evaluation, timing, passed)));
+        let timings = reported_timings(&evaluation, run.confirmation(&attempt)?.as_ref());
+        tests.extend(timings.iter().map(|timing| performance_test(op, timing, passed)));
         if evaluation.cases.is_empty() {
             tests.push(stopped_test(&evaluation, file));
         }
@@ -75,7 +75,7 @@ fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&st
     })
 }
 
-fn performance_test(evaluation: &Evaluation, timing: &CaseTiming, passed: bool) -> Value {
+fn performance_test(op: &OpSummary, timing: &CaseTiming, passed: bool) -> Value {
     let primary = timing.primary();
     let reference = primary.and_then(|baseline| baseline.timing.as_ref());
     let comparison = primary.and_then(|baseline| baseline.comparison.as_ref());
@@ -83,7 +83,7 @@ fn performance_test(evaluation: &Evaluation, timing: &CaseTiming, passed: bool) 
     let error = (!passed).then_some("the kernel is wrong, so its times mean nothing");
     json!({
         "test_type": "performance",
-        "op_name": evaluation.op,
+        "op_name": op.op,
         "args": timing.args,
         "speedup": comparison.map(|comparison| comparison.speedup),
         "benchmark_time_ms": timing.candidate.median_us / 1000.0,
@@ -107,7 +107,7 @@ fn performance_test(evaluation: &Evaluation, timing: &CaseTiming, passed: bool) 
         "peak_bytes": timing.peak_bytes,
         "floor_us": timing.floor_us,
         "params": timing.params,
-        "gpu_uuid": gpu_of(evaluation).map(|gpu| gpu.uuid),
+        "gpu_uuid": op.gpu.as_ref().map(|gpu| gpu.uuid.as_str()),
     })
 }
 

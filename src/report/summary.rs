@@ -10,9 +10,7 @@ use crate::{
         AttemptId, BaselineTiming, CaseTiming, Evaluation, Flag, Level, OpKey, Outcome,
         PythonFacts, Speedup, Split, Verdict, number::Number,
     },
-    store::{
-        self, AttemptRecord, Confirmation, ConfirmedSeed, Counts, Run, best, effective_verdict,
-    },
+    store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict},
 };
 
 /// What a run came to.
@@ -73,7 +71,7 @@ pub struct OpSummary {
     pub verdict: Option<Verdict>,
     /// Where it was reached.
     pub level: Option<Level>,
-    /// The GPU that the best attempt was judged on.
+    /// The GPU that the best attempt was judged on; that it was measured again on, where it was.
     pub gpu: Option<GpuId>,
     /// The Python process, where something of the best attempt ran there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +82,7 @@ pub struct OpSummary {
     pub best_attempt: Option<u32>,
     /// Cases of the best attempt.
     pub counts: Counts,
-    /// Timed cases of the best attempt.
+    /// Timed cases of the best attempt; those of all later measurements, where there are any.
     pub timed: usize,
     /// Those of them that have a speedup; none where the kernel is wrong.
     pub timed_with_speedup: usize,
@@ -285,11 +283,12 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
     let evaluation = run.evaluation(&attempt)?;
     let source = run.source_file(&attempt);
     let verdict = effective_verdict(best, confirmation);
-    let timings = evaluation.as_ref().map_or(&[][..], |evaluation| &evaluation.timings);
+    let timings = evaluation.as_ref().map(|e| reported_timings(e, confirmation));
+    let timings = timings.unwrap_or_default();
     let of_cases: Vec<_> = timings.iter().filter_map(case_speedup).collect();
     let errors = evaluation.as_ref().map(largest_errors).unwrap_or_default();
     // A wrong kernel's speed means nothing.
-    let again = confirmation.map_or_else(Vec::new, remeasured);
+    let again = confirmation.map_or_else(Vec::new, Confirmation::speedups);
     let mut speedups = evaluation.as_ref().map_or_else(Vec::new, |e| e.speedups.clone());
     if !again.is_empty() {
         speedups = again;
@@ -301,7 +300,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         op: best.op.clone(),
         verdict: Some(verdict),
         level: Some(best.level),
-        gpu: evaluation.as_ref().and_then(gpu_of),
+        gpu: reported_gpu(evaluation.as_ref(), confirmation),
         python: evaluation.as_ref().and_then(|evaluation| evaluation.python.clone()),
         attempts: judged.len(),
         best_attempt: Some(best.attempt),
@@ -309,7 +308,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         timed: timings.len(),
         timed_with_speedup: if verdict.is_pass() { of_cases.len() } else { 0 },
         mean_speedup: speedups.first().and_then(|_| mean(of_cases.iter().copied())),
-        percent_of_floor: verdict.is_pass().then(|| percent_of_floor(timings)).flatten(),
+        percent_of_floor: verdict.is_pass().then(|| percent_of_floor(&timings)).flatten(),
         flags: flags(evaluation.as_ref().filter(|_| verdict.is_pass()), confirmation),
         speedups,
         max_abs_error: errors.0,
@@ -330,21 +329,27 @@ fn case_speedup(timing: &CaseTiming) -> Option<f64> {
     timing.primary().and_then(BaselineTiming::speedup)
 }
 
-/// Returns the speedups of a winner that was measured again: the median of all measurements of each
-/// baseline. Those of the attempt itself, which was chosen for them, do not count. None where one
-/// of the measurements failed.
-fn remeasured(confirmation: &Confirmation) -> Vec<Speedup> {
-    let Some(first) = confirmation.seeds.first() else { return Vec::new() };
-    let again = |speedup: &Speedup| {
-        let of_seed = |seed: &ConfirmedSeed| {
-            seed.speedups.iter().find(|other| other.baseline == speedup.baseline).cloned()
-        };
-        let mut all: Vec<Speedup> =
-            confirmation.seeds.iter().map(of_seed).collect::<Option<_>>()?;
-        all.sort_by(|a, b| a.geomean.total_cmp(&b.geomean));
-        Some(all.swap_remove(all.len() / 2))
-    };
-    first.speedups.iter().filter_map(again).collect()
+/// Returns the times that are reported: where the winner was measured again, those alone, because
+/// the attempt was chosen for its own.
+pub(super) fn reported_timings(
+    evaluation: &Evaluation,
+    confirmation: Option<&Confirmation>,
+) -> Vec<CaseTiming> {
+    let again = confirmation.filter(|confirmation| confirmation.passed);
+    let again = again.map_or_else(Vec::new, Confirmation::timings);
+    if again.is_empty() { evaluation.timings.clone() } else { again }
+}
+
+/// Returns the GPU that the reported times are of.
+fn reported_gpu(
+    evaluation: Option<&Evaluation>,
+    confirmation: Option<&Confirmation>,
+) -> Option<GpuId> {
+    let gpu = gpu_of(evaluation?)?;
+    let again = confirmation.filter(|confirmation| confirmation.passed).and_then(|c| c.target());
+    let again = again
+        .and_then(|target| Some(GpuId { name: target.name.clone(), uuid: target.uuid.clone()? }));
+    Some(again.unwrap_or(gpu))
 }
 
 /// Returns what was noticed in all timings of an attempt, each once.

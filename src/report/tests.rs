@@ -250,6 +250,8 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
         speedups: vec![Speedup::new("builtin", geomean, 1)],
         flags: if seed == 2 { vec![Flag::FloorLimited, Flag::Shared] } else { Vec::new() },
         findings: Vec::new(),
+        target: None,
+        timings: Vec::new(),
     };
     let seeds = vec![seed(1, 1.7), seed(2, 1.5), seed(3, 1.6)];
     let attempt = AttemptId { op: OpKey("add".to_owned()), number: 1 };
@@ -267,4 +269,51 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
     assert_eq!(lines, expected);
     let json = serde_json::to_value(&summary).unwrap();
     assert!(json["ops"].to_string().contains(r#""flags":["throttled","floor_limited","shared"]"#));
+}
+
+#[test]
+fn what_is_reported_of_a_winner_rests_on_the_samples_of_its_later_measurements_on_one_gpu() {
+    let root = tempfile::tempdir().unwrap();
+    let id = "run_20260102_030405".parse().unwrap();
+    let store = RunStore::create(root.path(), Some(id), info).unwrap();
+    let cases = vec![case("a", Outcome::Judged(Verdict::Passed))];
+    store_attempt(&store, "add", Level::EmuCuda, cases, true);
+    let seed = |seed, factor: f64, uuid: &str| {
+        let mut timing = timing();
+        let baseline = &mut timing.baselines[0];
+        baseline.timing = Timing::of(vec![1000.0 * factor]);
+        baseline.comparison =
+            Comparison::of(&[[1000.0 * factor, 1000.0, 1000.0, 1000.0 * factor]; 16]);
+        let uuid = Some(uuid.to_owned());
+        ConfirmedSeed {
+            seed,
+            verdict: Verdict::Passed,
+            counts: Counts::default(),
+            speedups: vec![Speedup::new("builtin", factor, 1)],
+            flags: Vec::new(),
+            findings: Vec::new(),
+            target: Some(Target { uuid, ..Target::h100_class() }),
+            timings: vec![timing],
+        }
+    };
+    let seeds = vec![seed(1, 9.0, "GPU-b"), seed(2, 1.5, "GPU-a"), seed(3, 1.25, "GPU-a")];
+    let attempt = AttemptId { op: OpKey("add".to_owned()), number: 1 };
+    store.write_confirmation(&attempt, &Confirmation { passed: true, seeds }).unwrap();
+    let kept = store.run().confirmation(&attempt).unwrap().unwrap();
+    assert_eq!(kept.seeds[0].timings.len(), 1);
+    let summary = summarise(store.run()).unwrap();
+    let add = summary.ops.iter().find(|op| op.op == "add").unwrap();
+    let [low, high] = add.speedup().unwrap().interval.unwrap();
+    assert!((low - 1.25).abs() < 1e-9 && (high - 1.5).abs() < 1e-9, "{low} {high}");
+    assert!((add.mean_speedup.unwrap() - 1.375).abs() < 1e-9, "{:?}", add.mean_speedup);
+    let text = speedup_text(add.speedup());
+    assert!(text.ends_with("x [1.25, 1.50] vs builtin"), "{text}");
+    let tests = full_results(store.run(), &summary).unwrap();
+    let timed = tests.iter().find(|test| test["test_type"] == "performance").unwrap();
+    assert!((timed["speedup"].as_f64().unwrap() - 1.375).abs() < 1e-9, "{timed}");
+    let metadata = store.run().dir().join("add/metadata.json");
+    let metadata = std::fs::read_to_string(metadata).unwrap();
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    assert_eq!(metadata["speedup"]["n"], 1);
+    assert!((metadata["speedup"]["geomean"].as_f64().unwrap() - 1.375).abs() < 1e-9);
 }

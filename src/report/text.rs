@@ -121,14 +121,20 @@ fn cases_text(op: &OpSummary) -> String {
 #[must_use]
 pub fn speedup_text(speedup: Option<&Speedup>) -> String {
     let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
-    let text = format!("{:.2}x vs {}", speedup.geomean, speedup.baseline);
+    let interval = interval_text(speedup);
+    let text = format!("{:.2}x{interval} vs {}", speedup.geomean, speedup.baseline);
     format!("{text}{}", overhead_text(speedup))
 }
 
 /// Returns a speedup without its baseline, which the table's header names.
 fn factor_text(speedup: Option<&Speedup>) -> String {
     let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
-    format!("{:.2}x{}", speedup.geomean, overhead_text(speedup))
+    format!("{:.2}x{}{}", speedup.geomean, interval_text(speedup), overhead_text(speedup))
+}
+
+fn interval_text(speedup: &Speedup) -> String {
+    let text = |[low, high]: [f64; 2]| format!(" [{low:.2}, {high:.2}]");
+    speedup.interval.map_or_else(String::new, text)
 }
 
 fn overhead_text(speedup: &Speedup) -> String {
@@ -278,7 +284,8 @@ const LEGEND: &str = "\
 A verdict says where it was reached: `emu` is the PTX emulator, `cuda` a GPU, `emu+cuda` small cases on
 the emulator and all on the GPU. `31/36` are passed cases of all; the others were skipped or failed. A
 speedup stands only where it was measured; cases that the overhead of a launch dominates are left out of
-it. That of a winner that was judged again is the median of those measurements, each in a fresh process.
+it. That of a winner that was judged again is the median of those measurements, each in a fresh process,
+all on one GPU. Brackets hold the 99 % interval: that of a winner spans the intervals of all its processes.
 The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
 ";
 
@@ -289,4 +296,5 @@ const FILES: &str = "\
 - `<op>/<op>.cu`: the best kernel so far; `<op>/metadata.json`: the op's attempts
 - `<op>/<op>_attempt_<n>.call_<m>.request.md` and `.reply.md`: what was asked and answered
 - `<op>/<op>_attempt_<n>.cu`, `.eval.json`, `.samples.json`, `.log`, `.feedback.md`: one attempt
+- `<op>/<op>_attempt_<n>.confirm.json`, `.confirm.samples.json`: the winner judged again, with all samples
 ";

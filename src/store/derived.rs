@@ -62,7 +62,11 @@ pub(super) fn metadata(attempts: &[Finished]) -> Option<OpMetadata> {
         verdict: effective_verdict(best, confirmation),
         best_attempt: best.attempt,
         best_file: chosen.source.clone(),
-        speedup: best.speedup.clone(),
+        // That of the attempt itself was chosen for being high.
+        speedup: confirmation
+            .filter(|confirmation| confirmation.passed)
+            .and_then(|confirmation| confirmation.speedups().into_iter().next())
+            .or_else(|| best.speedup.clone()),
         confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
         attempts: attempts.iter().map(|a| a.record.clone()).collect(),
     })

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{
-    Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Stage, Target, Verdict, timing,
+    CaseTiming, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Stage, Target, Verdict,
+    timing,
 };
 
 /// Version of the run directory's format.
@@ -223,6 +224,12 @@ pub struct ConfirmedSeed {
     pub flags: Vec<Flag>,
     /// What was found, empty for a pass.
     pub findings: Vec<Finding>,
+    /// The device that it was judged on; absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// The times of the cases with all samples, which `.confirm.samples.json` holds.
+    #[serde(skip)]
+    pub timings: Vec<CaseTiming>,
 }
 
 /// `<op>_attempt_<n>.call_<m>.lost.json`: a call whose reply never came.

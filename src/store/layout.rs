@@ -57,13 +57,15 @@ pub enum StageFile {
     Feedback,
     /// `.confirm.json`: the winner judged again with fresh seeds.
     Confirm,
+    /// `.confirm.samples.json`: the times of each of these evaluations, raw samples included.
+    ConfirmSamples,
     /// `.profile.json`: what profilers wrote, with the summary.
     Profile,
 }
 
 impl StageFile {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Record,
         Self::Kernel,
         Self::Module,
@@ -72,6 +74,7 @@ impl StageFile {
         Self::Log,
         Self::Feedback,
         Self::Confirm,
+        Self::ConfirmSamples,
         Self::Profile,
     ];
 
@@ -97,6 +100,7 @@ impl StageFile {
             Self::Log => ".log",
             Self::Feedback => ".feedback.md",
             Self::Confirm => ".confirm.json",
+            Self::ConfirmSamples => ".confirm.samples.json",
             Self::Profile => ".profile.json",
         }
     }

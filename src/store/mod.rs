@@ -9,6 +9,7 @@
 mod atomic;
 mod calls;
 mod condense;
+mod confirmed;
 mod derived;
 mod error;
 mod find;

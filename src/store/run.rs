@@ -12,7 +12,7 @@ use super::{
     StoredEvaluation,
     layout::{self, INDEX, METADATA, RUN_JSON},
 };
-use crate::record::{AttemptId, Evaluation, OpKey};
+use crate::record::{AttemptId, CaseTiming, Evaluation, OpKey};
 
 /// A run directory, to be read.
 #[derive(Debug, Clone)]
@@ -165,7 +165,14 @@ impl Run {
     ///
     /// [`Error::Io`] or [`Error::Damaged`].
     pub fn confirmation(&self, attempt: &AttemptId) -> Result<Option<Confirmation>, Error> {
-        read_json(&self.path(attempt, StageFile::Confirm))
+        let confirmation = read_json(&self.path(attempt, StageFile::Confirm))?;
+        let Some(mut confirmation): Option<Confirmation> = confirmation else { return Ok(None) };
+        let samples = self.path(attempt, StageFile::ConfirmSamples);
+        let timings: Vec<Vec<CaseTiming>> = read_json(&samples)?.unwrap_or_default();
+        for (seed, timings) in confirmation.seeds.iter_mut().zip(timings) {
+            seed.timings = timings;
+        }
+        Ok(Some(confirmation))
     }
 
     /// Returns which file holds the text of what an attempt is about; `None` where none does.

@@ -240,6 +240,12 @@ impl RunStore {
         attempt: &AttemptId,
         confirmation: &Confirmation,
     ) -> Result<(), Error> {
+        // The samples first: `.confirm.json` says that the stage is done.
+        let timings: Vec<_> = confirmation.seeds.iter().map(|seed| &seed.timings).collect();
+        if timings.iter().any(|timings| !timings.is_empty()) {
+            let text = serde_json::to_string(&timings).expect("records are plain data");
+            self.write_stage(attempt, StageFile::ConfirmSamples, &text)?;
+        }
         let path = self.run.path(attempt, StageFile::Confirm);
         write_json(&path, confirmation, Durability::Process)?;
         self.refresh(&attempt.op)

@@ -33,6 +33,8 @@ pub(super) struct Task<'a> {
     pub(super) ledger: &'a (dyn Fn(&Hello) -> Ledger<'a> + Send + Sync),
     /// How Python processes are started, where the job needs that of its GPU.
     pub(super) pythons: Option<&'a Pythons>,
+    /// Whether it needs a process that carried out no other job.
+    pub(super) fresh: bool,
 }
 
 impl Task<'_> {
@@ -52,6 +54,10 @@ impl Task<'_> {
         let mut is_retry = false;
         loop {
             let mut worker = lease.worker().await?;
+            if self.fresh && worker.is_used() {
+                worker.dismiss().await?;
+                worker = lease.worker().await?;
+            }
             let side = match self.pythons {
                 Some(pythons) => python_for(lease, &worker, pythons).await,
                 None => Side::None,

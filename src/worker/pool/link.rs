@@ -49,6 +49,8 @@ pub(super) struct Worker {
     stderr: Drain,
     hello: Hello,
     role: Role,
+    /// Whether a job was sent to it.
+    is_used: bool,
     grace: Duration,
     _scratch: TempDir,
 }
@@ -113,8 +115,17 @@ impl Worker {
         let hello =
             Hello { protocol: 0, kgen: String::new(), target: None, nvrtc: None, session: None };
         let grace = launch.grace;
-        let mut worker =
-            Self { child, stdin, lines, stderr, hello, role, grace, _scratch: scratch };
+        let mut worker = Self {
+            child,
+            stdin,
+            lines,
+            stderr,
+            hello,
+            role,
+            is_used: false,
+            grace,
+            _scratch: scratch,
+        };
         worker.greet(&launch.setup, launch.start_limit).await?;
         Ok(worker)
     }
@@ -132,6 +143,11 @@ impl Worker {
     /// Returns the process, for waiting on its end.
     pub(super) const fn child(&self) -> &Child {
         &self.child
+    }
+
+    /// Tells whether a job was sent to it.
+    pub(super) const fn is_used(&self) -> bool {
+        self.is_used
     }
 
     /// Tells whether the process is still there.
@@ -190,6 +206,7 @@ impl Worker {
         deadlines: Deadlines,
         ledger: &mut Ledger<'_>,
     ) -> Result<Answer, Silence> {
+        self.is_used = true;
         let mut allowed = Deadlines::first();
         let mut deadline = Instant::now() + allowed;
         for part in job {

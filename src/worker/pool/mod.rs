@@ -248,6 +248,7 @@ impl Pool {
             deadlines,
             ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
             pythons: None,
+            fresh: false,
         };
         if let Some(gpu) = gpu.filter(|_| request.needs_python()) {
             // PyTorch takes seconds to import: that overlaps what needs no GPU.
@@ -286,6 +287,8 @@ impl Pool {
                 Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, observer)
             },
             pythons: request.needs_python().then_some(&*self.pythons),
+            // What is claimed is measured in processes of their own, each with other addresses.
+            fresh: request.timing.as_ref().is_some_and(|t| 1 < t.profile.n_processes()),
         };
         Ok(task.carry_out(gpu).await?.evaluation)
     }

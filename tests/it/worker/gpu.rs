@@ -161,6 +161,21 @@ async fn a_worker_that_retires_is_replaced() {
 }
 
 #[tokio::test]
+async fn what_is_claimed_is_measured_by_a_process_that_judged_nothing_before() {
+    let fake = Fake::new(&arms("finished"));
+    let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
+    let mut last = gpu_request("good");
+    last.timing.as_mut().unwrap().profile = kgen::record::Profile::Final;
+    pool.evaluate(last.clone()).await.unwrap();
+    assert_eq!(fake.n_started(), 2, "the first worker of the GPU had judged nothing");
+    for request in [gpu_request("good"), last] {
+        assert_eq!(pool.evaluate(request).await.unwrap().verdict, Verdict::Passed);
+    }
+    assert_eq!(fake.n_started(), 3);
+    stop(pool, &fake).await;
+}
+
+#[tokio::test]
 async fn without_a_gpu_auto_takes_the_emulator_and_a_number_is_an_error() {
     let preamble = r#"if [ $role = gpu ]; then
           echo '{"kind":"failed","message":"no libcuda.so","panicked":false}'; exit 1; fi
