@@ -226,24 +226,31 @@ impl<'a> Judge<'a, '_> {
         subject: &Subject<'_>,
         other: Option<&Subject<'_>>,
     ) -> Result<(), Error> {
+        let Some(modules) = self.begin(program)? else { return Ok(()) };
+        let ran = run_case(self.device, subject, other, program, modules)?;
+        self.done(program.case, ran);
+        Ok(())
+    }
+
+    /// Begins a case; `None` where the device refuses its code, which is then its result.
+    fn begin(&mut self, program: &CaseProgram) -> Result<Option<Modules<'a>>, Error> {
         let index = program.case;
-        let case = &self.request.cases[index];
-        let modules = match self.loader.modules(self.device, program.variant)? {
-            Ok(modules) => modules,
+        match self.loader.modules(self.device, program.variant)? {
+            Ok(modules) => {
+                // From here on the kernel may hang: the parent's deadline for a case begins.
+                self.draft.case_started(index);
+                if let Some(python) = self.python {
+                    self.draft.waiting(python.limit());
+                }
+                Ok(Some(modules))
+            }
             Err((verdict, finding)) => {
+                let case = &self.request.cases[index];
                 let result = failed(case, verdict, self.device.level(), finding);
                 self.draft.case_done(index, result);
-                return Ok(());
+                Ok(None)
             }
-        };
-        // From here on the kernel may hang: the parent's deadline for a case begins.
-        self.draft.case_started(index);
-        if let Some(python) = self.python {
-            self.draft.waiting(python.limit());
         }
-        let ran = run_case(self.device, subject, other, program, modules)?;
-        self.done(index, ran);
-        Ok(())
     }
 
     /// Stores what running a case came to.
@@ -284,19 +291,7 @@ impl<'a> Judge<'a, '_> {
         if !self.fits(program, need) {
             return Ok(());
         }
-        let modules = match self.loader.modules(self.device, program.variant)? {
-            Ok(modules) => modules,
-            Err((verdict, finding)) => {
-                let case = &self.request.cases[index];
-                let result = failed(case, verdict, self.device.level(), finding);
-                self.draft.case_done(index, result);
-                return Ok(());
-            }
-        };
-        self.draft.case_started(index);
-        if let Some(python) = self.python {
-            self.draft.waiting(python.limit());
-        }
+        let Some(modules) = self.begin(program)? else { return Ok(()) };
         let ran = full::judge(self.device, prepared, trusted, program, modules)?;
         self.done(index, ran);
         let other = prepared.view(trusted, 1);

@@ -28,6 +28,7 @@ mod session;
 mod side;
 mod subject;
 mod timing;
+mod trouble;
 
 #[cfg(test)]
 mod tests;

@@ -58,16 +58,8 @@ impl<'a> Modules<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Allocates all buffers of a case and writes its inputs.
-    pub(super) fn open(
-        device: &mut dyn Device,
-        case: &'a Case,
-        program: &'a CaseProgram,
-        modules: Modules<'a>,
-        inputs: &dyn Source,
-        outputs: &[(String, TensorSpec)],
-    ) -> Result<Self, Stop> {
-        let mut session = Self {
+    fn without_buffers(case: &'a Case, program: &'a CaseProgram, modules: &Modules<'a>) -> Self {
+        Self {
             case,
             program,
             module: modules.candidate,
@@ -77,7 +69,19 @@ impl<'a> Session<'a> {
             outputs: Vec::new(),
             scratch: Vec::new(),
             borrows: false,
-        };
+        }
+    }
+
+    /// Allocates all buffers of a case and writes its inputs.
+    pub(super) fn open(
+        device: &mut dyn Device,
+        case: &'a Case,
+        program: &'a CaseProgram,
+        modules: Modules<'a>,
+        inputs: &dyn Source,
+        outputs: &[(String, TensorSpec)],
+    ) -> Result<Self, Stop> {
+        let mut session = Self::without_buffers(case, program, &modules);
         let ready = session.allocate(device, inputs, outputs);
         match ready.and_then(|()| session.bind(device, modules.external, outputs)) {
             Ok(()) => Ok(session),
@@ -115,15 +119,9 @@ impl<'a> Session<'a> {
         outputs: &[(String, TensorSpec)],
     ) -> Result<Self, Stop> {
         let mut session = Self {
-            case,
-            program,
-            module: modules.candidate,
-            copy: modules.copy,
-            call: None,
             inputs: of.inputs.clone(),
-            outputs: Vec::new(),
-            scratch: Vec::new(),
             borrows: true,
+            ..Self::without_buffers(case, program, &modules)
         };
         match session.allocate_rest(device, outputs) {
             Ok(()) => Ok(session),

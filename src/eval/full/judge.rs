@@ -12,6 +12,7 @@ use crate::{
         judged::{Judged, Source},
         memory,
         session::{Modules, Session},
+        trouble::Trouble,
     },
     record::{Case, CaseResult, DType, Finding, FullSize, Outcome, StepTime, TensorSpec, Verdict},
 };
@@ -96,24 +97,6 @@ fn run_sets(
             Ok(ran)
         }
         Err(Trouble::Error(error)) => Err(error),
-    }
-}
-
-/// A stop of the candidate or a failure of kgen.
-enum Trouble {
-    Stop(Stop),
-    Error(Error),
-}
-
-impl From<Stop> for Trouble {
-    fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
     }
 }
 

@@ -37,6 +37,7 @@ use super::{
     judged::{Judged, Source},
     session::{Modules, Session},
     subject::op_of,
+    trouble::Trouble,
 };
 
 /// Samples of a quick look.
@@ -103,24 +104,6 @@ pub(super) fn time_case<'a>(
         }
         Err(Trouble::Stop(Stop::Machine(error))) => Err(error.into()),
         Err(Trouble::Error(error)) => Err(error),
-    }
-}
-
-/// A stop of the candidate or a failure of kgen.
-enum Trouble {
-    Stop(Stop),
-    Error(Error),
-}
-
-impl From<Stop> for Trouble {
-    fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
     }
 }
 
