@@ -1,0 +1,216 @@
+//! What is compared, as plain data.
+//!
+//! Whoever reads runs fills this in. Texts (source, feedback) are needed by the page alone and are
+//! absent otherwise. What was not measured is absent, never 0.
+
+use serde::Serialize;
+
+/// Runs that were made with equal settings: the samples of one condition.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Arm {
+    /// What sets it apart, for example `gpt-5, beam`; unique among the arms.
+    pub name: String,
+    /// Its settings by name, for example (`strategy`, `beam`): those that the arms differ in first.
+    pub facts: Vec<(String, String)>,
+    /// Its runs, at least one, each with its own seed.
+    pub runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Run {
+    /// Its ID.
+    pub id: String,
+    /// What to know about it by name: (`made`, `2026-01-01T00:00:00Z`), (`seed`, `1`).
+    pub facts: Vec<(String, String)>,
+    /// The device: a GPU's name, or that of the target that the emulator stands for.
+    pub device: String,
+    /// Whether all of it ran on the emulator, which cannot time anything.
+    pub emulated: bool,
+    /// Whether its replies come from a recording.
+    pub replayed: bool,
+    /// Whether its evaluations come from a recording too.
+    pub reused_evaluations: bool,
+    /// Whether it came to its end; what it did not reach may still come otherwise.
+    pub finished: bool,
+    /// What it was timed against, the primary baseline first; empty where it was not timed.
+    pub baselines: Vec<String>,
+    /// Every op that it was asked for, whether it was reached or not.
+    pub ops: Vec<Op>,
+}
+
+/// What became of one op in one run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Op {
+    /// Its name, for example `relu`.
+    pub name: String,
+    /// Finished attempts by number; none where the run did not reach it.
+    pub attempts: Vec<Attempt>,
+    /// Number of the best attempt.
+    pub best: Option<u32>,
+    /// Whether the best attempt passed, its confirmation included.
+    pub solved: bool,
+    /// Whether it was judged again with fresh seeds, and passed.
+    pub confirmed: bool,
+    /// The GPU that it was judged on; `None` where only the emulator saw it.
+    pub gpu: Option<String>,
+    /// Speedups of the best attempt as they are reported, one per baseline that it was measured
+    /// against: where it was measured again, of these measurements. Empty where it did not pass.
+    pub speedups: Vec<Speedup>,
+}
+
+/// How many times as fast as one baseline.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Speedup {
+    /// The baseline's name, for example `aten`.
+    pub baseline: String,
+    /// Geometric mean over the cases that launch overhead does not dominate; `None` where there
+    /// are no such cases.
+    pub long: Option<f64>,
+    /// Geometric mean over all timed cases.
+    pub all: f64,
+    /// Cases that launch overhead does not dominate.
+    pub n_long: usize,
+    /// Cases that it dominates.
+    pub n_overhead: usize,
+    /// 99 % interval of [`Self::long`], or of [`Self::all`] where there is no other.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Attempt {
+    /// Its number within the op, from 1.
+    pub number: u32,
+    /// Attempts that it was made from.
+    pub parents: Vec<u32>,
+    /// Branch of the search that it belongs to.
+    pub branch: u32,
+    /// Round of the search, from 1.
+    pub round: u32,
+    /// Why it was made: `initial`, `repair`, `improve`, `given`.
+    pub purpose: String,
+    /// What it changed, in one line.
+    pub change: Option<String>,
+    /// What became of it, for example `passed` or `compile_error`.
+    pub verdict: String,
+    /// Whether it passed, its confirmation included.
+    pub passed: bool,
+    /// The earlier attempt whose source it repeats.
+    pub duplicate_of: Option<u32>,
+    /// Whether its reply comes from a recording.
+    pub replayed: bool,
+    /// Whether a reply comes from the cache of replies.
+    pub cached: bool,
+    /// Whether its evaluation comes from a recording.
+    pub reused_evaluation: bool,
+    /// Its speedups as measured when it was judged, the primary baseline first.
+    pub speedups: Vec<Speedup>,
+    /// What its calls came to.
+    pub spend: Spend,
+    /// Wall time of judging it, in seconds.
+    pub seconds_judging: f64,
+    /// Its kernel file; read for the page only, and there for the best attempts and their ancestors.
+    pub source: Option<String>,
+    /// What the model was told about it; read as [`Self::source`] is.
+    pub feedback: Option<String>,
+}
+
+/// What calls came to. Sums of it are sums of its fields.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Spend {
+    /// Calls that were sent.
+    pub calls: u64,
+    /// Calls whose reply never came; they may have been billed.
+    pub lost_calls: u64,
+    /// Input tokens at full price.
+    pub input_tokens: u64,
+    /// Input tokens read from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// Input tokens written into the provider's cache.
+    pub cache_write_tokens: u64,
+    /// Output tokens, reasoning included.
+    pub output_tokens: u64,
+    /// Output tokens that were reasoning.
+    pub reasoning_tokens: u64,
+    /// Calls whose provider told no usage.
+    pub unreported: u64,
+    /// US dollars of the calls that have a price.
+    pub usd: f64,
+    /// Calls without a known price.
+    pub unpriced: u64,
+    /// Latency of the calls, in seconds.
+    pub seconds: f64,
+}
+
+impl Spend {
+    /// Adds what other calls came to.
+    pub fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.lost_calls += other.lost_calls;
+        self.input_tokens += other.input_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.output_tokens += other.output_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+        self.unreported += other.unreported;
+        self.usd += other.usd;
+        self.unpriced += other.unpriced;
+        self.seconds += other.seconds;
+    }
+
+    /// Returns the sum of several.
+    #[must_use]
+    pub fn sum<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sum = Self::default();
+        for part in parts {
+            sum.add(part);
+        }
+        sum
+    }
+
+    /// Returns the US dollars; `None` where a call has no known price: a part of the cost is not
+    /// the cost.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        (self.unpriced == 0).then_some(self.usd)
+    }
+}
+
+impl Op {
+    /// Tells whether the run worked on it.
+    #[must_use]
+    pub fn reached(&self) -> bool {
+        !self.attempts.is_empty()
+    }
+
+    /// Returns an attempt by its number.
+    #[must_use]
+    pub fn attempt(&self, number: u32) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.number == number)
+    }
+
+    /// Returns the best attempt.
+    #[must_use]
+    pub fn best_attempt(&self) -> Option<&Attempt> {
+        self.attempt(self.best?)
+    }
+
+    /// Returns the speedup over a baseline.
+    #[must_use]
+    pub fn speedup(&self, baseline: &str) -> Option<&Speedup> {
+        self.speedups.iter().find(|speedup| speedup.baseline == baseline)
+    }
+
+    /// Returns the position, from 1, of the first attempt that passed.
+    #[must_use]
+    pub fn attempts_to_correct(&self) -> Option<usize> {
+        self.attempts.iter().position(|attempt| attempt.passed).map(|position| position + 1)
+    }
+
+    /// Returns what all its calls came to.
+    #[must_use]
+    pub fn spend(&self) -> Spend {
+        Spend::sum(self.attempts.iter().map(|attempt| &attempt.spend))
+    }
+}
