@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     kernel,
-    llm::{self, Call, CallKey, Finish, Reply, ReplyRecord},
+    llm::{self, Call, CallKey, Finish, Reply, ReplyRecord, Turn},
     prompt::{Past, Rendered, feedback},
-    record::{AttemptId, Evaluation, Finding, Implementation},
+    record::{AttemptId, Evaluation, Finding, Implementation, Spend},
     store::{
         AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, LostCall, Purpose, StageFile,
     },
@@ -75,6 +75,10 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
             stage: evaluation.stage,
             counts: Counts::of(&evaluation),
             speedup: evaluation.speedup().cloned(),
+            change: None,
+            duplicate_of: None,
+            spend: Spend::default(),
+            seconds_judging: 0.0,
             calls: u32::try_from(self.state.calls.len()).expect("an attempt has few calls"),
             lost_calls: self.state.n_calls(CallState::Lost),
             replayed: origin.replayed,
@@ -191,6 +195,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
             system: prompt.system,
             prompt: prompt.user,
             max_tokens: *max_tokens,
+            turn: Turn::Code,
+            sample: 1,
             temperature: *temperature,
         };
         let answer = llm.complete(&request, context.store()).await;

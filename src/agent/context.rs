@@ -92,7 +92,7 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         }
         llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { key, path }),
         llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
-        llm::Error::MaxCalls { .. } => Err(Halt::Budget),
+        llm::Error::Budget { .. } => Err(Halt::Budget),
         llm::Error::NoKey { .. }
         | llm::Error::Config { .. }
         | llm::Error::Auth { .. }

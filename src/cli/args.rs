@@ -254,6 +254,89 @@ impl RunArgs {
     }
 }
 
+/// How attempts at an op are arranged, and what models are told.
+#[derive(Debug, Args, Default)]
+pub(crate) struct SearchArgs {
+    /// How attempts at an op are arranged
+    #[arg(long, value_name = "repair|best-of|beam", help_heading = "Loop")]
+    pub(crate) strategy: Option<String>,
+    /// Candidates that best-of begins with
+    #[arg(long, value_name = "N", help_heading = "Loop")]
+    pub(crate) samples: Option<i64>,
+    /// Branches of beam
+    #[arg(long, value_name = "N", help_heading = "Loop")]
+    pub(crate) width: Option<i64>,
+    /// Rounds of beam
+    #[arg(long, value_name = "N", help_heading = "Loop")]
+    pub(crate) depth: Option<i64>,
+    /// Have a first call name one bottleneck and one change, and a second write the code
+    #[arg(long, help_heading = "Loop")]
+    pub(crate) planner: bool,
+    /// What models are told: all, none or a list of compile, correctness, sanitizer, timing, static,
+    /// roofline and profile
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', help_heading = "Loop")]
+    pub(crate) feedback: Option<Vec<String>>,
+    /// Tokens that a prompt may have; details beyond are left out, the oldest first
+    #[arg(long, value_name = "N", help_heading = "Loop")]
+    pub(crate) prompt_tokens: Option<i64>,
+}
+
+impl SearchArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("search.strategy", self.strategy.clone());
+        flags.set("search.samples", self.samples);
+        flags.set("search.width", self.width);
+        flags.set("search.depth", self.depth);
+        flags.set("search.planner", self.planner.then_some(true));
+        flags.set("feedback.kinds", self.feedback.clone());
+        flags.set("feedback.prompt_tokens", self.prompt_tokens);
+    }
+}
+
+/// What may be spent; a run that reaches a cap stops and can be resumed.
+#[derive(Debug, Args, Default)]
+pub(crate) struct BudgetArgs {
+    /// US dollars that the run may cost
+    #[arg(long, value_name = "USD", help_heading = "Budget")]
+    pub(crate) max_cost: Option<f64>,
+    /// Input and output tokens that the run may take
+    #[arg(long, value_name = "N", help_heading = "Budget")]
+    pub(crate) max_total_tokens: Option<i64>,
+    /// LLM calls that the run may make
+    #[arg(long, value_name = "N", help_heading = "Budget")]
+    pub(crate) max_calls: Option<i64>,
+    /// Time that the run may take, for example 90m or 2h
+    #[arg(long, value_name = "TIME", help_heading = "Budget")]
+    pub(crate) max_time: Option<String>,
+    /// US dollars that each op may cost
+    #[arg(long, value_name = "USD", help_heading = "Budget")]
+    pub(crate) max_cost_per_op: Option<f64>,
+    /// Input and output tokens that each op may take
+    #[arg(long, value_name = "N", help_heading = "Budget")]
+    pub(crate) max_tokens_per_op: Option<i64>,
+    /// LLM calls that each op may take
+    #[arg(long, value_name = "N", help_heading = "Budget")]
+    pub(crate) max_calls_per_op: Option<i64>,
+    /// Time that each op may take
+    #[arg(long, value_name = "TIME", help_heading = "Budget")]
+    pub(crate) max_time_per_op: Option<String>,
+}
+
+impl BudgetArgs {
+    /// Adds what was given.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("budget.usd", self.max_cost);
+        flags.set("budget.tokens", self.max_total_tokens);
+        flags.set("budget.calls", self.max_calls);
+        flags.set("budget.seconds", self.max_time.clone());
+        flags.set("budget.op_usd", self.max_cost_per_op);
+        flags.set("budget.op_tokens", self.max_tokens_per_op);
+        flags.set("budget.op_calls", self.max_calls_per_op);
+        flags.set("budget.op_seconds", self.max_time_per_op.clone());
+    }
+}
+
 /// The loop and its limits.
 #[derive(Debug, Args, Default)]
 pub(crate) struct LoopArgs {
@@ -263,12 +346,15 @@ pub(crate) struct LoopArgs {
     /// Speedup at which a correct kernel is good enough
     #[arg(long, value_name = "X", help_heading = "Loop")]
     pub(crate) target_speedup: Option<f64>,
-    /// LLM calls of the run at most; 0 is no limit
-    #[arg(long, value_name = "N", help_heading = "Loop")]
-    pub(crate) max_calls: Option<i64>,
     /// Folder of prompt templates that replace kgen's own
     #[arg(long, value_name = "DIR", help_heading = "Loop")]
     pub(crate) prompts_dir: Option<String>,
+    /// How attempts are arranged and what models are told.
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    /// What may be spent.
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
 }
 
 impl LoopArgs {
@@ -276,7 +362,8 @@ impl LoopArgs {
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("run.max_attempts", self.max_attempts);
         flags.set("run.target_speedup", self.target_speedup);
-        flags.set("run.max_calls", self.max_calls);
+        self.search.add_to(flags);
+        self.budget.add_to(flags);
         flags.set("prompts.dir", self.prompts_dir.clone());
     }
 }
@@ -299,6 +386,15 @@ pub(crate) struct LlmArgs {
     /// Take the recorded evaluations too when replaying
     #[arg(long, help_heading = "LLM")]
     pub(crate) reuse_evals: bool,
+    /// How hard the model is to think
+    #[arg(long, value_name = "none|minimal|low|medium|high|xhigh|max", help_heading = "LLM")]
+    pub(crate) effort: Option<String>,
+    /// How the model is to think: adaptive, off or a number of tokens
+    #[arg(long, value_name = "HOW", help_heading = "LLM")]
+    pub(crate) thinking: Option<String>,
+    /// Keep replies for, and take them from, equal requests of other runs
+    #[arg(long, value_name = "off|record|auto|only", help_heading = "LLM")]
+    pub(crate) llm_cache: Option<String>,
     /// Seconds to wait for a reply file of the mailbox
     #[arg(long, value_name = "SECONDS", help_heading = "LLM")]
     pub(crate) mailbox_wait: Option<f64>,
@@ -313,6 +409,9 @@ impl LlmArgs {
         flags.set("llm.base_url", self.base_url.clone());
         flags.set("llm.replay", self.replay.clone());
         flags.set("run.reuse_evals", self.reuse_evals.then_some(true));
+        flags.set("llm.effort", self.effort.clone());
+        flags.set("llm.thinking", self.thinking.clone());
+        flags.set("llm.cache", self.llm_cache.clone());
         flags.set("llm.mailbox_wait_s", self.mailbox_wait);
     }
 }

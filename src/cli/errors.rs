@@ -160,7 +160,7 @@ fn llm_kind(error: &llm::Error) -> (Exit, Option<&'static str>) {
             (Exit::Llm, Some("wait until there is quota again, or raise the limit at the provider"))
         }
         llm::Error::Config { .. } => (Exit::Config, None),
-        llm::Error::MaxCalls { .. } => (Exit::Budget, Some("--max-calls N allows more")),
+        llm::Error::Budget { .. } => (Exit::Budget, Some("a higher cap allows more")),
         llm::Error::Rejected { .. } => {
             (Exit::Llm, Some("is the model's name right? --llm-model sets it"))
         }

@@ -166,8 +166,8 @@ fn plan(
     let (source, client) = match provider {
         Some(provider) => {
             let used = agent::calls_spent(&RunState::scan(store.run())?, provider.calls_wait);
-            let limit = (settings.run.max_calls > 0).then_some(settings.run.max_calls);
-            let client = Client::new(provider.config.clone(), CallBudget::new(limit, used))?;
+            let budget = CallBudget::new(settings.budget.calls, used);
+            let client = Client::new(provider.config.clone(), budget)?;
             let recording = provider.recording.as_ref().map(|(_, run)| run.clone());
             let source = Source::Llm {
                 max_tokens: settings.llm.max_tokens,

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use super::Error;
+use crate::record::{Cap, CapKind, CapScope};
 
 /// Counts calls over all ops of a run and stops before the limit is exceeded.
 ///
@@ -33,7 +34,7 @@ impl CallBudget {
     ///
     /// # Errors
     ///
-    /// [`Error::MaxCalls`] when none is left.
+    /// [`Error::Budget`] when none is left.
     pub fn take(&self) -> Result<(), Error> {
         let limit = self.limit.unwrap_or(u32::MAX);
         self.used
@@ -41,7 +42,9 @@ impl CallBudget {
                 (used < limit).then_some(used.saturating_add(1))
             })
             .map(|_| ())
-            .map_err(|_| Error::MaxCalls { limit })
+            .map_err(|_| Error::Budget {
+                cap: Cap { scope: CapScope::Run, kind: CapKind::Calls, limit: limit.into() },
+            })
     }
 }
 
@@ -55,7 +58,7 @@ mod tests {
         let other = budget.clone();
         assert!(budget.take().is_ok());
         assert!(other.take().is_ok());
-        assert!(matches!(budget.take(), Err(Error::MaxCalls { limit: 3 })));
+        assert!(matches!(budget.take(), Err(Error::Budget { .. })));
         assert_eq!(other.used(), 3);
     }
 }

@@ -22,6 +22,17 @@ impl fmt::Display for CallKey {
     }
 }
 
+/// What a reply is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turn {
+    /// To say what is to be changed.
+    Plan,
+    /// To be a kernel file.
+    #[default]
+    Code,
+}
+
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
@@ -33,6 +44,10 @@ pub struct Call {
     pub prompt: String,
     /// Most tokens the reply may have, reasoning included.
     pub max_tokens: u32,
+    /// What the reply is for.
+    pub turn: Turn,
+    /// Tells apart calls that may have equal prompts: the branch of the search.
+    pub sample: u32,
     /// Sampling temperature; sent only if the user set one, because newer models refuse it.
     pub temperature: Option<f64>,
 }

@@ -145,6 +145,7 @@ impl Client {
         let markdown = markdown(call);
         RequestRecord {
             key: call.key.clone(),
+            turn: call.turn,
             provider: self.config.name.clone(),
             kind: self.kind().to_owned(),
             url: None,

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use super::{CallKey, LogError};
+use crate::record::Cap;
 
 /// Why a call brought no usable reply.
 #[derive(Debug, thiserror::Error)]
@@ -45,11 +46,11 @@ pub enum Error {
         /// The provider's words.
         message: String,
     },
-    /// The run's own limit on calls is reached.
-    #[error("the limit of {limit} LLM calls is reached")]
-    MaxCalls {
+    /// A limit of what may be spent is reached.
+    #[error("the limit of {cap} is reached")]
+    Budget {
         /// The limit.
-        limit: u32,
+        cap: Cap,
     },
     /// The provider refuses the request; the same bytes would be refused again.
     #[error("provider `{provider}` rejected the request ({status}): {message}{}", param_hint(param.as_deref()))]
@@ -203,7 +204,7 @@ impl Error {
             | Self::Config { .. }
             | Self::Auth { .. }
             | Self::Spent { .. }
-            | Self::MaxCalls { .. }
+            | Self::Budget { .. }
             | Self::Rejected { .. }
             | Self::Garbage { .. }
             | Self::Setup(_)

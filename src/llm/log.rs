@@ -51,6 +51,9 @@ pub trait CallLog: Send + Sync {
 pub struct RequestRecord {
     /// The call.
     pub key: CallKey,
+    /// What the reply is for.
+    #[serde(default)]
+    pub turn: super::Turn,
     /// The provider's name.
     pub provider: String,
     /// The wire kind: `anthropic`, `openai-chat`, `openai-responses`, `command`, `mailbox` or

@@ -21,7 +21,7 @@ mod retry;
 mod wire;
 
 pub use budget::CallBudget;
-pub use call::{Call, CallKey, Finish, Replayed, Reply, Usage};
+pub use call::{Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
 pub use client::Client;
 pub use command::CommandAccess;
 pub use config::{

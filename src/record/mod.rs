@@ -4,6 +4,7 @@
 //! knows none of them.
 
 pub mod evaluation;
+pub mod feedback;
 pub mod finding;
 pub mod gemm;
 pub mod ids;
@@ -11,7 +12,9 @@ pub mod implementation;
 pub mod plan;
 pub mod profile;
 pub mod request;
+pub mod search;
 pub mod speedups;
+pub mod spend;
 pub mod split;
 pub mod target;
 pub mod timing;
@@ -30,6 +33,7 @@ pub use evaluation::{
     CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
     StepTime,
 };
+pub use feedback::{FeedbackKind, FeedbackSet, UnknownFeedback};
 pub use finding::{
     Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, Place, Resources, Severity,
     SourceSpan,
@@ -44,7 +48,9 @@ pub use plan::{
 };
 pub use profile::{KernelProfile, ProfileRequest, RawOutput};
 pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};
+pub use search::Strategy;
 pub use speedups::speedups;
+pub use spend::{Cap, CapKind, CapScope, Caps, Spend};
 pub use split::Split;
 pub use target::Target;
 pub use timing::{BaselineRequest, BaselineTiming, CaseTiming, Speedup, TimingRequest};

@@ -8,7 +8,7 @@ use crate::{
     record::{
         AttemptId, BaselineTiming, CaseClass, CaseResult, CaseTiming, Comparison, DType,
         Evaluation, Family, Finding, Flag, Implementation, Level, Mode, OpKey, Outcome, RunId,
-        Speedup, Stage, Target, Timing, Verdict,
+        Speedup, Spend, Stage, Target, Timing, Verdict,
     },
     store::{
         AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
@@ -138,6 +138,10 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         stage: Stage::Done,
         counts: Counts::of(&evaluation),
         speedup,
+        change: None,
+        duplicate_of: None,
+        spend: Spend::default(),
+        seconds_judging: 0.0,
         calls: 1,
         lost_calls: 0,
         replayed: op == "relu",

@@ -1,7 +1,7 @@
 //! The settings by name: how each is written in a file, the environment and on the command line.
 
-use super::DeviceChoice;
-use crate::record::DType;
+use super::{DeviceChoice, Effort};
+use crate::record::{DType, FeedbackKind, FeedbackSet};
 
 /// One setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +33,22 @@ pub enum Kind {
     Positive,
     /// A number of at least 0.
     Number,
+    /// A time above 0 in seconds, perhaps with a unit: `90m`, `2h`.
+    Seconds,
     /// A truth value.
     Bool,
     /// A list of texts; separated by commas outside a file.
     List,
     /// A list of element types.
     DTypes,
+    /// A list of kinds of feedback, `all` or `none`.
+    Feedback,
     /// A number of bytes, perhaps with a unit: `64MiB`.
     Bytes,
     /// `auto`, `emu`, `cuda` or a list of `cuda:N`.
     Device,
+    /// `adaptive`, `off` or a number of tokens.
+    Thinking,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }
@@ -61,7 +67,6 @@ pub const KEYS: &[Key] = &[
     flag("run.max_attempts", "KGEN_RUN_MAX_ATTEMPTS", "max-attempts", Kind::Int(1)),
     flag("run.target_speedup", "KGEN_RUN_TARGET_SPEEDUP", "target-speedup", Kind::Number),
     flag("run.seed", "KGEN_RUN_SEED", "seed", Kind::Int(0)),
-    flag("run.max_calls", "KGEN_RUN_MAX_CALLS", "max-calls", Kind::Int(0)),
     flag(
         "run.max_concurrent_ops",
         "KGEN_RUN_MAX_CONCURRENT_OPS",
@@ -70,12 +75,44 @@ pub const KEYS: &[Key] = &[
     ),
     flag("run.reuse_evals", "KGEN_RUN_REUSE_EVALS", "reuse-evals", Kind::Bool),
     flag("run.kernels_dir", "KGEN_RUN_KERNELS_DIR", "kernels-dir", Kind::Path),
+    flag(
+        "search.strategy",
+        "KGEN_SEARCH_STRATEGY",
+        "strategy",
+        Kind::OneOf(&["repair", "best-of", "beam"]),
+    ),
+    flag("search.samples", "KGEN_SEARCH_SAMPLES", "samples", Kind::Int(1)),
+    flag("search.width", "KGEN_SEARCH_WIDTH", "width", Kind::Int(1)),
+    flag("search.depth", "KGEN_SEARCH_DEPTH", "depth", Kind::Int(1)),
+    flag("search.planner", "KGEN_SEARCH_PLANNER", "planner", Kind::Bool),
+    flag("feedback.kinds", "KGEN_FEEDBACK_KINDS", "feedback", Kind::Feedback),
+    flag("feedback.prompt_tokens", "KGEN_FEEDBACK_PROMPT_TOKENS", "prompt-tokens", Kind::Int(1)),
+    flag("budget.usd", "KGEN_BUDGET_USD", "max-cost", Kind::Positive),
+    flag("budget.tokens", "KGEN_BUDGET_TOKENS", "max-total-tokens", Kind::Int(1)),
+    flag("budget.calls", "KGEN_BUDGET_CALLS", "max-calls", Kind::Int(1)),
+    flag("budget.seconds", "KGEN_BUDGET_SECONDS", "max-time", Kind::Seconds),
+    flag("budget.op_usd", "KGEN_BUDGET_OP_USD", "max-cost-per-op", Kind::Positive),
+    flag("budget.op_tokens", "KGEN_BUDGET_OP_TOKENS", "max-tokens-per-op", Kind::Int(1)),
+    flag("budget.op_calls", "KGEN_BUDGET_OP_CALLS", "max-calls-per-op", Kind::Int(1)),
+    flag("budget.op_seconds", "KGEN_BUDGET_OP_SECONDS", "max-time-per-op", Kind::Seconds),
     flag("llm.provider", "KGEN_LLM_PROVIDER", "provider", Kind::Text),
     flag("llm.model", "KGEN_LLM_MODEL", "llm-model", Kind::Text),
     flag("llm.base_url", "KGEN_LLM_BASE_URL", "base-url", Kind::Text),
     key("llm.key_env", "KGEN_LLM_KEY_ENV", Kind::Text),
     key("llm.max_tokens", "KGEN_LLM_MAX_TOKENS", Kind::Int(1)),
     key("llm.temperature", "KGEN_LLM_TEMPERATURE", Kind::Number),
+    flag("llm.effort", "KGEN_LLM_EFFORT", "effort", Kind::OneOf(Effort::NAMES)),
+    flag("llm.thinking", "KGEN_LLM_THINKING", "thinking", Kind::Thinking),
+    key("llm.prompt_cache", "KGEN_LLM_PROMPT_CACHE", Kind::Bool),
+    flag(
+        "llm.cache",
+        "KGEN_LLM_CACHE",
+        "llm-cache",
+        Kind::OneOf(&["off", "record", "auto", "only"]),
+    ),
+    key("llm.cache_dir", "KGEN_LLM_CACHE_DIR", Kind::Path),
+    key("llm.requests_per_minute", "KGEN_LLM_REQUESTS_PER_MINUTE", Kind::Int(1)),
+    key("llm.tokens_per_minute", "KGEN_LLM_TOKENS_PER_MINUTE", Kind::Int(1)),
     key("llm.concurrency", "KGEN_LLM_CONCURRENCY", Kind::Int(1)),
     key("llm.connect_timeout_s", "KGEN_LLM_CONNECT_TIMEOUT_S", Kind::Positive),
     key("llm.idle_timeout_s", "KGEN_LLM_IDLE_TIMEOUT_S", Kind::Positive),
@@ -156,9 +193,15 @@ impl Kind {
             Self::Int(min) => format!("an integer of at least {min}"),
             Self::Positive => "a number above 0".to_owned(),
             Self::Number => "a number of at least 0".to_owned(),
+            Self::Seconds => "a time above 0 such as 90, 90m or 2h".to_owned(),
             Self::Bool => "true or false".to_owned(),
             Self::List => "a list of names".to_owned(),
             Self::DTypes => "a list of element types such as f32, bf16 or i64".to_owned(),
+            Self::Feedback => {
+                let names: Vec<_> = FeedbackSet::ALL.iter().map(FeedbackKind::name).collect();
+                format!("all, none or a list of {}", names.join(", "))
+            }
+            Self::Thinking => "adaptive, off or a number of tokens".to_owned(),
             Self::Bytes => "a number of bytes such as 64MiB".to_owned(),
             Self::Device => "auto, emu, cuda or cuda:N,cuda:M".to_owned(),
             Self::OneOf(words) => match words.split_last() {
@@ -183,6 +226,8 @@ impl Kind {
             | Self::Run
             | Self::Device
             | Self::Bytes
+            | Self::Seconds
+            | Self::Thinking
             | Self::OneOf(_) => toml::Value::String(text.to_owned()),
             Self::Int(_) => toml::Value::Integer(text.trim().parse().ok()?),
             Self::Positive | Self::Number => toml::Value::Float(text.trim().parse().ok()?),
@@ -191,7 +236,7 @@ impl Kind {
                 "0" | "false" | "no" | "off" => false,
                 _ => return None,
             }),
-            Self::List | Self::DTypes => list(),
+            Self::List | Self::DTypes | Self::Feedback => list(),
         };
         self.check(value)
     }
@@ -225,6 +270,12 @@ impl Kind {
                 Some(text) => bytes(text).map(toml::Value::Integer),
                 None => value.as_integer().is_some_and(|int| int >= 1).then_some(value),
             },
+            Self::Seconds => match value.as_str() {
+                Some(text) => seconds(text).map(toml::Value::Float),
+                None => number(&value).filter(|float| *float > 0.0).map(toml::Value::Float),
+            },
+            Self::Feedback => feedback(&value),
+            Self::Thinking => thinking(&value).map(toml::Value::String),
             Self::Device => value.as_str()?.parse::<DeviceChoice>().is_ok().then_some(value),
             Self::OneOf(words) => words.contains(&value.as_str()?).then_some(value),
         }
@@ -249,6 +300,45 @@ fn bytes(text: &str) -> Option<i64> {
     let bytes = number * unit;
     #[expect(clippy::cast_possible_truncation, reason = "checked to be in range")]
     (1.0..9e18).contains(&bytes).then_some(bytes as i64)
+}
+
+/// Reads a time above 0 with a unit: `90`, `90s`, `1.5h`.
+fn seconds(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..end].trim().parse().ok()?;
+    let unit = match &text[end..] {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    Some(number * unit).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+}
+
+/// Reads kinds of feedback from a list or a text; `all` and `none` stand alone.
+fn feedback(value: &toml::Value) -> Option<toml::Value> {
+    let text = match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(items) if items.is_empty() => FeedbackSet::NONE.to_string(),
+        toml::Value::Array(items) => {
+            items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>()?.join(",")
+        }
+        _ => return None,
+    };
+    let kinds = text.parse::<FeedbackSet>().ok()?.iter();
+    Some(toml::Value::Array(kinds.map(|kind| kind.name().into()).collect()))
+}
+
+/// Reads how a model is to think: a word, or a number of tokens.
+fn thinking(value: &toml::Value) -> Option<String> {
+    let text = match value {
+        toml::Value::Integer(tokens) => tokens.to_string(),
+        value => value.as_str()?.trim().to_owned(),
+    };
+    let is_number = text.parse::<u32>().is_ok_and(|tokens| 0 < tokens);
+    (is_number || text == "adaptive" || text == "off").then_some(text)
 }
 
 fn strings(value: &toml::Value) -> bool {

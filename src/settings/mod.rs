@@ -8,6 +8,7 @@ mod device;
 pub mod env;
 pub mod keys;
 mod resolve;
+mod search;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use device::{DeviceChoice, GpuSet, UnknownDevice};
 pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
+pub use search::{
+    BudgetSettings, Effort, FeedbackSettings, LlmCache, ModelSettings, PriceSettings,
+    SearchSettings,
+};
 
 use crate::record::{DType, Emulation, L2, Limits, Precision, Profile, Sanitize, Target};
 
@@ -26,11 +31,23 @@ use crate::record::{DType, Emulation, L2, Limits, Precision, Profile, Sanitize, 
 pub struct Settings {
     /// The run as a whole.
     pub run: RunSettings,
+    /// How attempts at an op are arranged.
+    #[serde(default)]
+    pub search: SearchSettings,
+    /// What a model is told.
+    #[serde(default)]
+    pub feedback: FeedbackSettings,
+    /// What may be spent.
+    #[serde(default)]
+    pub budget: BudgetSettings,
     /// Where replies come from.
     pub llm: LlmSettings,
     /// Further providers by name.
     #[serde(default)]
     pub providers: BTreeMap<String, ProviderSettings>,
+    /// What models can do and cost, by their names.
+    #[serde(default)]
+    pub models: BTreeMap<String, ModelSettings>,
     /// Where kernels execute.
     pub device: DeviceSettings,
     /// What is asked for.
@@ -61,8 +78,6 @@ pub struct RunSettings {
     pub target_speedup: f64,
     /// Seed; `None` takes one from the system.
     pub seed: Option<u64>,
-    /// LLM calls of the run at most; 0 is no limit.
-    pub max_calls: u32,
     /// Ops worked on at once, at least 1.
     pub max_concurrent_ops: usize,
     /// Whether a replay takes the recorded evaluations.
@@ -87,6 +102,27 @@ pub struct LlmSettings {
     pub max_tokens: u32,
     /// Temperature; `None` sends none.
     pub temperature: Option<f64>,
+    /// How hard a model is to think; `None` leaves it to the provider.
+    #[serde(default)]
+    pub effort: Option<Effort>,
+    /// `adaptive`, `off` or a number of tokens; `None` leaves it to the provider.
+    #[serde(default)]
+    pub thinking: Option<String>,
+    /// Whether the provider is asked to cache what prompts begin with.
+    #[serde(default = "yes")]
+    pub prompt_cache: bool,
+    /// Whether replies are kept for, or taken from, equal requests of other runs.
+    #[serde(default)]
+    pub cache: LlmCache,
+    /// Folder of kept replies; `None` is one in the user's cache folder.
+    #[serde(default)]
+    pub cache_dir: Option<PathBuf>,
+    /// Requests per minute at most; `None` goes by what the provider says.
+    #[serde(default)]
+    pub requests_per_minute: Option<u32>,
+    /// Tokens per minute at most; `None` goes by what the provider says.
+    #[serde(default)]
+    pub tokens_per_minute: Option<u64>,
     /// Calls open at once, at least 1.
     pub concurrency: usize,
     /// Seconds until a connection must stand.
@@ -101,6 +137,10 @@ pub struct LlmSettings {
     pub replay: Option<String>,
     /// Seconds that `mailbox` waits; 0 does not wait.
     pub mailbox_wait_s: f64,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A table `providers.NAME`.

@@ -157,7 +157,7 @@ pub fn resolve_with(
 }
 
 /// Settings that stored runs may have and that decide nothing any more.
-const RETIRED: [&str; 1] = ["/timing/min_samples"];
+const RETIRED: [&str; 2] = ["/timing/min_samples", "/run/max_calls"];
 
 impl Settings {
     /// Reads the settings that a run remembers, also those of earlier versions of kgen.
@@ -166,6 +166,11 @@ impl Settings {
     ///
     /// Settings that no version up to this one wrote.
     pub fn stored(mut settings: serde_json::Value) -> Result<Self, serde_json::Error> {
+        // The limit on calls had a place of its own, with 0 for none.
+        let max_calls = settings.pointer("/run/max_calls").and_then(serde_json::Value::as_u64);
+        if let Some(calls) = max_calls.filter(|calls| 0 < *calls) {
+            settings["budget"] = serde_json::json!({ "calls": calls });
+        }
         for path in RETIRED {
             let parent = path.rsplit_once('/').and_then(|(parent, name)| {
                 Some((settings.pointer_mut(parent)?.as_object_mut()?, name))
@@ -213,7 +218,7 @@ fn bad_value(key: &Key, origin: String, got: &impl ToString) -> Error {
 fn merge_file(merged: &mut Table, table: Table, path: &Path) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     for (name, value) in flatten(table) {
-        if name == "providers" || name.starts_with("providers.") {
+        if NAMED.contains(&name.as_str()) {
             put(merged, &name, value);
             continue;
         }
@@ -228,7 +233,11 @@ fn merge_file(merged: &mut Table, table: Table, path: &Path) -> Result<(), Error
     Ok(())
 }
 
-/// Lists the leaves of a table by their dotted paths; a provider's table is one leaf.
+/// Tables whose entries the user names.
+const NAMED: [&str; 2] = ["providers", "models"];
+
+/// Lists the leaves of a table by their dotted paths; a table with names of the user is one leaf:
+/// such names may hold dots.
 fn flatten(table: Table) -> Vec<(String, Value)> {
     let mut leaves = Vec::new();
     let mut queue = vec![(String::new(), table)];
@@ -236,7 +245,7 @@ fn flatten(table: Table) -> Vec<(String, Value)> {
         for (name, value) in table {
             let path = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
             match value {
-                Value::Table(inner) if !path.starts_with("providers.") && !inner.is_empty() => {
+                Value::Table(inner) if !NAMED.contains(&path.as_str()) && !inner.is_empty() => {
                     queue.push((path, inner));
                 }
                 // An empty section of a known name says nothing.
@@ -250,7 +259,7 @@ fn flatten(table: Table) -> Vec<(String, Value)> {
 
 fn is_section(path: &str) -> bool {
     let prefix = format!("{path}.");
-    path == "providers" || KEYS.iter().any(|key| key.path.starts_with(&prefix))
+    KEYS.iter().any(|key| key.path.starts_with(&prefix))
 }
 
 fn put(table: &mut Table, path: &str, value: Value) {
@@ -281,6 +290,9 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
         | Kind::List
         | Kind::DTypes
         | Kind::Bytes
+        | Kind::Seconds
+        | Kind::Feedback
+        | Kind::Thinking
         | Kind::Device
         | Kind::OneOf(_) => false,
     };

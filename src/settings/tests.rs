@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use toml::{Table, Value};
 
 use super::{
-    DEFAULTS, DeviceChoice, Error, Overrides, ProviderKind, Settings,
+    DEFAULTS, DeviceChoice, Effort, Error, Overrides, ProviderKind, Settings,
     keys::{KEYS, Kind},
     resolve_with,
 };
@@ -54,7 +54,7 @@ fn collect(prefix: &str, table: &Table, names: &mut BTreeSet<String>) {
 fn the_file_documents_exactly_the_settings_that_exist() {
     let mut documented = BTreeSet::new();
     collect("", &uncommented(), &mut documented);
-    documented.retain(|name| !name.starts_with("providers."));
+    documented.retain(|name| !name.starts_with("providers.") && !name.starts_with("models."));
     let known: BTreeSet<_> = KEYS.iter().map(|key| key.path.to_owned()).collect();
     assert_eq!(documented, known);
     let everything = toml::to_string(&uncommented()).unwrap();
@@ -95,9 +95,9 @@ fn every_default_passes_its_own_check_and_agrees_with_the_records() {
 fn a_later_layer_wins() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kgen.toml");
-    std::fs::write(&path, "[run]\nmax_attempts = 2\nmax_calls = 2\nseed = 2\n").unwrap();
+    std::fs::write(&path, "[run]\nmax_attempts = 2\nmax_concurrent_ops = 2\nseed = 2\n").unwrap();
     let variable = |name: &str| match name {
-        "KGEN_RUN_MAX_CALLS" | "KGEN_RUN_SEED" => Some("3".to_owned()),
+        "KGEN_BUDGET_CALLS" | "KGEN_RUN_SEED" => Some("3".to_owned()),
         "KGEN_SUITE_DTYPES" => Some("f32, bf16".to_owned()),
         "KGEN_OFFLINE" => Some("1".to_owned()),
         _ => None,
@@ -107,7 +107,7 @@ fn a_later_layer_wins() {
     flags.set("run.output_dir", None::<String>);
     let settings = resolve_with(Some(&path), &variable, &flags).unwrap().settings;
     assert_eq!(settings.run.max_attempts, 2);
-    assert_eq!(settings.run.max_calls, 3);
+    assert_eq!(settings.budget.calls, Some(3));
     assert_eq!(settings.run.seed, Some(4));
     assert_eq!(settings.suite.dtypes, [DType::F32, DType::BF16]);
     assert!(settings.nvrtc.offline);
@@ -245,4 +245,34 @@ fn settings_of_earlier_versions_are_read_and_unknown_ones_are_not() {
         let error = Settings::stored(settings).unwrap_err().to_string();
         assert!(error.contains("unknown field `invented`"), "{error}");
     }
+}
+
+#[test]
+fn a_models_name_may_hold_dots() {
+    let text = "[models.\"gpt-5.6\"]\ncontext_tokens = 9\nprice = { input = 1, output = 2.5 }\n\
+                [models.other]\nefforts = [\"low\"]\n";
+    let settings = with_file(text).unwrap();
+    let model = &settings.models["gpt-5.6"];
+    assert_eq!(model.context_tokens, Some(9));
+    assert_eq!(model.price.map(|price| price.output), Some(2.5));
+    assert_eq!(settings.models["other"].efforts, Some(vec![Effort::Low]));
+    assert!(with_file("[models.m]\ncontext = 9\n").is_err());
+}
+
+#[test]
+fn times_feedback_and_thinking_are_read_as_people_write_them() {
+    let (seconds, feedback) = (Kind::Seconds, Kind::Feedback);
+    for (text, expected) in [("90", 90.0), ("1.5h", 5400.0), ("10m", 600.0), ("2 d", 172_800.0)] {
+        assert_eq!(seconds.parse(text), Some(Value::Float(expected)), "{text}");
+    }
+    for bad in ["0", "-1", "0s", "h", "1 week", ""] {
+        assert_eq!(seconds.parse(bad), None, "{bad}");
+    }
+    let names = |text: &str| feedback.parse(text).map(|value| value.as_array().unwrap().len());
+    assert_eq!((names("all"), names("none"), names("timing,compile")), (Some(7), Some(0), Some(2)));
+    assert_eq!((names("speed"), names("all,timing")), (None, None));
+    let thinking = |value: Value| Kind::Thinking.check(value);
+    assert_eq!(thinking(Value::Integer(2048)), Some("2048".into()));
+    assert_eq!(thinking("adaptive".into()), Some("adaptive".into()));
+    assert_eq!((thinking("0".into()), thinking("hard".into())), (None, None));
 }

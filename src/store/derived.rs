@@ -84,7 +84,7 @@ pub(super) struct Finished {
 pub(crate) mod tests {
     use super::*;
     use crate::{
-        record::{Level, Speedup, Stage},
+        record::{Level, Speedup, Spend, Stage},
         store::{AttemptStatus, Counts, Purpose},
     };
 
@@ -108,6 +108,10 @@ pub(crate) mod tests {
             stage: Stage::Done,
             counts: Counts { cases: 9, passed, failed: 9 - passed, skipped: 0 },
             speedup: speedup.map(|geomean| Speedup::new("builtin", geomean, 1)),
+            change: None,
+            duplicate_of: None,
+            spend: Spend::default(),
+            seconds_judging: 0.0,
             calls: 1,
             lost_calls: 0,
             replayed: false,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{
-    CaseTiming, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Stage, Target, Verdict,
-    timing,
+    CaseTiming, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Spend, Stage, Target,
+    Verdict, timing,
 };
 
 /// Version of the run directory's format.
@@ -184,6 +184,18 @@ pub struct AttemptRecord {
     pub counts: Counts,
     /// Speedup over the timed cases; `None` is "not measured".
     pub speedup: Option<Speedup>,
+    /// One line on what it changed, in the model's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// The earlier attempt with the same source, whose evaluation this one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<u32>,
+    /// What its calls took.
+    #[serde(default)]
+    pub spend: Spend,
+    /// Seconds from handing its kernel to the judge to the evaluation, waiting included.
+    #[serde(default)]
+    pub seconds_judging: f64,
     /// Calls that were sent for it, lost ones included.
     pub calls: u32,
     /// Calls whose reply never came; they may have been billed.

@@ -14,7 +14,7 @@ use kgen::{
     llm::{
         Access, Call, CallBudget, CallKey, CallLog, Client, CommandAccess, Error, FailureRecord,
         HttpAccess, LogError, MailboxAccess, ProviderConfig, RecordedReply, Recording, Reply,
-        ReplyRecord, RequestRecord, RetryPolicy, Scope, from_settings, preset, prompt_hash,
+        ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn, from_settings, preset, prompt_hash,
     },
     record::{AttemptId, OpKey},
     settings::{LlmSettings, Overrides, ProviderKind, ProviderSettings, resolve_with},
@@ -83,6 +83,8 @@ fn call() -> Call {
         system: "You write CUDA kernels.".to_owned(),
         prompt: "Write relu.".to_owned(),
         max_tokens: 1000,
+        turn: Turn::Code,
+        sample: 1,
         temperature: None,
     }
 }
@@ -235,7 +237,7 @@ async fn a_billed_retry_does_not_exceed_the_call_budget() {
     let budget = CallBudget::new(Some(2), 0);
     let client = client(access("openai", &format!("{}/v1", server.uri())), &budget);
     let error = complete(&client, &Log::default()).await.unwrap_err();
-    assert!(matches!(error, Error::MaxCalls { limit: 2 }), "{error}");
+    assert!(matches!(error, Error::Budget { .. }), "{error}");
     assert_eq!(server.received_requests().await.unwrap().len(), 2);
 }
 

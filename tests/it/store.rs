@@ -3,10 +3,10 @@
 use std::{fs, path::Path};
 
 use kgen::{
-    llm::{CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, Usage},
+    llm::{CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, Turn, Usage},
     record::{
         AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, Implementation, KernelProfile,
-        Level, OpKey, Outcome, RawOutput, RunId, Speedup, Stage, Target, Verdict,
+        Level, OpKey, Outcome, RawOutput, RunId, Speedup, Spend, Stage, Target, Verdict,
     },
     store::{
         AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Counts, DeviceInfo, Error,
@@ -102,6 +102,10 @@ fn record(number: u32, verdict: Verdict, speedup: Option<f64>) -> AttemptRecord 
         stage: Stage::Done,
         counts: Counts::default(),
         speedup: speedup.map(|geomean| Speedup::new("builtin", geomean, 1)),
+        change: None,
+        duplicate_of: None,
+        spend: Spend::default(),
+        seconds_judging: 0.0,
         calls: 1,
         lost_calls: 0,
         replayed: false,
@@ -122,6 +126,7 @@ fn key(number: u32, call: u32) -> CallKey {
 fn request(key: &CallKey) -> RequestRecord {
     RequestRecord {
         key: key.clone(),
+        turn: Turn::Code,
         provider: "scripted".to_owned(),
         kind: "command".to_owned(),
         url: None,

@@ -78,6 +78,7 @@ impl Llm for ScriptedLlm {
 fn request(call: &Call) -> RequestRecord {
     RequestRecord {
         key: call.key.clone(),
+        turn: call.turn,
         provider: "scripted".to_owned(),
         kind: "command".to_owned(),
         url: None,

@@ -6,6 +6,7 @@ use super::Script;
 use crate::{
     agent::{Error, OpEnd, RunEnd, Source, Stop},
     llm,
+    record::{Cap, CapKind, CapScope},
 };
 
 const REPLIES: [(&str, &[&str]); 2] =
@@ -29,7 +30,9 @@ async fn the_budget_stops_the_run_and_a_larger_one_goes_on() {
     let mut script = Script::new(&REPLIES);
     let answer = script.answer;
     script.answer = Box::new(move |key| match (key.attempt.op.0.as_str(), key.attempt.number) {
-        ("relu", 2) => Err(llm::Error::MaxCalls { limit: 2 }),
+        ("relu", 2) => Err(llm::Error::Budget {
+            cap: Cap { scope: CapScope::Run, kind: CapKind::Calls, limit: 2.0 },
+        }),
         _ => answer(key),
     });
     let trace = script.run_in(&dir).await;

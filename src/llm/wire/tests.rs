@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{Completion, Step, WireError, build, error_body, parse, stream_event};
 use crate::{
-    llm::{Call, CallKey, Finish, HttpAccess, WireKind, preset},
+    llm::{Call, CallKey, Finish, HttpAccess, Turn, WireKind, preset},
     record::{AttemptId, OpKey},
 };
 
@@ -13,6 +13,8 @@ fn call() -> Call {
         system: "be brief".to_owned(),
         prompt: "say \"π\"".to_owned(),
         max_tokens: 64,
+        turn: Turn::Code,
+        sample: 1,
         temperature: None,
     }
 }

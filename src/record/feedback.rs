@@ -1,0 +1,155 @@
+//! What a model is told about its kernels, by kind.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// One kind of feedback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedbackKind {
+    /// Messages of the source guards, the plan and the compiler.
+    Compile,
+    /// Cases that are wrong, with the first elements that differ.
+    Correctness,
+    /// What the emulator's sanitizer and compute-sanitizer found: bounds, races, uninitialised values.
+    Sanitizer,
+    /// Times and speedups.
+    Timing,
+    /// Registers, spills, shared memory, occupancy, instruction mix.
+    Static,
+    /// How near to the hardware's limit, and which limit that is.
+    Roofline,
+    /// What Nsight Compute measured.
+    Profile,
+}
+
+impl FeedbackKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
+        Self::Compile,
+        Self::Correctness,
+        Self::Sanitizer,
+        Self::Timing,
+        Self::Static,
+        Self::Roofline,
+        Self::Profile,
+    ];
+
+    /// Returns the name as flags and records spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compile => "compile",
+            Self::Correctness => "correctness",
+            Self::Sanitizer => "sanitizer",
+            Self::Timing => "timing",
+            Self::Static => "static",
+            Self::Roofline => "roofline",
+            Self::Profile => "profile",
+        }
+    }
+}
+
+/// A text that names no kind of feedback.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no kind of feedback")]
+pub struct UnknownFeedback(String);
+
+impl FromStr for FeedbackKind {
+    type Err = UnknownFeedback;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.name() == text).ok_or_else(|| UnknownFeedback(text.to_owned()))
+    }
+}
+
+/// The kinds of feedback that a model gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Vec<FeedbackKind>", into = "Vec<FeedbackKind>")]
+pub struct FeedbackSet(u8);
+
+impl FeedbackSet {
+    /// Every kind.
+    pub const ALL: Self = Self((1 << FeedbackKind::ALL.len()) - 1);
+    /// None: the verdict alone.
+    pub const NONE: Self = Self(0);
+
+    /// Tells whether a kind is in the set.
+    #[must_use]
+    pub const fn has(self, kind: FeedbackKind) -> bool {
+        self.0 & (1 << kind as u8) != 0
+    }
+
+    /// Returns the kinds in their fixed order.
+    pub fn iter(self) -> impl Iterator<Item = FeedbackKind> {
+        FeedbackKind::ALL.into_iter().filter(move |kind| self.has(*kind))
+    }
+}
+
+impl Default for FeedbackSet {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl FromIterator<FeedbackKind> for FeedbackSet {
+    fn from_iter<I: IntoIterator<Item = FeedbackKind>>(kinds: I) -> Self {
+        Self(kinds.into_iter().fold(0, |set, kind| set | 1 << kind as u8))
+    }
+}
+
+impl From<Vec<FeedbackKind>> for FeedbackSet {
+    fn from(kinds: Vec<FeedbackKind>) -> Self {
+        kinds.into_iter().collect()
+    }
+}
+
+impl From<FeedbackSet> for Vec<FeedbackKind> {
+    fn from(set: FeedbackSet) -> Self {
+        set.iter().collect()
+    }
+}
+
+impl fmt::Display for FeedbackSet {
+    /// Writes `all`, `none` or the kinds with commas.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ALL => f.pad("all"),
+            Self::NONE => f.pad("none"),
+            set => f.pad(&set.iter().map(FeedbackKind::name).collect::<Vec<_>>().join(",")),
+        }
+    }
+}
+
+impl FromStr for FeedbackSet {
+    type Err = UnknownFeedback;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.trim() {
+            "all" => Ok(Self::ALL),
+            "none" => Ok(Self::NONE),
+            kinds => kinds.split(',').map(|kind| kind.trim().parse()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FeedbackKind, FeedbackSet};
+
+    #[test]
+    fn sets_are_written_as_they_are_read() {
+        let some: FeedbackSet = "timing, compile".parse().unwrap();
+        assert_eq!(some.to_string(), "compile,timing");
+        assert!(some.has(FeedbackKind::Timing) && !some.has(FeedbackKind::Profile));
+        for set in [FeedbackSet::ALL, FeedbackSet::NONE, some] {
+            assert_eq!(set.to_string().parse::<FeedbackSet>().unwrap(), set);
+            let json = serde_json::to_string(&set).unwrap();
+            assert_eq!(serde_json::from_str::<FeedbackSet>(&json).unwrap(), set);
+        }
+        assert!("timing,speed".parse::<FeedbackSet>().is_err());
+        assert_eq!(FeedbackKind::ALL.into_iter().collect::<FeedbackSet>(), FeedbackSet::ALL);
+    }
+}

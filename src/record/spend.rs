@@ -1,0 +1,158 @@
+//! What calls of an LLM took, and what they may take.
+
+use std::{fmt, iter::Sum, ops::AddAssign};
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens, dollars and time of some calls. Spends add up: those of an attempt's calls to the
+/// attempt's, those of attempts to an op's and a run's.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spend {
+    /// Calls that were sent, lost ones included.
+    pub calls: u32,
+    /// Calls whose reply never came; they are charged at their worst case.
+    pub lost_calls: u32,
+    /// Input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Input tokens read from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// Input tokens written into the provider's cache.
+    pub cache_write_tokens: u64,
+    /// Output tokens, reasoning included.
+    pub output_tokens: u64,
+    /// Output tokens spent on reasoning.
+    pub reasoning_tokens: u64,
+    /// Calls whose tokens the provider did not report.
+    pub unreported: u32,
+    /// US dollars of the calls with a price.
+    pub usd: f64,
+    /// Calls whose price is unknown.
+    pub unpriced: u32,
+    /// Wall time of the calls, in seconds; calls that were open at once count each.
+    pub seconds: f64,
+}
+
+impl Spend {
+    /// Returns the cost in US dollars; `None` where a call's price is unknown.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        (self.unpriced == 0).then_some(self.usd)
+    }
+
+    /// Returns input and output tokens together.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.input_tokens + self.output_tokens
+    }
+}
+
+impl AddAssign for Spend {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.lost_calls += other.lost_calls;
+        self.input_tokens += other.input_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+        self.output_tokens += other.output_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+        self.unreported += other.unreported;
+        self.usd += other.usd;
+        self.unpriced += other.unpriced;
+        self.seconds += other.seconds;
+    }
+}
+
+impl Sum for Spend {
+    fn sum<I: Iterator<Item = Self>>(spends: I) -> Self {
+        let mut sum = Self::default();
+        spends.for_each(|spend| sum += spend);
+        sum
+    }
+}
+
+/// Limits of what may be spent; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Caps {
+    /// US dollars.
+    pub usd: Option<f64>,
+    /// Input and output tokens.
+    pub tokens: Option<u64>,
+    /// Calls.
+    pub calls: Option<u32>,
+    /// Wall time, in seconds.
+    pub seconds: Option<f64>,
+}
+
+/// One limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cap {
+    /// What it limits.
+    pub scope: CapScope,
+    /// What it counts.
+    pub kind: CapKind,
+    /// The limit, in the unit of its kind.
+    pub limit: f64,
+}
+
+/// What a [`Cap`] limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapScope {
+    /// The whole run.
+    Run,
+    /// Every op by itself.
+    Op,
+}
+
+/// What a [`Cap`] counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapKind {
+    /// US dollars.
+    Usd,
+    /// Input and output tokens.
+    Tokens,
+    /// Calls.
+    Calls,
+    /// Seconds of wall time.
+    Seconds,
+}
+
+impl fmt::Display for Cap {
+    /// Writes for example `20 LLM calls per op` or `$5 per run`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = self.limit;
+        match self.kind {
+            CapKind::Usd => write!(f, "${limit}"),
+            CapKind::Tokens => write!(f, "{limit} tokens"),
+            CapKind::Calls if limit <= 1.0 => write!(f, "{limit} LLM call"),
+            CapKind::Calls => write!(f, "{limit} LLM calls"),
+            CapKind::Seconds => write!(f, "{limit} s"),
+        }?;
+        f.write_str(match self.scope {
+            CapScope::Run => " per run",
+            CapScope::Op => " per op",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cap, CapKind, CapScope, Spend};
+
+    #[test]
+    fn one_unpriced_call_makes_the_cost_unknown() {
+        let priced = Spend { calls: 1, usd: 0.5, ..Spend::default() };
+        let unpriced = Spend { calls: 1, unpriced: 1, ..Spend::default() };
+        let sum = |spends: &[Spend]| spends.iter().copied().sum::<Spend>();
+        assert_eq!(sum(&[priced, priced]).cost(), Some(1.0));
+        assert_eq!(sum(&[priced, unpriced]).cost(), None);
+        assert_eq!(sum(&[]).cost(), Some(0.0));
+    }
+
+    #[test]
+    fn caps_are_read_aloud() {
+        let cap = |scope, kind, limit| Cap { scope, kind, limit }.to_string();
+        assert_eq!(cap(CapScope::Run, CapKind::Usd, 2.5), "$2.5 per run");
+        assert_eq!(cap(CapScope::Op, CapKind::Calls, 1.0), "1 LLM call per op");
+    }
+}
