@@ -107,7 +107,7 @@ def check(device="cuda", verbose=True):
     """Compares the kernel with eager PyTorch on the cases it was judged on.
 
     An output is right where its distance from the f64 result is at most four times the largest
-    of eager's, plus a rounding. Returns whether all cases are right.
+    of eager's, plus a rounding. Returns whether all cases are right, and there are any.
     """
     generator = torch.Generator(device).manual_seed(0)
     n_right, n_wrong = 0, 0
@@ -117,8 +117,13 @@ def check(device="cuda", verbose=True):
         n_wrong += outcome == "WRONG"
         if verbose or outcome == "WRONG":
             print(f"{outcome:<8} {name}: {said}")
-    print(f"{NAME}: {n_right} of {n_right + n_wrong} cases are as right as eager PyTorch, "
-          f"{len(CASES) - n_right - n_wrong} left out")
+    n_left_out = len(CASES) - n_right - n_wrong
+    if n_right + n_wrong == 0:
+        print(f"{NAME}: nothing was compared: " + (
+            f"all {n_left_out} cases are left out" if CASES else "this module has no cases"))
+    else:
+        print(f"{NAME}: {n_right} of {n_right + n_wrong} cases are as right as eager PyTorch, "
+              f"{n_left_out} left out")
     return n_wrong == 0 and n_right > 0
 
 
@@ -148,4 +153,6 @@ def _elements(value):
 
 
 if __name__ == "__main__":
+    if not torch.cuda.is_available():
+        raise SystemExit(f"{NAME}: the check needs a CUDA GPU, and PyTorch finds none here")
     raise SystemExit(0 if check() else 1)

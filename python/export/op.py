@@ -4,7 +4,12 @@
 import operator
 import threading
 
-import torch
+try:
+    import torch
+except ImportError as error:
+    if __name__ == "__main__":
+        raise SystemExit(f"{NAME}: the module needs PyTorch: {error}")
+    raise
 
 _TORCH = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
@@ -251,6 +256,11 @@ def _fake(*args, **kwargs):
 _op = torch.library.custom_op(
     f"kgen::{NAME}", _implementation, mutates_args=(), device_types="cuda", schema=SCHEMA)
 _op.register_fake(_fake)
+
+
+@_op.register_kernel("cpu")
+def _on_cpu(*args, **kwargs):
+    raise ValueError(f"{NAME} takes CUDA tensors, and these are on the CPU")
 
 
 def call(*args, **kwargs):

@@ -127,7 +127,12 @@ pub(crate) struct TimingArgs {
     #[arg(long, help_heading = "Timing")]
     pub(crate) no_timing: bool,
     /// How thoroughly to time; final measures kernels three times, each in a fresh process
-    #[arg(long, value_name = "screen|standard|final", help_heading = "Timing")]
+    #[arg(
+        long,
+        value_name = "screen|standard|final",
+        conflicts_with = "no_timing",
+        help_heading = "Timing"
+    )]
     pub(crate) timing: Option<String>,
     /// What to time against, the one that decides speedup first, for example aten,builtin
     #[arg(long, value_name = "BASELINES", value_delimiter = ',', help_heading = "Timing")]

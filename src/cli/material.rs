@@ -2,17 +2,37 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{CommandError, selection::Selection, ui::Ui};
+use super::{CommandError, machine, selection::Selection, ui::Ui};
 use crate::{
     agent::SuiteMaterial,
     baseline::{self, BUILTIN, python},
     prompt::Prompts,
     record::{PythonKind, Target},
-    settings::Settings,
+    settings::{DeviceChoice, Overrides, Settings},
 };
 
 /// The setting that stands for what the machine has.
 const AUTO: &str = "auto";
+
+/// Flags that say how kernels are timed and profiled.
+const GPU_FLAGS: [&str; 6] = ["timing", "baseline", "l2", "graph", "compat", "profile"];
+
+/// Warns of flags that do nothing on the emulator.
+pub(crate) fn warn_of_idle_flags(
+    ui: &Ui,
+    settings: &Settings,
+    flags: &Overrides,
+) -> Result<(), CommandError> {
+    let given = flags.flags().filter(|flag| GPU_FLAGS.contains(flag));
+    let given: Vec<String> = given.map(|flag| format!("--{flag}")).collect();
+    if !given.is_empty() && machine::device_choice(settings)? == DeviceChoice::Emu {
+        let given = given.join(", ");
+        ui.warn(&format!(
+            "{given}: of no effect on the emulator, which neither times nor profiles"
+        ));
+    }
+    Ok(())
+}
 
 /// Tells whether a baseline that was asked for runs in Python; looks at every name, and for the folders
 /// among them.

@@ -7,6 +7,7 @@ use crate::{
     op::{self, OpDef},
     record::DType,
     settings::SuiteSettings,
+    store::RunInfo,
     suite::{self, Filter, Loaded, Suite},
 };
 
@@ -19,13 +20,18 @@ pub(crate) struct Selection {
     pub(crate) ops: Vec<&'static OpDef>,
     /// Types asked for; empty is all that the suite has.
     pub(crate) dtypes: Vec<DType>,
+    /// Ops that were left out since the backend has no kernel for them.
+    pub(crate) n_without_kernel: usize,
 }
 
 /// Loads the suite, or the op file, and finds the ops in it, by any of their names.
 pub(crate) fn select(ui: &Ui, settings: &SuiteSettings) -> Result<Selection, CommandError> {
     let loaded = match &settings.op_file {
         Some(path) => from_op_file(path)?,
-        None => broad_enough(ui, settings, load_lenient(&settings.suite)?)?,
+        None => {
+            let ops: Vec<&str> = settings.ops.iter().map(String::as_str).collect();
+            broad_enough(ui, &settings.suite, &ops, load_lenient(&settings.suite)?)?
+        }
     };
     select_from(ui, settings, loaded)
 }
@@ -37,15 +43,32 @@ const DEFAULT: &str = "smoke";
 const BROAD: &str = "opinfo";
 
 /// Returns the loaded suite, or the broad one where the default one lacks an op that is asked for.
-fn broad_enough(ui: &Ui, settings: &SuiteSettings, loaded: Loaded) -> Result<Loaded, CommandError> {
-    let lacks = |name: &&String| loaded.suite.op(name).is_err() && op::find(name).is_ok();
-    match settings.ops.iter().find(lacks) {
-        Some(name) if settings.suite == DEFAULT => {
+fn broad_enough(
+    ui: &Ui,
+    asked: &str,
+    ops: &[&str],
+    loaded: Loaded,
+) -> Result<Loaded, CommandError> {
+    let lacks = |name: &&&str| loaded.suite.op(name).is_err() && op::find(name).is_ok();
+    match ops.iter().find(lacks) {
+        Some(name) if asked == DEFAULT => {
             ui.note(&format!("suite {DEFAULT} has no `{name}`: the suite is {BROAD}"));
             load_lenient(BROAD)
         }
         _ => Ok(loaded),
     }
+}
+
+/// Loads the suite that a run was judged with.
+///
+/// Runs of kgen 0.1.0 remember the suite that was asked for, not the broad one that took its place.
+pub(crate) fn suite_of_run(ui: &Ui, info: &RunInfo) -> Result<Suite, CommandError> {
+    let definition = info.definition.as_deref();
+    if let Some(text) = definition {
+        return Ok(from_definition(&info.suite, text)?.suite);
+    }
+    let ops: Vec<&str> = info.ops.iter().map(String::as_str).collect();
+    Ok(broad_enough(ui, &info.suite, &ops, load_lenient(&info.suite)?)?.suite)
 }
 
 /// Selects from the custom ops that a run remembers, or as [`select`] where it has none.
@@ -95,12 +118,22 @@ fn select_from(
             ops.push(op);
         }
     }
-    let selection = Selection { suite, ops, dtypes: settings.dtypes.clone() };
+    let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
     let by_name = !settings.ops.is_empty();
     selection.with_cases(ui, by_name)
 }
 
 impl Selection {
+    /// Returns the suite by the name or path that a run remembers: the one that is used.
+    pub(crate) fn suite_setting(&self, settings: &SuiteSettings) -> String {
+        let named = suite::builtin_names().contains(&settings.suite.as_str());
+        if named && settings.op_file.is_none() {
+            self.suite.name.clone()
+        } else {
+            settings.suite.clone()
+        }
+    }
+
     /// Returns the types to judge in; `None` is all that the suite has.
     pub(crate) fn dtypes(&self) -> Option<&[DType]> {
         (!self.dtypes.is_empty()).then_some(self.dtypes.as_slice())

@@ -24,11 +24,12 @@ use super::{
 use crate::{
     agent::{self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Source, StopHandle},
     llm::{CallBudget, Client},
+    op::OpDef,
     process,
     record::{Implementation, OpKey, Profile, RunId, Split},
     report,
     settings::Settings,
-    store::{self, DeviceInfo, RecordedRun, RunInfo, RunState, RunStatus, RunStore},
+    store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunState, RunStatus, RunStore},
     suite,
 };
 
@@ -76,12 +77,16 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
 
 async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     let ui = &context.ui;
+    job.settings.suite.suite = job.selection.suite_setting(&job.settings.suite);
     make_absolute(&mut job.settings);
     wants_python(&job.settings)?;
     let provider = match job.backend {
         Backend::Llm => Some(providers::open(&job.settings)?),
         Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
     };
+    if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
+        tell_unrecorded(ui, &job.selection, name, recording)?;
+    }
     let existing = match &job.target {
         RunTarget::New(_) => {
             check_output_dir(&job.settings.run.output_dir)?;
@@ -122,6 +127,28 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     };
     pool.shutdown().await;
     finish(context, &job, &store, outcome?, split)
+}
+
+/// Says which ops a recording has no reply for.
+fn tell_unrecorded(
+    ui: &ui::Ui,
+    selection: &Selection,
+    name: &str,
+    recording: &Run,
+) -> Result<(), CommandError> {
+    let recorded = recording.ops()?;
+    let lacks = |op: &&&OpDef| !recorded.contains(&OpKey::from(**op));
+    let missing: Vec<&str> =
+        selection.ops.iter().filter(lacks).map(|op| op.name.as_str()).collect();
+    if !missing.is_empty() {
+        let recorded: Vec<String> = recorded.into_iter().map(|op| op.0).collect();
+        ui.warn(&format!(
+            "the recording `{name}` has no reply for {}; its ops are {}",
+            missing.join(", "),
+            recorded.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 async fn drive(
@@ -322,7 +349,11 @@ fn finish(
         Format::Json => ui::json(ui, &summary)?,
         Format::Table => ui.data(&report::tables(&summary))?,
     }
-    ui.note(&report::totals_line(&summary));
+    let without = match job.selection.n_without_kernel {
+        0 => String::new(),
+        n => format!("; {} without a kernel", plural(n, "op")),
+    };
+    ui.note(&(report::totals_line(&summary) + &without));
     if let Some(python) = report::python_text(&summary) {
         ui.note(&python);
     }

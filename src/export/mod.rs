@@ -49,6 +49,33 @@ pub struct Export<'a> {
     pub tuned: Vec<(Case, Vec<(String, i64)>)>,
 }
 
+impl Export<'_> {
+    /// Returns the cases that the module is checked on, evenly taken where there are many.
+    #[must_use]
+    pub fn checked(&self) -> Vec<&Case> {
+        let fit: Vec<&Case> =
+            self.cases.iter().filter(|case| is_comparable(self.op, case)).collect();
+        let n_taken = fit.len().min(MAX_CASES);
+        (0..n_taken).map(|index| fit[index * fit.len() / n_taken]).collect()
+    }
+}
+
+/// Modules of Python's standard library that are named as an op.
+const SHADOWED: [&str; 2] = ["copy", "select"];
+
+/// Tells whether a module of that name would hide one of Python's own, which PyTorch imports.
+#[must_use]
+pub fn shadows(module: &str) -> bool {
+    SHADOWED.contains(&module)
+}
+
+/// Returns the name under which an op's module is imported.
+#[must_use]
+pub fn module_name(op: &OpDef) -> String {
+    let name = op.folder();
+    if shadows(&name) { format!("kgen_{name}") } else { name }
+}
+
 /// Why there is no module.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -105,14 +132,20 @@ pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
 }
 
 fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
-    let name = export.op.folder();
+    let (name, module) = (export.op.folder(), module_name(export.op));
+    let check = if export.checked().is_empty() {
+        String::new()
+    } else {
+        format!(
+            "    {module}.check()              # compares it with eager PyTorch; `python {module}.py` does so too\n"
+        )
+    };
     let plain = |line: &String| line.replace(['\\', '"'], "'");
     let origin: Vec<String> = export.origin.iter().map(plain).collect();
     write!(
         out,
         "\"\"\"A CUDA kernel for torch.ops.aten.{aten}, compiled by NVRTC at its first use.\n\n{}\n\n    \
-         import {name}\n    {name}.call(...)            # or torch.ops.kgen.{name}(...)\n    \
-         {name}.check()              # compares it with eager PyTorch; `python {name}.py` does so too\n\n\
+         import {module}\n    {module}.call(...)            # or torch.ops.kgen.{name}(...)\n{check}\n\
          It computes the forward pass on CUDA tensors of one device, on the current stream, and works under\n\
          torch.compile. Outputs are new contiguous tensors. A call that the plan declines raises Declined.\n\
          \"\"\"\n\n",
@@ -215,12 +248,9 @@ fn plain(value: &ArgValue) -> String {
     }
 }
 
-/// Writes the cases that the runtime checks, evenly taken where there are many.
+/// Writes the cases that the runtime checks.
 fn cases(export: &Export<'_>) -> String {
-    let fit: Vec<&Case> =
-        export.cases.iter().filter(|case| is_comparable(export.op, case)).collect();
-    let n_taken = fit.len().min(MAX_CASES);
-    let taken = (0..n_taken).map(|index| fit[index * fit.len() / n_taken]);
+    let taken = export.checked().into_iter();
     block(taken.map(|case| tuple([string(&case.id), dictionary(export.op, case, &made)])))
 }
 

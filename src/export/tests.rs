@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Value, json};
 
-use super::{Export, ExportError, FIRST_LINE, to_torch};
+use super::{Export, ExportError, FIRST_LINE, module_name, to_torch};
 use crate::{
     baseline,
     kernel::{KernelFile, plan},
@@ -183,4 +183,11 @@ fn a_module_holds_what_it_needs() {
     assert!(said.contains("returns 4 tensors, `embedding_bag` returns 1 in kgen"), "{said}");
     let error = to_torch(&export(relu, "int x;", &[])).unwrap_err();
     assert!(matches!(error, ExportError::Kernel(_)));
+}
+
+#[test]
+fn no_module_hides_one_of_pythons_own() {
+    let name = |op: &str| module_name(crate::op::find(op).unwrap());
+    assert_eq!((name("copy"), name("select")), ("kgen_copy".to_owned(), "kgen_select".to_owned()));
+    assert_eq!(name("relu"), "relu");
 }

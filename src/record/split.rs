@@ -107,5 +107,6 @@ mod tests {
         let text = split.describe();
         assert!(text.contains("idle 50 %: references 1.00 s, emulate 2.00 s"), "{text}");
         assert!((Split::default().idle()).abs() < 1e-12);
+        assert!(Split::default().describe().ends_with("idle 0 %"));
     }
 }

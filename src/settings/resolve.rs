@@ -93,6 +93,11 @@ impl Overrides {
             self.0.push((key, value.into()));
         }
     }
+
+    /// Returns the flags that were given, without their dashes.
+    pub fn flags(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter_map(|(key, _)| key.flag)
+    }
 }
 
 /// Resolved settings with what is worth telling about them.

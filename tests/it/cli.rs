@@ -221,12 +221,26 @@ fn a_missing_gpu_or_compiler_is_5() {
     fails(folder.path(), &[&args[..], &nowhere].concat(), 5, &["nowhere", "hint: "]);
     let emulated = ["--ops", "relu", "--device", "emu"];
     let aten = [&["run", "--backend", "aten"][..], &emulated].concat();
-    fails(folder.path(), &aten, 5, &["`aten` has in Python needs a GPU", "hint: "]);
+    fails(folder.path(), &aten, 5, &["the backend `aten` needs a GPU", "hint: "]);
     let module = folder.path().join("bb/relu__default/relu__default_implementation_v1.py");
     fs::create_dir_all(module.parent().unwrap()).unwrap();
     fs::write(module, "def relu__default_kernel_impl(x): ...\n").unwrap();
     let bb = ["run", "--backend", "pregenerated", "--kernels-dir", "bb"];
-    fails(folder.path(), &[&bb[..], &emulated].concat(), 5, &["in Python needs a GPU"]);
+    fails(folder.path(), &[&bb[..], &emulated].concat(), 5, &["kernels in Python (bb) need a GPU"]);
+}
+
+#[test]
+fn what_will_do_nothing_is_said_before_it_does_nothing() {
+    let folder = folder();
+    let no_compiler = ["--device", "emu", "--nvrtc", "nowhere"];
+    let idle = ["run", "--backend", "builtin", "--ops", "relu", "--l2", "hot", "--graph"];
+    let words = "--l2, --graph: of no effect on the emulator";
+    fails(folder.path(), &[&idle[..], &no_compiler].concat(), 5, &[words]);
+    let unrecorded = ["generate", "--ops", "relu,mish"];
+    let words = "has no reply for mish; its ops are";
+    fails(folder.path(), &[&unrecorded[..], &no_compiler].concat(), 5, &[words]);
+    let both = ["run", "--backend", "builtin", "--no-timing", "--timing", "final"];
+    fails(folder.path(), &both, 2, &["cannot be used with"]);
 }
 
 fn run_json(major: u32) -> Value {

@@ -21,7 +21,7 @@ use crate::{
         args::{DeviceArgs, FormatArgs, SuiteArgs},
         exit_codes::Exit,
         machine,
-        material::{material, settle_baselines, wants_python},
+        material::{material, settle_baselines, wants_python, warn_of_idle_flags},
         selection, session,
         ui::{self, Format},
     },
@@ -87,7 +87,9 @@ pub(super) fn settings(context: &Context, args: &EvalArgs) -> Result<Settings, C
     flags.set("device.counters", args.counters.then_some(true));
     flags.set("run.seed", args.seed);
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
-    context.settings(&flags)
+    let settings = context.settings(&flags)?;
+    warn_of_idle_flags(&context.ui, &settings, &flags)?;
+    Ok(settings)
 }
 
 /// Judges the kernel file that the flags name, and returns its text too.
@@ -306,7 +308,10 @@ fn add_mismatch(out: &mut String, mismatch: &Mismatch) {
             out,
             &format!(
                 "    {output}{:?}: expected {}, got {} (allowed error {})",
-                diff.index, diff.expected, diff.got, diff.bound
+                diff.index,
+                short(diff.expected.0),
+                short(diff.got.0),
+                short(diff.bound.0)
             ),
         );
     }
@@ -330,5 +335,23 @@ fn add_skipped(out: &mut String, evaluation: &Evaluation) {
         let more = cases.len() - shown.len();
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         line(out, &format!("  {reason}: {}{more}", shown.join(", ")));
+    }
+}
+
+/// Writes a number with an exponent where its digits would fill a line.
+fn short(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || (1e-5..1e16).contains(&value.abs()) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_have_an_exponent_instead_of_sixty_digits() {
+        let text = [0.0, 1.5, -3e-40, 2e38, f64::INFINITY].map(super::short);
+        assert_eq!(text, ["0", "1.5", "-3e-40", "2e38", "inf"]);
     }
 }

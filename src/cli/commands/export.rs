@@ -8,13 +8,12 @@ use std::{
 use clap::{Args, ValueEnum};
 
 use crate::{
-    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit},
-    export::{self, Export, FIRST_LINE},
+    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, selection, session::plural},
+    export::{self, Export, FIRST_LINE, module_name, shadows},
     op::{self, OpDef},
     record::{AttemptId, Case, Evaluation, OpKey, Outcome, Verdict},
     settings::Overrides,
     store::{OpMetadata, Run, effective_verdict, find_run},
-    suite,
 };
 
 /// Write a run's best kernel of an op as one self-contained Python module
@@ -29,7 +28,7 @@ pub(crate) struct ExportArgs {
     /// What the module is for
     #[arg(long, value_enum, value_name = "FRAMEWORK")]
     to: Framework,
-    /// File to write, - for standard output; <op>.py without it
+    /// File to write, - for standard output; <op>.py without it (kgen_<op>.py where Python has a module <op>)
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Attempt to export; the best one without it
@@ -62,20 +61,33 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
         Framework::Torch => export::to_torch(&export),
     };
     let module = module.map_err(|error| CommandError::new(Exit::Config, error))?;
-    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", op.folder())));
+    let path =
+        args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", module_name(op))));
     if path == Path::new("-") {
         context.ui.data(module.trim_end())?;
         return Ok(Exit::Ok);
     }
     write(&path, &module)?;
     context.ui.data(&path.display().to_string())?;
-    context.ui.note(&format!(
-        "attempt {} of {}, {}; `python {}` compares it with eager PyTorch on a GPU",
-        winner.id.number,
-        op.name,
-        winner.judged(),
-        path.display()
-    ));
+    let file = path.display();
+    if args.output.is_none() && shadows(&op.folder()) {
+        context
+            .ui
+            .note(&format!("not {0}.py: it would hide Python's own module `{0}`", op.folder()));
+    } else if path.file_stem().and_then(|stem| stem.to_str()).is_some_and(shadows) {
+        context
+            .ui
+            .warn(&format!("{file} hides Python's own module of that name from what is beside it"));
+    }
+    let check = match export.checked().len() {
+        0 => "it has no cases to be compared with eager PyTorch on".to_owned(),
+        n => format!(
+            "`python {file}` compares it with eager PyTorch on a GPU, on {}",
+            plural(n, "case")
+        ),
+    };
+    let (number, name, judged) = (winner.id.number, &op.name, winner.judged());
+    context.ui.note(&format!("attempt {number} of {name}, {judged}; {check}"));
     Ok(Exit::Ok)
 }
 
@@ -149,14 +161,12 @@ impl Winner {
     ///
     /// A suite that is gone leaves the module without cases, which is no reason not to write it.
     fn passed_cases(&self, context: &Context, run: &Run, op: &'static OpDef) -> Vec<Case> {
-        let suite = match &run.info().definition {
-            Some(_) if op.definition.is_some() => suite::of_op(op, &run.info().suite),
-            _ => suite::load_lenient(&run.info().suite),
-        };
-        let cases = match suite.and_then(|loaded| loaded.suite.public_cases(&op.name)) {
+        let suite = selection::suite_of_run(&context.ui, run.info());
+        let cases = suite.and_then(|suite| Ok(suite.public_cases(&op.name)?));
+        let cases = match cases {
             Ok(cases) => cases,
             Err(error) => {
-                context.ui.warn(&format!("the module has no cases to check: {error}"));
+                context.ui.warn(&format!("the module has no cases to check: {}", error.source));
                 return Vec::new();
             }
         };

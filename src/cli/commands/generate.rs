@@ -10,6 +10,7 @@ use crate::{
         args::{DeviceArgs, FormatArgs, LlmArgs, LoopArgs, OpsArgs, RunArgs, SuiteArgs},
         backends::Backend,
         exit_codes::Exit,
+        material::warn_of_idle_flags,
         providers, selection,
         session::{self, Job, RunTarget},
         ui::Format,
@@ -79,6 +80,7 @@ pub(super) fn start(
 ) -> Result<Exit, CommandError> {
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;
+    warn_of_idle_flags(&context.ui, &settings, flags)?;
     let selection = selection::select(&context.ui, &settings.suite)?;
     if providers::settle(&mut settings) {
         context.ui.announce(NO_KEY);

@@ -4,10 +4,10 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::{
-    baseline::python::{self, HOW_TO},
+    baseline::python,
     cli::{
         CommandError, Context,
-        args::{FormatArgs, OutputArgs, SuiteArgs},
+        args::{FormatArgs, OutputArgs, PythonArgs, SuiteArgs},
         backends::Backend,
         exit_codes::Exit,
         providers, selection,
@@ -32,6 +32,8 @@ pub(crate) struct ListArgs {
     suite: SuiteArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    python: PythonArgs,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -68,12 +70,13 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
     args.output.add_to(&mut flags);
+    args.python.add_to(&mut flags);
     let settings = context.settings(&flags)?;
     let listing = match args.what {
         What::Ops => ops(context, &settings, args.suite.suite.is_some())?,
         What::Suites => suites()?,
         What::Runs => runs(&settings)?,
-        What::Backends => backends(&settings),
+        What::Backends => backends(context, &settings),
         What::Devices => devices(context, &settings),
     };
     match args.format.format {
@@ -197,37 +200,39 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
     Ok(listing)
 }
 
-fn backends(settings: &Settings) -> Listing {
-    let mut listing = Listing::new(&["name", "kind", "what it is"]);
-    let mut add = |name: &str, kind: &str, what: String| {
-        let item = json!({ "name": name, "kind": kind, "description": what });
-        listing.add(vec![name.to_owned(), kind.to_owned(), what], item);
+fn backends(context: &Context, settings: &Settings) -> Listing {
+    let mut listing = Listing::new(&["name", "kind", "state", "what it is"]);
+    let mut add = |name: &str, kind: &str, state: &str, what: &str| {
+        let item = json!({ "name": name, "kind": kind, "state": state, "description": what });
+        listing.add([name, kind, state, what].map(str::to_owned).to_vec(), item);
     };
     let python = python::find(settings.python.path.as_deref());
     for backend in Backend::ALL {
-        let what = match backend {
-            Backend::Python(kind) => {
-                format!("{}; {}", backend.description(), python_text(kind, &python))
-            }
+        let state = match backend {
+            Backend::Python(kind) => python_state(kind, &python),
             Backend::Llm | Backend::Pregenerated | Backend::Builtin | Backend::Cublas => {
-                backend.description().to_owned()
+                "-".to_owned()
             }
         };
-        add(backend.name(), "backend", what);
+        add(backend.name(), "backend", &state, backend.description());
     }
     for (name, what) in providers::known(settings) {
-        add(&name, "provider", what);
+        add(&name, "provider", "-", &what);
+    }
+    match python {
+        Ok(found) => context.ui.note(&found.to_string()),
+        Err(missing) => context.ui.note(&missing.to_string()),
     }
     listing
 }
 
-/// Says which Python an implementation would run in, or what it lacks.
-fn python_text(kind: PythonKind, python: &Result<python::Python, python::NotFound>) -> String {
+/// Says in a few words what an implementation in Python lacks.
+fn python_state(kind: PythonKind, python: &Result<python::Python, python::NotFound>) -> String {
     match python {
-        Err(_) => format!("PyTorch was not found: {HOW_TO}"),
+        Err(_) => "no PyTorch".to_owned(),
         Ok(found) => match found.lacks(kind) {
-            Some(package) => format!("needs the package {package} ({found})"),
-            None => found.to_string(),
+            Some(package) => format!("no package {package}"),
+            None => "has PyTorch".to_owned(),
         },
     }
 }

@@ -15,7 +15,9 @@ use crate::{
         backends::Backend,
         bundled,
         exit_codes::Exit,
-        machine, providers,
+        machine,
+        material::warn_of_idle_flags,
+        providers,
         selection::{self, Selection},
         session::{self, Job, RunTarget, plural},
     },
@@ -55,6 +57,7 @@ pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, Comm
     }
     let mut settings = context.settings(&flags)?;
     let run_id = generate::parse_run_id(run_id)?;
+    warn_of_idle_flags(&context.ui, &settings, &flags)?;
     let mut selection = selection::select(&context.ui, &settings.suite)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::New(run_id);
@@ -99,7 +102,7 @@ pub(super) fn given_kernels(
         return Err(CommandError::config(message).hint(source.layout()));
     }
     if kernels.values().any(Implementation::needs_python) {
-        check_python(settings, backend)?;
+        check_python(settings, &source)?;
     } else if backend == Backend::Cublas && machine::device_choice(settings)? == DeviceChoice::Emu {
         return Err(CommandError::new(Exit::Device, "the backend `cublas` needs a GPU")
             .hint("kernel files run on the emulator too: `kgen run --backend builtin`"));
@@ -110,6 +113,7 @@ pub(super) fn given_kernels(
     if !missing.is_empty() {
         let n_missing = plural(missing.len(), "op");
         context.ui.note(&format!("{n_missing} without a kernel: {}", missing.join(", ")));
+        selection.n_without_kernel = missing.len();
         selection.ops.retain(|op| kernels.contains_key(&OpKey::from(*op)));
     }
     Ok(kernels)
@@ -122,9 +126,17 @@ between calls and change PyTorch. They run in a process of their own; kgen finds
 them and cannot promise more (docs/decisions/015). These are:";
 
 /// Makes sure that there is a GPU and a Python with PyTorch before workers start.
-fn check_python(settings: &Settings, backend: Backend) -> Result<(), CommandError> {
+fn check_python(settings: &Settings, source: &KernelSource) -> Result<(), CommandError> {
     if machine::device_choice(settings)? == DeviceChoice::Emu {
-        let message = format!("what the backend `{}` has in Python needs a GPU", backend.name());
+        let message = match source {
+            KernelSource::Folder { path, .. } | KernelSource::Python { path } => {
+                format!("kernels in Python ({}) need a GPU", path.display())
+            }
+            KernelSource::Builtin
+            | KernelSource::Cublas
+            | KernelSource::Bundled
+            | KernelSource::Library(_) => format!("{source} needs a GPU"),
+        };
         return Err(CommandError::new(Exit::Device, message)
             .hint("kernel files run on the emulator too: `kgen run --backend builtin`"));
     }
