@@ -1,17 +1,30 @@
 //! Compares runs: what is solved, how fast, at what cost, and what of that is more than luck.
 //!
 //! - [`data`]: what is compared. Runs with equal settings are one [`Arm`]; they are its samples.
+//! - [`compare`]: from the one to the other.
 //! - [`summary`]: what came of it, a [`Comparison`], with intervals and paired tests.
 //!
 //! Pure: reads no file and no clock, and knows nothing of kgen. Everything random comes from one
 //! stream with a fixed seed, so that the same runs always give the same numbers.
 
+mod arm;
+mod compare;
+mod curve;
 pub mod data;
+mod paired;
+mod pairs;
+mod resample;
+mod rows;
+mod speed;
 pub mod summary;
+#[cfg(test)]
+mod tests;
+mod view;
 
 /// Ops below which no interval is given: with fewer, resampling them covers less than it claims.
 pub const MIN_OPS: usize = 5;
 
+pub use compare::compare;
 pub use data::{Arm, Attempt, Op, Run, Speedup, Spend};
 pub use summary::{
     ArmSummary, Comparison, CurvePoint, Estimate, Fast, Marks, OpCell, OpRow, OpSpeedup, Pair,

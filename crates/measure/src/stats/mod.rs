@@ -8,6 +8,7 @@ mod wilcoxon;
 
 pub use hodges::{Centre, centre};
 pub use holm::holm;
+pub use normal::two_sided_tail;
 pub use order::{geometric_mean, median, median_interval, median_ranks, quantile, sorted};
 pub use wilcoxon::{SignedRank, signed_rank};
 

@@ -5,7 +5,8 @@
 /// Relative error below 1e-9 where the result is above 1e-200.
 ///
 /// Source: erfc by its series (below 3) and continued fraction, Abramowitz and Stegun 7.1.6, 7.1.14.
-pub(super) fn two_sided_tail(z: f64) -> f64 {
+#[must_use]
+pub fn two_sided_tail(z: f64) -> f64 {
     erfc(z.abs() / std::f64::consts::SQRT_2)
 }
 
