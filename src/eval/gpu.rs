@@ -436,7 +436,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Unloads all modules; they are loaded anew when they are needed again.
-    fn unload(&mut self, device: &mut dyn Device) {
+    pub(super) fn unload(&mut self, device: &mut dyn Device) {
         let loaded = self.loaded.iter_mut().map(Option::take);
         for module in loaded.chain([self.copy.take()]).flatten() {
             device.unload(module);

@@ -12,8 +12,9 @@ use crate::{
 
 use super::{
     Job, Loader, Sets, Trouble,
+    arm::Recipe,
     bench::{Calls, Graphs, Halt, Samples},
-    load, recipe,
+    recipe,
 };
 
 /// How a case is timed.
@@ -134,21 +135,49 @@ fn against(
     let Some(case) = program.case(job.default.case) else {
         return Ok(Err(program.refusal(job.default.case).to_owned()));
     };
-    let modules = match external {
-        Some((_, external)) => Modules::external(*external),
-        None => load(&mut Loader::new(program), device, case.variant)?,
+    let mut own = match external {
+        Some((_, external)) => Loader::of_external(program, *external),
+        None => Loader::new(program),
     };
-    // The other process has its own data; a second argument set is worth its while here alone.
-    let n_sets = if job.other.is_some() && external.is_none() { 2 } else { 1 };
+    let measured = match modules(&mut own, device, case.variant)? {
+        Ok(modules) => {
+            let recipe = recipe(job, case, modules);
+            against_loaded(job, device, candidate, recipe, program.calls_library(), setting)
+        }
+        Err(refusal) => Ok(Err(refusal)),
+    };
+    own.unload(device);
+    measured
+}
+
+/// Loads what a baseline needs; an error in words where the device refuses it.
+pub(super) fn modules<'a>(
+    own: &mut Loader<'a>,
+    device: &mut dyn Device,
+    variant: usize,
+) -> Result<Result<Modules<'a>, String>, Trouble> {
+    Ok(own.modules(device, variant)?.map_err(|(_, finding)| finding.message))
+}
+
+/// Goes on with [`against`] where the baseline's code is loaded.
+fn against_loaded(
+    job: &Job<'_, '_>,
+    device: &mut dyn Device,
+    candidate: &Sets<'_>,
+    recipe: Recipe<'_, '_>,
+    calls_library: bool,
+    setting: Setting,
+) -> Result<Result<Measured, String>, Trouble> {
+    let is_external = recipe.modules.is_external();
+    // Another process has its own data; here the baseline gets as many argument sets as the candidate.
+    let n_sets = if is_external { 1 } else { candidate.sessions().len() };
     let sources = [job.baseline_inputs; 2];
-    let baseline = match Sets::open(device, recipe(job, case, modules), &sources[..n_sets]) {
+    let baseline = match Sets::open(device, recipe, &sources[..n_sets]) {
         Ok(baseline) => baseline,
-        Err(stop) => return told(external.is_some(), stop),
+        Err(stop) => return told(is_external, stop),
     };
     // Whether a library is there, and takes the call, shows when it is made.
-    if program.calls_library()
-        && let Err(stop) = baseline.sessions()[0].run(device)
-    {
+    if calls_library && let Err(stop) = baseline.sessions()[0].run(device) {
         baseline.close(device);
         return told(false, stop);
     }

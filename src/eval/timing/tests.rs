@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     device::{BufferId, GraphId, Image, Launch, ModuleId, TimedOp, TimedWork},
-    eval::external::BoundCall,
+    eval::{Program, Variant, external::BoundCall},
     record::{Level, Target},
 };
 
@@ -30,6 +30,7 @@ struct Scripted {
     turns: Rc<RefCell<String>>,
     /// Processes of others, each time it is asked; then it does not tell.
     others: VecDeque<u32>,
+    n_loaded: u32,
 }
 
 /// A call that takes so many microseconds.
@@ -56,10 +57,16 @@ impl Device for Scripted {
         Level::Cuda
     }
     fn set_budget(&mut self, _: u64) {}
-    fn load(&mut self, _: &Image<'_>) -> Result<ModuleId, Stop> {
-        unimplemented!()
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
+        if image.cubin.is_empty() {
+            return Err(Stop::verdict(Verdict::CompileError, Finding::new("no code for this GPU")));
+        }
+        self.n_loaded += 1;
+        Ok(ModuleId(7))
     }
-    fn unload(&mut self, _: ModuleId) {}
+    fn unload(&mut self, _: ModuleId) {
+        self.n_loaded -= 1;
+    }
     fn alloc(&mut self, _: &str, _: usize, _: usize) -> Result<BufferId, Stop> {
         unimplemented!()
     }
@@ -239,6 +246,30 @@ fn a_library_that_is_missing_is_a_note_beside_the_baseline() {
     let missing = Stop::verdict(Verdict::Unsupported, Finding::new("cuBLASLt was not found"));
     let Ok(told) = compared::told::<()>(false, missing) else { panic!("it ends the evaluation") };
     assert_eq!(told, Err("cuBLASLt was not found".to_owned()));
+}
+
+#[test]
+fn a_baseline_that_the_device_refuses_is_a_note_and_a_loaded_one_is_unloaded() {
+    let program = |cubin: &[u8]| {
+        let variant = Variant {
+            types: Vec::new(),
+            defines: Vec::new(),
+            cubin: cubin.to_vec(),
+            ptx: String::new(),
+        };
+        Program { variants: vec![variant], ..Program::without_code(1) }
+    };
+    let mut device = Scripted::default();
+    let refused = program(b"");
+    let mut own = Loader::new(&refused);
+    let Ok(told) = compared::modules(&mut own, &mut device, 0) else { panic!("it ends it all") };
+    assert_eq!(told.err().as_deref(), Some("no code for this GPU"));
+    let fine = program(b"code");
+    let mut own = Loader::new(&fine);
+    let Ok(Ok(_)) = compared::modules(&mut own, &mut device, 0) else { panic!("it is loaded") };
+    assert_eq!(device.n_loaded, 1);
+    own.unload(&mut device);
+    assert_eq!(device.n_loaded, 0);
 }
 
 #[test]
