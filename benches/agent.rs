@@ -16,7 +16,8 @@ use std::{
 
 use kgen::{
     agent::{
-        BoxError, Deps, Judge, PlannedOp, Policy, RunPlan, Source, StopHandle, SuiteMaterial, run,
+        BoxError, Deps, Judge, PlannedOp, Policy, RunPlan, Search, Source, StopHandle,
+        SuiteMaterial, run,
     },
     baseline,
     llm::{Access, CallBudget, Client, HttpAccess, ProviderConfig, preset},
@@ -118,6 +119,7 @@ async fn measure(port: u16) {
             calls_wait: false,
             reuse_evaluations: None,
         },
+        search: Search::repair(),
         policy: Policy { max_attempts: 5, target_speedup: 1.0, can_time: false, confirm_seeds: 3 },
         seed: None,
         max_concurrent_ops: N_OPS,

@@ -20,7 +20,8 @@ use std::{
 
 use kgen::{
     agent::{
-        Deps, Event, PlannedOp, Policy, RunEnd, RunPlan, Source, StopHandle, SuiteMaterial, run,
+        Deps, Event, PlannedOp, Policy, RunEnd, RunPlan, Search, Source, StopHandle, SuiteMaterial,
+        run,
     },
     baseline,
     compile::{LocateOptions, locate},
@@ -239,6 +240,7 @@ fn plan(ops: Vec<PlannedOp>, target: Target, n_ops: usize) -> RunPlan {
             calls_wait: false,
             reuse_evaluations: None,
         },
+        search: Search::repair(),
         policy: Policy {
             max_attempts: MAX_ATTEMPTS,
             target_speedup: 1.0,

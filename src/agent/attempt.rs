@@ -1,32 +1,41 @@
 //! One attempt, from wherever its files say it is to its record.
 
+use std::sync::Arc;
+
 use super::{
-    Ask, Best, Error, Event, Judge, Last, Llm, Material, PlannedOp, PromptMatch, Source,
-    context::{Context, Halt, refusal},
-    decide::{Seen, winner},
+    Event, Judge, Llm, Material, PlannedOp, Source,
+    context::{Context, Halt},
     judging,
+    originals::{Fingerprint, Judged, Originals},
+    strategy::{Proposal, Seen},
 };
 use crate::{
     kernel,
-    llm::{self, Call, CallKey, Finish, Reply, ReplyRecord, Turn},
-    prompt::{Past, Rendered, feedback},
+    llm::{Finish, Reply},
+    prompt::{Past, feedback},
     record::{AttemptId, Evaluation, Finding, Implementation, Spend},
     store::{
-        AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, LostCall, Purpose, StageFile,
+        AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, RecordedRun, StageFile,
     },
 };
 
 /// An attempt at work.
-pub(super) struct Attempt<'a, L, J, M> {
-    pub(super) context: &'a Context<L, J, M>,
-    pub(super) op: &'a PlannedOp,
+pub(super) struct Attempt<L, J, M> {
+    pub(super) context: Arc<Context<L, J, M>>,
+    pub(super) op: Arc<PlannedOp>,
     pub(super) id: AttemptId,
-    pub(super) purpose: Purpose,
-    pub(super) parents: Vec<u32>,
-    /// The finished attempts.
-    pub(super) seen: &'a [Seen],
-    /// What an interrupted run left of this one.
+    pub(super) proposal: Proposal,
+    /// The finished attempts that it knows of, in the order of their numbers.
+    pub(super) known: Vec<Seen>,
+    /// What an interrupted run left of it.
     pub(super) state: AttemptState,
+}
+
+/// What the attempts of an op share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Who judges which kernel.
+    pub(super) originals: Originals,
 }
 
 /// What an attempt has to be judged by.
@@ -41,52 +50,108 @@ struct Origin {
     replayed: bool,
 }
 
-impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
+/// An evaluation, and where it comes from.
+struct Judgement {
+    evaluation: Evaluation,
+    /// Whether it is that of a recording.
+    is_reused: bool,
+    /// The attempt that was judged for the same kernel.
+    duplicate_of: Option<u32>,
+}
+
+impl Judgement {
+    /// Seconds that the stages of the evaluation took, which are not this attempt's where it has
+    /// the evaluation of another.
+    fn seconds(&self) -> f64 {
+        if self.duplicate_of.is_some() {
+            return 0.0;
+        }
+        self.evaluation.stage_times.iter().map(|time| time.seconds).sum()
+    }
+}
+
+impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     /// Does what is left to be done, and closes the attempt.
-    pub(super) async fn carry_out(mut self) -> Result<Seen, Halt> {
+    pub(super) async fn carry_out(mut self, shared: Arc<Shared>) -> Result<Seen, Halt> {
         let started_at = jiff::Timestamp::now().to_string();
-        self.context
-            .send(Event::AttemptStarted { attempt: self.id.clone(), purpose: self.purpose });
+        let purpose = self.proposal.purpose;
+        self.context.send(Event::AttemptStarted { attempt: self.id.clone(), purpose });
         let mut origin = Origin::default();
         let draft = self.draft(&mut origin).await?;
-        let (evaluation, reused_evaluation) = self.evaluation(&draft, origin).await?;
-        let store = self.context.store();
-        if !self.state.files.contains(&StageFile::Feedback) {
-            let kernel = match &draft {
-                Draft::Given(implementation) => implementation.source().unwrap_or_default(),
-                Draft::None(..) => "",
-            };
-            store.write_feedback(&self.id, &feedback(&evaluation, kernel))?;
+        let recorded = self.recorded(origin);
+        // Until the attempt is closed, others with the same kernel wait.
+        let mut claim = None;
+        let mut duplicate_of = None;
+        match (&draft, recorded) {
+            (Draft::Given(Implementation::Kernel { source }), None) => {
+                match shared.originals.claim(Fingerprint::of(source), self.id.number).await {
+                    Judged::ByItself(own) => claim = Some(own),
+                    Judged::By(original) => duplicate_of = Some(original),
+                }
+            }
+            (Draft::Given(_) | Draft::None(..), Some(recorded)) => {
+                duplicate_of = recorded.run().record(&self.id)?.and_then(|r| r.duplicate_of);
+            }
+            (Draft::Given(_) | Draft::None(..), None) => {}
         }
+        let judgement = self.judgement(&draft, recorded, duplicate_of).await?;
+        self.write_feedback(&draft, &judgement.evaluation)?;
+        let seen = self.close(&draft, judgement, origin, started_at)?;
+        if let Some(claim) = claim {
+            claim.settle();
+        }
+        Ok(seen)
+    }
+
+    fn write_feedback(&self, draft: &Draft, evaluation: &Evaluation) -> Result<(), Halt> {
+        if self.state.files.contains(&StageFile::Feedback) {
+            return Ok(());
+        }
+        let kernel = match draft {
+            Draft::Given(implementation) => implementation.source().unwrap_or_default(),
+            Draft::None(..) => "",
+        };
+        Ok(self.context.store().write_feedback(&self.id, &feedback(evaluation, kernel))?)
+    }
+
+    fn close(
+        &self,
+        draft: &Draft,
+        judgement: Judgement,
+        origin: Origin,
+        started_at: String,
+    ) -> Result<Seen, Halt> {
+        let seconds_judging = judgement.seconds();
+        let Judgement { evaluation, is_reused, duplicate_of } = judgement;
         let past = Some(Past::new(self.id.number, &evaluation));
         let record = AttemptRecord {
             op: self.op.name.clone(),
             attempt: self.id.number,
-            parents: self.parents,
-            branch: 1,
-            round: self.id.number,
-            purpose: self.purpose,
+            parents: self.proposal.parents.clone(),
+            branch: self.proposal.branch,
+            round: self.proposal.round,
+            purpose: self.proposal.purpose,
             status: match draft {
                 Draft::Given(_) => AttemptStatus::Judged,
-                Draft::None(_, status) => status,
+                Draft::None(_, status) => *status,
             },
             verdict: evaluation.verdict,
             level: evaluation.level,
             stage: evaluation.stage,
             counts: Counts::of(&evaluation),
             speedup: evaluation.speedup().cloned(),
-            change: None,
-            duplicate_of: None,
-            spend: Spend::default(),
-            seconds_judging: 0.0,
             calls: u32::try_from(self.state.calls.len()).expect("an attempt has few calls"),
             lost_calls: self.state.n_calls(CallState::Lost),
             replayed: origin.replayed,
-            reused_evaluation,
+            reused_evaluation: is_reused,
+            change: None,
+            duplicate_of,
+            spend: Spend::default(),
+            seconds_judging,
             started_at,
             finished_at: jiff::Timestamp::now().to_string(),
         };
-        store.finish_attempt(&self.id, &record)?;
+        self.context.store().finish_attempt(&self.id, &record)?;
         let attempt = self.id.clone();
         let reason = judging::unjudged(&evaluation);
         let done = Box::new(record.clone());
@@ -96,7 +161,6 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
 
     /// Returns what is judged, asking for it only if nothing of it is stored.
     async fn draft(&mut self, origin: &mut Origin) -> Result<Draft, Halt> {
-        let store = self.context.store();
         let draft = match &self.context.plan.source {
             Source::Given(kernels) => kernels.get(&self.op.key).map_or_else(
                 || {
@@ -119,156 +183,58 @@ impl<L: Llm, J: Judge, M: Material> Attempt<'_, L, J, M> {
             && let Some(file) = StageFile::of(implementation)
             && !self.state.files.contains(&file)
         {
-            store.write_source(&self.id, implementation)?;
+            self.context.store().write_source(&self.id, implementation)?;
         }
         Ok(draft)
     }
 
-    /// Returns the stored reply, or makes a call; the inner error is a refusal.
-    async fn reply(&mut self) -> Result<Result<Reply, llm::Error>, Halt> {
-        let calls_wait = match self.context.plan.source {
-            Source::Llm { calls_wait, .. } => calls_wait,
-            Source::Given(_) => false,
-        };
-        let replied = self.state.replied_call().filter(|call| {
-            // The provider takes what a person put there and completes the record.
-            !(calls_wait && self.state.calls[call] == CallState::TextOnly)
-        });
-        if let Some(call) = replied
-            && let Some(stored) = self.context.store().run().reply(&self.id, call)?
-        {
-            self.complete(call, &stored)?;
-            return stored.to_reply().usable().map_or_else(|e| refusal(e).map(Err), |r| Ok(Ok(r)));
-        }
-        let call = self.next_call(calls_wait)?;
-        self.context.may_go_on()?;
-        self.call(call).await
-    }
-
-    /// Makes the record of a stored reply whole where kgen ended before it was.
-    fn complete(&mut self, call: u32, stored: &ReplyRecord) -> Result<(), Halt> {
-        if self.state.calls[&call] != CallState::TextOnly {
-            return Ok(());
-        }
-        self.context.store().complete_reply(stored)?;
-        self.state.calls.insert(call, CallState::Replied);
-        let message =
-            format!("{}.call_{call}: only its text was stored, its usage is lost", self.id);
-        self.context.send(Event::Note { message });
-        Ok(())
-    }
-
-    /// Returns the number of the call to make; one that was in flight is put on record as lost.
-    fn next_call(&mut self, calls_wait: bool) -> Result<u32, Halt> {
-        let last = self.state.calls.last_key_value().map(|(call, state)| (*call, *state));
-        match last {
-            Some((call, CallState::InFlight | CallState::TextOnly)) if calls_wait => Ok(call),
-            Some((call, CallState::InFlight)) => {
-                let lost = LostCall {
-                    noticed_at: jiff::Timestamp::now().to_string(),
-                    possibly_billed: true,
-                    reason: "kgen ended while the call was in flight".to_owned(),
-                };
-                self.context.store().write_lost(&self.id, call, &lost)?;
-                self.state.calls.insert(call, CallState::Lost);
-                let message =
-                    format!("{}.call_{call} was in flight: it is lost, possibly billed", self.id);
-                self.context.send(Event::Note { message });
-                Ok(call + 1)
-            }
-            Some(_) | None => Ok(self.state.next_call()),
-        }
-    }
-
-    async fn call(&mut self, call: u32) -> Result<Result<Reply, llm::Error>, Halt> {
-        let context = self.context;
-        let (Some(llm), Source::Llm { max_tokens, temperature, .. }) =
-            (&context.deps.llm, &context.plan.source)
-        else {
-            unreachable!("a plan with an LLM as its source comes with one")
-        };
-        let prompt = self.prompt()?;
-        let key = CallKey { attempt: self.id.clone(), call };
-        context.send(Event::CallStarted { key: key.clone() });
-        let request = Call {
-            key: key.clone(),
-            system: prompt.system,
-            prompt: prompt.user,
-            max_tokens: *max_tokens,
-            turn: Turn::Code,
-            sample: 1,
-            temperature: *temperature,
-        };
-        let answer = llm.complete(&request, context.store()).await;
-        let answer = answer.map_or_else(|error| refusal(error).map(Err), |reply| Ok(Ok(reply)))?;
-        self.state.calls.insert(call, CallState::Replied);
-        if let Ok(reply) = &answer {
-            context.send(Event::ReplyReceived {
-                key,
-                seconds: reply.seconds,
-                usage: reply.usage,
-                replayed: reply.replayed.map(|replayed| {
-                    if replayed.prompt_differs { PromptMatch::Differs } else { PromptMatch::Same }
-                }),
-            });
-        }
-        Ok(answer)
-    }
-
-    fn prompt(&self) -> Result<Rendered, Halt> {
-        let run = self.context.store().run();
-        let mut earlier: Vec<_> = self.seen.iter().filter_map(|seen| seen.past.clone()).collect();
-        let last = match earlier.pop() {
-            None => None,
-            Some(past) => {
-                let id = self.sibling(past.number);
-                let feedback = run.feedback(&id)?.unwrap_or_default();
-                Some(Last { past, kernel: run.kernel(&id)?, feedback })
-            }
-        };
-        let best = match winner(self.seen).filter(|winner| winner.verdict().is_pass()) {
-            None => None,
-            Some(winner) => {
-                let AttemptRecord { attempt: number, speedup, .. } = &winner.record;
-                let kernel = run.kernel(&self.sibling(*number))?;
-                kernel.map(|kernel| Best { number: *number, kernel, speedup: speedup.clone() })
-            }
-        };
-        let ask = Ask { op: &self.op.name, earlier, last, best };
-        let prompt = self.context.deps.material.prompt(&ask);
-        prompt.map_err(|error| Halt::material(&self.op.name, error))
-    }
-
-    fn sibling(&self, number: u32) -> AttemptId {
-        AttemptId { op: self.id.op.clone(), number }
-    }
-
-    /// Returns the stored evaluation, the recorded one where that is wanted, or a new one; and
-    /// whether it is recorded.
-    async fn evaluation(&self, draft: &Draft, origin: Origin) -> Result<(Evaluation, bool), Halt> {
-        let store = self.context.store();
-        let recorded = match &self.context.plan.source {
-            Source::Llm { reuse_evaluations: Some(recorded), .. } if origin.replayed => {
-                recorded.evaluation(&self.id)?
-            }
+    /// Returns the recording whose evaluation is taken, where it has one.
+    fn recorded(&self, origin: Origin) -> Option<&RecordedRun> {
+        match &self.context.plan.source {
+            Source::Llm { reuse_evaluations, .. } if origin.replayed => reuse_evaluations
+                .as_deref()
+                .filter(|recorded| recorded.run().path(&self.id, StageFile::Eval).exists()),
             Source::Llm { .. } | Source::Given(_) => None,
-        };
-        let reused = recorded.is_some();
-        if self.state.files.contains(&StageFile::Eval)
-            && let Some(stored) = store.run().evaluation(&self.id)?
-        {
-            return Ok((stored, reused));
         }
-        let evaluation = match (recorded, draft) {
-            (Some(recorded), _) => recorded,
-            (None, Draft::None(none, _)) => judging::no_code(self.context, self.op, none),
+    }
+
+    /// Returns the stored evaluation, the recorded one, that of an equal kernel, or a new one.
+    async fn judgement(
+        &self,
+        draft: &Draft,
+        recorded: Option<&RecordedRun>,
+        mut duplicate_of: Option<u32>,
+    ) -> Result<Judgement, Halt> {
+        let store = self.context.store();
+        let recorded = match recorded {
+            Some(recorded) => recorded.evaluation(&self.id)?,
+            None => None,
+        };
+        let is_reused = recorded.is_some();
+        if self.state.files.contains(&StageFile::Eval)
+            && let Some(evaluation) = store.run().evaluation(&self.id)?
+        {
+            return Ok(Judgement { evaluation, is_reused, duplicate_of });
+        }
+        let equal = match duplicate_of.filter(|_| !is_reused) {
+            Some(original) => store.run().evaluation(&self.sibling(original))?,
+            None => None,
+        };
+        let evaluation = match (recorded.or(equal), draft) {
+            (Some(known), _) => known,
+            (None, Draft::None(none, _)) => judging::no_code(&self.context, &self.op, none),
             (None, Draft::Given(implementation)) => {
+                duplicate_of = None;
                 self.context.may_go_on()?;
-                judging::judge(self.context, self.op, &self.id, implementation, 0).await?
+                judging::judge(&self.context, &self.op, &self.id, implementation, 0).await?
             }
         };
         store.write_evaluation(&self.id, &evaluation, &judging::log(&evaluation))?;
-        Ok((evaluation, reused))
+        Ok(Judgement { evaluation, is_reused, duplicate_of })
+    }
+
+    pub(super) fn known(&self, number: u32) -> Option<&Seen> {
+        self.known.iter().find(|seen| seen.number() == number)
     }
 }
 
@@ -285,11 +251,5 @@ fn extract(reply: &Reply) -> Draft {
             }
             Draft::None(Box::new(finding), AttemptStatus::Judged)
         }
-    }
-}
-
-impl From<Error> for Halt {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
     }
 }

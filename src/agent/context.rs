@@ -51,15 +51,15 @@ impl<L: Llm, J: Judge, M: Material> Context<L, J, M> {
     }
 }
 
-/// Why work on an op stops before its rule says so.
+/// Why work on an op stops before its rule says so; what reaches farther stands farther down.
 #[derive(Debug)]
 pub(super) enum Halt {
     /// The recording has no further reply.
     EndOfRecording,
     /// The limit on calls is reached.
     Budget,
-    /// A call waits for its reply.
-    Awaiting { key: CallKey, path: PathBuf },
+    /// Calls wait for their replies, which go to these files.
+    Awaiting { calls: Vec<(CallKey, PathBuf)> },
     /// The run stops.
     Interrupted,
     /// The provider did not answer this op, or the workers failed over it; others may fare better.
@@ -69,6 +69,30 @@ pub(super) enum Halt {
 }
 
 impl Halt {
+    /// Joins the reasons of two attempts of an op: the one that reaches farther counts.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Awaiting { mut calls }, Self::Awaiting { calls: others }) => {
+                calls.extend(others);
+                calls.sort();
+                Self::Awaiting { calls }
+            }
+            (one, other) if one.reach() < other.reach() => other,
+            (one, _) => one,
+        }
+    }
+
+    const fn reach(&self) -> u8 {
+        match self {
+            Self::EndOfRecording => 1,
+            Self::Budget => 2,
+            Self::Awaiting { .. } => 3,
+            Self::Interrupted => 4,
+            Self::OfOp(_) => 5,
+            Self::Failed(_) => 6,
+        }
+    }
+
     pub(super) fn material(op: &str, source: BoxError) -> Self {
         Self::Failed(Error::Material { op: op.to_owned(), source })
     }
@@ -90,7 +114,7 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         llm::Error::Unavailable { .. } | llm::Error::Command { .. } => {
             Err(Halt::OfOp(error.into()))
         }
-        llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { key, path }),
+        llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { calls: vec![(key, path)] }),
         llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
         llm::Error::Budget { .. } => Err(Halt::Budget),
         llm::Error::NoKey { .. }
@@ -103,5 +127,11 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         | llm::Error::Log { .. }
         | llm::Error::Read { .. }
         | llm::Error::Io { .. } => Err(Halt::Failed(error.into())),
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
     }
 }

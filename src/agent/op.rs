@@ -1,38 +1,52 @@
 //! One op, from its first prompt to its winner.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::Pin,
+    sync::Arc,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::{
-    Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, PlannedOp, Policy, Source, Stop,
-    attempt::Attempt,
+    Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, PlannedOp, Policy, Search, Source, Stop,
+    attempt::{Attempt, Shared},
     context::{Context, Halt},
-    decide::{Seen, Step, next_step, winner},
     judging,
+    originals::{Fingerprint, Originals},
+    strategy::{Proposal, Seen, Step, Strategy, close, winner},
 };
 use crate::{
     prompt::{Past, feedback},
     record::AttemptId,
-    store::{AttemptState, Confirmation, OpState, Purpose, effective_verdict},
+    store::{AttemptState, Confirmation, OpState, Purpose, StageFile},
 };
 
 /// An op at work.
 pub(super) struct OpTask<L, J, M> {
     context: Arc<Context<L, J, M>>,
-    op: PlannedOp,
+    op: Arc<PlannedOp>,
     policy: Policy,
+    strategy: Box<dyn Strategy>,
+    /// The finished attempts, in the order of their numbers.
     seen: Vec<Seen>,
     /// Attempts that an interrupted run left unfinished.
     unfinished: BTreeMap<u32, AttemptState>,
-    /// The latest reason to stop that the rule does not know.
-    halted: Option<OpEnd>,
+    /// What attempts share; made when the first one begins.
+    shared: Option<Arc<Shared>>,
 }
+
+/// An attempt at work, with its number.
+type AtWork = Pin<Box<dyn Future<Output = Result<Seen, Halt>> + Send>>;
 
 impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
     pub(super) fn new(context: Arc<Context<L, J, M>>, op: PlannedOp, state: OpState) -> Self {
-        let policy = match context.plan.source {
-            Source::Llm { .. } => context.plan.policy,
+        let (search, policy) = match context.plan.source {
+            Source::Llm { .. } => (context.plan.search, context.plan.policy),
             // Judging a given kernel once more would say the same.
-            Source::Given(_) => Policy { max_attempts: 1, ..context.plan.policy },
+            Source::Given(_) => {
+                (Search::repair(), Policy { max_attempts: 1, ..context.plan.policy })
+            }
         };
         let mut seen = Vec::new();
         let mut unfinished = BTreeMap::new();
@@ -47,7 +61,8 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
                 }
             }
         }
-        Self { context, op, policy, seen, unfinished, halted: None }
+        let (op, strategy) = (Arc::new(op), search.strategy());
+        Self { context, op, policy, strategy, seen, unfinished, shared: None }
     }
 
     /// Works on the op until it is over or the run stops; an error ends the run.
@@ -74,93 +89,178 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
         self.outcome(OpEnd::Interrupted)
     }
 
+    /// Keeps at work what the strategy proposes until it has nothing more to propose, or until
+    /// one attempt cannot be made: then what is at work comes to its end, and nothing new begins.
     async fn steps(&mut self) -> Result<OpEnd, Halt> {
-        self.read_past()?;
+        self.share_confirmations()?;
+        let mut begun = BTreeSet::new();
+        let mut at_work: FuturesUnordered<AtWork> = FuturesUnordered::new();
+        let mut halted: Option<Halt> = None;
         loop {
-            match next_step(&self.seen, &self.policy) {
-                Step::Attempt { number, purpose, parents } => {
-                    let purpose = match self.context.plan.source {
-                        Source::Llm { .. } => purpose,
-                        Source::Given(_) => Purpose::Given,
-                    };
-                    let attempt = Attempt {
-                        context: &self.context,
-                        op: &self.op,
-                        id: self.id(number),
-                        purpose,
-                        parents,
-                        seen: &self.seen,
-                        state: self.unfinished.remove(&number).unwrap_or_default(),
-                    };
-                    match Box::pin(attempt.carry_out()).await {
-                        Ok(seen) => self.seen.push(seen),
-                        Err(Halt::EndOfRecording) => self.last_attempt(OpEnd::EndOfRecording),
-                        Err(Halt::Budget) => self.last_attempt(OpEnd::BudgetReached),
-                        Err(halt) => return Err(halt),
+            if halted.is_none() {
+                match self.strategy.next(&self.seen, &self.policy) {
+                    Step::Attempts(proposals) => {
+                        for proposal in proposals {
+                            if begun.insert(proposal.number) {
+                                at_work.push(self.begin(proposal)?);
+                            }
+                        }
                     }
-                }
-                Step::Confirm { number } => {
-                    let confirmation = self.confirm(number).await?;
-                    let winner = self.seen.iter_mut().find(|seen| seen.record.attempt == number);
-                    let winner = winner.expect("the rule confirms a finished attempt");
-                    winner.confirmation = Some(confirmation);
-                    if let Some(past) = &mut winner.past {
-                        past.verdict =
-                            effective_verdict(&winner.record, winner.confirmation.as_ref());
+                    Step::Confirm { number } => {
+                        self.confirm(number).await?;
+                        continue;
                     }
-                }
-                Step::Done(ending) => {
-                    return Ok(self.halted.take().unwrap_or(OpEnd::Rule(ending)));
+                    Step::Done(ending) => return Ok(OpEnd::Rule(ending)),
                 }
             }
+            match at_work.next().await {
+                Some(Ok(seen)) => self.add(seen)?,
+                Some(Err(halt)) => {
+                    if matches!(halt, Halt::Failed(_)) {
+                        self.context.deps.stop.raise(Stop::Drain);
+                    }
+                    halted = Some(match halted {
+                        Some(before) => before.and(halt),
+                        None => halt,
+                    });
+                }
+                None => break,
+            }
+        }
+        match halted.expect("a strategy proposes what is not finished, and only that is awaited") {
+            halt @ (Halt::EndOfRecording | Halt::Budget) => self.close(halt).await,
+            halt => Err(halt),
         }
     }
 
-    /// Reads what prompts say about attempts of an interrupted run.
-    fn read_past(&mut self) -> Result<(), Halt> {
+    /// Ends the op with the attempts there are: the winner is still confirmed.
+    async fn close(&mut self, halt: Halt) -> Result<OpEnd, Halt> {
+        while let Step::Confirm { number } = close(&self.seen, &self.policy) {
+            self.confirm(number).await?;
+        }
+        Ok(sort(halt).0)
+    }
+
+    fn begin(&mut self, mut proposal: Proposal) -> Result<AtWork, Halt> {
+        if matches!(self.context.plan.source, Source::Given(_)) {
+            proposal.purpose = Purpose::Given;
+        }
+        let shared = match self.shared.take() {
+            Some(shared) => shared,
+            None => Arc::new(self.shared()?),
+        };
+        self.shared = Some(Arc::clone(&shared));
+        let known = self.seen.iter().filter(|seen| proposal.knows.contains(&seen.number()));
+        let attempt = Attempt {
+            context: Arc::clone(&self.context),
+            op: Arc::clone(&self.op),
+            id: self.id(proposal.number),
+            known: known.cloned().collect(),
+            state: self.unfinished.remove(&proposal.number).unwrap_or_default(),
+            proposal,
+        };
+        Ok(Box::pin(attempt.carry_out(shared)))
+    }
+
+    /// Reads what an interrupted run left that further attempts need.
+    fn shared(&mut self) -> Result<Shared, Halt> {
+        let run = self.context.store().run();
+        let mut kernels = BTreeMap::new();
+        let judged = self.unfinished.iter().filter(|(_, a)| a.files.contains(&StageFile::Eval));
+        let originals = self.seen.iter().filter(|seen| seen.record.duplicate_of.is_none());
+        let finished = originals.map(|seen| (seen.number(), true));
+        for (number, is_finished) in finished.chain(judged.map(|(number, _)| (*number, false))) {
+            if let Some(kernel) = run.kernel(&self.id(number))? {
+                kernels.insert(number, (Fingerprint::of(&kernel), is_finished));
+            }
+        }
         for seen in &mut self.seen {
-            let number = seen.record.attempt;
+            let number = seen.number();
             let id = AttemptId { op: self.op.key.clone(), number };
-            if let Some(evaluation) = self.context.store().run().evaluation(&id)? {
+            if let (None, Some(evaluation)) = (&seen.past, run.evaluation(&id)?) {
                 let verdict = seen.verdict();
                 seen.past = Some(Past { verdict, ..Past::new(number, &evaluation) });
             }
         }
-        Ok(())
+        Ok(Shared { originals: Originals::new(kernels) })
     }
 
-    /// Makes the rule end the op with the attempts there are: the winner is still confirmed.
-    fn last_attempt(&mut self, end: OpEnd) {
-        self.policy.max_attempts = 0;
-        self.halted = Some(end);
+    /// Takes an attempt that came to its end.
+    fn add(&mut self, seen: Seen) -> Result<(), Halt> {
+        let place = self.seen.partition_point(|other| other.number() < seen.number());
+        self.seen.insert(place, seen);
+        self.share_confirmations()
     }
 
-    async fn confirm(&self, number: u32) -> Result<Confirmation, Halt> {
+    async fn confirm(&mut self, number: u32) -> Result<(), Halt> {
         let id = self.id(number);
         self.context.may_go_on()?;
         self.context.send(Event::Confirming { attempt: id.clone() });
         let store = self.context.store();
         let kernel = store.run().kernel(&id)?.unwrap_or_default();
-        let (confirmation, failure) = match self.recorded_confirmation(&id)? {
-            Some(recorded) => (recorded, None),
-            None => Box::pin(judging::confirm(&self.context, &self.op, &id, &kernel)).await?,
+        let confirmation = if let Some((confirmation, feedback)) = self.recorded(&id)? {
+            if !confirmation.passed {
+                store.write_feedback(&id, &feedback)?;
+            }
+            confirmation
+        } else {
+            let (confirmation, failure) =
+                Box::pin(judging::confirm(&self.context, &self.op, &id, &kernel)).await?;
+            if let Some(failure) = failure {
+                // The next prompt is about what went wrong now, not about the pass.
+                store.write_feedback(&id, &feedback(&failure, &kernel))?;
+            }
+            confirmation
         };
-        if let Some(failure) = failure {
-            // The next prompt is about what went wrong now, not about the pass.
-            store.write_feedback(&id, &feedback(&failure, &kernel))?;
-        }
-        store.write_confirmation(&id, &confirmation)?;
-        self.context.send(Event::Confirmed { attempt: id, passed: confirmation.passed });
-        Ok(confirmation)
+        let passed = confirmation.passed;
+        self.keep_confirmation(number, confirmation)?;
+        self.context.send(Event::Confirmed { attempt: id, passed });
+        self.share_confirmations()
     }
 
-    fn recorded_confirmation(&self, id: &AttemptId) -> Result<Option<Confirmation>, Halt> {
-        match &self.context.plan.source {
-            Source::Llm { reuse_evaluations: Some(recorded), .. } => {
-                Ok(recorded.run().confirmation(id)?)
-            }
-            Source::Llm { .. } | Source::Given(_) => Ok(None),
+    /// Returns how the winner of the recording fared, and what it said of that.
+    fn recorded(&self, id: &AttemptId) -> Result<Option<(Confirmation, String)>, Halt> {
+        let Source::Llm { reuse_evaluations: Some(recorded), .. } = &self.context.plan.source
+        else {
+            return Ok(None);
+        };
+        let Some(confirmation) = recorded.run().confirmation(id)? else { return Ok(None) };
+        Ok(Some((confirmation, recorded.run().feedback(id)?.unwrap_or_default())))
+    }
+
+    fn keep_confirmation(&mut self, number: u32, confirmation: Confirmation) -> Result<(), Halt> {
+        self.context.store().write_confirmation(&self.id(number), &confirmation)?;
+        let seen = self.seen.iter_mut().find(|seen| seen.number() == number);
+        let seen = seen.expect("what is judged again was finished");
+        seen.confirmation = Some(confirmation);
+        let verdict = seen.verdict();
+        if let Some(past) = &mut seen.past {
+            past.verdict = verdict;
         }
+        Ok(())
+    }
+
+    /// What is found out about a kernel when it is judged again holds for every attempt with it.
+    fn share_confirmations(&mut self) -> Result<(), Halt> {
+        let (known, lacking): (Vec<_>, Vec<_>) =
+            self.seen.iter().partition(|seen| seen.confirmation.is_some());
+        let mut shared = Vec::new();
+        for seen in lacking {
+            let judged = known.iter().find(|other| original(other) == original(seen));
+            let judged =
+                judged.and_then(|other| Some((other.number(), other.confirmation.clone()?)));
+            shared.extend(judged.map(|(from, confirmation)| (seen.number(), from, confirmation)));
+        }
+        for (number, from, confirmation) in shared {
+            let store = self.context.store();
+            if !confirmation.passed
+                && let Some(feedback) = store.run().feedback(&self.id(from))?
+            {
+                store.write_feedback(&self.id(number), &feedback)?;
+            }
+            self.keep_confirmation(number, confirmation)?;
+        }
+        Ok(())
     }
 
     fn id(&self, number: u32) -> AttemptId {
@@ -182,6 +282,10 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
     }
 }
 
+fn original(seen: &Seen) -> u32 {
+    seen.record.duplicate_of.unwrap_or(seen.number())
+}
+
 /// Something that was not the candidate's fault.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -196,7 +300,7 @@ fn sort(halt: Halt) -> (OpEnd, Option<Failure>) {
     match halt {
         Halt::EndOfRecording => (OpEnd::EndOfRecording, None),
         Halt::Budget => (OpEnd::BudgetReached, None),
-        Halt::Awaiting { key, path } => (OpEnd::Awaiting { key, path }, None),
+        Halt::Awaiting { calls } => (OpEnd::Awaiting { calls }, None),
         Halt::Interrupted => (OpEnd::Interrupted, None),
         Halt::OfOp(error) => (failed(with_cause(&error)), Some(Failure::OfOp(error))),
         Halt::Failed(error) => (failed(with_cause(&error)), Some(Failure::OfRun(error))),

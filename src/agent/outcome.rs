@@ -114,12 +114,10 @@ pub enum OpEnd {
     EndOfRecording,
     /// The limit on calls was reached.
     BudgetReached,
-    /// A call waits for its reply.
+    /// Calls wait for their replies.
     Awaiting {
-        /// The call.
-        key: CallKey,
-        /// Where the reply goes.
-        path: PathBuf,
+        /// The calls, each with the file where its reply goes.
+        calls: Vec<(CallKey, PathBuf)>,
     },
     /// The run stopped before.
     Interrupted,

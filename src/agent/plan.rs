@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use tokio::sync::watch;
 
-use super::Policy;
+use super::{Policy, Search};
 use crate::{
     llm::{self, Call, CallLog, Client, Reply},
     op::OpDef,
@@ -27,6 +27,8 @@ pub struct RunPlan {
     pub ops: Vec<PlannedOp>,
     /// Where kernels come from.
     pub source: Source,
+    /// How kernels are searched for.
+    pub search: Search,
     /// When an op is over.
     pub policy: Policy,
     /// Seed of the run; `None` takes fresh ones from the operating system.

@@ -22,7 +22,9 @@ use super::{
     ui::{self, Format},
 };
 use crate::{
-    agent::{self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Source, StopHandle},
+    agent::{
+        self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Search, Source, StopHandle,
+    },
     llm::{CallBudget, Client},
     op::OpDef,
     process,
@@ -212,6 +214,12 @@ fn plan(
     let plan = RunPlan {
         ops: ops.map(|op| PlannedOp::from(*op)).collect(),
         source,
+        search: Search {
+            strategy: settings.search.strategy,
+            samples: settings.search.samples,
+            width: settings.search.width,
+            depth: settings.search.depth,
+        },
         policy: Policy {
             max_attempts: settings.run.max_attempts,
             target_speedup: settings.run.target_speedup,
@@ -391,13 +399,15 @@ fn tell_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
         .ops
         .iter()
         .filter_map(|op| match &op.end {
-            agent::OpEnd::Awaiting { path, .. } => Some(path),
+            agent::OpEnd::Awaiting { calls } => Some(calls),
             agent::OpEnd::Rule(_)
             | agent::OpEnd::EndOfRecording
             | agent::OpEnd::BudgetReached
             | agent::OpEnd::Interrupted
             | agent::OpEnd::Failed { .. } => None,
         })
+        .flatten()
+        .map(|(_, path)| path)
         .collect();
     if !awaited.is_empty() {
         ui.note("each prompt is in the .request.md beside its reply; the replies go to:");

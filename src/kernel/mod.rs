@@ -4,8 +4,10 @@
 pub mod bind;
 pub mod extract;
 pub mod file;
+mod normal;
 pub mod plan;
 
 pub use bind::{BindError, BoundArg, bind};
 pub use extract::{ExtractError, extract};
 pub use file::{KernelFile, KernelFileError};
+pub use normal::normalised;

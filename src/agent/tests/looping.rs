@@ -174,7 +174,8 @@ async fn given_kernels_are_judged_without_a_call() {
     let mut script = Script::new(&[]);
     script.plan.ops = ["add", "mul", "relu"].map(planned).to_vec();
     let kernel = |op: &str, kernel: &str| {
-        (OpKey(op.to_owned()), Implementation::Kernel { source: format!("//{kernel}") })
+        let source = format!("const char* told = \"{kernel}\";");
+        (OpKey(op.to_owned()), Implementation::Kernel { source })
     };
     let kernels = [kernel("relu", "right"), kernel("add", "verdict=race")];
     script.plan.source = Source::Given(kernels.into());

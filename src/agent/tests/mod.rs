@@ -1,9 +1,11 @@
 //! The loop with a scripted model and a scripted judge.
 //!
 //! A scripted kernel says itself what becomes of it: `verdict=wrong_output`, `speedup=1.5`,
-//! `flaky` (passes once). Over `verdict=timed_out` the workers fail, over `verdict=crashed` all do.
+//! `flaky` (passes once), `takes=50` (milliseconds of judging). Over `verdict=timed_out` the workers fail, over `verdict=crashed` all do.
 
+mod equal;
 mod looping;
+mod parallel;
 mod resuming;
 mod stopping;
 
@@ -11,13 +13,14 @@ use std::{
     collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::sync::mpsc;
 
 use super::{
     Ask, BoxError, Deps, Event, Judge, Llm, Material, PlannedOp, Policy, RunOutcome, RunPlan,
-    Source, StopHandle, run,
+    Search, Source, StopHandle, run,
 };
 use crate::{
     llm::{
@@ -26,9 +29,11 @@ use crate::{
     prompt::Rendered,
     record::{
         Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, RunId, Speedup, Stage,
-        Target, TimingRequest, Verdict,
+        Strategy, Target, TimingRequest, Verdict,
     },
-    store::{DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation},
+    store::{
+        AttemptRecord, DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation,
+    },
     worker::{self, protocol::Role},
 };
 
@@ -41,7 +46,11 @@ pub(super) struct ScriptedLlm {
     pub(super) asked: Arc<Mutex<Vec<Call>>>,
     /// Waited for before every answer, so that calls of several ops overlap.
     pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
+    pub(super) delay: Delay,
 }
+
+/// How long an answer takes.
+pub(super) type Delay = Box<dyn Fn(&CallKey) -> Duration + Send + Sync>;
 
 impl Llm for ScriptedLlm {
     async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, llm::Error> {
@@ -52,6 +61,7 @@ impl Llm for ScriptedLlm {
         if let Some(gate) = &self.gate {
             gate.wait().await;
         }
+        pause((self.delay)(key)).await;
         let (text, finish) = match (self.answer)(key) {
             Ok(text) => (text, Finish::Stop),
             Err(llm::Error::Refused { reason }) => (String::new(), Finish::Refusal { reason }),
@@ -75,6 +85,13 @@ impl Llm for ScriptedLlm {
     }
 }
 
+/// A timer of no time would still wait for the clock's next tick.
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
 fn request(call: &Call) -> RequestRecord {
     RequestRecord {
         key: call.key.clone(),
@@ -95,6 +112,8 @@ fn request(call: &Call) -> RequestRecord {
 #[derive(Default)]
 pub(super) struct ScriptedJudge {
     pub(super) judged: Arc<Mutex<Vec<EvalRequest>>>,
+    /// Whether the workers never fail.
+    pub(super) is_mended: bool,
 }
 
 impl Judge for ScriptedJudge {
@@ -115,9 +134,12 @@ impl Judge for ScriptedJudge {
         if word("verdict").is_some_and(|(_, name)| name == "crashed") {
             return Err("the worker cannot be started".into());
         }
-        if word("verdict").is_some_and(|(_, name)| name == "timed_out") {
+        if !self.is_mended && verdict == Verdict::TimedOut {
             let message = "out of host memory".to_owned();
             return Err(worker::Error::Judge { role: Role::Cpu, message }.into());
+        }
+        if let Some((_, takes)) = word("takes") {
+            pause(Duration::from_millis(takes.parse().unwrap())).await;
         }
         let flaky = request.kernel.contains("flaky") && before;
         let verdict = if flaky { Verdict::WrongOutput } else { verdict };
@@ -163,14 +185,31 @@ impl Material for PlainMaterial {
 pub(super) fn reply_with(what: &str) -> String {
     format!(
         "Here it is.\n\n```cuda\n/*@plan\nlaunch(\"k\", grid=1, block=1, args=[out])\n@*/\n\
-         //{what}\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
+         const char* told = \"{what}\";\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
     )
+}
+
+/// The search that begins with some samples.
+pub(super) const fn best_of(samples: u32) -> Search {
+    Search { strategy: Strategy::BestOf, samples, ..Search::repair() }
+}
+
+/// The search with branches.
+pub(super) const fn beam(width: u32, depth: u32) -> Search {
+    Search { strategy: Strategy::Beam, width, depth, ..Search::repair() }
+}
+
+/// Returns the records of the only op.
+pub(super) fn records(dir: &Path) -> Vec<AttemptRecord> {
+    let run = Run::open(dir).unwrap();
+    let op = run.ops().unwrap().remove(0);
+    run.attempts(&op).unwrap()
 }
 
 /// Returns what a kernel file says about itself.
 pub(super) fn told(kernel: &str) -> &str {
-    let line = kernel.lines().find_map(|line| line.strip_prefix("//"));
-    line.unwrap_or("nothing")
+    let told = kernel.lines().find_map(|line| line.strip_prefix("const char* told = \""));
+    told.and_then(|told| told.split('"').next()).unwrap_or("nothing")
 }
 
 /// A run to be carried out in a test.
@@ -178,7 +217,10 @@ pub(super) struct Script {
     pub(super) plan: RunPlan,
     pub(super) answer: Answer,
     pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
+    pub(super) delay: Delay,
     pub(super) stop: StopHandle,
+    /// Whether the workers never fail.
+    pub(super) is_mended: bool,
 }
 
 /// What a test looks at afterwards.
@@ -224,6 +266,7 @@ impl Script {
                     calls_wait: false,
                     reuse_evaluations: None,
                 },
+                search: Search::repair(),
                 policy: Policy {
                     max_attempts: 4,
                     target_speedup: 2.0,
@@ -242,7 +285,9 @@ impl Script {
             },
             answer: Box::new(answer),
             gate: None,
+            delay: Box::new(|_| Duration::ZERO),
             stop: StopHandle::default(),
+            is_mended: false,
         }
     }
 
@@ -250,7 +295,9 @@ impl Script {
     pub(super) async fn run_in(mut self, dir: &Path) -> Trace {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let answer = std::mem::replace(&mut self.answer, Box::new(|_| unreachable!("taken")));
-        let llm = ScriptedLlm { answer, asked: Arc::clone(&asked), gate: self.gate.take() };
+        let delay = std::mem::replace(&mut self.delay, Box::new(|_| Duration::ZERO));
+        let (asked_by, gate) = (Arc::clone(&asked), self.gate.take());
+        let llm = ScriptedLlm { answer, asked: asked_by, gate, delay };
         let trace = self.with(llm, dir).await;
         let asked = std::mem::take(&mut *asked.lock().unwrap());
         Trace { asked, ..trace }
@@ -265,7 +312,7 @@ impl Script {
             RunStore::create(dir.parent().unwrap(), Some(id), info).unwrap()
         });
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let judge = ScriptedJudge::default();
+        let judge = ScriptedJudge { is_mended: self.is_mended, ..ScriptedJudge::default() };
         let judged = Arc::clone(&judge.judged);
         let deps = Deps { llm: Some(llm), judge, material: PlainMaterial, store, stop: self.stop };
         let outcome = run(self.plan, deps, sender).await.unwrap();

@@ -1,0 +1,112 @@
+//! Equal kernels of an op are judged once.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, PoisonError},
+};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::kernel::normalised;
+
+/// Hash of a kernel file without comments and blanks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    pub(super) fn of(source: &str) -> Self {
+        Self(Sha256::digest(normalised(source)).into())
+    }
+}
+
+/// What an op's kernels are, and who judges which.
+#[derive(Debug, Default)]
+pub(super) struct Originals {
+    known: Mutex<HashMap<Fingerprint, Entry>>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    number: u32,
+    is_finished: bool,
+}
+
+/// Who judges a kernel.
+pub(super) enum Judged<'a> {
+    /// The attempt itself; others with the same kernel wait until this is settled or dropped.
+    ByItself(Claim<'a>),
+    /// This finished attempt was judged for the same kernel.
+    By(u32),
+}
+
+/// An attempt's right to judge a kernel.
+pub(super) struct Claim<'a> {
+    originals: &'a Originals,
+    fingerprint: Fingerprint,
+    number: u32,
+}
+
+impl Originals {
+    /// Takes the kernels of attempts that are finished, and of those that have an evaluation but
+    /// no record yet: that evaluation is theirs, so whoever has the same kernel waits for them.
+    pub(super) fn new(kernels: BTreeMap<u32, (Fingerprint, bool)>) -> Self {
+        let originals = Self::default();
+        for finished in [true, false] {
+            for (number, (fingerprint, is_finished)) in &kernels {
+                if *is_finished == finished {
+                    let entry = Entry { number: *number, is_finished: finished };
+                    originals.lock().entry(*fingerprint).or_insert(entry);
+                }
+            }
+        }
+        originals
+    }
+
+    /// Says who judges a kernel; waits for another attempt that is at it.
+    pub(super) async fn claim(&self, fingerprint: Fingerprint, number: u32) -> Judged<'_> {
+        let mut changes = self.changed.subscribe();
+        loop {
+            changes.mark_unchanged();
+            match self.enter(fingerprint, number) {
+                entry if entry.number == number => {
+                    return Judged::ByItself(Claim { originals: self, fingerprint, number });
+                }
+                Entry { number, is_finished: true } => return Judged::By(number),
+                Entry { is_finished: false, .. } => {}
+            }
+            changes.changed().await.expect("`self` keeps the channel open");
+        }
+    }
+
+    fn enter(&self, fingerprint: Fingerprint, number: u32) -> Entry {
+        *self.lock().entry(fingerprint).or_insert(Entry { number, is_finished: false })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Fingerprint, Entry>> {
+        // What is behind the lock is whole between any two statements.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Claim<'_> {
+    /// Tells the others that the evaluation is stored.
+    pub(super) fn settle(self) {
+        let entry = Entry { number: self.number, is_finished: true };
+        self.originals.lock().insert(self.fingerprint, entry);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut known = self.originals.lock();
+        let mine = |entry: &Entry| entry.number == self.number && !entry.is_finished;
+        if known.get(&self.fingerprint).is_some_and(mine) {
+            // It came to nothing: the next may try.
+            known.remove(&self.fingerprint);
+        }
+        drop(known);
+        self.originals.changed.send_replace(());
+    }
+}

@@ -1,0 +1,42 @@
+//! Several independent attempts, and the best of them refined.
+
+use super::{Policy, Proposal, Purpose, Seen, Step, Strategy, repair::one_more, winner};
+
+/// Makes the first attempts all at once, from the same prompt, then goes on from the best of them
+/// one by one.
+#[derive(Debug)]
+pub(super) struct BestOf {
+    /// Attempts of the first round.
+    pub(super) samples: u32,
+}
+
+impl Strategy for BestOf {
+    fn next(&self, seen: &[Seen], policy: &Policy) -> Step {
+        let samples = self.samples.min(policy.max_attempts);
+        let missing: Vec<_> = (1..=samples)
+            .filter(|number| seen.iter().all(|seen| seen.number() != *number))
+            .map(sample)
+            .collect();
+        if !missing.is_empty() {
+            return Step::Attempts(missing);
+        }
+        let latest = seen.last().map_or(0, Seen::number);
+        // The best sample is refined, whichever it is; from then on what came of it.
+        let last = if latest <= samples { winner(seen).map_or(0, Seen::number) } else { latest };
+        one_more(seen, policy, last, latest + 1, latest.saturating_sub(samples) + 2)
+    }
+}
+
+/// A sample knows of no other: their prompts are equal, and only the model's randomness tells
+/// them apart.
+fn sample(number: u32) -> Proposal {
+    Proposal {
+        number,
+        round: 1,
+        branch: number,
+        branches: 1,
+        purpose: Purpose::Initial,
+        parents: Vec::new(),
+        knows: Vec::new(),
+    }
+}
