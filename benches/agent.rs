@@ -20,7 +20,7 @@ use kgen::{
         SuiteMaterial, run,
     },
     baseline,
-    llm::{Access, CallBudget, Client, HttpAccess, ProviderConfig, preset},
+    llm::{Access, Budget, Client, HttpAccess, ProviderConfig, preset},
     prompt::Prompts,
     record::{
         Case, CaseResult, EvalRequest, Evaluation, Level, Limits, OpKey, Outcome, Stage, Target,
@@ -184,7 +184,7 @@ fn client(port: u16) -> Client {
         max_concurrency: N_OPS,
         access: Access::Http(Box::new(access)),
     };
-    Client::new(config, CallBudget::new(None, 0)).expect("the configuration is complete")
+    Client::new(config, Budget::default()).expect("the configuration is complete")
 }
 
 fn info(run_id: kgen::record::RunId) -> RunInfo {

@@ -25,7 +25,7 @@ use kgen::{
     },
     baseline,
     compile::{LocateOptions, locate},
-    llm::{Access, CallBudget, Client, HttpAccess, ProviderConfig, preset},
+    llm::{Access, Budget, Client, HttpAccess, ProviderConfig, preset},
     prompt::Prompts,
     record::{DType, Emulation, EvalRequest, Evaluation, Limits, OpKey, RunId, Stage, Target},
     settings::{DeviceChoice, Overrides, Settings, resolve},
@@ -271,7 +271,7 @@ fn client(url: &str, max_concurrency: usize) -> Result<Client> {
         max_concurrency,
         access: Access::Http(Box::new(access)),
     };
-    Ok(Client::new(config, CallBudget::default())?)
+    Ok(Client::new(config, Budget::default())?)
 }
 
 fn material(settings: &Settings, target: &Target) -> Result<SuiteMaterial> {

@@ -13,7 +13,7 @@ use crate::{
     kernel,
     llm::{Finish, Reply},
     prompt::{Past, feedback},
-    record::{AttemptId, Evaluation, Finding, Implementation, Spend},
+    record::{AttemptId, Evaluation, Finding, Implementation},
     store::{
         AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, RecordedRun, StageFile,
     },
@@ -124,6 +124,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let seconds_judging = judgement.seconds();
         let Judgement { evaluation, is_reused, duplicate_of } = judgement;
         let past = Some(Past::new(self.id.number, &evaluation));
+        let spend = self.context.store().run().calls_spend(&self.id, &self.state.calls)?;
         let record = AttemptRecord {
             op: self.op.name.clone(),
             attempt: self.id.number,
@@ -146,7 +147,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             reused_evaluation: is_reused,
             change: None,
             duplicate_of,
-            spend: Spend::default(),
+            spend: spend.now,
+            recorded_spend: spend.recorded,
             seconds_judging,
             started_at,
             finished_at: jiff::Timestamp::now().to_string(),

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::{BoxError, Error, Event, Judge, Llm, Material, RunPlan, Stop, StopHandle};
 use crate::{
     llm::{self, CallKey},
+    record::Cap,
     store::{self, RunStore},
 };
 
@@ -56,8 +57,8 @@ impl<L: Llm, J: Judge, M: Material> Context<L, J, M> {
 pub(super) enum Halt {
     /// The recording has no further reply.
     EndOfRecording,
-    /// The limit on calls is reached.
-    Budget,
+    /// A cap is reached.
+    Budget(Cap),
     /// Calls wait for their replies, which go to these files.
     Awaiting { calls: Vec<(CallKey, PathBuf)> },
     /// The run stops.
@@ -85,7 +86,7 @@ impl Halt {
     const fn reach(&self) -> u8 {
         match self {
             Self::EndOfRecording => 1,
-            Self::Budget => 2,
+            Self::Budget(_) => 2,
             Self::Awaiting { .. } => 3,
             Self::Interrupted => 4,
             Self::OfOp(_) => 5,
@@ -116,7 +117,7 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         }
         llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { calls: vec![(key, path)] }),
         llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
-        llm::Error::Budget { .. } => Err(Halt::Budget),
+        llm::Error::Budget { cap } => Err(Halt::Budget(cap)),
         llm::Error::NoKey { .. }
         | llm::Error::Config { .. }
         | llm::Error::Auth { .. }

@@ -27,7 +27,7 @@ pub use outcome::{Error, OpEnd, OpOutcome, RunEnd, RunOutcome};
 pub use plan::{
     Ask, Best, BoxError, Judge, Last, Llm, Material, PlannedOp, RunPlan, Source, Stop, StopHandle,
 };
-pub use run::{calls_spent, run};
+pub use run::run;
 pub use strategy::{Ending, Policy, Search};
 
 #[cfg(test)]

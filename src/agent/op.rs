@@ -128,7 +128,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             }
         }
         match halted.expect("a strategy proposes what is not finished, and only that is awaited") {
-            halt @ (Halt::EndOfRecording | Halt::Budget) => self.close(halt).await,
+            halt @ (Halt::EndOfRecording | Halt::Budget(_)) => self.close(halt).await,
             halt => Err(halt),
         }
     }
@@ -299,7 +299,7 @@ fn sort(halt: Halt) -> (OpEnd, Option<Failure>) {
     let failed = |message: String| OpEnd::Failed { message };
     match halt {
         Halt::EndOfRecording => (OpEnd::EndOfRecording, None),
-        Halt::Budget => (OpEnd::BudgetReached, None),
+        Halt::Budget(cap) => (OpEnd::BudgetReached { cap }, None),
         Halt::Awaiting { calls } => (OpEnd::Awaiting { calls }, None),
         Halt::Interrupted => (OpEnd::Interrupted, None),
         Halt::OfOp(error) => (failed(with_cause(&error)), Some(Failure::OfOp(error))),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{BoxError, Ending};
 use crate::{
     llm::{self, CallKey},
-    record::{OpKey, Verdict},
+    record::{Cap, OpKey, Verdict},
     store::{self, AttemptRecord, Totals},
 };
 
@@ -70,8 +70,11 @@ pub enum RunEnd {
     Finished,
     /// Calls wait for replies; the run goes on when they are there.
     AwaitingReplies,
-    /// The limit on calls was reached.
-    BudgetReached,
+    /// A cap was reached that left something to be done.
+    BudgetReached {
+        /// The cap.
+        cap: Cap,
+    },
     /// It was stopped from outside.
     Interrupted,
     /// It cannot go on; nothing that was stored is lost.
@@ -106,14 +109,17 @@ impl OpOutcome {
 }
 
 /// Why an op ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum OpEnd {
     /// By the rule of the search.
     Rule(Ending),
     /// The recording has no further reply.
     EndOfRecording,
-    /// The limit on calls was reached.
-    BudgetReached,
+    /// A cap was reached.
+    BudgetReached {
+        /// The cap.
+        cap: Cap,
+    },
     /// Calls wait for their replies.
     Awaiting {
         /// The calls, each with the file where its reply goes.

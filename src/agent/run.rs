@@ -6,11 +6,14 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     BoxError, Deps, Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, RunEnd, RunOutcome,
-    RunPlan, Stop,
+    RunPlan, Source, Stop,
     context::Context,
     op::{Failure, OpTask},
 };
-use crate::store::{CallState, RunState, RunStatus, Totals};
+use crate::{
+    record::{Cap, CapScope},
+    store::{self, CallState, RunState, RunStatus, Totals},
+};
 
 /// Ops in a row that failed through no fault of their candidates before nothing more is started.
 const FAILURE_LIMIT: u32 = 3;
@@ -44,7 +47,9 @@ pub async fn run<L: Llm, J: Judge, M: Material>(
     let status = match end {
         RunEnd::Finished => RunStatus::Finished,
         RunEnd::AwaitingReplies => RunStatus::AwaitingReplies,
-        RunEnd::BudgetReached | RunEnd::Interrupted | RunEnd::Failed(_) => RunStatus::Stopped,
+        RunEnd::BudgetReached { .. } | RunEnd::Interrupted | RunEnd::Failed(_) => {
+            RunStatus::Stopped
+        }
     };
     match (store.set_status(status, Some(totals)), end) {
         (Ok(()), end) => Ok(RunOutcome { ops, end, totals }),
@@ -52,24 +57,6 @@ pub async fn run<L: Llm, J: Judge, M: Material>(
         (Err(_), RunEnd::Failed(first)) => Err(first),
         (Err(error), _) => Err(error.into()),
     }
-}
-
-/// Counts the calls that a run has spent, for the budget of the process that goes on with it.
-///
-/// A call that still waits for its reply is not spent: it takes from the budget when it is made
-/// again. `calls_wait` is that of [`super::Source::Llm`].
-#[must_use]
-pub fn calls_spent(state: &RunState, calls_wait: bool) -> u32 {
-    let waits = |call: &CallState| match call {
-        CallState::InFlight | CallState::TextOnly => calls_wait,
-        CallState::Replied | CallState::Failed | CallState::Lost => false,
-    };
-    let attempts = state.ops.values().flat_map(|op| op.attempts.values());
-    let waiting = attempts.map(|attempt| {
-        attempt.record.is_none() && attempt.calls.values().next_back().is_some_and(waits)
-    });
-    let n_waiting = u32::try_from(waiting.filter(|waits| *waits).count());
-    state.n_calls() - n_waiting.expect("there are no more of these than calls")
 }
 
 /// Works on all ops, some at a time; returns their outcomes in order and what went wrong first.
@@ -140,13 +127,28 @@ fn end_of(ops: &[OpOutcome], failure: Option<Error>) -> RunEnd {
         RunEnd::Failed(error)
     } else if any(|end| *end == OpEnd::Interrupted) {
         RunEnd::Interrupted
-    } else if any(|end| *end == OpEnd::BudgetReached) {
-        RunEnd::BudgetReached
+    } else if let Some(cap) = cap_reached(ops) {
+        RunEnd::BudgetReached { cap }
     } else if any(|end| matches!(end, OpEnd::Awaiting { .. })) {
         RunEnd::AwaitingReplies
     } else {
         RunEnd::Finished
     }
+}
+
+/// Returns the cap that left something to be done: one of the run always does, that of an op where
+/// the op has no kernel that passed.
+fn cap_reached(ops: &[OpOutcome]) -> Option<Cap> {
+    let caps = ops.iter().filter_map(|op| match op.end {
+        OpEnd::BudgetReached { cap } => Some((op, cap)),
+        _ => None,
+    });
+    let caps: Vec<_> = caps
+        .filter(|(op, cap)| cap.scope == CapScope::Run || !op.passed())
+        .map(|(_, cap)| cap)
+        .collect();
+    let of_run = caps.iter().find(|cap| cap.scope == CapScope::Run);
+    of_run.or(caps.first()).copied()
 }
 
 fn totals<L: Llm, J: Judge, M: Material>(
@@ -156,6 +158,8 @@ fn totals<L: Llm, J: Judge, M: Material>(
 ) -> Result<Totals, Error> {
     let run = context.store().run();
     let state = RunState::scan(run)?;
+    let calls_wait = matches!(context.plan.source, Source::Llm { calls_wait: true, .. });
+    let spent = store::spent(run, &state, calls_wait)?;
     let attempts = || state.ops.values().flat_map(|op| op.attempts.values());
     let count = |n: usize| u32::try_from(n).expect("a run has fewer than 2^32 of anything");
     Ok(Totals {
@@ -164,6 +168,7 @@ fn totals<L: Llm, J: Judge, M: Material>(
         attempts: count(attempts().filter(|attempt| attempt.record.is_some()).count()),
         calls: state.n_calls(),
         lost_calls: attempts().map(|attempt| attempt.n_calls(CallState::Lost)).sum(),
+        spend: spent.ops.values().map(|(spend, _)| *spend).sum(),
         seconds: seconds + run.info().totals.map_or(0.0, |totals| totals.seconds),
     })
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod backends;
+mod budget;
 mod bundled;
 mod commands;
 mod errors;

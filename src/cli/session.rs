@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use super::{
     CommandError, Context,
     backends::Backend,
+    budget,
     exit_codes::Exit,
     machine::{self, Machine},
     material::{material, settle_baselines, wants_python},
@@ -25,7 +26,7 @@ use crate::{
     agent::{
         self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Search, Source, StopHandle,
     },
-    llm::{CallBudget, Client},
+    llm::{Budget, Client},
     op::OpDef,
     process,
     record::{Implementation, OpKey, Profile, RunId, Split},
@@ -86,6 +87,10 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
         Backend::Llm => Some(providers::open(&job.settings)?),
         Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
     };
+    let budget = match &provider {
+        Some(provider) => budget::open(&job.settings, provider)?,
+        None => Budget::default(),
+    };
     if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
         tell_unrecorded(ui, &job.selection, name, recording)?;
     }
@@ -121,14 +126,14 @@ async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
     ));
     let pool = Arc::new(machine.pool);
     let (began, cpu_s) = (Instant::now(), process::cpu_seconds());
-    let outcome = drive(context, &job, provider, &pool, &store).await;
+    let outcome = drive(context, &job, provider, &budget, &pool, &store).await;
     let split = Split {
         wall_s: began.elapsed().as_secs_f64(),
         parent_s: process::cpu_seconds() - cpu_s,
         ..pool.split()
     };
     pool.shutdown().await;
-    finish(context, &job, &store, outcome?, split)
+    finish(context, &job, &store, &budget, outcome?, split)
 }
 
 /// Says which ops a recording has no reply for.
@@ -157,13 +162,14 @@ async fn drive(
     context: &Context,
     job: &Job,
     provider: Option<Provider>,
+    budget: &Budget,
     pool: &Arc<crate::worker::Pool>,
     store: &Arc<RunStore>,
 ) -> Result<RunOutcome, CommandError> {
     let stop = StopHandle::default();
     let calls_wait = provider.as_ref().is_some_and(|provider| provider.calls_wait);
     let listener = stop::listen(context.ui.clone(), stop.clone(), calls_wait);
-    let (plan, client) = plan(job, provider.as_ref(), pool, store)?;
+    let (plan, client) = plan(job, provider.as_ref(), budget, pool, store)?;
     let deps = Deps {
         llm: client,
         judge: Arc::clone(pool),
@@ -188,15 +194,16 @@ async fn drive(
 fn plan(
     job: &Job,
     provider: Option<&Provider>,
+    budget: &Budget,
     pool: &crate::worker::Pool,
     store: &RunStore,
 ) -> Result<(RunPlan, Option<Client>), CommandError> {
     let settings = &job.settings;
     let (source, client) = match provider {
         Some(provider) => {
-            let used = agent::calls_spent(&RunState::scan(store.run())?, provider.calls_wait);
-            let budget = CallBudget::new(settings.budget.calls, used);
-            let client = Client::new(provider.config.clone(), budget)?;
+            let run = store.run();
+            budget::charge_earlier(budget, run, &RunState::scan(run)?, provider.calls_wait)?;
+            let client = Client::new(provider.config.clone(), budget.clone())?;
             let recording = provider.recording.as_ref().map(|(_, run)| run.clone());
             let source = Source::Llm {
                 max_tokens: settings.llm.max_tokens,
@@ -345,6 +352,7 @@ fn finish(
     context: &Context,
     job: &Job,
     store: &RunStore,
+    budget: &Budget,
     outcome: RunOutcome,
     split: Split,
 ) -> Result<Exit, CommandError> {
@@ -381,8 +389,10 @@ fn finish(
             ui.note(&format!("{} {verb}; {resume}", plural(n_waiting, "prompt")));
             Ok(Exit::AwaitingReplies)
         }
-        RunEnd::BudgetReached => {
-            ui.note(&format!("the limit on LLM calls is reached; {resume} --max-calls N"));
+        RunEnd::BudgetReached { cap } => {
+            for line in budget::reached(&cap, &budget.charged(), &resume) {
+                ui.note(&line);
+            }
             Ok(Exit::Budget)
         }
         RunEnd::Interrupted => {
@@ -402,7 +412,7 @@ fn tell_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
             agent::OpEnd::Awaiting { calls } => Some(calls),
             agent::OpEnd::Rule(_)
             | agent::OpEnd::EndOfRecording
-            | agent::OpEnd::BudgetReached
+            | agent::OpEnd::BudgetReached { .. }
             | agent::OpEnd::Interrupted
             | agent::OpEnd::Failed { .. } => None,
         })

@@ -67,6 +67,8 @@ pub struct Reply {
     pub model: String,
     /// The provider's name for the request, from a header.
     pub request_id: Option<String>,
+    /// Cost in US dollars; `None` where it is unknown.
+    pub cost: Option<f64>,
     /// Wall time from the first send to the last byte, waits and retries included.
     pub seconds: f64,
     /// Set where the reply comes from another run.

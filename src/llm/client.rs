@@ -1,12 +1,14 @@
 //! The one way to call a model.
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Access, Call, CallBudget, CallLog, Error, FailureRecord, Finish, ProviderConfig, Reply,
-    ReplyRecord, RequestRecord, RetryEvent, command::command, gate::Gate, http::Http, local,
-    log::prompt_hash,
+    Access, Budget, Call, CallLog, Error, FailureRecord, Finish, ProviderConfig, Reply,
+    ReplyRecord, RequestRecord, RetryEvent, Worst, budget::Meter, command::command, gate::Gate,
+    http::Http, local, log::prompt_hash,
 };
+use crate::record::Spend;
 
 /// A provider that takes calls; share it between tasks.
 #[derive(Debug)]
@@ -14,16 +16,16 @@ pub struct Client {
     config: ProviderConfig,
     http: Option<Http>,
     gate: Gate,
-    budget: CallBudget,
+    budget: Budget,
 }
 
 impl Client {
-    /// Sets up a provider; `budget` counts the calls of the whole run.
+    /// Sets up a provider; `budget` is that of the whole run.
     ///
     /// # Errors
     ///
     /// [`Error::NoKey`], [`Error::Config`] or [`Error::Setup`].
-    pub fn new(config: ProviderConfig, budget: CallBudget) -> Result<Self, Error> {
+    pub fn new(config: ProviderConfig, budget: Budget) -> Result<Self, Error> {
         let http = match &config.access {
             Access::Http(access) => Some(Http::new(&config.name, (**access).clone())?),
             Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
@@ -57,34 +59,46 @@ impl Client {
 
     /// Makes one call: puts the request on record, sends it, puts the reply on record.
     ///
-    /// A call takes one from the budget, and one more for every retry of a try that may have been
-    /// billed. A reply without a usable text is on record too when its error is returned.
+    /// A call is charged to the budget, and so is every earlier try that may have been billed. A reply
+    /// without a usable text is on record too when its error is returned.
     ///
     /// # Errors
     ///
     /// Every [`Error`]; its [`Error::scope`] says whether other calls can succeed.
     pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, Error> {
         let _permit = self.gate.enter().await;
-        self.budget.take()?;
+        let op = &call.key.attempt.op;
+        let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
         let record = match (&self.config.access, &self.http) {
-            (Access::Http(_), Some(http)) => Box::pin(self.over_http(http, call, log)).await?,
+            (Access::Http(_), Some(http)) => {
+                Box::pin(self.over_http(http, call, log, meter)).await?
+            }
             (Access::Command(access), _) => {
-                log_request(log, &self.local_request(call))?;
+                meter.record(log, self.local_request(call))?;
                 let start = Instant::now();
                 let (name, model) = (&self.config.name, self.model_or_kind());
-                let outcome = command(name, access, model, call).await;
-                outcome.inspect_err(|error| log_failure(log, call, error, start, Vec::new()))?
+                match command(name, access, model, call).await {
+                    Ok(record) => priced(record, meter),
+                    Err(error) => {
+                        // A program that did not start has asked nobody.
+                        meter.failed(!matches!(error, Error::Config { .. }));
+                        log_failure(log, call, &error, start, Vec::new(), meter);
+                        return Err(error);
+                    }
+                }
             }
             (Access::Mailbox(access), _) => {
-                log_request(log, &self.local_request(call))?;
-                local::mailbox(access, self.model_or_kind(), call, log).await?
+                meter.record(log, self.local_request(call))?;
+                let record = local::mailbox(access, self.model_or_kind(), call, log).await?;
+                priced(record, meter)
             }
             (Access::Replay(recording), _) => {
                 let request = self.local_request(call);
                 // Nothing is put on record for a call that the recording does not have.
                 let record = local::replay(recording.as_ref(), call, &request.prompt_hash)?;
-                log_request(log, &request)?;
-                record
+                meter.record(log, request)?;
+                let spend = meter.settle(&record.usage, record.seconds).spend;
+                ReplyRecord { spend, ..record }
             }
             (Access::Http(_), None) => unreachable!("`new` sets up the client of an HTTP access"),
         };
@@ -98,30 +112,29 @@ impl Client {
         http: &Http,
         call: &Call,
         log: &dyn CallLog,
+        mut meter: Meter<'_>,
     ) -> Result<ReplyRecord, Error> {
         let built = http.build(&self.config.model, call);
-        log_request(
-            log,
-            &RequestRecord {
-                url: Some(http.public_url(&built)),
-                headers: http.header_names(),
-                body: built.body.clone(),
-                ..self.local_request(call)
-            },
-        )?;
+        let request = RequestRecord {
+            url: Some(http.public_url(&built)),
+            headers: http.header_names(),
+            body: built.body.clone(),
+            ..self.local_request(call)
+        };
+        meter.record(log, request)?;
         let start = Instant::now();
         let mut retries = Vec::new();
-        let received = http.send(call, &built, &self.gate, &self.budget, &mut retries).await;
+        let received = http.send(call, &built, &self.gate, &mut meter, &mut retries).await;
         let received = match received {
             Ok(received) => received,
             Err(error) => {
-                log_failure(log, call, &error, start, retries);
+                log_failure(log, call, &error, start, retries, meter);
                 return Err(error);
             }
         };
         let seconds = start.elapsed().as_secs_f64();
         let completion = received.completion;
-        Ok(ReplyRecord {
+        let record = ReplyRecord {
             key: call.key.clone(),
             model: completion.model.unwrap_or_else(|| self.config.model.clone()),
             finish: completion.finish.unwrap_or(Finish::Stop),
@@ -130,10 +143,30 @@ impl Client {
             response_id: completion.id,
             seconds,
             retries,
+            cost: None,
+            price_source: None,
+            spend: Spend::default(),
             reasoning: Some(completion.reasoning).filter(|text| !text.is_empty()),
             replayed: None,
             text: completion.text,
-        })
+        };
+        Ok(priced(record, meter))
+    }
+
+    /// Returns what a call may take at most.
+    ///
+    /// A token is two bytes of text or more, also in code full of signs, so that half the bytes are
+    /// above every tokenizer's count.
+    fn worst(&self, call: &Call) -> Worst {
+        let bytes = call.system.len() + call.prompt.len();
+        let limit = match &self.config.access {
+            Access::Http(access) => access.extra_body.get(&access.max_tokens_field),
+            Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
+        };
+        Worst {
+            input_tokens: bytes.div_ceil(2) as u64,
+            output_tokens: limit.and_then(Value::as_u64).unwrap_or(call.max_tokens.into()),
+        }
     }
 
     fn model_or_kind(&self) -> &str {
@@ -154,14 +187,17 @@ impl Client {
             body: markdown.clone(),
             prompt_hash: prompt_hash(call),
             started_at: jiff::Timestamp::now().to_string(),
+            reserved: Spend::default(),
             markdown,
         }
     }
 }
 
-fn log_request(log: &dyn CallLog, record: &RequestRecord) -> Result<(), Error> {
-    log.request(&record.key, record)
-        .map_err(|source| Error::Log { key: record.key.clone(), source })
+/// Settles a call by its reply and notes what it took.
+fn priced(record: ReplyRecord, meter: Meter<'_>) -> ReplyRecord {
+    let settled = meter.settle(&record.usage, record.seconds);
+    let (cost, price_source) = (settled.cost, settled.price_source);
+    ReplyRecord { cost, price_source, spend: settled.spend, ..record }
 }
 
 /// Puts a call without a reply on record; that this fails must not hide why the call did.
@@ -171,10 +207,12 @@ fn log_failure(
     error: &Error,
     start: Instant,
     retries: Vec<RetryEvent>,
+    meter: Meter<'_>,
 ) {
     let key = call.key.clone();
     let seconds = start.elapsed().as_secs_f64();
-    let record = FailureRecord { key, message: error.to_string(), seconds, retries };
+    let spend = meter.fail(seconds);
+    let record = FailureRecord { key, message: error.to_string(), seconds, retries, spend };
     if let Err(log_error) = log.failure(&call.key, &record) {
         tracing::warn!(call = %call.key, %log_error, "failed to record a failed call");
     }

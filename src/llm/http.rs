@@ -12,7 +12,8 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    Call, CallBudget, Error, HttpAccess, RetryEvent, WireKind,
+    Call, Error, HttpAccess, RetryEvent, WireKind,
+    budget::Meter,
     gate::Gate,
     redact::Redactor,
     retry,
@@ -126,7 +127,7 @@ impl Http {
         call: &Call,
         built: &Built,
         gate: &Gate,
-        budget: &CallBudget,
+        meter: &mut Meter<'_>,
         retries: &mut Vec<RetryEvent>,
     ) -> Result<Received, Error> {
         let policy = &self.access.retry;
@@ -141,6 +142,7 @@ impl Http {
                 Err(_) => silence("no complete reply", policy.total),
             };
             tries += 1;
+            meter.failed(failure.maybe_billed);
             let max_tries = match failure.unreached {
                 true => policy.max_tries.min(CONNECT_TRIES),
                 false => policy.max_tries,
@@ -153,9 +155,7 @@ impl Http {
             if !failure.retryable || max_tries <= tries || !in_time {
                 return Err(self.give_up(failure, tries));
             }
-            if failure.maybe_billed {
-                budget.take()?;
-            }
+            meter.again().await?;
             if failure.pause {
                 gate.pause(failure.wait.unwrap_or(wait));
             }
@@ -304,6 +304,7 @@ impl Http {
                 let excerpt = self.redactor.clean(excerpt);
                 Failure {
                     retryable: false,
+                    maybe_billed: true,
                     error: Some(Error::Garbage {
                         provider: self.provider.clone(),
                         kind: self.access.kind.name(),

@@ -3,6 +3,7 @@
 use tokio::time::{Instant, sleep};
 
 use super::{Call, CallLog, Error, Finish, MailboxAccess, Recording, Replayed, ReplyRecord, Usage};
+use crate::record::Spend;
 
 /// Waits for the file with a person's reply.
 ///
@@ -49,6 +50,9 @@ pub(super) fn local_record(call: &Call, model: &str, text: String, start: Instan
         response_id: None,
         seconds: start.elapsed().as_secs_f64(),
         retries: Vec::new(),
+        cost: None,
+        price_source: None,
+        spend: Spend::default(),
         reasoning: None,
         replayed: None,
         text,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Call, CallKey, Finish, Reply, Usage};
+use crate::record::Spend;
 
 /// Failure of a [`CallLog`] or [`Recording`].
 pub type LogError = Box<dyn error::Error + Send + Sync>;
@@ -71,6 +72,10 @@ pub struct RequestRecord {
     pub prompt_hash: String,
     /// Start of the call, RFC 3339, UTC.
     pub started_at: String,
+    /// What the call is charged while nothing is known of its reply: its worst case, with that of
+    /// every earlier try that may have been billed.
+    #[serde(default)]
+    pub reserved: Spend,
     /// The prompts for people to read: goes into the `.request.md` file, not into the JSON.
     #[serde(skip)]
     pub markdown: String,
@@ -95,6 +100,16 @@ pub struct ReplyRecord {
     pub seconds: f64,
     /// What had to be tried again, and why.
     pub retries: Vec<RetryEvent>,
+    /// Cost of the reply in US dollars; `None` where it is unknown. That of a recorded reply is what it
+    /// cost when it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Where the price is from: `provider`, `config`, or a table with its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_source: Option<String>,
+    /// What the call took now, all its tries included.
+    #[serde(default)]
+    pub spend: Spend,
     /// Reasoning that the provider sent apart from the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
@@ -117,6 +132,9 @@ pub struct FailureRecord {
     pub seconds: f64,
     /// What was tried again before.
     pub retries: Vec<RetryEvent>,
+    /// What the call is charged, all its tries included.
+    #[serde(default)]
+    pub spend: Spend,
 }
 
 /// One failed try that was followed by another.
@@ -145,6 +163,7 @@ impl ReplyRecord {
             usage: self.usage,
             model: self.model.clone(),
             request_id: self.request_id.clone(),
+            cost: self.cost,
             seconds: self.seconds,
             replayed: self.replayed,
         }

@@ -16,11 +16,12 @@ mod gate;
 mod http;
 mod local;
 mod log;
+mod price;
 mod redact;
 mod retry;
 mod wire;
 
-pub use budget::CallBudget;
+pub use budget::{Budget, BudgetCaps, BudgetError, Charged, Worst};
 pub use call::{Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
 pub use client::Client;
 pub use command::CommandAccess;
@@ -34,3 +35,4 @@ pub use log::{
     CallLog, FailureRecord, LogError, RecordedReply, Recording, ReplyRecord, RequestRecord,
     RetryEvent, prompt_hash,
 };
+pub use price::{PRICE_TABLE, Pricer};

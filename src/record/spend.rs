@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Spend {
     /// Calls that were sent, lost ones included.
     pub calls: u32,
-    /// Calls whose reply never came; they are charged at their worst case.
+    /// Calls, and tries of calls, that brought no reply and may have been billed.
     pub lost_calls: u32,
     /// Input tokens, cached ones included.
     pub input_tokens: u64,
@@ -25,8 +25,12 @@ pub struct Spend {
     pub reasoning_tokens: u64,
     /// Calls whose tokens the provider did not report.
     pub unreported: u32,
-    /// US dollars of the calls with a price.
+    /// US dollars of the calls whose tokens and price are known.
     pub usd: f64,
+    /// Tokens at most of what was not reported and of lost calls: their worst case.
+    pub assumed_tokens: u64,
+    /// US dollars at most of what was not reported and of lost calls: their worst case.
+    pub assumed_usd: f64,
     /// Calls whose price is unknown.
     pub unpriced: u32,
     /// Wall time of the calls, in seconds; calls that were open at once count each.
@@ -34,16 +38,28 @@ pub struct Spend {
 }
 
 impl Spend {
-    /// Returns the cost in US dollars; `None` where a call's price is unknown.
+    /// Returns the cost in US dollars, as far as it is known; `None` where a call's price is not.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
         (self.unpriced == 0).then_some(self.usd)
     }
 
-    /// Returns input and output tokens together.
+    /// Returns input and output tokens together, as far as they were reported.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
-        self.input_tokens + self.output_tokens
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Returns the tokens that count towards a cap, worst cases included.
+    #[must_use]
+    pub const fn charged_tokens(&self) -> u64 {
+        self.tokens().saturating_add(self.assumed_tokens)
+    }
+
+    /// Returns the US dollars that count towards a cap, worst cases included.
+    #[must_use]
+    pub fn charged_usd(&self) -> f64 {
+        self.usd + self.assumed_usd
     }
 }
 
@@ -51,13 +67,15 @@ impl AddAssign for Spend {
     fn add_assign(&mut self, other: Self) {
         self.calls += other.calls;
         self.lost_calls += other.lost_calls;
-        self.input_tokens += other.input_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.output_tokens += other.output_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
         self.unreported += other.unreported;
         self.usd += other.usd;
+        self.assumed_tokens = self.assumed_tokens.saturating_add(other.assumed_tokens);
+        self.assumed_usd += other.assumed_usd;
         self.unpriced += other.unpriced;
         self.seconds += other.seconds;
     }
@@ -82,6 +100,20 @@ pub struct Caps {
     pub calls: Option<u32>,
     /// Wall time, in seconds.
     pub seconds: Option<f64>,
+}
+
+impl Caps {
+    /// Returns one of the limits, in the unit of its kind.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "limits are shown with a few digits")]
+    pub fn limit(&self, kind: CapKind) -> Option<f64> {
+        match kind {
+            CapKind::Usd => self.usd,
+            CapKind::Tokens => self.tokens.map(|tokens| tokens as f64),
+            CapKind::Calls => self.calls.map(f64::from),
+            CapKind::Seconds => self.seconds,
+        }
+    }
 }
 
 /// One limit.

@@ -17,7 +17,7 @@ pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
 pub use table::TextTable;
 pub use text::{
     NOT_MEASURED, mean_speedup_text, op_table, overall, python_text, readme, speedup_text, tables,
-    totals_line, verdict_text,
+    totals_line, usd_text, verdict_text,
 };
 
 use serde_json::Value;

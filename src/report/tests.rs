@@ -141,6 +141,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         change: None,
         duplicate_of: None,
         spend: Spend::default(),
+        recorded_spend: None,
         seconds_judging: 0.0,
         calls: 1,
         lost_calls: 0,

@@ -158,6 +158,12 @@ pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
 }
 
+/// Returns dollars with as many digits as people look at: `$12.30`, `$0.0421`.
+#[must_use]
+pub fn usd_text(usd: f64) -> String {
+    if usd < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+}
+
 /// Returns the totals in one line.
 #[must_use]
 pub fn totals_line(summary: &Summary) -> String {

@@ -12,7 +12,7 @@ use crate::{
         CallKey, CallLog, FailureRecord, Finish, LogError, RecordedReply, Recording, ReplyRecord,
         RequestRecord, Usage,
     },
-    record::{AttemptId, Evaluation},
+    record::{AttemptId, Evaluation, Spend},
 };
 
 impl CallLog for RunStore {
@@ -72,6 +72,9 @@ impl Run {
             response_id: None,
             seconds: 0.0,
             retries: Vec::new(),
+            cost: None,
+            price_source: None,
+            spend: Spend::default(),
             reasoning: None,
             replayed: None,
             text,

@@ -111,6 +111,7 @@ pub(crate) mod tests {
             change: None,
             duplicate_of: None,
             spend: Spend::default(),
+            recorded_spend: None,
             seconds_judging: 0.0,
             calls: 1,
             lost_calls: 0,

@@ -106,6 +106,9 @@ pub struct Totals {
     pub calls: u32,
     /// Calls whose reply never came.
     pub lost_calls: u32,
+    /// What all calls took, those of unfinished attempts included.
+    #[serde(default)]
+    pub spend: Spend,
     /// Wall time of all processes that worked on the run, in seconds.
     pub seconds: f64,
 }
@@ -193,6 +196,9 @@ pub struct AttemptRecord {
     /// What its calls took.
     #[serde(default)]
     pub spend: Spend,
+    /// What its replies took when they were recorded, where they come from a recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_spend: Option<Spend>,
     /// Seconds from handing its kernel to the judge to the evaluation, waiting included.
     #[serde(default)]
     pub seconds_judging: f64,

@@ -18,6 +18,7 @@ mod layout;
 mod lock;
 mod run;
 mod scan;
+mod spend;
 mod writer;
 
 pub use calls::RecordedRun;
@@ -32,6 +33,7 @@ pub use format::{
 pub use layout::{CallFile, StageFile, TopFile};
 pub use run::Run;
 pub use scan::{AttemptStage, AttemptState, CallState, OpState, RunState};
+pub use spend::{CallsSpend, Spent, spent};
 pub use writer::RunStore;
 
 #[cfg(test)]

@@ -12,11 +12,12 @@ use std::{
 
 use kgen::{
     llm::{
-        Access, Call, CallBudget, CallKey, CallLog, Client, CommandAccess, Error, FailureRecord,
-        HttpAccess, LogError, MailboxAccess, ProviderConfig, RecordedReply, Recording, Reply,
-        ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn, from_settings, preset, prompt_hash,
+        Access, Budget, BudgetCaps, Call, CallKey, CallLog, Client, CommandAccess, Error,
+        FailureRecord, HttpAccess, LogError, MailboxAccess, Pricer, ProviderConfig, RecordedReply,
+        Recording, Reply, ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn, from_settings,
+        preset, prompt_hash,
     },
-    record::{AttemptId, OpKey},
+    record::{AttemptId, Caps, OpKey},
     settings::{LlmSettings, Overrides, ProviderKind, ProviderSettings, resolve_with},
 };
 use serde_json::{Value, json};
@@ -103,7 +104,7 @@ fn access(name: &str, base_url: &str) -> HttpAccess {
     access
 }
 
-fn client(access: HttpAccess, budget: &CallBudget) -> Client {
+fn client(access: HttpAccess, budget: &Budget) -> Client {
     let access = Access::Http(Box::new(access));
     let name = "test".to_owned();
     let config = ProviderConfig { name, model: "m-1".to_owned(), max_concurrency: 2, access };
@@ -157,7 +158,7 @@ async fn against(responses: Vec<ResponseTemplate>) -> (Result<Reply, Error>, Log
     let server = server(responses).await;
     let log = Log::default();
     let base_url = format!("{}/v1", server.uri());
-    let client = client(access("openai", &base_url), &CallBudget::default());
+    let client = client(access("openai", &base_url), &Budget::default());
     let outcome = complete(&client, &log).await;
     let requests = server.received_requests().await.unwrap();
     for request in &requests {
@@ -234,7 +235,9 @@ async fn a_truncated_stream_is_asked_for_again_and_charged() {
 #[tokio::test]
 async fn a_billed_retry_does_not_exceed_the_call_budget() {
     let server = server(vec![stream(sse(&chat_stream()[..3], false))]).await;
-    let budget = CallBudget::new(Some(2), 0);
+    let run = Caps { calls: Some(2), ..Caps::default() };
+    let caps = BudgetCaps { run, ..BudgetCaps::default() };
+    let budget = Budget::new(caps, Pricer::free(), 1000).unwrap();
     let client = client(access("openai", &format!("{}/v1", server.uri())), &budget);
     let error = complete(&client, &Log::default()).await.unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");
@@ -258,7 +261,7 @@ async fn a_rate_limit_holds_all_calls_of_the_provider_back() {
     let limited = ResponseTemplate::new(429).insert_header("retry-after-ms", "40");
     let server = server(vec![limited, chat("code", "stop")]).await;
     let base_url = format!("{}/v1", server.uri());
-    let client = client(access("openai", &base_url), &CallBudget::default());
+    let client = client(access("openai", &base_url), &Budget::default());
     let (first, second) = (Log::default(), Log::default());
     let start = std::time::Instant::now();
     let later = async {
@@ -393,7 +396,7 @@ fn trickle(bodies: Vec<String>, silent: bool) -> String {
 #[tokio::test]
 async fn a_stream_in_chunks_of_one_byte_is_read() {
     let base_url = trickle(vec![sse(&chat_stream(), true)], false);
-    let client = client(access("openai", &base_url), &CallBudget::default());
+    let client = client(access("openai", &base_url), &Budget::default());
     let reply = complete(&client, &Log::default()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.input), ("kernél", Some(5)));
 }
@@ -403,7 +406,7 @@ async fn a_silent_stream_is_given_up_but_a_complete_one_is_kept() {
     let half = sse(&chat_stream()[..3], false);
     let whole = sse(&chat_stream()[..4], false);
     let base_url = trickle(vec![half, whole], true);
-    let client = client(access("openai", &base_url), &CallBudget::default());
+    let client = client(access("openai", &base_url), &Budget::default());
     let log = Log::default();
     let reply = complete(&client, &log).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage.input), ("kernél", None));
@@ -416,7 +419,7 @@ async fn a_server_that_is_not_there_is_named() {
     // The port was free a moment ago and nobody else is told about it.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let base_url = format!("http://user:{KEY}@127.0.0.1:{port}/v1?key={KEY}");
-    let client = client(access("openai", &base_url), &CallBudget::default());
+    let client = client(access("openai", &base_url), &Budget::default());
     let log = Log::default();
     let error = complete(&client, &log).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
@@ -453,7 +456,7 @@ async fn anthropic_and_responses_speak_their_own_formats() {
     }
     for (name, base) in [("anthropic", server.uri()), ("openai-responses", server.uri() + "/v1")] {
         let log = Log::default();
-        let client = client(access(name, &base), &CallBudget::default());
+        let client = client(access(name, &base), &Budget::default());
         let reply = complete(&client, &log).await.unwrap();
         assert_eq!(reply.text, "code", "{name}");
         assert_eq!((reply.usage.input, reply.usage.output), (Some(100), Some(5)), "{name}");
@@ -470,7 +473,7 @@ async fn an_overloaded_provider_inside_a_stream_is_asked_again() {
         vec![stream(sse(&[overloaded], false)), ResponseTemplate::new(200).set_body_json(ok)];
     let server = server(responses).await;
     let log = Log::default();
-    let client = client(access("anthropic", &server.uri()), &CallBudget::default());
+    let client = client(access("anthropic", &server.uri()), &Budget::default());
     assert_eq!(complete(&client, &log).await.unwrap().text, "code");
     assert_eq!(log.replies.lock().unwrap()[0].retries[0].status, Some(529));
 }
@@ -482,7 +485,7 @@ fn local(access: Access) -> Client {
         max_concurrency: 1,
         access,
     };
-    Client::new(config, CallBudget::default()).unwrap()
+    Client::new(config, Budget::default()).unwrap()
 }
 
 #[tokio::test]

@@ -105,6 +105,7 @@ fn record(number: u32, verdict: Verdict, speedup: Option<f64>) -> AttemptRecord 
         change: None,
         duplicate_of: None,
         spend: Spend::default(),
+        recorded_spend: None,
         seconds_judging: 0.0,
         calls: 1,
         lost_calls: 0,
@@ -135,6 +136,7 @@ fn request(key: &CallKey) -> RequestRecord {
         body: "the body".to_owned(),
         prompt_hash: format!("hash of {key}"),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
+        reserved: Spend::default(),
         markdown: "# the prompt".to_owned(),
     }
 }
@@ -149,6 +151,9 @@ fn reply(key: &CallKey, text: &str) -> ReplyRecord {
         response_id: None,
         seconds: 0.5,
         retries: Vec::new(),
+        cost: None,
+        price_source: None,
+        spend: Spend::default(),
         reasoning: None,
         replayed: None,
         text: text.to_owned(),

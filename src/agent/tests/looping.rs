@@ -202,7 +202,7 @@ async fn recorded_evaluations_are_reused_where_that_is_wanted() {
         max_concurrency: 1,
         access,
     };
-    let client = llm::Client::new(config, llm::CallBudget::new(None, 0)).unwrap();
+    let client = llm::Client::new(config, llm::Budget::default()).unwrap();
     let mut script = Script::new(&replies);
     script.plan.source = Source::Llm {
         max_tokens: 1,

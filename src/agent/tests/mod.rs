@@ -28,8 +28,8 @@ use crate::{
     },
     prompt::Rendered,
     record::{
-        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, RunId, Speedup, Stage,
-        Strategy, Target, TimingRequest, Verdict,
+        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, RunId, Speedup, Spend,
+        Stage, Strategy, Target, TimingRequest, Verdict,
     },
     store::{
         AttemptRecord, DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation,
@@ -76,6 +76,9 @@ impl Llm for ScriptedLlm {
             response_id: None,
             seconds: 0.0,
             retries: Vec::new(),
+            cost: None,
+            price_source: None,
+            spend: Spend::default(),
             reasoning: None,
             replayed: None,
             text,
@@ -104,6 +107,7 @@ fn request(call: &Call) -> RequestRecord {
         body: call.prompt.clone(),
         prompt_hash: prompt_hash(call),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
+        reserved: Spend::default(),
         markdown: call.prompt.clone(),
     }
 }

@@ -147,7 +147,7 @@ async fn a_sample_that_cannot_be_made_leaves_the_others_to_be_judged() {
         assert_eq!(op.best.as_ref().map(|best| best.attempt), Some(1));
         assert!(op.confirmed);
         if is_budget {
-            assert!(matches!(trace.outcome.end, RunEnd::BudgetReached));
+            assert!(matches!(trace.outcome.end, RunEnd::BudgetReached { .. }));
         } else {
             assert_eq!(op.end, OpEnd::EndOfRecording);
         }

@@ -36,7 +36,7 @@ async fn the_budget_stops_the_run_and_a_larger_one_goes_on() {
         _ => answer(key),
     });
     let trace = script.run_in(&dir).await;
-    assert!(matches!(trace.outcome.end, RunEnd::BudgetReached));
+    assert!(matches!(trace.outcome.end, RunEnd::BudgetReached { .. }));
     let trace = Script::new(&REPLIES).run_in(&dir).await;
     assert!(trace.outcome.all_passed());
 }

@@ -58,6 +58,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     settings.device.jobs = here.device.jobs;
     settings.run.output_dir = here.run.output_dir;
     settings.providers = here.providers;
+    settings.models = here.models;
     let backend = Backend::find(&run.info().backend)?;
     settings.suite.ops.clone_from(&run.info().ops);
     let definition = run.info().definition.as_deref();
