@@ -129,6 +129,7 @@ async fn measure(port: u16) {
         precision: Default::default(),
         emulation: kgen::record::Emulation::default(),
         profile: false,
+        feedback: kgen::record::FeedbackSet::ALL,
         limits: Limits::default(),
     };
     let material = SuiteMaterial {
@@ -142,6 +143,8 @@ async fn measure(port: u16) {
         target_speedup: 1.0,
         max_variants: 8,
         precision: Default::default(),
+        feedback: kgen::record::FeedbackSet::ALL,
+        prompt_tokens: 24_000,
     };
     let deps = Deps {
         llm: Some(client(port)),

@@ -255,6 +255,7 @@ fn plan(ops: Vec<PlannedOp>, target: Target, n_ops: usize) -> RunPlan {
         precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
         profile: false,
+        feedback: kgen::record::FeedbackSet::ALL,
         limits: Limits::default(),
     }
 }
@@ -286,6 +287,8 @@ fn material(settings: &Settings, target: &Target) -> Result<SuiteMaterial> {
         target_speedup: 1.0,
         max_variants: settings.limits.max_variants,
         precision: kgen::record::Precision::Strict,
+        feedback: settings.feedback.kinds,
+        prompt_tokens: settings.feedback.prompt_tokens,
     })
 }
 

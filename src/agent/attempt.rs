@@ -111,7 +111,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             Draft::Given(implementation) => implementation.source().unwrap_or_default(),
             Draft::None(..) => "",
         };
-        Ok(self.context.store().write_feedback(&self.id, &feedback(evaluation, kernel))?)
+        let feedback = feedback(evaluation, kernel, self.context.plan.feedback);
+        Ok(self.context.store().write_feedback(&self.id, &feedback)?)
     }
 
     fn close(

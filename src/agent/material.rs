@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Ask, BoxError, Material};
 use crate::{
-    prompt::{BestAttempt, LastAttempt, PromptContext, Prompts, Rendered},
-    record::{BaselineRequest, Case, DType, Precision, Target, TimingRequest},
+    llm::Turn,
+    prompt::{BestAttempt, LastAttempt, Past, PromptContext, Prompts, Rendered, Situation},
+    record::{BaselineRequest, Case, DType, FeedbackSet, Precision, Target, TimingRequest},
     settings::TimingSettings,
     suite::Suite,
 };
@@ -33,6 +34,10 @@ pub struct SuiteMaterial {
     pub max_variants: u32,
     /// What the task allows beyond f32 arithmetic.
     pub precision: Precision,
+    /// What a model is told about its attempts.
+    pub feedback: FeedbackSet,
+    /// Tokens that a prompt may have, by kgen's estimate.
+    pub prompt_tokens: u64,
 }
 
 impl SuiteMaterial {
@@ -70,18 +75,26 @@ impl Material for SuiteMaterial {
             target_speedup: self.target_speedup,
             max_variants: self.max_variants,
             precision: self.precision,
+            feedback: self.feedback,
+            prompt_tokens: self.prompt_tokens,
         };
-        let Some(last) = &ask.last else { return Ok(self.prompts.initial(&context)?) };
-        let last = LastAttempt {
-            past: &last.past,
-            kernel: last.kernel.as_deref(),
-            feedback: &last.feedback,
+        let last = ask.last.as_ref();
+        let history: Vec<Past> =
+            ask.earlier.iter().chain(last.map(|last| &last.past)).cloned().collect();
+        let situation = Situation {
+            history: &history,
+            parent: last.map(|last| LastAttempt {
+                past: &last.past,
+                kernel: last.kernel.as_deref(),
+                feedback: &last.feedback,
+            }),
+            best: ask.best.as_ref().map(|best| BestAttempt {
+                number: best.number,
+                kernel: &best.kernel,
+                speedup: best.speedup.as_ref(),
+            }),
+            ..Situation::first(Turn::Code)
         };
-        let best = ask.best.as_ref().map(|best| BestAttempt {
-            number: best.number,
-            kernel: &best.kernel,
-            speedup: best.speedup.as_ref(),
-        });
-        Ok(self.prompts.next(&context, &ask.earlier, &last, best.as_ref())?)
+        Ok(self.prompts.render(&context, &situation)?)
     }
 }

@@ -208,7 +208,8 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
                 Box::pin(judging::confirm(&self.context, &self.op, &id, &kernel)).await?;
             if let Some(failure) = failure {
                 // The next prompt is about what went wrong now, not about the pass.
-                store.write_feedback(&id, &feedback(&failure, &kernel))?;
+                let feedback = feedback(&failure, &kernel, self.context.plan.feedback);
+                store.write_feedback(&id, &feedback)?;
             }
             confirmation
         };

@@ -10,8 +10,8 @@ use crate::{
     op::OpDef,
     prompt::{Past, Rendered},
     record::{
-        Case, Emulation, EvalRequest, Evaluation, Implementation, Limits, OpKey, Precision,
-        Speedup, Stage, Target, TimingRequest,
+        Case, Emulation, EvalRequest, Evaluation, FeedbackSet, Implementation, Limits, OpKey,
+        Precision, Speedup, Stage, Target, TimingRequest,
     },
     store::RecordedRun,
     worker::Pool,
@@ -47,6 +47,8 @@ pub struct RunPlan {
     pub emulation: Emulation,
     /// Whether right kernels run again under profilers.
     pub profile: bool,
+    /// What a model is told about its attempts.
+    pub feedback: FeedbackSet,
     /// Limits of one evaluation.
     pub limits: Limits,
 }

@@ -113,5 +113,7 @@ pub(crate) fn material(
         target_speedup: settings.run.target_speedup,
         max_variants: settings.limits.max_variants,
         precision: settings.suite.precision,
+        feedback: settings.feedback.kinds,
+        prompt_tokens: settings.feedback.prompt_tokens,
     })
 }

@@ -247,6 +247,7 @@ fn plan(
         precision: settings.suite.precision,
         emulation: settings.device.emulation(),
         profile: settings.device.profile,
+        feedback: settings.feedback.kinds,
         limits: settings.limits.into(),
     };
     Ok((plan, client))

@@ -5,9 +5,6 @@ use serde::Serialize;
 
 use crate::record::{Arg, ArgValue, Case, CaseClass, DType, Family, TensorArg, TensorSpec};
 
-/// Most cases that one group lists.
-const MAX_LINES: usize = 16;
-
 /// The cases of an op.
 #[derive(Debug, Serialize)]
 pub(super) struct CasesView {
@@ -32,8 +29,8 @@ struct Row {
     dtypes: Vec<DType>,
 }
 
-/// Describes the cases that are no secret.
-pub(super) fn view(cases: &[Case], can_time: bool) -> CasesView {
+/// Describes the cases that are no secret, at most `max_lines` of each group.
+pub(super) fn view(cases: &[Case], can_time: bool, max_lines: usize) -> CasesView {
     let public = || cases.iter().filter(|case| case.class != CaseClass::Drawn);
     let mut dtypes: Vec<DType> = Vec::new();
     for case in public() {
@@ -49,9 +46,9 @@ pub(super) fn view(cases: &[Case], can_time: bool) -> CasesView {
             add(&mut rows, case, &usual);
         }
         let mut lines: Vec<String> =
-            rows.iter().take(MAX_LINES).map(|row| row.line(&dtypes)).collect();
-        if MAX_LINES < rows.len() {
-            lines.push(format!("... {} more", rows.len() - MAX_LINES));
+            rows.iter().take(max_lines).map(|row| row.line(&dtypes)).collect();
+        if max_lines < rows.len() {
+            lines.push(format!("... {} more", rows.len() - max_lines));
         }
         let title = title(class, can_time).to_owned();
         (!lines.is_empty()).then_some(Group { title, lines })

@@ -1,18 +1,28 @@
 //! Prompts: what a model is told about an op, and about what its last kernel did.
 //!
-//! A prompt is rendered from Handlebars templates, which are part of the binary and can be
-//! replaced one by one from a folder. A template that asks for something that does not exist is an
-//! error. Everything that a candidate may have written (source, messages that quote it, names) goes
+//! A prompt is rendered from Handlebars templates (`prompts/`), which are part of the binary and can
+//! be replaced one by one from a folder. A template that asks for something that does not exist is
+//! an error. What a model is told about an attempt can be switched off by kind ([`feedback`]), and a
+//! prompt has a limit of tokens, within which details are given up in a fixed order. Everything that a candidate may have written (source, messages that quote it, names) goes
 //! between fences that it cannot close. Seeds and drawn shapes never get into a prompt.
 
 mod cases;
 mod context;
+mod detail;
+mod device;
+mod examples;
+mod family;
 mod feedback;
+mod history;
+mod plan;
+mod size;
 mod template;
 #[cfg(test)]
 mod tests;
 mod text;
+mod view;
 
-pub use context::{BestAttempt, LastAttempt, Past, PromptContext};
+pub use context::{BestAttempt, Branch, LastAttempt, Past, PromptContext, Situation};
 pub use feedback::feedback;
+pub use plan::{Plan, change};
 pub use template::{Error, Prompts, Rendered, TEMPLATES};

@@ -7,16 +7,60 @@ use std::{
 
 use handlebars::{Handlebars, RenderError, TemplateError};
 
-use super::context::{self, BestAttempt, LastAttempt, Past, PromptContext};
+use super::{
+    PromptContext, Situation,
+    detail::Detail,
+    device,
+    examples::EXAMPLES,
+    family::OpFamily,
+    size,
+    view::{self, NotesView, View},
+};
+use crate::llm::Turn;
 
-/// Names of the templates with their embedded texts.
-pub const TEMPLATES: [(&str, &str); 6] = [
-    ("system", include_str!("../../prompts/system.hbs")),
-    ("task", include_str!("../../prompts/task.hbs")),
-    ("history", include_str!("../../prompts/history.hbs")),
-    ("initial", include_str!("../../prompts/initial.hbs")),
-    ("repair", include_str!("../../prompts/repair.hbs")),
-    ("improve", include_str!("../../prompts/improve.hbs")),
+/// Lists templates by name with their embedded texts.
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../prompts/", $name, ".hbs")))),*]
+    };
+}
+
+/// Names of the templates with their embedded texts: whole prompts, parts of them, notes.
+pub const TEMPLATES: &[(&str, &str)] = embedded![
+    "system",
+    "initial",
+    "repair",
+    "improve",
+    "plan",
+    "task",
+    "notes",
+    "history",
+    "best",
+    "parent",
+    "branch",
+    "planned",
+    "answer",
+    "notes/elementwise",
+    "notes/reduction",
+    "notes/norm",
+    "notes/softmax",
+    "notes/loss",
+    "notes/contraction",
+    "notes/attention",
+    "notes/convolution",
+    "notes/pool",
+    "notes/scan",
+    "notes/sort",
+    "notes/index",
+    "notes/movement",
+    "notes/quantize",
+    "notes/general",
+    "arch/sm_80",
+    "arch/sm_86",
+    "arch/sm_89",
+    "arch/sm_90",
+    "arch/sm_100",
+    "arch/sm_120",
 ];
 
 /// Why there is no prompt.
@@ -56,15 +100,29 @@ pub enum Error {
     #[error("failed to render prompt template `{name}`")]
     Render {
         /// The template.
-        name: &'static str,
+        name: String,
         /// Where and why.
         #[source]
         source: Box<RenderError>,
     },
+    /// Even without details the prompt has more tokens than it may have.
+    #[error(
+        "the prompt for {op} has some {tokens} tokens without any details, and {limit} are allowed"
+    )]
+    TooLong {
+        /// The op.
+        op: String,
+        /// Tokens by kgen's estimate.
+        tokens: u64,
+        /// Tokens that are allowed.
+        limit: u64,
+    },
 }
 
 fn known() -> String {
-    TEMPLATES.map(|(name, _)| format!("{name}.hbs")).join(", ")
+    let templates = TEMPLATES.iter().map(|(name, _)| format!("{name}.hbs"));
+    let examples = EXAMPLES.iter().map(|(name, _)| format!("examples/{name}.cu"));
+    templates.chain(examples).collect::<Vec<_>>().join(", ")
 }
 
 /// A prompt, ready to be sent.
@@ -74,16 +132,23 @@ pub struct Rendered {
     pub system: String,
     /// The user prompt.
     pub user: String,
+    /// Tokens of both by kgen's estimate, which errs on the high side.
+    pub tokens: u64,
+    /// What was left out to stay within the allowed tokens, each in a few words.
+    pub left_out: Vec<String>,
 }
 
 /// The templates of a run.
 #[derive(Debug)]
 pub struct Prompts {
     registry: Handlebars<'static>,
+    /// Worked examples by name.
+    examples: Vec<(String, String)>,
 }
 
 impl Prompts {
-    /// Loads the embedded templates and whatever replaces them in a folder.
+    /// Loads the embedded templates and whatever replaces them in a folder: files `NAME.hbs` in it
+    /// and in its folders `notes` and `arch`, and `examples/NAME.cu`.
     ///
     /// # Errors
     ///
@@ -95,54 +160,87 @@ impl Prompts {
         for (name, text) in TEMPLATES {
             add(&mut registry, name, text)?;
         }
-        for path in dir.map(replacements).transpose()?.unwrap_or_default() {
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            if !TEMPLATES.iter().any(|(name, _)| *name == stem) {
-                return Err(Error::Unknown { path });
-            }
+        let mut examples: Vec<(String, String)> =
+            EXAMPLES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        for (name, path) in dir.map(replacements).transpose()?.unwrap_or_default() {
             let text = std::fs::read_to_string(&path)
                 .map_err(|source| Error::Read { path: path.clone(), source })?;
-            add(&mut registry, stem, &text)?;
+            if let Some(example) = name.strip_prefix("examples/") {
+                let known = examples.iter_mut().find(|(known, _)| known == example);
+                known.ok_or(Error::Unknown { path })?.1 = text;
+            } else if TEMPLATES.iter().any(|(known, _)| *known == name) {
+                add(&mut registry, &name, &text)?;
+            } else {
+                return Err(Error::Unknown { path });
+            }
         }
-        Ok(Self { registry })
+        Ok(Self { registry, examples })
     }
 
-    /// Renders the first prompt for an op.
+    /// Renders the prompt for a situation: the first one, a repair, an improvement or an analysis.
+    ///
+    /// Where it has more tokens than allowed, details are left out in a fixed order: old rows of the
+    /// history, the source of the best kernel, the end of the feedback, cases, notes, worked
+    /// examples, the rest of the history, and the end of the parent's source. The contract, the op,
+    /// the verdict and the head of the parent's source are never left out.
     ///
     /// # Errors
     ///
-    /// [`Error::Render`].
-    pub fn initial(&self, context: &PromptContext<'_>) -> Result<Rendered, Error> {
-        self.render("initial", &context::view(context, &[], None, None))
-    }
-
-    /// Renders the prompt after an attempt: a repair, or an improvement where it passed.
-    ///
-    /// `earlier` are the attempts before the last, in order; `best` is the best correct one, which
-    /// may be the last.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Render`].
-    pub fn next(
+    /// [`Error::Render`]; [`Error::TooLong`] where what is never left out is too much.
+    pub fn render(
         &self,
         context: &PromptContext<'_>,
-        earlier: &[Past],
-        last: &LastAttempt<'_>,
-        best: Option<&BestAttempt<'_>>,
+        situation: &Situation<'_>,
     ) -> Result<Rendered, Error> {
-        let name = if last.past.verdict.is_pass() { "improve" } else { "repair" };
-        // The last kernel is shown anyway.
-        let best = best.filter(|best| best.number != last.past.number);
-        self.render(name, &context::view(context, earlier, Some(last), best))
+        let mut tokens = 0;
+        for detail in Detail::steps() {
+            let mut rendered = self.render_in(context, situation, &detail)?;
+            tokens = rendered.tokens;
+            if tokens <= context.prompt_tokens {
+                rendered.left_out = detail.left_out(context, situation);
+                return Ok(rendered);
+            }
+        }
+        let op = context.op.name.clone();
+        Err(Error::TooLong { op, tokens, limit: context.prompt_tokens })
     }
 
-    fn render(&self, name: &'static str, view: &context::View) -> Result<Rendered, Error> {
-        let text = |name: &'static str| {
-            let rendered = self.registry.render(name, view);
-            rendered.map_err(|source| Error::Render { name, source: Box::new(source) })
+    fn render_in(
+        &self,
+        context: &PromptContext<'_>,
+        situation: &Situation<'_>,
+        detail: &Detail,
+    ) -> Result<Rendered, Error> {
+        let mut view = view::view(context, situation, detail, &self.examples);
+        if detail.notes {
+            view.notes = self.notes(context, &view)?;
+        }
+        let name = match (situation.turn, situation.parent) {
+            (Turn::Plan, _) => "plan",
+            (Turn::Code, None) => "initial",
+            (Turn::Code, Some(parent)) if parent.past.verdict.is_pass() => "improve",
+            (Turn::Code, Some(_)) => "repair",
         };
-        Ok(Rendered { system: text("system")?, user: text(name)? })
+        let (system, user) = (self.text("system", &view)?, self.text(name, &view)?);
+        let tokens = size::of_call(&system, &user);
+        Ok(Rendered { system, user, tokens, left_out: Vec::new() })
+    }
+
+    /// Renders the notes that the other templates quote.
+    fn notes(&self, context: &PromptContext<'_>, view: &View) -> Result<NotesView, Error> {
+        let family = format!("notes/{}", OpFamily::of(context.op).name());
+        let arch = device::notes_of(context.target);
+        let arch = match self.registry.has_template(&arch) {
+            true => self.text(&arch, view)?,
+            false => String::new(),
+        };
+        let trimmed = |text: String| text.trim().to_owned();
+        Ok(NotesView { family: trimmed(self.text(&family, view)?), arch: trimmed(arch) })
+    }
+
+    fn text(&self, name: &str, view: &View) -> Result<String, Error> {
+        let rendered = self.registry.render(name, view);
+        rendered.map_err(|source| Error::Render { name: name.to_owned(), source: Box::new(source) })
     }
 }
 
@@ -151,19 +249,28 @@ fn add(registry: &mut Handlebars<'_>, name: &str, text: &str) -> Result<(), Erro
     registered.map_err(|source| Error::Template { name: name.to_owned(), source: Box::new(source) })
 }
 
-/// Returns the template files of a folder, sorted.
-fn replacements(dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |source| Error::Read { path: dir.to_owned(), source };
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "hbs") {
-            paths.push(path);
+/// Returns the replacements in a folder by name, sorted.
+fn replacements(dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let mut files = Vec::new();
+    for (folder, extension) in [("", "hbs"), ("notes", "hbs"), ("arch", "hbs"), ("examples", "cu")]
+    {
+        let path = dir.join(folder);
+        if !folder.is_empty() && !path.is_dir() {
+            continue;
+        }
+        let failed = |source| Error::Read { path: path.clone(), source };
+        for entry in std::fs::read_dir(&path).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_some_and(|found| found == extension) {
+                let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+                let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+                files.push((format!("{prefix}{stem}"), path));
+            }
         }
     }
-    if paths.is_empty() {
+    if files.is_empty() {
         return Err(Error::Empty { path: dir.to_owned() });
     }
-    paths.sort();
-    Ok(paths)
+    files.sort();
+    Ok(files)
 }

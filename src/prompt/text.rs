@@ -1,5 +1,7 @@
 //! Text that cannot break out of its place, and numbers as people write them.
 
+use crate::record::Speedup;
+
 /// Puts a text between fences that are longer than any run of backticks in it.
 pub(super) fn fence(language: &str, text: &str) -> String {
     let ticks = "`".repeat(longest_run(text).max(2) + 1);
@@ -62,6 +64,13 @@ pub(super) fn significant(value: f64, digits: usize) -> String {
 
 fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// Names a speedup with what it is measured against.
+pub(super) fn speedup_words(speedup: &Speedup) -> String {
+    let words =
+        format!("{}x of `{}`", significant(speedup.geomean, 3), inline(&speedup.baseline, 40));
+    if speedup.is_headline() { words } else { format!("{words} (mostly launch overhead)") }
 }
 
 /// Joins words as people list them, at most `max` of them.

@@ -14,7 +14,7 @@ use kgen::{
 
 use super::nvrtc::compiler;
 
-const EXAMPLE: &str = include_str!("../../prompts/example.cu");
+const EXAMPLE: &str = include_str!("../../prompts/examples/row.cu");
 
 fn case(spec: &TensorSpec) -> Case {
     let generator = Gen::Normal { mean: 0.0, std: 1.0 };

@@ -31,7 +31,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("export", &["record", "kernel", "compile"]),
     ("selftest", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
     ("llm", &["record", "kernel", "process", "settings"]),
-    ("prompt", &["record", "kernel", "settings"]),
+    ("prompt", &["record", "kernel", "settings", "llm"]),
     ("store", &["record", "kernel", "llm"]),
     (
         "agent",

@@ -15,6 +15,43 @@ pub const MAX_LINES: usize = 35;
 /// Launches that are described.
 const MAX_LAUNCHES: usize = 2;
 
+/// What a line of a summary is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// Times that others measured.
+    Times,
+    /// Counters of Nsight Compute, its advice, where the warps waited, and what did not work.
+    Counters,
+    /// The machine code.
+    Code,
+    /// What compute-sanitizer found, or that it found nothing.
+    Sanitizer,
+}
+
+/// Beginning of the line with the times.
+const TIMES: &str = "time per call: ";
+
+/// Beginning of a line about machine code.
+const CODE: &str = "code of ";
+
+/// Beginning of the line that names the tools that found nothing.
+const CLEAN: &str = "compute-sanitizer finds nothing: ";
+
+/// Returns what a line of [`lines`] is about.
+#[must_use]
+pub fn topic(line: &str) -> Topic {
+    let is_tool = |tool: &Tool| line.starts_with(tool.name());
+    if line.starts_with(TIMES) {
+        Topic::Times
+    } else if line.starts_with(CODE) {
+        Topic::Code
+    } else if line.starts_with(CLEAN) || Tool::ALL.iter().any(is_tool) {
+        Topic::Sanitizer
+    } else {
+        Topic::Counters
+    }
+}
+
 /// Everything that a summary may be made of; each part may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct Facts<'a> {
@@ -88,7 +125,7 @@ fn head(facts: &Facts<'_>) -> String {
 /// Says how long a call takes as kgen measured it.
 fn times(facts: &Facts<'_>) -> Option<String> {
     let us = facts.median_us.filter(|us| 0.0 < *us)?;
-    let mut line = format!("time per call: {us:.2} us");
+    let mut line = format!("{TIMES}{us:.2} us");
     if let Some((name, baseline)) = facts.baseline {
         line = format!("{line}; {name} {baseline:.2} us: {:.2}x", baseline / us);
     }
@@ -305,7 +342,7 @@ pub fn sass(mix: &SassMix) -> Option<String> {
     let kinds = kinds.into_iter().take(8).map(|(kind, n)| format!("{n} {kind}"));
     let parts: Vec<String> = kinds.chain(mix.lints.iter().cloned()).collect();
     (0 < mix.n_instructions).then(|| {
-        format!("code of {}: {} instructions; {}", mix.kernel, mix.n_instructions, parts.join(", "))
+        format!("{CODE}{}: {} instructions; {}", mix.kernel, mix.n_instructions, parts.join(", "))
     })
 }
 
@@ -327,7 +364,7 @@ fn sanitizer(tools: &[(Tool, Result<Vec<Report>, String>)]) -> Vec<String> {
         .collect();
     let mut lines = Vec::new();
     if !clean.is_empty() {
-        lines.push(format!("compute-sanitizer finds nothing: {}", clean.join(", ")));
+        lines.push(format!("{CLEAN}{}", clean.join(", ")));
     }
     let failed = tools.iter().filter_map(|(tool, found)| Some((tool, found.as_ref().err()?)));
     lines.extend(failed.map(|(tool, reason)| format!("{} did not run: {reason}", tool.name())));

@@ -28,8 +28,8 @@ use crate::{
     },
     prompt::Rendered,
     record::{
-        Case, Emulation, EvalRequest, Evaluation, Limits, OpKey, Precision, RunId, Speedup, Spend,
-        Stage, Strategy, Target, TimingRequest, Verdict,
+        Case, Emulation, EvalRequest, Evaluation, FeedbackSet, Limits, OpKey, Precision, RunId,
+        Speedup, Spend, Stage, Strategy, Target, TimingRequest, Verdict,
     },
     store::{
         AttemptRecord, DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, test_evaluation,
@@ -181,7 +181,7 @@ impl Material for PlainMaterial {
             format!("; best {}: [{}]", best.number, told(&best.kernel))
         });
         let user = format!("{} {verdicts:?}{last}{best}", ask.op);
-        Ok(Rendered { system: "system".to_owned(), user })
+        Ok(Rendered { system: "system".to_owned(), user, tokens: 0, left_out: Vec::new() })
     }
 }
 
@@ -285,6 +285,7 @@ impl Script {
                 precision: Precision::Strict,
                 emulation: Emulation::default(),
                 profile: false,
+                feedback: FeedbackSet::ALL,
                 limits: Limits::default(),
             },
             answer: Box::new(answer),

@@ -1,10 +1,11 @@
 //! Failed cases, those with one cause together.
 
-use super::findings;
+use super::{Section, Subject, findings, hints, kind_of};
 use crate::{
     prompt::text::{counted, fence, first_lines, inline, list, significant},
     record::{
-        CaseClass, CaseResult, DType, ElementDiff, Evaluation, Family, Mismatch, Outcome, Verdict,
+        CaseClass, CaseResult, DType, ElementDiff, Evaluation, Family, FeedbackKind, FeedbackSet,
+        Mismatch, Outcome, Verdict,
     },
 };
 
@@ -13,10 +14,6 @@ const MAX_GROUPS: usize = 4;
 
 /// Names of cases that one group lists.
 const MAX_NAMES: usize = 4;
-
-/// What cases that fail alike have in common where all have strides.
-const STRIDED: &str = "All of these have strided inputs: check that no access takes them for \
-                       contiguous ones.";
 
 /// The classes with their names in prompts.
 pub(super) const CLASSES: [(CaseClass, &str); 5] = [
@@ -28,25 +25,29 @@ pub(super) const CLASSES: [(CaseClass, &str); 5] = [
 ];
 
 /// Cases that failed alike.
-struct Group<'a> {
-    verdict: Verdict,
+pub(super) struct Group<'a> {
+    pub(super) verdict: Verdict,
     cause: String,
-    cases: Vec<&'a CaseResult>,
+    pub(super) cases: Vec<&'a CaseResult>,
 }
 
 /// Returns one section per cause, cases that are no secret first.
-pub(super) fn sections(evaluation: &Evaluation, kernel: &str) -> Vec<String> {
+pub(super) fn sections(subject: &Subject<'_>, kinds: FeedbackSet) -> Vec<Section> {
+    let evaluation = subject.evaluation;
     // What the stage found about every case was said before.
     let is_new = |group: &Group<'_>| match group.cases[0].findings.first() {
         Some(finding) => !evaluation.findings.iter().any(|said| said.message == finding.message),
         None => true,
     };
-    let groups: Vec<_> = groups(evaluation).into_iter().filter(is_new).collect();
-    let shown = groups.iter().take(MAX_GROUPS).map(|group| section(group, kernel));
+    let mut groups = groups(evaluation);
+    groups.retain(|group| is_new(group) && kinds.has(kind_of(group.verdict)));
+    let shown = groups.iter().take(MAX_GROUPS);
+    let shown = shown.map(|group| Section::new(kind_of(group.verdict), section(subject, group)));
     let mut sections: Vec<_> = shown.collect();
     if MAX_GROUPS < groups.len() {
         let n_others: usize = groups[MAX_GROUPS..].iter().map(|group| group.cases.len()).sum();
-        sections.push(format!("{} failed in other ways.", counted(n_others, "case")));
+        let text = format!("{} failed in other ways.", counted(n_others, "case"));
+        sections.push(Section::new(FeedbackKind::Correctness, text));
     }
     sections
 }
@@ -116,7 +117,7 @@ fn name(case: &CaseResult) -> String {
     }
 }
 
-fn section(group: &Group<'_>, kernel: &str) -> String {
+fn section(subject: &Subject<'_>, group: &Group<'_>) -> String {
     let mut names: Vec<String> = Vec::new();
     for name in group.cases.iter().map(|case| name(case)) {
         if !names.contains(&name) {
@@ -139,13 +140,13 @@ fn section(group: &Group<'_>, kernel: &str) -> String {
         Some(mismatch) => {
             let place = if names.len() == 1 { "" } else { "In the first of these, " };
             parts.push(format!("{place}{}", wrong_output(first.dtype, mismatch)));
-            if group.cases.iter().all(|case| case.args.contains("stride=")) {
-                parts.push(STRIDED.to_owned());
-            }
+            parts.extend(hints::of_outputs(subject, group, mismatch));
             parts.extend(findings::brief(&first.findings));
         }
         None => {
-            parts.extend(first.findings.first().map(|finding| findings::quote(finding, kernel)));
+            let finding = first.findings.first();
+            parts.extend(finding.map(|finding| findings::quote(finding, subject.kernel)));
+            parts.extend(hints::of_run(subject, group));
             let further = first.findings.get(1..).unwrap_or_default();
             parts.extend(findings::brief(further).map(|list| format!("Also found:\n\n{list}")));
         }

@@ -1,10 +1,9 @@
 //! Findings and compiler messages, quoted between fences.
 
+use super::{Section, kind_of};
 use crate::{
     prompt::text::{fence, first_lines, inline},
-    record::{
-        Diagnostic, Evaluation, Fault, Finding, LaunchFacts, Place, Severity, SourceSpan, Verdict,
-    },
+    record::{Diagnostic, Evaluation, Fault, Finding, Place, Severity, SourceSpan, Verdict},
 };
 
 /// Most compiler messages that are quoted.
@@ -23,13 +22,13 @@ pub(super) fn errors(evaluation: &Evaluation) -> impl Iterator<Item = &Diagnosti
 }
 
 /// Returns what the stage that ended the evaluation found.
-pub(super) fn sections(evaluation: &Evaluation, kernel: &str) -> Vec<String> {
-    let mut sections: Vec<String> = Vec::new();
-    for finding in evaluation.findings.iter().take(MAX_FINDINGS) {
-        sections.push(quote(finding, kernel));
-    }
+pub(super) fn sections(evaluation: &Evaluation, kernel: &str) -> Vec<Section> {
+    let kind = kind_of(evaluation.verdict);
+    let findings = evaluation.findings.iter().take(MAX_FINDINGS);
+    let mut sections: Vec<_> =
+        findings.map(|finding| Section::new(kind, quote(finding, kernel))).collect();
     if evaluation.verdict == Verdict::CompileError {
-        sections.push(compiler(evaluation));
+        sections.push(Section::new(kind, compiler(evaluation)));
     }
     sections
 }
@@ -166,50 +165,4 @@ pub(super) fn brief(findings: &[Finding]) -> Option<String> {
         lines.push(format!("... {n_left_out} more"));
     }
     (!lines.is_empty()).then(|| fence("text", &lines.join("\n")))
-}
-
-/// Returns registers, spills and shared memory of the kernels, where they say something.
-pub(super) fn resources(evaluation: &Evaluation) -> Option<String> {
-    let spills = evaluation.resources.iter().any(|kernel| 0 < kernel.spill_stores);
-    if !evaluation.verdict.is_pass() && !spills {
-        return None;
-    }
-    let kernels = evaluation.resources.iter().take(6).map(|kernel| {
-        let name = inline(&kernel.kernel, 60);
-        let mut line = format!("- `{name}`: {} registers", kernel.registers);
-        if 0 < kernel.smem_bytes {
-            line = format!("{line}, {} bytes of static shared memory", kernel.smem_bytes);
-        }
-        if 0 < kernel.spill_stores + kernel.spill_loads {
-            let (stores, loads) = (kernel.spill_stores, kernel.spill_loads);
-            line = format!("{line}, SPILLS {stores} bytes stored and {loads} loaded per thread");
-        } else if 0 < kernel.stack_bytes {
-            let stack = kernel.stack_bytes;
-            line = format!("{line}, {stack} bytes of local memory (an array indexed at run time)");
-        }
-        if let Some(launch) = kernel.launches.first().filter(|_| evaluation.verdict.is_pass()) {
-            line = format!("{line}{}", fit(launch));
-        }
-        let lints = kernel.sass.iter().flat_map(|code| &code.lints).take(3);
-        lints.fold(line, |line, lint| format!("{line}; {lint}"))
-    });
-    let lines: Vec<_> = kernels.collect();
-    (!lines.is_empty())
-        .then(|| format!("Compiled kernels, worst variant each:\n\n{}", lines.join("\n")))
-}
-
-/// Says how the largest launch of a kernel fits the device; empty where that is not known.
-fn fit(launch: &LaunchFacts) -> String {
-    let threads: u32 = launch.block.iter().product();
-    let occupancy = launch.occupancy.map_or_else(String::new, |fits| {
-        let percent = 100.0 * fits.fraction;
-        format!(
-            "; blocks of {threads}: {percent:.0} % occupancy, limited by {}",
-            fits.limiter.name()
-        )
-    });
-    let waves = launch.waves.map_or_else(String::new, |waves| {
-        format!("; {:.2} waves for `{}`", waves.count, inline(&launch.args, 100))
-    });
-    occupancy + &waves
 }

@@ -1,57 +1,139 @@
 //! What a model is told about its last kernel: the facts that lead to the cause, in order of use,
 //! within a few kilobytes.
+//!
+//! Every section belongs to one kind of feedback and is left out with it; the verdict always stays.
+//! What is told adapts to the verdict, to the op's family and to the device: no word of times where
+//! nothing can be timed.
 
+mod advice;
+mod bottleneck;
+mod code;
+mod counted;
 mod failures;
 mod findings;
+mod hints;
+mod profile;
+mod roofline;
+mod shorten;
 mod timing;
 
-use super::text::{counted, fence, inline};
-use crate::record::{CaseResult, DType, Evaluation, Outcome, Verdict};
+use super::{family::OpFamily, text::inline};
+use crate::{
+    op,
+    record::{CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, Outcome, Verdict},
+};
+
+pub(super) use shorten::{n_left_out, shorten};
 
 /// Most bytes of a feedback.
 const MAX_BYTES: usize = 6_000;
 
-/// Says what became of a kernel, in Markdown.
+/// A part of the feedback.
+#[derive(Debug, PartialEq, Eq)]
+struct Section {
+    kind: FeedbackKind,
+    text: String,
+}
+
+impl Section {
+    fn new(kind: FeedbackKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+/// What is known of an evaluation's subject besides its results.
+#[derive(Debug, Clone, Copy)]
+struct Subject<'a> {
+    evaluation: &'a Evaluation,
+    /// The kernel file, empty where the reply held none.
+    kernel: &'a str,
+    family: OpFamily,
+}
+
+impl Subject<'_> {
+    /// Tells whether the evaluation was made where nothing can be timed.
+    const fn is_emulated(&self) -> bool {
+        self.evaluation.target.uuid.is_none()
+    }
+}
+
+/// Says what became of a kernel, in Markdown; only sections of these kinds.
 ///
 /// `kernel` is the kernel file, empty where the reply held none. Drawn cases are described without
-/// their shapes, seeds never show.
+/// their shapes, seeds never show. The verdict is always said.
 #[must_use]
-pub fn feedback(evaluation: &Evaluation, kernel: &str) -> String {
-    let mut parts = vec![head(evaluation)];
-    if evaluation.verdict.is_pass() {
-        parts.extend(timing::sections(evaluation));
-        parts.extend(profile(evaluation));
-    } else {
-        parts.extend(findings::sections(evaluation, kernel));
-        parts.extend(failures::sections(evaluation, kernel));
-        parts.push(advice(evaluation.verdict).to_owned());
-    }
-    parts.extend(findings::resources(evaluation));
-    let mut text = String::new();
+pub fn feedback(evaluation: &Evaluation, kernel: &str, kinds: FeedbackSet) -> String {
+    // An op of the user's own is not in the catalogue.
+    let family = op::find(&evaluation.op).map_or(OpFamily::General, OpFamily::of);
+    let subject = Subject { evaluation, kernel, family };
+    let mut text = format!("## Verdict: `{}`\n\n", evaluation.verdict);
     let mut n_left_out = 0;
-    for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        if text.is_empty() || text.len() + part.len() <= MAX_BYTES {
-            text = format!("{text}{part}\n\n");
+    for section in sections(&subject, kinds) {
+        if text.len() + section.text.len() <= MAX_BYTES {
+            text = format!("{text}{}\n\n", section.text);
         } else {
             n_left_out += 1;
         }
     }
     if 0 < n_left_out {
-        text = format!("{text}({} left out for length)\n", counted(n_left_out, "section"));
+        text = format!(
+            "{text}({} left out for length)\n",
+            super::text::counted(n_left_out, "section")
+        );
     }
     format!("{}\n", text.trim_end())
 }
 
-/// Quotes what profilers made of a right kernel.
-fn profile(evaluation: &Evaluation) -> Option<String> {
-    let profile = evaluation.profile.as_ref()?;
-    let title = if profile.suspicious {
-        "Profile; compute-sanitizer found mistakes in this kernel although its outputs are right:"
+/// Returns what there is to say, the most useful first.
+fn sections(subject: &Subject<'_>, kinds: FeedbackSet) -> Vec<Section> {
+    let evaluation = subject.evaluation;
+    let mut sections = Vec::new();
+    sections.extend(ending(evaluation));
+    sections.extend(counts(evaluation));
+    if evaluation.verdict.is_pass() {
+        sections.extend(profile::mistakes(evaluation));
+        sections.extend(bottleneck::section(subject, kinds));
+        sections.extend(timing::sections(subject));
+        sections.extend(roofline::section(subject));
+        sections.extend(profile::section(evaluation));
+        sections.extend(counted::section(evaluation));
     } else {
-        "Profile:"
-    };
-    let lines: Vec<String> = profile.summary.iter().map(|line| inline(line, 240)).collect();
-    Some(format!("{title}\n\n{}", fence("text", &lines.join("\n"))))
+        sections.extend(findings::sections(evaluation, subject.kernel));
+        sections.extend(failures::sections(subject, kinds));
+        sections.extend(advice::section(evaluation.verdict));
+    }
+    sections.extend(code::section(subject));
+    sections.retain(|section| kinds.has(section.kind) && !section.text.is_empty());
+    sections
+}
+
+/// Returns the kind of feedback that explains a verdict.
+///
+/// What keeps a kernel from running is `compile`, what it does to memory and threads while it runs
+/// is `sanitizer`, what it computes is `correctness`. That it is faster than the hardware allows
+/// follows from the roofline.
+pub(super) const fn kind_of(verdict: Verdict) -> FeedbackKind {
+    match verdict {
+        Verdict::NoCode
+        | Verdict::Rejected
+        | Verdict::PlanError
+        | Verdict::CompileError
+        | Verdict::Declined
+        | Verdict::LaunchError
+        | Verdict::Unsupported => FeedbackKind::Compile,
+        Verdict::Fault
+        | Verdict::Race
+        | Verdict::Uninitialised
+        | Verdict::Deadlock
+        | Verdict::InputModified
+        | Verdict::OutOfBoundsWrite
+        | Verdict::TimedOut
+        | Verdict::Crashed => FeedbackKind::Sanitizer,
+        Verdict::Passed | Verdict::WrongOutput | Verdict::Nondeterministic => {
+            FeedbackKind::Correctness
+        }
+        Verdict::Suspicious => FeedbackKind::Roofline,
+    }
 }
 
 /// Says in one line why an evaluation failed; empty for a pass.
@@ -70,25 +152,30 @@ pub(super) fn reason(evaluation: &Evaluation) -> String {
     inline(&text.unwrap_or_default(), MAX)
 }
 
-fn head(evaluation: &Evaluation) -> String {
-    let verdict = evaluation.verdict;
-    let mut lines = vec![format!("## Verdict: `{verdict}`")];
+/// Says where an evaluation ended before any case ran.
+fn ending(evaluation: &Evaluation) -> Option<Section> {
+    let n_run = evaluation.cases.len() - evaluation.n_skipped();
+    (n_run == 0 && !evaluation.verdict.is_pass()).then(|| {
+        let stage = evaluation.stage.name();
+        let text = format!("No case ran: stage `{stage}` ended the evaluation.");
+        Section::new(kind_of(evaluation.verdict), text)
+    })
+}
+
+/// Counts the cases that passed and names those that did not run.
+fn counts(evaluation: &Evaluation) -> Option<Section> {
     let n_passed = evaluation.n_passed();
     let n_run = evaluation.cases.len() - evaluation.n_skipped();
+    let mut lines = Vec::new();
     if 0 < n_run {
         let mut line = format!("{n_passed} of {n_run} cases passed ({})", evaluation.level);
         if n_passed < n_run && 0 < n_passed {
             line = format!("{line}. Passed {}", breakdown(evaluation));
         }
-        lines.push(format!("\n{line}."));
-    } else if !verdict.is_pass() {
-        lines.push(format!(
-            "\nNo case ran: stage `{}` ended the evaluation.",
-            evaluation.stage.name()
-        ));
+        lines.push(format!("{line}."));
     }
-    lines.extend(skipped(evaluation).map(|line| format!("\n{line}")));
-    lines.join("\n")
+    lines.extend(skipped(evaluation));
+    (!lines.is_empty()).then(|| Section::new(FeedbackKind::Correctness, lines.join("\n\n")))
 }
 
 /// Counts passes by dtype and by class, which tells a wrong type from a wrong layout.
@@ -126,63 +213,7 @@ fn skipped(evaluation: &Evaluation) -> Option<String> {
     }
     reasons.truncate(2);
     (!reasons.is_empty()).then(|| {
-        let n_skipped = counted(evaluation.n_skipped(), "case");
+        let n_skipped = super::text::counted(evaluation.n_skipped(), "case");
         format!("{n_skipped} did not run: {}.", reasons.join("; "))
     })
-}
-
-/// Says what usually lies behind a verdict, where that is not in the finding.
-const fn advice(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Race => {
-            "Two accesses to one place, at least one a write, lack a barrier between them: \
-             `__syncthreads()` before shared memory that was written is read, and again before it \
-             is written anew; for global memory only a second launch orders blocks."
-        }
-        Verdict::Uninitialised => {
-            "Garbage was used that nobody wrote: shared memory or `scratch(..)` before the first \
-             store, the elements of `out`, a variable without a first value, the part of a vector \
-             load behind the data, or the target of a `cp.async` before its wait and barrier."
-        }
-        Verdict::Deadlock => {
-            "Some threads wait at a barrier or shuffle that others never reach: let every thread \
-             of the block (or of the mask) take the same path to it, also those without work."
-        }
-        Verdict::TimedOut => {
-            "The kernel did not end in time: look for a loop whose counter does not advance or \
-             wraps around, for spinning on a flag, or for far too little parallelism."
-        }
-        Verdict::InputModified => {
-            "An input changed. Write to `out` and `scratch(..)` buffers only."
-        }
-        Verdict::OutOfBoundsWrite => {
-            "A store went outside its buffer: guard the tail (`if (i < n)`), check that 32-bit \
-             index arithmetic does not overflow, and that grid times block covers no more than \
-             the data."
-        }
-        Verdict::Nondeterministic => {
-            "Equal inputs gave different outputs: an unordered update (atomics on floats) or a \
-             race decides the result."
-        }
-        Verdict::Suspicious => {
-            "It was faster than the hardware can move the data, so it does not do all of the work."
-        }
-        Verdict::Unsupported => {
-            "The emulator cannot run this, which proves nothing about the kernel: use plainer \
-             instructions for the cases it must run."
-        }
-        Verdict::Declined => {
-            "A declined case counts as failed: handle it, if need be with a slower general kernel \
-             behind an `if` in the plan."
-        }
-        Verdict::Passed
-        | Verdict::NoCode
-        | Verdict::Rejected
-        | Verdict::PlanError
-        | Verdict::CompileError
-        | Verdict::LaunchError
-        | Verdict::Fault
-        | Verdict::WrongOutput
-        | Verdict::Crashed => "",
-    }
 }

@@ -1,58 +1,59 @@
-//! Times of a correct kernel, and what bounds them.
+//! Times of a correct kernel.
 
+use super::{Section, Subject};
 use crate::{
-    prompt::{
-        context::speedup_words,
-        text::{inline, significant},
-    },
-    record::{BaselineTiming, CaseTiming, Evaluation, Mode},
+    prompt::text::{inline, significant, speedup_words},
+    record::{BaselineTiming, CaseTiming, Evaluation, FeedbackKind, Flag, Mode},
 };
 
 /// Cases that are listed, the slowest against the baseline first.
 const MAX_ROWS: usize = 8;
 
-/// Operations per byte above which arithmetic, not memory, is likely to be the limit.
-const COMPUTE_INTENSITY: f64 = 32.0;
-
-/// Share of the peak bandwidth that a good memory-bound kernel reaches.
-const GOOD_BANDWIDTH: f64 = 0.8;
-
-/// Multiple of an empty kernel's time below which the launch is most of the time.
-const OVERHEAD: f64 = 2.0;
-
-/// Describes the timed cases.
-pub(super) fn sections(evaluation: &Evaluation) -> Vec<String> {
+/// Describes the timed cases; says nothing where nothing can be timed.
+pub(super) fn sections(subject: &Subject<'_>) -> Vec<Section> {
+    let evaluation = subject.evaluation;
     if evaluation.timings.is_empty() {
-        return vec!["Nothing was timed.".to_owned()];
+        let text = if subject.is_emulated() { "" } else { "Nothing was timed." };
+        return vec![Section::new(FeedbackKind::Timing, text)];
     }
+    let texts = [headline(evaluation), Some(table(evaluation)), notes(evaluation)];
+    let sections = texts.into_iter().flatten();
+    sections.map(|text| Section::new(FeedbackKind::Timing, text)).collect()
+}
+
+/// Returns the timed cases, the slowest against the baseline first.
+pub(super) fn sorted(evaluation: &Evaluation) -> Vec<&CaseTiming> {
     let mut timings: Vec<&CaseTiming> = evaluation.timings.iter().collect();
     let speedup = |timing: &CaseTiming| {
         timing.primary().and_then(BaselineTiming::speedup).unwrap_or(f64::INFINITY)
     };
     timings.sort_by(|a, b| speedup(a).total_cmp(&speedup(b)));
-    let peak = evaluation.target.peak_bandwidth;
+    timings
+}
+
+fn headline(evaluation: &Evaluation) -> Option<String> {
+    let speedups: Vec<String> = evaluation.speedups.iter().map(speedup_words).collect();
+    (!speedups.is_empty())
+        .then(|| format!("Geometric mean over the timed cases: {}.", speedups.join(", ")))
+}
+
+fn table(evaluation: &Evaluation) -> String {
+    let timings = sorted(evaluation);
     let primary = timings.iter().find_map(|timing| timing.primary());
     let baseline = primary.map_or("baseline", |baseline| baseline.name.as_str());
-    let mut sections = Vec::new();
-    let speedups: Vec<String> = evaluation.speedups.iter().map(speedup_words).collect();
-    if !speedups.is_empty() {
-        sections.push(format!("Geometric mean over the timed cases: {}.", speedups.join(", ")));
-    }
-    let rows: Vec<String> = timings.iter().take(MAX_ROWS).map(|timing| row(timing, peak)).collect();
+    let rows: Vec<String> = timings.iter().take(MAX_ROWS).map(|timing| row(timing)).collect();
     let left_out = timings.len().saturating_sub(MAX_ROWS);
-    let more = if left_out == 0 {
-        String::new()
-    } else {
-        format!("\n\n{left_out} faster ones are left out.")
+    let more = match left_out {
+        0 => String::new(),
+        _ => format!("\n\n{left_out} faster ones are left out."),
     };
-    sections.push(format!(
+    format!(
         "Medians with {}:\n\n\
-         | case | µs | {baseline} µs | speedup (99 %) | GB/s | GFLOP/s | % of the floor | bound by |\n\
-         |---|---|---|---|---|---|---|---|\n{}{more}",
+         | case | µs | {} µs | speedup (99 %) |\n|---|---|---|---|\n{}{more}",
         mode(&timings),
+        inline(baseline, 40),
         rows.join("\n")
-    ));
-    sections
+    )
 }
 
 /// Says how the times were taken.
@@ -67,8 +68,7 @@ fn mode(timings: &[&CaseTiming]) -> &'static str {
     }
 }
 
-fn row(timing: &CaseTiming, peak: Option<f64>) -> String {
-    let us = timing.candidate.median_us;
+fn row(timing: &CaseTiming) -> String {
     let primary = timing.primary();
     let baseline = primary.and_then(|baseline| baseline.timing.as_ref());
     let baseline = baseline.map(|times| significant(times.median_us, 4));
@@ -78,41 +78,27 @@ fn row(timing: &CaseTiming, peak: Option<f64>) -> String {
             [comparison.speedup, low, high].map(|value| significant(value, 3));
         format!("{median} ({low} to {high})")
     });
-    let percent = timing.percent_of_floor().map(|percent| significant(percent, 2));
+    let overhead = if primary.is_some_and(|baseline| baseline.overhead_dominated) {
+        "; mostly launch overhead, not in the mean"
+    } else {
+        ""
+    };
     let params: Vec<_> =
         timing.params.iter().map(|(name, value)| format!("{}={value}", inline(name, 30))).collect();
     let case = [inline(&timing.args, 100), params.join(" ")].join(" ");
     format!(
-        "| `{}` | {} | {} | {} | {} | {} | {} | {} |",
+        "| `{}` | {} | {} | {}{overhead} |",
         case.trim_end(),
-        significant(us, 4),
+        significant(timing.candidate.median_us, 4),
         baseline.unwrap_or_else(|| "not measured".to_owned()),
         speedup.unwrap_or_else(|| "not measured".to_owned()),
-        significant(timing.bytes / us / 1e3, 4),
-        significant(timing.flops / us / 1e3, 4),
-        percent.unwrap_or_else(|| "-".to_owned()),
-        bound(timing, peak)
     )
 }
 
-/// Says what limits a case, as far as the numbers tell.
-fn bound(timing: &CaseTiming, peak: Option<f64>) -> String {
-    let us = timing.candidate.median_us;
-    if us < OVERHEAD * timing.floor_us {
-        return format!(
-            "launch overhead (an empty kernel takes {} µs)",
-            significant(timing.floor_us, 3)
-        );
-    }
-    if COMPUTE_INTENSITY < timing.flops / timing.bytes {
-        return "arithmetic".to_owned();
-    }
-    let Some(peak) = peak else { return "memory, by its few operations per byte".to_owned() };
-    let share = timing.bytes / (us / 1e6) / peak;
-    let percent = significant(100.0 * share, 2);
-    if share < GOOD_BANDWIDTH {
-        format!("latency: only {percent} % of the peak bandwidth")
-    } else {
-        format!("memory: {percent} % of the peak bandwidth")
-    }
+/// Says what makes the times less certain; overhead is said case by case.
+fn notes(evaluation: &Evaluation) -> Option<String> {
+    let flags = evaluation.flags().into_iter().filter(|flag| *flag != Flag::FloorLimited);
+    let notes: Vec<&str> = flags.map(Flag::meaning).collect();
+    (!notes.is_empty())
+        .then(|| format!("Some were timed {}: small differences mean little.", notes.join(", or ")))
 }

@@ -257,8 +257,8 @@ impl OpDef {
     /// Returns the name of the family whose engine computes the op, for example `pointwise`.
     #[must_use]
     pub fn family(&self) -> String {
-        let text = format!("{:?}", self.engine);
-        let name: String = text.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let path = self.engine.type_name();
+        let name = path.rsplit("::").next().unwrap_or(path);
         let mut family = String::with_capacity(name.len() + 4);
         for (at, letter) in name.char_indices() {
             if at > 0 && letter.is_ascii_uppercase() {
