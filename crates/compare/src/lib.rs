@@ -3,6 +3,7 @@
 //! - [`data`]: what is compared. Runs with equal settings are one [`Arm`]; they are its samples.
 //! - [`compare`]: from the one to the other.
 //! - [`summary`]: what came of it, a [`Comparison`], with intervals and paired tests.
+//! - [`html`]: the comparison as one page that needs nothing else.
 //!
 //! Pure: reads no file and no clock, and knows nothing of kgen. Everything random comes from one
 //! stream with a fixed seed, so that the same runs always give the same numbers.
@@ -11,6 +12,7 @@ mod arm;
 mod compare;
 mod curve;
 pub mod data;
+pub mod html;
 mod paired;
 mod pairs;
 mod resample;

@@ -1,0 +1,59 @@
+//! What every section of the page needs.
+
+use super::key::{Key, keys};
+use crate::{
+    data::Arm,
+    summary::{ArmSummary, Comparison, Speeds},
+};
+
+/// The comparison, and how its arms look.
+pub(crate) struct Context<'a> {
+    pub(crate) arms: &'a [Arm],
+    pub(crate) comparison: &'a Comparison,
+    pub(crate) keys: Vec<Key>,
+}
+
+impl<'a> Context<'a> {
+    /// Gives the arms their looks.
+    pub(crate) fn new(arms: &'a [Arm], comparison: &'a Comparison) -> Self {
+        let keys = keys(comparison.arms.iter().map(|arm| arm.name.as_str()));
+        Self { arms, comparison, keys }
+    }
+
+    /// Every arm's summary with its key.
+    pub(crate) fn summaries(&self) -> impl Iterator<Item = (&Key, &'a ArmSummary)> {
+        self.keys.iter().zip(&self.comparison.arms)
+    }
+
+    /// The baseline that headline numbers are about.
+    pub(crate) fn primary(&self) -> Option<&'a str> {
+        self.comparison.baselines.first().map(String::as_str)
+    }
+
+    /// What was measured, each once: baselines in their order, and for each the GPUs by name.
+    pub(crate) fn measured(&self) -> Vec<(&'a str, Option<&'a str>)> {
+        let mut found = Vec::new();
+        for baseline in &self.comparison.baselines {
+            let mut gpus: Vec<Option<&str>> = self
+                .comparison
+                .arms
+                .iter()
+                .flat_map(|arm| &arm.speeds)
+                .filter(|speeds| speeds.baseline == *baseline)
+                .map(|speeds| speeds.gpu.as_deref())
+                .collect();
+            gpus.sort_unstable();
+            gpus.dedup();
+            found.extend(gpus.into_iter().map(|gpu| (baseline.as_str(), gpu)));
+        }
+        found
+    }
+}
+
+/// An arm's speedups over one baseline on one GPU.
+pub(crate) fn speeds_of<'a>(
+    arm: &'a ArmSummary,
+    (baseline, gpu): (&str, Option<&str>),
+) -> Option<&'a Speeds> {
+    arm.speeds.iter().find(|speeds| speeds.baseline == baseline && speeds.gpu.as_deref() == gpu)
+}

@@ -1,0 +1,93 @@
+//! Learning curves: how much is right, and how much is fast, after so many attempts at each op.
+
+use super::{
+    context::Context,
+    markup::Markup,
+    number::Percent,
+    plot::{
+        About, Axis, Scale,
+        lines::{self, Series, area_for},
+    },
+};
+use crate::summary::{ArmSummary, CurvePoint, Estimate};
+
+/// Arms that are drawn at most; more lines cannot be told apart.
+pub(crate) const MOST_ARMS: usize = 12;
+
+/// Writes the section.
+pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
+    let primary = context.primary().unwrap_or("the baseline");
+    markup.raw("<section id=\"curves\" aria-labelledby=\"curves-h\"><h2 id=\"curves-h\">");
+    markup.raw("By attempt</h2><div class=\"plots\">\n");
+    let fast = format!("Correct and faster than {primary}");
+    figure(markup, context, (0, "Correct kernels"), &|point| point.correct);
+    figure(markup, context, (1, &fast), &|point| point.fast_1);
+    markup.raw("</div>");
+    note_of_undrawn(markup, context);
+    markup.raw("</section>\n");
+}
+
+/// Says which arms have no line.
+pub(crate) fn note_of_undrawn(markup: &mut Markup, context: &Context<'_>) {
+    let n_arms = context.comparison.arms.len();
+    if MOST_ARMS < n_arms {
+        markup.raw("<p class=\"note\">Drawn are the ").text(MOST_ARMS).raw(" arms of ");
+        markup
+            .text(n_arms)
+            .raw(" with the highest share of correct kernels; the tables have all.</p>");
+    }
+}
+
+/// Draws one curve per arm; nothing where no arm has a point.
+fn figure(
+    markup: &mut Markup,
+    context: &Context<'_>,
+    (nth, title): (usize, &str),
+    value: &dyn Fn(&CurvePoint) -> Option<Estimate>,
+) {
+    let point = |point: &CurvePoint| Some((f64::from(point.attempts), value(point)?));
+    let series = series(context, &|arm| arm.curve.iter().filter_map(point).collect());
+    let last = series.iter().flat_map(|one| &one.points).map(|point| point.0).fold(0.0, f64::max);
+    if series.is_empty() {
+        return;
+    }
+    let area = area_for(&series);
+    let scale = Scale::linear((1.0, last), area.x);
+    let ticks = scale.ticks(8).into_iter().filter(|tick| (tick - tick.round()).abs() < 1e-9);
+    let show = |attempts: f64| format!("{attempts:.0}");
+    let x = Axis { scale, ticks: ticks.collect(), show: &show, title: "attempts" };
+    let y = shares(area.up());
+    let caption = "After so many attempts at each op. Shaded: 95 % interval.";
+    let about = About { id: "curve", nth, title, caption };
+    let percent = |share: f64| Percent(share).to_string();
+    lines::draw(markup, &about, (&x, &y), &series, |markup| {
+        lines::table(markup, title, "attempts", &series, (&show, &percent));
+    });
+}
+
+/// The upright axis of shares, always from none to all.
+pub(crate) fn shares(range: (f64, f64)) -> Axis<'static> {
+    let scale = Scale::linear((0.0, 1.0), range);
+    let show = &|share: f64| format!("{:.0}", share * 100.0);
+    Axis { scale, ticks: scale.ticks(6), show, title: "% of ops" }
+}
+
+/// The arms that have points, at most [`MOST_ARMS`], in their order.
+pub(crate) fn series<'a>(
+    context: &'a Context<'a>,
+    points: &dyn Fn(&ArmSummary) -> Vec<(f64, Estimate)>,
+) -> Vec<Series<'a>> {
+    let right = |index: &usize| context.comparison.arms[*index].correct.map_or(0.0, |c| c.value);
+    let mut drawn: Vec<usize> = (0..context.comparison.arms.len()).collect();
+    drawn.sort_by(|a, b| right(b).total_cmp(&right(a)));
+    drawn.truncate(MOST_ARMS);
+    drawn.sort_unstable();
+    drawn
+        .into_iter()
+        .map(|index| {
+            let arm = &context.comparison.arms[index];
+            Series { key: &context.keys[index], name: &arm.name, points: points(arm) }
+        })
+        .filter(|one| !one.points.is_empty())
+        .collect()
+}

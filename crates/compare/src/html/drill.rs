@@ -1,0 +1,259 @@
+//! What lies behind a row of the table of ops: every attempt, what it was made from, what changed,
+//! and what the model was told.
+
+use std::collections::HashMap;
+
+use super::{
+    cell,
+    context::Context,
+    markup::Markup,
+    number::{Count, Seconds, Times, Usd},
+    ops::outcome,
+    overall::swatch,
+    texts::{Place, Texts},
+};
+use crate::{
+    data::{Attempt, Op, Run, Speedup},
+    summary::OpRow,
+};
+
+/// Attempts that get a row at most; of larger comparisons, the last ones are left out.
+const MOST_ROWS: usize = 20_000;
+
+/// An op in one run of one arm.
+struct Sample<'a> {
+    arm: usize,
+    run: usize,
+    op: &'a Op,
+}
+
+/// Writes everything behind the ops.
+pub(crate) fn section<'a>(markup: &mut Markup, context: &Context<'a>, texts: &Texts<'a>) {
+    let mut samples: HashMap<&str, Vec<Sample<'a>>> = HashMap::new();
+    for (arm, runs) in context.arms.iter().map(|arm| &arm.runs).enumerate() {
+        for (run, ops) in runs.iter().map(|run| &run.ops).enumerate() {
+            for op in ops {
+                samples.entry(&op.name).or_default().push(Sample { arm, run, op });
+            }
+        }
+    }
+    markup.raw("<h3>Attempts</h3>\n");
+    let mut rows_left = MOST_ROWS;
+    for (index, row) in context.comparison.ops.iter().enumerate() {
+        markup.raw("<details class=\"op\"").attr("data-op", &row.op).raw("><summary><b>");
+        markup.text(&row.op).raw("</b>");
+        outcomes(markup, context, row);
+        markup.raw("</summary><div").attr("id", format_args!("op-{index}")).raw(">\n");
+        let mut arm_before = None;
+        for sample in samples.get(row.op.as_str()).into_iter().flatten() {
+            if arm_before != Some(sample.arm) {
+                arm_before = Some(sample.arm);
+                markup.raw("<h4>");
+                swatch(markup, &context.keys[sample.arm]);
+                markup.text(&context.arms[sample.arm].name).raw("</h4>\n");
+            }
+            one_sample(markup, context, texts, sample, &mut rows_left);
+        }
+        markup.raw("</div></details>\n");
+    }
+    let left_out = texts.left_out();
+    if 0 < left_out {
+        markup.raw(
+            "<p class=\"note\" id=\"left-out\">To keep this page small, sources and feedback of ",
+        );
+        markup
+            .text(Count(left_out as u64))
+            .raw(" attempts are left out; the run directories have them.</p>");
+    }
+}
+
+/// Writes in a few words what each arm came to.
+fn outcomes(markup: &mut Markup, context: &Context<'_>, row: &OpRow) {
+    for (key, cell) in context.keys.iter().zip(&row.cells) {
+        let Some(cell) = cell else { continue };
+        let primary =
+            cell.speedups.iter().find(|speedup| Some(&*speedup.baseline) == context.primary());
+        markup.raw(" <span class=\"outcome\">");
+        swatch(markup, key);
+        outcome(markup, cell, primary);
+        markup.raw("</span>");
+    }
+}
+
+/// Writes what one run did about an op.
+fn one_sample<'a>(
+    markup: &mut Markup,
+    context: &Context<'a>,
+    texts: &Texts<'a>,
+    sample: &Sample<'a>,
+    rows_left: &mut usize,
+) {
+    let run = &context.arms[sample.arm].runs[sample.run];
+    reported(markup, run, sample.op);
+    if sample.op.attempts.is_empty() {
+        return;
+    }
+    if *rows_left < sample.op.attempts.len() {
+        markup.raw("<p class=\"note\">").text(sample.op.attempts.len());
+        markup.raw(" attempts are left out to keep this page small.</p>");
+        return;
+    }
+    *rows_left -= sample.op.attempts.len();
+    table(markup, context, run, sample.op);
+    for (attempt, _) in sample.op.attempts.iter().enumerate() {
+        let place = Place { arm: sample.arm, run: sample.run, op: &sample.op.name, attempt };
+        if let Some(text) = texts.get(&place) {
+            markup.append(text);
+        }
+    }
+}
+
+/// Writes what is reported of an op: its best attempt, and the speedups that were measured again.
+fn reported(markup: &mut Markup, run: &Run, op: &Op) {
+    markup.raw("<p class=\"run\"><code>").text(&run.id).raw("</code>: ");
+    match op.best {
+        None if op.attempts.is_empty() => _ = markup.raw("not reached"),
+        None => _ = markup.raw("no attempt to report"),
+        Some(best) if op.solved => {
+            markup.raw("attempt ").text(best).raw(if op.confirmed {
+                " confirmed with fresh seeds"
+            } else {
+                " passed, not confirmed"
+            });
+        }
+        Some(best) => _ = markup.raw("not solved; furthest was attempt ").text(best),
+    }
+    match &op.gpu {
+        Some(gpu) => _ = markup.raw(", ").text(gpu),
+        None if op.attempts.is_empty() => {}
+        None => _ = markup.raw(", emulator only"),
+    }
+    for speedup in &op.speedups {
+        markup.raw(", ").text(&speedup.baseline).raw(" ");
+        with_and_without(markup, speedup);
+        if let Some([low, high]) = speedup.interval {
+            markup.raw(" (99 %: ").text(Times(low)).raw(" to ").text(Times(high)).raw(")");
+        }
+    }
+    markup.raw("</p>\n");
+}
+
+/// Writes a speedup without and with the cases that launch overhead dominates.
+fn with_and_without(markup: &mut Markup, speedup: &Speedup) {
+    match speedup.long {
+        Some(long) if speedup.n_overhead == 0 => _ = markup.text(Times(long)),
+        Some(long) => {
+            markup
+                .text(Times(long))
+                .raw("<small>all cases ")
+                .text(Times(speedup.all))
+                .raw("</small>");
+        }
+        None => _ = markup.text(Times(speedup.all)).raw("<small>overhead only</small>"),
+    }
+}
+
+/// Writes the attempts of one op in one run.
+fn table(markup: &mut Markup, context: &Context<'_>, run: &Run, op: &Op) {
+    let baselines: Vec<&str> = context
+        .comparison
+        .baselines
+        .iter()
+        .map(String::as_str)
+        .filter(|name| op.attempts.iter().any(|attempt| of(attempt, name).is_some()))
+        .collect();
+    let title = format!("Attempts at {} in {}", op.name, run.id);
+    markup.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\"").attr("aria-label", &title);
+    markup.raw("><table class=\"numbers attempts\"><thead><tr><th scope=\"col\">#");
+    for text in ["From", "Round", "Branch", "Why", "Change", "Verdict"] {
+        markup.raw("<th scope=\"col\" class=\"text\">").text(text);
+    }
+    for baseline in &baselines {
+        markup.raw("<th scope=\"col\">").text(baseline);
+    }
+    for text in ["Tokens in", "out", "Cost", "Latency", "Judging"] {
+        markup.raw("<th scope=\"col\">").text(text);
+    }
+    markup.raw("</thead><tbody>\n");
+    for attempt in &op.attempts {
+        row(markup, &baselines, attempt, op.best == Some(attempt.number));
+    }
+    markup.raw("</tbody>");
+    cell::close_table(markup);
+}
+
+fn of<'a>(attempt: &'a Attempt, baseline: &str) -> Option<&'a Speedup> {
+    attempt.speedups.iter().find(|speedup| speedup.baseline == baseline)
+}
+
+/// Writes one attempt.
+fn row(markup: &mut Markup, baselines: &[&str], attempt: &Attempt, is_best: bool) {
+    markup.raw(if is_best {
+        "<tr class=\"best\"><th scope=\"row\">"
+    } else {
+        "<tr><th scope=\"row\">"
+    });
+    markup.text(attempt.number).raw("<td class=\"text\">");
+    for (at, parent) in attempt.parents.iter().enumerate() {
+        markup.raw(if at == 0 { "" } else { ", " }).text(parent);
+    }
+    markup.raw("<td class=\"text\">").text(attempt.round);
+    markup.raw("<td class=\"text\">").text(attempt.branch);
+    markup.raw("<td class=\"text\">").text(&attempt.purpose);
+    markup.raw("<td class=\"text change\">").text(attempt.change.as_deref().unwrap_or("–"));
+    markup.raw(if attempt.passed {
+        "<td class=\"text good\">✓ "
+    } else {
+        "<td class=\"text bad\">✗ "
+    });
+    markup.text(&attempt.verdict);
+    marks(markup, attempt, is_best);
+    for baseline in baselines {
+        markup.raw("<td>");
+        match of(attempt, baseline) {
+            Some(speedup) => with_and_without(markup, speedup),
+            None => _ = markup.raw("–"),
+        }
+    }
+    spend(markup, attempt);
+    markup.raw("\n");
+}
+
+/// Writes how an attempt came about, as tags.
+fn marks(markup: &mut Markup, attempt: &Attempt, is_best: bool) {
+    let marks = [
+        (is_best, "best"),
+        (attempt.replayed, "replayed"),
+        (attempt.cached, "cached"),
+        (attempt.reused_evaluation, "evaluation reused"),
+    ];
+    for (_, word) in marks.iter().filter(|(is_so, _)| *is_so) {
+        markup.raw(" <span class=\"tag\">").raw(word).raw("</span>");
+    }
+    if let Some(original) = attempt.duplicate_of {
+        markup.raw(" <span class=\"tag\">same as ").text(original).raw("</span>");
+    }
+}
+
+/// Writes what the calls of an attempt came to, and how long it was judged.
+fn spend(markup: &mut Markup, attempt: &Attempt) {
+    let spend = &attempt.spend;
+    if spend.calls == 0 {
+        markup.raw("<td>–<td>–<td>–<td>–");
+    } else {
+        let input = spend.input_tokens + spend.cache_read_tokens + spend.cache_write_tokens;
+        markup.raw("<td>").text(Count(input)).raw("<td>").text(Count(spend.output_tokens));
+        markup.raw("<td>");
+        match spend.cost() {
+            Some(usd) => _ = markup.text(Usd(usd)),
+            None => _ = markup.raw("unpriced"),
+        }
+        markup.raw("<td>").text(Seconds(spend.seconds));
+    }
+    markup.raw("<td>");
+    if 0.0 < attempt.seconds_judging {
+        markup.text(Seconds(attempt.seconds_judging));
+    } else {
+        markup.raw("–");
+    }
+}

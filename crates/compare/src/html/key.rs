@@ -1,0 +1,152 @@
+//! How an arm is recognised everywhere on the page: a letter, a colour with a dash pattern and a
+//! mark, and what of its name sets it apart. Never the colour alone.
+
+use std::ops::Range;
+
+/// Colours of the style sheet, `s0` to `s5`; further arms repeat them with other dashes.
+const COLOURS: usize = 6;
+
+/// Dash patterns of the style sheet, `d0` to `d2`.
+const DASHES: usize = 3;
+
+/// Characters of a name beside a line.
+const SHORT: usize = 17;
+
+/// What an arm looks like.
+pub(crate) struct Key {
+    /// `A`, `B`, ... `Z`, `AA`, ...
+    pub(crate) letter: String,
+    /// The part of its name that others do not share, shortened to fit beside a line.
+    pub(crate) short: String,
+    index: usize,
+}
+
+impl Key {
+    /// Classes that set its colour and its dashes.
+    pub(crate) fn class(&self) -> String {
+        format!("s{} d{}", self.index % COLOURS, self.index / COLOURS % DASHES)
+    }
+
+    /// Its mark around the origin, as the data of an SVG path about 8 units across.
+    pub(crate) fn mark(&self) -> &'static str {
+        match self.index % COLOURS {
+            0 => "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
+            1 => "M-3.2-3.2h6.4v6.4h-6.4z",
+            2 => "M0-4.2L4 3H-4z",
+            3 => "M0-4.5L4.5 0L0 4.5L-4.5 0z",
+            4 => "M0 4.2L4-3H-4z",
+            _ => "M-1.3-4.2h2.6v2.9h2.9v2.6h-2.9v2.9h-2.6v-2.9h-2.9v-2.6h2.9z",
+        }
+    }
+}
+
+/// Gives every arm its key, in order.
+pub(crate) fn keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Key> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let parts: Vec<Vec<Range<usize>>> = names.iter().map(|name| parts_of(name)).collect();
+    let (head, tail) = shared(&names, &parts);
+    let own = |index: usize| {
+        let parts = &parts[index];
+        let from = parts.get(head)?.start;
+        let to = parts.get(parts.len().checked_sub(tail + 1)?)?.end;
+        names[index].get(from..to)
+    };
+    (0..names.len())
+        .map(|index| Key {
+            letter: letter(index),
+            short: shorten(own(index).unwrap_or(names[index]), SHORT),
+            index,
+        })
+        .collect()
+}
+
+/// Where the parts of a name lie, between commas, slashes, bars, dots in the middle and spaces.
+fn parts_of(name: &str) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for part in name.split_inclusive([' ', ',', ';', '/', '|', '·']) {
+        let own = part.trim_end_matches([' ', ',', ';', '/', '|', '·']);
+        if !own.is_empty() {
+            parts.push(start..start + own.len());
+        }
+        start += part.len();
+    }
+    parts
+}
+
+/// How many parts all names share at the start, and at the end; at least one part of each is left.
+fn shared(names: &[&str], parts: &[Vec<Range<usize>>]) -> (usize, usize) {
+    let fewest = parts.iter().map(Vec::len).min().unwrap_or(0);
+    if names.len() < 2 || fewest == 0 {
+        return (0, 0);
+    }
+    let same = |part_of: &dyn Fn(&[Range<usize>]) -> Range<usize>| {
+        let mut all = names.iter().zip(parts).map(|(name, parts)| &name[part_of(parts)]);
+        let first = all.next();
+        all.all(|part| Some(part) == first)
+    };
+    let head = (0..fewest - 1).take_while(|n| same(&|parts| parts[*n].clone())).count();
+    let tail = (0..fewest - 1 - head)
+        .take_while(|n| same(&|parts| parts[parts.len() - 1 - n].clone()))
+        .count();
+    (head, tail)
+}
+
+/// Keeps both ends of what is too long.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let n_chars = text.chars().count();
+    if n_chars <= most {
+        return text.to_owned();
+    }
+    let head = (most - 1).div_ceil(2);
+    let tail = most - 1 - head;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(n_chars - tail).collect();
+    format!("{}…{}", start.trim_end(), end.trim_start())
+}
+
+/// `A` to `Z`, then `AA`, `AB`, as columns of a spreadsheet.
+fn letter(index: usize) -> String {
+    let digit = u8::try_from(index % 26).unwrap_or(0);
+    let last = char::from(b'A' + digit);
+    match index / 26 {
+        0 => last.to_string(),
+        rest => format!("{}{last}", letter(rest - 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shorts(names: &[&str]) -> Vec<String> {
+        keys(names.iter().copied()).into_iter().map(|key| key.short).collect()
+    }
+
+    #[test]
+    fn names_keep_what_sets_them_apart() {
+        let names = ["gpt-5, beam, all", "gpt-5, repair, all"];
+        assert_eq!(shorts(&names), ["beam", "repair"]);
+        assert_eq!(shorts(&["repair", "repair, planner"]), ["repair", "repair, planner"]);
+        assert_eq!(shorts(&["a / x y", "b / x y"]), ["a", "b"]);
+        assert_eq!(shorts(&["same", "same"]), ["same", "same"]);
+        assert_eq!(shorts(&["only one, whole"]), ["only one, whole"]);
+        assert_eq!(shorts(&["", "·", "é, ü"]), ["", "·", "é, ü"]);
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("a-very-long-model-name-2026", 17), "a-very-l…ame-2026");
+        assert_eq!(shorten("ééééé", 5), "ééééé");
+    }
+
+    #[test]
+    fn every_arm_has_its_letter_and_look() {
+        assert_eq!([0, 25, 26, 51, 52].map(letter), ["A", "Z", "AA", "AZ", "BA"]);
+        let keys = keys(["a", "b", "c", "d", "e", "f", "g"]);
+        assert_eq!(keys[0].class(), "s0 d0");
+        assert_eq!(keys[6].class(), "s0 d1");
+        let marks: std::collections::BTreeSet<_> = keys.iter().map(Key::mark).collect();
+        assert_eq!(marks.len(), 6);
+    }
+}
