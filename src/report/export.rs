@@ -224,7 +224,7 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
 }
 
 /// Quotes a cell as RFC 4180 says.
-fn quoted(cell: &str) -> String {
+pub(super) fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

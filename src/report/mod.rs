@@ -3,6 +3,7 @@
 //! Everything here is derived from a run's files and can be made again at any time. A number stands
 //! here only if it was measured: an op that failed or was not timed has no speedup, never 1.0.
 
+pub mod compare;
 mod export;
 mod gpus;
 mod summary;

@@ -1,6 +1,8 @@
 //! Reports of a small run: one op that passed on the emulator, one that was timed, one that
 //! failed, one that was never begun.
 
+mod compare;
+
 use serde_json::json;
 
 use super::*;

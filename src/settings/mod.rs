@@ -6,6 +6,7 @@
 
 mod device;
 pub mod env;
+pub mod experiment;
 pub mod keys;
 mod resolve;
 mod search;

@@ -187,17 +187,32 @@ impl Settings {
         serde_json::from_value(settings)
     }
 
+    /// Returns these settings with those of a table over them, as it stands in the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// An unknown setting, a value of the wrong kind.
+    pub fn with_table(&self, table: Table, path: &Path) -> Result<Self, Error> {
+        let mut merged = self.table()?;
+        merge_file(&mut merged, table, path)?;
+        merged.try_into().map_err(|source| Error::Shape(Box::new(source)))
+    }
+
+    fn table(&self) -> Result<Table, Error> {
+        let shape = |source| Error::Shape(Box::new(source));
+        let text = toml::to_string(self).map_err(|error| shape(serde::de::Error::custom(error)))?;
+        text.parse().map_err(shape)
+    }
+
     /// Returns these settings with some given anew by flags, for a run that is gone on with.
     ///
     /// # Errors
     ///
     /// A value of the wrong kind.
     pub fn with(&self, flags: &Overrides) -> Result<Self, Error> {
-        let shape = |source| Error::Shape(Box::new(source));
-        let text = toml::to_string(self).map_err(|error| shape(serde::de::Error::custom(error)))?;
-        let mut table: Table = text.parse().map_err(shape)?;
+        let mut table = self.table()?;
         put_flags(&mut table, flags)?;
-        table.try_into().map_err(shape)
+        table.try_into().map_err(|source| Error::Shape(Box::new(source)))
     }
 }
 

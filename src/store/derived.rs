@@ -57,16 +57,16 @@ pub(super) fn metadata(attempts: &[Finished]) -> Option<OpMetadata> {
     let best = best(attempts.iter().map(|a| (&a.record, a.confirmation.as_ref())))?;
     let chosen = attempts.iter().find(|a| a.record.attempt == best.attempt)?;
     let confirmation = chosen.confirmation.as_ref();
+    let again = confirmation.filter(|confirmation| confirmation.passed);
+    let speedups = again.map_or_else(Vec::new, Confirmation::speedups);
     Some(OpMetadata {
         op: best.op.clone(),
         verdict: effective_verdict(best, confirmation),
         best_attempt: best.attempt,
         best_file: chosen.source.clone(),
         // That of the attempt itself was chosen for being high.
-        speedup: confirmation
-            .filter(|confirmation| confirmation.passed)
-            .and_then(|confirmation| confirmation.speedups().into_iter().next())
-            .or_else(|| best.speedup.clone()),
+        speedup: speedups.first().cloned().or_else(|| best.speedup.clone()),
+        speedups,
         confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
         attempts: attempts.iter().map(|a| a.record.clone()).collect(),
     })

@@ -274,6 +274,9 @@ pub struct OpMetadata {
     pub best_file: Option<String>,
     /// Its speedup.
     pub speedup: Option<Speedup>,
+    /// Where it was measured again: its speedups over all baselines, the primary one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub speedups: Vec<Speedup>,
     /// Whether the best attempt was judged again with fresh seeds, and passed.
     pub confirmed: bool,
     /// All finished attempts.

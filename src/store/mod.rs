@@ -12,6 +12,7 @@ mod condense;
 mod confirmed;
 mod derived;
 mod error;
+mod experiment;
 mod find;
 mod format;
 mod layout;
@@ -25,6 +26,9 @@ pub use calls::RecordedRun;
 pub use condense::{EVAL_LIMIT_BYTES, StoredBaseline, StoredEvaluation, StoredTiming, condense};
 pub use derived::{best, effective_verdict, rank};
 pub use error::Error;
+pub use experiment::{
+    ComparisonFile, ExperimentInfo, ExperimentStore, experiment_runs, read_experiment,
+};
 pub use find::{RunEntry, find_run, latest_run, list_runs};
 pub use format::{
     AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,

@@ -107,6 +107,20 @@ impl Run {
         Ok(entries(&self.dir.join(&op.0))?.into_iter().filter_map(parse).collect())
     }
 
+    /// Lists the finished stages of an op's attempts, in no order: a look at names, no file is read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn stages(&self, op: &OpKey) -> Result<Vec<(u32, StageFile)>, Error> {
+        let files = self.attempt_files(op)?.into_iter();
+        let stage = |(number, file)| match file {
+            layout::AttemptFile::Stage(stage) => Some((number, stage)),
+            layout::AttemptFile::Call(..) => None,
+        };
+        Ok(files.filter_map(stage).collect())
+    }
+
     /// Returns an op's derived state; `None` before its first attempt is over.
     ///
     /// # Errors
@@ -165,14 +179,22 @@ impl Run {
     ///
     /// [`Error::Io`] or [`Error::Damaged`].
     pub fn confirmation(&self, attempt: &AttemptId) -> Result<Option<Confirmation>, Error> {
-        let confirmation = read_json(&self.path(attempt, StageFile::Confirm))?;
-        let Some(mut confirmation): Option<Confirmation> = confirmation else { return Ok(None) };
+        let Some(mut confirmation) = self.short_confirmation(attempt)? else { return Ok(None) };
         let samples = self.path(attempt, StageFile::ConfirmSamples);
         let timings: Vec<Vec<CaseTiming>> = read_json(&samples)?.unwrap_or_default();
         for (seed, timings) in confirmation.seeds.iter_mut().zip(timings) {
             seed.timings = timings;
         }
         Ok(Some(confirmation))
+    }
+
+    /// Returns the same without the samples, and so without the times of the cases.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn short_confirmation(&self, attempt: &AttemptId) -> Result<Option<Confirmation>, Error> {
+        read_json(&self.path(attempt, StageFile::Confirm))
     }
 
     /// Returns which file holds the text of what an attempt is about; `None` where none does.

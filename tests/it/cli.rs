@@ -45,7 +45,7 @@ fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
 fn every_help_text_is_as_it_was_agreed() {
     let folder = folder();
     let commands = [
-        "", "generate", "resume", "run", "eval", "profile", "list", "show", "report", "export",
+        "", "generate", "resume", "run", "eval", "profile", "list", "show", "report", "compare", "export",
         "doctor", "selftest", "setup",
     ];
     for command in commands {

@@ -123,7 +123,7 @@ pub struct Spend {
     pub calls: u64,
     /// Calls whose reply never came; they may have been billed.
     pub lost_calls: u64,
-    /// Input tokens at full price.
+    /// Input tokens, cached ones included.
     pub input_tokens: u64,
     /// Input tokens read from the provider's cache.
     pub cache_read_tokens: u64,

@@ -1,0 +1,14 @@
+//! Runs beside each other: read from their folders, grouped into arms, as text and as CSV.
+//!
+//! The numbers are made by `kgen_compare`; what stands here is what is read for them, and how they
+//! are written.
+
+mod arms;
+mod csv;
+mod load;
+mod text;
+
+pub use arms::{Grouping, arms};
+pub use csv::csv;
+pub use load::{Detail, load};
+pub use text::text;

@@ -1,0 +1,264 @@
+//! A stored run as data for a comparison, with as few files read as can be: per op its derived state,
+//! its folder's names, and what is said of its best attempt.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kgen_compare as data;
+
+use crate::{
+    record::{AttemptId, Level, OpKey, Speedup, Verdict},
+    store::{
+        self, AttemptRecord, Confirmation, OpMetadata, Run, RunStatus, StageFile, best,
+        effective_verdict,
+    },
+};
+
+/// How much is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What numbers are made of.
+    Numbers,
+    /// Sources and feedback too, of the best attempts and of those that they came from.
+    Texts,
+}
+
+/// Reads a run.
+///
+/// # Errors
+///
+/// When the run cannot be read.
+pub fn load(run: &Run, detail: Detail) -> Result<data::Run, store::Error> {
+    let info = run.info();
+    let mut found: BTreeMap<String, data::Op> = BTreeMap::new();
+    for key in run.ops()? {
+        if let Some(op) = load_op(run, &key, detail)? {
+            found.insert(op.name.clone(), op);
+        }
+    }
+    let unreached = |name: &String| data::Op { name: name.clone(), ..data::Op::default() };
+    let mut names = BTreeSet::new();
+    let asked = info.ops.iter().filter(|name| names.insert(name.as_str()));
+    let ops = asked.map(|name| found.remove(name).unwrap_or_else(|| unreached(name)));
+    let ops: Vec<data::Op> = ops.collect();
+    let emulated = info.device.name == "emu";
+    let attempts = || ops.iter().flat_map(|op| &op.attempts);
+    let mut facts = vec![("made".to_owned(), info.created_at.clone())];
+    facts.extend(info.seed.map(|seed| ("seed".to_owned(), seed.to_string())));
+    facts.push(("kgen".to_owned(), info.kgen_version.clone()));
+    facts.push(("folder".to_owned(), run.dir().display().to_string()));
+    Ok(data::Run {
+        id: info.run_id.to_string(),
+        facts,
+        device: info.device.target.name.clone(),
+        emulated,
+        replayed: info.replay_of.is_some(),
+        reused_evaluations: attempts().any(|attempt| attempt.reused_evaluation),
+        finished: info.status == RunStatus::Finished,
+        baselines: if emulated { Vec::new() } else { baselines(run, &ops) },
+        ops,
+    })
+}
+
+/// What a run was timed against: as its settings ask for it, then what else its ops were timed
+/// against, as those of an earlier kgen do not say. None where it was not to be timed.
+fn baselines(run: &Run, ops: &[data::Op]) -> Vec<String> {
+    let timing = &run.info().settings["timing"];
+    if timing["enabled"] == false {
+        return Vec::new();
+    }
+    let asked = timing["baselines"].as_array().into_iter().flatten();
+    // A folder of kernels in Python is named `triton=DIR`.
+    let name = |name: &str| name.split_once('=').map_or(name, |(name, _)| name).to_owned();
+    let asked = asked.filter_map(|asked| asked.as_str()).map(name);
+    let found = ops.iter().flat_map(|op| &op.speedups).map(|speedup| speedup.baseline.clone());
+    let mut names: Vec<String> = Vec::new();
+    for name in asked.chain(found) {
+        if name != "auto" && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn load_op(run: &Run, key: &OpKey, detail: Detail) -> Result<Option<data::Op>, store::Error> {
+    let stages = run.stages(key)?;
+    let of = |stage: StageFile| -> BTreeSet<u32> {
+        stages.iter().filter(|(_, found)| *found == stage).map(|(number, _)| *number).collect()
+    };
+    let finished = of(StageFile::Record);
+    let metadata = run.metadata(key)?;
+    let known: Option<BTreeSet<u32>> =
+        metadata.as_ref().map(|known| known.attempts.iter().map(|record| record.attempt).collect());
+    // The derived state is as good as the records where it knows them all.
+    let records = match &metadata {
+        Some(metadata) if known.as_ref() == Some(&finished) => metadata.attempts.clone(),
+        Some(_) | None => run.attempts(key)?,
+    };
+    let mut confirmations: BTreeMap<u32, Confirmation> = BTreeMap::new();
+    for number in of(StageFile::Confirm) {
+        let short = run.short_confirmation(&AttemptId { op: key.clone(), number })?;
+        confirmations.extend(short.map(|confirmation| (number, confirmation)));
+    }
+    let judged = Judged { run, key, metadata, confirmations };
+    judged.op(records, detail)
+}
+
+/// An op's state while it is put together.
+struct Judged<'a> {
+    run: &'a Run,
+    key: &'a OpKey,
+    metadata: Option<OpMetadata>,
+    confirmations: BTreeMap<u32, Confirmation>,
+}
+
+impl Judged<'_> {
+    fn id(&self, number: u32) -> AttemptId {
+        AttemptId { op: self.key.clone(), number }
+    }
+
+    fn verdict(&self, record: &AttemptRecord) -> Verdict {
+        effective_verdict(record, self.confirmations.get(&record.attempt))
+    }
+
+    fn op(
+        &self,
+        mut records: Vec<AttemptRecord>,
+        detail: Detail,
+    ) -> Result<Option<data::Op>, store::Error> {
+        records.sort_by_key(|record| record.attempt);
+        let pairs = records.iter().map(|r| (r, self.confirmations.get(&r.attempt)));
+        let Some(chosen) = best(pairs) else { return Ok(None) };
+        let solved = self.verdict(chosen).is_pass();
+        let confirmation = self.confirmations.get(&chosen.attempt);
+        let evaluation = self.run.short_evaluation(&self.id(chosen.attempt))?;
+        let reported = if solved { self.reported(chosen, confirmation)? } else { Vec::new() };
+        let of_attempt = evaluation.as_ref().map_or_else(Vec::new, |e| e.speedups.clone());
+        let ran_on_gpu = matches!(chosen.level, Level::Cuda | Level::EmuCuda);
+        let again = confirmation.filter(|c| c.passed).and_then(Confirmation::target);
+        let target = again.or(evaluation.as_ref().map(|evaluation| &evaluation.target));
+        let mut op = data::Op {
+            name: chosen.op.clone(),
+            best: Some(chosen.attempt),
+            solved,
+            confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
+            gpu: target.filter(|_| ran_on_gpu).map(|target| target.name.clone()),
+            speedups: if reported.is_empty() && solved { &of_attempt } else { &reported }
+                .iter()
+                .map(speedup)
+                .collect(),
+            attempts: records.iter().map(|record| self.attempt(record)).collect(),
+        };
+        if let Some(best) = op.attempts.iter_mut().find(|attempt| attempt.number == chosen.attempt)
+            && !of_attempt.is_empty()
+        {
+            best.speedups = of_attempt.iter().map(speedup).collect();
+        }
+        if detail == Detail::Texts {
+            self.add_texts(&mut op)?;
+        }
+        Ok(Some(op))
+    }
+
+    /// The speedups of a winner that was measured again; none where it was not.
+    fn reported(
+        &self,
+        chosen: &AttemptRecord,
+        confirmation: Option<&Confirmation>,
+    ) -> Result<Vec<Speedup>, store::Error> {
+        let Some(short) = confirmation.filter(|confirmation| confirmation.passed) else {
+            return Ok(Vec::new());
+        };
+        let derived = self.metadata.as_ref().filter(|m| m.best_attempt == chosen.attempt);
+        match derived {
+            Some(metadata) if !metadata.speedups.is_empty() => Ok(metadata.speedups.clone()),
+            // Nothing was timed: the samples, which are large, would say no more.
+            _ if short.seeds.iter().all(|seed| seed.speedups.is_empty()) => Ok(Vec::new()),
+            // The run is of an earlier kgen, which derived the first one only.
+            _ => {
+                let whole = self.run.confirmation(&self.id(chosen.attempt))?;
+                Ok(whole.map_or_else(Vec::new, |confirmation| confirmation.speedups()))
+            }
+        }
+    }
+
+    fn attempt(&self, record: &AttemptRecord) -> data::Attempt {
+        let verdict = self.verdict(record);
+        data::Attempt {
+            number: record.attempt,
+            parents: record.parents.clone(),
+            branch: record.branch,
+            round: record.round,
+            purpose: name_of(&record.purpose),
+            change: record.change.clone(),
+            verdict: verdict.name().to_owned(),
+            passed: verdict.is_pass(),
+            duplicate_of: record.duplicate_of,
+            replayed: record.replayed,
+            cached: false,
+            reused_evaluation: record.reused_evaluation,
+            speedups: record.speedup.iter().map(speedup).collect(),
+            spend: spend(record),
+            seconds_judging: record.seconds_judging,
+            source: None,
+            feedback: None,
+        }
+    }
+
+    /// Reads what the page shows: the best attempt and all that it came from.
+    fn add_texts(&self, op: &mut data::Op) -> Result<(), store::Error> {
+        let mut wanted: Vec<u32> = op.best.into_iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(number) = wanted.pop() {
+            if !seen.insert(number) {
+                continue;
+            }
+            let Some(attempt) = op.attempts.iter_mut().find(|a| a.number == number) else {
+                continue;
+            };
+            wanted.extend(&attempt.parents);
+            wanted.extend(attempt.duplicate_of);
+            let id = self.id(number);
+            attempt.source = self.run.source(&id)?.map(|(_, text)| text);
+            attempt.feedback = self.run.feedback(&id)?;
+        }
+        Ok(())
+    }
+}
+
+fn speedup(speedup: &Speedup) -> data::Speedup {
+    data::Speedup {
+        baseline: speedup.baseline.clone(),
+        long: speedup.is_headline().then_some(speedup.geomean),
+        all: speedup.geomean_all.unwrap_or(speedup.geomean),
+        n_long: speedup.n,
+        n_overhead: speedup.n_overhead,
+        interval: speedup.interval,
+    }
+}
+
+/// What an attempt's calls came to. Attempts of a kgen that did not count tokens have calls all the same:
+/// nobody knows what these cost.
+fn spend(record: &AttemptRecord) -> data::Spend {
+    let spend = &record.spend;
+    let uncounted = if spend.calls == 0 { record.calls } else { 0 };
+    let lost = if spend.calls == 0 { record.lost_calls } else { spend.lost_calls };
+    data::Spend {
+        calls: u64::from(spend.calls + uncounted),
+        lost_calls: u64::from(lost),
+        input_tokens: spend.input_tokens,
+        cache_read_tokens: spend.cache_read_tokens,
+        cache_write_tokens: spend.cache_write_tokens,
+        output_tokens: spend.output_tokens,
+        reasoning_tokens: spend.reasoning_tokens,
+        unreported: u64::from(spend.unreported + uncounted),
+        usd: spend.usd,
+        unpriced: u64::from(spend.unpriced + uncounted),
+        seconds: spend.seconds,
+    }
+}
+
+/// The name of a unit variant as it is stored.
+fn name_of(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).expect("a name turns into JSON");
+    value.as_str().unwrap_or_default().to_owned()
+}

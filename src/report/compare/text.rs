@@ -1,0 +1,256 @@
+//! A comparison for people.
+
+use kgen_compare::{
+    ArmSummary, Comparison, CurvePoint, Estimate, OpCell, Pair, Quantity, Speeds, summary::FACTORS,
+};
+
+use crate::report::{NOT_MEASURED, TextTable};
+
+/// Points of a curve that are printed at most.
+const MAX_POINTS: usize = 12;
+
+/// Returns a comparison as tables with what is to be known about them.
+#[must_use]
+pub fn text(comparison: &Comparison) -> String {
+    let mut parts = vec![arm_table(comparison)];
+    parts.push(speed_table(comparison));
+    parts.extend(curve_table(comparison));
+    parts.extend(pair_table(comparison));
+    parts.push(op_table(comparison));
+    let lines = comparison.notes.iter().chain(&comparison.method);
+    parts.push(lines.map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"));
+    parts.join("\n\n")
+}
+
+fn arm_table(comparison: &Comparison) -> String {
+    let headers =
+        ["arm", ">runs", ">ops", ">solved", "correct", "attempts to correct", "USD per solved op"];
+    let mut headers = headers.to_vec();
+    headers.extend([">USD", ">tokens", ">calls", "marks"]);
+    let mut table = TextTable::new(&headers);
+    for arm in &comparison.arms {
+        let spend = &arm.spend;
+        let asked = spend.calls > 0;
+        let dash = || "-".to_owned();
+        let cost = spend.cost().map_or_else(|| "unpriced".to_owned(), usd);
+        let per_op = match (&arm.cost_per_solved, spend.cost()) {
+            (Some(cost), _) => estimate(cost, &usd),
+            (None, None) => "unpriced".to_owned(),
+            (None, Some(_)) => dash(),
+        };
+        table.row(vec![
+            arm.name.clone(),
+            arm.runs.len().to_string(),
+            arm.n_ops.to_string(),
+            format!("{}/{}", arm.n_solved, arm.n_samples),
+            arm.correct.map_or_else(dash, |correct| estimate(&correct, &share)),
+            arm.attempts_to_correct.map_or_else(dash, |n| estimate(&n, &|n| format!("{n:.1}"))),
+            if asked { per_op } else { dash() },
+            if asked { cost } else { dash() },
+            if asked { (spend.input_tokens + spend.output_tokens).to_string() } else { dash() },
+            spend.calls.to_string(),
+            arm.marks.words().join("; "),
+        ]);
+    }
+    table.render()
+}
+
+/// Speedups: the baselines beside each other, without and with cases that launch overhead dominates.
+fn speed_table(comparison: &Comparison) -> String {
+    let baselines = &comparison.baselines;
+    if baselines.is_empty() {
+        return format!("speedup: {NOT_MEASURED}");
+    }
+    let mut headers = vec!["arm".to_owned(), "speedup".to_owned()];
+    headers.extend(baselines.iter().map(|name| format!("over {name}")));
+    headers.extend(baselines.iter().map(|name| format!("with overhead, {name}")));
+    let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
+    for arm in &comparison.arms {
+        if arm.speeds.is_empty() {
+            let mut cells = vec![arm.name.clone(), NOT_MEASURED.to_owned()];
+            cells.resize(headers.len(), String::new());
+            table.row(cells);
+        }
+        let mut gpus: Vec<&Option<String>> = arm.speeds.iter().map(|speeds| &speeds.gpu).collect();
+        gpus.dedup();
+        gpus.sort();
+        gpus.dedup();
+        for gpu in gpus {
+            let on: Vec<&Speeds> = arm.speeds.iter().filter(|s| s.gpu == *gpu).collect();
+            add_speeds(&mut table, arm, gpu.as_deref(), &on, baselines);
+        }
+    }
+    table.render()
+}
+
+fn add_speeds(
+    table: &mut TextTable,
+    arm: &ArmSummary,
+    gpu: Option<&str>,
+    speeds: &[&Speeds],
+    baselines: &[String],
+) {
+    let several = arm.speeds.iter().any(|other| other.gpu.as_deref() != gpu);
+    let name = match gpu.filter(|_| several) {
+        Some(gpu) => format!("{} on {gpu}", arm.name),
+        None => arm.name.clone(),
+    };
+    let rows = FACTORS.len() + 2;
+    for row in 0..rows {
+        let cell = |baseline: &String, all: bool| {
+            let speeds = speeds.iter().find(|speeds| speeds.baseline == *baseline);
+            let Some(speeds) = speeds else { return NOT_MEASURED.to_owned() };
+            let speed = if all { &speeds.all } else { &speeds.long };
+            let (found, show): (Option<Estimate>, &dyn Fn(f64) -> String) =
+                match row.checked_sub(FACTORS.len()) {
+                    None => (speed.fast[row].share, &share),
+                    Some(0) => (speed.geomean, &factor),
+                    Some(_) => (speed.median, &factor),
+                };
+            let text = found.map_or_else(|| NOT_MEASURED.to_owned(), |e| estimate(&e, show));
+            match (row, speed.n_unmeasured) {
+                (0, n) if n > 0 => format!("{text} ({n} {NOT_MEASURED})"),
+                _ => text,
+            }
+        };
+        let what = match row.checked_sub(FACTORS.len()) {
+            None => format!("fast_{}", FACTORS[row]),
+            Some(0) => "geomean".to_owned(),
+            Some(_) => "median".to_owned(),
+        };
+        let mut cells = vec![if row == 0 { name.clone() } else { String::new() }, what];
+        cells.extend(baselines.iter().map(|baseline| cell(baseline, false)));
+        cells.extend(baselines.iter().map(|baseline| cell(baseline, true)));
+        table.row(cells);
+    }
+}
+
+/// Learning curves; `None` where nothing was attempted twice.
+fn curve_table(comparison: &Comparison) -> Option<String> {
+    let longest = comparison.arms.iter().max_by_key(|arm| arm.curve.len())?;
+    if longest.curve.len() < 2 {
+        return None;
+    }
+    let step = longest.curve.len().div_ceil(MAX_POINTS);
+    let last = longest.curve.len() - 1;
+    let mut headers = vec![">after attempts".to_owned()];
+    headers.extend(comparison.arms.iter().map(|arm| arm.name.clone()));
+    let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
+    let shown = longest.curve.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
+    for (_, point) in shown {
+        // An arm with fewer attempts stays where it ended.
+        let of_arm = |arm: &ArmSummary| {
+            let known = arm.curve.iter().rev().find(|other| other.attempts <= point.attempts);
+            known.map_or_else(String::new, curve_cell)
+        };
+        let mut cells = vec![point.attempts.to_string()];
+        cells.extend(comparison.arms.iter().map(of_arm));
+        table.row(cells);
+    }
+    Some(format!("{}\n(correct, fast_1, geomean, USD per op)", table.render()))
+}
+
+fn curve_cell(point: &CurvePoint) -> String {
+    let value = |found: Option<Estimate>, show: &dyn Fn(f64) -> String| {
+        found.map_or_else(|| "-".to_owned(), |found| show(found.value))
+    };
+    let parts = [
+        value(point.correct, &share),
+        value(point.fast_1, &share),
+        value(point.geomean, &factor),
+        point.usd.map_or_else(|| "-".to_owned(), usd),
+    ];
+    parts.join(" ")
+}
+
+fn pair_table(comparison: &Comparison) -> Option<String> {
+    if comparison.pairs.is_empty() {
+        return None;
+    }
+    let headers =
+        ["arms", "question", ">ops", "b against a", "better, worse", ">p", ">p corrected"];
+    let mut table = TextTable::new(&headers);
+    let name = |pair: &Pair| {
+        format!("{} -> {}", comparison.arms[pair.a].name, comparison.arms[pair.b].name)
+    };
+    for pair in &comparison.pairs {
+        for test in &pair.tests {
+            let (question, show): (_, &dyn Fn(f64) -> String) = match test.quantity {
+                Quantity::Correct => ("correct", &|d| format!("{d:+.2}")),
+                Quantity::Fast1 => ("fast_1", &|d| format!("{d:+.2}")),
+                Quantity::Speedup => ("speedup", &factor),
+            };
+            table.row(vec![
+                name(pair),
+                question.to_owned(),
+                test.estimate.n_ops.to_string(),
+                estimate(&test.estimate, show),
+                format!("{}, {}", test.n_better, test.n_worse),
+                p_value(test.p),
+                p_value(test.p_holm),
+            ]);
+        }
+        if pair.tests.is_empty() {
+            let mut cells = vec![name(pair), "no op that both worked on".to_owned()];
+            cells.resize(headers.len(), String::new());
+            table.row(cells);
+        }
+    }
+    Some(table.render())
+}
+
+fn op_table(comparison: &Comparison) -> String {
+    let mut headers = vec!["op".to_owned()];
+    headers.extend(comparison.arms.iter().map(|arm| arm.name.clone()));
+    let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
+    for row in &comparison.ops {
+        let mut cells = vec![row.op.clone()];
+        let cell = |cell: &Option<OpCell>| cell.as_ref().map_or_else(|| "-".to_owned(), op_cell);
+        cells.extend(row.cells.iter().map(cell));
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// One op in one arm, for example `2/3 1.35x aten, 1.02x torch_compile`.
+fn op_cell(cell: &OpCell) -> String {
+    let mut text = format!("{}/{}", cell.n_solved, cell.marks.of);
+    let speedup = |speedup: &kgen_compare::OpSpeedup| match speedup.long {
+        Some(long) => format!("{} {}", factor(long), speedup.baseline),
+        None => format!("{} {} (launch overhead only)", factor(speedup.all), speedup.baseline),
+    };
+    let speedups: Vec<String> = cell.speedups.iter().map(speedup).collect();
+    match (&cell.failure, cell.n_solved) {
+        (_, 1..) if !speedups.is_empty() => text = format!("{text} {}", speedups.join(", ")),
+        (_, 1..) => text = format!("{text} {NOT_MEASURED}"),
+        (Some(failure), 0) => text = format!("{text} {failure}"),
+        (None, 0) => {}
+    }
+    let marks = cell.marks.words();
+    if marks.is_empty() { text } else { format!("{text} [{}]", marks.join("; ")) }
+}
+
+fn estimate(estimate: &Estimate, show: &dyn Fn(f64) -> String) -> String {
+    let value = show(estimate.value);
+    match estimate.interval() {
+        Some([low, high]) => format!("{value} [{}, {}]", show(low), show(high)),
+        None => value,
+    }
+}
+
+fn share(share: f64) -> String {
+    format!("{share:.2}")
+}
+
+fn factor(factor: f64) -> String {
+    format!("{factor:.2}x")
+}
+
+fn usd(usd: f64) -> String {
+    let digits = if usd < 1.0 { 4 } else { 2 };
+    format!("{usd:.digits$}")
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+}
