@@ -1,18 +1,20 @@
 //! One attempt, from wherever its files say it is to its record.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Event, Judge, Llm, Material, PlannedOp, Source,
+    calls::Made,
     context::{Context, Halt},
     judging,
     originals::{Fingerprint, Judged, Originals},
+    plans::Plans,
     strategy::{Proposal, Seen},
 };
 use crate::{
     kernel,
     llm::{Finish, Reply},
-    prompt::{Past, feedback},
+    prompt::{Past, change, feedback},
     record::{AttemptId, Evaluation, Finding, Implementation},
     store::{
         AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, RecordedRun, StageFile,
@@ -29,6 +31,8 @@ pub(super) struct Attempt<L, J, M> {
     pub(super) known: Vec<Seen>,
     /// What an interrupted run left of it.
     pub(super) state: AttemptState,
+    /// What is known of its calls.
+    pub(super) made: BTreeMap<u32, Made>,
 }
 
 /// What the attempts of an op share.
@@ -36,6 +40,8 @@ pub(super) struct Attempt<L, J, M> {
 pub(super) struct Shared {
     /// Who judges which kernel.
     pub(super) originals: Originals,
+    /// Who is past planning.
+    pub(super) plans: Plans,
 }
 
 /// What an attempt has to be judged by.
@@ -45,9 +51,11 @@ enum Draft {
 }
 
 /// What was learned from the reply besides its text.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Origin {
     replayed: bool,
+    /// What it says it changed.
+    change: Option<String>,
 }
 
 /// An evaluation, and where it comes from.
@@ -77,8 +85,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let purpose = self.proposal.purpose;
         self.context.send(Event::AttemptStarted { attempt: self.id.clone(), purpose });
         let mut origin = Origin::default();
-        let draft = self.draft(&mut origin).await?;
-        let recorded = self.recorded(origin);
+        let draft = self.draft(&shared, &mut origin).await?;
+        let recorded = self.recorded(&origin);
         // Until the attempt is closed, others with the same kernel wait.
         let mut claim = None;
         let mut duplicate_of = None;
@@ -124,7 +132,6 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     ) -> Result<Seen, Halt> {
         let seconds_judging = judgement.seconds();
         let Judgement { evaluation, is_reused, duplicate_of } = judgement;
-        let past = Some(Past::new(self.id.number, &evaluation));
         let spend = self.context.store().run().calls_spend(&self.id, &self.state.calls)?;
         let record = AttemptRecord {
             op: self.op.name.clone(),
@@ -146,7 +153,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             lost_calls: self.state.n_calls(CallState::Lost),
             replayed: origin.replayed,
             reused_evaluation: is_reused,
-            change: None,
+            change: origin.change,
             duplicate_of,
             spend: spend.now,
             recorded_spend: spend.recorded,
@@ -158,12 +165,13 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let attempt = self.id.clone();
         let reason = judging::unjudged(&evaluation);
         let done = Box::new(record.clone());
+        let past = Some(past(&record, &evaluation));
         self.context.send(Event::AttemptDone { attempt, record: done, reason });
         Ok(Seen { record, confirmation: None, past })
     }
 
     /// Returns what is judged, asking for it only if nothing of it is stored.
-    async fn draft(&mut self, origin: &mut Origin) -> Result<Draft, Halt> {
+    async fn draft(&mut self, shared: &Shared, origin: &mut Origin) -> Result<Draft, Halt> {
         let draft = match &self.context.plan.source {
             Source::Given(kernels) => kernels.get(&self.op.key).map_or_else(
                 || {
@@ -172,9 +180,10 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
                 },
                 |given| Draft::Given(given.clone()),
             ),
-            Source::Llm { .. } => match self.reply().await? {
+            Source::Llm { .. } => match self.reply(shared).await? {
                 Ok(reply) => {
                     origin.replayed = reply.replayed.is_some();
+                    origin.change = change(&reply.text);
                     extract(&reply)
                 }
                 Err(refused) => {
@@ -192,7 +201,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     }
 
     /// Returns the recording whose evaluation is taken, where it has one.
-    fn recorded(&self, origin: Origin) -> Option<&RecordedRun> {
+    fn recorded(&self, origin: &Origin) -> Option<&RecordedRun> {
         match &self.context.plan.source {
             Source::Llm { reuse_evaluations, .. } if origin.replayed => reuse_evaluations
                 .as_deref()
@@ -238,6 +247,16 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
 
     pub(super) fn known(&self, number: u32) -> Option<&Seen> {
         self.known.iter().find(|seen| seen.number() == number)
+    }
+}
+
+/// Returns an attempt's line of the history.
+pub(super) fn past(record: &AttemptRecord, evaluation: &Evaluation) -> Past {
+    Past {
+        parents: record.parents.clone(),
+        change: record.change.clone(),
+        duplicate_of: record.duplicate_of,
+        ..Past::new(record.attempt, evaluation)
     }
 }
 

@@ -55,6 +55,8 @@ impl<L: Llm, J: Judge, M: Material> Context<L, J, M> {
 /// Why work on an op stops before its rule says so; what reaches farther stands farther down.
 #[derive(Debug)]
 pub(super) enum Halt {
+    /// The plan of another branch, which this one needs, is not made.
+    Sibling,
     /// The recording has no further reply.
     EndOfRecording,
     /// A cap is reached.
@@ -85,6 +87,7 @@ impl Halt {
 
     const fn reach(&self) -> u8 {
         match self {
+            Self::Sibling => 0,
             Self::EndOfRecording => 1,
             Self::Budget(_) => 2,
             Self::Awaiting { .. } => 3,

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ask, BoxError, Material};
+use super::{BoxError, Material};
 use crate::{
-    llm::Turn,
-    prompt::{BestAttempt, LastAttempt, Past, PromptContext, Prompts, Rendered, Situation},
+    prompt::{PromptContext, Prompts, Rendered, Situation},
     record::{BaselineRequest, Case, DType, FeedbackSet, Precision, Target, TimingRequest},
     settings::TimingSettings,
     suite::Suite,
@@ -63,11 +62,11 @@ impl Material for SuiteMaterial {
         })
     }
 
-    fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError> {
-        let mut cases = self.suite.public_cases(ask.op)?;
+    fn prompt(&self, op: &str, situation: &Situation<'_>) -> Result<Rendered, BoxError> {
+        let mut cases = self.suite.public_cases(op)?;
         cases.retain(|case| self.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
         let context = PromptContext {
-            op: self.suite.op(ask.op)?,
+            op: self.suite.op(op)?,
             cases: &cases,
             target: &self.target,
             can_time: self.timing.is_some(),
@@ -78,23 +77,6 @@ impl Material for SuiteMaterial {
             feedback: self.feedback,
             prompt_tokens: self.prompt_tokens,
         };
-        let last = ask.last.as_ref();
-        let history: Vec<Past> =
-            ask.earlier.iter().chain(last.map(|last| &last.past)).cloned().collect();
-        let situation = Situation {
-            history: &history,
-            parent: last.map(|last| LastAttempt {
-                past: &last.past,
-                kernel: last.kernel.as_deref(),
-                feedback: &last.feedback,
-            }),
-            best: ask.best.as_ref().map(|best| BestAttempt {
-                number: best.number,
-                kernel: &best.kernel,
-                speedup: best.speedup.as_ref(),
-            }),
-            ..Situation::first(Turn::Code)
-        };
-        Ok(self.prompts.render(&context, &situation)?)
+        Ok(self.prompts.render(&context, situation)?)
     }
 }

@@ -16,6 +16,7 @@ mod op;
 mod originals;
 mod outcome;
 mod plan;
+mod plans;
 mod run;
 mod seeds;
 mod strategy;
@@ -24,9 +25,7 @@ pub use context::Deps;
 pub use event::{Event, PromptMatch};
 pub use material::SuiteMaterial;
 pub use outcome::{Error, OpEnd, OpOutcome, RunEnd, RunOutcome};
-pub use plan::{
-    Ask, Best, BoxError, Judge, Last, Llm, Material, PlannedOp, RunPlan, Source, Stop, StopHandle,
-};
+pub use plan::{BoxError, Judge, Llm, Material, PlannedOp, RunPlan, Source, Stop, StopHandle};
 pub use run::run;
 pub use strategy::{Ending, Policy, Search};
 

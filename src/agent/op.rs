@@ -10,10 +10,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::{
     Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, PlannedOp, Policy, Search, Source, Stop,
-    attempt::{Attempt, Shared},
+    attempt::{Attempt, Shared, past},
     context::{Context, Halt},
     judging,
     originals::{Fingerprint, Originals},
+    plans::Plans,
     strategy::{Proposal, Seen, Step, Strategy, close, winner},
 };
 use crate::{
@@ -156,6 +157,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             op: Arc::clone(&self.op),
             id: self.id(proposal.number),
             known: known.cloned().collect(),
+            made: BTreeMap::new(),
             state: self.unfinished.remove(&proposal.number).unwrap_or_default(),
             proposal,
         };
@@ -179,10 +181,11 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             let id = AttemptId { op: self.op.key.clone(), number };
             if let (None, Some(evaluation)) = (&seen.past, run.evaluation(&id)?) {
                 let verdict = seen.verdict();
-                seen.past = Some(Past { verdict, ..Past::new(number, &evaluation) });
+                seen.past = Some(Past { verdict, ..past(&seen.record, &evaluation) });
             }
         }
-        Ok(Shared { originals: Originals::new(kernels) })
+        let finished = self.seen.iter().map(Seen::number);
+        Ok(Shared { originals: Originals::new(kernels), plans: Plans::new(finished) })
     }
 
     /// Takes an attempt that came to its end.
@@ -302,7 +305,7 @@ fn sort(halt: Halt) -> (OpEnd, Option<Failure>) {
         Halt::EndOfRecording => (OpEnd::EndOfRecording, None),
         Halt::Budget(cap) => (OpEnd::BudgetReached { cap }, None),
         Halt::Awaiting { calls } => (OpEnd::Awaiting { calls }, None),
-        Halt::Interrupted => (OpEnd::Interrupted, None),
+        Halt::Sibling | Halt::Interrupted => (OpEnd::Interrupted, None),
         Halt::OfOp(error) => (failed(with_cause(&error)), Some(Failure::OfOp(error))),
         Halt::Failed(error) => (failed(with_cause(&error)), Some(Failure::OfRun(error))),
     }

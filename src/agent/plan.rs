@@ -8,10 +8,10 @@ use super::{Policy, Search};
 use crate::{
     llm::{self, Call, CallLog, Client, Reply},
     op::OpDef,
-    prompt::{Past, Rendered},
+    prompt::{Rendered, Situation},
     record::{
         Case, Emulation, EvalRequest, Evaluation, FeedbackSet, Implementation, Limits, OpKey,
-        Precision, Speedup, Stage, Target, TimingRequest,
+        Precision, Stage, Target, TimingRequest,
     },
     store::RecordedRun,
     worker::Pool,
@@ -90,41 +90,6 @@ pub enum Source {
     Given(BTreeMap<OpKey, Implementation>),
 }
 
-/// What a prompt is about.
-#[derive(Debug)]
-pub struct Ask<'a> {
-    /// The op's name in kgen.
-    pub op: &'a str,
-    /// The finished attempts in order, the last one apart.
-    pub earlier: Vec<Past>,
-    /// The last finished attempt; `None` for the first prompt.
-    pub last: Option<Last>,
-    /// The best correct attempt; may be the last.
-    pub best: Option<Best>,
-}
-
-/// The attempt before the one that is asked for.
-#[derive(Debug)]
-pub struct Last {
-    /// Its line of the history.
-    pub past: Past,
-    /// Its kernel file, where its reply had one.
-    pub kernel: Option<String>,
-    /// What was found out about it, as text for a model.
-    pub feedback: String,
-}
-
-/// The best correct attempt.
-#[derive(Debug)]
-pub struct Best {
-    /// Its number.
-    pub number: u32,
-    /// Its kernel file.
-    pub kernel: String,
-    /// Its speedup, where measured.
-    pub speedup: Option<Speedup>,
-}
-
 /// Answers prompts; [`Client`] does.
 pub trait Llm: Send + Sync + 'static {
     /// Makes one call and puts it on record.
@@ -177,12 +142,12 @@ pub trait Material: Send + Sync + 'static {
     /// Returns how a correct kernel is timed; `None` where that is not asked for.
     fn timing(&self, op: &str) -> Option<TimingRequest>;
 
-    /// Returns the prompt of an attempt.
+    /// Returns the prompt of a call about an op.
     ///
     /// # Errors
     ///
     /// When a template is wrong.
-    fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError>;
+    fn prompt(&self, op: &str, situation: &Situation<'_>) -> Result<Rendered, BoxError>;
 }
 
 /// How urgently a run is to stop.

@@ -226,6 +226,7 @@ fn plan(
             samples: settings.search.samples,
             width: settings.search.width,
             depth: settings.search.depth,
+            planner: settings.search.planner,
         },
         policy: Policy {
             max_attempts: settings.run.max_attempts,

@@ -59,14 +59,14 @@ pub(super) fn local_record(call: &Call, model: &str, text: String, start: Instan
     }
 }
 
-/// Reads the reply of the same call in another run.
+/// Reads the reply to the same turn of the same attempt in another run.
 pub(super) fn replay(
     recording: &dyn Recording,
     call: &Call,
     prompt_hash: &str,
 ) -> Result<ReplyRecord, Error> {
     let recorded = recording
-        .reply(&call.key)
+        .reply(&call.key.attempt, call.turn)
         .map_err(|source| Error::Read { key: call.key.clone(), source })?
         .ok_or_else(|| Error::EndOfRecording { key: call.key.clone() })?;
     let prompt_differs = recorded.prompt_hash.as_deref() != Some(prompt_hash);

@@ -5,8 +5,8 @@ use std::{error, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Call, CallKey, Finish, Reply, Usage};
-use crate::record::Spend;
+use super::{Call, CallKey, Finish, Reply, Turn, Usage};
+use crate::record::{AttemptId, Spend};
 
 /// Failure of a [`CallLog`] or [`Recording`].
 pub type LogError = Box<dyn error::Error + Send + Sync>;
@@ -54,7 +54,7 @@ pub struct RequestRecord {
     pub key: CallKey,
     /// What the reply is for.
     #[serde(default)]
-    pub turn: super::Turn,
+    pub turn: Turn,
     /// The provider's name.
     pub provider: String,
     /// The wire kind: `anthropic`, `openai-chat`, `openai-responses`, `command`, `mailbox` or
@@ -172,12 +172,12 @@ impl ReplyRecord {
 
 /// Another run's replies.
 pub trait Recording: Send + Sync {
-    /// Returns the reply recorded under a key; `None` where the recording ends before it.
+    /// Returns the reply that an attempt got to a turn; `None` where the recording has none.
     ///
     /// # Errors
     ///
     /// When it exists but cannot be read.
-    fn reply(&self, key: &CallKey) -> Result<Option<RecordedReply>, LogError>;
+    fn reply(&self, attempt: &AttemptId, turn: Turn) -> Result<Option<RecordedReply>, LogError>;
 }
 
 /// A reply of another run with what it answered.

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     llm::{
         CallKey, CallLog, FailureRecord, Finish, LogError, RecordedReply, Recording, ReplyRecord,
-        RequestRecord, Usage,
+        RequestRecord, Turn, Usage,
     },
     record::{AttemptId, Evaluation, Spend},
 };
@@ -112,15 +112,19 @@ impl RecordedRun {
 }
 
 impl Recording for RecordedRun {
-    /// The n-th call of an attempt gets the n-th reply that was recorded for it: calls that were
-    /// lost there do not count.
-    fn reply(&self, key: &CallKey) -> Result<Option<RecordedReply>, LogError> {
-        let calls = scan::calls(&self.run, &key.attempt)?;
-        let mut replied = calls.iter().filter(|(_, state)| state.has_reply());
-        let wanted = usize::try_from(key.call.saturating_sub(1))?;
-        let Some((&call, _)) = replied.nth(wanted) else { return Ok(None) };
-        let Some(record) = self.run.reply(&key.attempt, call)? else { return Ok(None) };
-        let prompt_hash = self.run.request(&key.attempt, call)?.map(|request| request.prompt_hash);
-        Ok(Some(RecordedReply { record, prompt_hash }))
+    /// An attempt has one reply to a turn: the numbers of calls do not count, for there some may
+    /// have been lost, or made for a turn that is not asked for here.
+    fn reply(&self, attempt: &AttemptId, turn: Turn) -> Result<Option<RecordedReply>, LogError> {
+        let calls = scan::calls(&self.run, attempt)?;
+        for (&call, _) in calls.iter().filter(|(_, state)| state.has_reply()) {
+            let request = self.run.request(attempt, call)?;
+            if request.as_ref().map_or(Turn::Code, |request| request.turn) != turn {
+                continue;
+            }
+            let Some(record) = self.run.reply(attempt, call)? else { continue };
+            let prompt_hash = request.map(|request| request.prompt_hash);
+            return Ok(Some(RecordedReply { record, prompt_hash }));
+        }
+        Ok(None)
     }
 }

@@ -199,7 +199,7 @@ pub struct AttemptRecord {
     /// What its replies took when they were recorded, where they come from a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
-    /// Seconds from handing its kernel to the judge to the evaluation, waiting included.
+    /// Seconds that the stages of its evaluation took; 0 where the evaluation is another's.
     #[serde(default)]
     pub seconds_judging: f64,
     /// Calls that were sent for it, lost ones included.

@@ -513,8 +513,8 @@ async fn a_mailbox_asks_once_or_waits_for_the_file() {
 struct Tape(BTreeMap<u32, RecordedReply>);
 
 impl Recording for Tape {
-    fn reply(&self, key: &CallKey) -> Result<Option<RecordedReply>, LogError> {
-        Ok(self.0.get(&key.attempt.number).cloned())
+    fn reply(&self, attempt: &AttemptId, _turn: Turn) -> Result<Option<RecordedReply>, LogError> {
+        Ok(self.0.get(&attempt.number).cloned())
     }
 }
 

@@ -414,24 +414,29 @@ fn runs_are_found_by_id_path_and_near_miss() {
 }
 
 #[test]
-fn a_recording_skips_the_calls_that_were_lost() {
+fn a_recording_knows_replies_by_what_they_are_for() {
     let root = tempfile::tempdir().unwrap();
     let store = new_run(root.path());
-    for call in 1..=3 {
-        store.request(&key(1, call), &request(&key(1, call))).unwrap();
+    // The first call was lost.
+    for (call, turn) in [(1, Turn::Plan), (2, Turn::Plan), (3, Turn::Code)] {
+        let request = RequestRecord { turn, ..request(&key(1, call)) };
+        store.request(&key(1, call), &request).unwrap();
     }
     CallLog::reply(&store, &key(1, 2), &reply(&key(1, 2), "two")).unwrap();
     CallLog::reply(&store, &key(1, 3), &reply(&key(1, 3), "three")).unwrap();
+    store.request(&key(2, 1), &request(&key(2, 1))).unwrap();
+    CallLog::reply(&store, &key(2, 1), &reply(&key(2, 1), "code")).unwrap();
     let recording = RecordedRun::new(Run::open(store.run().dir()).unwrap());
-    let replayed = |number, call| {
-        let reply = recording.reply(&key(number, call)).unwrap()?;
+    let replayed = |number, turn| {
+        let reply = recording.reply(&attempt(number), turn).unwrap()?;
         Some((reply.record.text, reply.prompt_hash.unwrap()))
     };
     let hash = |call| format!("hash of relu_attempt_1.call_{call}");
-    assert_eq!(replayed(1, 1), Some(("two".to_owned(), hash(2))));
-    assert_eq!(replayed(1, 2), Some(("three".to_owned(), hash(3))));
-    assert_eq!(replayed(1, 3), None);
-    assert_eq!(replayed(2, 1), None);
+    assert_eq!(replayed(1, Turn::Plan), Some(("two".to_owned(), hash(2))));
+    assert_eq!(replayed(1, Turn::Code), Some(("three".to_owned(), hash(3))));
+    assert_eq!(replayed(2, Turn::Plan), None);
+    assert_eq!(replayed(2, Turn::Code).unwrap().0, "code");
+    assert_eq!(replayed(3, Turn::Code), None);
 }
 
 #[test]

@@ -62,6 +62,7 @@ impl Beam {
             purpose,
             parents,
             knows: numbers(known),
+            plans_after: (number + 1 - branch..number).collect(),
         }
     }
 

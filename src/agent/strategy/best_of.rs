@@ -38,5 +38,6 @@ fn sample(number: u32) -> Proposal {
         purpose: Purpose::Initial,
         parents: Vec::new(),
         knows: Vec::new(),
+        plans_after: Vec::new(),
     }
 }

@@ -44,13 +44,16 @@ pub struct Search {
     pub width: u32,
     /// Rounds of `beam`, at least 1.
     pub depth: u32,
+    /// Whether what has a parent is planned by a call of its own before it is written.
+    pub planner: bool,
 }
 
 impl Search {
-    /// One attempt after the other.
+    /// One attempt after the other, without a planner.
     #[must_use]
     pub const fn repair() -> Self {
-        Self { strategy: record::Strategy::Repair, samples: 1, width: 1, depth: 1 }
+        let strategy = record::Strategy::Repair;
+        Self { strategy, samples: 1, width: 1, depth: 1, planner: false }
     }
 
     /// Returns the strategy as set up.
@@ -129,6 +132,9 @@ pub(super) struct Proposal {
     pub(super) parents: Vec<u32>,
     /// The finished attempts that its prompts speak of.
     pub(super) knows: Vec<u32>,
+    /// Attempts of other branches that are planned before it, if they are planned: it is told what
+    /// they work on.
+    pub(super) plans_after: Vec<u32>,
 }
 
 /// Why an op is over.

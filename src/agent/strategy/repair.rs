@@ -25,7 +25,7 @@ pub(super) fn one_more(seen: &[Seen], policy: &Policy, last: u32, number: u32, r
         Some(best) => going_on(best, last),
         None => (Purpose::Initial, Vec::new()),
     };
-    let knows = numbers(seen);
+    let (knows, plans_after) = (numbers(seen), Vec::new());
     Step::Attempts(vec![Proposal {
         number,
         round,
@@ -34,5 +34,6 @@ pub(super) fn one_more(seen: &[Seen], policy: &Policy, last: u32, number: u32, r
         purpose,
         parents,
         knows,
+        plans_after,
     }])
 }

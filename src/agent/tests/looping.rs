@@ -196,13 +196,7 @@ async fn recorded_evaluations_are_reused_where_that_is_wanted() {
 
     let recording = RecordedRun::new(Run::open(&recorded).unwrap());
     let access = llm::Access::Replay(Arc::new(recording.clone()));
-    let config = llm::ProviderConfig {
-        name: "replay".to_owned(),
-        model: String::new(),
-        max_concurrency: 1,
-        access,
-    };
-    let client = llm::Client::new(config, llm::Budget::default()).unwrap();
+    let client = super::client(access);
     let mut script = Script::new(&replies);
     script.plan.source = Source::Llm {
         max_tokens: 1,

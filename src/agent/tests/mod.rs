@@ -4,8 +4,10 @@
 //! `flaky` (passes once), `takes=50` (milliseconds of judging). Over `verdict=timed_out` the workers fail, over `verdict=crashed` all do.
 
 mod equal;
+mod every_step;
 mod looping;
 mod parallel;
+mod planning;
 mod resuming;
 mod stopping;
 
@@ -19,14 +21,15 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{
-    Ask, BoxError, Deps, Event, Judge, Llm, Material, PlannedOp, Policy, RunOutcome, RunPlan,
-    Search, Source, StopHandle, run,
+    BoxError, Deps, Event, Judge, Llm, Material, PlannedOp, Policy, RunOutcome, RunPlan, Search,
+    Source, StopHandle, run,
 };
 use crate::{
     llm::{
-        self, Call, CallKey, CallLog, Finish, Reply, ReplyRecord, RequestRecord, Usage, prompt_hash,
+        self, Call, CallKey, CallLog, Finish, Reply, ReplyRecord, RequestRecord, Turn, Usage,
+        prompt_hash,
     },
-    prompt::Rendered,
+    prompt::{Rendered, Situation},
     record::{
         Case, Emulation, EvalRequest, Evaluation, FeedbackSet, Limits, OpKey, Precision, RunId,
         Speedup, Spend, Stage, Strategy, Target, TimingRequest, Verdict,
@@ -40,6 +43,12 @@ use crate::{
 /// What a scripted call ends with.
 pub(super) type Answer = Box<dyn Fn(&CallKey) -> Result<String, llm::Error> + Send + Sync>;
 
+/// Plans as models write them, each with a bottleneck of its own.
+fn plan_of(key: &CallKey) -> Result<String, llm::Error> {
+    let number = key.attempt.number;
+    Ok(format!("Bottleneck: b{number}\nEvidence: e{number}\nChange: c{number}"))
+}
+
 /// Answers by a function and puts everything on record as the real client does.
 pub(super) struct ScriptedLlm {
     pub(super) answer: Answer,
@@ -47,6 +56,10 @@ pub(super) struct ScriptedLlm {
     /// Waited for before every answer, so that calls of several ops overlap.
     pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
     pub(super) delay: Delay,
+    /// Answers the calls for plans.
+    pub(super) plan: Answer,
+    /// Whether others get on before every answer.
+    pub(super) steps_aside: bool,
 }
 
 /// How long an answer takes.
@@ -62,7 +75,14 @@ impl Llm for ScriptedLlm {
             gate.wait().await;
         }
         pause((self.delay)(key)).await;
-        let (text, finish) = match (self.answer)(key) {
+        if self.steps_aside {
+            tokio::task::yield_now().await;
+        }
+        let answer = match call.turn {
+            Turn::Plan => (self.plan)(key),
+            Turn::Code => (self.answer)(key),
+        };
+        let (text, finish) = match answer {
             Ok(text) => (text, Finish::Stop),
             Err(llm::Error::Refused { reason }) => (String::new(), Finish::Refusal { reason }),
             Err(error) => return Err(error),
@@ -118,6 +138,8 @@ pub(super) struct ScriptedJudge {
     pub(super) judged: Arc<Mutex<Vec<EvalRequest>>>,
     /// Whether the workers never fail.
     pub(super) is_mended: bool,
+    /// Whether others get on during every evaluation.
+    pub(super) steps_aside: bool,
 }
 
 impl Judge for ScriptedJudge {
@@ -127,7 +149,6 @@ impl Judge for ScriptedJudge {
         entered: &(dyn Fn(Stage) + Send + Sync),
     ) -> Result<Evaluation, BoxError> {
         entered(Stage::Compile);
-        let before = self.judged.lock().unwrap().iter().any(|r| r.kernel == request.kernel);
         let word = |name: &str| {
             let words = told(&request.kernel).split_whitespace();
             words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
@@ -142,10 +163,14 @@ impl Judge for ScriptedJudge {
             let message = "out of host memory".to_owned();
             return Err(worker::Error::Judge { role: Role::Cpu, message }.into());
         }
+        if self.steps_aside {
+            tokio::task::yield_now().await;
+        }
         if let Some((_, takes)) = word("takes") {
             pause(Duration::from_millis(takes.parse().unwrap())).await;
         }
-        let flaky = request.kernel.contains("flaky") && before;
+        // Code is counted once per kernel: when it is judged for the first time.
+        let flaky = request.kernel.contains("flaky") && !request.count_code;
         let verdict = if flaky { Verdict::WrongOutput } else { verdict };
         let n_failed = usize::from(!verdict.is_pass());
         let mut evaluation = test_evaluation(verdict, 3, n_failed);
@@ -171,16 +196,29 @@ impl Material for PlainMaterial {
         None
     }
 
-    fn prompt(&self, ask: &Ask<'_>) -> Result<Rendered, BoxError> {
-        let verdicts: Vec<_> = ask.earlier.iter().map(|past| past.verdict.name()).collect();
-        let last = ask.last.as_ref().map_or_else(String::new, |last| {
-            let kernel = last.kernel.as_deref().map_or("none", told);
+    fn prompt(&self, op: &str, situation: &Situation<'_>) -> Result<Rendered, BoxError> {
+        let last = situation.parent.as_ref();
+        let earlier = situation.history.iter();
+        let earlier =
+            earlier.filter(|past| last.is_none_or(|last| last.past.number != past.number));
+        let verdicts: Vec<_> = earlier.map(|past| past.verdict.name()).collect();
+        let last = last.map_or_else(String::new, |last| {
+            let kernel = last.kernel.map_or("none", told);
             format!("; last {} {}: [{kernel}]", last.past.number, last.past.verdict)
         });
-        let best = ask.best.as_ref().map_or_else(String::new, |best| {
-            format!("; best {}: [{}]", best.number, told(&best.kernel))
+        let best = situation.best.as_ref().map_or_else(String::new, |best| {
+            format!("; best {}: [{}]", best.number, told(best.kernel))
         });
-        let user = format!("{} {verdicts:?}{last}{best}", ask.op);
+        let mut user = format!("{op} {verdicts:?}{last}{best}");
+        if let Some(branch) = situation.branch {
+            user = format!("{user}; branch {}, taken {:?}", branch.number, branch.taken);
+        }
+        if let Some(plan) = situation.plan {
+            user = format!("{user}; plan {:?}, {:?}", plan.bottleneck, plan.change);
+        }
+        if situation.turn == Turn::Plan {
+            user = format!("{user}; what is to be changed?");
+        }
         Ok(Rendered { system: "system".to_owned(), user, tokens: 0, left_out: Vec::new() })
     }
 }
@@ -222,6 +260,10 @@ pub(super) struct Script {
     pub(super) answer: Answer,
     pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
     pub(super) delay: Delay,
+    /// Answers the calls for plans.
+    pub(super) planner: Answer,
+    /// Whether calls and evaluations give way to each other.
+    pub(super) steps_aside: bool,
     pub(super) stop: StopHandle,
     /// Whether the workers never fail.
     pub(super) is_mended: bool,
@@ -291,6 +333,8 @@ impl Script {
             answer: Box::new(answer),
             gate: None,
             delay: Box::new(|_| Duration::ZERO),
+            planner: Box::new(plan_of),
+            steps_aside: false,
             stop: StopHandle::default(),
             is_mended: false,
         }
@@ -301,8 +345,10 @@ impl Script {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let answer = std::mem::replace(&mut self.answer, Box::new(|_| unreachable!("taken")));
         let delay = std::mem::replace(&mut self.delay, Box::new(|_| Duration::ZERO));
+        let plan = std::mem::replace(&mut self.planner, Box::new(plan_of));
         let (asked_by, gate) = (Arc::clone(&asked), self.gate.take());
-        let llm = ScriptedLlm { answer, asked: asked_by, gate, delay };
+        let steps_aside = self.steps_aside;
+        let llm = ScriptedLlm { answer, asked: asked_by, gate, delay, plan, steps_aside };
         let trace = self.with(llm, dir).await;
         let asked = std::mem::take(&mut *asked.lock().unwrap());
         Trace { asked, ..trace }
@@ -317,7 +363,11 @@ impl Script {
             RunStore::create(dir.parent().unwrap(), Some(id), info).unwrap()
         });
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        let judge = ScriptedJudge { is_mended: self.is_mended, ..ScriptedJudge::default() };
+        let judge = ScriptedJudge {
+            is_mended: self.is_mended,
+            steps_aside: self.steps_aside,
+            ..ScriptedJudge::default()
+        };
         let judged = Arc::clone(&judge.judged);
         let deps = Deps { llm: Some(llm), judge, material: PlainMaterial, store, stop: self.stop };
         let outcome = run(self.plan, deps, sender).await.unwrap();
@@ -328,6 +378,17 @@ impl Script {
         let judged = std::mem::take(&mut *judged.lock().unwrap());
         Trace { outcome, asked: Vec::new(), judged, events }
     }
+}
+
+/// Returns a client of another run's replies.
+pub(super) fn client(access: llm::Access) -> llm::Client {
+    let config = llm::ProviderConfig {
+        name: "replay".to_owned(),
+        model: String::new(),
+        max_concurrency: 8,
+        access,
+    };
+    llm::Client::new(config, llm::Budget::default()).unwrap()
 }
 
 pub(super) fn planned(op: &str) -> PlannedOp {

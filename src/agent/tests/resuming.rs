@@ -24,7 +24,7 @@ fn script() -> Script {
 }
 
 /// Makes the directory that a process leaves which is killed after `writes`.
-fn rebuild(dir: &Path, writes: &[(PathBuf, journal::Change)]) {
+pub(super) fn rebuild(dir: &Path, writes: &[(PathBuf, journal::Change)]) {
     for (path, change) in writes {
         let path = dir.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
-    agent::{Ask, Material},
+    agent::Material,
     cli::{
         CommandError, Context,
         args::{FormatArgs, SuiteArgs},
@@ -15,8 +15,9 @@ use crate::{
         selection::{self, Selection},
         ui::{self, Format},
     },
+    llm::Turn,
     op::OpDef,
-    prompt::Rendered,
+    prompt::{Rendered, Situation},
     record::Case,
     report::TextTable,
     settings::Overrides,
@@ -51,8 +52,8 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     let mut cases = selection.suite.public_cases(&op.name)?;
     cases.retain(|case| selection.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
     let material = material(&settings, &selection, &settings.device.emu.target(), false)?;
-    let ask = Ask { op: &op.name, earlier: Vec::new(), last: None, best: None };
-    let prompt = material.prompt(&ask).map_err(|error| CommandError::new(Exit::Config, error))?;
+    let prompt = material.prompt(&op.name, &Situation::first(Turn::Code));
+    let prompt = prompt.map_err(|error| CommandError::new(Exit::Config, error))?;
     match args.format.format {
         Format::Json => ui::json(&context.ui, &as_json(op, &cases, &prompt))?,
         Format::Table => context.ui.data(&as_text(op, &selection, &cases, &prompt))?,

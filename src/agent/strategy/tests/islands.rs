@@ -45,6 +45,7 @@ fn proposal(seen: &[Seen], island: u32) -> Option<Proposal> {
         purpose: if parents.is_empty() { Purpose::Initial } else { Purpose::Improve },
         parents,
         knows,
+        plans_after: Vec::new(),
     })
 }
 

@@ -13,6 +13,10 @@ fn outcome(world: u64, number: u32) -> Seen {
     if rng.random_bool(0.4) { fast(number, 0.0) } else { fast(number, rng.random_range(0.5..2.2)) }
 }
 
+fn finished(seen: &[Seen], number: u32) -> bool {
+    seen.iter().any(|seen| seen.number() == number)
+}
+
 /// Carries a search out, attempts finishing in an order drawn from `order`; returns what was
 /// proposed and how it ended.
 fn search(
@@ -30,13 +34,21 @@ fn search(
                 for (number, proposal) in &under_way {
                     assert!(proposals.contains(proposal), "{number} is dropped: {proposals:?}");
                 }
-                for proposal in proposals {
+                for proposal in &proposals {
                     assert!((1..=policy.max_attempts).contains(&proposal.number));
                     assert!(proposal.parents.iter().all(|p| proposal.knows.contains(p)));
-                    let finished = |number: &u32| seen.iter().any(|s| s.number() == *number);
-                    assert!(proposal.knows.iter().all(finished) && !finished(&proposal.number));
+                    // Whoever is waited for is at work or finished, so nobody waits for ever.
+                    let is_known = |n: &u32| {
+                        *n < proposal.number
+                            && (finished(&seen, *n)
+                                || under_way.contains_key(n)
+                                || proposals.iter().any(|p| p.number == *n))
+                    };
+                    assert!(proposal.plans_after.iter().all(is_known));
+                    assert!(proposal.knows.iter().all(|n| finished(&seen, *n)));
+                    assert!(!finished(&seen, proposal.number));
                     proposed.insert(proposal.number, proposal.clone());
-                    under_way.insert(proposal.number, proposal);
+                    under_way.insert(proposal.number, proposal.clone());
                 }
                 let index = rng.random_range(0..under_way.len());
                 let number = *under_way.keys().nth(index).unwrap();
@@ -60,8 +72,9 @@ fn search(
 }
 
 fn strategies() -> Vec<Box<dyn Strategy>> {
-    let all = record::Strategy::ALL
-        .map(|strategy| Search { strategy, samples: 4, width: 3, depth: 4 }.strategy());
+    let all = record::Strategy::ALL.map(|strategy| {
+        Search { strategy, samples: 4, width: 3, depth: 4, planner: true }.strategy()
+    });
     all.into_iter().chain([Box::new(Islands) as Box<dyn Strategy>]).collect()
 }
 

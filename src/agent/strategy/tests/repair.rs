@@ -15,6 +15,7 @@ fn attempt(number: u32, purpose: Purpose, parents: &[u32]) -> Step {
         purpose,
         parents: parents.to_vec(),
         knows: (1..number).collect(),
+        plans_after: Vec::new(),
     }])
 }
 
