@@ -46,8 +46,8 @@ impl Unit {
 
 /// Writes a number with its sign, a minus as wide as the plus.
 fn signed(value: f64) -> String {
-    // Adding 0 makes a plain zero of a negative one.
-    format!("{:+.1}", (value * 10.0).round() / 10.0 + 0.0).replace('-', "−")
+    let shown = format!("{value:+.1}");
+    if shown == "-0.0" { "+0.0".to_owned() } else { shown.replace('-', "−") }
 }
 
 /// A column of a table.

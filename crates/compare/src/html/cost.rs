@@ -2,7 +2,7 @@
 
 use super::{
     context::{Context, speeds_of},
-    curves::{series, shares},
+    curves::{drawn, note_of_undrawn, series, shares},
     key::Key,
     markup::Markup,
     number::{Percent, Usd},
@@ -27,6 +27,7 @@ pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
     course(markup, context, (1, &fast), &|point| point.fast_1);
     scatter(markup, context);
     markup.raw("</div>");
+    note_of_undrawn(markup, context);
     without_cost(markup, context);
     markup.raw("</section>\n");
 }
@@ -97,7 +98,7 @@ fn scatter(markup: &mut Markup, context: &Context<'_>) {
     let Some(costs) = log_domain(points.iter().flat_map(|point| ends(&point.2)), &[]) else {
         return;
     };
-    let area = Area { x: (38.0, WIDTH - 10.0), y: (26.0, 206.0) };
+    let area = Area { x: (48.0, WIDTH - 10.0), y: (26.0, 206.0) };
     let scale = Scale::log(costs, area.x);
     let show = |usd: f64| format!("${}", short_number(usd));
     let ticks = scale.ticks(5);
@@ -128,8 +129,9 @@ fn points<'a>(
     context: &'a Context<'a>,
     quality: &dyn Fn(&ArmSummary) -> Option<Estimate>,
 ) -> Vec<Point<'a>> {
-    context
-        .summaries()
+    drawn(context)
+        .into_iter()
+        .map(|index| (&context.keys[index], &context.comparison.arms[index]))
         .filter_map(|(key, arm)| Some((key, arm, arm.cost_per_solved?, quality(arm)?)))
         .filter(|(_, _, cost, _)| 0.0 < cost.value)
         .collect()

@@ -72,17 +72,22 @@ pub(crate) fn shares(range: (f64, f64)) -> Axis<'static> {
     Axis { scale, ticks: scale.ticks(6), show, title: "% of ops" }
 }
 
-/// The arms that have points, at most [`MOST_ARMS`], in their order.
+/// Positions of the arms that are drawn, ascending: those with the most correct kernels.
+pub(crate) fn drawn(context: &Context<'_>) -> Vec<usize> {
+    let correct = |index: &usize| context.comparison.arms[*index].correct.map_or(0.0, |c| c.value);
+    let mut drawn: Vec<usize> = (0..context.comparison.arms.len()).collect();
+    drawn.sort_by(|a, b| correct(b).total_cmp(&correct(a)));
+    drawn.truncate(MOST_ARMS);
+    drawn.sort_unstable();
+    drawn
+}
+
+/// The drawn arms that have points, in their order.
 pub(crate) fn series<'a>(
     context: &'a Context<'a>,
     points: &dyn Fn(&ArmSummary) -> Vec<(f64, Estimate)>,
 ) -> Vec<Series<'a>> {
-    let right = |index: &usize| context.comparison.arms[*index].correct.map_or(0.0, |c| c.value);
-    let mut drawn: Vec<usize> = (0..context.comparison.arms.len()).collect();
-    drawn.sort_by(|a, b| right(b).total_cmp(&right(a)));
-    drawn.truncate(MOST_ARMS);
-    drawn.sort_unstable();
-    drawn
+    drawn(context)
         .into_iter()
         .map(|index| {
             let arm = &context.comparison.arms[index];

@@ -7,7 +7,7 @@ use super::{
     cell,
     context::Context,
     markup::Markup,
-    number::{Count, Seconds, Times, Usd},
+    number::{Count, Plain, Seconds, Times, Usd},
     ops::outcome,
     overall::swatch,
     texts::{Place, Texts},
@@ -73,8 +73,8 @@ fn outcomes(markup: &mut Markup, context: &Context<'_>, row: &OpRow) {
         let Some(cell) = cell else { continue };
         let primary =
             cell.speedups.iter().find(|speedup| Some(&*speedup.baseline) == context.primary());
-        markup.raw(" <span class=\"outcome\">");
-        swatch(markup, key);
+        markup.raw(" <span class=\"outcome\"><b").attr("class", key.class()).raw(">");
+        markup.text(&key.letter).raw("</b> ");
         outcome(markup, cell, primary);
         markup.raw("</span>");
     }
@@ -110,13 +110,13 @@ fn one_sample<'a>(
 
 /// Writes what is reported of an op: its best attempt, and the speedups that were measured again.
 fn reported(markup: &mut Markup, run: &Run, op: &Op) {
-    markup.raw("<p class=\"run\"><code>").text(&run.id).raw("</code>: ");
+    markup.raw("<p class=\"run\"><code>").text(&run.id).raw("</code> · ");
     match op.best {
         None if op.attempts.is_empty() => _ = markup.raw("not reached"),
         None => _ = markup.raw("no attempt to report"),
         Some(best) if op.solved => {
             markup.raw("attempt ").text(best).raw(if op.confirmed {
-                " confirmed with fresh seeds"
+                ", confirmed with fresh seeds"
             } else {
                 " passed, not confirmed"
             });
@@ -124,32 +124,39 @@ fn reported(markup: &mut Markup, run: &Run, op: &Op) {
         Some(best) => _ = markup.raw("not solved; furthest was attempt ").text(best),
     }
     match &op.gpu {
-        Some(gpu) => _ = markup.raw(", ").text(gpu),
+        Some(gpu) => _ = markup.raw(" · ").text(gpu),
         None if op.attempts.is_empty() => {}
-        None => _ = markup.raw(", emulator only"),
+        None => _ = markup.raw(" · emulator only"),
     }
     for speedup in &op.speedups {
-        markup.raw(", ").text(&speedup.baseline).raw(" ");
-        with_and_without(markup, speedup);
+        markup.raw(" · ").text(&speedup.baseline).raw(" ");
+        markup.text(Times(speedup.long.unwrap_or(speedup.all)));
+        let mut said = Vec::new();
         if let Some([low, high]) = speedup.interval {
-            markup.raw(" (99 %: ").text(Times(low)).raw(" to ").text(Times(high)).raw(")");
+            said.push(format!("99 %: {}–{}", Plain(low), Plain(high)));
+        }
+        said.extend(cases(speedup));
+        if !said.is_empty() {
+            markup.raw(" <small>(").text(said.join("; ")).raw(")</small>");
         }
     }
     markup.raw("</p>\n");
 }
 
-/// Writes a speedup without and with the cases that launch overhead dominates.
-fn with_and_without(markup: &mut Markup, speedup: &Speedup) {
+/// What a speedup is with the cases that launch overhead dominates, where there are any.
+fn cases(speedup: &Speedup) -> Option<String> {
     match speedup.long {
-        Some(long) if speedup.n_overhead == 0 => _ = markup.text(Times(long)),
-        Some(long) => {
-            markup
-                .text(Times(long))
-                .raw("<small>all cases ")
-                .text(Times(speedup.all))
-                .raw("</small>");
-        }
-        None => _ = markup.text(Times(speedup.all)).raw("<small>overhead only</small>"),
+        Some(_) if speedup.n_overhead == 0 => None,
+        Some(_) => Some(format!("all cases {}", Times(speedup.all))),
+        None => Some("overhead only".to_owned()),
+    }
+}
+
+/// Writes a speedup, and below it what [`cases`] says.
+fn with_and_without(markup: &mut Markup, speedup: &Speedup) {
+    markup.text(Times(speedup.long.unwrap_or(speedup.all)));
+    if let Some(said) = cases(speedup) {
+        markup.raw("<small>").text(said).raw("</small>");
     }
 }
 
@@ -164,17 +171,13 @@ fn table(markup: &mut Markup, context: &Context<'_>, run: &Run, op: &Op) {
         .collect();
     let title = format!("Attempts at {} in {}", op.name, run.id);
     markup.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\"").attr("aria-label", &title);
-    markup.raw("><table class=\"numbers attempts\"><thead><tr><th scope=\"col\">#");
-    for text in ["From", "Round", "Branch", "Why", "Change", "Verdict"] {
-        markup.raw("<th scope=\"col\" class=\"text\">").text(text);
-    }
+    markup.raw("><table class=\"attempts\"><thead><tr><th>#");
+    // A head makes its cells titles of columns by itself; on thousands of tables, words count.
+    markup.raw("<th>From<th>Round<th>Branch<th>Why<th>Change<th>Verdict");
     for baseline in &baselines {
-        markup.raw("<th scope=\"col\">").text(baseline);
+        markup.raw("<th>").text(baseline);
     }
-    for text in ["Tokens in", "out", "Cost", "Latency", "Judging"] {
-        markup.raw("<th scope=\"col\">").text(text);
-    }
-    markup.raw("</thead><tbody>\n");
+    markup.raw("<th>Tokens in<th>out<th>Cost<th>Latency<th>Judging</thead><tbody>\n");
     for attempt in &op.attempts {
         row(markup, &baselines, attempt, op.best == Some(attempt.number));
     }
@@ -193,19 +196,14 @@ fn row(markup: &mut Markup, baselines: &[&str], attempt: &Attempt, is_best: bool
     } else {
         "<tr><th scope=\"row\">"
     });
-    markup.text(attempt.number).raw("<td class=\"text\">");
+    markup.text(attempt.number).raw("<td>");
     for (at, parent) in attempt.parents.iter().enumerate() {
         markup.raw(if at == 0 { "" } else { ", " }).text(parent);
     }
-    markup.raw("<td class=\"text\">").text(attempt.round);
-    markup.raw("<td class=\"text\">").text(attempt.branch);
-    markup.raw("<td class=\"text\">").text(&attempt.purpose);
-    markup.raw("<td class=\"text change\">").text(attempt.change.as_deref().unwrap_or("–"));
-    markup.raw(if attempt.passed {
-        "<td class=\"text good\">✓ "
-    } else {
-        "<td class=\"text bad\">✗ "
-    });
+    markup.raw("<td>").text(attempt.round).raw("<td>").text(attempt.branch);
+    markup.raw("<td>").text(&attempt.purpose);
+    markup.raw("<td>").text(attempt.change.as_deref().unwrap_or("–"));
+    markup.raw(if attempt.passed { "<td class=\"good\">✓ " } else { "<td class=\"bad\">✗ " });
     markup.text(&attempt.verdict);
     marks(markup, attempt, is_best);
     for baseline in baselines {

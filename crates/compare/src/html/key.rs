@@ -1,8 +1,6 @@
 //! How an arm is recognised everywhere on the page: a letter, a colour with a dash pattern and a
 //! mark, and what of its name sets it apart. Never the colour alone.
 
-use std::ops::Range;
-
 /// Colours of the style sheet, `s0` to `s5`; further arms repeat them with other dashes.
 const COLOURS: usize = 6;
 
@@ -10,7 +8,7 @@ const COLOURS: usize = 6;
 const DASHES: usize = 3;
 
 /// Characters of a name beside a line.
-const SHORT: usize = 17;
+const SHORT: usize = 14;
 
 /// What an arm looks like.
 pub(crate) struct Key {
@@ -43,53 +41,22 @@ impl Key {
 /// Gives every arm its key, in order.
 pub(crate) fn keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Key> {
     let names: Vec<&str> = names.into_iter().collect();
-    let parts: Vec<Vec<Range<usize>>> = names.iter().map(|name| parts_of(name)).collect();
-    let (head, tail) = shared(&names, &parts);
-    let own = |index: usize| {
-        let parts = &parts[index];
-        let from = parts.get(head)?.start;
-        let to = parts.get(parts.len().checked_sub(tail + 1)?)?.end;
-        names[index].get(from..to)
+    let parts: Vec<Vec<&str>> = names.iter().map(|name| parts_of(name)).collect();
+    let is_shared = |part: &&str| 1 < parts.len() && parts.iter().all(|of| of.contains(part));
+    let own = |parts: &[&str]| {
+        parts.iter().copied().filter(|part| !is_shared(part)).collect::<Vec<_>>().join(", ")
     };
-    (0..names.len())
-        .map(|index| Key {
-            letter: letter(index),
-            short: shorten(own(index).unwrap_or(names[index]), SHORT),
-            index,
-        })
-        .collect()
+    let key = |(index, name): (usize, &&str)| {
+        let own = own(&parts[index]);
+        let short = shorten(if own.is_empty() { name } else { &own }, SHORT);
+        Key { letter: letter(index), short, index }
+    };
+    names.iter().enumerate().map(key).collect()
 }
 
-/// Where the parts of a name lie, between commas, slashes, bars, dots in the middle and spaces.
-fn parts_of(name: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    for part in name.split_inclusive([' ', ',', ';', '/', '|', '·']) {
-        let own = part.trim_end_matches([' ', ',', ';', '/', '|', '·']);
-        if !own.is_empty() {
-            parts.push(start..start + own.len());
-        }
-        start += part.len();
-    }
-    parts
-}
-
-/// How many parts all names share at the start, and at the end; at least one part of each is left.
-fn shared(names: &[&str], parts: &[Vec<Range<usize>>]) -> (usize, usize) {
-    let fewest = parts.iter().map(Vec::len).min().unwrap_or(0);
-    if names.len() < 2 || fewest == 0 {
-        return (0, 0);
-    }
-    let same = |part_of: &dyn Fn(&[Range<usize>]) -> Range<usize>| {
-        let mut all = names.iter().zip(parts).map(|(name, parts)| &name[part_of(parts)]);
-        let first = all.next();
-        all.all(|part| Some(part) == first)
-    };
-    let head = (0..fewest - 1).take_while(|n| same(&|parts| parts[*n].clone())).count();
-    let tail = (0..fewest - 1 - head)
-        .take_while(|n| same(&|parts| parts[parts.len() - 1 - n].clone()))
-        .count();
-    (head, tail)
+/// The parts of a name, between commas, semicolons, slashes, bars and dots in the middle.
+fn parts_of(name: &str) -> Vec<&str> {
+    name.split([',', ';', '/', '|', '·']).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
 /// Keeps both ends of what is too long.
@@ -125,12 +92,12 @@ mod tests {
 
     #[test]
     fn names_keep_what_sets_them_apart() {
-        let names = ["gpt-5, beam, all", "gpt-5, repair, all"];
-        assert_eq!(shorts(&names), ["beam", "repair"]);
-        assert_eq!(shorts(&["repair", "repair, planner"]), ["repair", "repair, planner"]);
+        let names = ["gpt-5, beam, all", "gpt-5, repair, all", "gpt-5, repair, none"];
+        assert_eq!(shorts(&names), ["beam, all", "repair, all", "repair, none"]);
+        assert_eq!(shorts(&["repair", "repair, plan"]), ["repair", "plan"]);
         assert_eq!(shorts(&["a / x y", "b / x y"]), ["a", "b"]);
         assert_eq!(shorts(&["same", "same"]), ["same", "same"]);
-        assert_eq!(shorts(&["only one, whole"]), ["only one, whole"]);
+        assert_eq!(shorts(&["only, one"]), ["only, one"]);
         assert_eq!(shorts(&["", "·", "é, ü"]), ["", "·", "é, ü"]);
     }
 

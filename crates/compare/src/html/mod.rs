@@ -24,7 +24,7 @@ mod texts;
 use crate::{data::Arm, summary::Comparison};
 use context::Context;
 use markup::Markup;
-use style::{SCRIPT, STYLE};
+use style::{SCRIPT, SCRIPT_HASH, STYLE};
 use texts::Texts;
 
 /// Names of arms in the title at most.
@@ -44,7 +44,7 @@ pub fn page(arms: &[Arm], comparison: &Comparison) -> String {
     markup.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     markup.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
     markup.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
-    markup.raw("style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>");
+    markup.raw("style-src 'unsafe-inline'; script-src '").raw(SCRIPT_HASH).raw("'\">\n<title>");
     markup.text(&title).raw("</title>\n<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n");
     top(&mut markup, &context, &title);
     markup.raw("<main id=\"main\">\n");
@@ -60,7 +60,7 @@ pub fn page(arms: &[Arm], comparison: &Comparison) -> String {
     drill::section(&mut markup, &context, &texts);
     markup.raw("</section>\n");
     method(&mut markup, &context);
-    markup.raw("</main>\n<script>\n").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
+    markup.raw("</main>\n<script>").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
     markup.into_string()
 }
 

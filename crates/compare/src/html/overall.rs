@@ -155,8 +155,11 @@ fn baselines(markup: &mut Markup, context: &Context<'_>) {
             markup.text(&key.short).raw("<td class=\"text\">").raw(cases);
             for about in &measured {
                 let speeds = speeds_of(arm, *about);
-                let speed = speeds.map(|speeds| if without { &speeds.long } else { &speeds.all });
-                speed_cells(markup, speed);
+                match speeds {
+                    Some(speeds) if without => speed_cells(markup, Some(&speeds.long)),
+                    Some(speeds) => speed_cells(markup, Some(&speeds.all)),
+                    None => _ = markup.raw("<td colspan=\"6\" class=\"none\">not measured"),
+                }
             }
             markup.raw("\n");
         }
@@ -220,24 +223,33 @@ pub(crate) fn compared(markup: &mut Markup, context: &Context<'_>) {
 fn totals(markup: &mut Markup, arm: &ArmSummary) {
     let spend = &arm.spend;
     let input = spend.input_tokens + spend.cache_read_tokens + spend.cache_write_tokens;
-    let counts = [
-        arm.n_attempts as u64,
-        spend.calls,
-        input,
-        spend.cache_read_tokens,
-        spend.output_tokens,
-        spend.reasoning_tokens,
-    ];
-    for count in counts {
-        markup.raw("<td>").text(Count(count));
+    markup.raw("<td>").text(Count(arm.n_attempts as u64));
+    markup.raw("<td>").text(Count(spend.calls));
+    for tokens in [input, spend.cache_read_tokens, spend.output_tokens, spend.reasoning_tokens] {
+        // What providers did not tell is not nothing.
+        if spend.unreported == spend.calls {
+            markup.raw("<td class=\"none\">–");
+        } else {
+            markup.raw("<td>").text(Count(tokens));
+        }
     }
-    markup.raw("<td>").text(Seconds(spend.seconds));
+    markup.raw("<td>");
+    if 0.0 < spend.seconds {
+        markup.text(Seconds(spend.seconds));
+    } else {
+        markup.raw("–");
+    }
     match spend.cost() {
-        Some(usd) => _ = markup.raw("<td>").text(Usd(usd)),
+        Some(usd) if 0 < spend.calls => _ = markup.raw("<td>").text(Usd(usd)),
+        Some(_) => _ = markup.raw("<td class=\"none\">–"),
+        None if spend.unpriced == spend.calls => _ = markup.raw("<td class=\"none\">unpriced"),
         None => {
             markup.raw("<td>").text(Usd(spend.usd)).raw("<small>and ").text(spend.unpriced);
-            markup.raw(" unpriced</small>");
+            markup.raw(" calls unpriced</small>");
         }
+    }
+    if 0 < spend.unreported && spend.unreported < spend.calls {
+        markup.raw("<small>").text(spend.unreported).raw(" calls without usage</small>");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Arms against each other: differences with intervals and the p values of paired tests.
 
+use std::collections::BTreeMap;
+
 use super::{
     cell::{self, Unit},
     context::Context,
@@ -41,13 +43,23 @@ pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
         table(markup, context, "Differences with a corrected p of 0.05 or more", &equal);
         markup.raw("</details>");
     }
+    notes(markup, context, pairs);
+    markup.raw("</section>\n");
+}
+
+/// Writes why some pairs lack a quantity, pairs with the same reason together.
+fn notes(markup: &mut Markup, context: &Context<'_>, pairs: &[Pair]) {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for pair in pairs {
         if let Some(note) = &pair.note {
-            markup.raw("<p class=\"note\">").text(letter(context, pair.b)).raw(" against ");
-            markup.text(letter(context, pair.a)).raw(": ").text(note).raw("</p>");
+            let named = format!("{}–{}", letter(context, pair.b), letter(context, pair.a));
+            reasons.entry(note).or_default().push(named);
         }
     }
-    markup.raw("</section>\n");
+    for (reason, named) in reasons {
+        markup.raw("<p class=\"note\">").text(named.join(", ")).raw(": ").text(reason);
+        markup.raw(".</p>");
+    }
 }
 
 /// What the differences are about.

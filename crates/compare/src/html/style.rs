@@ -6,6 +6,10 @@ pub(crate) const STYLE: &str = include_str!("page.css");
 /// Filters and sorts.
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
+/// Hash of [`SCRIPT`] for the content policy, so that no other script runs: what
+/// `openssl dgst -sha256 -binary page.js | base64` gives.
+pub(crate) const SCRIPT_HASH: &str = "sha256-gnNLnmnUdYmIG/ymxpMO84LKfy6ob0Ig5Es4Hzny/UM=";
+
 #[cfg(test)]
 mod tests {
     use super::STYLE;

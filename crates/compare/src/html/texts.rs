@@ -100,6 +100,11 @@ fn made(op: &Op, attempt: &Attempt) -> Markup {
             markup.raw("changes to attempt ").text(number).raw(" (+").text(changed.added);
             markup.raw(" −").text(changed.removed).raw(")");
             body.append(&block);
+            if op.best == Some(attempt.number) {
+                body.raw("<details><summary>Whole source</summary>");
+                diff::whole(&mut body, "source", source);
+                body.raw("</details>");
+            }
         } else {
             markup.raw("source, ").text(source.lines().count()).raw(" lines");
             diff::whole(&mut body, "source", source);

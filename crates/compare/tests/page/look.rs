@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{browser::Browser, sample, write};
 
 /// Texts of drawings that lie outside of them, that are too small to be read, or that lie on others.
-const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg')].flatMap(svg => {
+pub(crate) const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg')].flatMap(svg => {
     const box = svg.getBoundingClientRect();
     const texts = [...svg.querySelectorAll('text')].map(text => [text, text.getBoundingClientRect()]);
     const outside = ([, t]) => t.left < box.left - 1 || box.right + 1 < t.right

@@ -5,6 +5,7 @@ mod browser;
 mod hostile;
 mod look;
 mod numbers;
+mod odd;
 mod sample;
 mod size;
 mod use_it;

@@ -11,8 +11,8 @@ use crate::{
 /// their interval.
 const MOST_BANDS: usize = 4;
 
-/// Width of a letter of a name, with room to spare.
-const LETTER: f64 = 6.6;
+/// Width of a letter of a name in the widest of the usual fonts.
+const LETTER: f64 = 7.4;
 
 /// Points of a line up to which each is marked.
 const MOST_MARKS: usize = 12;
@@ -145,8 +145,8 @@ fn clear_places(
                     from + width < *left || *right < from || LINE <= (y - at).abs() + 0.01
                 })
         };
-        let steps = (0..32).map(f64::from);
-        let free = steps.flat_map(|n| [y + n * LINE, y - n * LINE]).find(|y| is_free(*y));
+        let steps = (0u32..256).map(f64::from);
+        let free = steps.flat_map(|n| [y + n, y - n]).find(|y| is_free(*y));
         taken.push((from, from + width, free.unwrap_or(y)));
     }
     taken.into_iter().map(|(left, _, y)| (left, y)).collect()
@@ -205,6 +205,6 @@ mod tests {
     fn names_do_not_lie_on_each_other() {
         let ends = [((100.0, 30.0), 60.0), ((150.0, 32.0), 60.0), ((300.0, 30.0), 60.0)];
         let places = clear_places(ends.into_iter(), (26.0, 200.0));
-        assert_eq!(places, [(111.0, 30.0), (161.0, 45.0), (311.0, 30.0)]);
+        assert_eq!(places, [(111.0, 30.0), (161.0, 43.0), (311.0, 30.0)]);
     }
 }
