@@ -192,6 +192,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
                 key,
                 seconds: reply.seconds,
                 usage: reply.usage,
+                cost: reply.cost,
                 replayed: reply.replayed.map(|replayed| {
                     if replayed.prompt_differs { PromptMatch::Differs } else { PromptMatch::Same }
                 }),

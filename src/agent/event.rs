@@ -37,6 +37,8 @@ pub enum Event {
         seconds: f64,
         /// Tokens.
         usage: Usage,
+        /// Cost in US dollars; `None` where it is unknown.
+        cost: Option<f64>,
         /// Whether the reply is a recorded one, and if so whether it answered another prompt.
         replayed: Option<PromptMatch>,
     },

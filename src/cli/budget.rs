@@ -3,6 +3,7 @@
 
 use super::{CommandError, exit_codes::Exit, providers::Provider};
 use crate::{
+    agent::{OpEnd, RunOutcome},
     llm::{Budget, BudgetCaps, BudgetError, Charged, Pricer},
     record::{Cap, CapKind, CapScope},
     report::usd_text,
@@ -37,17 +38,31 @@ pub(super) fn charge_earlier(
     Ok(())
 }
 
-/// Says which cap is reached, what was spent, and how to go on.
-pub(super) fn reached(cap: &Cap, charged: &Charged, resume: &str) -> Vec<String> {
-    let of = match cap.scope {
-        CapScope::Run => "",
-        CapScope::Op => " by some op",
-    };
-    let more = format!("{} {}", flag(cap), number(cap.kind, 2.0 * cap.limit));
-    vec![
-        format!("the cap of {cap} is reached{of}; charged so far: {}", charged_text(charged)),
-        format!("{resume} {more}"),
-    ]
+/// Says which cap is reached, what is charged, and the command to go on with a higher one.
+pub(super) fn reached(
+    cap: &Cap,
+    budget: &Budget,
+    outcome: &RunOutcome,
+    resume: &str,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    match cap.scope {
+        CapScope::Run => {
+            let charged = charged_text(&budget.charged());
+            lines.push(format!("the cap of {cap} is reached: {charged}"));
+        }
+        CapScope::Op => {
+            for op in &outcome.ops {
+                if let (OpEnd::BudgetReached { cap }, false) = (&op.end, op.passed()) {
+                    let charged = charged_text(&budget.charged_to(&op.key));
+                    lines.push(format!("{}: the cap of {cap} is reached: {charged}", op.op));
+                }
+            }
+        }
+    }
+    let more = higher(cap);
+    lines.push(format!("go on with `{resume} {} {more}`", flag(cap)));
+    lines
 }
 
 fn charged_text(charged: &Charged) -> String {
@@ -60,8 +75,8 @@ fn charged_text(charged: &Charged) -> String {
     if 0.0 < *usd {
         parts.push(usd_text(*usd));
     }
-    parts.push(format!("{seconds:.0} s"));
-    parts.join(", ")
+    let parts = parts.join(", ");
+    format!("{parts} and {seconds:.1} s are charged, and another call might exceed it")
 }
 
 /// Returns the flag of a cap.
@@ -78,10 +93,12 @@ const fn flag(cap: &Cap) -> &'static str {
     }
 }
 
-fn number(kind: CapKind, limit: f64) -> String {
-    match kind {
+/// Returns twice the limit, as its flag takes it.
+fn higher(cap: &Cap) -> String {
+    let limit = 2.0 * cap.limit;
+    match cap.kind {
         CapKind::Usd => format!("{limit}"),
-        CapKind::Tokens | CapKind::Calls | CapKind::Seconds => format!("{limit:.0}"),
+        CapKind::Tokens | CapKind::Calls | CapKind::Seconds => format!("{:.0}", limit.ceil()),
     }
 }
 

@@ -9,7 +9,7 @@ use super::ui::Ui;
 use crate::{
     agent::{Event, OpEnd, PromptMatch},
     record::{AttemptId, Stage, Verdict},
-    report::speedup_text,
+    report::{cost_text, speedup_text, usd_text},
     store::{AttemptRecord, Purpose},
 };
 
@@ -57,7 +57,7 @@ impl Progress {
                 self.message(&attempt, what);
             }
             Event::CallStarted { key } => self.message(&key.attempt, "waiting for the reply"),
-            Event::ReplyReceived { key, seconds, usage, replayed } => {
+            Event::ReplyReceived { key, seconds, usage, cost, replayed } => {
                 let tokens = usage.output.map_or(String::new(), |n| format!(", {n} tokens"));
                 let text = match replayed {
                     Some(PromptMatch::Same) => "reply replayed".to_owned(),
@@ -65,7 +65,10 @@ impl Progress {
                         self.n_differing += 1;
                         "reply replayed (it answered another prompt)".to_owned()
                     }
-                    None => format!("reply after {seconds:.1} s{tokens}"),
+                    None => {
+                        let cost = cost.map_or(String::new(), |usd| format!(", {}", usd_text(usd)));
+                        format!("reply after {seconds:.1} s{tokens}{cost}")
+                    }
                 };
                 self.ui.detail(&format!("{}: {text}", key.attempt));
             }
@@ -123,6 +126,7 @@ fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
         Some(speedup) => format!(", {}", speedup_text(Some(speedup))),
         None => String::new(),
     };
+    let cost = cost_text(&record.spend).map_or(String::new(), |cost| format!(", {cost}"));
     let replayed = if record.replayed { " [replayed]" } else { "" };
-    format!("{} attempt {}: {verdict}{speedup}{replayed}", attempt.op, attempt.number)
+    format!("{} attempt {}: {verdict}{speedup}{cost}{replayed}", attempt.op, attempt.number)
 }

@@ -372,6 +372,9 @@ fn finish(
         n => format!("; {} without a kernel", plural(n, "op")),
     };
     ui.note(&(report::totals_line(&summary) + &without));
+    if let Some(spend) = report::spend_line(&summary) {
+        ui.note(&spend);
+    }
     if let Some(python) = report::python_text(&summary) {
         ui.note(&python);
     }
@@ -381,7 +384,8 @@ fn finish(
     let name = dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let is_default = job.settings.run.output_dir == Path::new("generated_kernels");
     let resume = if is_default { name } else { dir.display().to_string() };
-    let resume = format!("go on with `kgen resume {resume}`");
+    let command = format!("kgen resume {resume}");
+    let resume = format!("go on with `{command}`");
     ui.note(&format!("saved in {}", dir.display()));
     match outcome.end {
         RunEnd::Finished => Ok(if outcome.all_passed() { Exit::Ok } else { Exit::NotSolved }),
@@ -392,7 +396,7 @@ fn finish(
             Ok(Exit::AwaitingReplies)
         }
         RunEnd::BudgetReached { cap } => {
-            for line in budget::reached(&cap, &budget.charged(), &resume) {
+            for line in budget::reached(&cap, budget, &outcome, &command) {
                 ui.note(&line);
             }
             Ok(Exit::Budget)

@@ -8,7 +8,8 @@ use super::gpus::gpu_of;
 use super::summary::{OpSummary, Summary, attempt_id, ratio, reported_timings};
 use crate::{
     record::{
-        AttemptId, BaselineTiming, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Verdict,
+        AttemptId, BaselineTiming, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Spend,
+        Verdict,
     },
     store::{self, Run},
 };
@@ -23,6 +24,7 @@ pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::E
     for key in run.ops()? {
         let Some((op, attempt)) = best_attempt(run, &key, summary)? else { continue };
         let Some(evaluation) = run.evaluation(&attempt)? else { continue };
+        let first = tests.len();
         let file = op.best_file.as_deref();
         tests.extend(evaluation.cases.iter().map(|case| correctness_test(&evaluation, case, file)));
         let passed = op.passed();
@@ -30,6 +32,14 @@ pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::E
         tests.extend(timings.iter().map(|timing| performance_test(op, timing, passed)));
         if evaluation.cases.is_empty() {
             tests.push(stopped_test(&evaluation, file));
+        }
+        if 0 < op.spend.calls {
+            for test in &mut tests[first..] {
+                // Named after the op: the same in all its tests, and not to be added up over them.
+                test["op_llm_calls"] = op.spend.calls.into();
+                test["op_llm_tokens"] = op.spend.tokens().into();
+                test["op_cost_usd"] = op.spend.cost().into();
+            }
         }
     }
     Ok(tests)
@@ -174,6 +184,15 @@ const COLUMNS: &[&str] = &[
     "percent_of_floor",
     "gpu",
     "gpu_uuid",
+    "llm_lost_calls",
+    "llm_input_tokens",
+    "llm_cached_tokens",
+    "llm_output_tokens",
+    "llm_reasoning_tokens",
+    "llm_seconds",
+    "cost_usd",
+    "cost_usd_at_most",
+    "unpriced_calls",
 ];
 
 /// Returns `operator_summary.csv`; what was not measured is an empty cell.
@@ -220,6 +239,30 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
         number(op.percent_of_floor),
         op.gpu.as_ref().map(|gpu| gpu.name.clone()).unwrap_or_default(),
         op.gpu.as_ref().map(|gpu| gpu.uuid.clone()).unwrap_or_default(),
+    ]
+    .into_iter()
+    .chain(spend_cells(&op.spend))
+    .collect()
+}
+
+/// Returns the cells of what calls took: empty where nothing was counted or reported.
+fn spend_cells(spend: &Spend) -> Vec<String> {
+    let counted = |text: String| if 0 < spend.calls { text } else { String::new() };
+    let tokens = |n: u64| if 0 < spend.tokens() { n.to_string() } else { String::new() };
+    let cost = |usd: f64| match spend.cost() {
+        Some(_) => counted(usd.to_string()),
+        None => String::new(),
+    };
+    vec![
+        counted(spend.lost_calls.to_string()),
+        tokens(spend.input_tokens),
+        tokens(spend.cache_read_tokens),
+        tokens(spend.output_tokens),
+        tokens(spend.reasoning_tokens),
+        counted(spend.seconds.to_string()),
+        cost(spend.usd),
+        cost(spend.charged_usd()),
+        counted(spend.unpriced.to_string()),
     ]
 }
 

@@ -6,6 +6,7 @@
 pub mod compare;
 mod export;
 mod gpus;
+mod spend;
 mod summary;
 mod table;
 #[cfg(test)]
@@ -14,11 +15,12 @@ mod text;
 
 pub use export::{full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
+pub use spend::{AttemptSpend, cost_text, spend_line, spend_table, usd_text};
 pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
 pub use table::TextTable;
 pub use text::{
     NOT_MEASURED, mean_speedup_text, op_table, overall, python_text, readme, speedup_text, tables,
-    totals_line, usd_text, verdict_text,
+    totals_line, verdict_text,
 };
 
 use serde_json::Value;

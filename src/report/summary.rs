@@ -4,11 +4,14 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use serde::Serialize;
 
-use super::gpus::{GpuId, GpuSummary, by_gpu, gpu_of};
+use super::{
+    gpus::{GpuId, GpuSummary, by_gpu, gpu_of},
+    spend::{self, AttemptSpend},
+};
 use crate::{
     record::{
         AttemptId, BaselineTiming, CaseTiming, Evaluation, Flag, Level, OpKey, Outcome,
-        PythonFacts, Speedup, Split, Verdict, number::Number,
+        PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
     },
     store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict},
 };
@@ -28,6 +31,11 @@ pub struct Summary {
     pub n_passed: usize,
     /// Means over the ops, one entry per baseline, the primary one first; none is "not measured".
     pub speedups: Vec<MeanSpeedup>,
+    /// What the calls of the whole run took.
+    pub spend: Spend,
+    /// What its replies took when they were recorded, where they come from a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_spend: Option<Spend>,
     /// The GPUs that the best attempts were judged on.
     pub gpus: Vec<GpuSummary>,
     /// Share of the ops that are correct and faster than p times the primary baseline.
@@ -111,6 +119,13 @@ pub struct OpSummary {
     pub best_file: Option<String>,
     /// LLM calls for the op, lost ones included.
     pub calls: u32,
+    /// What the calls of its finished attempts took.
+    pub spend: Spend,
+    /// What its replies took when they were recorded, where they come from a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_spend: Option<Spend>,
+    /// The same for each finished attempt.
+    pub by_attempt: Vec<AttemptSpend>,
 }
 
 impl OpSummary {
@@ -160,7 +175,10 @@ pub fn summarise(run: &Run) -> Result<Summary, store::Error> {
         position.map_or_else(|| unstarted(name), |position| found[position].clone())
     };
     let ops: Vec<_> = info.ops.iter().map(take).collect();
-    Ok(totals(info.run_id.to_string(), info.backend.clone(), info.device.name.clone(), ops))
+    let spend = spend::of_run(run, &ops);
+    let summary =
+        totals(info.run_id.to_string(), info.backend.clone(), info.device.name.clone(), ops);
+    Ok(Summary { spend, ..summary })
 }
 
 fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> Summary {
@@ -175,12 +193,22 @@ fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> 
         perf_at: FACTORS.iter().map(|&p| PerfAt { p, share: fast(p) }).collect(),
         gpus: by_gpu(&ops),
         speedups,
+        spend: ops.iter().map(|op| op.spend).sum(),
+        recorded_spend: sum(ops.iter().map(|op| op.recorded_spend)),
         split: None,
         run,
         backend,
         device,
         ops,
     }
+}
+
+/// Returns the sum of what there is.
+fn sum(spends: impl Iterator<Item = Option<Spend>>) -> Option<Spend> {
+    spends.flatten().reduce(|mut sum, spend| {
+        sum += spend;
+        sum
+    })
 }
 
 /// Returns the speedup of an op that may stand in a headline.
@@ -263,6 +291,9 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         reused_evaluation: false,
         best_file: None,
         calls: 0,
+        spend: Spend::default(),
+        recorded_spend: None,
+        by_attempt: Vec::new(),
     }
 }
 
@@ -318,6 +349,9 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         reused_evaluation: best.reused_evaluation,
         best_file: source.map(|file| format!("{key}/{attempt}{}", file.suffix())),
         calls: judged.iter().map(|(record, _)| record.calls).sum(),
+        spend: judged.iter().map(|(record, _)| record.spend).sum(),
+        recorded_spend: sum(judged.iter().map(|(record, _)| record.recorded_spend)),
+        by_attempt: judged.iter().map(|(record, _)| AttemptSpend::of(record)).collect(),
     }))
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
-    TextTable, gpu_table,
+    TextTable, cost_text, gpu_table, spend_line, spend_table,
     summary::{MeanSpeedup, OpSummary, Summary},
 };
 use crate::{
@@ -59,6 +59,10 @@ pub fn op_table(summary: &Summary) -> TextTable {
     let mut headers = vec!["op", "verdict", ">attempts", "cases"];
     headers.extend(over.iter().map(String::as_str));
     headers.push(">% of floor");
+    let has_cost = summary.ops.iter().any(|op| cost_text(&op.spend).is_some());
+    if has_cost {
+        headers.push(">cost");
+    }
     if on_several_gpus {
         headers.push("GPU");
     }
@@ -74,6 +78,9 @@ pub fn op_table(summary: &Summary) -> TextTable {
         }
         let percent = op.percent_of_floor.map(|percent| format!("{percent:.0}"));
         cells.push(percent.unwrap_or_else(|| "-".to_owned()));
+        if has_cost {
+            cells.push(cost_text(&op.spend).unwrap_or_else(|| "-".to_owned()));
+        }
         if on_several_gpus {
             let uuid = op.gpu.as_ref().map_or("-", |gpu| short(&gpu.uuid));
             cells.push(uuid.to_owned());
@@ -158,12 +165,6 @@ pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
 }
 
-/// Returns dollars with as many digits as people look at: `$12.30`, `$0.0421`.
-#[must_use]
-pub fn usd_text(usd: f64) -> String {
-    if usd < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
-}
-
 /// Returns the totals in one line.
 #[must_use]
 pub fn totals_line(summary: &Summary) -> String {
@@ -186,6 +187,9 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     line("Passed", &summary.n_passed.to_string());
     line("Attempts", &summary.ops.iter().map(|op| op.attempts).sum::<usize>().to_string());
     line("LLM calls", &summary.ops.iter().map(|op| op.calls).sum::<u32>().to_string());
+    if let Some(spend) = spend_line(summary) {
+        line("Spend", &spend);
+    }
     if let Some(python) = python_text(summary) {
         line("PyTorch", &python);
     }
@@ -201,6 +205,10 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     text.push('\n');
     text.push_str(&tables(summary));
     text.push('\n');
+    if let Some(spend) = spend_table(summary) {
+        write!(text, "\nSpend by attempt\n\n{}\n", spend.render())
+            .expect("a string takes any text");
+    }
     text
 }
 
@@ -266,12 +274,17 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
     if let Some(python) = python_text(summary) {
         table.row(vec!["PyTorch".to_owned(), python]);
     }
+    if let Some(spend) = spend_line(summary) {
+        table.row(vec!["Spend".to_owned(), spend]);
+    }
+    let spend = spend_table(summary)
+        .map_or(String::new(), |spend| format!("## Spend\n\n{}\n\n{SPEND}\n", spend.markdown()));
     let gpus = gpu_table(summary)
         .map_or(String::new(), |gpus| format!("## GPUs\n\n{}\n\n", gpus.markdown()));
     let id = &summary.run;
     write!(
         text,
-        "{}\n\n## Ops\n\n{}\n\n{gpus}{LEGEND}\n## Files\n\n{FILES}\n## Going on\n\n    \
+        "{}\n\n## Ops\n\n{}\n\n{gpus}{LEGEND}\n{spend}## Files\n\n{FILES}\n## Going on\n\n    \
          kgen resume {id}     go on where it stopped\n    \
          kgen report {id}     make these files again\n    \
          kgen generate --replay {id}     the same replies, judged anew\n    \
@@ -293,6 +306,12 @@ speedup stands only where it was measured; cases that the overhead of a launch d
 it. That of a winner that was judged again is the median of those measurements, each in a fresh process,
 all on one GPU. Brackets hold the 99 % interval: that of a winner spans the intervals of all its processes.
 The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
+";
+
+const SPEND: &str = "\
+Tokens are those that the provider reported; cached ones are part of the input, those of reasoning part
+of the output. `<=` before a cost says that it holds the worst case of calls whose use nobody knows:
+lost ones, and retries of tries that may have been billed. `unpriced` calls have no known price.
 ";
 
 const FILES: &str = "\

@@ -178,7 +178,11 @@ fn a_mailbox_is_answered_step_by_step_and_the_run_replays() {
     let assert = generate("short", &["--replay", "post", "--max-attempts", "1"]).code(1);
     assert!(stdout(&assert).contains("wrong_output (emu)"), "{}", stdout(&assert));
     let assert = generate("dear", &["--replay", "post", "--max-calls", "1"]).code(7);
-    assert!(stderr(&assert).contains("limit on LLM calls is reached"), "{}", stderr(&assert));
+    assert!(
+        stderr(&assert).contains("the cap of 1 LLM call per run is reached"),
+        "{}",
+        stderr(&assert)
+    );
     kgen(path, &["resume", "dear", "--max-calls", "2"]).assert().code(0);
 }
 

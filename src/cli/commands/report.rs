@@ -46,6 +46,9 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
         Format::Table => {
             context.ui.data(&report::tables(&summary))?;
             context.ui.note(&report::totals_line(&summary));
+            if let Some(spend) = report::spend_line(&summary) {
+                context.ui.note(&spend);
+            }
         }
     }
     Ok(if summary.all_passed() { Exit::Ok } else { Exit::NotSolved })

@@ -1,0 +1,188 @@
+//! What the LLM calls of a run took: calls, tokens, dollars, time.
+
+use serde::Serialize;
+
+use super::{OpSummary, Summary, TextTable};
+use crate::{
+    record::Spend,
+    store::{AttemptRecord, Run},
+};
+
+/// What one attempt took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct AttemptSpend {
+    /// Its number.
+    pub attempt: u32,
+    /// What its calls took.
+    #[serde(flatten)]
+    pub spend: Spend,
+    /// Seconds of judging its kernel.
+    pub seconds_judging: f64,
+}
+
+impl AttemptSpend {
+    pub(super) fn of(record: &AttemptRecord) -> Self {
+        let AttemptRecord { attempt, spend, seconds_judging, .. } = record;
+        Self { attempt: *attempt, spend: *spend, seconds_judging: *seconds_judging + 0.0 }
+    }
+}
+
+/// Returns what a whole run took: as its totals say, which know of unfinished attempts, unless the
+/// process that knew more was killed before it wrote them.
+pub(super) fn of_run(run: &Run, ops: &[OpSummary]) -> Spend {
+    let finished: Spend = ops.iter().map(|op| op.spend).sum();
+    let totals = run.info().totals.map(|totals| totals.spend);
+    totals.filter(|totals| finished.calls <= totals.calls).unwrap_or(finished)
+}
+
+/// Returns dollars with as many digits as people look at: `$12.30`, `$0.0421`.
+#[must_use]
+pub fn usd_text(usd: f64) -> String {
+    if usd < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+}
+
+/// Returns what calls cost: `$0.0421`, `<= $0.1221` where the worst case of a lost call is in it,
+/// `unpriced` where nobody knows; `None` where nothing was paid.
+#[must_use]
+pub fn cost_text(spend: &Spend) -> Option<String> {
+    let usd = spend.charged_usd();
+    let priced = spend.calls.saturating_sub(spend.unpriced);
+    if spend.unpriced > 0 && (priced == 0 || usd <= 0.0) {
+        return Some("unpriced".to_owned());
+    }
+    if usd <= 0.0 && spend.tokens() == 0 {
+        return None;
+    }
+    let at_most = if spend.assumed_usd > 0.0 { "<= " } else { "" };
+    let unpriced = match spend.unpriced {
+        0 => String::new(),
+        n => format!(" + {n} unpriced"),
+    };
+    Some(format!("{at_most}{}{unpriced}", usd_text(usd)))
+}
+
+/// Returns what a run's calls took, in a line; `None` where there were none, and for runs of versions
+/// that did not count.
+#[must_use]
+pub fn spend_line(summary: &Summary) -> Option<String> {
+    let spend = &summary.spend;
+    if spend.calls == 0 {
+        return None;
+    }
+    let calls = plural(spend.calls, "LLM call");
+    if let Some(recorded) = &summary.recorded_spend {
+        let took = match cost_text(recorded) {
+            Some(cost) if 0 < recorded.tokens() => format!("{}, {cost}", tokens_text(recorded)),
+            _ => "tokens that nobody reported".to_owned(),
+        };
+        return Some(format!(
+            "{calls}, replayed: nothing was paid now; when they were recorded they took {took}"
+        ));
+    }
+    let Some(cost) = cost_text(spend) else {
+        return Some(format!("{calls}, for which nothing was paid"));
+    };
+    let mut parts = vec![calls];
+    if spend.lost_calls > 0 {
+        parts.push(format!("{} of them lost", spend.lost_calls));
+    }
+    if spend.tokens() > 0 {
+        parts.push(tokens_text(spend));
+    }
+    if spend.unreported > 0 {
+        parts.push(format!("tokens of {} not reported", spend.unreported));
+    }
+    parts.push(cost);
+    parts.push(format!("{:.1} s of calls", spend.seconds));
+    Some(parts.join(", "))
+}
+
+fn tokens_text(spend: &Spend) -> String {
+    let cached = match spend.cache_read_tokens {
+        0 => String::new(),
+        n => format!(" ({n} cached)"),
+    };
+    let reasoning = match spend.reasoning_tokens {
+        0 => String::new(),
+        n => format!(" ({n} of reasoning)"),
+    };
+    let Spend { input_tokens, output_tokens, .. } = spend;
+    format!("{input_tokens} input tokens{cached}, {output_tokens} output tokens{reasoning}")
+}
+
+/// Returns the table of what each attempt's calls took, with a sum per op; `None` where nothing is
+/// known of any.
+#[must_use]
+pub fn spend_table(summary: &Summary) -> Option<TextTable> {
+    let counted = |op: &&OpSummary| 0 < op.spend.calls;
+    let mut table = TextTable::new(&[
+        "op",
+        ">attempt",
+        ">calls",
+        ">input",
+        ">cached",
+        ">output",
+        ">reasoning",
+        ">cost",
+        ">call s",
+        ">judge s",
+    ]);
+    let mut any = false;
+    for op in summary.ops.iter().filter(counted) {
+        any = true;
+        let judging = op.by_attempt.iter().map(|attempt| attempt.seconds_judging).sum();
+        for attempt in &op.by_attempt {
+            let number = attempt.attempt.to_string();
+            table.row(row(&op.op, number, &attempt.spend, attempt.seconds_judging));
+        }
+        if op.by_attempt.len() > 1 {
+            table.row(row(&op.op, "all".to_owned(), &op.spend, judging));
+        }
+    }
+    any.then_some(table)
+}
+
+fn row(op: &str, attempt: String, spend: &Spend, judging: f64) -> Vec<String> {
+    let reported = spend.unreported < spend.calls && spend.tokens() > 0;
+    let tokens = |n: u64| if reported { n.to_string() } else { "-".to_owned() };
+    vec![
+        op.to_owned(),
+        attempt,
+        spend.calls.to_string(),
+        tokens(spend.input_tokens),
+        tokens(spend.cache_read_tokens),
+        tokens(spend.output_tokens),
+        tokens(spend.reasoning_tokens),
+        cost_text(spend).unwrap_or_else(|| "-".to_owned()),
+        format!("{:.1}", spend.seconds),
+        format!("{judging:.1}"),
+    ]
+}
+
+fn plural(n: u32, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cost_text, usd_text};
+    use crate::record::Spend;
+
+    #[test]
+    fn a_cost_says_what_is_not_known_of_it() {
+        let spend = Spend { calls: 2, input_tokens: 10, usd: 0.04211, ..Spend::default() };
+        let check = |spend: Spend, expected: Option<&str>| {
+            assert_eq!(cost_text(&spend).as_deref(), expected, "{spend:?}");
+        };
+        check(spend, Some("$0.0421"));
+        check(Spend { assumed_usd: 0.08, ..spend }, Some("<= $0.1221"));
+        check(Spend { unpriced: 1, ..spend }, Some("$0.0421 + 1 unpriced"));
+        check(Spend { unpriced: 2, usd: 0.0, ..spend }, Some("unpriced"));
+        // A server whose price the user set to nothing.
+        check(Spend { usd: 0.0, ..spend }, Some("$0.0000"));
+        // A person who answered.
+        check(Spend { calls: 2, ..Spend::default() }, None);
+        check(Spend::default(), None);
+        assert_eq!(usd_text(12.301), "$12.30");
+    }
+}
