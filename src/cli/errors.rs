@@ -123,8 +123,19 @@ impl From<suite::Error> for CommandError {
 
 impl From<prompt::Error> for CommandError {
     fn from(error: prompt::Error) -> Self {
-        Self::new(Exit::Config, error)
-            .hint("--prompts-dir names the folder of the templates; without it kgen has its own")
+        let hint = match &error {
+            prompt::Error::TooLong { .. } => {
+                "--prompt-tokens sets the limit; a model's `context_tokens` lowers it"
+            }
+            prompt::Error::Read { .. }
+            | prompt::Error::Unknown { .. }
+            | prompt::Error::Empty { .. }
+            | prompt::Error::Template { .. }
+            | prompt::Error::Render { .. } => {
+                "--prompts-dir names the folder of the templates; without it kgen has its own"
+            }
+        };
+        Self::new(Exit::Config, error).hint(hint)
     }
 }
 

@@ -114,6 +114,16 @@ pub(crate) fn material(
         max_variants: settings.limits.max_variants,
         precision: settings.suite.precision,
         feedback: settings.feedback.kinds,
-        prompt_tokens: settings.feedback.prompt_tokens,
+        prompt_tokens: prompt_tokens(settings),
     })
+}
+
+/// Returns the tokens that a prompt may have: what is set, and no more than the model's context
+/// holds beside a reply.
+fn prompt_tokens(settings: &Settings) -> u64 {
+    let limit = settings.feedback.prompt_tokens;
+    let model = settings.llm.model.as_ref().and_then(|name| settings.models.get(name));
+    let context = model.and_then(|model| model.context_tokens);
+    let reply = u64::from(settings.llm.max_tokens);
+    context.map_or(limit, |context| limit.min(context.saturating_sub(reply)))
 }

@@ -1,20 +1,42 @@
-//! The worked example of the prompts keeps what the prompts promise.
+//! The worked examples of the prompts keep what the prompts promise.
 
 use std::collections::BTreeMap;
 
 use kgen::{
     compile::{Compiler, Job, guard_ptx, guard_source},
     device::{BufferId, Device, EmuDevice, Image, KernelArg, Launch},
+    eval,
     kernel::{BoundArg, KernelFile, bind, plan},
+    op,
     record::{
-        Arg, ArgValue, BufferRef, Case, CaseClass, DType, Family, Gen, HostTensor, Step, Target,
-        TensorArg, TensorSpec,
+        Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation,
+        Family, Gen, HostTensor, Limits, Precision, Step, Target, TensorArg, TensorSpec, Verdict,
     },
+    suite,
 };
 
 use super::nvrtc::compiler;
 
 const EXAMPLE: &str = include_str!("../../prompts/examples/row.cu");
+
+/// The examples, each with the definition of its op.
+const EXAMPLES: [(&str, &str, &str); 3] = [
+    (
+        "damp",
+        include_str!("../../prompts/examples/elementwise.toml"),
+        include_str!("../../prompts/examples/elementwise.cu"),
+    ),
+    (
+        "center",
+        include_str!("../../prompts/examples/row.toml"),
+        include_str!("../../prompts/examples/row.cu"),
+    ),
+    (
+        "mm_relu",
+        include_str!("../../prompts/examples/tile.toml"),
+        include_str!("../../prompts/examples/tile.cu"),
+    ),
+];
 
 fn case(spec: &TensorSpec) -> Case {
     let generator = Gen::Normal { mean: 0.0, std: 1.0 };
@@ -112,5 +134,62 @@ fn the_worked_example_is_correct() {
                 assert!(error <= tolerance, "{dtype} {shape:?} [{index}]: {got} {expected}");
             }
         }
+    }
+}
+
+/// Judges an example as any candidate is judged, all checks on.
+fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
+    let op = op::custom(definition).unwrap();
+    assert_eq!(op.name, name);
+    let loaded = suite::of_op(op, "the example").unwrap();
+    assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+    assert!(op::find(name).is_err(), "`{name}` must be no op that a model may be asked for");
+    let compiler = compiler(None);
+    let request = EvalRequest {
+        op: op.name.clone(),
+        definition: op.definition.clone(),
+        kernel: kernel.to_owned(),
+        implementation: None,
+        count_code: false,
+        profile: None,
+        cases: loaded.suite.cases(name, None, seed).unwrap(),
+        seed,
+        target: Target::h100_class(),
+        on_gpu: false,
+        screen: true,
+        precision: Precision::Strict,
+        emulation: Emulation::default(),
+        limits: Limits::default(),
+        timing: None,
+    };
+    eval::cpu_half(&request, &compiler, &mut |_| {}).unwrap().evaluation
+}
+
+#[test]
+fn every_worked_example_passes_the_judge() {
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/prompts/examples"));
+    let files = folder.unwrap().map(|entry| entry.unwrap().path());
+    let is_kernel = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "cu");
+    assert_eq!(files.filter(is_kernel).count(), EXAMPLES.len());
+    for (name, definition, kernel) in EXAMPLES {
+        for seed in [1, 2] {
+            let evaluation = judge(name, definition, kernel, seed);
+            assert_eq!(evaluation.verdict, Verdict::Passed, "{name}: {evaluation:#?}");
+            assert_eq!(evaluation.n_skipped(), 0, "{name}");
+            assert!(20 < evaluation.n_passed(), "{name}: {} cases", evaluation.n_passed());
+        }
+    }
+}
+
+#[test]
+fn an_example_that_were_wrong_would_be_found() {
+    for ((name, definition, kernel), (right, wrong)) in EXAMPLES.into_iter().zip([
+        ("if (tail < n)", "if (tail < n - 1)"),
+        ("total / static_cast<float>(cols)", "total / static_cast<float>(cols + 1)"),
+        ("sum[i][j] < 0.0f ? 0.0f : sum[i][j]", "sum[i][j]"),
+    ]) {
+        let broken = kernel.replace(right, wrong);
+        assert_ne!(broken, kernel, "{name}");
+        assert_eq!(judge(name, definition, &broken, 1).verdict, Verdict::WrongOutput, "{name}");
     }
 }

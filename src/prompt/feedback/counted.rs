@@ -36,11 +36,12 @@ fn line(launch: &LaunchCounters) -> String {
         if 0 < traffic.sectors && 0 < traffic.unique_bytes {
             let used = ratio(traffic.bytes, traffic.sectors);
             let times = ratio(traffic.bytes, traffic.unique_bytes);
-            parts.push(format!(
-                "{what} use {} bytes of each 32-byte sector and touch a byte {} times",
-                significant(used, 3),
-                significant(times, 3)
-            ));
+            let again = match 1.05 < times {
+                true => format!(" and touch a byte {} times", significant(times, 3)),
+                false => String::new(),
+            };
+            let used = significant(used, 3);
+            parts.push(format!("{what} use {used} bytes of each 32-byte sector{again}"));
         }
     }
     let shared = counters.shared;

@@ -1,4 +1,15 @@
+mod kinds;
+mod length;
 mod rendering;
+mod variables;
+
+use kgen_measure::{
+    Flag,
+    occupancy::{Limiter, Occupancy, Waves},
+    roofline::{Limit, Roofline, is_overhead_dominated},
+};
+use kgen_profile::sass::SassMix;
+use ptx_emu::{Counters, Executed, Traffic};
 
 use super::{
     BestAttempt, Error, LastAttempt, Past, PromptContext, Prompts, Rendered, Situation, feedback,
@@ -9,9 +20,10 @@ use crate::{
     op,
     record::{
         Arg, ArgValue, BaselineTiming, Case, CaseClass, CaseResult, CaseTiming, Comparison, DType,
-        Diagnostic, ElementDiff, Evaluation, Family, Fault, FeedbackSet, Finding, Gen, Level,
-        Mismatch, Mode, Outcome, Place, Resources, Severity, SourceSpan, Speedup, Stage, Target,
-        TensorArg, TensorSpec, Timing, Verdict, number::Number,
+        Diagnostic, ElementDiff, Evaluation, Family, Fault, FeedbackSet, Finding, Gen,
+        KernelProfile, LaunchCounters, LaunchFacts, Level, Mismatch, Mode, Outcome, Place,
+        Resources, Severity, SourceSpan, Speedup, Stage, Target, TensorArg, TensorSpec, Timing,
+        Verdict, number::Number,
     },
 };
 
@@ -236,56 +248,158 @@ fn plan_error() -> Evaluation {
     evaluation
 }
 
+/// A correct kernel on a GPU, timed.
 fn timed() -> Evaluation {
     let mut evaluation = evaluation(Verdict::Passed, Stage::Done);
     pass_all(&mut evaluation);
-    evaluation.target.peak_bandwidth = Some(4.8e12);
+    evaluation.target = gpu();
+    evaluation.level = Level::EmuCuda;
     let times = |median_us| Timing::of(vec![median_us]).unwrap();
-    let timing = |args: &str, us, bytes, flops| CaseTiming {
+    let timing = |args: &str, us: f64, baseline: f64, bytes: f64, flops: f64| CaseTiming {
         case: args.to_owned(),
         args: args.to_owned(),
         candidate: times(us),
         mode: Mode::Cold,
         baselines: vec![BaselineTiming {
             name: "builtin".to_owned(),
-            timing: Some(times(40.0)),
+            timing: Some(times(baseline)),
             candidate: None,
-            comparison: Comparison::of(&[[40.0, us, us, 40.0]; 16]),
-            overhead_dominated: us < 4.0,
+            comparison: Comparison::of(&[[baseline, us, us, baseline]; 16]),
+            overhead_dominated: is_overhead_dominated(baseline, 2.3),
             note: None,
         }],
         bytes,
         flops,
         peak_bytes: 1 << 27,
         floor_us: 2.3,
-        roofline: None,
-        flags: Vec::new(),
+        roofline: Some(Roofline {
+            floor_us: (bytes / 4.2e6).max(2.3),
+            limit: if bytes < 1e6 { Limit::Launch } else { Limit::Memory },
+            impossible_us: None,
+        }),
+        flags: vec![Flag::ClockDrift],
         do_bench: None,
         params: vec![("BLOCK".to_owned(), 256)],
     };
     evaluation.timings = vec![
-        timing("self=f32[4096,4096]", 45.0, 134_217_728.0, 16_777_216.0),
-        timing("self=f16[4096,4096]", 16.5, 67_108_864.0, 16_777_216.0),
-        timing("self=f16[32]", 3.1, 128.0, 32.0),
+        timing("self=f32[4096,4096]", 45.0, 40.0, 134_217_728.0, 16_777_216.0),
+        timing("self=f16[4096,4096]", 17.5, 22.0, 67_108_864.0, 16_777_216.0),
+        timing("self=f16[32]", 3.1, 3.4, 128.0, 32.0),
     ];
-    let baseline = "builtin".to_owned();
-    let speedup = Speedup {
-        baseline,
-        geomean: 1.234_56,
+    evaluation.speedups = vec![Speedup {
+        baseline: "builtin".to_owned(),
+        geomean: 1.057_11,
         n: 2,
         n_overhead: 1,
-        geomean_all: Some(1.5),
+        geomean_all: Some(1.07),
         interval: None,
-    };
-    evaluation.speedups = vec![speedup];
+    }];
     evaluation.resources = vec![Resources {
         kernel: "relu".to_owned(),
         registers: 18,
-        spill_stores: 16,
-        spill_loads: 16,
+        launches: vec![LaunchFacts {
+            args: "self=f32[4096,4096]".to_owned(),
+            grid: [4096, 1, 1],
+            block: [16, 16, 1],
+            registers: 18,
+            smem_bytes: 0,
+            occupancy: Some(Occupancy {
+                blocks_per_sm: 8,
+                fraction: 0.5,
+                limiter: Limiter::Registers,
+            }),
+            waves: Some(Waves { count: 3.879, tail_efficiency: 0.97 }),
+        }],
+        sass: Some(SassMix {
+            kernel: "relu".to_owned(),
+            n_instructions: 40,
+            kinds: [("global loads".to_owned(), 1), ("branches".to_owned(), 3)].into(),
+            lints: vec!["all 1 global loads are 32 bits wide, none 64 or 128".to_owned()],
+        }),
         ..Resources::default()
     }];
     evaluation
+}
+
+/// A correct kernel of which everything is known.
+fn known() -> Evaluation {
+    let mut evaluation = timed();
+    let lines = [
+        "profile of relu(self=f32[4096,4096]) (ncu 2025.3, cold caches, clocks as they are)",
+        "memcheck: Invalid __global__ read of size 4 bytes at line 7 (2 times)",
+        "time per call: 45.00 us; builtin 40.00 us: 0.89x",
+        "kernel relu: grid 4096, block 16x16, 3.88 waves, 43.10 us",
+        "limited by: latency, memory 52 % and compute 11 % of peak",
+        "-> long scoreboard: 61 % of the time between two instructions waits for memory",
+        "code of relu: 40 instructions; 3 branches, 1 global loads",
+        "compute-sanitizer finds nothing: racecheck, synccheck",
+    ];
+    evaluation.profile = Some(Box::new(KernelProfile {
+        args: "self=f32[4096,4096]".to_owned(),
+        summary: lines.map(str::to_owned).into(),
+        suspicious: true,
+        raw: Vec::new(),
+    }));
+    let executed = Executed { lanes: 3_200, warps: 128 };
+    evaluation.cases[1].counters = vec![LaunchCounters {
+        kernel: "relu".to_owned(),
+        counters: Counters {
+            total: executed,
+            global_loads: Traffic { requests: 4, sectors: 32, bytes: 508, unique_bytes: 508 },
+            ..Counters::default()
+        },
+    }];
+    evaluation
+}
+
+fn gpu() -> Target {
+    Target {
+        name: "NVIDIA H200".to_owned(),
+        uuid: Some("GPU-1".to_owned()),
+        driver_version: Some(13_000),
+        peak_bandwidth: Some(4.8e12),
+        memory_bytes: 141 << 30,
+        ..Target::h100_class()
+    }
+}
+
+/// An evaluation with any verdict.
+fn of(verdict: Verdict) -> Evaluation {
+    let at = |stage, message: &str| {
+        let mut evaluation = evaluation(verdict, stage);
+        evaluation.findings.push(Finding::new(message));
+        evaluation
+    };
+    let ran = |message: &str| {
+        let mut evaluation = evaluation(verdict, Stage::Emulate);
+        pass_all(&mut evaluation);
+        for case in evaluation.cases.iter_mut().filter(|case| case.args.contains("[127]")) {
+            case.outcome = Outcome::Judged(verdict);
+            case.findings.push(Finding::new(message));
+        }
+        evaluation
+    };
+    match verdict {
+        Verdict::Passed => timed(),
+        Verdict::NoCode => at(Stage::Extract, "the reply has no code block"),
+        Verdict::Rejected => at(Stage::Guard, "`#include <cstdlib>` is not allowed"),
+        Verdict::PlanError => plan_error(),
+        Verdict::CompileError => compile_error(),
+        Verdict::Declined => ran("line 3 of the plan requires `n % 4 == 0`"),
+        Verdict::LaunchError => ran("a block has 2048 threads, at most 1024 are possible"),
+        Verdict::Fault => fault(),
+        Verdict::Race => race(),
+        Verdict::Uninitialised => ran("element 3 of `tile` is read before anything wrote it"),
+        Verdict::Deadlock => ran("thread (5, 0, 0) waits at a barrier that 3 threads left out"),
+        Verdict::WrongOutput => wrong_output(),
+        Verdict::InputModified => ran("element 0 of `self` was changed"),
+        Verdict::OutOfBoundsWrite => ran("64 bytes behind `out` were changed"),
+        Verdict::Nondeterministic => ran("element 3 of `out` differs between equal launches"),
+        Verdict::TimedOut => ran("the case did not end within 10 s"),
+        Verdict::Crashed => ran("the worker ended with signal 11"),
+        Verdict::Suspicious => ran("1.2 us, and moving its bytes takes at least 27.4 us"),
+        Verdict::Unsupported => ran("the emulator does not know `wgmma.mma_async`"),
+    }
 }
 
 fn with_context<T>(use_it: impl FnOnce(&Prompts, &PromptContext<'_>) -> T) -> T {
