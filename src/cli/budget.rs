@@ -5,10 +5,10 @@ use super::{CommandError, exit_codes::Exit, providers::Provider};
 use crate::{
     agent::{OpEnd, RunOutcome},
     llm::{Budget, BudgetCaps, BudgetError, Charged, Pricer},
-    record::{Cap, CapKind, CapScope},
+    record::{Cap, CapKind, CapScope, OpKey, RunId},
     report::usd_text,
     settings::Settings,
-    store::{self, Run, RunState},
+    store::{self, Run, RunState, Spent},
 };
 
 /// Returns the budget that the settings give to a provider's calls.
@@ -36,6 +36,14 @@ pub(super) fn charge_earlier(
         budget.charge_op_seconds(op, *seconds);
     }
     Ok(())
+}
+
+/// Charges what another run has taken that shares the caps: its ops are its own.
+pub(super) fn charge_other(budget: &Budget, run: &RunId, spent: &Spent) {
+    budget.charge_seconds(spent.seconds);
+    for (op, (spend, _)) in &spent.ops {
+        budget.charge(&OpKey(format!("{run}/{op}")), spend);
+    }
 }
 
 /// Says which cap is reached, what is charged, and the command to go on with a higher one.

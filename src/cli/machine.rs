@@ -1,6 +1,6 @@
 //! The machine that kernels are judged on: NVRTC, workers, device.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use super::{CommandError, exit_codes::Exit, ui::Ui};
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) fn probe_writable(folder: &Path) -> io::Result<()> {
 /// Workers that are ready, and what they judge on.
 pub(crate) struct Machine {
     /// The workers.
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
     /// The device as named on the command line.
     pub(crate) device: DeviceChoice,
 }
@@ -84,7 +84,7 @@ pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, Comma
     for line in pool.gpus().iter().filter_map(company) {
         ui.warn(&line);
     }
-    Ok(Machine { pool, device })
+    Ok(Machine { pool: Arc::new(pool), device })
 }
 
 /// Says that others compute on a GPU; `None` where nobody does, or nobody can tell.

@@ -29,10 +29,10 @@ use crate::{
     llm::{Budget, Client},
     op::OpDef,
     process,
-    record::{Implementation, OpKey, Profile, RunId, Split},
+    record::{Cap, Implementation, OpKey, Profile, RunId, Split},
     report,
     settings::Settings,
-    store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunState, RunStatus, RunStore},
+    store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunState, RunStatus, RunStore, Spent},
     suite,
 };
 
@@ -78,62 +78,129 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
         .map_err(|error| CommandError::new(Exit::Device, error))
 }
 
-async fn work(context: &Context, mut job: Job) -> Result<Exit, CommandError> {
-    let ui = &context.ui;
-    job.settings.suite.suite = job.selection.suite_setting(&job.settings.suite);
-    make_absolute(&mut job.settings);
-    wants_python(&job.settings)?;
-    let provider = match job.backend {
-        Backend::Llm => Some(providers::open(&job.settings)?),
-        Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
-    };
-    let budget = match &provider {
-        Some(provider) => budget::open(&job.settings, provider)?,
-        None => Budget::default(),
-    };
-    if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
-        tell_unrecorded(ui, &job.selection, name, recording)?;
-    }
-    let existing = match &job.target {
-        RunTarget::New(_) => {
-            check_output_dir(&job.settings.run.output_dir)?;
-            None
+async fn work(context: &Context, job: Job) -> Result<Exit, CommandError> {
+    let ready = Ready::new(context, job)?;
+    let machine = machine::start(&context.ui, &ready.job.settings).await?;
+    let stop = StopHandle::default();
+    let listener = stop::listen(context.ui.clone(), stop.clone(), ready.calls_wait());
+    let done = Box::pin(ready.work(context, &machine, &stop)).await;
+    listener.abort();
+    machine.pool.shutdown().await;
+    finish(context, done?)
+}
+
+/// A job with all that can be found out about it before workers start.
+pub(crate) struct Ready {
+    job: Job,
+    provider: Option<Provider>,
+    budget: Budget,
+    /// The run directory, where it is there.
+    store: Option<RunStore>,
+}
+
+/// A job that was worked on.
+pub(crate) struct Done {
+    job: Job,
+    budget: Budget,
+    /// The run directory.
+    pub(crate) store: Arc<RunStore>,
+    /// How it went.
+    pub(crate) outcome: RunOutcome,
+    split: Split,
+}
+
+impl Ready {
+    /// Opens provider, budget and run directory.
+    pub(crate) fn new(context: &Context, mut job: Job) -> Result<Self, CommandError> {
+        job.settings.suite.suite = job.selection.suite_setting(&job.settings.suite);
+        make_absolute(&mut job.settings);
+        wants_python(&job.settings)?;
+        let provider = match job.backend {
+            Backend::Llm => Some(providers::open(&job.settings)?),
+            Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
+        };
+        let budget = match &provider {
+            Some(provider) => budget::open(&job.settings, provider)?,
+            None => Budget::default(),
+        };
+        if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
+            tell_unrecorded(&context.ui, &job.selection, name, recording)?;
         }
-        RunTarget::Existing(dir) => Some(RunStore::open(dir)?),
-    };
-    let machine = machine::start(ui, &job.settings).await?;
-    job.settings.device.device = machine.device;
-    settle_baselines(ui, &mut job.settings, machine.pool.has_gpu())?;
-    if let Backend::Python(kind) = job.backend {
-        // It would be compared with itself.
-        job.settings.timing.baselines.retain(|name| name != kind.name());
+        let store = match &job.target {
+            RunTarget::New(_) => {
+                check_output_dir(&job.settings.run.output_dir)?;
+                None
+            }
+            RunTarget::Existing(dir) => Some(RunStore::open(dir)?),
+        };
+        Ok(Self { job, provider, budget, store })
     }
-    let store = match existing {
-        Some(store) => {
-            warn_about_changes(context, &store, &machine);
-            store
+
+    /// Tells whether a call may wait for its reply beyond the end of this process.
+    fn calls_wait(&self) -> bool {
+        self.provider.as_ref().is_some_and(|provider| provider.calls_wait)
+    }
+
+    /// Charges what another run of the same budget has taken.
+    pub(crate) fn charge_other(&self, run: &RunId, spent: &Spent) {
+        budget::charge_other(&self.budget, run, spent);
+    }
+
+    /// Lets the agent work.
+    pub(crate) async fn work(
+        self,
+        context: &Context,
+        machine: &Machine,
+        stop: &StopHandle,
+    ) -> Result<Done, CommandError> {
+        let Self { mut job, provider, budget, store } = self;
+        let (ui, pool) = (&context.ui, &machine.pool);
+        job.settings.device.device = machine.device;
+        settle_baselines(ui, &mut job.settings, pool.has_gpu())?;
+        if let Backend::Python(kind) = job.backend {
+            // It would be compared with itself.
+            job.settings.timing.baselines.retain(|name| name != kind.name());
         }
-        None => create(&job, provider.as_ref(), &machine)?,
-    };
-    let store = Arc::new(store);
-    ui.note(&format!(
-        "run {} on {} ({}), {} of suite {}",
-        store.run().dir().display(),
-        machine.device,
-        machine.pool.target().name,
-        plural(job.selection.ops.len(), "op"),
-        job.selection.suite.name
-    ));
-    let pool = Arc::new(machine.pool);
-    let (began, cpu_s) = (Instant::now(), process::cpu_seconds());
-    let outcome = drive(context, &job, provider, &budget, &pool, &store).await;
-    let split = Split {
-        wall_s: began.elapsed().as_secs_f64(),
-        parent_s: process::cpu_seconds() - cpu_s,
-        ..pool.split()
-    };
-    pool.shutdown().await;
-    finish(context, &job, &store, &budget, outcome?, split)
+        let store = match store {
+            Some(store) => {
+                warn_about_changes(context, &store, machine);
+                store
+            }
+            None => create(&job, provider.as_ref(), machine)?,
+        };
+        let store = Arc::new(store);
+        ui.note(&format!(
+            "run {} on {} ({}), {} of suite {}",
+            store.run().dir().display(),
+            machine.device,
+            pool.target().name,
+            plural(job.selection.ops.len(), "op"),
+            job.selection.suite.name
+        ));
+        let (began, cpu_s) = (Instant::now(), process::cpu_seconds());
+        let outcome = drive(context, &job, provider, &budget, pool, &store, stop).await?;
+        let split = Split {
+            wall_s: began.elapsed().as_secs_f64(),
+            parent_s: process::cpu_seconds() - cpu_s,
+            ..pool.split()
+        };
+        Ok(Done { job, budget, store, outcome, split })
+    }
+}
+
+impl Done {
+    /// Returns why the run cannot go on, if that is how it ended.
+    pub(crate) fn into_failure(self) -> Option<CommandError> {
+        match self.outcome.end {
+            RunEnd::Failed(error) => Some(error.into()),
+            _ => None,
+        }
+    }
+
+    /// Says which cap is reached, what is charged, and how to go on with a higher one.
+    pub(crate) fn budget_lines(&self, cap: &Cap, command: &str) -> Vec<String> {
+        budget::reached(cap, &self.budget, &self.outcome, command)
+    }
 }
 
 /// Says which ops a recording has no reply for.
@@ -165,22 +232,19 @@ async fn drive(
     budget: &Budget,
     pool: &Arc<crate::worker::Pool>,
     store: &Arc<RunStore>,
+    stop: &StopHandle,
 ) -> Result<RunOutcome, CommandError> {
-    let stop = StopHandle::default();
-    let calls_wait = provider.as_ref().is_some_and(|provider| provider.calls_wait);
-    let listener = stop::listen(context.ui.clone(), stop.clone(), calls_wait);
     let (plan, client) = plan(job, provider.as_ref(), budget, pool, store)?;
     let deps = Deps {
         llm: client,
         judge: Arc::clone(pool),
         material: material(&job.settings, &job.selection, pool.target(), pool.has_gpu())?,
         store: Arc::clone(store),
-        stop,
+        stop: stop.clone(),
     };
     let (sender, receiver) = mpsc::unbounded_channel();
     let progress = tokio::spawn(Progress::new(&context.ui, plan.ops.len()).follow(receiver));
     let outcome = Box::pin(agent::run(plan, deps, sender)).await;
-    listener.abort();
     let n_differing = progress.await.unwrap_or(0);
     if n_differing > 0 {
         context.ui.detail(&format!(
@@ -331,7 +395,7 @@ fn make_absolute(settings: &mut Settings) {
 }
 
 /// Makes sure that runs can be written, before workers start.
-fn check_output_dir(folder: &Path) -> Result<(), CommandError> {
+pub(crate) fn check_output_dir(folder: &Path) -> Result<(), CommandError> {
     machine::probe_writable(folder).map_err(|source| {
         CommandError::config(format!("cannot write runs to {}: {source}", folder.display()))
             .hint("--output-dir names another folder")
@@ -350,18 +414,12 @@ fn warn_about_changes(context: &Context, store: &RunStore, machine: &Machine) {
 }
 
 /// Writes the reports, prints the table, says what to do next.
-fn finish(
-    context: &Context,
-    job: &Job,
-    store: &RunStore,
-    budget: &Budget,
-    outcome: RunOutcome,
-    split: Split,
-) -> Result<Exit, CommandError> {
+fn finish(context: &Context, done: Done) -> Result<Exit, CommandError> {
+    let Done { job, budget, store, outcome, split } = done;
     let ui = &context.ui;
     let dir = store.run().dir().to_owned();
     // What is read again is what was stored at the end.
-    let mut summary = report::write(store)?;
+    let mut summary = report::write(&store)?;
     summary.split = Some(split);
     match job.format {
         Format::Json => ui::json(ui, &summary)?,
@@ -396,7 +454,7 @@ fn finish(
             Ok(Exit::AwaitingReplies)
         }
         RunEnd::BudgetReached { cap } => {
-            for line in budget::reached(&cap, budget, &outcome, &command) {
+            for line in budget::reached(&cap, &budget, &outcome, &command) {
                 ui.note(&line);
             }
             Ok(Exit::Budget)
@@ -410,7 +468,7 @@ fn finish(
 }
 
 /// Says where prompts are and where their replies go; returns how many there are.
-fn tell_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
+pub(crate) fn tell_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
     let awaited: Vec<_> = outcome
         .ops
         .iter()

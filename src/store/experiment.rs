@@ -52,6 +52,8 @@ pub enum ComparisonFile {
     Csv,
     /// `comparison.json`.
     Json,
+    /// `comparison.html`.
+    Html,
 }
 
 impl ComparisonFile {
@@ -62,6 +64,7 @@ impl ComparisonFile {
             Self::Text => "comparison.txt",
             Self::Csv => "comparison.csv",
             Self::Json => "comparison.json",
+            Self::Html => "comparison.html",
         }
     }
 }

@@ -57,7 +57,7 @@ pub fn latest_run(root: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(list_runs(root)?.pop().map(|entry| entry.dir))
 }
 
-/// Finds a run by its ID below `root`, or by the path of its folder.
+/// Finds a run by its ID below `root` or in an experiment there, or by the path of its folder.
 ///
 /// # Errors
 ///
@@ -66,6 +66,9 @@ pub fn latest_run(root: &Path) -> Result<Option<PathBuf>, Error> {
 pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     let by_id = name.parse::<RunId>().ok().map(|id| root.join(id.as_str()));
     if let Some(dir) = by_id.filter(|dir| dir.join(RUN_JSON).exists()) {
+        return Ok(dir);
+    }
+    if let Some(dir) = in_experiment(root, name) {
         return Ok(dir);
     }
     let by_path = PathBuf::from(name);
@@ -88,6 +91,14 @@ pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     let mut suggestions: Vec<_> = scored.into_iter().map(|(_, other)| other).collect();
     suggestions.truncate(3);
     Err(Error::UnknownRun { name: name.to_owned(), root: root.to_owned(), suggestions })
+}
+
+/// Finds a run by its ID in the experiments below a folder: their names begin it.
+fn in_experiment(root: &Path, name: &str) -> Option<PathBuf> {
+    let id: RunId = name.parse().ok()?;
+    let ends = id.as_str().match_indices('_').map(|(at, _)| at).chain([id.as_str().len()]);
+    let mut folders = ends.map(|end| root.join(&id.as_str()[..end]).join(id.as_str()));
+    folders.find(|dir| dir.join(RUN_JSON).exists())
 }
 
 /// Returns the run ID of a time; `n_taken` of that time are in use.

@@ -45,8 +45,21 @@ fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
 fn every_help_text_is_as_it_was_agreed() {
     let folder = folder();
     let commands = [
-        "", "generate", "resume", "run", "eval", "profile", "list", "show", "report", "compare", "export",
-        "doctor", "selftest", "setup",
+        "",
+        "generate",
+        "resume",
+        "run",
+        "eval",
+        "profile",
+        "list",
+        "show",
+        "report",
+        "compare",
+        "experiment",
+        "export",
+        "doctor",
+        "selftest",
+        "setup",
     ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();

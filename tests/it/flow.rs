@@ -45,7 +45,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-const RELU: &str = r#"/*@plan
+pub(crate) const RELU: &str = r#"/*@plan
 x = contiguous(self)
 n = x.numel
 launch("relu", grid=cdiv(n, 128), block=128, args=[x, out, n])
@@ -57,11 +57,11 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
 "#;
 
 /// The same, one element short.
-fn wrong_tail() -> String {
+pub(crate) fn wrong_tail() -> String {
     RELU.replace("i < n)", "i < n - 1)")
 }
 
-fn reply(kernel: &str) -> String {
+pub(crate) fn reply(kernel: &str) -> String {
     format!("Here it is.\n\n```cuda\n{kernel}```\n")
 }
 

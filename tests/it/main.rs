@@ -8,6 +8,7 @@ mod compare;
 mod config;
 mod custom;
 mod demo;
+mod experiment;
 mod flow;
 mod gpu;
 mod judge;

@@ -3,24 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use kgen_compare::{Arm, Comparison};
 
 use crate::{
     cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit},
     report::compare::{self, Detail, Grouping},
     settings::Overrides,
-    store::{Run, find_run},
+    store::{Run, experiment_runs, find_run},
 };
 
 /// Put runs beside each other: what is solved, how fast, at what cost, and what of it is luck
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Run IDs or paths of runs' folders
+    /// Run IDs or paths of runs' folders; an experiment's folder stands for its runs
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
     /// Make every run an arm of its own; else runs with equal settings are samples of one
     #[arg(long)]
     each_run: bool,
-    /// Print tables for people, CSV with a number per line, or JSON
+    /// Print tables for people, CSV with a number per line, JSON, or one page for a browser
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: CompareFormat,
     /// Write it into this file instead
@@ -38,6 +39,7 @@ pub(crate) enum CompareFormat {
     Table,
     Csv,
     Json,
+    Html,
 }
 
 pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, CommandError> {
@@ -46,7 +48,8 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
     let settings = context.settings(&flags)?;
     let runs = open(&settings.run.output_dir, &args.runs)?;
     let grouping = if args.each_run { Grouping::Runs } else { Grouping::Settings };
-    let text = render(&runs, grouping, args.format)?;
+    let detail = if args.format == CompareFormat::Html { Detail::Texts } else { Detail::Numbers };
+    let text = Compared::of(&runs, grouping, detail)?.text(args.format);
     match &args.output {
         None => context.ui.data(&text)?,
         Some(file) => {
@@ -63,29 +66,57 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
 fn open(root: &Path, names: &[String]) -> Result<Vec<Run>, CommandError> {
     let mut runs: Vec<Run> = Vec::new();
     for name in names {
-        let dir = find_run(root, name)?;
-        let same = |run: &Run| run.dir().canonicalize().ok() == dir.canonicalize().ok();
-        if runs.iter().any(same) {
-            return Err(CommandError::usage(format!("run `{name}` is named twice")));
+        for dir in folders(root, name)? {
+            let same = |run: &Run| run.dir().canonicalize().ok() == dir.canonicalize().ok();
+            if runs.iter().any(same) {
+                return Err(CommandError::usage(format!("run `{name}` is named twice")));
+            }
+            runs.push(Run::open(&dir)?);
         }
-        runs.push(Run::open(&dir)?);
     }
     Ok(runs)
 }
 
-/// Compares runs and writes what came of it.
-pub(super) fn render(
-    runs: &[Run],
-    grouping: Grouping,
-    format: CompareFormat,
-) -> Result<String, CommandError> {
-    let arms = compare::arms(runs, grouping, Detail::Numbers)?;
-    let comparison = kgen_compare::compare(&arms);
-    Ok(match format {
-        CompareFormat::Table => compare::text(&comparison),
-        CompareFormat::Csv => compare::csv(&comparison),
-        CompareFormat::Json => {
-            serde_json::to_string_pretty(&comparison).expect("kgen's own data turns into JSON")
+/// Finds the folder of a run, or those of an experiment's runs that were begun.
+fn folders(root: &Path, name: &str) -> Result<Vec<PathBuf>, CommandError> {
+    for dir in [root.join(name), PathBuf::from(name)] {
+        match experiment_runs(&dir)? {
+            None => {}
+            Some(runs) if runs.is_empty() => {
+                return Err(CommandError::config(format!("experiment `{name}` has no run yet")));
+            }
+            Some(runs) => return Ok(runs),
         }
-    })
+    }
+    Ok(vec![find_run(root, name)?])
+}
+
+/// Runs, read and compared.
+pub(super) struct Compared {
+    arms: Vec<Arm>,
+    comparison: Comparison,
+}
+
+impl Compared {
+    /// Reads runs and compares them; sources and feedback only where they are to be shown.
+    pub(super) fn of(
+        runs: &[Run],
+        grouping: Grouping,
+        detail: Detail,
+    ) -> Result<Self, CommandError> {
+        let arms = compare::arms(runs, grouping, detail)?;
+        let comparison = kgen_compare::compare(&arms);
+        Ok(Self { arms, comparison })
+    }
+
+    /// Writes what came of it.
+    pub(super) fn text(&self, format: CompareFormat) -> String {
+        match format {
+            CompareFormat::Table => compare::text(&self.comparison),
+            CompareFormat::Csv => compare::csv(&self.comparison),
+            CompareFormat::Json => serde_json::to_string_pretty(&self.comparison)
+                .expect("kgen's own data turns into JSON"),
+            CompareFormat::Html => kgen_compare::html::page(&self.arms, &self.comparison),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod eval;
+pub(crate) mod experiment;
 pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod list;

@@ -73,36 +73,35 @@ pub fn arms(
     grouping: Grouping,
     detail: Detail,
 ) -> Result<Vec<data::Arm>, store::Error> {
-    let mut groups: Vec<(Vec<(String, String)>, Vec<data::Run>)> = Vec::new();
+    let mut arms: Vec<data::Arm> = Vec::new();
     for run in runs {
         let facts = facts(run.info());
         let loaded = load(run, detail)?;
-        let same = groups.iter_mut().find(|(known, _)| *known == facts);
+        let same = arms.iter_mut().find(|arm| arm.facts == facts);
         match same.filter(|_| grouping == Grouping::Settings) {
-            Some((_, runs)) => runs.push(loaded),
-            None => groups.push((facts, vec![loaded])),
+            Some(arm) => arm.runs.push(loaded),
+            None => arms.push(data::Arm { name: String::new(), facts, runs: vec![loaded] }),
         }
     }
-    tell_apart(&mut groups);
-    let facts: Vec<&[(String, String)]> = groups.iter().map(|(facts, _)| &facts[..]).collect();
-    let differing = differing(&facts);
-    let name = |(facts, runs): &(Vec<(String, String)>, Vec<data::Run>)| match grouping {
-        Grouping::Runs => runs[0].id.clone(),
-        Grouping::Settings => name(facts, &differing),
+    tell_apart(&mut arms);
+    let differing = differing(&arms.iter().map(|arm| &arm.facts[..]).collect::<Vec<_>>());
+    let name = |arm: &data::Arm| match grouping {
+        Grouping::Runs => arm.runs[0].id.clone(),
+        Grouping::Settings => name(&arm.facts, &differing),
     };
-    let mut names: Vec<String> = groups.iter().map(name).collect();
+    let mut names: Vec<String> = arms.iter().map(name).collect();
     number(&mut names);
-    let arm = |((mut facts, runs), name): ((Vec<(String, String)>, Vec<data::Run>), String)| {
-        facts.sort_by_key(|(fact, _)| !differing.contains(fact));
-        data::Arm { name, facts, runs }
-    };
-    Ok(groups.into_iter().zip(names).map(arm).collect())
+    for (arm, name) in arms.iter_mut().zip(names) {
+        arm.name = name;
+        arm.facts.sort_by_key(|(fact, _)| !differing.contains(fact));
+    }
+    Ok(arms)
 }
 
 /// Makes sure that runs have different IDs: those of one ID are told apart by their folders.
-fn tell_apart(groups: &mut [(Vec<(String, String)>, Vec<data::Run>)]) {
+fn tell_apart(arms: &mut [data::Arm]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let mut runs: Vec<&mut data::Run> = groups.iter_mut().flat_map(|(_, runs)| runs).collect();
+    let mut runs: Vec<&mut data::Run> = arms.iter_mut().flat_map(|arm| &mut arm.runs).collect();
     for run in &runs {
         *counts.entry(run.id.clone()).or_default() += 1;
     }

@@ -236,10 +236,11 @@ fn speedup(speedup: &Speedup) -> data::Speedup {
     }
 }
 
-/// What an attempt's calls came to. Attempts of a kgen that did not count tokens have calls all the same:
+/// What an attempt's calls came to; of replies that come from a recording what they came to then.
+/// Attempts of a kgen that did not count tokens have calls all the same:
 /// nobody knows what these cost.
 fn spend(record: &AttemptRecord) -> data::Spend {
-    let spend = &record.spend;
+    let spend = record.recorded_spend.as_ref().unwrap_or(&record.spend);
     let uncounted = if spend.calls == 0 { record.calls } else { 0 };
     let lost = if spend.calls == 0 { record.lost_calls } else { spend.lost_calls };
     data::Spend {

@@ -1,7 +1,8 @@
 //! A comparison for people.
 
 use kgen_compare::{
-    ArmSummary, Comparison, CurvePoint, Estimate, OpCell, Pair, Quantity, Speeds, summary::FACTORS,
+    ArmSummary, Comparison, CurvePoint, Estimate, OpCell, Pair, Quantity, Speed, Speeds,
+    summary::FACTORS,
 };
 
 use crate::report::{NOT_MEASURED, TextTable};
@@ -95,33 +96,43 @@ fn add_speeds(
         Some(gpu) => format!("{} on {gpu}", arm.name),
         None => arm.name.clone(),
     };
-    let rows = FACTORS.len() + 2;
-    for row in 0..rows {
+    let fast = FACTORS.iter().enumerate().map(|(at, p)| (format!("fast_{p}"), Row::Fast(at)));
+    let means = [("geomean".to_owned(), Row::Geomean), ("median".to_owned(), Row::Median)];
+    for (what, row) in fast.chain(means) {
         let cell = |baseline: &String, all: bool| {
             let speeds = speeds.iter().find(|speeds| speeds.baseline == *baseline);
             let Some(speeds) = speeds else { return NOT_MEASURED.to_owned() };
-            let speed = if all { &speeds.all } else { &speeds.long };
-            let (found, show): (Option<Estimate>, &dyn Fn(f64) -> String) =
-                match row.checked_sub(FACTORS.len()) {
-                    None => (speed.fast[row].share, &share),
-                    Some(0) => (speed.geomean, &factor),
-                    Some(_) => (speed.median, &factor),
-                };
-            let text = found.map_or_else(|| NOT_MEASURED.to_owned(), |e| estimate(&e, show));
-            match (row, speed.n_unmeasured) {
-                (0, n) if n > 0 => format!("{text} ({n} {NOT_MEASURED})"),
-                _ => text,
-            }
+            row.cell(if all { &speeds.all } else { &speeds.long })
         };
-        let what = match row.checked_sub(FACTORS.len()) {
-            None => format!("fast_{}", FACTORS[row]),
-            Some(0) => "geomean".to_owned(),
-            Some(_) => "median".to_owned(),
-        };
-        let mut cells = vec![if row == 0 { name.clone() } else { String::new() }, what];
+        let is_first = row == Row::Fast(0);
+        let mut cells = vec![if is_first { name.clone() } else { String::new() }, what];
         cells.extend(baselines.iter().map(|baseline| cell(baseline, false)));
         cells.extend(baselines.iter().map(|baseline| cell(baseline, true)));
         table.row(cells);
+    }
+}
+
+/// What a row of the speedups is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Row {
+    /// The share above one of [`FACTORS`].
+    Fast(usize),
+    Geomean,
+    Median,
+}
+
+impl Row {
+    fn cell(self, speed: &Speed) -> String {
+        let (found, show): (Option<Estimate>, &dyn Fn(f64) -> String) = match self {
+            Self::Fast(at) => (speed.fast[at].share, &share),
+            Self::Geomean => (speed.geomean, &factor),
+            Self::Median => (speed.median, &factor),
+        };
+        let text = found.map_or_else(|| NOT_MEASURED.to_owned(), |found| estimate(&found, show));
+        match (self, speed.n_unmeasured) {
+            (Self::Fast(0), n) if n > 0 => format!("{text} ({n} {NOT_MEASURED})"),
+            _ => text,
+        }
     }
 }
 

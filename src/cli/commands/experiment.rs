@@ -1,0 +1,119 @@
+//! `kgen experiment`: a matrix of settings becomes runs, which are carried out and compared.
+
+mod carry;
+mod plan;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::compare::CompareFormat;
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{BudgetArgs, NvrtcArgs, OutputArgs, PythonArgs},
+        exit_codes::Exit,
+        session::plural,
+    },
+    report::TextTable,
+    settings::{Overrides, experiment::Cell},
+    store::{Run, RunStatus},
+};
+
+/// Runs that an experiment makes without being asked twice.
+const MAX_RUNS: usize = 1000;
+
+/// Carry out a matrix of models, strategies, feedback and seeds as runs, and compare them
+#[derive(Debug, Args)]
+pub(crate) struct ExperimentArgs {
+    /// The experiment: its name, settings as in config.toml, and the lists of [matrix]
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Say which runs there would be and how each stands, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Carry out more than 1,000 runs
+    #[arg(long)]
+    yes: bool,
+    /// Print the comparison as compare does; all of these are written into the folder too
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: CompareFormat,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    /// Workers that compile and emulate; 0 is one per core
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    jobs: Option<i64>,
+    #[command(flatten)]
+    nvrtc: NvrtcArgs,
+    #[command(flatten)]
+    python: PythonArgs,
+}
+
+impl ExperimentArgs {
+    /// Returns the settings of this machine that the flags name.
+    fn here(&self) -> Overrides {
+        let mut flags = Overrides::default();
+        self.output.add_to(&mut flags);
+        flags.set("device.jobs", self.jobs);
+        self.nvrtc.add_to(&mut flags);
+        self.python.add_to(&mut flags);
+        flags
+    }
+
+    /// Returns the caps that the flags name.
+    fn caps(&self) -> Overrides {
+        let mut flags = Overrides::default();
+        self.budget.add_to(&mut flags);
+        flags
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, CommandError> {
+    let file = plan::read(&args.file)?;
+    let n_runs = file.parsed.n_runs();
+    if n_runs.is_none_or(|n| MAX_RUNS < n) && !args.yes {
+        let n = n_runs.map_or_else(|| "countless".to_owned(), |n| n.to_string());
+        return Err(CommandError::usage(format!("the matrix makes {n} runs"))
+            .hint("--yes carries out more than 1,000 of them; shorter lists make fewer"));
+    }
+    let plan = plan::plan(context, args, file)?;
+    if args.dry_run {
+        context.ui.data(&table(&plan)?)?;
+        let n = plural(plan.cells.len(), "run");
+        context.ui.note(&format!("{n} below {}; nothing was done", plan.dir.display()));
+        return Ok(Exit::Ok);
+    }
+    carry::carry_out(context, plan, args.format)
+}
+
+/// Lists the runs and how they stand.
+fn table(plan: &plan::Plan) -> Result<String, CommandError> {
+    let mut table = TextTable::new(&["run", "model", "strategy", "feedback", ">seed", "state"]);
+    for cell in &plan.cells {
+        let Cell { run, model, strategy, feedback, seed } = cell;
+        let dash = || "-".to_owned();
+        let state = match plan.begun(cell)? {
+            None => "to do",
+            Some(run) => state(&run),
+        };
+        table.row(vec![
+            run.to_string(),
+            model.clone().unwrap_or_else(dash),
+            strategy.map_or_else(dash, |strategy| strategy.name().to_owned()),
+            feedback.map_or_else(dash, |set| set.to_string()),
+            seed.map_or_else(dash, |seed| seed.to_string()),
+            state.to_owned(),
+        ]);
+    }
+    Ok(table.render())
+}
+
+fn state(run: &Run) -> &'static str {
+    match run.info().status {
+        RunStatus::Finished => "finished",
+        RunStatus::AwaitingReplies => "prompts await replies",
+        RunStatus::Running | RunStatus::Stopped => "begun",
+    }
+}

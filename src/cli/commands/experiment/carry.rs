@@ -1,0 +1,270 @@
+//! Carries the runs of an experiment out, one after the other on the same workers, and compares them.
+//!
+//! One after the other, because within a run as many ops are worked on at once as the provider and the
+//! workers can take: runs side by side would only share the same limits.
+
+use std::path::PathBuf;
+
+use super::plan::Plan;
+use crate::{
+    agent::{RunEnd, Stop, StopHandle},
+    cli::{
+        CommandError, Context,
+        backends::Backend,
+        commands::compare::{CompareFormat, Compared},
+        exit_codes::Exit,
+        machine::{self, Machine},
+        selection,
+        session::{self, Job, RunTarget, plural},
+        stop,
+        ui::Format,
+    },
+    record::{CapScope, RunId},
+    report::{
+        self,
+        compare::{Detail, Grouping},
+    },
+    settings::experiment::Cell,
+    store::{ComparisonFile, ExperimentInfo, ExperimentStore, Run, Spent, experiment_runs},
+};
+
+/// Version of the manifest.
+const FORMAT: u32 = 1;
+
+/// How the runs went so far.
+#[derive(Default)]
+struct Course {
+    /// What the runs that were begun have taken, which counts against the budget of the next.
+    spent: Vec<(RunId, Spent)>,
+    n_finished: usize,
+    all_solved: bool,
+    awaiting: bool,
+    /// What is said of a cap that ended ops, and no run.
+    op_caps: Vec<String>,
+    /// Why no further run is begun.
+    end: Option<End>,
+}
+
+enum End {
+    Budget(Vec<String>),
+    Interrupted,
+    Failed(CommandError),
+}
+
+/// Carries an experiment out, or goes on with it.
+pub(super) fn carry_out(
+    context: &Context,
+    plan: Plan,
+    format: CompareFormat,
+) -> Result<Exit, CommandError> {
+    session::runtime()?.block_on(Box::pin(work(context, plan, format)))
+}
+
+async fn work(context: &Context, plan: Plan, format: CompareFormat) -> Result<Exit, CommandError> {
+    session::check_output_dir(&plan.dir)?;
+    let store = ExperimentStore::hold(&plan.dir)?;
+    let mut course = Course { all_solved: true, ..Course::default() };
+    let n = plan.cells.len();
+    for cell in &plan.cells {
+        if let Some(run) = plan.finished(cell)? {
+            course.n_finished += 1;
+            course.all_solved &= solved(&run);
+        }
+    }
+    let todo = n - course.n_finished;
+    context.ui.note(&format!(
+        "experiment {}: {}, {} to be carried out",
+        plan.dir.display(),
+        plural(n, "run"),
+        todo
+    ));
+    if todo > 0 {
+        let machine = machine::start(&context.ui, &plan.settings).await?;
+        if !plan.is_begun {
+            store.write_info(&info(&plan))?;
+        }
+        let stop = StopHandle::default();
+        let listener = stop::listen(context.ui.clone(), stop.clone(), plan.calls_wait());
+        Box::pin(all(context, &plan, &machine, &stop, &mut course)).await;
+        listener.abort();
+        machine.pool.shutdown().await;
+    }
+    let compared = compare(context, &store, format);
+    finish(context, &plan, course, compared)
+}
+
+fn info(plan: &Plan) -> ExperimentInfo<Cell> {
+    ExperimentInfo {
+        format: FORMAT,
+        name: plan.name.clone(),
+        kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        file: plan.text.clone(),
+        settings: serde_json::to_value(&plan.settings).expect("settings are plain data"),
+        runs: plan.cells.clone(),
+    }
+}
+
+/// Carries out what is not finished, until something ends it.
+async fn all(
+    context: &Context,
+    plan: &Plan,
+    machine: &Machine,
+    stop: &StopHandle,
+    course: &mut Course,
+) {
+    // What every run has taken counts, whichever comes first.
+    for cell in &plan.cells {
+        match plan.spent(cell) {
+            Ok(spent) => course.spent.extend(spent.map(|spent| (cell.run.clone(), spent))),
+            Err(error) => return course.end = Some(End::Failed(error)),
+        }
+    }
+    for (at, cell) in plan.cells.iter().enumerate() {
+        if stop.level() != Stop::No {
+            return course.end = Some(End::Interrupted);
+        }
+        match plan.finished(cell) {
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
+            Err(error) => return course.end = Some(End::Failed(error)),
+        }
+        context.ui.note(&format!("run {} of {}: {}", at + 1, plan.cells.len(), cell.run));
+        match Box::pin(one(context, plan, cell, machine, stop, course)).await {
+            Ok(None) => {}
+            Ok(end) => return course.end = end,
+            Err(error) => return course.end = Some(End::Failed(error)),
+        }
+    }
+}
+
+/// Carries out one run; returns why no other is to follow, if that is so.
+async fn one(
+    context: &Context,
+    plan: &Plan,
+    cell: &Cell,
+    machine: &Machine,
+    stop: &StopHandle,
+    course: &mut Course,
+) -> Result<Option<End>, CommandError> {
+    let target = match plan.begun(cell)? {
+        Some(run) => RunTarget::Existing(run.dir().to_owned()),
+        None => RunTarget::New(Some(cell.run.clone())),
+    };
+    let settings = plan.settings_of(cell)?;
+    let selection = selection::select(&context.ui, &settings.suite)?;
+    let job = Job {
+        settings,
+        selection,
+        backend: Backend::Llm,
+        kernels: Default::default(),
+        target,
+        format: Format::Table,
+    };
+    let ready = session::Ready::new(context, job)?;
+    for (run, spent) in course.spent.iter().filter(|(run, _)| *run != cell.run) {
+        ready.charge_other(run, spent);
+    }
+    let done = Box::pin(ready.work(context, machine, stop)).await?;
+    let summary = report::write(&done.store)?;
+    context.ui.note(&report::totals_line(&summary));
+    course.spent.retain(|(run, _)| *run != cell.run);
+    course.spent.extend(plan.spent(cell)?.map(|spent| (cell.run.clone(), spent)));
+    course.all_solved &= done.outcome.all_passed();
+    let command = format!("kgen experiment {}", plan.file.display());
+    Ok(match &done.outcome.end {
+        RunEnd::Finished => {
+            course.n_finished += 1;
+            None
+        }
+        RunEnd::AwaitingReplies => {
+            session::tell_awaited(&context.ui, &done.outcome);
+            course.awaiting = true;
+            None
+        }
+        RunEnd::BudgetReached { cap } => {
+            let lines = done.budget_lines(cap, &command);
+            // A cap of an op ends that op, and the other runs have the same.
+            match cap.scope {
+                CapScope::Run => Some(End::Budget(lines)),
+                CapScope::Op => {
+                    course.op_caps = lines;
+                    None
+                }
+            }
+        }
+        RunEnd::Interrupted => Some(End::Interrupted),
+        RunEnd::Failed(_) => done.into_failure().map(End::Failed),
+    })
+}
+
+fn solved(run: &Run) -> bool {
+    run.info().totals.is_some_and(|totals| totals.solved == totals.ops)
+}
+
+/// Compares all runs that were begun, prints that and writes it beside them.
+fn compare(
+    context: &Context,
+    store: &ExperimentStore,
+    format: CompareFormat,
+) -> Result<(), CommandError> {
+    let dirs: Vec<PathBuf> = experiment_runs(store.dir())?.unwrap_or_default();
+    let runs = dirs.iter().map(|dir| Run::open(dir)).collect::<Result<Vec<Run>, _>>()?;
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let compared = Compared::of(&runs, Grouping::Settings, Detail::Texts)?;
+    for (written, file) in [
+        (CompareFormat::Table, ComparisonFile::Text),
+        (CompareFormat::Csv, ComparisonFile::Csv),
+        (CompareFormat::Json, ComparisonFile::Json),
+        (CompareFormat::Html, ComparisonFile::Html),
+    ] {
+        let text = compared.text(written);
+        store.write_comparison(file, &text)?;
+        if written == format {
+            context.ui.data(&text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says how it ended and how to go on.
+fn finish(
+    context: &Context,
+    plan: &Plan,
+    course: Course,
+    compared: Result<(), CommandError>,
+) -> Result<Exit, CommandError> {
+    let ui = &context.ui;
+    let again = format!("`kgen experiment {}`", plan.file.display());
+    ui.note(&format!(
+        "{} of {} finished; saved in {}",
+        course.n_finished,
+        plural(plan.cells.len(), "run"),
+        plan.dir.display()
+    ));
+    let exit = match course.end {
+        Some(End::Failed(error)) => return Err(error.hint(format!("go on with {again}"))),
+        Some(End::Interrupted) => {
+            ui.note(&format!("interrupted; go on with {again}"));
+            Exit::Interrupted
+        }
+        Some(End::Budget(lines)) => {
+            lines.iter().for_each(|line| ui.note(line));
+            Exit::Budget
+        }
+        None if !course.op_caps.is_empty() => {
+            course.op_caps.iter().for_each(|line| ui.note(line));
+            Exit::Budget
+        }
+        None if course.awaiting => {
+            ui.note(&format!("prompts await replies; go on with {again}"));
+            Exit::AwaitingReplies
+        }
+        None if course.all_solved => Exit::Ok,
+        None => Exit::NotSolved,
+    };
+    compared?;
+    Ok(exit)
+}
