@@ -73,7 +73,8 @@ fn row(markup: &mut Markup, key: &Key, arm: &ArmSummary, about: Option<(&str, Op
     } else {
         " runs, "
     });
-    markup.text(Count(arm.n_ops as u64)).raw(" ops, ").text(device).raw("</small>");
+    markup.text(Count(arm.n_ops as u64)).raw(if arm.n_ops == 1 { " op, " } else { " ops, " });
+    markup.text(device).raw("</small>");
     for word in arm.marks.words() {
         markup.raw(" <span class=\"tag\">").text(word).raw("</span>");
     }
