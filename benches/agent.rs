@@ -181,12 +181,8 @@ fn client(port: u16) -> Client {
     let preset = preset("vllm").expect("the preset is built in");
     let mut access = HttpAccess::new(preset, None);
     access.base_url = format!("http://127.0.0.1:{port}/v1");
-    let config = ProviderConfig {
-        name: "local".to_owned(),
-        model: "scripted".to_owned(),
-        max_concurrency: N_OPS,
-        access: Access::Http(Box::new(access)),
-    };
+    let access = Access::Http(Box::new(access));
+    let config = ProviderConfig::new("local", "scripted", N_OPS, access);
     Client::new(config, Budget::default()).expect("the configuration is complete")
 }
 

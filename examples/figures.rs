@@ -266,12 +266,8 @@ fn client(url: &str, max_concurrency: usize) -> Result<Client> {
     url.clone_into(&mut access.base_url);
     // The server of this benchmark may be slow to take that many connections.
     access.connect_timeout = Duration::from_secs(60);
-    let config = ProviderConfig {
-        name: "local".to_owned(),
-        model: "local".to_owned(),
-        max_concurrency,
-        access: Access::Http(Box::new(access)),
-    };
+    let access = Access::Http(Box::new(access));
+    let config = ProviderConfig::new("local", "local", max_concurrency, access);
     Ok(Client::new(config, Budget::default())?)
 }
 

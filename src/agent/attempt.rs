@@ -56,6 +56,7 @@ struct Origin {
     replayed: bool,
     /// What it says it changed.
     change: Option<String>,
+    cached: bool,
 }
 
 /// An evaluation, and where it comes from.
@@ -152,6 +153,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             calls: u32::try_from(self.state.calls.len()).expect("an attempt has few calls"),
             lost_calls: self.state.n_calls(CallState::Lost),
             replayed: origin.replayed,
+            cached: origin.cached,
             reused_evaluation: is_reused,
             change: origin.change,
             duplicate_of,
@@ -184,6 +186,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
                 Ok(reply) => {
                     origin.replayed = reply.replayed.is_some();
                     origin.change = change(&reply.text);
+                    origin.cached = reply.cached.is_some();
                     extract(&reply)
                 }
                 Err(refused) => {

@@ -193,6 +193,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
                 seconds: reply.seconds,
                 usage: reply.usage,
                 cost: reply.cost,
+                cached: reply.cached.is_some(),
                 replayed: reply.replayed.map(|replayed| {
                     if replayed.prompt_differs { PromptMatch::Differs } else { PromptMatch::Same }
                 }),

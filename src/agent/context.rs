@@ -115,9 +115,10 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         | llm::Error::Filtered
         | llm::Error::LengthWithoutText { .. }
         | llm::Error::EmptyReply => Ok(error),
-        llm::Error::Unavailable { .. } | llm::Error::Command { .. } => {
-            Err(Halt::OfOp(error.into()))
-        }
+        llm::Error::Unavailable { .. }
+        | llm::Error::Command { .. }
+        | llm::Error::ContextWindow { .. }
+        | llm::Error::PromptTooLong { .. } => Err(Halt::OfOp(error.into())),
         llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { calls: vec![(key, path)] }),
         llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
         llm::Error::Budget { cap } => Err(Halt::Budget(cap)),
@@ -127,6 +128,8 @@ pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
         | llm::Error::Spent { .. }
         | llm::Error::Rejected { .. }
         | llm::Error::Garbage { .. }
+        | llm::Error::UnknownModel { .. }
+        | llm::Error::NotCached { .. }
         | llm::Error::Setup(_)
         | llm::Error::Log { .. }
         | llm::Error::Read { .. }

@@ -41,6 +41,8 @@ pub enum Event {
         cost: Option<f64>,
         /// Whether the reply is a recorded one, and if so whether it answered another prompt.
         replayed: Option<PromptMatch>,
+        /// Whether the reply was kept from an equal request of another run.
+        cached: bool,
     },
     /// The judge entered a stage.
     Evaluating {

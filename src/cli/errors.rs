@@ -172,8 +172,18 @@ fn llm_kind(error: &llm::Error) -> (Exit, Option<&'static str>) {
         }
         llm::Error::Config { .. } => (Exit::Config, None),
         llm::Error::Budget { .. } => (Exit::Budget, Some("a higher cap allows more")),
-        llm::Error::Rejected { .. } => {
+        llm::Error::Rejected { .. } | llm::Error::UnknownModel { .. } => {
             (Exit::Llm, Some("is the model's name right? --llm-model sets it"))
+        }
+        llm::Error::ContextWindow { .. } | llm::Error::PromptTooLong { .. } => (
+            Exit::Llm,
+            Some(
+                "--prompt-tokens N shortens prompts, llm.max_tokens replies; context_tokens in \
+                 [models.\"NAME\"] says what the model holds",
+            ),
+        ),
+        llm::Error::NotCached { .. } => {
+            (Exit::Llm, Some("--llm-cache auto asks for what is not kept, and keeps it"))
         }
         llm::Error::Unavailable { .. } => (Exit::Llm, Some("check the network and --base-url")),
         llm::Error::AwaitingReply { .. } => (Exit::AwaitingReplies, None),

@@ -57,7 +57,7 @@ impl Progress {
                 self.message(&attempt, what);
             }
             Event::CallStarted { key } => self.message(&key.attempt, "waiting for the reply"),
-            Event::ReplyReceived { key, seconds, usage, cost, replayed } => {
+            Event::ReplyReceived { key, seconds, usage, cost, cached, replayed } => {
                 let tokens = usage.output.map_or(String::new(), |n| format!(", {n} tokens"));
                 let text = match replayed {
                     Some(PromptMatch::Same) => "reply replayed".to_owned(),
@@ -65,6 +65,7 @@ impl Progress {
                         self.n_differing += 1;
                         "reply replayed (it answered another prompt)".to_owned()
                     }
+                    None if cached => "reply kept from an equal request".to_owned(),
                     None => {
                         let cost = cost.map_or(String::new(), |usd| format!(", {}", usd_text(usd)));
                         format!("reply after {seconds:.1} s{tokens}{cost}")
@@ -128,5 +129,6 @@ fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
     };
     let cost = cost_text(&record.spend).map_or(String::new(), |cost| format!(", {cost}"));
     let replayed = if record.replayed { " [replayed]" } else { "" };
-    format!("{} attempt {}: {verdict}{speedup}{cost}{replayed}", attempt.op, attempt.number)
+    let cached = if record.cached { " [kept reply]" } else { "" };
+    format!("{} attempt {}: {verdict}{speedup}{cost}{replayed}{cached}", attempt.op, attempt.number)
 }

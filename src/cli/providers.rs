@@ -7,9 +7,9 @@ use super::{
     bundled::{self, UnpackedDemo},
 };
 use crate::{
-    llm::{self, Access, PRESETS, ProviderConfig},
-    settings::{Settings, env},
-    store::{RecordedRun, Run, find_run},
+    llm::{self, Access, COMMAND_PRESETS, CacheAccess, PRESETS, ProviderConfig},
+    settings::{LlmCache, Settings, env},
+    store::{RecordedRun, ReplyFolder, Run, find_run},
 };
 
 /// A provider with what belongs to it.
@@ -52,9 +52,29 @@ pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
     if name == "replay" {
         return replay(settings);
     }
-    let config = llm::from_settings(name, &settings.llm, &settings.providers, &env::secret)?;
+    let mut config = llm::from_settings(
+        name,
+        &settings.llm,
+        &settings.providers,
+        &settings.models,
+        &env::secret,
+    )?;
     let calls_wait = matches!(config.access, Access::Mailbox(_));
+    // A person's replies are not kept: the files of the run are theirs.
+    if settings.llm.cache != LlmCache::Off && !calls_wait {
+        config.cache = Some(kept_replies(settings)?);
+    }
     Ok(Provider { config, recording: None, calls_wait, _demo: None })
+}
+
+fn kept_replies(settings: &Settings) -> Result<CacheAccess, CommandError> {
+    let own = settings.llm.cache_dir.clone();
+    let Some(dir) = own.or_else(|| env::cache_home().map(|folder| folder.join("llm"))) else {
+        return Err(CommandError::config("there is no folder for kept replies")
+            .hint("set llm.cache_dir, HOME or XDG_CACHE_HOME"));
+    };
+    let replies = Arc::new(ReplyFolder::new(dir));
+    Ok(CacheAccess { mode: settings.llm.cache, replies, seed: settings.run.seed })
 }
 
 fn replay(settings: &Settings) -> Result<Provider, CommandError> {
@@ -69,39 +89,61 @@ fn replay(settings: &Settings) -> Result<Provider, CommandError> {
     } else {
         (Run::open(&find_run(&settings.run.output_dir, name)?)?, None)
     };
-    let config = ProviderConfig {
-        name: "replay".to_owned(),
-        model: run.info().model.clone().unwrap_or_default(),
-        max_concurrency: settings.llm.concurrency,
-        access: Access::Replay(Arc::new(RecordedRun::new(run.clone()))),
-    };
+    let model = run.info().model.clone().unwrap_or_default();
+    let access = Access::Replay(Arc::new(RecordedRun::new(run.clone())));
+    let config = ProviderConfig::new("replay", &model, settings.llm.concurrency, access);
     let recording = Some((name.clone(), run));
     Ok(Provider { config, recording, calls_wait: false, _demo: demo })
 }
 
-/// Lists the providers there are, with what they are.
-pub(crate) fn known(settings: &Settings) -> Vec<(String, String)> {
+/// A provider that can be named.
+pub(crate) struct Known {
+    /// Its name.
+    pub(crate) name: String,
+    /// Whether its key is there.
+    pub(crate) state: String,
+    /// What it is, in a few words.
+    pub(crate) what: String,
+    /// Where it is.
+    pub(crate) base_url: Option<String>,
+}
+
+/// Lists the providers there are.
+pub(crate) fn known(settings: &Settings) -> Vec<Known> {
     let mut known = Vec::new();
     for preset in PRESETS {
-        let key = preset.key_variable.map_or_else(
+        let state = preset.key_variable.map_or_else(
             || "no key needed".to_owned(),
-            |variable| {
-                let there = if env::secret(variable).is_some() { "set" } else { "not set" };
-                format!("{variable} is {there}")
+            |variable| match env::secret(variable) {
+                Some(_) => "has its key".to_owned(),
+                None => format!("no {variable}"),
             },
         );
-        known.push((
-            preset.name.to_owned(),
-            format!("{} at {}; {key}", preset.kind.name(), preset.base_url),
-        ));
+        known.push(Known {
+            name: preset.name.to_owned(),
+            state,
+            what: preset.kind.name().to_owned(),
+            base_url: Some(preset.base_url.to_owned()),
+        });
     }
-    for (name, what) in LOCAL {
-        known.push((name.to_owned(), what.to_owned()));
-    }
-    for (name, provider) in &settings.providers {
-        let url = provider.base_url.as_deref().unwrap_or("-");
-        known.push((name.clone(), format!("of the config file; base URL {url}")));
-    }
+    let agents = COMMAND_PRESETS.iter().map(|preset| {
+        let program = preset.argv.first().copied().unwrap_or_default();
+        (preset.name, format!("the program `{program}`, with the account it is logged in with"))
+    });
+    let local = LOCAL.iter().map(|(name, what)| (*name, (*what).to_owned()));
+    let local = agents.chain(local);
+    known.extend(local.map(|(name, what)| Known {
+        name: name.to_owned(),
+        state: "-".to_owned(),
+        what,
+        base_url: None,
+    }));
+    known.extend(settings.providers.iter().map(|(name, provider)| Known {
+        name: name.clone(),
+        state: "-".to_owned(),
+        what: "of the config file".to_owned(),
+        base_url: provider.base_url.clone(),
+    }));
     known
 }
 

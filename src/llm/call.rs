@@ -73,6 +73,17 @@ pub struct Reply {
     pub seconds: f64,
     /// Set where the reply comes from another run.
     pub replayed: Option<Replayed>,
+    /// Set where the reply was kept from an equal request: it cost nothing now.
+    pub cached: Option<Cached>,
+}
+
+/// Marks a reply that was kept from an equal request; its tokens and its cost are those of then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cached {
+    /// When it was kept, RFC 3339, UTC.
+    pub kept_at: String,
+    /// Wall time it took then.
+    pub seconds: f64,
 }
 
 /// Marks a reply that was read from a recording.

@@ -1,12 +1,19 @@
 //! The one way to call a model.
 
-use serde_json::Value;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    Access, Budget, Call, CallLog, Error, FailureRecord, Finish, ProviderConfig, Reply,
-    ReplyRecord, RequestRecord, RetryEvent, Worst, budget::Meter, command::command, gate::Gate,
-    http::Http, local, log::prompt_hash,
+    Access, Budget, CacheAccess, Call, CallLog, CommandAccess, Error, FailureRecord, Finish,
+    KeptRequest, ProviderConfig, Reply, ReplyRecord, RequestRecord, ResponseRecord, RetryEvent,
+    Worst,
+    budget::Meter,
+    check, command,
+    gate::{Gate, Need},
+    http::Http,
+    local,
+    log::prompt_hash,
+    wire::{self, Built},
 };
 use crate::record::Spend;
 
@@ -27,10 +34,12 @@ impl Client {
     /// [`Error::NoKey`], [`Error::Config`] or [`Error::Setup`].
     pub fn new(config: ProviderConfig, budget: Budget) -> Result<Self, Error> {
         let http = match &config.access {
-            Access::Http(access) => Some(Http::new(&config.name, (**access).clone())?),
+            Access::Http(access) => {
+                Some(Http::new(&config.name, &config.model, (**access).clone())?)
+            }
             Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
         };
-        let gate = Gate::new(config.max_concurrency);
+        let gate = Gate::new(config.limits);
         Ok(Self { config, http, gate, budget })
     }
 
@@ -66,27 +75,21 @@ impl Client {
     ///
     /// Every [`Error`]; its [`Error::scope`] says whether other calls can succeed.
     pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, Error> {
-        let _permit = self.gate.enter().await;
+        check::context_window(&self.config, call)?;
+        let kept = self.kept_request(call);
+        if let Some((cache, request)) = &kept
+            && let Some(record) = cache.take(call, request)?
+        {
+            return self.from_cache(call, record, log);
+        }
+        let _place = self.gate.enter().await;
         let op = &call.key.attempt.op;
         let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
         let record = match (&self.config.access, &self.http) {
             (Access::Http(_), Some(http)) => {
                 Box::pin(self.over_http(http, call, log, meter)).await?
             }
-            (Access::Command(access), _) => {
-                meter.record(log, self.local_request(call))?;
-                let start = Instant::now();
-                let (name, model) = (&self.config.name, self.model_or_kind());
-                match command(name, access, model, call).await {
-                    Ok(record) => priced(record, meter),
-                    Err(error) => {
-                        // A program that did not start has asked nobody.
-                        meter.failed(!matches!(error, Error::Config { .. }));
-                        log_failure(log, call, &error, start, Vec::new(), meter);
-                        return Err(error);
-                    }
-                }
-            }
+            (Access::Command(access), _) => self.by_command(access, call, log, meter).await?,
             (Access::Mailbox(access), _) => {
                 meter.record(log, self.local_request(call))?;
                 let record = local::mailbox(access, self.model_or_kind(), call, log).await?;
@@ -104,6 +107,46 @@ impl Client {
         };
         log.reply(&call.key, &record)
             .map_err(|source| Error::Log { key: call.key.clone(), source })?;
+        if let Some((cache, request)) = &kept {
+            cache.keep(request, &record);
+        }
+        record.to_reply().usable()
+    }
+
+    /// Returns what decides the reply of a call, where replies are kept or taken.
+    fn kept_request(&self, call: &Call) -> Option<(&CacheAccess, KeptRequest)> {
+        let cache = self.config.cache.as_ref()?;
+        let (url, body) = match (&self.config.access, &self.http) {
+            (Access::Http(_), Some(http)) => {
+                let built = http.build(call);
+                (http.public_url(built.path), built.body)
+            }
+            (Access::Command(access), _) => {
+                let prepared = command::prepare(access, &self.config.model, call)?;
+                let body = json!({"argv": prepared.argv, "stdin": prepared.stdin});
+                (String::new(), body.to_string())
+            }
+            (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => return None,
+        };
+        Some((cache, KeptRequest::new(self.kind(), &url, call, cache.seed, &body)))
+    }
+
+    /// Puts a call on record whose reply was kept; nothing is sent and nothing charged.
+    fn from_cache(
+        &self,
+        call: &Call,
+        record: ReplyRecord,
+        log: &dyn CallLog,
+    ) -> Result<Reply, Error> {
+        let failed = |source| Error::Log { key: call.key.clone(), source };
+        let request = match (&self.config.access, &self.http) {
+            (Access::Http(_), Some(http)) => {
+                http_request(http, &http.build(call), self.local_request(call))
+            }
+            _ => self.local_request(call),
+        };
+        log.request(&call.key, &request).map_err(failed)?;
+        log.reply(&call.key, &record).map_err(failed)?;
         record.to_reply().usable()
     }
 
@@ -114,43 +157,95 @@ impl Client {
         log: &dyn CallLog,
         mut meter: Meter<'_>,
     ) -> Result<ReplyRecord, Error> {
-        let built = http.build(&self.config.model, call);
-        let request = RequestRecord {
-            url: Some(http.public_url(&built)),
-            headers: http.header_names(),
-            body: built.body.clone(),
-            ..self.local_request(call)
-        };
-        meter.record(log, request)?;
+        let built = http.build(call);
+        meter.record(log, http_request(http, &built, self.local_request(call)))?;
         let start = Instant::now();
-        let mut retries = Vec::new();
-        let received = http.send(call, &built, &self.gate, &mut meter, &mut retries).await;
-        let received = match received {
+        let outcome = http.send(call, &built, &self.gate, self.need(call), &mut meter).await;
+        let retries = outcome.retries;
+        let received = match outcome.result {
             Ok(received) => received,
-            Err(error) => {
-                log_failure(log, call, &error, start, retries, meter);
+            Err((error, response)) => {
+                log_failure(log, call, &error, start, retries, response, meter);
                 return Err(error);
             }
         };
-        let seconds = start.elapsed().as_secs_f64();
         let completion = received.completion;
+        self.compare_input(call, completion.usage.input);
+        let (thoughts, text) = wire::split_thoughts(&completion.text);
+        let mut reasoning = completion.reasoning;
+        reasoning.push_str(thoughts.unwrap_or_default());
         let record = ReplyRecord {
-            key: call.key.clone(),
             model: completion.model.unwrap_or_else(|| self.config.model.clone()),
             finish: completion.finish.unwrap_or(Finish::Stop),
             usage: completion.usage,
             request_id: received.request_id,
             response_id: completion.id,
-            seconds,
             retries,
-            cost: None,
-            price_source: None,
-            spend: Spend::default(),
-            reasoning: Some(completion.reasoning).filter(|text| !text.is_empty()),
-            replayed: None,
-            text: completion.text,
+            reasoning: Some(reasoning).filter(|text| !text.is_empty()),
+            response: Some(received.response),
+            ..local::local_record(call, &self.config.model, text.to_owned(), start)
         };
         Ok(priced(record, meter))
+    }
+
+    async fn by_command(
+        &self,
+        access: &CommandAccess,
+        call: &Call,
+        log: &dyn CallLog,
+        mut meter: Meter<'_>,
+    ) -> Result<ReplyRecord, Error> {
+        let prepared = command::prepare(access, &self.config.model, call);
+        let prepared = prepared.ok_or_else(|| Error::Config {
+            provider: self.config.name.clone(),
+            message: "no program is configured".to_owned(),
+        })?;
+        let request = RequestRecord {
+            command: prepared.argv.clone(),
+            body: prepared.stdin.clone(),
+            ..self.local_request(call)
+        };
+        meter.record(log, request)?;
+        self.gate.ready(self.need(call)).await;
+        let start = Instant::now();
+        let (answer, response) = command::run(&self.config.name, access, &prepared).await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                // A program that did not start has asked nobody.
+                meter.failed(!matches!(error, Error::Config { .. }));
+                log_failure(log, call, &error, start, Vec::new(), response, meter);
+                return Err(error);
+            }
+        };
+        let (thoughts, text) = wire::split_thoughts(&answer.text);
+        let record = ReplyRecord {
+            usage: answer.usage,
+            reasoning: thoughts.map(str::to_owned).filter(|text| !text.is_empty()),
+            response,
+            ..local::local_record(call, self.model_or_kind(), text.to_owned(), start)
+        };
+        Ok(priced(record, meter))
+    }
+
+    /// Returns what a call is expected to use, for the limits per minute.
+    fn need(&self, call: &Call) -> Need {
+        let output = check::output_limit(&self.config, call);
+        Need { input: check::estimate(call), output }
+    }
+
+    /// Warns where the provider counted far fewer tokens than were sent: some servers cut prompts that
+    /// are too long for them and say nothing.
+    fn compare_input(&self, call: &Call, counted: Option<u64>) {
+        let estimate = check::estimate(call);
+        if let Some(counted) = counted.filter(|counted| 1_000 < estimate && *counted < estimate / 3)
+        {
+            tracing::warn!(
+                call = %call.key, counted, estimate, provider = self.config.name,
+                "the provider counted far fewer input tokens than were sent: it may have cut the prompt \
+                 (Ollama: set OLLAMA_CONTEXT_LENGTH)"
+            );
+        }
     }
 
     /// Returns what a call may take at most.
@@ -159,13 +254,9 @@ impl Client {
     /// above every tokenizer's count.
     fn worst(&self, call: &Call) -> Worst {
         let bytes = call.system.len() + call.prompt.len();
-        let limit = match &self.config.access {
-            Access::Http(access) => access.extra_body.get(&access.max_tokens_field),
-            Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
-        };
         Worst {
             input_tokens: bytes.div_ceil(2) as u64,
-            output_tokens: limit.and_then(Value::as_u64).unwrap_or(call.max_tokens.into()),
+            output_tokens: check::output_limit(&self.config, call),
         }
     }
 
@@ -184,12 +275,23 @@ impl Client {
             url: None,
             model: self.model_or_kind().to_owned(),
             headers: Vec::new(),
+            command: Vec::new(),
             body: markdown.clone(),
             prompt_hash: prompt_hash(call),
             started_at: jiff::Timestamp::now().to_string(),
             reserved: Spend::default(),
             markdown,
         }
+    }
+}
+
+/// Returns the record of a request over HTTP.
+fn http_request(http: &Http, built: &Built, request: RequestRecord) -> RequestRecord {
+    RequestRecord {
+        url: Some(http.public_url(built.path)),
+        headers: http.header_names(),
+        body: built.body.clone(),
+        ..request
     }
 }
 
@@ -207,12 +309,14 @@ fn log_failure(
     error: &Error,
     start: Instant,
     retries: Vec<RetryEvent>,
+    response: Option<ResponseRecord>,
     meter: Meter<'_>,
 ) {
     let key = call.key.clone();
     let seconds = start.elapsed().as_secs_f64();
     let spend = meter.fail(seconds);
-    let record = FailureRecord { key, message: error.to_string(), seconds, retries, spend };
+    let message = error.to_string();
+    let record = FailureRecord { key, message, seconds, retries, spend, response };
     if let Err(log_error) = log.failure(&call.key, &record) {
         tracing::warn!(call = %call.key, %log_error, "failed to record a failed call");
     }

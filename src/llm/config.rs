@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use super::{CommandAccess, Recording};
+use super::{CacheAccess, CommandAccess, RateLimits, Recording};
+use crate::settings::{Effort, ModelSettings};
 
 /// Version of the Anthropic API that is asked for unless configured otherwise.
 pub const DEFAULT_ANTHROPIC_VERSION: &str = "2026-10-21";
@@ -51,8 +52,56 @@ pub struct Preset {
     pub base_url_variable: Option<&'static str>,
     /// The name of the request field for the token limit.
     pub max_tokens_field: &'static str,
+    /// How it takes effort and thinking.
+    pub reasoning: Reasoning,
+    /// Whether it takes a key that sends prompts with a common beginning to one cache.
+    pub cache_key: bool,
     /// The model where the user names none.
     pub model: Option<&'static str>,
+}
+
+/// Where a server that speaks Chat Completions looks for effort and thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reasoning {
+    /// Effort as its wire format says.
+    Standard,
+    /// Both in `reasoning`.
+    OpenRouter,
+    /// Effort as usual, `thinking` to turn it off.
+    DeepSeek,
+}
+
+/// How a model is to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// As much as it finds right.
+    Adaptive,
+    /// Not at all.
+    Off,
+    /// So many tokens at most.
+    Tokens(u32),
+}
+
+impl Thinking {
+    /// Reads `adaptive`, `off` or a number of tokens.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.trim() {
+            "adaptive" => Some(Self::Adaptive),
+            "off" => Some(Self::Off),
+            tokens => tokens.parse().ok().filter(|tokens| *tokens > 0).map(Self::Tokens),
+        }
+    }
+
+    /// Returns the word that stands for it in a model's table.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive",
+            Self::Off => "off",
+            Self::Tokens(_) => "tokens",
+        }
+    }
 }
 
 const fn chat(
@@ -67,12 +116,18 @@ const fn chat(
         key_variable,
         base_url_variable: None,
         max_tokens_field: "max_tokens",
+        reasoning: Reasoning::Standard,
+        cache_key: false,
         model: None,
     }
 }
 
+const fn chat_with(preset: Preset, reasoning: Reasoning) -> Preset {
+    Preset { reasoning, ..preset }
+}
+
 /// The providers that need no configuration beyond a key and a model.
-pub const PRESETS: [Preset; 14] = [
+pub const PRESETS: [Preset; 15] = [
     Preset {
         name: "anthropic",
         kind: WireKind::Anthropic,
@@ -80,6 +135,8 @@ pub const PRESETS: [Preset; 14] = [
         key_variable: Some("ANTHROPIC_API_KEY"),
         base_url_variable: Some("ANTHROPIC_BASE_URL"),
         max_tokens_field: "max_tokens",
+        reasoning: Reasoning::Standard,
+        cache_key: false,
         model: Some("claude-opus-5-5"),
     },
     Preset {
@@ -89,6 +146,8 @@ pub const PRESETS: [Preset; 14] = [
         key_variable: Some("OPENAI_API_KEY"),
         base_url_variable: Some("OPENAI_BASE_URL"),
         max_tokens_field: "max_completion_tokens",
+        reasoning: Reasoning::Standard,
+        cache_key: true,
         model: Some("gpt-6-sol"),
     },
     Preset {
@@ -98,10 +157,18 @@ pub const PRESETS: [Preset; 14] = [
         key_variable: Some("OPENAI_API_KEY"),
         base_url_variable: Some("OPENAI_BASE_URL"),
         max_tokens_field: "max_output_tokens",
+        reasoning: Reasoning::Standard,
+        cache_key: true,
         model: Some("gpt-6-sol"),
     },
-    chat("openrouter", "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY")),
-    chat("deepseek", "https://api.deepseek.com", Some("DEEPSEEK_API_KEY")),
+    chat_with(
+        chat("openrouter", "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY")),
+        Reasoning::OpenRouter,
+    ),
+    chat_with(
+        chat("deepseek", "https://api.deepseek.com", Some("DEEPSEEK_API_KEY")),
+        Reasoning::DeepSeek,
+    ),
     chat(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -115,6 +182,7 @@ pub const PRESETS: [Preset; 14] = [
     chat("vllm", "http://localhost:8000/v1", None),
     chat("sglang", "http://localhost:30000/v1", None),
     chat("llamacpp", "http://localhost:8080/v1", None),
+    chat("lmstudio", "http://localhost:1234/v1", None),
 ];
 
 /// Returns the preset of that name.
@@ -130,10 +198,29 @@ pub struct ProviderConfig {
     pub name: String,
     /// The model asked for; may be empty where the access has none.
     pub model: String,
-    /// Calls in flight at most, at least 1.
-    pub max_concurrency: usize,
+    /// Calls in flight, requests and tokens per minute at most.
+    pub limits: RateLimits,
+    /// What is known of the model; what is not said is not checked.
+    pub abilities: ModelSettings,
+    /// Replies of other runs to equal requests; `None` neither takes nor keeps any.
+    pub cache: Option<CacheAccess>,
     /// How it is reached.
     pub access: Access,
+}
+
+impl ProviderConfig {
+    /// Returns a provider of which nothing is known but how it is reached.
+    #[must_use]
+    pub fn new(name: &str, model: &str, concurrency: usize, access: Access) -> Self {
+        Self {
+            name: name.to_owned(),
+            model: model.to_owned(),
+            limits: RateLimits { concurrency, ..RateLimits::default() },
+            abilities: ModelSettings::default(),
+            cache: None,
+            access,
+        }
+    }
 }
 
 /// How a provider is reached.
@@ -177,6 +264,14 @@ pub struct HttpAccess {
     pub anthropic_version: String,
     /// Name of the request field for the token limit.
     pub max_tokens_field: String,
+    /// How hard the model is to think; `None` sends nothing.
+    pub effort: Option<Effort>,
+    /// How it is to think; `None` sends nothing.
+    pub thinking: Option<Thinking>,
+    /// Where effort and thinking go.
+    pub reasoning: Reasoning,
+    /// Whether the provider is asked to cache what prompts begin with.
+    pub prompt_cache: bool,
     /// Further headers; values are treated as secrets.
     pub headers: Vec<Header>,
     /// Fields merged into the request body, over kgen's own.
@@ -218,6 +313,10 @@ impl HttpAccess {
             key_required: preset.key_variable.is_some(),
             anthropic_version: DEFAULT_ANTHROPIC_VERSION.to_owned(),
             max_tokens_field: preset.max_tokens_field.to_owned(),
+            effort: None,
+            thinking: None,
+            reasoning: preset.reasoning,
+            prompt_cache: false,
             headers: Vec::new(),
             extra_body: Map::new(),
             drop: Vec::new(),

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
-    Access, CommandAccess, Error, HttpAccess, MailboxAccess, Preset, ProviderConfig, RetryPolicy,
-    WireKind, config::PRESETS, preset,
+    Access, COMMAND_PRESETS, CommandAccess, CommandOutput, Error, HttpAccess, MailboxAccess,
+    Preset, ProviderConfig, RateLimits, RetryPolicy, Thinking, WireKind, check, command_preset,
+    config::PRESETS, preset,
 };
-use crate::settings::{LlmSettings, ProviderKind, ProviderSettings};
+use crate::settings::{LlmCache, LlmSettings, ModelSettings, ProviderKind, ProviderSettings};
 
 /// Looks up an environment variable that may hold a secret.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<SecretString>;
@@ -21,7 +22,8 @@ pub fn auto_provider(lookup: Lookup<'_>) -> Option<&'static str> {
     ["anthropic", "openai"].into_iter().filter_map(preset).find(has_key).map(|preset| preset.name)
 }
 
-/// Resolves the provider `name`: a configured one, a preset or `mailbox`.
+/// Resolves the provider `name`: a configured one, a preset or `mailbox`. Settings that contradict
+/// each other, or what is known of the model, are refused here, before anything is sent.
 ///
 /// `replay` is set up by whoever opens the recording: [`Access::Replay`].
 ///
@@ -32,6 +34,7 @@ pub fn from_settings(
     name: &str,
     llm: &LlmSettings,
     providers: &BTreeMap<String, ProviderSettings>,
+    models: &BTreeMap<String, ModelSettings>,
     lookup: Lookup<'_>,
 ) -> Result<ProviderConfig, Error> {
     let settings = providers.get(name);
@@ -40,6 +43,7 @@ pub fn from_settings(
         (Some(ProviderSettings { kind: ProviderKind::Command, .. }), _) => {
             command(name, llm, settings, lookup)?
         }
+        (None, None) if command_preset(name).is_some() => command(name, llm, None, lookup)?,
         (Some(_), _) | (None, Some(_)) => http(name, llm, settings, known, lookup)?,
         (None, None) if name == "mailbox" => Access::Mailbox(MailboxAccess {
             wait: seconds(llm.mailbox_wait_s),
@@ -59,16 +63,24 @@ pub fn from_settings(
         }
         (None, Access::Command(_) | Access::Mailbox(_) | Access::Replay(_)) => String::new(),
     };
-    Ok(ProviderConfig {
-        name: name.to_owned(),
-        model,
-        max_concurrency: match &access {
-            // A person answers in any order, and wants to see all prompts.
-            Access::Mailbox(_) => usize::MAX,
-            Access::Http(_) | Access::Command(_) | Access::Replay(_) => llm.concurrency,
-        },
-        access,
-    })
+    let concurrency = match &access {
+        // A person answers in any order, and wants to see all prompts.
+        Access::Mailbox(_) => usize::MAX,
+        Access::Http(_) | Access::Command(_) | Access::Replay(_) => llm.concurrency,
+    };
+    let limits = RateLimits {
+        concurrency,
+        requests_per_minute: llm.requests_per_minute.map(u64::from),
+        tokens_per_minute: llm.tokens_per_minute,
+    };
+    let abilities = models.get(&model).cloned().unwrap_or_default();
+    let provider = ProviderConfig {
+        limits,
+        abilities,
+        ..ProviderConfig::new(name, &model, concurrency, access)
+    };
+    check::settings(llm, &provider).map_err(|message| config(name, message))?;
+    Ok(provider)
 }
 
 fn http(
@@ -107,8 +119,15 @@ fn http(
     let standard = standard_preset(kind);
     let mut access = HttpAccess::new(known.unwrap_or(standard), key);
     access.base_url = base_url;
-    access.key_required = key_required && key_variable.is_some();
+    // What is kept needs no key.
+    access.key_required = key_required && key_variable.is_some() && llm.cache != LlmCache::Only;
     access.key_variable = key_variable;
+    access.effort = llm.effort;
+    access.thinking = llm.thinking.as_deref().and_then(Thinking::parse);
+    // The mark in a prompt is a part of Anthropic's format; OpenAI's key is one of its own servers.
+    let takes_mark = kind == WireKind::Anthropic;
+    let takes_key = !is_own_url && known.is_some_and(|preset| preset.cache_key);
+    access.prompt_cache = llm.prompt_cache && (takes_mark || takes_key);
     if known.is_none() && kind == WireKind::OpenAiChat {
         "max_tokens".clone_into(&mut access.max_tokens_field);
     }
@@ -147,13 +166,24 @@ fn command(
     settings: Option<&ProviderSettings>,
     lookup: Lookup<'_>,
 ) -> Result<Access, Error> {
-    let argv = settings.and_then(|settings| settings.command.clone()).unwrap_or_default();
+    let known = command_preset(name);
+    let preset = known.map(|preset| preset.access(llm.effort, None, Duration::ZERO));
+    let own = settings.and_then(|settings| settings.command.clone());
+    let is_own = own.is_some();
+    let argv = own.or_else(|| preset.as_ref().map(|preset| preset.argv.clone()));
+    let argv = argv.unwrap_or_default();
     if argv.is_empty() {
         let message = format!("set `command` in [providers.{name}] to a program and its arguments");
         return Err(config(name, message));
     }
+    let output = match (settings, preset) {
+        (Some(settings), None) => own_output(settings),
+        (Some(settings), Some(_)) if is_own => own_output(settings),
+        (_, Some(preset)) => preset.output,
+        (None, None) => CommandOutput::default(),
+    };
     let variable = settings.and_then(|settings| settings.key_env.clone());
-    let key = match variable {
+    let key = match variable.filter(|_| llm.cache != LlmCache::Only) {
         Some(variable) => {
             let key = lookup(&variable).ok_or_else(|| Error::NoKey {
                 provider: name.to_owned(),
@@ -165,10 +195,20 @@ fn command(
     };
     Ok(Access::Command(CommandAccess {
         argv,
-        reply_pointer: settings.and_then(|settings| settings.reply_pointer.clone()),
+        effort: llm.effort,
+        output,
         key,
         deadline: seconds(llm.total_timeout_s),
     }))
+}
+
+fn own_output(settings: &ProviderSettings) -> CommandOutput {
+    CommandOutput {
+        reply_pointer: settings.reply_pointer.clone(),
+        reply_file: settings.reply_file.clone(),
+        usage_pointer: settings.usage_pointer.clone(),
+        cost_pointer: settings.cost_pointer.clone(),
+    }
 }
 
 fn config(name: &str, message: String) -> Error {
@@ -178,7 +218,8 @@ fn config(name: &str, message: String) -> Error {
 fn unknown(name: &str, providers: &BTreeMap<String, ProviderSettings>) -> String {
     let presets = PRESETS.iter().map(|preset| preset.name);
     let own = providers.keys().map(String::as_str);
-    let names: Vec<_> = presets.chain(["mailbox", "replay"]).chain(own).collect();
+    let agents = COMMAND_PRESETS.iter().map(|preset| preset.name);
+    let names: Vec<_> = presets.chain(agents).chain(["mailbox", "replay"]).chain(own).collect();
     let near = names
         .iter()
         .map(|known| (strsim::damerau_levenshtein(known, name), *known))

@@ -78,7 +78,8 @@ pub enum Error {
     },
     /// A response that is not of the provider's wire format.
     #[error(
-        "provider `{provider}` sent something else than a response of kind `{kind}`: {excerpt}; is the base URL right?"
+        "provider `{provider}` sent something else than a response of kind `{kind}`: {excerpt}; {}",
+        dialect_hint(provider, *speaks, url)
     )]
     Garbage {
         /// The provider's name.
@@ -87,6 +88,58 @@ pub enum Error {
         kind: &'static str,
         /// The beginning of it.
         excerpt: String,
+        /// The wire kind that it is of, where it is of one.
+        speaks: Option<&'static str>,
+        /// The base URL, without user info and query.
+        url: String,
+    },
+    /// The provider has no such model.
+    #[error(
+        "provider `{provider}` does not know the model `{model}`: {message}{}",
+        models_hint(model, known)
+    )]
+    UnknownModel {
+        /// The provider's name.
+        provider: String,
+        /// The model asked for.
+        model: String,
+        /// The provider's words.
+        message: String,
+        /// The models that it has; empty where it does not tell.
+        known: Vec<String>,
+    },
+    /// The prompt does not fit into what the model holds; it was not sent.
+    #[error(
+        "the prompt of {key} has about {estimate} tokens and its reply may have {max_tokens}, \
+         together more than the {context_tokens} of model `{model}`"
+    )]
+    ContextWindow {
+        /// The call.
+        key: CallKey,
+        /// The model asked for.
+        model: String,
+        /// Tokens of the prompt, estimated.
+        estimate: u64,
+        /// Tokens of the reply at most.
+        max_tokens: u64,
+        /// What the model holds, as its table says.
+        context_tokens: u64,
+    },
+    /// The provider finds the prompt too long.
+    #[error("the prompt is too long for provider `{provider}`: {message}")]
+    PromptTooLong {
+        /// The provider's name.
+        provider: String,
+        /// The provider's words.
+        message: String,
+    },
+    /// No reply is kept for the request, and nothing may be sent.
+    #[error("no reply is kept for {key}, and `--llm-cache only` sends nothing: {nearest}")]
+    NotCached {
+        /// The call.
+        key: CallKey,
+        /// How the request differs from the most similar one that a reply is kept for.
+        nearest: String,
     },
     /// The model refused.
     #[error("the model refused{}", reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default())]
@@ -174,6 +227,35 @@ fn param_hint(param: Option<&str>) -> String {
     })
 }
 
+fn dialect_hint(provider: &str, speaks: Option<&str>, url: &str) -> String {
+    match speaks {
+        Some(kind) => format!(
+            "{url} speaks `{kind}`: set kind = \"{kind}\" in [providers.{provider}], or another base URL"
+        ),
+        None => format!("is the base URL {url} right?"),
+    }
+}
+
+fn models_hint(model: &str, known: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut near: Vec<_> = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(name, model), name.as_str()))
+        .filter(|(score, _)| *score > 0.8)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if let [(_, nearest), ..] = near[..] {
+        return format!("; did you mean `{nearest}`?");
+    }
+    match known {
+        [] => String::new(),
+        [shown @ .., _] if known.len() > SHOWN => {
+            format!("; it has {} and {} more", shown[..SHOWN].join(", "), known.len() - SHOWN)
+        }
+        all => format!("; it has {}", all.join(", ")),
+    }
+}
+
 /// How far an error reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -196,7 +278,9 @@ impl Error {
             | Self::EmptyReply
             | Self::Command { .. } => Scope::Call,
             // A prompt that is too long is one op's trouble, an unknown model everybody's.
-            Self::Rejected { status: 400 | 413 | 422, .. }
+            Self::Rejected { status: 400 | 422, .. }
+            | Self::ContextWindow { .. }
+            | Self::PromptTooLong { .. }
             | Self::Unavailable { .. }
             | Self::AwaitingReply { .. }
             | Self::EndOfRecording { .. } => Scope::Op,
@@ -207,6 +291,8 @@ impl Error {
             | Self::Budget { .. }
             | Self::Rejected { .. }
             | Self::Garbage { .. }
+            | Self::UnknownModel { .. }
+            | Self::NotCached { .. }
             | Self::Setup(_)
             | Self::Log { .. }
             | Self::Read { .. }

@@ -55,6 +55,8 @@ pub(super) fn local_record(call: &Call, model: &str, text: String, start: Instan
         spend: Spend::default(),
         reasoning: None,
         replayed: None,
+        cached: None,
+        response: None,
         text,
     }
 }
@@ -75,6 +77,8 @@ pub(super) fn replay(
         seconds: 0.0,
         retries: Vec::new(),
         replayed: Some(Replayed { prompt_differs }),
+        // What came over the wire is on record where it came.
+        response: None,
         ..recorded.record
     })
 }

@@ -1,6 +1,6 @@
 //! What is put on record about a call. `store` writes these; keys never reach them.
 
-use std::{error, path::PathBuf};
+use std::{collections::BTreeMap, error, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -66,6 +66,9 @@ pub struct RequestRecord {
     pub model: String,
     /// Names of the headers; their values are not stored.
     pub headers: Vec<String>,
+    /// Program and arguments of a command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
     /// The exact body, or for kinds without HTTP the text that is handed over.
     pub body: String,
     /// [`prompt_hash`] of the system and the user prompt.
@@ -116,9 +119,30 @@ pub struct ReplyRecord {
     /// Set where the reply comes from another run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<super::Replayed>,
+    /// Set where the reply was kept from an equal request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<super::Cached>,
+    /// What came back, as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<ResponseRecord>,
     /// The text: goes into the `.reply.md` file, not into the JSON.
     #[serde(skip)]
     pub text: String,
+}
+
+/// What came back, before anything was read out of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResponseRecord {
+    /// HTTP status; `None` for the output of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The headers that name the request and tell the limits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The exact body, the events of a stream or a command's output; only keys are masked. Goes into
+    /// the `.response.raw` file, not into the JSON.
+    #[serde(skip)]
+    pub body: Vec<u8>,
 }
 
 /// A call that brought no reply.
@@ -135,6 +159,9 @@ pub struct FailureRecord {
     /// What the call is charged, all its tries included.
     #[serde(default)]
     pub spend: Spend,
+    /// What the last try brought, as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<ResponseRecord>,
 }
 
 /// One failed try that was followed by another.
@@ -166,6 +193,7 @@ impl ReplyRecord {
             cost: self.cost,
             seconds: self.seconds,
             replayed: self.replayed,
+            cached: self.cached.clone(),
         }
     }
 }

@@ -6,7 +6,9 @@
 //! prints, reads the environment or stores a key. The wire formats are pure functions in `wire`.
 
 mod budget;
+mod cache;
 mod call;
+mod check;
 mod client;
 mod command;
 mod config;
@@ -17,22 +19,25 @@ mod http;
 mod local;
 mod log;
 mod price;
+mod rate;
 mod redact;
 mod retry;
 mod wire;
 
 pub use budget::{Budget, BudgetCaps, BudgetError, Charged, Worst};
-pub use call::{Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
+pub use cache::{CacheAccess, KeptReplies, KeptReply, KeptRequest};
+pub use call::{Cached, Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
 pub use client::Client;
-pub use command::CommandAccess;
+pub use command::{COMMAND_PRESETS, CommandAccess, CommandOutput, CommandPreset, command_preset};
 pub use config::{
     Access, DEFAULT_ANTHROPIC_VERSION, Header, HttpAccess, MailboxAccess, PRESETS, Preset,
-    ProviderConfig, RetryPolicy, WireKind, preset,
+    ProviderConfig, Reasoning, RetryPolicy, Thinking, WireKind, preset,
 };
 pub use connect::{auto_provider, from_settings};
 pub use error::{Error, Scope};
+pub use gate::RateLimits;
 pub use log::{
     CallLog, FailureRecord, LogError, RecordedReply, Recording, ReplyRecord, RequestRecord,
-    RetryEvent, prompt_hash,
+    ResponseRecord, RetryEvent, prompt_hash,
 };
 pub use price::{PRICE_TABLE, Pricer};

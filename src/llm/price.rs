@@ -246,14 +246,14 @@ mod tests {
     use super::{PRICE_TABLE, Pricer};
     use crate::{
         llm::{
-            Access, BudgetError, CommandAccess, HttpAccess, MailboxAccess, ProviderConfig, Usage,
-            Worst, preset,
+            Access, BudgetError, CommandAccess, CommandOutput, HttpAccess, MailboxAccess,
+            ProviderConfig, Usage, Worst, preset,
         },
         settings::{ModelSettings, PriceSettings},
     };
 
     fn config(access: Access, model: &str) -> ProviderConfig {
-        ProviderConfig { name: "p".to_owned(), model: model.to_owned(), max_concurrency: 1, access }
+        ProviderConfig::new("p", model, 1, access)
     }
 
     fn http(name: &str, model: &str) -> ProviderConfig {
@@ -334,7 +334,8 @@ mod tests {
         assert!(!pricer.may_cost() && pricer.is_known());
         let command = CommandAccess {
             argv: vec!["llm".to_owned()],
-            reply_pointer: None,
+            effort: None,
+            output: CommandOutput::default(),
             key: None,
             deadline: Duration::from_secs(1),
         };

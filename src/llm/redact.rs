@@ -20,6 +20,13 @@ impl Redactor {
         Self { secrets: secrets.into_iter().filter(long).collect() }
     }
 
+    /// Returns the bytes without the secrets.
+    pub(super) fn clean_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        self.secrets.iter().fold(bytes, |bytes, secret| {
+            replace(bytes, secret.expose_secret().as_bytes(), MASK.as_bytes())
+        })
+    }
+
     /// Returns the text without the secrets.
     pub(super) fn clean(&self, text: String) -> String {
         self.secrets.iter().fold(text, |text, secret| {
@@ -32,6 +39,24 @@ impl Redactor {
     }
 }
 
+fn replace(bytes: Vec<u8>, needle: &[u8], mask: &[u8]) -> Vec<u8> {
+    let find = |from: usize| {
+        let found = bytes.get(from..)?.windows(needle.len()).position(|part| part == needle)?;
+        Some(from + found)
+    };
+    let Some(first) = find(0) else { return bytes };
+    let mut clean = Vec::with_capacity(bytes.len());
+    let (mut start, mut next) = (0, Some(first));
+    while let Some(at) = next {
+        clean.extend_from_slice(&bytes[start..at]);
+        clean.extend_from_slice(mask);
+        start = at + needle.len();
+        next = find(start);
+    }
+    clean.extend_from_slice(&bytes[start..]);
+    clean
+}
+
 #[cfg(test)]
 mod tests {
     use super::Redactor;
@@ -42,5 +67,8 @@ mod tests {
         let cleaned = redactor.clean("bad key sk-secret-1, about sk-secret-1".to_owned());
         assert_eq!(cleaned, "bad key [redacted], about [redacted]");
         assert!(!format!("{redactor:?}").contains("sk-secret"));
+        let bytes = b"\xffsk-secret-1sk-secret-1,ab sk-secret".to_vec();
+        let cleaned = redactor.clean_bytes(bytes);
+        assert_eq!(cleaned, b"\xff[redacted][redacted],ab sk-secret");
     }
 }

@@ -113,6 +113,8 @@ pub struct OpSummary {
     pub confirmed: bool,
     /// Whether its reply comes from a recording.
     pub replayed: bool,
+    /// Whether its reply was kept from an equal request of another run.
+    pub cached: bool,
     /// Whether its evaluation comes from a recording.
     pub reused_evaluation: bool,
     /// Its kernel file, relative to the run.
@@ -288,6 +290,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         max_rel_error: None,
         confirmed: false,
         replayed: false,
+        cached: false,
         reused_evaluation: false,
         best_file: None,
         calls: 0,
@@ -346,6 +349,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error>
         max_rel_error: errors.1,
         confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
         replayed: best.replayed,
+        cached: best.cached,
         reused_evaluation: best.reused_evaluation,
         best_file: source.map(|file| format!("{key}/{attempt}{}", file.suffix())),
         calls: judged.iter().map(|(record, _)| record.calls).sum(),

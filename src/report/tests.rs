@@ -147,6 +147,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         seconds_judging: 0.0,
         calls: 1,
         lost_calls: 0,
+        cached: op == "add",
         replayed: op == "relu",
         reused_evaluation: false,
         started_at: "2026-01-02T03:04:05Z".to_owned(),

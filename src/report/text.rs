@@ -108,6 +108,9 @@ pub fn verdict_text(op: &OpSummary) -> String {
     } else {
         format!("{verdict} ({level})")
     };
+    if op.cached {
+        text.push_str(" [kept reply]");
+    }
     if op.replayed {
         let what = if op.reused_evaluation { " [replayed, evaluation too]" } else { " [replayed]" };
         text.push_str(what);
@@ -196,6 +199,10 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     let n_replayed = summary.ops.iter().filter(|op| op.replayed).count();
     if n_replayed > 0 {
         line("Replayed", &format!("{n_replayed} ops: their replies come from a recording"));
+    }
+    let n_cached = summary.ops.iter().filter(|op| op.cached).count();
+    if n_cached > 0 {
+        line("Kept", &format!("{n_cached} ops: their replies were kept from equal requests"));
     }
     line("Speedup", &format!("{} (geometric mean)", mean_speedup_text(&summary.speedups)));
     for perf in &summary.perf_at {

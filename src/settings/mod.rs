@@ -162,6 +162,12 @@ pub struct ProviderSettings {
     pub command: Option<Vec<String>>,
     /// JSON pointer to the reply in the output of the kind `command`; without it all of it.
     pub reply_pointer: Option<String>,
+    /// File in the folder of the kind `command` that it writes its reply to.
+    pub reply_file: Option<String>,
+    /// JSON pointer to its tokens in the output of the kind `command`.
+    pub usage_pointer: Option<String>,
+    /// JSON pointer to its cost in US dollars in the output of the kind `command`.
+    pub cost_pointer: Option<String>,
     /// Fields merged into every request body.
     #[serde(default)]
     pub extra_body: serde_json::Map<String, serde_json::Value>,

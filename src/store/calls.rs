@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     CallFile, Error, Run, RunStore,
-    run::{read_json, read_text},
+    run::{read_bytes, read_json, read_text},
     scan,
 };
 use crate::{
@@ -21,10 +21,11 @@ impl CallLog for RunStore {
     }
 
     fn reply(&self, key: &CallKey, record: &ReplyRecord) -> Result<(), LogError> {
-        Ok(self.write_reply(&key.attempt, key.call, record, &record.text)?)
+        Ok(self.write_reply(key, record)?)
     }
 
     fn failure(&self, key: &CallKey, record: &FailureRecord) -> Result<(), LogError> {
+        self.write_response(key, record.response.as_ref())?;
         Ok(self.write_failure(&key.attempt, key.call, record)?)
     }
 
@@ -45,6 +46,15 @@ impl Run {
     /// [`Error::Io`] or [`Error::Damaged`].
     pub fn request(&self, attempt: &AttemptId, call: u32) -> Result<Option<RequestRecord>, Error> {
         read_json(&self.call_path(attempt, call, CallFile::Request))
+    }
+
+    /// Returns what came back for a call, byte for byte; `None` where nothing is stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn response(&self, attempt: &AttemptId, call: u32) -> Result<Option<Vec<u8>>, Error> {
+        read_bytes(&self.call_path(attempt, call, CallFile::Response))
     }
 
     /// Returns a stored reply with its text; `None` where there is none.
@@ -77,6 +87,8 @@ impl Run {
             spend: Spend::default(),
             reasoning: None,
             replayed: None,
+            cached: None,
+            response: None,
             text,
         }))
     }

@@ -116,6 +116,7 @@ pub(crate) mod tests {
             calls: 1,
             lost_calls: 0,
             replayed: false,
+            cached: false,
             reused_evaluation: false,
             started_at: "2026-01-01T00:00:00Z".to_owned(),
             finished_at: "2026-01-01T00:00:01Z".to_owned(),

@@ -208,6 +208,9 @@ pub struct AttemptRecord {
     pub lost_calls: u32,
     /// Whether its reply comes from a recording.
     pub replayed: bool,
+    /// Whether its reply was kept from an equal request of another run.
+    #[serde(default)]
+    pub cached: bool,
     /// Whether its evaluation comes from a recording too.
     pub reused_evaluation: bool,
     /// When it began, RFC 3339, UTC.

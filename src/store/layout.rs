@@ -117,6 +117,8 @@ pub enum CallFile {
     Reply,
     /// `.reply.md`: the text.
     ReplyText,
+    /// `.response.raw`: what came back, byte for byte.
+    Response,
     /// `.failure.json`: the call ended without a reply.
     Failure,
     /// `.lost.json`: the call was in flight when kgen ended.
@@ -125,8 +127,15 @@ pub enum CallFile {
 
 impl CallFile {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Request, Self::RequestText, Self::Reply, Self::ReplyText, Self::Failure, Self::Lost];
+    pub const ALL: [Self; 7] = [
+        Self::Request,
+        Self::RequestText,
+        Self::Reply,
+        Self::ReplyText,
+        Self::Response,
+        Self::Failure,
+        Self::Lost,
+    ];
 
     /// Returns what follows `<op>_attempt_<n>.call_<m>` in the file's name.
     #[must_use]
@@ -136,6 +145,7 @@ impl CallFile {
             Self::RequestText => ".request.md",
             Self::Reply => ".reply.json",
             Self::ReplyText => ".reply.md",
+            Self::Response => ".response.raw",
             Self::Failure => ".failure.json",
             Self::Lost => ".lost.json",
         }

@@ -15,6 +15,7 @@ mod error;
 mod experiment;
 mod find;
 mod format;
+mod kept;
 mod layout;
 mod lock;
 mod run;
@@ -34,6 +35,7 @@ pub use format::{
     AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
     LostCall, OpMetadata, Purpose, RunInfo, RunStatus, Totals,
 };
+pub use kept::ReplyFolder;
 pub use layout::{CallFile, StageFile, TopFile};
 pub use run::Run;
 pub use scan::{AttemptStage, AttemptState, CallState, OpState, RunState};

@@ -262,11 +262,17 @@ fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
 /// Reads a file; `None` where there is none. Bytes that are not UTF-8 are replaced: replies come
 /// from outside.
 pub(super) fn read_text(path: &Path) -> Result<Option<String>, Error> {
+    let text = |bytes| {
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    };
+    Ok(read_bytes(path)?.map(text))
+}
+
+/// Reads a file as it is; `None` where there is none.
+pub(super) fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {
-        Ok(bytes) => Ok(Some(
-            String::from_utf8(bytes)
-                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        )),
+        Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::io("read", path, source)),
     }

@@ -191,6 +191,8 @@ fn note_call(attempt: &mut AttemptState, call: u32, file: CallFile) {
         CallFile::Lost => CallState::Lost,
         // Written before the request itself: the call was not made yet.
         CallFile::RequestText => return,
+        // What was read out of it follows; without that it is evidence and no reply.
+        CallFile::Response => return,
     };
     let weight = |state| match state {
         CallState::InFlight => 0,

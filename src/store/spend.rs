@@ -46,7 +46,7 @@ impl Run {
                     let path = self.call_path(attempt, call, CallFile::Reply);
                     let Some(reply): Option<ReplyRecord> = read_json(&path)? else { continue };
                     sum.now += self.reply_spend(attempt, call, &reply)?;
-                    if reply.replayed.is_some() {
+                    if reply.replayed.is_some() || reply.cached.is_some() {
                         *sum.recorded.get_or_insert_default() += recorded(&reply);
                     }
                 }
@@ -73,7 +73,7 @@ impl Run {
         call: u32,
         reply: &ReplyRecord,
     ) -> Result<Spend, Error> {
-        if 0 < reply.spend.calls {
+        if reply.cached.is_some() || 0 < reply.spend.calls {
             return Ok(reply.spend);
         }
         let request = self.request(attempt, call)?;

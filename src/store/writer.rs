@@ -18,7 +18,7 @@ use super::{
     lock::RunLock,
 };
 use crate::{
-    llm::ReplyRecord,
+    llm::{CallKey, ReplyRecord, ResponseRecord},
     record::{AttemptId, Evaluation, Implementation, KernelProfile, OpKey, RunId},
 };
 
@@ -123,20 +123,28 @@ impl RunStore {
         write_json(&path(CallFile::Request), request, Durability::Disk)
     }
 
-    /// Writes a reply, first its text, then the rest; both are on disk on return.
+    /// Writes a reply, first its text, then what came back, then the rest; text and rest are on disk on
+    /// return.
     ///
     /// The text has its name as early as can be: it is what was paid for. The rest of a reply
     /// that was interrupted in between comes from [`Self::complete_reply`].
-    pub(super) fn write_reply(
-        &self,
-        attempt: &AttemptId,
-        call: u32,
-        reply: &impl Serialize,
-        text: &str,
-    ) -> Result<(), Error> {
-        let path = |file| self.run.call_path(attempt, call, file);
-        atomic::write(&path(CallFile::ReplyText), text.as_bytes(), Durability::Contents)?;
+    pub(super) fn write_reply(&self, key: &CallKey, reply: &ReplyRecord) -> Result<(), Error> {
+        let path = |file| self.run.call_path(&key.attempt, key.call, file);
+        let text = reply.text.as_bytes();
+        atomic::write(&path(CallFile::ReplyText), text, Durability::Contents)?;
+        self.write_response(key, reply.response.as_ref())?;
         write_json(&path(CallFile::Reply), reply, Durability::Disk)
+    }
+
+    /// Writes what came back for a call, byte for byte.
+    pub(super) fn write_response(
+        &self,
+        key: &CallKey,
+        response: Option<&ResponseRecord>,
+    ) -> Result<(), Error> {
+        let Some(response) = response else { return Ok(()) };
+        let path = self.run.call_path(&key.attempt, key.call, CallFile::Response);
+        atomic::write(&path, &response.body, Durability::Process)
     }
 
     /// Puts on record what is known of a reply of which only the text was stored.

@@ -233,8 +233,7 @@ fn config(server: &MockServer) -> ProviderConfig {
     access.base_url = format!("{}/v1", server.uri());
     access.retry =
         RetryPolicy { max_tries: 3, base_wait: Duration::from_millis(1), ..RetryPolicy::default() };
-    let (name, model) = ("openai".to_owned(), "scripted".to_owned());
-    ProviderConfig { name, model, max_concurrency: 6, access: Access::Http(Box::new(access)) }
+    ProviderConfig::new("openai", "scripted", 6, Access::Http(Box::new(access)))
 }
 
 fn budget(config: &ProviderConfig, usd: f64) -> Budget {

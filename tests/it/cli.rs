@@ -307,7 +307,9 @@ fn the_lists_name_what_there_is() {
     let list = |what: &str| stdout(&kgen(folder.path()).args(["list", what]).assert().code(0));
     assert!(list("ops").contains("aten.cross_entropy_loss.default"));
     assert!(list("suites").contains("smoke"));
-    for name in ["builtin", "cublas", "pregenerated", "llm", "anthropic", "mailbox", "replay"] {
+    for name in
+        ["builtin", "cublas", "pregenerated", "llm", "anthropic", "codex-cli", "mailbox", "replay"]
+    {
         assert!(list("backends").contains(name), "{name}");
     }
     assert!(list("devices").contains("emu"));

@@ -3,6 +3,7 @@
 
 mod agent;
 mod budget;
+mod cache;
 mod cli;
 mod compare;
 mod config;
@@ -16,8 +17,10 @@ mod llm;
 mod mutation;
 mod nvrtc;
 mod prompt;
+mod refusals;
 mod resume;
 mod side;
 mod store;
 mod tidy;
+mod wire;
 mod worker;

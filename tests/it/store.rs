@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use kgen::{
-    llm::{CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, Turn, Usage},
+    llm::{
+        CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, ResponseRecord, Turn,
+        Usage,
+    },
     record::{
         AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, Implementation, KernelProfile,
         Level, OpKey, Outcome, RawOutput, RunId, Speedup, Spend, Stage, Target, Verdict,
@@ -110,6 +113,7 @@ fn record(number: u32, verdict: Verdict, speedup: Option<f64>) -> AttemptRecord 
         calls: 1,
         lost_calls: 0,
         replayed: false,
+        cached: false,
         reused_evaluation: false,
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         finished_at: format!("2026-01-01T00:00:{number:02}Z"),
@@ -133,6 +137,7 @@ fn request(key: &CallKey) -> RequestRecord {
         url: None,
         model: "none".to_owned(),
         headers: Vec::new(),
+        command: Vec::new(),
         body: "the body".to_owned(),
         prompt_hash: format!("hash of {key}"),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -156,6 +161,8 @@ fn reply(key: &CallKey, text: &str) -> ReplyRecord {
         spend: Spend::default(),
         reasoning: None,
         replayed: None,
+        cached: None,
+        response: None,
         text: text.to_owned(),
     }
 }
@@ -447,4 +454,30 @@ fn a_request_is_complete_before_it_counts() {
     fs::remove_file(store.run().call_path(&attempt(1), 1, CallFile::Request)).unwrap();
     let state = RunState::scan(store.run()).unwrap();
     assert_eq!(state.n_calls(), 0);
+}
+
+#[test]
+fn what_came_back_is_kept_byte_for_byte() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    let key = key(1, 1);
+    store.request(&key, &request(&key)).unwrap();
+    let response = ResponseRecord {
+        status: Some(200),
+        headers: [("request-id".to_owned(), "r-1".to_owned())].into(),
+        body: b"data: {\"a\": \"\xff\"}\r\n\r\n".to_vec(),
+    };
+    let record = ReplyRecord { response: Some(response.clone()), ..reply(&key, "text") };
+    CallLog::reply(&store, &key, &record).unwrap();
+    let run = store.run();
+    assert_eq!(run.response(&key.attempt, 1).unwrap(), Some(response.body));
+    let stored = run.reply(&key.attempt, 1).unwrap().unwrap().response.unwrap();
+    assert_eq!((stored.status, stored.headers), (Some(200), response.headers));
+    assert_eq!(run.response(&key.attempt, 2).unwrap(), None);
+    // Alone it is no reply: a call that left nothing else is lost.
+    fs::remove_file(run.call_path(&key.attempt, 1, CallFile::Reply)).unwrap();
+    fs::remove_file(run.call_path(&key.attempt, 1, CallFile::ReplyText)).unwrap();
+    let state = RunState::scan(run).unwrap();
+    let calls = &state.ops[&key.attempt.op].attempts[&1].calls;
+    assert_eq!(calls[&1], CallState::InFlight);
 }

@@ -101,6 +101,8 @@ impl Llm for ScriptedLlm {
             spend: Spend::default(),
             reasoning: None,
             replayed: None,
+            cached: None,
+            response: None,
             text,
         };
         log.reply(key, &record).map_err(failed)?;
@@ -124,6 +126,7 @@ fn request(call: &Call) -> RequestRecord {
         url: None,
         model: "scripted".to_owned(),
         headers: Vec::new(),
+        command: Vec::new(),
         body: call.prompt.clone(),
         prompt_hash: prompt_hash(call),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -382,12 +385,7 @@ impl Script {
 
 /// Returns a client of another run's replies.
 pub(super) fn client(access: llm::Access) -> llm::Client {
-    let config = llm::ProviderConfig {
-        name: "replay".to_owned(),
-        model: String::new(),
-        max_concurrency: 8,
-        access,
-    };
+    let config = llm::ProviderConfig::new("replay", "", 8, access);
     llm::Client::new(config, llm::Budget::default()).unwrap()
 }
 

@@ -202,8 +202,10 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
 
 fn backends(context: &Context, settings: &Settings) -> Listing {
     let mut listing = Listing::new(&["name", "kind", "state", "what it is"]);
-    let mut add = |name: &str, kind: &str, state: &str, what: &str| {
-        let item = json!({ "name": name, "kind": kind, "state": state, "description": what });
+    let mut add = |name: &str, kind: &str, state: &str, what: &str, base_url: Option<String>| {
+        let item = json!({
+            "name": name, "kind": kind, "state": state, "description": what, "base_url": base_url
+        });
         listing.add([name, kind, state, what].map(str::to_owned).to_vec(), item);
     };
     let python = python::find(settings.python.path.as_deref());
@@ -214,10 +216,10 @@ fn backends(context: &Context, settings: &Settings) -> Listing {
                 "-".to_owned()
             }
         };
-        add(backend.name(), "backend", &state, backend.description());
+        add(backend.name(), "backend", &state, backend.description(), None);
     }
-    for (name, what) in providers::known(settings) {
-        add(&name, "provider", "-", &what);
+    for known in providers::known(settings) {
+        add(&known.name, "provider", &known.state, &known.what, known.base_url);
     }
     match python {
         Ok(found) => context.ui.note(&found.to_string()),

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Completion, Step, WireError, count, excerpt, insert_temperature, string};
-use crate::llm::{Call, Finish, HttpAccess, Usage};
+use super::{Completion, Step, count, insert_temperature, string};
+use crate::llm::{Call, Finish, HttpAccess, Thinking, Usage};
 
 pub(super) fn build(
     access: &HttpAccess,
@@ -14,18 +14,36 @@ pub(super) fn build(
     body.insert("model".to_owned(), model.into());
     body.insert(access.max_tokens_field.clone(), call.max_tokens.into());
     if !call.system.is_empty() {
-        body.insert("system".to_owned(), call.system.as_str().into());
+        let system = match access.prompt_cache {
+            // What all calls of a run begin with. A mark behind the prompt itself would pay for writing
+            // prompts into the cache that are hardly ever sent twice.
+            true => json!([{
+                "type": "text", "text": call.system, "cache_control": {"type": "ephemeral"}
+            }]),
+            false => call.system.as_str().into(),
+        };
+        body.insert("system".to_owned(), system);
     }
     body.insert("messages".to_owned(), json!([{"role": "user", "content": call.prompt}]));
     insert_temperature(&mut body, call);
+    if let Some(thinking) = access.thinking {
+        let thinking = match thinking {
+            Thinking::Adaptive => json!({"type": "adaptive"}),
+            Thinking::Off => json!({"type": "disabled"}),
+            Thinking::Tokens(tokens) => json!({"type": "enabled", "budget_tokens": tokens}),
+        };
+        body.insert("thinking".to_owned(), thinking);
+    }
+    if let Some(effort) = access.effort {
+        body.insert("output_config".to_owned(), json!({"effort": effort.name()}));
+    }
     body.insert("stream".to_owned(), access.stream.into());
     ("/v1/messages", body)
 }
 
-pub(super) fn parse(value: &Value) -> Result<Completion, WireError> {
-    let Some(blocks) = value.get("content").and_then(Value::as_array) else {
-        return Err(WireError::Garbage(excerpt(&value.to_string())));
-    };
+/// Reads a whole response; `None` where it is of another format.
+pub(super) fn parse(value: &Value) -> Option<Completion> {
+    let blocks = value.get("content")?.as_array()?;
     let mut completion = Completion {
         model: string(value, "model"),
         id: string(value, "id"),
@@ -37,7 +55,7 @@ pub(super) fn parse(value: &Value) -> Result<Completion, WireError> {
     }
     read_stop(&mut completion, value);
     read_usage(&mut completion.usage, value.get("usage"));
-    Ok(completion)
+    Some(completion)
 }
 
 pub(super) fn stream_event(completion: &mut Completion, value: &Value) -> Step {
@@ -91,7 +109,7 @@ fn read_stop(completion: &mut Completion, value: &Value) {
 
 /// Overwrites what is reported: streamed counts are cumulative. `input_tokens` are the uncached
 /// ones alone.
-fn read_usage(usage: &mut Usage, value: Option<&Value>) {
+pub(super) fn read_usage(usage: &mut Usage, value: Option<&Value>) {
     let Some(value) = value else { return };
     if let Some(uncached) = count(value, &["input_tokens"]) {
         usage.cache_read = count(value, &["cache_read_input_tokens"]);

@@ -2,12 +2,18 @@
 //! time. Parsing is lenient: fields may be missing and unknown ones are ignored.
 
 mod anthropic;
+mod api_error;
 mod openai_chat;
 mod openai_responses;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+pub(super) use api_error::{ApiError, error_body, plain};
+pub(super) use thoughts::split as split_thoughts;
 
 use super::{Call, Finish, HttpAccess, Usage, WireKind};
 
@@ -56,22 +62,19 @@ pub(super) enum WireError {
     /// The provider reports an error.
     Api(ApiError),
     /// Not of the wire format.
-    Garbage(String),
+    Foreign {
+        /// The beginning of it.
+        excerpt: String,
+        /// The wire format that it is of, where it is of one.
+        speaks: Option<&'static str>,
+    },
 }
 
-/// An error as providers report it in a body.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct ApiError {
-    /// HTTP status that it stands for, where the body says so.
-    pub(super) status: Option<u16>,
-    /// Kind, for example `rate_limit_error`.
-    pub(super) kind: Option<String>,
-    /// Code, for example `insufficient_quota`.
-    pub(super) code: Option<String>,
-    /// The parameter it is about.
-    pub(super) param: Option<String>,
-    /// The provider's words.
-    pub(super) message: String,
+impl WireError {
+    /// Returns the error for what is of no known format.
+    pub(super) fn garbage(excerpt: impl Into<String>) -> Self {
+        Self::Foreign { excerpt: excerpt.into(), speaks: None }
+    }
 }
 
 /// Builds the request of a call.
@@ -93,14 +96,15 @@ pub(super) fn build(access: &HttpAccess, model: &str, call: &Call) -> Built {
 /// Reads a whole response body.
 pub(super) fn parse(kind: WireKind, body: &str) -> Result<Completion, WireError> {
     let value = json(body)?;
-    if let Some(error) = api_error(&value) {
+    if let Some(error) = api_error::find(&value) {
         return Err(WireError::Api(error));
     }
-    match kind {
+    let completion = match kind {
         WireKind::Anthropic => anthropic::parse(&value),
         WireKind::OpenAiChat => openai_chat::parse(&value),
         WireKind::OpenAiResponses => openai_responses::parse(&value),
-    }
+    };
+    completion.ok_or_else(|| foreign(body, &value))
 }
 
 /// Reads one streamed event into the completion.
@@ -113,8 +117,12 @@ pub(super) fn stream_event(
         return Ok(Step::End);
     }
     let value = json(data)?;
-    if let Some(error) = api_error(&value) {
+    if let Some(error) = api_error::find(&value) {
         return Err(WireError::Api(error));
+    }
+    // Unknown events are ignored, those of another format are not: nothing else would follow.
+    if speaks(&value).is_some_and(|other| other != kind) {
+        return Err(foreign(data, &value));
     }
     match kind {
         WireKind::Anthropic => Ok(anthropic::stream_event(completion, &value)),
@@ -123,79 +131,41 @@ pub(super) fn stream_event(
     }
 }
 
-/// Reads the error out of the body of a failed request, whatever it is.
-pub(super) fn error_body(body: &str) -> ApiError {
-    serde_json::from_str(body)
-        .ok()
-        .and_then(|value| api_error(&value))
-        .unwrap_or_else(|| ApiError { message: excerpt(body), ..ApiError::default() })
+/// Tells which format a response or an event is of, by what only that format has.
+fn speaks(value: &Value) -> Option<WireKind> {
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    let is_list = |name: &str| value.get(name).is_some_and(Value::is_array);
+    let is_response = value.get("object").and_then(Value::as_str) == Some("response");
+    if value.get("choices").is_some() {
+        Some(WireKind::OpenAiChat)
+    } else if is_response || kind.starts_with("response.") || is_list("output") {
+        Some(WireKind::OpenAiResponses)
+    } else if matches!(kind, "message" | "message_start" | "message_delta" | "message_stop")
+        || kind.starts_with("content_block_")
+        || is_list("content")
+    {
+        Some(WireKind::Anthropic)
+    } else {
+        None
+    }
 }
 
-fn api_error(value: &Value) -> Option<ApiError> {
-    // Some servers wrap the error in a list of one.
-    let value = value.get(0).unwrap_or(value);
-    let is_error = value.get("type").and_then(Value::as_str) == Some("error");
-    let error = match value.get("error").or_else(|| value.pointer("/response/error")) {
-        // A streamed event may be the error itself.
-        None if is_error => value,
-        Some(Value::Null) | None => return None,
-        Some(error) => error,
-    };
-    let code = error.get("code").or_else(|| error.get("status"));
-    Some(ApiError {
-        status: code.and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
-        kind: string(error, "type").filter(|kind| kind != "error"),
-        code: code.and_then(Value::as_str).map(str::to_owned),
-        param: string(error, "param"),
-        message: string(error, "message")
-            .or_else(|| error.as_str().map(excerpt))
-            .unwrap_or_else(|| excerpt(&error.to_string())),
-    })
-}
-
-impl ApiError {
-    /// Returns the HTTP status that an error inside a 200 stands for.
-    pub(super) fn implied_status(&self) -> u16 {
-        if let Some(status) = self.status {
-            return status;
-        }
-        match self.kind.as_deref().or(self.code.as_deref()) {
-            Some("overloaded_error") => 529,
-            Some("rate_limit_error" | "rate_limit_exceeded") => 429,
-            Some("authentication_error") => 401,
-            Some("billing_error") => 402,
-            Some("permission_error") => 403,
-            Some("not_found_error") => 404,
-            Some("invalid_request_error") => 400,
-            Some(_) | None => 500,
-        }
-    }
-
-    /// Tells whether waiting does not help, because an account is used up.
-    pub(super) fn is_spent(&self, status: u16) -> bool {
-        // Anthropic reports an empty account and a spending limit as a bad request.
-        let words = ["credit balance is too low", "spend limit", "specified API usage limits"];
-        if status == 400 && words.iter().any(|words| self.message.contains(words)) {
-            return true;
-        }
-        let spent = |name: &str| {
-            matches!(
-                name,
-                "insufficient_quota"
-                    | "credit_balance_exhausted"
-                    | "organization_usage_limit_exceeded"
-                    | "billing_error"
-                    | "billing_hard_limit_reached"
-            ) || name.ends_with("_spend_limit_exceeded")
-        };
-        self.code.as_deref().is_some_and(spent) || self.kind.as_deref().is_some_and(spent)
-    }
+fn foreign(text: &str, value: &Value) -> WireError {
+    WireError::Foreign { excerpt: excerpt(text), speaks: speaks(value).map(WireKind::name) }
 }
 
 fn json(text: &str) -> Result<Value, WireError> {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
-        Ok(_) | Err(_) => Err(WireError::Garbage(excerpt(text))),
+        // A server that streams although it was not asked to, under another content type.
+        Ok(_) | Err(_) => match text.trim_start().strip_prefix("data:") {
+            Some(event) if !event.is_empty() => {
+                let excerpt =
+                    format!("a stream of events that is not declared as one: {}", excerpt(text));
+                Err(WireError::garbage(excerpt))
+            }
+            _ => Err(WireError::garbage(excerpt(text))),
+        },
     }
 }
 
@@ -212,6 +182,22 @@ pub(super) fn excerpt(text: &str) -> String {
     }
 }
 
+/// Reads tokens by whatever names an agent reports them.
+pub(super) fn any_usage(value: &Value) -> Usage {
+    let has = |name: &str| value.get(name).is_some();
+    let mut usage = Usage::default();
+    if has("cache_read_input_tokens") || has("cache_creation_input_tokens") {
+        anthropic::read_usage(&mut usage, Some(value));
+    } else if has("prompt_tokens") {
+        openai_chat::read_usage(&mut usage, Some(value));
+    } else {
+        usage = openai_responses::usage(value);
+        usage.cache_read = usage.cache_read.or_else(|| count(value, &["cached_input_tokens"]));
+        usage.reasoning = usage.reasoning.or_else(|| count(value, &["reasoning_output_tokens"]));
+    }
+    usage
+}
+
 fn string(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
@@ -225,4 +211,14 @@ fn insert_temperature(body: &mut Map<String, Value>, call: &Call) {
     if let Some(temperature) = call.temperature {
         body.insert("temperature".to_owned(), temperature.into());
     }
+}
+
+/// Returns what names prompts with a common beginning: the provider sends them to one cache.
+fn cache_key(call: &Call) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(call.system.as_bytes());
+    hasher.update([0xff]);
+    hasher.update(call.key.attempt.op.0.as_bytes());
+    let hash: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("kgen-{hash}")
 }

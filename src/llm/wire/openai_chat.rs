@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Completion, Step, WireError, count, excerpt, insert_temperature, string};
-use crate::llm::{Call, Finish, HttpAccess, Usage};
+use super::{Completion, Step, cache_key, count, insert_temperature, string};
+use crate::llm::{Call, Finish, HttpAccess, Reasoning, Thinking, Usage};
 
 pub(super) fn build(
     access: &HttpAccess,
@@ -20,6 +20,10 @@ pub(super) fn build(
     body.insert("messages".to_owned(), messages.into());
     body.insert(access.max_tokens_field.clone(), call.max_tokens.into());
     insert_temperature(&mut body, call);
+    insert_reasoning(&mut body, access);
+    if access.prompt_cache {
+        body.insert("prompt_cache_key".to_owned(), cache_key(call).into());
+    }
     if access.stream {
         body.insert("stream".to_owned(), true.into());
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
@@ -27,13 +31,40 @@ pub(super) fn build(
     ("/chat/completions", body)
 }
 
-pub(super) fn parse(value: &Value) -> Result<Completion, WireError> {
-    if value.get("choices").is_none() {
-        return Err(WireError::Garbage(excerpt(&value.to_string())));
+/// Puts effort and thinking where the server looks for them.
+fn insert_reasoning(body: &mut Map<String, Value>, access: &HttpAccess) {
+    let effort = access.effort.map(|effort| effort.name());
+    match access.reasoning {
+        Reasoning::OpenRouter => {
+            let mut reasoning = Map::new();
+            if let Some(effort) = effort {
+                reasoning.insert("effort".to_owned(), effort.into());
+            }
+            if let Some(Thinking::Tokens(tokens)) = access.thinking {
+                reasoning.insert("max_tokens".to_owned(), tokens.into());
+            }
+            if !reasoning.is_empty() {
+                body.insert("reasoning".to_owned(), reasoning.into());
+            }
+        }
+        Reasoning::Standard | Reasoning::DeepSeek => {
+            if let Some(effort) = effort {
+                body.insert("reasoning_effort".to_owned(), effort.into());
+            }
+            if let (Reasoning::DeepSeek, Some(Thinking::Off)) = (access.reasoning, access.thinking)
+            {
+                body.insert("thinking".to_owned(), json!({"type": "disabled"}));
+            }
+        }
     }
+}
+
+/// Reads a whole response; `None` where it is of another format.
+pub(super) fn parse(value: &Value) -> Option<Completion> {
+    value.get("choices")?;
     let mut completion = Completion::default();
     read(&mut completion, value, "message");
-    Ok(completion)
+    Some(completion)
 }
 
 pub(super) fn stream_event(completion: &mut Completion, value: &Value) -> Step {
@@ -88,7 +119,7 @@ fn read_content(text: &mut String, content: Option<&Value>) {
 }
 
 /// Cached tokens are inside `prompt_tokens`.
-fn read_usage(usage: &mut Usage, value: Option<&Value>) {
+pub(super) fn read_usage(usage: &mut Usage, value: Option<&Value>) {
     let Some(value @ Value::Object(_)) = value else { return };
     *usage = Usage {
         input: count(value, &["prompt_tokens"]),

@@ -1,9 +1,10 @@
 use serde_json::{Value, json};
 
-use super::{Completion, Step, WireError, build, error_body, parse, stream_event};
+use super::{ApiError, Completion, Step, WireError, build, parse, stream_event};
 use crate::{
-    llm::{Call, CallKey, Finish, HttpAccess, Turn, WireKind, preset},
+    llm::{Call, CallKey, Finish, HttpAccess, Thinking, Turn, WireKind, preset},
     record::{AttemptId, OpKey},
+    settings::Effort,
 };
 
 fn call() -> Call {
@@ -17,6 +18,11 @@ fn call() -> Call {
         sample: 1,
         temperature: None,
     }
+}
+
+/// Reads an error as a response with that body is read.
+fn error_body(body: &str) -> ApiError {
+    super::error_body(body).unwrap_or_else(|| super::plain(body))
 }
 
 fn access(name: &str) -> HttpAccess {
@@ -44,6 +50,118 @@ fn the_user_adds_drops_and_samples() {
     access.drop = vec!["max_completion_tokens".to_owned()];
     let body = build(&access, "m", &Call { temperature: Some(0.5), ..call() }).body;
     insta::assert_snapshot!(body, @r#"{"model":"m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"say \"π\""}],"temperature":0.5,"reasoning_effort":"low"}"#);
+}
+
+#[test]
+fn effort_thinking_and_caching_are_said_as_each_wants_it() {
+    let bodies =
+        ["anthropic", "openai", "openai-responses", "openrouter", "deepseek"].map(|name| {
+            let access = HttpAccess {
+                effort: Some(Effort::High),
+                thinking: Some(match name {
+                    "anthropic" => Thinking::Adaptive,
+                    "deepseek" => Thinking::Off,
+                    _ => Thinking::Tokens(2048),
+                }),
+                prompt_cache: true,
+                stream: false,
+                ..access(name)
+            };
+            let mut body: Value = serde_json::from_str(&build(&access, "m", &call()).body).unwrap();
+            for known in ["model", "messages", "input", "instructions", "stream"] {
+                body.as_object_mut().unwrap().shift_remove(known);
+            }
+            format!("{name} {body}")
+        });
+    insta::assert_snapshot!(bodies.join("\n"), @r#"
+    anthropic {"max_tokens":64,"system":[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}],"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}
+    openai {"max_completion_tokens":64,"reasoning_effort":"high","prompt_cache_key":"kgen-8eee8d5ce58bb98f"}
+    openai-responses {"max_output_tokens":64,"reasoning":{"effort":"high"},"prompt_cache_key":"kgen-8eee8d5ce58bb98f","store":false}
+    openrouter {"max_tokens":64,"reasoning":{"effort":"high","max_tokens":2048},"prompt_cache_key":"kgen-8eee8d5ce58bb98f"}
+    deepseek {"max_tokens":64,"reasoning_effort":"high","thinking":{"type":"disabled"},"prompt_cache_key":"kgen-8eee8d5ce58bb98f"}
+    "#);
+    for (thinking, expected) in [
+        (Thinking::Off, json!({"type": "disabled"})),
+        (Thinking::Tokens(2048), json!({"type": "enabled", "budget_tokens": 2048})),
+    ] {
+        let access = HttpAccess { thinking: Some(thinking), ..access("anthropic") };
+        let body: Value = serde_json::from_str(&build(&access, "m", &call()).body).unwrap();
+        assert_eq!(body["thinking"], expected);
+    }
+}
+
+#[test]
+fn prompts_of_one_op_share_their_cache_and_those_of_others_do_not() {
+    let access = HttpAccess { prompt_cache: true, ..access("openai") };
+    let key = |call: &Call| {
+        let body: Value = serde_json::from_str(&build(&access, "m", call).body).unwrap();
+        body["prompt_cache_key"].as_str().unwrap().to_owned()
+    };
+    let later = Call { prompt: "another".to_owned(), ..call() };
+    let mut other = call();
+    other.key.attempt.op = OpKey("add".to_owned());
+    assert_eq!(key(&call()), key(&later));
+    assert_ne!(key(&call()), key(&other));
+}
+
+#[test]
+fn another_dialect_is_told_by_its_name() {
+    let anthropic = json!({"type": "message", "content": [{"type": "text", "text": "x"}]});
+    let chat = json!({"choices": [{"message": {"content": "x"}}]});
+    let responses = json!({"object": "response", "output": []});
+    let nothing = json!({"status": "ok"});
+    let whole = |kind, body: &Value| match parse(kind, &body.to_string()) {
+        Err(WireError::Foreign { speaks, .. }) => speaks,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(whole(WireKind::Anthropic, &chat), Some("openai-chat"));
+    assert_eq!(whole(WireKind::OpenAiChat, &anthropic), Some("anthropic"));
+    assert_eq!(whole(WireKind::OpenAiChat, &responses), Some("openai-responses"));
+    assert_eq!(whole(WireKind::OpenAiResponses, &nothing), None);
+
+    let delta =
+        json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "x"}});
+    let text = json!({"type": "response.output_text.delta", "delta": "x"});
+    let chunk =
+        json!({"object": "chat.completion.chunk", "choices": [{"delta": {"content": "x"}}]});
+    let events = [
+        (WireKind::Anthropic, delta, "anthropic"),
+        (WireKind::OpenAiChat, chunk, "openai-chat"),
+        (WireKind::OpenAiResponses, text, "openai-responses"),
+    ];
+    for (kind, event, name) in &events {
+        for (asked, ..) in &events {
+            let mut completion = Completion::default();
+            let read = stream_event(*asked, &mut completion, &event.to_string());
+            match read {
+                Ok(step) => assert_eq!((asked, step), (kind, Step::More)),
+                Err(WireError::Foreign { speaks, .. }) => {
+                    assert_ne!(asked, kind);
+                    assert_eq!(speaks, Some(*name));
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_are_told_apart_by_what_can_be_done() {
+    let error = |code: &str, message: &str| {
+        error_body(&json!({"error": {"code": code, "message": message}}).to_string())
+    };
+    assert!(error("context_length_exceeded", "").is_too_long(400));
+    assert!(error("", "prompt is too long: 210000 tokens > 200000 maximum").is_too_long(400));
+    assert!(error("", "").is_too_long(413));
+    assert!(!error("", "prompt is too long").is_too_long(500));
+    assert!(error("model_not_found", "").is_unknown_model(400));
+    assert!(error("", "model: no-such-model").is_unknown_model(404));
+    assert!(!error("", "no such page").is_unknown_model(404));
+    assert!(
+        error("slow_down", "x").implied_status() == 429 && !error("slow_down", "x").is_spent(429)
+    );
+    let detail = error_body(r#"{"detail": "Not Found"}"#);
+    assert_eq!((detail.message.as_str(), detail.is_unknown_model(404)), ("Not Found", false));
 }
 
 #[test]

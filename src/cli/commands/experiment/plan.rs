@@ -142,7 +142,7 @@ impl Plan {
         let mut settings = self.settings.clone();
         if let Some(model) = &cell.model {
             let known = providers::known(&settings);
-            let is_provider = |name: &str| known.iter().any(|(known, _)| known == name);
+            let is_provider = |name: &str| known.iter().any(|known| known.name == name);
             match model.split_once('/') {
                 Some((provider, model)) if is_provider(provider) => {
                     provider.clone_into(&mut settings.llm.provider);
@@ -151,7 +151,7 @@ impl Plan {
                 _ => settings.llm.model = Some(model.clone()),
             }
             if settings.llm.provider == "auto" && settings.llm.base_url.is_none() {
-                let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+                let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
                 return Err(CommandError::config(format!("no provider is named for `{model}`"))
                     .hint("write provider/model, or set `provider` in [llm] of the experiment")
                     .hint(format!("the providers are {}", names.join(", "))));
