@@ -240,17 +240,28 @@ fn spend(markup: &mut Markup, attempt: &Attempt) {
         markup.raw("<td>–<td>–<td>–<td>–");
     } else {
         let input = spend.input_tokens + spend.cache_read_tokens + spend.cache_write_tokens;
-        markup.raw("<td>").text(Count(input)).raw("<td>").text(Count(spend.output_tokens));
+        // A call has tokens; where there are none, nobody told how many.
+        if input + spend.output_tokens == 0 {
+            markup.raw("<td>–<td>–");
+        } else {
+            markup.raw("<td>").text(Count(input)).raw("<td>").text(Count(spend.output_tokens));
+        }
         markup.raw("<td>");
         match spend.cost() {
             Some(usd) => _ = markup.text(Usd(usd)),
             None => _ = markup.raw("unpriced"),
         }
-        markup.raw("<td>").text(Seconds(spend.seconds));
+        markup.raw("<td>");
+        seconds(markup, spend.seconds);
     }
     markup.raw("<td>");
-    if 0.0 < attempt.seconds_judging {
-        markup.text(Seconds(attempt.seconds_judging));
+    seconds(markup, attempt.seconds_judging);
+}
+
+/// Writes a time, or that it was not taken.
+pub(crate) fn seconds(markup: &mut Markup, seconds: f64) {
+    if 0.0 < seconds {
+        markup.text(Seconds(seconds));
     } else {
         markup.raw("–");
     }

@@ -14,7 +14,9 @@ const SHORT: usize = 14;
 pub(crate) struct Key {
     /// `A`, `B`, ... `Z`, `AA`, ...
     pub(crate) letter: String,
-    /// The part of its name that others do not share, shortened to fit beside a line.
+    /// The parts of its name that not all arms share.
+    pub(crate) own: String,
+    /// The same, shortened to fit beside a line.
     pub(crate) short: String,
     index: usize,
 }
@@ -47,9 +49,9 @@ pub(crate) fn keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Key> {
         parts.iter().copied().filter(|part| !is_shared(part)).collect::<Vec<_>>().join(", ")
     };
     let key = |(index, name): (usize, &&str)| {
-        let own = own(&parts[index]);
-        let short = shorten(if own.is_empty() { name } else { &own }, SHORT);
-        Key { letter: letter(index), short, index }
+        let own = Some(own(&parts[index])).filter(|own| !own.is_empty());
+        let own = own.unwrap_or_else(|| (*name).to_owned());
+        Key { letter: letter(index), short: shorten(&own, SHORT), own, index }
     };
     names.iter().enumerate().map(key).collect()
 }

@@ -27,8 +27,8 @@ use markup::Markup;
 use style::{SCRIPT, SCRIPT_HASH, STYLE};
 use texts::Texts;
 
-/// Names of arms in the title at most.
-const MOST_NAMES: usize = 4;
+/// Letters of a title that names the arms; a longer one counts them.
+const MOST_LETTERS: usize = 90;
 
 /// Returns the page of a comparison.
 ///
@@ -69,14 +69,16 @@ fn title(context: &Context<'_>) -> String {
     let arms = &context.comparison.arms;
     let n_ops = context.comparison.ops.len();
     let ops = if n_ops == 1 { "1 op".to_owned() } else { format!("{n_ops} ops") };
-    let names: Vec<&str> = context.keys.iter().map(|key| key.short.as_str()).collect();
-    match names.as_slice() {
+    let names: Vec<&str> = context.keys.iter().map(|key| key.own.as_str()).collect();
+    let line = match names.as_slice() {
         [] => format!("Nothing on {ops}"),
         [only] => format!("{only} on {ops}"),
-        [first @ .., last] if arms.len() <= MOST_NAMES => {
-            format!("{} and {last} on {ops}", first.join(", "))
-        }
-        _ => format!("{} arms on {ops}", arms.len()),
+        [first @ .., last] => format!("{} and {last} on {ops}", first.join(", ")),
+    };
+    if line.chars().count() <= MOST_LETTERS {
+        line
+    } else {
+        format!("{} arms on {ops}", arms.len())
     }
 }
 

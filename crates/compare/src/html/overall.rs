@@ -4,9 +4,10 @@
 use super::{
     cell::{self, Column, Unit},
     context::{Context, speeds_of},
+    drill::seconds,
     key::Key,
     markup::Markup,
-    number::{Count, Seconds, Usd},
+    number::{Count, Usd},
 };
 use crate::summary::{ArmSummary, Speed};
 
@@ -153,7 +154,7 @@ fn baselines(markup: &mut Markup, context: &Context<'_>) {
         for (without, cases) in [(true, "long"), (false, "all")] {
             markup.raw("<tr><th scope=\"row\"").attr("title", &arm.name).raw(">");
             swatch(markup, key);
-            markup.text(&key.short).raw("<td class=\"text\">").raw(cases);
+            markup.text(&key.own).raw("<td class=\"text\">").raw(cases);
             for about in &measured {
                 let speeds = speeds_of(arm, *about);
                 match speeds {
@@ -227,19 +228,15 @@ fn totals(markup: &mut Markup, arm: &ArmSummary) {
     markup.raw("<td>").text(Count(arm.n_attempts as u64));
     markup.raw("<td>").text(Count(spend.calls));
     for tokens in [input, spend.cache_read_tokens, spend.output_tokens, spend.reasoning_tokens] {
-        // What providers did not tell is not nothing.
-        if spend.unreported == spend.calls {
+        // A call has tokens; where there are none, nobody told how many.
+        if input + spend.output_tokens == 0 {
             markup.raw("<td class=\"none\">–");
         } else {
             markup.raw("<td>").text(Count(tokens));
         }
     }
     markup.raw("<td>");
-    if 0.0 < spend.seconds {
-        markup.text(Seconds(spend.seconds));
-    } else {
-        markup.raw("–");
-    }
+    seconds(markup, spend.seconds);
     match spend.cost() {
         Some(usd) if 0 < spend.calls => _ = markup.raw("<td>").text(Usd(usd)),
         Some(_) => _ = markup.raw("<td class=\"none\">–"),

@@ -108,7 +108,7 @@ fn table(markup: &mut Markup, context: &Context<'_>, title: &str, rows: &[(&Pair
 fn arm(markup: &mut Markup, context: &Context<'_>, index: usize) {
     if let Some(key) = context.keys.get(index) {
         swatch(markup, key);
-        markup.text(&key.short).raw(" ");
+        markup.text(&key.own).raw(" ");
     }
 }
 

@@ -37,12 +37,17 @@ pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
     });
     let domain = log_domain(values, &[1.0]);
     for (nth, about) in measured.iter().enumerate() {
-        markup.raw("<div><h3>").text(name_of(*about)).raw("</h3>\n");
+        // Several stand beside each other, each with its drawings below each other.
+        if 1 < measured.len() {
+            markup.raw("<div><h3>").text(name_of(*about)).raw("</h3>\n");
+        }
         if let Some(domain) = domain {
             strips(markup, context, (nth, *about), domain);
         }
         profile(markup, context, nth, *about);
-        markup.raw("</div>\n");
+        if 1 < measured.len() {
+            markup.raw("</div>\n");
+        }
     }
     markup.raw("</div>");
     note_of_undrawn(markup, context);

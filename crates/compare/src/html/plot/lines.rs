@@ -112,7 +112,9 @@ fn names(markup: &mut Markup, area: &Area, series: &[Series<'_>], place: &Place<
         heights.into_iter().map(|y| (area.x.1 + 11.0, y)).collect()
     } else {
         let sizes = ends.iter().map(|(one, end)| (*end, width_of(one.key)));
-        clear_places(sizes, (area.y.0, area.y.1))
+        let lines = series.iter().map(|one| one.points.iter().map(place).collect::<Vec<_>>());
+        let lines: Vec<(f64, f64)> = lines.flat_map(|line| dotted(&line)).collect();
+        clear_places(sizes, (area.y.0, area.y.1), &lines)
     };
     for ((one, end), (x, y)) in ends.into_iter().zip(places) {
         markup.raw("<g").attr("class", one.key.class()).raw(">");
@@ -130,10 +132,24 @@ fn width_of(key: &Key) -> f64 {
     LETTER * label_of(key).chars().count() as f64
 }
 
-/// Places right of points, each as near to its point as those before leave room.
+/// A line as points a few units apart.
+fn dotted(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let between = |ends: &[(f64, f64)]| {
+        let (from, to) = (ends[0], ends[1]);
+        (0..=16)
+            .map(f64::from)
+            .map(|n| n / 16.0)
+            .map(move |part| (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1)))
+    };
+    line.windows(2).flat_map(between).collect()
+}
+
+/// Places right of points, each as near to its point as those before leave room, and off `lines` where
+/// that is possible.
 fn clear_places(
     ends: impl Iterator<Item = ((f64, f64), f64)>,
     (top, bottom): (f64, f64),
+    lines: &[(f64, f64)],
 ) -> Vec<(f64, f64)> {
     let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for ((x, y), width) in ends {
@@ -145,8 +161,15 @@ fn clear_places(
                     from + width < *left || *right < from || LINE <= (y - at).abs() + 0.01
                 })
         };
-        let steps = (0u32..256).map(f64::from);
-        let free = steps.flat_map(|n| [y + n, y - n]).find(|y| is_free(*y));
+        let is_clear = |y: f64| {
+            let on = |(at_x, at_y): &(f64, f64)| {
+                from - 4.0 < *at_x && *at_x < from + width && (at_y - y).abs() < LINE / 2.0
+            };
+            !lines.iter().any(on)
+        };
+        let wanted = || (0u32..256).map(f64::from).flat_map(|n| [y + n, y - n]);
+        let clear = wanted().take(64).find(|y| is_free(*y) && is_clear(*y));
+        let free = clear.or_else(|| wanted().find(|y| is_free(*y)));
         taken.push((from, from + width, free.unwrap_or(y)));
     }
     taken.into_iter().map(|(left, _, y)| (left, y)).collect()
@@ -199,12 +222,15 @@ pub(crate) fn table(
 
 #[cfg(test)]
 mod tests {
-    use super::clear_places;
+    use super::{clear_places, dotted};
 
     #[test]
     fn names_do_not_lie_on_each_other() {
         let ends = [((100.0, 30.0), 60.0), ((150.0, 32.0), 60.0), ((300.0, 30.0), 60.0)];
-        let places = clear_places(ends.into_iter(), (26.0, 200.0));
+        let places = clear_places(ends.into_iter(), (26.0, 200.0), &[]);
         assert_eq!(places, [(111.0, 30.0), (161.0, 43.0), (311.0, 30.0)]);
+        let line = dotted(&[(0.0, 30.0), (330.0, 30.0)]);
+        let places = clear_places(ends.into_iter(), (26.0, 200.0), &line);
+        assert_eq!(places, [(111.0, 37.0), (161.0, 50.0), (311.0, 37.0)]);
     }
 }
