@@ -33,7 +33,7 @@ pub async fn run<L: Llm, J: Judge, M: Material>(
 ) -> Result<RunOutcome, Error> {
     let start = Instant::now();
     let store = Arc::clone(&deps.store);
-    let state = RunState::scan(store.run())?;
+    let state = store.state();
     store.set_status(RunStatus::Running, store.run().info().totals)?;
     let context = Arc::new(Context { plan, deps, events });
     for message in &state.notes {
@@ -157,7 +157,7 @@ fn totals<L: Llm, J: Judge, M: Material>(
     seconds: f64,
 ) -> Result<Totals, Error> {
     let run = context.store().run();
-    let state = RunState::scan(run)?;
+    let state = context.store().state();
     let calls_wait = matches!(context.plan.source, Source::Llm { calls_wait: true, .. });
     let spent = store::spent(run, &state, calls_wait)?;
     let attempts = || state.ops.values().flat_map(|op| op.attempts.values());

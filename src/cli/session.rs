@@ -32,7 +32,7 @@ use crate::{
     record::{Cap, Implementation, OpKey, Profile, RunId, Split},
     report,
     settings::Settings,
-    store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunState, RunStatus, RunStore, Spent},
+    store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunStatus, RunStore, Spent},
     suite,
 };
 
@@ -265,8 +265,8 @@ fn plan(
     let settings = &job.settings;
     let (source, client) = match provider {
         Some(provider) => {
-            let run = store.run();
-            budget::charge_earlier(budget, run, &RunState::scan(run)?, provider.calls_wait)?;
+            let (run, state) = (store.run(), store.state());
+            budget::charge_earlier(budget, run, &state, provider.calls_wait)?;
             let client = Client::new(provider.config.clone(), budget.clone())?;
             let recording = provider.recording.as_ref().map(|(_, run)| run.clone());
             let source = Source::Llm {

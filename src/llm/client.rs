@@ -82,7 +82,7 @@ impl Client {
         {
             return self.from_cache(call, record, log);
         }
-        let _place = self.gate.enter().await;
+        let place = self.gate.enter().await;
         let op = &call.key.attempt.op;
         let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
         let record = match (&self.config.access, &self.http) {
@@ -105,6 +105,8 @@ impl Client {
             }
             (Access::Http(_), None) => unreachable!("`new` sets up the client of an HTTP access"),
         };
+        // The next call need not wait until our disk has this reply.
+        drop(place);
         log.reply(&call.key, &record)
             .map_err(|source| Error::Log { key: call.key.clone(), source })?;
         if let Some((cache, request)) = &kept {

@@ -1,7 +1,8 @@
 //! `full_results.json` and `operator_summary.csv`, with BackendBench's names and what they lack.
 
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::gpus::gpu_of;
@@ -11,35 +12,91 @@ use crate::{
         AttemptId, BaselineTiming, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Spend,
         Verdict,
     },
-    store::{self, Run},
+    store::{self, Run, in_parallel},
 };
 
-/// Returns one record per case and one per timed case of every op's best attempt.
+/// `full_results.json` and `failed_tests.json` of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Results {
+    /// Every case and every timed case of every op's best attempt.
+    pub all: String,
+    /// Those of them that failed.
+    pub failed: String,
+}
+
+/// Returns one record per case and one per timed case of every op's best attempt, as JSON.
 ///
 /// # Errors
 ///
 /// When the run cannot be read.
-pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::Error> {
-    let mut tests = Vec::new();
-    for key in run.ops()? {
-        let Some((op, attempt)) = best_attempt(run, &key, summary)? else { continue };
-        let Some(evaluation) = run.evaluation(&attempt)? else { continue };
-        let first = tests.len();
-        let file = op.best_file.as_deref();
-        tests.extend(evaluation.cases.iter().map(|case| correctness_test(&evaluation, case, file)));
-        let passed = op.passed();
-        let timings = reported_timings(&evaluation, run.confirmation(&attempt)?.as_ref());
-        tests.extend(timings.iter().map(|timing| performance_test(op, timing, passed)));
-        if evaluation.cases.is_empty() {
-            tests.push(stopped_test(&evaluation, file));
+pub fn full_results(run: &Run, summary: &Summary) -> Result<Results, store::Error> {
+    let ops: HashMap<&str, &OpSummary> =
+        summary.ops.iter().map(|op| (op.op.as_str(), op)).collect();
+    // Text takes a fraction of the memory that values do: each op becomes text at once.
+    let texts = in_parallel(&run.ops()?, |key| {
+        let tests = tests(run, key, &ops)?;
+        let failed: Vec<_> = tests.iter().filter(|test| is_failure(test)).collect();
+        Ok((elements(&tests), elements(&failed)))
+    });
+    let (mut all, mut failed) = (List::default(), List::default());
+    for texts in texts {
+        let (of_all, of_failed): (String, String) = texts?;
+        all.extend(&of_all);
+        failed.extend(&of_failed);
+    }
+    Ok(Results { all: all.finish(), failed: failed.finish() })
+}
+
+/// Returns the elements of a list as they stand between its brackets.
+fn elements(tests: &[impl Serialize]) -> String {
+    let text = serde_json::to_string_pretty(tests).expect("JSON values turn into JSON");
+    text.trim_start_matches('[').trim_end_matches(']').trim_matches('\n').to_owned()
+}
+
+/// A list in JSON that grows.
+#[derive(Default)]
+struct List(String);
+
+impl List {
+    fn extend(&mut self, elements: &str) {
+        if elements.is_empty() {
+            return;
         }
-        if 0 < op.spend.calls {
-            for test in &mut tests[first..] {
-                // Named after the op: the same in all its tests, and not to be added up over them.
-                test["op_llm_calls"] = op.spend.calls.into();
-                test["op_llm_tokens"] = op.spend.tokens().into();
-                test["op_cost_usd"] = op.spend.cost().into();
-            }
+        self.0.push_str(if self.0.is_empty() { "[\n" } else { ",\n" });
+        self.0.push_str(elements);
+    }
+
+    fn finish(self) -> String {
+        if self.0.is_empty() { "[]\n".to_owned() } else { self.0 + "\n]\n" }
+    }
+}
+
+fn is_failure(test: &Value) -> bool {
+    test["is_correct"] == Value::Bool(false) || test["successfully_ran"] == Value::Bool(false)
+}
+
+fn tests(
+    run: &Run,
+    key: &OpKey,
+    ops: &HashMap<&str, &OpSummary>,
+) -> Result<Vec<Value>, store::Error> {
+    let Some((op, attempt)) = best_attempt(run, key, ops)? else { return Ok(Vec::new()) };
+    let Some(evaluation) = run.evaluation(&attempt)? else { return Ok(Vec::new()) };
+    let file = op.best_file.as_deref();
+    let correctness = evaluation.cases.iter().map(|case| correctness_test(&evaluation, case, file));
+    let mut tests: Vec<_> = correctness.collect();
+    let passed = op.passed();
+    let timings = reported_timings(&evaluation, run.confirmation(&attempt)?.as_ref());
+    tests.extend(timings.iter().map(|timing| performance_test(op, timing, passed)));
+    if evaluation.cases.is_empty() {
+        tests.push(stopped_test(&evaluation, file));
+    }
+    if 0 < op.spend.calls {
+        for test in &mut tests {
+            // Named after the op: the same in all its tests, and not to be added up over them.
+            test["op_llm_calls"] = op.spend.calls.into();
+            test["op_llm_tokens"] = op.spend.tokens().into();
+            test["op_cost_usd"] = op.spend.cost().into();
         }
     }
     Ok(tests)
@@ -48,11 +105,11 @@ pub fn full_results(run: &Run, summary: &Summary) -> Result<Vec<Value>, store::E
 fn best_attempt<'a>(
     run: &Run,
     key: &OpKey,
-    summary: &'a Summary,
+    ops: &HashMap<&str, &'a OpSummary>,
 ) -> Result<Option<(&'a OpSummary, AttemptId)>, store::Error> {
-    let Some(first) = run.attempts(key)?.into_iter().next() else { return Ok(None) };
-    let op = summary.ops.iter().find(|op| op.op == first.op);
-    Ok(op.and_then(|op| Some((op, attempt_id(key, op.best_attempt?)))))
+    let Some(metadata) = run.metadata(key)? else { return Ok(None) };
+    let op = ops.get(metadata.op.as_str());
+    Ok(op.and_then(|op| Some((*op, attempt_id(key, op.best_attempt?)))))
 }
 
 fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&str>) -> Value {

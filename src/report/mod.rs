@@ -13,7 +13,7 @@ mod table;
 mod tests;
 mod text;
 
-pub use export::{full_results, operator_summary};
+pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use spend::{AttemptSpend, cost_text, spend_line, spend_table, usd_text};
 pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
@@ -22,8 +22,6 @@ pub use text::{
     NOT_MEASURED, mean_speedup_text, op_table, overall, python_text, readme, speedup_text, tables,
     totals_line, verdict_text,
 };
-
-use serde_json::Value;
 
 use crate::store::{self, Run, RunStore, TopFile};
 
@@ -37,18 +35,10 @@ pub fn write(store: &RunStore) -> Result<Summary, store::Error> {
     let run = &Run::open(store.run().dir())?;
     let summary = summarise(run)?;
     let results = full_results(run, &summary)?;
-    let failed: Vec<_> = results.iter().filter(|test| is_failure(test)).cloned().collect();
-    let json = |value: &[Value]| {
-        serde_json::to_string_pretty(value).expect("JSON values turn into JSON") + "\n"
-    };
     store.write_top(TopFile::Readme, &readme(run, &summary))?;
     store.write_top(TopFile::OverallSummary, &overall(run, &summary))?;
-    store.write_top(TopFile::FullResults, &json(&results))?;
-    store.write_top(TopFile::FailedTests, &json(&failed))?;
+    store.write_top(TopFile::FullResults, &results.all)?;
+    store.write_top(TopFile::FailedTests, &results.failed)?;
     store.write_top(TopFile::OperatorSummary, &operator_summary(&summary))?;
     Ok(summary)
-}
-
-fn is_failure(test: &Value) -> bool {
-    test["is_correct"] == Value::Bool(false) || test["successfully_ran"] == Value::Bool(false)
 }

@@ -1,6 +1,9 @@
 //! One row per op and the totals of a run, as data.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+};
 
 use serde::Serialize;
 
@@ -13,7 +16,7 @@ use crate::{
         AttemptId, BaselineTiming, CaseTiming, Evaluation, Flag, Level, OpKey, Outcome,
         PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
     },
-    store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict},
+    store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict, in_parallel},
 };
 
 /// What a run came to.
@@ -167,15 +170,14 @@ const FACTORS: [f64; 4] = [1.0, 1.5, 2.0, 4.0];
 ///
 /// When the run cannot be read.
 pub fn summarise(run: &Run) -> Result<Summary, store::Error> {
-    let mut found = Vec::new();
-    for key in run.ops()? {
-        found.extend(op_summary(run, &key)?);
+    let mut found = HashMap::new();
+    for op in in_parallel(&run.ops()?, |key| op_summary(run, key)) {
+        if let Some(op) = op? {
+            found.insert(op.op.clone(), op);
+        }
     }
     let info = run.info();
-    let take = |name: &String| {
-        let position = found.iter().position(|op: &OpSummary| op.op == *name);
-        position.map_or_else(|| unstarted(name), |position| found[position].clone())
-    };
+    let take = |name: &String| found.get(name).cloned().unwrap_or_else(|| unstarted(name));
     let ops: Vec<_> = info.ops.iter().map(take).collect();
     let spend = spend::of_run(run, &ops);
     let summary =

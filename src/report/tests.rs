@@ -316,7 +316,8 @@ fn what_is_reported_of_a_winner_rests_on_the_samples_of_its_later_measurements_o
     assert!((add.mean_speedup.unwrap() - 1.375).abs() < 1e-9, "{:?}", add.mean_speedup);
     let text = speedup_text(add.speedup());
     assert!(text.ends_with("x [1.25, 1.50] vs builtin"), "{text}");
-    let tests = full_results(store.run(), &summary).unwrap();
+    let results = full_results(store.run(), &summary).unwrap();
+    let tests: Vec<serde_json::Value> = serde_json::from_str(&results.all).unwrap();
     let timed = tests.iter().find(|test| test["test_type"] == "performance").unwrap();
     assert!((timed["speedup"].as_f64().unwrap() - 1.375).abs() < 1e-9, "{timed}");
     let metadata = store.run().dir().join("add/metadata.json");

@@ -1,10 +1,14 @@
 //! Writing a file so that it is there whole or not at all.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
+    hash::{BuildHasher, RandomState},
     io::Write,
-    os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::Error;
@@ -25,27 +29,58 @@ pub(super) enum Durability {
 
 /// Writes a whole file by way of a temporary one in the same folder.
 pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut temp = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(TEMP_SUFFIX)
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .map_err(|source| Error::io("write", path, source))?;
-    fill(temp.as_file_mut(), path, bytes)?;
+    let temp = Temp::new(path);
+    let failed = |source| Error::io("write", path, source);
+    let mut file = File::create_new(&temp.path).map_err(failed)?;
+    fill(&mut file, path, bytes)?;
     if durability != Durability::Process {
-        temp.as_file().sync_all().map_err(|source| Error::io("write", path, source))?;
+        file.sync_all().map_err(failed)?;
     }
-    temp.persist(path).map_err(|refused| Error::io("write", path, refused.error))?;
+    drop(file);
+    temp.persist(path).map_err(failed)?;
     if durability == Durability::Disk {
         // The rename itself is only safe once the folder has reached the disk.
-        File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|source| Error::io("write", path, source))?;
+        File::open(folder(path)).and_then(|folder| folder.sync_all()).map_err(failed)?;
     }
     #[cfg(test)]
     journal::note(path, journal::Change::Whole(bytes.to_vec()));
     Ok(())
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
+/// A file that is not yet in its place; removed if it never gets there.
+struct Temp {
+    path: PathBuf,
+    is_in_place: bool,
+}
+
+impl Temp {
+    /// Names one that nobody else uses: other processes on other machines write there as well.
+    fn new(path: &Path) -> Self {
+        static OWN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
+        static N_NAMED: AtomicU64 = AtomicU64::new(0);
+        let number = N_NAMED.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".{:x}-{number}{TEMP_SUFFIX}", *OWN);
+        Self { path: folder(path).join(name), is_in_place: false }
+    }
+
+    fn persist(mut self, path: &Path) -> std::io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.is_in_place = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.is_in_place {
+            // What is left behind is swept when the run is opened again.
+            drop(fs::remove_file(&self.path));
+        }
+    }
 }
 
 /// Appends one line to a file that other lines are appended to as well.
@@ -67,18 +102,14 @@ fn fill(file: &mut dyn Write, path: &Path, bytes: &[u8]) -> Result<(), Error> {
     file.write_all(bytes).map_err(|source| Error::io("write", path, source))
 }
 
-/// Removes what an interrupted [`write`] left in a folder.
-pub(super) fn sweep(folder: &Path) -> Result<(), Error> {
-    let entries = std::fs::read_dir(folder).map_err(|source| Error::io("read", folder, source))?;
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(TEMP_SUFFIX) {
-            std::fs::remove_file(entry.path())
-                .map_err(|source| Error::io("remove", &entry.path(), source))?;
-        }
-    }
-    Ok(())
+/// Tells whether a file is what an interrupted [`write`] left.
+pub(super) fn is_left_over(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(TEMP_SUFFIX)
+}
+
+/// Removes such a file.
+pub(super) fn remove_left_over(path: &Path) -> Result<(), Error> {
+    fs::remove_file(path).map_err(|source| Error::io("remove", path, source))
 }
 
 /// The writes of this process in their order, for the test that cuts a run after each of them.
@@ -116,8 +147,6 @@ pub(crate) mod journal {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -145,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interrupted_write_left_is_swept() {
+    fn a_failed_write_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(format!(".abc{TEMP_SUFFIX}")), "x").unwrap();
-        fs::write(folder.path().join("kept.json"), "x").unwrap();
-        sweep(folder.path()).unwrap();
+        let taken = folder.path().join("a.json");
+        fs::create_dir(&taken).unwrap();
+        write(&taken, b"one", Durability::Process).unwrap_err();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! The whole of it, with every case and every timing sample, is in `.samples.json`.
 
+use std::io::{self, Write};
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::ser::Formatter;
 
 use super::Counts;
 use crate::record::{
@@ -254,17 +256,75 @@ impl Shortener<'_> {
 /// JSON with one line per field and one per element of a list, which people can read and which
 /// stays small.
 fn to_text(stored: &StoredEvaluation) -> String {
-    let value = serde_json::to_value(stored).expect("an evaluation is plain data");
-    let Value::Object(fields) = value else { unreachable!("a struct is an object") };
-    let lines = fields.iter().map(|(name, value)| {
-        let Value::Array(items) = value else { return format!("  \"{name}\": {value}") };
-        if items.is_empty() {
-            return format!("  \"{name}\": []");
+    let mut text = Vec::with_capacity(EVAL_LIMIT_BYTES);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, Lines::default());
+    stored.serialize(&mut serializer).expect("an evaluation is plain data");
+    text.push(b'\n');
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+/// Breaks the lines of the object itself and of the lists in it; what is deeper stays on its line.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+    /// Whether the list in the object has an element.
+    has_element: bool,
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        if self.depth == 2 {
+            self.has_element = false;
         }
-        let items: Vec<_> = items.iter().map(|item| format!("    {item}")).collect();
-        format!("  \"{name}\": [\n{}\n  ]", items.join(",\n"))
-    });
-    format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
+        writer.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        let breaks = self.depth == 1 && self.has_element;
+        writer.write_all(if breaks { b"\n  ]" } else { b"]" })
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        if self.depth == 2 {
+            self.has_element = true;
+            writer.write_all(b"\n    ")?;
+        }
+        Ok(())
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        writer.write_all(if self.depth == 0 { b"\n}" } else { b"}" })
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        if self.depth == 1 { writer.write_all(b"\n  ") } else { Ok(()) }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(if self.depth == 1 { b": " } else { b":" })
+    }
 }
 
 #[cfg(test)]
@@ -343,6 +403,20 @@ pub(crate) mod tests {
         let back: StoredEvaluation = serde_json::from_str(&text).unwrap();
         assert_eq!(back.counts, Counts::of(evaluation));
         assert_eq!(serde_json::to_string(&back).unwrap(), serde_json::to_string(&stored).unwrap());
+        assert_eq!(text, by_hand(&stored));
+    }
+
+    /// The same text by way of a value.
+    fn by_hand(stored: &StoredEvaluation) -> String {
+        let value = serde_json::to_value(stored).unwrap();
+        let lines = value.as_object().unwrap().iter().map(|(name, value)| match value {
+            serde_json::Value::Array(items) if !items.is_empty() => {
+                let items: Vec<_> = items.iter().map(|item| format!("    {item}")).collect();
+                format!("  \"{name}\": [\n{}\n  ]", items.join(",\n"))
+            }
+            value => format!("  \"{name}\": {value}"),
+        });
+        format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"))
     }
 
     #[test]

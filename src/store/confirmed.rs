@@ -53,6 +53,23 @@ impl Confirmation {
     }
 }
 
+impl Confirmation {
+    /// Returns it without the times of the cases, which take memory.
+    pub(super) fn without_timings(&self) -> Self {
+        let short = |seed: &ConfirmedSeed| ConfirmedSeed {
+            seed: seed.seed,
+            verdict: seed.verdict,
+            counts: seed.counts,
+            speedups: seed.speedups.clone(),
+            flags: seed.flags.clone(),
+            findings: seed.findings.clone(),
+            target: seed.target.clone(),
+            timings: Vec::new(),
+        };
+        Self { passed: self.passed, seeds: self.seeds.iter().map(short).collect() }
+    }
+}
+
 impl ConfirmedSeed {
     fn uuid(&self) -> Option<&str> {
         self.target.as_ref()?.uuid.as_deref()

@@ -15,12 +15,16 @@ mod error;
 mod experiment;
 mod find;
 mod format;
+mod held;
 mod kept;
 mod layout;
 mod lock;
+mod mend;
+mod parallel;
 mod run;
 mod scan;
 mod spend;
+mod waiting;
 mod writer;
 
 pub use calls::RecordedRun;
@@ -41,6 +45,8 @@ pub use run::Run;
 pub use scan::{AttemptStage, AttemptState, CallState, OpState, RunState};
 pub use spend::{CallsSpend, Spent, spent};
 pub use writer::RunStore;
+
+pub(crate) use parallel::in_parallel;
 
 #[cfg(test)]
 pub(crate) use atomic::journal;

@@ -239,7 +239,7 @@ impl Run {
     ///
     /// [`Error::Io`].
     pub fn index(&self) -> Result<(Vec<AttemptRecord>, usize), Error> {
-        let text = read_text(&self.dir.join(INDEX))?.unwrap_or_default();
+        let text = self.index_text()?;
         let (whole, torn) = text.rsplit_once('\n').unwrap_or(("", &text));
         let lines: Vec<_> = whole.lines().map(serde_json::from_str).collect();
         let n_lines = lines.len() + usize::from(!torn.is_empty());
@@ -247,9 +247,14 @@ impl Run {
         let n_unreadable = n_lines - records.len();
         Ok((records, n_unreadable))
     }
+
+    /// Returns `index.jsonl` as it is; empty where there is none.
+    pub(super) fn index_text(&self) -> Result<String, Error> {
+        Ok(read_text(&self.dir.join(INDEX))?.unwrap_or_default())
+    }
 }
 
-fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     let failed = |source| Error::io("read", folder, source);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

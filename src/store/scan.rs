@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{AttemptRecord, CallFile, Confirmation, Error, Run, StageFile, layout::AttemptFile};
+use super::{
+    AttemptRecord, CallFile, Confirmation, Error, Run, StageFile, layout::AttemptFile,
+    parallel::in_parallel,
+};
 use crate::record::{AttemptId, OpKey};
 
 /// State of a whole run as its files tell it.
@@ -30,7 +33,8 @@ pub struct AttemptState {
     pub files: BTreeSet<StageFile>,
     /// Its record, if it is over.
     pub record: Option<AttemptRecord>,
-    /// How it fared when it was judged again, if it was.
+    /// How it fared when it was judged again, if it was; without the times of its cases, which
+    /// [`Run::confirmation`] reads.
     pub confirmation: Option<Confirmation>,
 }
 
@@ -130,6 +134,16 @@ impl AttemptState {
     }
 }
 
+impl AttemptState {
+    /// Notes that a file is there.
+    pub(super) fn note(&mut self, file: AttemptFile) {
+        match file {
+            AttemptFile::Stage(file) => _ = self.files.insert(file),
+            AttemptFile::Call(call, file) => note_call(self, call, file),
+        }
+    }
+}
+
 impl RunState {
     /// Reads how far a run got.
     ///
@@ -139,22 +153,17 @@ impl RunState {
     ///
     /// [`Error::Io`].
     pub fn scan(run: &Run) -> Result<Self, Error> {
+        Self::scan_with(run, &|op| run.attempt_files(op))
+    }
+
+    /// Reads how far a run got, given how the files of an op are listed.
+    pub(super) fn scan_with(run: &Run, list: List<'_>) -> Result<Self, Error> {
         let mut state = Self::default();
-        for op in run.ops()? {
-            let mut found = OpState::default();
-            for (number, file) in run.attempt_files(&op)? {
-                let attempt = found.attempts.entry(number).or_default();
-                match file {
-                    AttemptFile::Stage(file) => {
-                        attempt.files.insert(file);
-                    }
-                    AttemptFile::Call(call, file) => note_call(attempt, call, file),
-                }
-            }
-            for (&number, attempt) in &mut found.attempts {
-                let id = AttemptId { op: op.clone(), number };
-                read_attempt(run, &id, attempt, &mut state.notes)?;
-            }
+        let ops = run.ops()?;
+        let found = in_parallel(&ops, |op| OpState::scan(run, op, list));
+        for (op, found) in ops.into_iter().zip(found) {
+            let (found, notes) = found?;
+            state.notes.extend(notes);
             if !found.attempts.is_empty() {
                 state.ops.insert(op, found);
             }
@@ -171,12 +180,30 @@ impl RunState {
     }
 }
 
+/// Lists the files of an op.
+pub(super) type List<'a> = &'a (dyn Fn(&OpKey) -> Result<Vec<(u32, AttemptFile)>, Error> + Sync);
+
+impl OpState {
+    /// Reads how far an op got; the notes are about damaged files.
+    fn scan(run: &Run, op: &OpKey, list: List<'_>) -> Result<(Self, Vec<String>), Error> {
+        let (mut found, mut notes) = (Self::default(), Vec::new());
+        for (number, file) in list(op)? {
+            found.attempts.entry(number).or_default().note(file);
+        }
+        for (&number, attempt) in &mut found.attempts {
+            let id = AttemptId { op: op.clone(), number };
+            read_attempt(run, &id, attempt, &mut notes)?;
+        }
+        Ok((found, notes))
+    }
+}
+
 /// Returns the calls of one attempt.
 pub(super) fn calls(run: &Run, id: &AttemptId) -> Result<BTreeMap<u32, CallState>, Error> {
     let mut attempt = AttemptState::default();
     for (number, file) in run.attempt_files(&id.op)? {
-        if let (true, AttemptFile::Call(call, file)) = (number == id.number, file) {
-            note_call(&mut attempt, call, file);
+        if number == id.number {
+            attempt.note(file);
         }
     }
     Ok(attempt.calls)
@@ -213,7 +240,9 @@ fn read_attempt(
     attempt: &mut AttemptState,
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
-    attempt.record = readable(run.record(id), notes, "it is made anew")?;
+    if attempt.files.contains(&StageFile::Record) {
+        attempt.record = readable(run.record(id), notes, "it is made anew")?;
+    }
     if attempt.record.is_none() {
         attempt.files.remove(&StageFile::Record);
         let consequence = "the kernel is judged again";
@@ -223,7 +252,10 @@ fn read_attempt(
             attempt.files.remove(&StageFile::Eval);
         }
     }
-    attempt.confirmation = readable(run.confirmation(id), notes, "the kernel is judged again")?;
+    if attempt.files.contains(&StageFile::Confirm) {
+        let confirmation = run.short_confirmation(id);
+        attempt.confirmation = readable(confirmation, notes, "the kernel is judged again")?;
+    }
     Ok(())
 }
 

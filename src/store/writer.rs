@@ -1,21 +1,19 @@
 //! Writing a run.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use serde::Serialize;
 
 use super::{
-    AttemptRecord, CallFile, Confirmation, Error, LostCall, Run, RunInfo, RunStatus, StageFile,
-    TopFile, Totals,
+    AttemptRecord, CallFile, Confirmation, Error, LostCall, Run, RunInfo, RunState, RunStatus,
+    StageFile, TopFile, Totals,
     atomic::{self, Durability},
     condense::condense,
-    derived::{self, Finished},
     find,
-    layout::{INDEX, METADATA, RUN_JSON},
+    held::Held,
+    layout::{AttemptFile, INDEX, RUN_JSON},
     lock::RunLock,
+    waiting::wait_for_disk,
 };
 use crate::{
     llm::{CallKey, ReplyRecord, ResponseRecord},
@@ -23,9 +21,12 @@ use crate::{
 };
 
 /// A run that this process works on; nobody else can while this lives.
+///
+/// What the run's files say is held in memory as well: who writes need not read.
 #[derive(Debug)]
 pub struct RunStore {
-    run: Run,
+    pub(super) run: Run,
+    pub(super) held: Held,
     _lock: RunLock,
 }
 
@@ -54,7 +55,7 @@ impl RunStore {
         let lock = RunLock::acquire(&dir)?;
         let info = info(id);
         write_json(&dir.join(RUN_JSON), &info, Durability::Disk)?;
-        Ok(Self { run: Run::from_parts(dir, info), _lock: lock })
+        Ok(Self { run: Run::from_parts(dir, info), held: Held::default(), _lock: lock })
     }
 
     /// Opens a run to go on with it: takes its lock, removes what interrupted writes left, and
@@ -66,15 +67,17 @@ impl RunStore {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let run = Run::open(dir)?;
         let lock = RunLock::acquire(dir)?;
-        let store = Self { run, _lock: lock };
-        atomic::sweep(dir)?;
-        for op in store.run.ops()? {
-            atomic::sweep(&dir.join(&op.0))?;
-            // The scan that follows names a damaged file and says what happens to it.
-            unless_damaged(store.refresh(&op))?;
-        }
-        store.rebuild_index()?;
+        let held = Held::of(&run)?;
+        let store = Self { run, held, _lock: lock };
+        store.mend()?;
         Ok(store)
+    }
+
+    /// Returns how far the run got: what [`RunState::scan`] found when it was opened, and what was
+    /// written since. Reads no file.
+    #[must_use]
+    pub fn state(&self) -> RunState {
+        self.held.state()
     }
 
     /// Returns the run for reading.
@@ -119,8 +122,12 @@ impl RunStore {
     ) -> Result<(), Error> {
         self.ensure_folder(&attempt.op)?;
         let path = |file| self.run.call_path(attempt, call, file);
-        atomic::write(&path(CallFile::RequestText), markdown.as_bytes(), Durability::Process)?;
-        write_json(&path(CallFile::Request), request, Durability::Disk)
+        wait_for_disk(|| {
+            atomic::write(&path(CallFile::RequestText), markdown.as_bytes(), Durability::Process)?;
+            write_json(&path(CallFile::Request), request, Durability::Disk)
+        })?;
+        self.held.note(attempt, AttemptFile::Call(call, CallFile::Request));
+        Ok(())
     }
 
     /// Writes a reply, first its text, then what came back, then the rest; text and rest are on disk on
@@ -130,10 +137,14 @@ impl RunStore {
     /// that was interrupted in between comes from [`Self::complete_reply`].
     pub(super) fn write_reply(&self, key: &CallKey, reply: &ReplyRecord) -> Result<(), Error> {
         let path = |file| self.run.call_path(&key.attempt, key.call, file);
-        let text = reply.text.as_bytes();
-        atomic::write(&path(CallFile::ReplyText), text, Durability::Contents)?;
-        self.write_response(key, reply.response.as_ref())?;
-        write_json(&path(CallFile::Reply), reply, Durability::Disk)
+        wait_for_disk(|| {
+            let text = reply.text.as_bytes();
+            atomic::write(&path(CallFile::ReplyText), text, Durability::Contents)?;
+            self.write_response(key, reply.response.as_ref())?;
+            write_json(&path(CallFile::Reply), reply, Durability::Disk)
+        })?;
+        self.held.note(&key.attempt, AttemptFile::Call(key.call, CallFile::Reply));
+        Ok(())
     }
 
     /// Writes what came back for a call, byte for byte.
@@ -153,8 +164,7 @@ impl RunStore {
     ///
     /// [`Error::Io`].
     pub fn complete_reply(&self, reply: &ReplyRecord) -> Result<(), Error> {
-        let path = self.run.call_path(&reply.key.attempt, reply.key.call, CallFile::Reply);
-        write_json(&path, reply, Durability::Disk)
+        self.write_call(&reply.key.attempt, reply.key.call, CallFile::Reply, reply)
     }
 
     /// Writes that a call ended without a reply.
@@ -165,7 +175,9 @@ impl RunStore {
         failure: &impl Serialize,
     ) -> Result<(), Error> {
         let path = self.run.call_path(attempt, call, CallFile::Failure);
-        write_json(&path, failure, Durability::Process)
+        write_json(&path, failure, Durability::Process)?;
+        self.held.note(attempt, AttemptFile::Call(call, CallFile::Failure));
+        Ok(())
     }
 
     /// Records that a call was in flight when kgen ended.
@@ -174,8 +186,21 @@ impl RunStore {
     ///
     /// [`Error::Io`].
     pub fn write_lost(&self, attempt: &AttemptId, call: u32, lost: &LostCall) -> Result<(), Error> {
-        let path = self.run.call_path(attempt, call, CallFile::Lost);
-        write_json(&path, lost, Durability::Disk)
+        self.write_call(attempt, call, CallFile::Lost, lost)
+    }
+
+    /// Writes one file of a call, which is on disk on return.
+    fn write_call(
+        &self,
+        attempt: &AttemptId,
+        call: u32,
+        file: CallFile,
+        record: &impl Serialize,
+    ) -> Result<(), Error> {
+        let path = self.run.call_path(attempt, call, file);
+        wait_for_disk(|| write_json(&path, record, Durability::Disk))?;
+        self.held.note(attempt, AttemptFile::Call(call, file));
+        Ok(())
     }
 
     /// Writes the text of what an attempt is about, where it has one.
@@ -209,11 +234,7 @@ impl RunStore {
         let whole = match &evaluation.profile {
             None => serde_json::to_string(evaluation),
             Some(profile) => {
-                write_json(
-                    &self.stage_path(attempt, StageFile::Profile)?,
-                    profile,
-                    Durability::Process,
-                )?;
+                self.write_stage(attempt, StageFile::Profile, &json(profile))?;
                 // What the tools wrote is large, and there already.
                 let short = KernelProfile { raw: Vec::new(), ..(**profile).clone() };
                 let profile = Some(Box::new(short));
@@ -254,8 +275,8 @@ impl RunStore {
             let text = serde_json::to_string(&timings).expect("records are plain data");
             self.write_stage(attempt, StageFile::ConfirmSamples, &text)?;
         }
-        let path = self.run.path(attempt, StageFile::Confirm);
-        write_json(&path, confirmation, Durability::Process)?;
+        self.write_stage(attempt, StageFile::Confirm, &json(confirmation))?;
+        self.held.confirmed(attempt, confirmation);
         self.refresh(&attempt.op)
     }
 
@@ -265,82 +286,27 @@ impl RunStore {
     ///
     /// [`Error::Io`] or [`Error::Damaged`].
     pub fn finish_attempt(&self, attempt: &AttemptId, record: &AttemptRecord) -> Result<(), Error> {
-        self.ensure_folder(&attempt.op)?;
-        let path = self.run.path(attempt, StageFile::Record);
-        write_json(&path, record, Durability::Process)?;
+        self.write_stage(attempt, StageFile::Record, &json(record))?;
         let line = serde_json::to_string(record).expect("a record is plain data");
         atomic::append_line(&self.run.dir().join(INDEX), &line)?;
+        self.held.finished(attempt, record);
         self.refresh(&attempt.op)
     }
 
-    /// Rebuilds `metadata.json` and `<op>.cu` from an op's finished attempts.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] or [`Error::Damaged`].
-    pub fn refresh(&self, op: &OpKey) -> Result<(), Error> {
-        let finished = self.finished(op)?;
-        let Some(metadata) = derived::metadata(&finished) else { return Ok(()) };
-        let folder = self.run.dir().join(&op.0);
-        let number = metadata.best_attempt;
-        if let Some((file, text)) = self.run.source(&AttemptId { op: op.clone(), number })? {
-            let path = folder.join(format!("{op}{}", file.suffix()));
-            atomic::write(&path, text.as_bytes(), Durability::Process)?;
-        }
-        write_json(&folder.join(METADATA), &metadata, Durability::Process)
-    }
-
-    fn finished(&self, op: &OpKey) -> Result<Vec<Finished>, Error> {
-        let records = self.run.attempts(op)?.into_iter();
-        let finished = records.map(|record| {
-            let attempt = AttemptId { op: op.clone(), number: record.attempt };
-            let source = self.run.source_file(&attempt);
-            Ok(Finished {
-                record,
-                confirmation: self.run.confirmation(&attempt)?,
-                source: source.map(|file| format!("{attempt}{}", file.suffix())),
-            })
-        });
-        finished.collect()
-    }
-
-    fn rebuild_index(&self) -> Result<(), Error> {
-        let (lines, n_unreadable) = self.run.index()?;
-        let mut records = Vec::new();
-        for op in self.run.ops()? {
-            records.extend(unless_damaged(self.run.attempts(&op))?.into_iter().flatten());
-        }
-        let complete = records.iter().all(|record| lines.contains(record));
-        if complete && n_unreadable == 0 {
-            return Ok(());
-        }
-        records.sort_by(|a, b| a.finished_at.cmp(&b.finished_at));
-        let line = |record| serde_json::to_string(record).expect("a record is plain data") + "\n";
-        let text: String = records.iter().map(line).collect();
-        atomic::write(&self.run.dir().join(INDEX), text.as_bytes(), Durability::Process)
-    }
-
     fn write_stage(&self, attempt: &AttemptId, file: StageFile, text: &str) -> Result<(), Error> {
-        let path = self.stage_path(attempt, file)?;
-        atomic::write(&path, text.as_bytes(), Durability::Process)
-    }
-
-    /// Returns the path of a stage's file, in a folder that is there.
-    fn stage_path(&self, attempt: &AttemptId, file: StageFile) -> Result<PathBuf, Error> {
         self.ensure_folder(&attempt.op)?;
-        Ok(self.run.path(attempt, file))
+        let path = self.run.path(attempt, file);
+        atomic::write(&path, text.as_bytes(), Durability::Process)?;
+        self.held.note(attempt, AttemptFile::Stage(file));
+        Ok(())
     }
 
     fn ensure_folder(&self, op: &OpKey) -> Result<(), Error> {
-        make_folder(&self.run.dir().join(&op.0)).map(|_| ())
-    }
-}
-
-fn unless_damaged<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(Error::Damaged { .. }) => Ok(None),
-        Err(error) => Err(error),
+        if !self.held.has_folder(op) {
+            make_folder(&self.run.dir().join(&op.0))?;
+            self.held.made_folder(op);
+        }
+        Ok(())
     }
 }
 
@@ -365,8 +331,16 @@ fn make_dated_folder(root: &Path) -> Result<RunId, Error> {
     }
 }
 
-fn write_json(path: &Path, value: &impl Serialize, durability: Durability) -> Result<(), Error> {
+pub(super) fn write_json(
+    path: &Path,
+    value: &impl Serialize,
+    durability: Durability,
+) -> Result<(), Error> {
+    atomic::write(path, json(value).as_bytes(), durability)
+}
+
+fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("records are plain data");
     text.push('\n');
-    atomic::write(path, text.as_bytes(), durability)
+    text
 }

@@ -12,9 +12,10 @@ use kgen::{
         Level, OpKey, Outcome, RawOutput, RunId, Speedup, Spend, Stage, Target, Verdict,
     },
     store::{
-        AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Counts, DeviceInfo, Error,
-        Format, LostCall, Purpose, RecordedRun, Run, RunInfo, RunState, RunStatus, RunStore,
-        StageFile, TopFile, find_run, latest_run, list_runs,
+        AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Confirmation,
+        ConfirmedSeed, Counts, DeviceInfo, Error, Format, LostCall, Purpose, RecordedRun, Run,
+        RunInfo, RunState, RunStatus, RunStore, StageFile, TopFile, find_run, latest_run,
+        list_runs,
     },
 };
 
@@ -480,4 +481,125 @@ fn what_came_back_is_kept_byte_for_byte() {
     let state = RunState::scan(run).unwrap();
     let calls = &state.ops[&key.attempt.op].attempts[&1].calls;
     assert_eq!(calls[&1], CallState::InFlight);
+}
+
+#[test]
+fn what_is_held_in_memory_is_what_the_files_say() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    let check = |store: &RunStore| {
+        assert_eq!(store.state(), RunState::scan(store.run()).unwrap());
+    };
+    check(&store);
+    store.request(&key(1, 1), &request(&key(1, 1))).unwrap();
+    check(&store);
+    let lost = LostCall {
+        noticed_at: "2026-01-01T00:00:00Z".to_owned(),
+        possibly_billed: true,
+        reason: "kgen ended".to_owned(),
+    };
+    store.write_lost(&attempt(1), 1, &lost).unwrap();
+    check(&store);
+    store.request(&key(1, 2), &request(&key(1, 2))).unwrap();
+    CallLog::reply(&store, &key(1, 2), &reply(&key(1, 2), "text")).unwrap();
+    check(&store);
+    store.write_source(&attempt(1), &kernel("// kernel")).unwrap();
+    store.write_evaluation(&attempt(1), &evaluation(Verdict::Passed, 2), "a log").unwrap();
+    check(&store);
+    finish(&store, 1, Verdict::Passed, Some(2.0));
+    check(&store);
+    let timed = ConfirmedSeed {
+        seed: 1,
+        verdict: Verdict::Passed,
+        counts: Counts::default(),
+        speedups: vec![Speedup::new("builtin", 1.5, 1)],
+        flags: Vec::new(),
+        findings: Vec::new(),
+        target: None,
+        timings: Vec::new(),
+    };
+    let confirmation = Confirmation { passed: true, seeds: vec![timed] };
+    store.write_confirmation(&attempt(1), &confirmation).unwrap();
+    finish(&store, 2, Verdict::WrongOutput, None);
+    check(&store);
+    let dir = store.run().dir().to_owned();
+    drop(store);
+    check(&RunStore::open(&dir).unwrap());
+}
+
+/// Everything derived below a run, by path.
+fn derived(dir: &Path) -> Vec<String> {
+    let paths = ["index.jsonl", "relu/metadata.json", "relu/relu.cu"];
+    paths.map(|path| fs::read_to_string(dir.join(path)).unwrap()).to_vec()
+}
+
+#[test]
+fn what_is_derived_is_mended_where_it_is_not_current_and_left_alone_where_it_is() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::WrongOutput, None);
+    finish(&store, 2, Verdict::Passed, Some(2.0));
+    finish(&store, 3, Verdict::Passed, Some(1.0));
+    let dir = store.run().dir().to_owned();
+    drop(store);
+    let whole = derived(&dir);
+    let changed = |dir: &Path| {
+        let time = |path| fs::metadata(dir.join(path)).unwrap().modified().unwrap();
+        ["index.jsonl", "relu/metadata.json", "relu/relu.cu"].map(time)
+    };
+    let before = changed(&dir);
+    drop(RunStore::open(&dir).unwrap());
+    assert_eq!(changed(&dir), before);
+
+    for (path, text) in [
+        ("index.jsonl", "{}\n"),
+        ("index.jsonl", ""),
+        ("relu/metadata.json", "{"),
+        ("relu/relu.cu", "// another kernel"),
+    ] {
+        fs::write(dir.join(path), text).unwrap();
+        drop(RunStore::open(&dir).unwrap());
+        assert_eq!(derived(&dir), whole, "{path}: {text}");
+    }
+    // A line of an attempt that is no more.
+    fs::remove_file(dir.join("relu/relu_attempt_2.json")).unwrap();
+    drop(RunStore::open(&dir).unwrap());
+    let run = Run::open(&dir).unwrap();
+    assert_eq!(run.metadata(&attempt(1).op).unwrap().unwrap().best_attempt, 3);
+    assert_eq!(fs::read_to_string(dir.join("relu/relu.cu")).unwrap(), "// kernel 3");
+    assert_eq!(run.index().unwrap().0.len(), 2);
+}
+
+#[test]
+fn what_interrupted_writes_left_is_swept() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::Passed, None);
+    let dir = store.run().dir().to_owned();
+    drop(store);
+    let left = [dir.join(".7.kgen-tmp"), dir.join("relu/.8.kgen-tmp")];
+    left.iter().for_each(|path| fs::write(path, "x").unwrap());
+    drop(RunStore::open(&dir).unwrap());
+    assert!(left.iter().all(|path| !path.exists()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tasks_write_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(new_run(root.path()));
+    let tasks = (1..=40).map(|number| {
+        let store = std::sync::Arc::clone(&store);
+        let speedup = Some(f64::from(number));
+        tokio::spawn(async move { finish(&store, number, Verdict::Passed, speedup) })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    // Whoever came last knew of all others.
+    let metadata = store.run().metadata(&attempt(1).op).unwrap().unwrap();
+    assert_eq!((metadata.attempts.len(), metadata.best_attempt), (40, 40));
+    let copy = store.run().dir().join("relu/relu.cu");
+    assert_eq!(fs::read_to_string(copy).unwrap(), "// kernel 40");
+    assert_eq!(store.run().index().unwrap().0.len(), 40);
+    assert_eq!(store.state(), RunState::scan(store.run()).unwrap());
 }
