@@ -147,7 +147,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         seconds_judging: 0.0,
         calls: 1,
         lost_calls: 0,
-        cached: op == "add",
+        cached: false,
         replayed: op == "relu",
         reused_evaluation: false,
         started_at: "2026-01-02T03:04:05Z".to_owned(),
@@ -175,6 +175,21 @@ fn the_table_tells_where_and_how_much_passed() {
     with_run(|store| {
         let summary = summarise(store.run()).unwrap();
         insta::assert_snapshot!("op_table", op_table(&summary).render());
+    });
+}
+
+#[test]
+fn replies_that_were_kept_are_marked() {
+    with_run(|store| {
+        let mut summary = summarise(store.run()).unwrap();
+        summary.ops[1].cached = true;
+        let table = op_table(&summary).render();
+        let marked: Vec<_> = table.lines().filter(|line| line.contains("[kept reply]")).collect();
+        assert!(matches!(marked[..], [only] if only.starts_with("add ")), "{table}");
+        let rows = operator_summary(&summary);
+        let column = rows.lines().next().unwrap().split(',').position(|name| name == "kept_reply");
+        let row = rows.lines().find(|row| row.starts_with("add,")).unwrap();
+        assert_eq!(row.split(',').nth(column.unwrap()), Some("true"));
     });
 }
 

@@ -2,17 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use kgen::llm::{
-    Access, Budget, Client, CommandAccess, CommandOutput, Error, ProviderConfig, RateLimits, Scope,
-    command_preset,
-};
+use kgen::llm::{Access, Budget, Client, Error, ProviderConfig, Scope, command_preset};
 use serde_json::json;
 use wiremock::{
     Mock, MockServer, ResponseTemplate,
     matchers::{method, path},
 };
 
-use crate::llm::{Log, access, against, call, chat, complete};
+use crate::llm::{Log, access, against, chat, complete};
 
 #[tokio::test]
 async fn an_unknown_model_is_named_with_those_that_there_are() {
@@ -115,27 +112,6 @@ async fn limits_in_the_headers_hold_the_next_call_back() {
     complete(&client, &Log::default()).await.unwrap();
     // A tenth of what comes back in 600 ms is one request.
     assert!(Duration::from_millis(50) < start.elapsed(), "{:?}", start.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn own_limits_hold_commands_back_too() {
-    let access = CommandAccess {
-        argv: ["sh", "-c", "cat"].map(str::to_owned).to_vec(),
-        effort: None,
-        output: CommandOutput::default(),
-        key: None,
-        deadline: Duration::from_secs(3600),
-    };
-    let limits =
-        RateLimits { concurrency: 8, requests_per_minute: Some(2), tokens_per_minute: None };
-    let config =
-        ProviderConfig { limits, ..ProviderConfig::new("test", "m", 8, Access::Command(access)) };
-    let client = Client::new(config, Budget::default()).unwrap();
-    let start = tokio::time::Instant::now();
-    for _ in 0..3 {
-        client.complete(&call(), &Log::default()).await.unwrap();
-    }
-    assert!(Duration::from_secs(60) <= start.elapsed(), "{:?}", start.elapsed());
 }
 
 /// Puts a program of that name into a folder; it checks its arguments and answers.
