@@ -45,14 +45,43 @@ fn on_the_emulator(mut arms: Vec<Arm>) -> Vec<Arm> {
 #[test]
 fn without_times_and_prices_that_is_said() {
     let Some(mut browser) = Browser::start() else { return };
-    let mut arms = on_the_emulator(sample::arms());
-    arms[0].runs[0].ops[0].attempts[0].replayed = true;
+    let arms = on_the_emulator(sample::arms());
     let text = looked_at(&mut browser, "emulator.html", &arms);
     for said in ["emulator only", "not measured", "unpriced", "calls have no known price"] {
         assert!(text.contains(said), "{said:?} is not in {text:.3000}");
     }
     assert!(!text.contains("Faster than"), "{text:.3000}");
     assert_eq!(browser.eval("document.querySelectorAll('.dot').length"), json!(0));
+}
+
+#[test]
+fn how_numbers_came_about_stands_beside_them() {
+    let Some(mut browser) = Browser::start() else { return };
+    let mut arms = sample::arms();
+    for (nth, arm) in arms.iter_mut().enumerate() {
+        for op in arm.runs.iter_mut().flat_map(|run| &mut run.ops) {
+            for attempt in &mut op.attempts {
+                attempt.replayed = nth == 0;
+                attempt.reused_evaluation = nth == 0;
+                attempt.cached = nth == 1;
+            }
+            op.confirmed &= nth != 2;
+        }
+    }
+    browser.open(&write("marks.html", &arms), 1280, "");
+    let tags = "[...document.querySelectorAll('TABLE tbody tr')].map(row =>
+        [...row.querySelectorAll('.tag')].map(tag => tag.textContent))";
+    let overall = browser.eval(&tags.replace("TABLE", "#overall table.sortable"));
+    let n_solved = compare(&arms).arms[2].n_solved;
+    let unconfirmed = if n_solved == 48 {
+        "not confirmed".into()
+    } else {
+        format!("{n_solved} of 48 not confirmed")
+    };
+    assert_eq!(overall, json!([["replayed", "evaluations reused"], ["cached"], [unconfirmed]]));
+    let attempts = browser.eval(&tags.replace("TABLE", "#op-0 table"));
+    let has = |word: &str| attempts.to_string().matches(&format!("\"{word}\"")).count();
+    assert_eq!([has("replayed"), has("evaluation reused"), has("cached")], [10, 10, 10]);
 }
 
 #[test]
