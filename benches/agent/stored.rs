@@ -10,7 +10,10 @@ use kgen::{
     agent::{Deps, Event, PlannedOp, StopHandle, run},
     llm::{CallKey, CallLog, Finish, ReplyRecord, RequestRecord, Turn, Usage},
     record::{AttemptId, Case, Evaluation, Implementation, Spend},
-    report,
+    report::{
+        self,
+        compare::{self, Detail, Grouping, arms},
+    },
     store::{AttemptRecord, AttemptStatus, Counts, Purpose, Run, RunState, RunStore},
 };
 use tokio::sync::mpsc;
@@ -89,6 +92,10 @@ fn read(dir: &Path) {
     time("report::summarise", || report::summarise(&run).expect("the run is whole"));
     let store = time("RunStore::open", || RunStore::open(dir).expect("the run is whole"));
     time("report::write", || report::write(&store).expect("the run is whole"));
+    time("compare", || {
+        let arms = arms(std::slice::from_ref(&run), Grouping::Settings, Detail::Numbers);
+        compare::text(&kgen_compare::compare(&arms.expect("the run is whole")))
+    });
 }
 
 fn time<T>(what: &str, work: impl FnOnce() -> T) -> T {

@@ -11,22 +11,23 @@ use serde_json::Value;
 
 use crate::flow::{RELU, kgen, reply, wrong_tail};
 
-/// Answers as its argument says, notes every call, and kills kgen at the third one.
+/// Answers as its argument says, notes every call, and sends kgen a signal at the third one.
 const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$0")"
 cat > /dev/null
 echo "$1" >> calls
-if [ "$(wc -l < calls)" -eq 3 ] && [ ! -e killed ]; then touch killed; kill -9 $PPID; exit 1; fi
+if [ "$(wc -l < calls)" -eq 3 ] && [ -e signal ]; then kill -$(cat signal) $PPID; rm signal; fi
 cat "$1.md"
 "#;
 
 /// A folder with a provider that is a script, and an experiment of 2 x 2 x 2 runs.
-fn folder(extra: &str) -> tempfile::TempDir {
+fn folder(signal: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let script = path("script.sh");
     fs::write(&script, SCRIPT).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(path("signal"), signal).unwrap();
     fs::write(path("right.md"), reply(RELU)).unwrap();
     fs::write(path("wrong.md"), reply(&wrong_tail())).unwrap();
     let text = format!(
@@ -46,7 +47,7 @@ models = ["right", "script/wrong"]
 strategies = ["repair", "best-of"]
 seeds = [1, 2]
 ops = ["relu"]
-{extra}"#,
+"#,
         script.display()
     );
     fs::write(path("exp.toml"), text).unwrap();
@@ -80,7 +81,7 @@ fn states(folder: &Path) -> Vec<(String, String)> {
 
 #[test]
 fn a_matrix_is_carried_out_through_kill_and_budget_and_compared_at_the_end() {
-    let folder = folder("");
+    let folder = folder("KILL");
     let at = folder.path();
     let listed = experiment(at, &["--dry-run"]).assert().code(0);
     let listed = text(&listed.get_output().stdout);
@@ -133,6 +134,40 @@ fn a_matrix_is_carried_out_through_kill_and_budget_and_compared_at_the_end() {
     let changed = experiment(at, &[]).assert().code(3);
     let said = text(&changed.get_output().stderr);
     assert!(said.contains("it is not what") && said.contains("another `name`"), "{said}");
+}
+
+#[test]
+fn ctrl_c_finishes_what_was_begun_and_the_same_command_goes_on() {
+    let folder = folder("INT");
+    let at = folder.path();
+    let stopped = experiment(at, &[]).assert().code(130);
+    let said = text(&stopped.get_output().stderr);
+    assert!(said.contains("interrupted; go on with `kgen experiment exp.toml`"), "{said}");
+    let states = states(at);
+    assert!((2..8).contains(&states.len()), "{states:?}");
+    // What there is is compared.
+    assert!(dir(at).join("comparison.json").exists());
+    let listed = experiment(at, &["--dry-run"]).assert().code(0);
+    let listed = text(&listed.get_output().stdout);
+    assert!(listed.contains("finished") && listed.contains("to do"), "{listed}");
+}
+
+#[test]
+fn prompts_of_all_runs_await_their_replies() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "name = \"exp\"\nllm.provider = \"mailbox\"\nmatrix.seeds = [1, 2]\nmatrix.ops = [\"relu\"]";
+    fs::write(folder.path().join("exp.toml"), lines).unwrap();
+    let waiting = experiment(folder.path(), &[]).assert().code(6);
+    let said = text(&waiting.get_output().stderr);
+    assert!(said.contains("prompts await replies; go on with"), "{said}");
+    let states = states(folder.path());
+    let awaiting = |run: &str| (run.to_owned(), "awaiting_replies".to_owned());
+    assert_eq!(states, [awaiting("exp_s1"), awaiting("exp_s2")]);
+    let table = text(&waiting.get_output().stdout);
+    assert!(
+        table.contains("not reached") && table.contains("Not finished: exp_s1, exp_s2."),
+        "{table}"
+    );
 }
 
 #[test]

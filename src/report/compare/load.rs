@@ -194,7 +194,7 @@ impl Judged<'_> {
             passed: verdict.is_pass(),
             duplicate_of: record.duplicate_of,
             replayed: record.replayed,
-            cached: false,
+            cached: record.cached,
             reused_evaluation: record.reused_evaluation,
             speedups: record.speedup.iter().map(speedup).collect(),
             spend: spend(record),
