@@ -173,6 +173,11 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         };
         let prompt = self.prompt(turn, plan, branch)?;
         let key = CallKey { attempt: self.id.clone(), call };
+        if !prompt.left_out.is_empty() {
+            let left_out = prompt.left_out.join("; ");
+            let message = format!("{key}: left out of the prompt for length: {left_out}");
+            context.send(Event::Note { message });
+        }
         context.send(Event::CallStarted { key: key.clone() });
         let request = Call {
             key: key.clone(),

@@ -342,6 +342,47 @@ fn show_prints_contract_cases_and_prompt() {
 }
 
 #[test]
+fn show_prints_the_prompt_alone_as_it_would_be_sent() {
+    let folder = folder();
+    let shown = |flags: &[&str]| {
+        let args = [&["show", "relu", "--prompt"], flags].concat();
+        let assert = kgen(folder.path()).args(args).assert().code(0);
+        (stdout(&assert), stderr(&assert))
+    };
+    let (text, notes) = shown(&[]);
+    assert!(text.starts_with("## System prompt") && !text.contains("## Cases in suite"), "{text}");
+    assert!(text.contains("Write the kernel file.") && notes.contains("tokens by kgen's estimate"));
+    let (text, _) = shown(&["--turn", "plan"]);
+    assert!(
+        text.contains("Answer with exactly three lines") && !text.contains("made up"),
+        "{text}"
+    );
+    for (turn, words) in [("repair", "Find the cause"), ("improve", "Make it faster")] {
+        let (text, notes) = shown(&["--turn", turn]);
+        assert!(text.contains(words) && text.contains("Made up: the kernel file"), "{text}");
+        assert!(notes.contains("attempt 1 is made up"), "{notes}");
+    }
+    let (text, notes) = shown(&["--prompt-tokens", "4000"]);
+    let left_out = "the notes about this kind of op";
+    assert!(notes.contains("left out for length: ") && notes.contains(left_out), "{notes}");
+    assert!(!text.contains("Notes on this kind"), "{text}");
+    let args = ["show", "relu", "--prompt", "--prompt-tokens", "100"];
+    let assert = kgen(folder.path()).args(args).assert().code(3);
+    assert!(stderr(&assert).contains("100 are allowed"), "{}", stderr(&assert));
+    // A folder replaces single files, parts of prompts and notes too.
+    let mine = folder.path().join("mine");
+    fs::create_dir_all(mine.join("notes")).unwrap();
+    fs::write(mine.join("answer.hbs"), "Reply as {{op.name}} likes it.").unwrap();
+    fs::write(mine.join("notes/elementwise.hbs"), "- My note on {{device.arch}}.").unwrap();
+    let (text, _) = shown(&["--prompts-dir", "mine"]);
+    assert!(text.contains("Reply as relu likes it.") && text.contains("- My note on sm_90a."));
+    fs::write(mine.join("answer.hbs"), "{{op.nmae}}").unwrap();
+    let args = ["show", "relu", "--prompt", "--prompts-dir", "mine"];
+    let assert = kgen(folder.path()).args(args).assert().code(3);
+    assert!(stderr(&assert).contains("nmae"), "{}", stderr(&assert));
+}
+
+#[test]
 fn the_readme_has_every_exit_code() {
     let readme = include_str!("../../README.md");
     for exit in kgen::cli::exit_codes::Exit::ALL {

@@ -28,9 +28,11 @@ fn every_setting_with_a_flag_has_it_on_a_command_and_no_other() {
             assert!(all.contains(flag), "--{flag} of {} is on no command", key.path);
         }
     }
-    // Flags that are no settings: names of things, formats, and what clap adds.
+    // Flags that are no settings: names of things, formats, what to show, and what clap adds.
     let plain = ["backend", "op", "run-id", "format", "config", "verbose", "quiet", "help"];
-    let known: BTreeSet<_> = KEYS.iter().filter_map(|key| key.flag).chain(plain).collect();
+    let shown = ["prompt", "turn"];
+    let known: BTreeSet<_> =
+        KEYS.iter().filter_map(|key| key.flag).chain(plain).chain(shown).collect();
     let unknown: Vec<_> = all
         .iter()
         .filter(|flag| !known.contains(flag.as_str()))

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::{
-    agent::Material,
+    agent::{BoxError, Material, SuiteMaterial},
     cli::{
         CommandError, Context,
         args::{FormatArgs, SuiteArgs},
@@ -17,8 +17,8 @@ use crate::{
     },
     llm::Turn,
     op::OpDef,
-    prompt::{Rendered, Situation},
-    record::Case,
+    prompt::{LastAttempt, Past, Rendered, Situation},
+    record::{Case, Verdict},
     report::TextTable,
     settings::Overrides,
 };
@@ -34,14 +34,52 @@ pub(crate) struct ShowArgs {
     /// Folder of prompt templates that replace kgen's own
     #[arg(long, value_name = "DIR")]
     prompts_dir: Option<String>,
+    /// Print the prompt alone, as it would be sent
+    #[arg(long)]
+    prompt: bool,
+    /// Prompt to show; those after an attempt are about one that is made up
+    #[arg(long, value_name = "TURN", value_enum, default_value_t)]
+    turn: TurnArg,
+    /// Tokens that a prompt may have; details beyond are left out, the oldest first
+    #[arg(long, value_name = "N")]
+    prompt_tokens: Option<i64>,
     #[command(flatten)]
     format: FormatArgs,
 }
+
+/// What a prompt asks for: the first kernel, an analysis before it, a kernel after one that failed,
+/// a kernel after a correct one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum TurnArg {
+    #[default]
+    Initial,
+    Plan,
+    Repair,
+    Improve,
+}
+
+impl TurnArg {
+    /// Returns the verdict of the attempt that the prompt is about.
+    const fn verdict(self) -> Option<Verdict> {
+        match self {
+            Self::Initial | Self::Plan => None,
+            Self::Repair => Some(Verdict::WrongOutput),
+            Self::Improve => Some(Verdict::Passed),
+        }
+    }
+}
+
+/// What stands in a prompt in the place of an attempt's kernel file.
+const MADE_UP_KERNEL: &str = "// Made up: the kernel file of attempt 1 stands here.";
+
+/// What stands in a prompt in the place of what was found out about an attempt.
+const MADE_UP_FEEDBACK: &str = "(Made up: what was found out about attempt 1 stands here.)";
 
 pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
     flags.set("prompts.dir", args.prompts_dir.clone());
+    flags.set("feedback.prompt_tokens", args.prompt_tokens);
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
     let mut settings = context.settings(&flags)?;
     settle_baselines(&context.ui, &mut settings, false)?;
@@ -52,13 +90,69 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     let mut cases = selection.suite.public_cases(&op.name)?;
     cases.retain(|case| selection.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
     let material = material(&settings, &selection, &settings.device.emu.target(), false)?;
-    let prompt = material.prompt(&op.name, &Situation::first(Turn::Code));
+    let prompt = prompt(&material, &op.name, args.turn);
     let prompt = prompt.map_err(|error| CommandError::new(Exit::Config, error))?;
     match args.format.format {
         Format::Json => ui::json(&context.ui, &as_json(op, &cases, &prompt))?,
+        Format::Table if args.prompt => {
+            say_what_it_is(context, args.turn, &prompt);
+            context.ui.data(&prompt_text(&prompt))?;
+        }
         Format::Table => context.ui.data(&as_text(op, &selection, &cases, &prompt))?,
     }
     Ok(Exit::Ok)
+}
+
+/// Renders the prompt of a turn for the device that the emulator pretends to be.
+fn prompt(material: &SuiteMaterial, op: &str, turn: TurnArg) -> Result<Rendered, BoxError> {
+    let asked = if turn == TurnArg::Plan { Turn::Plan } else { Turn::Code };
+    let Some(verdict) = turn.verdict() else {
+        return material.prompt(op, &Situation::first(asked));
+    };
+    let past = Past {
+        number: 1,
+        parents: Vec::new(),
+        change: Some("made up".to_owned()),
+        duplicate_of: None,
+        verdict,
+        reason: String::new(),
+        passed: (0, 0),
+        speedup: None,
+    };
+    let feedback = format!("## Verdict: `{verdict}`\n\n{MADE_UP_FEEDBACK}\n");
+    let situation = Situation {
+        history: std::slice::from_ref(&past),
+        parent: Some(LastAttempt {
+            past: &past,
+            kernel: Some(MADE_UP_KERNEL),
+            feedback: &feedback,
+        }),
+        ..Situation::first(asked)
+    };
+    material.prompt(op, &situation)
+}
+
+/// Says beside a prompt what is not in it.
+fn say_what_it_is(context: &Context, turn: TurnArg, prompt: &Rendered) {
+    let mut notes = vec![format!(
+        "{} tokens by kgen's estimate; on a GPU the prompt names that GPU",
+        prompt.tokens
+    )];
+    if turn.verdict().is_some() {
+        notes.push("attempt 1 is made up: nothing was asked for or judged".to_owned());
+    }
+    if !prompt.left_out.is_empty() {
+        notes.push(format!("left out for length: {}", prompt.left_out.join("; ")));
+    }
+    notes.iter().for_each(|note| context.ui.note(note));
+}
+
+fn prompt_text(prompt: &Rendered) -> String {
+    format!(
+        "## System prompt\n\n{}\n\n## Prompt\n\n{}\n",
+        prompt.system.trim_end(),
+        prompt.user.trim_end()
+    )
 }
 
 fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
@@ -74,7 +168,12 @@ fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
         "dtypes": op.dtypes,
         "definition": op.definition,
         "cases": cases,
-        "prompt": { "system": prompt.system, "user": prompt.user },
+        "prompt": {
+            "system": prompt.system,
+            "user": prompt.user,
+            "tokens": prompt.tokens,
+            "left_out": prompt.left_out,
+        },
     })
 }
 
@@ -108,11 +207,10 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
         "none is drawn: a kernel for these shapes alone would pass"
     };
     text + &format!(
-        "\n## Cases in suite `{}`\n\n{n_cases}; {drawn}.\n\n{}\n\n## System prompt\n\n{}\n\n## Prompt\n\n{}\n",
+        "\n## Cases in suite `{}`\n\n{n_cases}; {drawn}.\n\n{}\n\n{}",
         selection.suite.name,
         table.render(),
-        prompt.system.trim_end(),
-        prompt.user.trim_end()
+        prompt_text(prompt)
     )
 }
 
