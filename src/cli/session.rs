@@ -392,6 +392,12 @@ fn make_absolute(settings: &mut Settings) {
             *path = absolute;
         }
     }
+    // It may not be there yet.
+    if let Some(folder) = &mut settings.llm.cache_dir
+        && let Ok(absolute) = std::path::absolute(&folder)
+    {
+        *folder = absolute;
+    }
 }
 
 /// Makes sure that runs can be written, before workers start.

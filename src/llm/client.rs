@@ -8,7 +8,8 @@ use super::{
     KeptRequest, ProviderConfig, Reply, ReplyRecord, RequestRecord, ResponseRecord, RetryEvent,
     Worst,
     budget::Meter,
-    check, command,
+    check,
+    command::{self, Prepared},
     gate::{Gate, Need},
     http::Http,
     local,
@@ -80,7 +81,7 @@ impl Client {
         if let Some((cache, request)) = &kept
             && let Some(record) = cache.take(call, request)?
         {
-            return self.from_cache(call, record, log);
+            return self.take_kept(call, record, log);
         }
         let place = self.gate.enter().await;
         let op = &call.key.attempt.op;
@@ -134,7 +135,7 @@ impl Client {
     }
 
     /// Puts a call on record whose reply was kept; nothing is sent and nothing charged.
-    fn from_cache(
+    fn take_kept(
         &self,
         call: &Call,
         record: ReplyRecord,
@@ -145,7 +146,10 @@ impl Client {
             (Access::Http(_), Some(http)) => {
                 http_request(http, &http.build(call), self.local_request(call))
             }
-            _ => self.local_request(call),
+            (Access::Command(access), _) => self.command_request(access, call)?.1,
+            (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => {
+                self.local_request(call)
+            }
         };
         log.request(&call.key, &request).map_err(failed)?;
         log.reply(&call.key, &record).map_err(failed)?;
@@ -190,13 +194,12 @@ impl Client {
         Ok(priced(record, meter))
     }
 
-    async fn by_command(
+    /// Returns what a command is given for a call, and the record of that.
+    fn command_request(
         &self,
         access: &CommandAccess,
         call: &Call,
-        log: &dyn CallLog,
-        mut meter: Meter<'_>,
-    ) -> Result<ReplyRecord, Error> {
+    ) -> Result<(Prepared, RequestRecord), Error> {
         let prepared = command::prepare(access, &self.config.model, call);
         let prepared = prepared.ok_or_else(|| Error::Config {
             provider: self.config.name.clone(),
@@ -207,6 +210,17 @@ impl Client {
             body: prepared.stdin.clone(),
             ..self.local_request(call)
         };
+        Ok((prepared, request))
+    }
+
+    async fn by_command(
+        &self,
+        access: &CommandAccess,
+        call: &Call,
+        log: &dyn CallLog,
+        mut meter: Meter<'_>,
+    ) -> Result<ReplyRecord, Error> {
+        let (prepared, request) = self.command_request(access, call)?;
         meter.record(log, request)?;
         self.gate.ready(self.need(call)).await;
         let start = Instant::now();

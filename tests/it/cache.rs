@@ -145,7 +145,11 @@ async fn a_kept_reply_holds_no_key_and_a_damaged_one_is_asked_for_again() {
     assert!(matches!(reply.unwrap_err(), Error::Read { .. }));
     ask(&client(&url, dir.path(), LlmCache::Auto, None), &call()).await.0.unwrap();
     assert_eq!(server.received_requests().await.unwrap().len(), 2);
-    assert_eq!(std::fs::read_to_string(&file).unwrap().len(), text.len(), "it is whole again");
+    let again = std::fs::read_to_string(&file).unwrap();
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&again).is_ok(),
+        "it is whole again: {again}"
+    );
 }
 
 #[tokio::test]
@@ -194,8 +198,9 @@ async fn replies_of_commands_are_kept_by_what_they_were_given() {
         Client::new(config, Budget::default()).unwrap()
     };
     let first = ask(&client("cat; date +%N", LlmCache::Auto), &call()).await.0.unwrap();
-    let again = ask(&client("cat; date +%N", LlmCache::Only), &call()).await.0.unwrap();
-    assert_eq!((first.cached, &first.text), (None, &again.text));
+    let (again, log) = ask(&client("cat; date +%N", LlmCache::Only), &call()).await;
+    assert_eq!((first.cached, first.text), (None, again.unwrap().text));
+    assert_eq!(log.requests.lock().unwrap()[0].command, ["sh", "-c", "cat; date +%N"]);
     let (other, _) = ask(&client("cat", LlmCache::Only), &call()).await;
     let error = other.unwrap_err().to_string();
     assert!(error.contains("`/argv/2` line 1 (`cat; date +%N` there, `cat` here)"), "{error}");
