@@ -130,5 +130,9 @@ fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
     let cost = cost_text(&record.spend).map_or(String::new(), |cost| format!(", {cost}"));
     let replayed = if record.replayed { " [replayed]" } else { "" };
     let cached = if record.cached { " [kept reply]" } else { "" };
-    format!("{} attempt {}: {verdict}{speedup}{cost}{replayed}{cached}", attempt.op, attempt.number)
+    let equal = record.duplicate_of.map_or_else(String::new, |original| {
+        format!(" [the kernel of attempt {original} again, not judged twice]")
+    });
+    let marks = format!("{equal}{replayed}{cached}");
+    format!("{} attempt {}: {verdict}{speedup}{cost}{marks}", attempt.op, attempt.number)
 }
