@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::{BoxError, Error, Event, Judge, Llm, Material, RunPlan, Stop, StopHandle};
 use crate::{
     llm::{self, CallKey},
+    prompt,
     record::Cap,
     store::{self, RunStore},
 };
@@ -97,8 +98,12 @@ impl Halt {
         }
     }
 
+    /// Sorts an error of the material: a prompt that is too long is one op's trouble, a wrong
+    /// template everybody's.
     pub(super) fn material(op: &str, source: BoxError) -> Self {
-        Self::Failed(Error::Material { op: op.to_owned(), source })
+        let of_one = matches!(source.downcast_ref(), Some(prompt::Error::TooLong { .. }));
+        let error = Error::Material { op: op.to_owned(), source };
+        if of_one { Self::OfOp(error) } else { Self::Failed(error) }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{
         self, Call, CallKey, CallLog, Finish, Reply, ReplyRecord, RequestRecord, Turn, Usage,
         prompt_hash,
     },
-    prompt::{Rendered, Situation},
+    prompt::{self, Rendered, Situation},
     record::{
         Case, Emulation, EvalRequest, Evaluation, FeedbackSet, Limits, OpKey, Precision, RunId,
         Speedup, Spend, Stage, Strategy, Target, TimingRequest, Verdict,
@@ -200,6 +200,10 @@ impl Material for PlainMaterial {
     }
 
     fn prompt(&self, op: &str, situation: &Situation<'_>) -> Result<Rendered, BoxError> {
+        if op == "endless" {
+            let (op, tokens, limit) = (op.to_owned(), 2, 1);
+            return Err(prompt::Error::TooLong { op, tokens, limit }.into());
+        }
         let last = situation.parent.as_ref();
         let earlier = situation.history.iter();
         let earlier =

@@ -173,3 +173,20 @@ async fn a_stopped_run_keeps_what_was_begun_and_goes_on_later() {
         assert_eq!(trace.calls(), ["relu_attempt_1.call_1", "relu_attempt_2.call_1"]);
     }
 }
+
+#[tokio::test]
+async fn an_op_whose_prompt_is_too_long_leaves_the_others_to_be_solved() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let replies: [(&str, &[&str]); 2] = [("endless", &["kernel: x"]), ("relu", &["kernel: x"])];
+    let mut script = Script::new(&replies);
+    script.plan.max_concurrent_ops = 1;
+    let trace = script.run_in(&dir).await;
+    let OpEnd::Failed { message } = &trace.outcome.ops[0].end else { panic!("it was asked") };
+    assert!(
+        message.starts_with("failed to prepare `endless`: the prompt for endless"),
+        "{message}"
+    );
+    assert!(trace.outcome.ops[1].passed());
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Material { .. })));
+}
