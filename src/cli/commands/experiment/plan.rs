@@ -12,7 +12,7 @@ use crate::{
         Settings,
         experiment::{Cell, ExperimentFile},
     },
-    store::{self, ExperimentInfo, Run, RunState, RunStatus, Spent, read_experiment},
+    store::{self, ExperimentInfo, Run, RunState, RunStatus, Spent, find_run, read_experiment},
 };
 
 /// Largest experiment file that is read, in bytes.
@@ -91,6 +91,13 @@ pub(super) fn plan(
         None => {
             let mut settings = here.with_table(parsed.settings.clone(), &path)?;
             settings.run.output_dir.clone_from(&here.run.output_dir);
+            // A recording is looked for beside the experiment's folder, not in it.
+            let recording = settings.llm.replay.as_deref();
+            let found = recording.and_then(|name| find_run(&here.run.output_dir, name).ok());
+            if let Some(found) = found {
+                let found = found.canonicalize().unwrap_or(found);
+                settings.llm.replay = Some(found.display().to_string());
+            }
             if !parsed.matrix.ops.is_empty() {
                 settings.suite.ops.clone_from(&parsed.matrix.ops);
             }
