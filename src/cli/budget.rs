@@ -19,7 +19,8 @@ use crate::{
 pub(super) fn open(settings: &Settings, provider: &Provider) -> Result<Budget, CommandError> {
     let caps = BudgetCaps { run: settings.budget.of_run(), op: settings.budget.of_op() };
     let pricer = Pricer::new(&provider.config, &settings.models)?;
-    Ok(Budget::new(caps, pricer, settings.llm.max_tokens.into())?)
+    let limit = provider.config.reply_limit(settings.llm.max_tokens);
+    Ok(Budget::new(caps, pricer, limit)?)
 }
 
 /// Charges what the run has taken before.
@@ -127,6 +128,10 @@ impl From<BudgetError> for CommandError {
                 ]
             }
             BudgetError::NoCallFits { cap, .. } => vec![format!("{} sets a higher cap", flag(cap))],
+            BudgetError::Unlimited { model, .. } => vec![format!(
+                "say in config.toml how long its replies are at most:\n\n    \
+                 [models.\"{model}\"]\n    max_output_tokens = 16000\n"
+            )],
             BudgetError::BadPrice { .. } => Vec::new(),
         };
         let error = Self::new(Exit::Config, error);

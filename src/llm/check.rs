@@ -1,7 +1,7 @@
 //! Settings that contradict each other, the provider or what is known of the model: refused before
 //! anything is sent, with the way out. What nothing is known of is not checked.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     Access, Call, CommandAccess, Error, HttpAccess, ProviderConfig, Reasoning, Thinking, WireKind,
@@ -224,14 +224,20 @@ pub(super) fn context_window(provider: &ProviderConfig, call: &Call) -> Result<(
     Err(Error::ContextWindow { key, model, estimate, max_tokens, context_tokens })
 }
 
-/// Returns the tokens that a reply may have; the user may have set the field itself.
+/// Returns the tokens that a reply may have: where nothing says so, those that it is meant to have.
 pub(super) fn output_limit(provider: &ProviderConfig, call: &Call) -> u64 {
-    let own = |body: &Map<String, Value>, field: &str| body.get(field).and_then(Value::as_u64);
-    let own = match &provider.access {
-        Access::Http(access) => own(&access.extra_body, &access.max_tokens_field),
-        Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
-    };
-    own.unwrap_or(call.max_tokens.into())
+    reply_limit(provider, call.max_tokens).unwrap_or(call.max_tokens.into())
+}
+
+/// Returns the tokens that a reply may have; the user may have set the field itself, or left it out.
+pub(super) fn reply_limit(provider: &ProviderConfig, max_tokens: u32) -> Option<u64> {
+    let Access::Http(access) = &provider.access else { return Some(max_tokens.into()) };
+    let field = &access.max_tokens_field;
+    if access.drop.contains(field) {
+        return provider.abilities.max_output_tokens.map(u64::from);
+    }
+    let own = access.extra_body.get(field).and_then(Value::as_u64);
+    Some(own.unwrap_or(max_tokens.into()))
 }
 
 #[cfg(test)]

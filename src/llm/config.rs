@@ -209,6 +209,12 @@ pub struct ProviderConfig {
 }
 
 impl ProviderConfig {
+    /// Returns the tokens that a reply may have; `None` where nothing limits it.
+    #[must_use]
+    pub fn reply_limit(&self, max_tokens: u32) -> Option<u64> {
+        super::check::reply_limit(self, max_tokens)
+    }
+
     /// Returns a provider of which nothing is known but how it is reached.
     #[must_use]
     pub fn new(name: &str, model: &str, concurrency: usize, access: Access) -> Self {

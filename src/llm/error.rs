@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use super::{CallKey, LogError};
-use crate::record::Cap;
+use crate::record::{Cap, CapScope};
 
 /// Why a call brought no usable reply.
 #[derive(Debug, thiserror::Error)]
@@ -284,11 +284,14 @@ impl Error {
             | Self::Unavailable { .. }
             | Self::AwaitingReply { .. }
             | Self::EndOfRecording { .. } => Scope::Op,
+            Self::Budget { cap } => match cap.scope {
+                CapScope::Op => Scope::Op,
+                CapScope::Run => Scope::Run,
+            },
             Self::NoKey { .. }
             | Self::Config { .. }
             | Self::Auth { .. }
             | Self::Spent { .. }
-            | Self::Budget { .. }
             | Self::Rejected { .. }
             | Self::Garbage { .. }
             | Self::UnknownModel { .. }

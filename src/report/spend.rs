@@ -66,21 +66,23 @@ pub fn cost_text(spend: &Spend) -> Option<String> {
 #[must_use]
 pub fn spend_line(summary: &Summary) -> Option<String> {
     let spend = &summary.spend;
-    if spend.calls == 0 {
-        return None;
-    }
-    let calls = plural(spend.calls, "LLM call");
-    if let Some(recorded) = &summary.recorded_spend {
+    let now = (0 < spend.calls).then(|| calls_text(spend));
+    let recorded = summary.recorded_spend.as_ref().map(|recorded| {
         let took = match cost_text(recorded) {
             Some(cost) if 0 < recorded.tokens() => format!("{}, {cost}", tokens_text(recorded)),
-            _ => "tokens that nobody reported".to_owned(),
+            Some(_) | None => "tokens that nobody reported".to_owned(),
         };
-        return Some(format!(
-            "{calls}, replayed: nothing was paid now; when they were recorded they took {took}"
-        ));
-    }
+        let replies = plural(recorded.calls, "reply");
+        format!("{replies} of other runs, free of charge now, took {took}")
+    });
+    let parts: Vec<_> = now.into_iter().chain(recorded).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn calls_text(spend: &Spend) -> String {
+    let calls = plural(spend.calls, "LLM call");
     let Some(cost) = cost_text(spend) else {
-        return Some(format!("{calls}, for which nothing was paid"));
+        return format!("{calls}, for which nothing was paid");
     };
     let mut parts = vec![calls];
     if spend.lost_calls > 0 {
@@ -94,7 +96,7 @@ pub fn spend_line(summary: &Summary) -> Option<String> {
     }
     parts.push(cost);
     parts.push(format!("{:.1} s of calls", spend.seconds));
-    Some(parts.join(", "))
+    parts.join(", ")
 }
 
 fn tokens_text(spend: &Spend) -> String {
@@ -160,7 +162,11 @@ fn row(op: &str, attempt: String, spend: &Spend, judging: f64) -> Vec<String> {
 }
 
 fn plural(n: u32, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    match (n, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{n} {stem}ies"),
+        (_, None) => format!("{n} {noun}s"),
+    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub struct Summary {
     pub speedups: Vec<MeanSpeedup>,
     /// What the calls of the whole run took.
     pub spend: Spend,
-    /// What its replies took when they were recorded, where they come from a recording.
+    /// What its replies took when they were made, where they are those of another run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
     /// The GPUs that the best attempts were judged on.
@@ -126,7 +126,7 @@ pub struct OpSummary {
     pub calls: u32,
     /// What the calls of its finished attempts took.
     pub spend: Spend,
-    /// What its replies took when they were recorded, where they come from a recording.
+    /// What its replies took when they were made, where they are those of another run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
     /// The same for each finished attempt.

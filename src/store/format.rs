@@ -196,7 +196,7 @@ pub struct AttemptRecord {
     /// What its calls took.
     #[serde(default)]
     pub spend: Spend,
-    /// What its replies took when they were recorded, where they come from a recording.
+    /// What its replies took when they were made, where they are those of another run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
     /// Seconds that the stages of its evaluation took; 0 where the evaluation is another's.

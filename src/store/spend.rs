@@ -13,7 +13,7 @@ use crate::{
 pub struct CallsSpend {
     /// In this run.
     pub now: Spend,
-    /// What the replies cost when they were recorded, where they are replayed.
+    /// What the replies cost when they were made, where they are replayed or kept ones.
     pub recorded: Option<Spend>,
 }
 
@@ -100,7 +100,7 @@ impl Run {
         calls_wait: bool,
     ) -> Result<Spend, Error> {
         if let Some(record) = &state.record
-            && record.calls <= record.spend.calls
+            && (record.calls <= record.spend.calls || record.cached)
         {
             return Ok(record.spend);
         }

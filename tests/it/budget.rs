@@ -37,6 +37,9 @@ use crate::{
 /// Prices of the scripted model: a reply of the server's 7 and 5 tokens costs $0.0005.
 const PRICE: &str = "\n[models.\"scripted\"]\nprice = { input = 0.0, output = 100.0 }\n";
 
+/// A server that gets no limit for its replies.
+const DROPS: &str = "\n[providers.vllm]\nkind = \"openai-chat\"\ndrop = [\"max_tokens\"]\n";
+
 async fn kgen(folder: &Path, server: &MockServer, config: &str, command: &[&str]) -> Output {
     let mut kgen = Command::new(env!("CARGO_BIN_EXE_kgen"));
     kgen.current_dir(folder).args(arguments(folder, server, command));
@@ -71,6 +74,7 @@ async fn a_cap_that_cannot_be_kept_is_an_error_before_anything_begins() {
         ("", ["--max-cost-per-op", "5"], 3, "[models.\"scripted\"]\n    price = {"),
         (PRICE, ["--max-cost", "1.5"], 3, "a reply of 16000 tokens of `scripted` costs up to $1.6"),
         ("", ["--max-total-tokens", "9000"], 3, "a reply may have 16000 tokens (llm.max_tokens)"),
+        (DROPS, ["--max-total-tokens", "90000"], 3, "max_output_tokens = 16000"),
         ("", ["--max-cost", "0"], 2, "--max-cost"),
         ("", ["--max-calls-per-op", "0"], 2, "--max-calls-per-op"),
         ("", ["--max-time", "0s"], 2, "--max-time"),
@@ -140,8 +144,8 @@ async fn a_cap_in_dollars_stops_the_run_cleanly_and_a_higher_one_goes_on() {
     let output = tokio::task::spawn_blocking(move || replay.output().unwrap()).await.unwrap();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let says = "replayed: nothing was paid now; when they were recorded they took 28 input tokens, 20 \
-                output tokens, $0.0020";
+    let says = "4 LLM calls, for which nothing was paid; 4 replies of other runs, free of charge now, \
+                took 28 input tokens, 20 output tokens, $0.0020";
     assert!(text.contains(says), "{text}");
 }
 
@@ -243,7 +247,7 @@ fn budget(config: &ProviderConfig, usd: f64) -> Budget {
     let pricer = Pricer::new(config, &BTreeMap::from([(config.model.clone(), settings)]));
     let run = Caps { usd: Some(usd), ..Caps::default() };
     let op = Caps { usd: Some(usd / 2.0), ..Caps::default() };
-    Budget::new(BudgetCaps { run, op }, pricer.unwrap(), MAX_TOKENS.into()).unwrap()
+    Budget::new(BudgetCaps { run, op }, pricer.unwrap(), Some(MAX_TOKENS.into())).unwrap()
 }
 
 fn call(op: u32, number: u32, call: u32) -> Call {

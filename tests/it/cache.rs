@@ -166,7 +166,7 @@ async fn a_kept_reply_takes_nothing_from_the_budget() {
     };
     let caps =
         BudgetCaps { run: Caps { calls: Some(1), ..Caps::default() }, ..BudgetCaps::default() };
-    let budget = Budget::new(caps, Pricer::free(), 1000).unwrap();
+    let budget = Budget::new(caps, Pricer::free(), Some(1000)).unwrap();
     let client = Client::new(config, budget).unwrap();
     for _ in 0..3 {
         assert!(ask(&client, &call()).await.0.unwrap().cached.is_some());

@@ -232,6 +232,12 @@ async fn a_truncated_stream_is_asked_for_again_and_charged() {
     let retry = log.replies.lock().unwrap()[0].retries[0].clone();
     assert!(retry.maybe_billed, "{retry:?}");
     assert!(retry.reason.contains("ended before"), "{retry:?}");
+    let spend = log.replies.lock().unwrap()[0].spend;
+    assert_eq!((spend.calls, spend.lost_calls), (2, 1), "{spend:?}");
+    // Killed during the second try, it would have been charged both.
+    let requests = log.requests.lock().unwrap();
+    let reserved: Vec<_> = requests.iter().map(|request| request.reserved.calls).collect();
+    assert_eq!(reserved, [1, 2]);
 }
 
 #[tokio::test]
@@ -239,7 +245,7 @@ async fn a_billed_retry_does_not_exceed_the_call_budget() {
     let server = server(vec![stream(sse(&chat_stream()[..3], false))]).await;
     let run = Caps { calls: Some(2), ..Caps::default() };
     let caps = BudgetCaps { run, ..BudgetCaps::default() };
-    let budget = Budget::new(caps, Pricer::free(), 1000).unwrap();
+    let budget = Budget::new(caps, Pricer::free(), Some(1000)).unwrap();
     let client = client(access("openai", &format!("{}/v1", server.uri())), &budget);
     let error = complete(&client, &Log::default()).await.unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");

@@ -78,6 +78,14 @@ pub enum BudgetError {
         /// What a call takes, with numbers.
         detail: String,
     },
+    /// A cap, and replies without a limit.
+    #[error("a cap of {cap} needs a limit for replies: `drop` leaves theirs out of every request")]
+    Unlimited {
+        /// The cap.
+        cap: Cap,
+        /// The model asked for.
+        model: String,
+    },
     /// A price that is none.
     #[error("the price of `{model}` is wrong: {name} = {value}, and not a number of at least 0")]
     BadPrice {
@@ -121,16 +129,35 @@ impl Default for Budget {
 impl Budget {
     /// Returns a budget of which nothing is spent.
     ///
-    /// `output_tokens` is what every call may take at least in its worst case, so that a cap that is
-    /// too low for any call is found before the first one.
+    /// `output_tokens` is what every reply may have (`None`: without limit), so that a cap that is too
+    /// low for any call is found before the first one.
     ///
     /// # Errors
     ///
-    /// [`BudgetError::Unpriced`] or [`BudgetError::NoCallFits`].
-    pub fn new(caps: BudgetCaps, pricer: Pricer, output_tokens: u64) -> Result<Self, BudgetError> {
+    /// [`BudgetError::Unlimited`], [`BudgetError::Unpriced`] or [`BudgetError::NoCallFits`].
+    pub fn new(
+        caps: BudgetCaps,
+        pricer: Pricer,
+        output_tokens: Option<u64>,
+    ) -> Result<Self, BudgetError> {
         let budget = Self::unchecked(caps, pricer);
-        budget.check_caps(Worst { input_tokens: 0, output_tokens })?;
+        if let (None, Some(cap)) = (output_tokens, budget.cap_on_use()) {
+            let model = budget.0.pricer.names().0.to_owned();
+            return Err(BudgetError::Unlimited { cap, model });
+        }
+        budget.check_caps(Worst { input_tokens: 0, output_tokens: output_tokens.unwrap_or(0) })?;
         Ok(budget)
+    }
+
+    /// Returns a cap that worst cases count against, where calls have some.
+    fn cap_on_use(&self) -> Option<Cap> {
+        let scopes = [(CapScope::Run, &self.0.caps.run), (CapScope::Op, &self.0.caps.op)];
+        let of_use = scopes.into_iter().find_map(|(scope, caps)| {
+            let kinds = [CapKind::Usd, CapKind::Tokens];
+            let kind = kinds.into_iter().find(|kind| caps.limit(*kind).is_some())?;
+            Some(self.ledger().cap(scope, kind))
+        });
+        of_use.filter(|_| self.0.pricer.may_cost())
     }
 
     fn unchecked(caps: BudgetCaps, pricer: Pricer) -> Self {
@@ -216,7 +243,7 @@ impl Budget {
         let ticket = self.ledger().ask(op.clone(), amount, sender);
         let _leaves_the_queue = Leave { budget: self, ticket };
         self.pump();
-        let answer = match self.least_time_left(op) {
+        let answer = match self.time_left(op) {
             None => receiver.await,
             Some((left, scope)) => match timeout(left, receiver).await {
                 Ok(answer) => answer,
@@ -239,7 +266,7 @@ impl Budget {
     ///
     /// [`Error::Budget`] where a cap on wall time is reached.
     pub fn check(&self, op: &OpKey) -> Result<(), Error> {
-        match self.least_time_left(op) {
+        match self.time_left(op) {
             Some((left, scope)) if left.is_zero() => {
                 Err(Error::Budget { cap: self.ledger().cap(scope, CapKind::Seconds) })
             }
@@ -247,13 +274,9 @@ impl Budget {
         }
     }
 
-    /// Returns the wall time that an op has left; `None` where no cap limits it.
-    #[must_use]
-    pub fn time_left(&self, op: &OpKey) -> Option<Duration> {
-        self.least_time_left(op).map(|(left, _)| left)
-    }
-
-    fn least_time_left(&self, op: &OpKey) -> Option<(Duration, CapScope)> {
+    /// Returns the wall time that is left, and the scope of the cap that limits it; `None` where no
+    /// cap does.
+    fn time_left(&self, op: &OpKey) -> Option<(Duration, CapScope)> {
         let caps = &self.0.caps;
         let of_op = self.0.clock.op(op);
         let left = |cap: f64, used: f64| {

@@ -53,7 +53,7 @@ fn op(number: u64) -> OpKey {
 }
 
 fn budget(run: Caps, op: Caps) -> Budget {
-    Budget::new(BudgetCaps { run, op }, pricer(), 0).unwrap()
+    Budget::new(BudgetCaps { run, op }, pricer(), Some(0)).unwrap()
 }
 
 fn caps(random: &mut Random, calls: u64) -> Caps {
@@ -402,7 +402,7 @@ async fn wall_time_counts_what_earlier_processes_took_and_wakes_those_who_wait()
         Ok(()) => None,
     };
     assert_eq!(cap(budget.check(&op(1))), None);
-    assert_eq!(budget.time_left(&op(1)), Some(Duration::from_secs(30)));
+    assert_eq!(budget.time_left(&op(1)), Some((Duration::from_secs(30), CapScope::Op)));
     time::sleep(Duration::from_secs(31)).await;
     assert_eq!(cap(budget.check(&op(1))), Some((CapScope::Op, CapKind::Seconds)));
     // The clock of an op starts with the first question about it.
@@ -429,7 +429,7 @@ fn what_was_spent_before_leaves_less() {
 #[test]
 fn a_cap_that_cannot_work_is_found_before_anything_begins() {
     let new = |run: Caps, pricer: Pricer| {
-        Budget::new(BudgetCaps { run, op: Caps::default() }, pricer, 16_000)
+        Budget::new(BudgetCaps { run, op: Caps::default() }, pricer, Some(16_000))
     };
     let usd = |usd| Caps { usd: Some(usd), ..Caps::default() };
     let unknown = || Pricer::unknown("local", "qwen");
@@ -442,4 +442,7 @@ fn a_cap_that_cannot_work_is_found_before_anything_begins() {
     let error = new(tokens, unknown()).unwrap_err().to_string();
     assert!(error.contains("16000 tokens per run leaves no room"), "{error}");
     assert!(new(usd(0.08), pricer()).is_ok());
+    let endless = |run: Caps| Budget::new(BudgetCaps { run, op: Caps::default() }, pricer(), None);
+    assert!(matches!(endless(tokens), Err(BudgetError::Unlimited { .. })));
+    assert!(endless(Caps { calls: Some(5), ..Caps::default() }).is_ok());
 }
