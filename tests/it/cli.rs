@@ -352,12 +352,11 @@ fn show_prints_the_prompt_alone_as_it_would_be_sent() {
     let (text, notes) = shown(&[]);
     assert!(text.starts_with("## System prompt") && !text.contains("## Cases in suite"), "{text}");
     assert!(text.contains("Write the kernel file.") && notes.contains("tokens by kgen's estimate"));
-    let (text, _) = shown(&["--turn", "plan"]);
-    assert!(
-        text.contains("Answer with exactly three lines") && !text.contains("made up"),
-        "{text}"
-    );
-    for (turn, words) in [("repair", "Find the cause"), ("improve", "Make it faster")] {
+    for (turn, words) in [
+        ("plan", "Answer with exactly three lines"),
+        ("repair", "Find the cause"),
+        ("improve", "Make it faster"),
+    ] {
         let (text, notes) = shown(&["--turn", turn]);
         assert!(text.contains(words) && text.contains("Made up: the kernel file"), "{text}");
         assert!(notes.contains("attempt 1 is made up"), "{notes}");

@@ -47,8 +47,8 @@ pub(crate) struct ShowArgs {
     format: FormatArgs,
 }
 
-/// What a prompt asks for: the first kernel, an analysis before it, a kernel after one that failed,
-/// a kernel after a correct one.
+/// What a prompt asks for: the first kernel, an analysis of a correct one (`--planner`), a kernel
+/// after one that failed, a kernel after a correct one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum TurnArg {
     #[default]
@@ -62,9 +62,9 @@ impl TurnArg {
     /// Returns the verdict of the attempt that the prompt is about.
     const fn verdict(self) -> Option<Verdict> {
         match self {
-            Self::Initial | Self::Plan => None,
+            Self::Initial => None,
             Self::Repair => Some(Verdict::WrongOutput),
-            Self::Improve => Some(Verdict::Passed),
+            Self::Plan | Self::Improve => Some(Verdict::Passed),
         }
     }
 }
