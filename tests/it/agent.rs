@@ -1,11 +1,11 @@
 //! The whole loop with scripted replies: a local server plays the model, everything else is real.
 
-use std::{fs, path::Path, process::Output};
+use std::{collections::BTreeMap, fs, path::Path, process::Output};
 
 use assert_cmd::Command;
 use kgen::{
     record::{AttemptId, OpKey, Verdict},
-    store::Run,
+    store::{AttemptRecord, Run},
 };
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::method};
@@ -197,4 +197,112 @@ async fn a_wrong_key_is_one_error_and_the_run_goes_on_with_the_right_one() {
     let answering = server(|_: &Request| streamed(&reply(RELU))).await;
     let output = kgen(folder, &answering, &["resume", "r"]).await;
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Plays a model that gets it right once it was told what to change, and says the same wrong thing
+/// in other words until then.
+fn scripted(n_asked: &std::sync::atomic::AtomicUsize, request: &Request) -> ResponseTemplate {
+    let prompt = prompt(request);
+    if prompt.contains("Do not write the kernel yet") {
+        return streamed(
+            "Bottleneck: the sign\nEvidence: it is wrong\nChange: keep what is above 0",
+        );
+    }
+    let nth = n_asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    let right = if prompt.contains("aten.relu") { RELU } else { SILU };
+    streamed(&match nth % 3 {
+        _ if prompt.contains("keep what is above 0") => reply(right),
+        0 => reply("if (i < n) y[i] = -x[i];"),
+        1 => reply("if (i < n)  y[i] = -x[i]; // in other words"),
+        _ => "I would rather not write code.".to_owned(),
+    })
+}
+
+/// Reads the files that hold what came of the attempts at an op, by their names.
+fn results(run: &Path, op: &str) -> BTreeMap<String, Vec<u8>> {
+    let kept = [".cu", ".eval.json", ".samples.json", ".feedback.md", ".log", ".confirm.json"];
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(run.join(op)).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if kept.iter().chain(&[".request.md", ".reply.md"]).any(|end| name.ends_with(end)) {
+            files.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+/// Reads the table of a run without the columns on who was asked and what was paid.
+fn table(run: &Path) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(run.join("operator_summary.csv")).unwrap();
+    let rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect());
+    let rows: Vec<Vec<String>> = rows.collect();
+    let of_llm =
+        ["replayed", "reused", "calls", "usd", "cost", "token", "seconds", "spend", "unreported"];
+    let kept: Vec<usize> = (0..rows[0].len())
+        .filter(|column| of_llm.iter().all(|part| !rows[0][*column].contains(part)))
+        .collect();
+    assert!(16 < kept.len(), "{:?}", rows[0]);
+    rows.iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_strategy_is_recorded_and_replayed_bit_for_bit() {
+    for strategy in ["repair", "best-of", "beam"] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let n_asked = std::sync::atomic::AtomicUsize::new(0);
+        let server = server(move |request: &Request| scripted(&n_asked, request)).await;
+        let search = ["--strategy", strategy, "--planner", "--samples", "3", "--width", "2"];
+        let command = [&["generate", "--max-attempts", "6", "--run-id", "r"], &search[..]].concat();
+        let output = kgen(folder, &server, &command).await;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{strategy}: {stderr}");
+        let n_requests = server.received_requests().await.unwrap().len();
+
+        let again =
+            [&command[..3], &["--run-id", "again", "--replay", "r", "--reuse-evals"]].concat();
+        let suite = folder.join("tiny.toml");
+        let suite = ["--device", "emu", "--jobs", "2", "--suite", suite.to_str().unwrap()];
+        let mut replay = Command::new(env!("CARGO_BIN_EXE_kgen"));
+        replay.current_dir(folder).args([&again[..], &search[..], &suite[..]].concat());
+        let output = replay.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{strategy}: {stderr}");
+        assert_eq!(server.received_requests().await.unwrap().len(), n_requests);
+        let (run, again) =
+            (folder.join("generated_kernels/r"), folder.join("generated_kernels/again"));
+        let mut n_equal = 0;
+        for op in ["relu", "silu"] {
+            let (was, is) = (results(&run, op), results(&again, op));
+            assert!(was.keys().eq(is.keys()), "{strategy}: {:?}, {:?}", was.keys(), is.keys());
+            for (name, bytes) in &was {
+                let [was, is] = [bytes, &is[name]].map(|bytes| String::from_utf8_lossy(bytes));
+                assert_eq!(was, is, "{strategy}, {name}");
+            }
+            let key = OpKey(op.to_owned());
+            let records = |run| Run::open(run).unwrap().attempts(&key).unwrap();
+            let what = |record: &AttemptRecord| {
+                (
+                    record.attempt,
+                    record.parents.clone(),
+                    record.branch,
+                    record.round,
+                    record.verdict,
+                    record.duplicate_of,
+                    record.change.clone(),
+                    record.seconds_judging,
+                )
+            };
+            let (was, is) = (records(&run), records(&again));
+            assert_eq!(
+                was.iter().map(what).collect::<Vec<_>>(),
+                is.iter().map(what).collect::<Vec<_>>()
+            );
+            assert!(is.iter().all(|record| record.replayed && record.reused_evaluation));
+            n_equal += was.iter().filter(|record| record.duplicate_of.is_some()).count();
+        }
+        assert!(strategy == "repair" || 0 < n_equal, "{strategy}");
+        assert_eq!(table(&run), table(&again), "{strategy}");
+    }
 }
