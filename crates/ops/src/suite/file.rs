@@ -15,6 +15,7 @@ mod grid;
 use super::{
     CaseError, Entry, Error, Limits, Suite,
     draw::Draw,
+    memo::Memo,
     shape::{Axes, Extent, TensorText, parse_extents, parse_range, parse_tensor},
 };
 
@@ -67,6 +68,8 @@ pub(super) struct Template {
     draws: u32,
     axes: Axes,
     values: Vec<(String, TemplateValue)>,
+    /// Its cases, where they need no seed.
+    pub(super) memo: Memo,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -284,6 +287,7 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError>
         draws: read(table, "draws")?.unwrap_or(1),
         axes,
         values,
+        memo: Memo::default(),
     };
     if !(1..=MAX_DRAWS).contains(&template.draws) {
         return Err(key_error("draws", format!("must be 1 to {MAX_DRAWS}")));
@@ -380,7 +384,7 @@ fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, Cas
 }
 
 impl Template {
-    fn is_drawn(&self) -> bool {
+    pub(super) fn is_drawn(&self) -> bool {
         let open =
             |extents: &[Extent]| extents.iter().any(|extent| !matches!(extent, Extent::Fixed(_)));
         self.values.iter().any(|(_, value)| match value {

@@ -13,6 +13,7 @@ mod file;
 mod filter;
 mod load;
 mod logged;
+mod memo;
 pub mod models;
 mod shape;
 
@@ -129,15 +130,12 @@ impl Suite {
         let mut cases = Unique::default();
         for &dtype in entry.dtypes.iter().filter(wanted) {
             for (index, template) in entry.templates.iter().enumerate() {
-                for draft in template.drafts(entry.op, index, dtype, seed) {
-                    let case = build_case(entry.op, &draft).map_err(|error| Error::Case {
-                        file: self.origin.clone(),
-                        line: template.line,
-                        op: entry.op.name.clone(),
-                        number: template.number,
-                        source: Box::new(error.into()),
-                    })?;
-                    cases.push(case);
+                let build = || self.build_template(entry, index, dtype, seed);
+                if template.is_drawn() {
+                    build()?.into_iter().for_each(|case| cases.push(case));
+                } else {
+                    let built = template.memo.get(dtype, build)?;
+                    built.iter().for_each(|case| cases.push(case.clone()));
                 }
             }
         }
@@ -147,6 +145,27 @@ impl Suite {
         let mut cases = cases.cases;
         self.limits.apply(entry.op, &mut cases);
         Ok(cases)
+    }
+
+    /// Builds the cases of one template.
+    fn build_template(
+        &self,
+        entry: &Entry,
+        index: usize,
+        dtype: DType,
+        seed: Option<u64>,
+    ) -> Result<Vec<Case>, Error> {
+        let template = &entry.templates[index];
+        let build = |draft| {
+            build_case(entry.op, &draft).map_err(|error| Error::Case {
+                file: self.origin.clone(),
+                line: template.line,
+                op: entry.op.name.clone(),
+                number: template.number,
+                source: Box::new(error.into()),
+            })
+        };
+        template.drafts(entry.op, index, dtype, seed).into_iter().map(build).collect()
     }
 }
 

@@ -152,3 +152,20 @@ fn a_wrong_suite_file_is_an_error_that_names_it() {
     assert_eq!(load("none.toml").unwrap_err().to_string(), "failed to read suite file none.toml");
     assert!(load("smoke").unwrap().cases("mmm", None, 0).is_err());
 }
+
+#[test]
+fn cases_that_were_asked_for_before_are_those_of_a_new_suite() {
+    let known = load("smoke").unwrap();
+    for seed in [1, 2, 1] {
+        let new = load("smoke").unwrap();
+        for op in known.ops() {
+            let check = |cases: &dyn Fn(&Suite) -> Vec<Case>| {
+                assert_eq!(cases(&known), cases(&new), "{op}");
+            };
+            let dtypes = &known.dtypes(op).unwrap()[..1];
+            check(&|suite| suite.public_cases(op).unwrap());
+            check(&|suite| suite.cases(op, None, seed).unwrap());
+            check(&|suite| suite.cases(op, Some(dtypes), seed).unwrap());
+        }
+    }
+}
