@@ -108,7 +108,7 @@ pub(crate) fn evaluation(op: &str, cases: &[Case], index: usize) -> Evaluation {
 }
 
 fn result(case: &Case, index: usize, verdict: Verdict) -> CaseResult {
-    let wrong = verdict == Verdict::WrongOutput && index % 4 == 0;
+    let wrong = verdict == Verdict::WrongOutput && index.is_multiple_of(4);
     let outcome = match verdict {
         Verdict::CompileError => {
             Outcome::Skipped { reason: "the kernel did not compile".to_owned() }

@@ -114,7 +114,7 @@ impl Reply {
             "id": "c", "model": "scripted", "choices": [],
             "usage": {"prompt_tokens": 6000, "completion_tokens": 1600, "total_tokens": 7600},
         });
-        events += &format!("data: {usage}\n\ndata: [DONE]\n\n");
+        events = format!("{events}data: {usage}\n\ndata: [DONE]\n\n");
         let response = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n\
              {events}",

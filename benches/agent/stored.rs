@@ -131,13 +131,10 @@ async fn gone_on_with(dir: &Path, ops: &[PlannedOp], sizes: &Sizes) {
     let deps = deps(dir, server.port, stop.clone());
     let running = tokio::spawn(Box::pin(run(plan, deps, sender)));
     while let Some(event) = events.recv().await {
-        match event {
-            Event::CallStarted { key } => {
-                let seconds = start.elapsed().as_secs_f64();
-                println!("  resume until its first call ({key}): {seconds:.2} s");
-                break;
-            }
-            _ => {}
+        if let Event::CallStarted { key } = event {
+            let seconds = start.elapsed().as_secs_f64();
+            println!("  resume until its first call ({key}): {seconds:.2} s");
+            break;
         }
     }
     stop.raise(kgen::agent::Stop::Now);
