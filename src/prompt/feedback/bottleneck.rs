@@ -9,7 +9,7 @@ use crate::{
         family::OpFamily,
         text::{inline, significant},
     },
-    record::{CaseTiming, Evaluation, FeedbackKind, FeedbackSet},
+    record::{CaseTiming, Evaluation, FeedbackKind, FeedbackSet, Resources},
 };
 
 /// Percent of the floor from which on little is left to gain.
@@ -26,8 +26,9 @@ pub(super) fn section(subject: &Subject<'_>, kinds: FeedbackSet) -> Option<Secti
     type Rule = fn(&Subject<'_>) -> Option<String>;
     let rules: [(FeedbackKind, Rule); 5] = [
         (FeedbackKind::Timing, overhead),
-        (FeedbackKind::Static, spills),
+        // What was measured goes before what may cost something.
         (FeedbackKind::Profile, profiled),
+        (FeedbackKind::Static, spills),
         (FeedbackKind::Roofline, floor),
         (FeedbackKind::Static, grid),
     ];
@@ -53,8 +54,15 @@ fn is_overhead(timing: &CaseTiming) -> bool {
     is_overhead_dominated(timing.candidate.median_us, timing.floor_us)
 }
 
+/// Names the kernel that spills most; one that no timed case launches costs nothing that was seen.
 fn spills(subject: &Subject<'_>) -> Option<String> {
+    let timings = &subject.evaluation.timings;
+    let is_timed = |kernel: &&Resources| {
+        let mut launches = kernel.launches.iter();
+        launches.any(|launch| timings.iter().any(|timing| timing.args == launch.args))
+    };
     let kernels = subject.evaluation.resources.iter().filter(|kernel| 0 < kernel.spill_stores);
+    let kernels = kernels.filter(|kernel| timings.is_empty() || is_timed(kernel));
     let worst = kernels.max_by_key(|kernel| kernel.spill_stores)?;
     Some(format!(
         "registers. `{}` spills {} bytes per thread to local memory: give a thread less to hold, \

@@ -95,7 +95,12 @@ fn the_first_thing_is_the_strongest_evidence_that_may_be_told() {
     evaluation.resources[0].launches[0].waves = Some(Waves { count: 0.4, tail_efficiency: 0.4 });
     assert_eq!(first(&evaluation, &[Static, Timing]), "parallelism. The largest");
     evaluation.resources[0].spill_stores = 8;
-    assert_eq!(first(&evaluation, &all), "registers. `relu` spills");
+    assert_eq!(first(&evaluation, &all), "the profiler says that t");
+    assert_eq!(first(&evaluation, &[Roofline, Static, Timing]), "registers. `relu` spills");
+    let timed = evaluation.resources[0].launches[0].args.clone();
+    "self=f32[7]".clone_into(&mut evaluation.resources[0].launches[0].args);
+    assert_eq!(first(&evaluation, &[Static, Timing]), "parallelism. The largest");
+    evaluation.resources[0].launches[0].args = timed;
     // An empty kernel takes 2.3 us: below five of these the report calls it overhead, and so do we.
     evaluation.timings.retain(|timing| timing.args.contains("[32]"));
     evaluation.timings[0].candidate = crate::record::Timing::of(vec![11.4]).unwrap();
