@@ -29,9 +29,9 @@ use crate::{
     llm::{Budget, Client},
     op::OpDef,
     process,
-    record::{Cap, Implementation, OpKey, Profile, RunId, Split},
+    record::{Cap, Implementation, OpKey, Profile, RunId, Split, Target},
     report,
-    settings::Settings,
+    settings::{DeviceChoice, Settings},
     store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunStatus, RunStore, Spent},
     suite,
 };
@@ -235,10 +235,11 @@ async fn drive(
     stop: &StopHandle,
 ) -> Result<RunOutcome, CommandError> {
     let (plan, client) = plan(job, provider.as_ref(), budget, pool, store)?;
+    let (target, is_gpu) = judging_device(&job.settings, provider.as_ref(), pool);
     let deps = Deps {
         llm: client,
         judge: Arc::clone(pool),
-        material: material(&job.settings, &job.selection, pool.target(), pool.has_gpu())?,
+        material: material(&job.settings, &job.selection, target, is_gpu)?,
         store: Arc::clone(store),
         stop: stop.clone(),
     };
@@ -253,6 +254,23 @@ async fn drive(
         ));
     }
     Ok(outcome?)
+}
+
+/// Returns the device that evaluations are of, and whether it is a GPU: where those of a recording are
+/// taken, its device decides what prompts say and when an op is over.
+fn judging_device<'a>(
+    settings: &Settings,
+    provider: Option<&'a Provider>,
+    pool: &'a crate::worker::Pool,
+) -> (&'a Target, bool) {
+    let recording = provider.and_then(|provider| provider.recording.as_ref());
+    match recording.filter(|_| settings.run.reuse_evals) {
+        Some((_, run)) => {
+            let device = &run.info().device;
+            (&device.target, device.name != DeviceChoice::Emu.to_string())
+        }
+        None => (pool.target(), pool.has_gpu()),
+    }
 }
 
 fn plan(
@@ -295,7 +313,7 @@ fn plan(
         policy: Policy {
             max_attempts: settings.run.max_attempts,
             target_speedup: settings.run.target_speedup,
-            can_time: pool.has_gpu() && settings.timing.enabled,
+            can_time: judging_device(settings, provider, pool).1 && settings.timing.enabled,
             // A kernel that was given was not chosen for its luck: there is no winner to confirm,
             // unless it is to be measured as one.
             confirm_seeds: if client.is_some() || is_claim(settings, &job.kernels) {

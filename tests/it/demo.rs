@@ -42,3 +42,38 @@ fn without_a_key_the_recorded_session_solves_every_op() {
     let n_differing = replies.iter().filter(differs).count();
     println!("{n_differing} of {} recorded prompts differ from today's", replies.len());
 }
+
+/// A session of a GPU with a planner and profiles, its replies written through the mailbox: replayed
+/// where there is no GPU, with its evaluations, it is the same attempt by attempt.
+#[test]
+fn the_recorded_session_of_a_gpu_is_replayed_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorded =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/generated_kernels/demo-planner"));
+    let path = recorded.to_str().unwrap();
+    let command = ["generate", "--replay", path, "--reuse-evals", "--run-id", "r"];
+    let as_it_was = ["--ops", "softmax,mm,layer_norm", "--planner", "--max-attempts", "3"];
+    let device = ["--target-speedup", "3", "--device", "emu"];
+    let args = [&command[..], &as_it_was, &device].concat();
+    kgen(folder.path(), &args).assert().success();
+    let again = folder.path().join("generated_kernels/r");
+    for op in ["softmax", "mm", "layer_norm"] {
+        for attempt in 1..=3 {
+            let file = |run: &Path, suffix: &str| {
+                let path = run.join(format!("{op}/{op}_attempt_{attempt}{suffix}"));
+                fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+            };
+            for suffix in [".cu", ".samples.json", ".eval.json"] {
+                assert!(file(recorded, suffix) == file(&again, suffix), "{op} {attempt} {suffix}");
+            }
+            let record =
+                |run: &Path| -> Value { serde_json::from_str(&file(run, ".json")).unwrap() };
+            let (then, now) = (record(recorded), record(&again));
+            for field in ["parents", "purpose", "verdict", "level", "counts", "speedup", "change"] {
+                assert_eq!(then[field], now[field], "{op} {attempt} {field}");
+            }
+        }
+        let best = |run: &Path| fs::read_to_string(run.join(format!("{op}/{op}.cu"))).unwrap();
+        assert!(best(recorded) == best(&again), "{op}");
+    }
+}

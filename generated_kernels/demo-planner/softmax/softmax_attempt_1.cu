@@ -1,0 +1,88 @@
+/*@plan
+x = contiguous(self)
+d = dim if dim >= 0 else dim + x.ndim
+n = x.shape[d] if x.ndim > 0 else 1
+inner = 1
+for i in range(x.ndim):
+    if i > d:
+        inner = inner * x.shape[i]
+slices = x.numel // max(n, 1)
+if inner == 1:
+    vec = define("VEC", 16 // x.itemsize if x.align >= 16 and n % (16 // x.itemsize) == 0 else 1)
+    block = param("BLOCK", [256, 128, 512])
+    launch("softmax_rows", grid=min(slices, 32 * sm_count), block=block, args=[x, out, slices, n])
+else:
+    define("VEC", 1)
+    block = param("BLOCK", [256, 128, 512])
+    launch("softmax_columns", grid=min(cdiv(slices, block), 32 * sm_count), block=block, args=[x, out, slices, n, inner])
+@*/
+struct alignas(VEC * sizeof(T_self)) Pack { T_self v[VEC]; };
+
+__device__ __forceinline__ void add(float& m, float& s, float v) {
+  if (v == -INFINITY) return;
+  if (v > m) {
+    s = s * expf(m - v) + expf(v - v);
+    m = v;
+  } else {
+    s += expf(v - m);
+  }
+}
+
+__device__ __forceinline__ float factor(float from, float to) { return from == to ? 1.0f : expf(from - to); }
+
+__device__ __forceinline__ void merge(float& m, float& s, float m2, float s2) {
+  const float top = fmaxf(m, m2);
+  s = s * factor(m, top) + s2 * factor(m2, top);
+  m = top;
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ y, long long rows, long long n) {
+  __shared__ float ms[BLOCK / 32];
+  __shared__ float ss[BLOCK / 32];
+  const long long packs = n / VEC;
+  for (long long row = blockIdx.x; row < rows; row += gridDim.x) {
+    const Pack* in = reinterpret_cast<const Pack*>(x + row * n);
+    float m = -INFINITY, s = 0.0f;
+    for (long long i = threadIdx.x; i < packs; i += BLOCK) {
+      const Pack p = in[i];
+#pragma unroll
+      for (int k = 0; k < VEC; ++k) add(m, s, kg::to_float(p.v[k]));
+    }
+    for (int o = 16; o > 0; o >>= 1) {
+      const float m2 = __shfl_xor_sync(0xffffffffu, m, o);
+      const float s2 = __shfl_xor_sync(0xffffffffu, s, o);
+      merge(m, s, m2, s2);
+    }
+    if (threadIdx.x % 32 == 0) {
+      ms[threadIdx.x / 32] = m;
+      ss[threadIdx.x / 32] = s;
+    }
+    __syncthreads();
+    m = ms[0];
+    s = ss[0];
+#pragma unroll
+    for (int w = 1; w < BLOCK / 32; ++w) merge(m, s, ms[w], ss[w]);
+    __syncthreads();
+    Pack* to = reinterpret_cast<Pack*>(y + row * n);
+    for (long long i = threadIdx.x; i < packs; i += BLOCK) {
+      Pack p = in[i];
+#pragma unroll
+      for (int k = 0; k < VEC; ++k) p.v[k] = kg::from_float<T_out>(expf(kg::to_float(p.v[k]) - m) / s);
+      to[i] = p;
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+softmax_columns(const T_self* __restrict__ x, T_out* __restrict__ y, long long slices, long long n, long long inner) {
+  for (long long c = blockIdx.x * (long long)BLOCK + threadIdx.x; c < slices; c += (long long)gridDim.x * BLOCK) {
+    const long long base = c / inner * inner * n + c % inner;
+    float m = -INFINITY, s = 0.0f;
+    for (long long i = 0; i < n; ++i) add(m, s, kg::to_float(x[base + i * inner]));
+    for (long long i = 0; i < n; ++i) {
+      const long long at = base + i * inner;
+      y[at] = kg::from_float<T_out>(expf(kg::to_float(x[at]) - m) / s);
+    }
+  }
+}
