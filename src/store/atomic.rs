@@ -40,11 +40,17 @@ pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result
     temp.persist(path).map_err(failed)?;
     if durability == Durability::Disk {
         // The rename itself is only safe once the folder has reached the disk.
-        File::open(folder(path)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        sync_folder(folder(path))?;
     }
     #[cfg(test)]
     journal::note(path, journal::Change::Whole(bytes.to_vec()));
     Ok(())
+}
+
+/// Makes sure that the names in a folder survive a loss of power.
+pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {
+    let synced = File::open(path).and_then(|folder| folder.sync_all());
+    synced.map_err(|source| Error::io("write", path, source))
 }
 
 fn folder(path: &Path) -> &Path {

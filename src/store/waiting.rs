@@ -1,9 +1,9 @@
 //! Waiting for the disk without holding up other tasks.
 //!
 //! A request is on disk before it is sent, so hundreds of tasks wait for the disk at once. The
-//! runtime has few threads: one that waits hands its other tasks to another one. Files that are
-//! flushed at the same time reach the disk together, in one commit of the file system's journal,
-//! so many at once cost hardly more than one ([decision 027](../../docs/decisions/027-throughput.md)).
+//! runtime has few threads: one that waits hands its other tasks to another one. So each task that
+//! waits, for the disk or for its turn there, holds a thread of the runtime's pool, and the calls
+//! in flight bound their number ([decision 027](../../docs/decisions/027-throughput.md)).
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -12,11 +12,11 @@ use tokio::{
     task::block_in_place,
 };
 
-/// Threads that wait for the disk at the same time: enough to fill a commit of the journal, few
-/// enough to cost no memory.
-const MAX_WAITING: usize = 32;
+/// Flushes under way at the same time. It bounds what the disk is asked for at once, not the threads:
+/// those that wait for a place sleep.
+const MAX_FLUSHES: usize = 32;
 
-static PLACES: Places = Places::new(MAX_WAITING);
+static PLACES: Places = Places::new(MAX_FLUSHES);
 
 /// Does what waits for the disk.
 pub(super) fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {

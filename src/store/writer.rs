@@ -147,7 +147,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Writes what came back for a call, byte for byte.
+    /// Writes what came back for a call, byte for byte; it is on disk with the next file that is.
     pub(super) fn write_response(
         &self,
         key: &CallKey,
@@ -155,7 +155,7 @@ impl RunStore {
     ) -> Result<(), Error> {
         let Some(response) = response else { return Ok(()) };
         let path = self.run.call_path(&key.attempt, key.call, CallFile::Response);
-        atomic::write(&path, &response.body, Durability::Process)
+        atomic::write(&path, &response.body, Durability::Contents)
     }
 
     /// Puts on record what is known of a reply of which only the text was stored.
@@ -303,7 +303,10 @@ impl RunStore {
 
     fn ensure_folder(&self, op: &OpKey) -> Result<(), Error> {
         if !self.held.has_folder(op) {
-            make_folder(&self.run.dir().join(&op.0))?;
+            if make_folder(&self.run.dir().join(&op.0))? {
+                // A file on disk is lost if the folder's own name is not there.
+                wait_for_disk(|| atomic::sync_folder(self.run.dir()))?;
+            }
             self.held.made_folder(op);
         }
         Ok(())
