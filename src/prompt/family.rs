@@ -69,6 +69,18 @@ impl OpFamily {
         }
     }
 
+    /// Says what the judge allows this family beyond f32 arithmetic, whatever the task.
+    pub(super) const fn allowance(self) -> Option<&'static str> {
+        match self {
+            Self::Attention => Some(
+                "One exception, for f16 and bf16 inputs: the probabilities may be rounded to the \
+                 type of the inputs before they meet the values, and their sum with them; scores, \
+                 maximum and output stay f32 until the store.",
+            ),
+            _ => None,
+        }
+    }
+
     /// Tells whether products are summed, so that arithmetic may be the limit and tensor cores help.
     pub(super) const fn sums_products(self) -> bool {
         matches!(self, Self::Contraction | Self::Attention | Self::Convolution)

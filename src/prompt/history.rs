@@ -99,8 +99,9 @@ fn counts(pasts: &[Past]) -> String {
     format!("{} not listed: {}.", counted(pasts.len(), "older attempt"), verdicts.join(", "))
 }
 
-/// Tells whether the parent failed as the attempt did that it was made from.
-pub(super) fn is_repeated(situation: &Situation<'_>) -> bool {
+/// Tells whether the parent failed as the attempt did that it was made from: says no more than the
+/// table, so only where the reason is told.
+pub(super) fn is_repeated(context: &PromptContext<'_>, situation: &Situation<'_>) -> bool {
     let Some(parent) = situation.parent else { return false };
     let mut earlier = situation.history.iter().filter(|past| past.number < parent.past.number);
     let before = match parent.past.parents.as_slice() {
@@ -110,6 +111,7 @@ pub(super) fn is_repeated(situation: &Situation<'_>) -> bool {
     before.is_some_and(|before| {
         !before.verdict.is_pass()
             && before.verdict == parent.past.verdict
+            && context.feedback.has(feedback::kind_of(before.verdict))
             && before.reason == parent.past.reason
     })
 }

@@ -87,6 +87,23 @@ pub(super) fn counted(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
+/// Returns a text with `n` in place of each number; digits of names stay.
+pub(super) fn without_numbers(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let (mut before, mut in_number) = (' ', false);
+    for c in text.chars() {
+        let begins = !before.is_alphanumeric() && before != '_';
+        in_number = c.is_ascii_digit() && (in_number || begins);
+        match in_number {
+            true if before.is_ascii_digit() => {}
+            true => kept.push('n'),
+            false => kept.push(c),
+        }
+        before = c;
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::{cut, fence, inline, list, significant};

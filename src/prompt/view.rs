@@ -63,7 +63,7 @@ struct GoalView {
 struct LimitsView {
     variants: u32,
     /// What is allowed beyond f32 arithmetic, in a sentence.
-    allowance: Option<&'static str>,
+    allowance: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -137,7 +137,7 @@ pub(super) fn view(
         },
         limits: LimitsView {
             variants: context.max_variants,
-            allowance: allowance(context.precision),
+            allowance: allowance(family, context.precision),
         },
         builtins: builtins(),
         arithmetic: arithmetic(),
@@ -145,7 +145,7 @@ pub(super) fn view(
         notes: NotesView::default(),
         feedback: kinds(context.feedback),
         history: history::view(context, situation, detail.rows),
-        parent: parent(situation, detail),
+        parent: parent(context, situation, detail),
         best: best(context, situation, detail),
         plan: situation.plan.map(plan),
         branch: situation.branch.filter(|branch| 1 < branch.of).map(|branch| BranchView {
@@ -168,7 +168,11 @@ fn kinds(set: FeedbackSet) -> FeedbackView {
     }
 }
 
-fn parent(situation: &Situation<'_>, detail: &Detail) -> Option<ParentView> {
+fn parent(
+    context: &PromptContext<'_>,
+    situation: &Situation<'_>,
+    detail: &Detail,
+) -> Option<ParentView> {
     let parent = situation.parent?;
     Some(ParentView {
         number: parent.past.number,
@@ -177,7 +181,7 @@ fn parent(situation: &Situation<'_>, detail: &Detail) -> Option<ParentView> {
         is_best: situation.best.is_some_and(|best| best.number == parent.past.number),
         source: parent.kernel.map(|kernel| source(kernel, detail.source)),
         feedback: feedback::shorten(parent.feedback, detail.feedback),
-        repeated: history::is_repeated(situation),
+        repeated: history::is_repeated(context, situation),
     })
 }
 
@@ -217,9 +221,9 @@ fn source(kernel: &str, max: usize) -> String {
     fence("cuda", &format!("{head}\n// ... {n_left_out} more lines are left out here for length"))
 }
 
-/// Says what a task allows beyond f32 arithmetic.
-const fn allowance(precision: Precision) -> Option<&'static str> {
-    match precision {
+/// Says what is allowed beyond f32 arithmetic: by the family, whatever the task, and by the task.
+fn allowance(family: OpFamily, precision: Precision) -> Option<String> {
+    let of_task = match precision {
         Precision::Strict => None,
         Precision::Tf32Ok => {
             Some("For this task, factors of f32 matrix products and convolutions may be TF32.")
@@ -228,7 +232,9 @@ const fn allowance(precision: Precision) -> Option<&'static str> {
             "For this task, approximate functions such as `tanh.approx` and `__sinf` and flushing \
              of subnormal values are allowed.",
         ),
-    }
+    };
+    let allowed: Vec<_> = family.allowance().into_iter().chain(of_task).collect();
+    (!allowed.is_empty()).then(|| allowed.join(" "))
 }
 
 /// Tells whether a builtin's name and parameters say what it does; `tmap` does nothing yet.

@@ -2,7 +2,7 @@
 
 use super::{Section, Subject, findings, hints, kind_of};
 use crate::{
-    prompt::text::{counted, fence, first_lines, inline, list, significant},
+    prompt::text::{counted, fence, first_lines, inline, list, significant, without_numbers},
     record::{
         CaseClass, CaseResult, DType, ElementDiff, Evaluation, Family, FeedbackKind, FeedbackSet,
         Mismatch, Outcome, Verdict,
@@ -57,8 +57,8 @@ pub(super) fn reason(evaluation: &Evaluation) -> Option<String> {
     let groups = groups(evaluation);
     let case = groups.first()?.cases.first()?;
     let what = match &case.mismatch {
-        Some(mismatch) => wrong_words(mismatch),
-        None => case.findings.first()?.message.clone(),
+        Some(mismatch) => wrong_words(mismatch, is_drawn(case)),
+        None => findings::of_case(case).first()?.message.clone(),
     };
     Some(format!("{}: {what}", name(case)))
 }
@@ -74,12 +74,12 @@ fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
         }
     }
     for group in &mut groups {
-        group.cases.sort_by_key(|case| case.class == CaseClass::Drawn);
+        group.cases.sort_by_key(|case| is_drawn(case));
     }
     // The verdict's own group first: it is what the attempt is known by.
     groups.sort_by_key(|group| {
-        let is_drawn = group.cases[0].class == CaseClass::Drawn;
-        (group.verdict != evaluation.verdict, is_drawn, usize::MAX - group.cases.len())
+        let of_drawn = is_drawn(group.cases[0]);
+        (group.verdict != evaluation.verdict, of_drawn, usize::MAX - group.cases.len())
     });
     groups
 }
@@ -105,9 +105,14 @@ fn cause(case: &CaseResult) -> String {
     text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
+/// Tells whether a case's sizes are a secret.
+pub(super) fn is_drawn(case: &CaseResult) -> bool {
+    case.class == CaseClass::Drawn
+}
+
 /// Names a case; of a drawn one only its kind.
 fn name(case: &CaseResult) -> String {
-    if case.class == CaseClass::Drawn {
+    if is_drawn(case) {
         return format!("a hidden {} case", case.dtype);
     }
     let args = inline(&case.args, 120);
@@ -136,48 +141,58 @@ fn section(subject: &Subject<'_>, group: &Group<'_>) -> String {
         dtypes.join(", "),
         list(&names, MAX_NAMES)
     )];
+    let told = findings::of_case(first);
     match &first.mismatch {
         Some(mismatch) => {
             let place = if names.len() == 1 { "" } else { "In the first of these, " };
-            parts.push(format!("{place}{}", wrong_output(first.dtype, mismatch)));
+            parts.push(format!("{place}{}", wrong_output(first, mismatch)));
             parts.extend(hints::of_outputs(subject, group, mismatch));
-            parts.extend(findings::brief(&first.findings));
+            parts.extend(findings::brief(&told));
         }
         None => {
-            let finding = first.findings.first();
+            let finding = told.first();
             parts.extend(finding.map(|finding| findings::quote(finding, subject.kernel)));
             parts.extend(hints::of_run(subject, group));
-            let further = first.findings.get(1..).unwrap_or_default();
+            let further = told.get(1..).unwrap_or_default();
             parts.extend(findings::brief(further).map(|list| format!("Also found:\n\n{list}")));
         }
     }
     parts.join("\n\n")
 }
 
-/// Says how much is wrong and where.
-fn wrong_words(mismatch: &Mismatch) -> String {
+/// Says how much is wrong and where; of a drawn case nothing that gives its sizes away.
+fn wrong_words(mismatch: &Mismatch, is_drawn: bool) -> String {
     let Mismatch { output, n_wrong, n_elements, .. } = mismatch;
-    let mut text = format!("{n_wrong} of {n_elements} elements of {output} are wrong");
+    let mut text = if !is_drawn {
+        format!("{n_wrong} of {n_elements} elements of {output} are wrong")
+    } else if n_wrong == n_elements {
+        format!("all elements of {output} are wrong")
+    } else {
+        format!("some elements of {output} are wrong")
+    };
     // Special values stand at places of their own, which say nothing about the kernel.
     let pattern = mismatch.pattern.as_ref().filter(|_| mismatch.n_special < *n_wrong);
     if let Some(pattern) = pattern {
-        text = format!("{text}: {}", inline(pattern, 200));
+        let pattern = inline(pattern, 200);
+        text = format!("{text}: {}", if is_drawn { without_numbers(&pattern) } else { pattern });
     }
     text
 }
 
-fn wrong_output(dtype: DType, mismatch: &Mismatch) -> String {
-    let mut lines = vec![format!("{}.", wrong_words(mismatch))];
+fn wrong_output(case: &CaseResult, mismatch: &Mismatch) -> String {
+    let is_drawn = is_drawn(case);
+    let many = |n: u64| if is_drawn { "Some".to_owned() } else { n.to_string() };
+    let mut lines = vec![format!("{}.", wrong_words(mismatch, is_drawn))];
     if 0 < mismatch.n_unwritten {
         lines.push(format!(
             "{} still hold the garbage from before the launch: nothing wrote them.",
-            mismatch.n_unwritten
+            many(mismatch.n_unwritten)
         ));
     }
     if 0 < mismatch.n_special {
         lines.push(format!(
             "{} are of the special-value class (NaN, infinity or the sign of zero): see the semantics.",
-            mismatch.n_special
+            many(mismatch.n_special)
         ));
     }
     if mismatch.n_special < mismatch.n_wrong && mismatch.worst_ratio.0.is_finite() {
@@ -187,11 +202,11 @@ fn wrong_output(dtype: DType, mismatch: &Mismatch) -> String {
     if !mismatch.rule.is_empty() {
         lines.push(format!("Rule: {}.", inline(mismatch.rule.trim_end_matches('.'), 200)));
     }
-    format!("{}\n\n{}", lines.join(" "), fence("text", &table(dtype, &mismatch.first)))
+    format!("{}\n\n{}", lines.join(" "), fence("text", &table(case, &mismatch.first)))
 }
 
-fn table(dtype: DType, first: &[ElementDiff]) -> String {
-    let digits = match dtype {
+fn table(case: &CaseResult, first: &[ElementDiff]) -> String {
+    let digits = match case.dtype {
         DType::F64 => 17,
         DType::F32 | DType::I64 | DType::I32 => 9,
         _ => 6,
@@ -200,7 +215,7 @@ fn table(dtype: DType, first: &[ElementDiff]) -> String {
     for diff in first.iter().take(6) {
         let index: Vec<_> = diff.index.iter().map(usize::to_string).collect();
         rows.push([
-            format!("[{}]", index.join(", ")),
+            if is_drawn(case) { "hidden".to_owned() } else { format!("[{}]", index.join(", ")) },
             significant(diff.expected.0, digits),
             significant(diff.got.0, digits),
             significant(diff.bound.0, 3),

@@ -1,9 +1,13 @@
 //! Findings and compiler messages, quoted between fences.
 
-use super::{Section, kind_of};
+use std::borrow::Cow;
+
+use super::{Section, failures, kind_of};
 use crate::{
-    prompt::text::{fence, first_lines, inline},
-    record::{Diagnostic, Evaluation, Fault, Finding, Place, Severity, SourceSpan, Verdict},
+    prompt::text::{fence, first_lines, inline, without_numbers},
+    record::{
+        CaseResult, Diagnostic, Evaluation, Fault, Finding, Place, Severity, SourceSpan, Verdict,
+    },
 };
 
 /// Most compiler messages that are quoted.
@@ -71,6 +75,29 @@ fn message(diagnostic: &Diagnostic) -> String {
         (Some(source), Some(line)) => format!("{text}\n{line:>5} | {}", source.trim_end()),
         (Some(_), None) | (None, _) => text,
     }
+}
+
+/// Returns the findings about a case; of a drawn one without what gives its sizes away.
+pub(super) fn of_case(case: &CaseResult) -> Cow<'_, [Finding]> {
+    if !failures::is_drawn(case) {
+        return Cow::Borrowed(&case.findings);
+    }
+    case.findings.iter().map(without_sizes).collect()
+}
+
+fn without_sizes(finding: &Finding) -> Finding {
+    let mut finding = finding.clone();
+    if let Some(fault) = &mut finding.fault {
+        finding.message = without_numbers(&finding.message);
+        fault.message = without_numbers(&fault.message);
+        (fault.block, fault.element, fault.buffer_elements) = (None, None, None);
+        (fault.n_threads, fault.elements) = (1, None);
+        if let Some(other) = &mut fault.other {
+            other.what = without_numbers(&other.what);
+            other.by = None;
+        }
+    }
+    finding
 }
 
 /// Quotes a finding with its place, its fault and its hint.

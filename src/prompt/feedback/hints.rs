@@ -96,7 +96,11 @@ fn place(fault: &Fault) -> Option<String> {
 
 /// Says what makes values that are almost right not right enough.
 const fn rounding(family: OpFamily) -> &'static str {
-    if family.sums_products() {
+    if matches!(family, OpFamily::Attention) {
+        "The values are almost right: accumulate scores, sums and output in f32, round only the \
+         probabilities of f16 and bf16 inputs to the type of the inputs, use no TF32 unless the task \
+         allows it, and round once at the store."
+    } else if family.sums_products() {
         "The values are almost right: accumulate in f32, use no TF32 or 16-bit partial sums unless \
          the task allows it, and round once at the store."
     } else if family.reduces() {

@@ -134,6 +134,8 @@ fn what_is_said_depends_on_the_kind_of_op() {
         evaluation
     };
     assert!(told_for("mm", almost()).contains("no TF32 or 16-bit partial sums"));
+    let attention = told_for("scaled_dot_product_attention", almost());
+    assert!(attention.contains("round only the probabilities"), "{attention}");
     assert!(told_for("softmax", almost()).contains("centred values"));
     assert!(told_for("my_own_op", almost()).contains("The values are almost right"));
     let large_only = {
@@ -173,4 +175,67 @@ fn a_kind_that_is_off_is_not_in_the_rest_of_the_prompt_either() {
     assert!(none.contains("| 1 | - | - | compile_error |\n| 2 | - | - | passed |\n"), "{none}");
     assert!(!none.contains("1.06x") && !none.contains("slowest timed"), "{none}");
     assert!(!prompt(set(&[FeedbackKind::Compile])).contains("1.06x"));
+}
+
+#[test]
+fn that_a_failure_came_back_is_said_where_its_reason_is() {
+    let failed = compile_error();
+    let history = [Past::new(1, &failed), Past::new(2, &failed)];
+    let prompt = |kinds: FeedbackSet| {
+        let feedback = feedback(&failed, KERNEL, kinds);
+        let parent =
+            Some(LastAttempt { past: &history[1], kernel: Some(KERNEL), feedback: &feedback });
+        let situation = Situation { history: &history, parent, ..Situation::first(Turn::Code) };
+        with_context(|prompts, context| {
+            let context = PromptContext { feedback: kinds, ..*context };
+            prompts.render(&context, &situation).unwrap().user
+        })
+    };
+    let came_back = "The same failure has come back";
+    assert!(prompt(set(&[FeedbackKind::Compile])).contains(came_back));
+    assert!(!prompt(set(&[FeedbackKind::Timing])).contains(came_back));
+    assert!(!prompt(FeedbackSet::NONE).contains(came_back));
+}
+
+#[test]
+fn a_hidden_case_keeps_its_sizes_to_itself() {
+    let drawn_only = |mut evaluation: Evaluation, from: &Evaluation| {
+        let failed = from.failed().next().unwrap().clone();
+        let hidden = evaluation.cases.iter_mut().find(|case| case.class == CaseClass::Drawn);
+        let hidden = hidden.unwrap();
+        hidden.outcome = failed.outcome;
+        hidden.mismatch = failed.mismatch;
+        hidden.findings = failed.findings;
+        evaluation
+    };
+    let passing = |verdict| {
+        let mut evaluation = evaluation(verdict, Stage::Emulate);
+        pass_all(&mut evaluation);
+        evaluation
+    };
+    let wrong = drawn_only(passing(Verdict::WrongOutput), &wrong_output());
+    let fault = drawn_only(passing(Verdict::Fault), &fault());
+    for evaluation in [wrong, fault] {
+        let said = format!("{}\n{}", told(&evaluation), Past::new(1, &evaluation).reason);
+        for number in ["124", "125", "127"] {
+            assert!(!said.contains(number), "{number} shows: {said}");
+        }
+        assert!(said.contains("a hidden f"), "{said}");
+    }
+    let text = "8 bytes at element -12 of `out2` (127 elements), st.f32";
+    let masked = "n bytes at element -n of `out2` (n elements), st.f32";
+    assert_eq!(crate::prompt::text::without_numbers(text), masked);
+}
+
+#[test]
+fn attention_may_round_its_probabilities() {
+    let system = |op: &str| {
+        with_context(|prompts, context| {
+            let context = PromptContext { op: op::find(op).unwrap(), ..*context };
+            prompts.render(&context, &Situation::first(Turn::Code)).unwrap().system
+        })
+    };
+    let allowed = "the probabilities may be rounded";
+    assert!(system("scaled_dot_product_attention").contains(allowed));
+    assert!(!system("mm").contains(allowed));
 }
