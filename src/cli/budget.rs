@@ -1,10 +1,10 @@
 //! The budget of a run: from the settings, with what the run has taken before, and what is said when it
 //! is reached.
 
-use super::{CommandError, exit_codes::Exit, providers::Provider};
+use super::{CommandError, exit_codes::Exit, providers::Provider, ui::Ui};
 use crate::{
     agent::{OpEnd, RunOutcome},
-    llm::{Budget, BudgetCaps, BudgetError, Charged, Pricer},
+    llm::{Access, Budget, BudgetCaps, BudgetError, Charged, Pricer},
     record::{Cap, CapKind, CapScope, OpKey, RunId},
     report::usd_text,
     settings::Settings,
@@ -16,10 +16,23 @@ use crate::{
 /// # Errors
 ///
 /// Caps that cannot work: before anything has begun.
-pub(super) fn open(settings: &Settings, provider: &Provider) -> Result<Budget, CommandError> {
+pub(super) fn open(
+    ui: &Ui,
+    settings: &Settings,
+    provider: &Provider,
+) -> Result<Budget, CommandError> {
     let caps = BudgetCaps { run: settings.budget.of_run(), op: settings.budget.of_op() };
     let pricer = Pricer::new(&provider.config, &settings.models)?;
     let limit = provider.config.reply_limit(settings.llm.max_tokens);
+    let kinds = [CapKind::Usd, CapKind::Tokens];
+    let caps_use = |kind| caps.run.limit(kind).or(caps.op.limit(kind)).is_some();
+    if matches!(provider.config.access, Access::Command(_)) && kinds.into_iter().any(caps_use) {
+        ui.warn(&format!(
+            "`{}` is a command, whose replies nobody limits: a call may take more than is reserved \
+             for it, and caps in dollars and tokens may be passed by that",
+            provider.config.name
+        ));
+    }
     Ok(Budget::new(caps, pricer, limit)?)
 }
 
@@ -55,26 +68,34 @@ pub(super) fn reached(
     resume: &str,
 ) -> Vec<String> {
     let mut lines = Vec::new();
+    let mut most: f64 = 0.0;
     match cap.scope {
         CapScope::Run => {
-            let charged = charged_text(&budget.charged());
-            lines.push(format!("the cap of {cap} is reached: {charged}"));
+            let charged = budget.charged();
+            most = amount(&charged, cap.kind);
+            lines.push(format!("the cap of {cap} is reached: {}", charged_text(&charged, cap)));
         }
         CapScope::Op => {
             for op in &outcome.ops {
                 if let (OpEnd::BudgetReached { cap }, false) = (&op.end, op.passed()) {
-                    let charged = charged_text(&budget.charged_to(&op.key));
+                    let charged = budget.charged_to(&op.key);
+                    most = most.max(amount(&charged, cap.kind));
+                    let charged = charged_text(&charged, cap);
                     lines.push(format!("{}: the cap of {cap} is reached: {charged}", op.op));
                 }
             }
         }
     }
-    let more = higher(cap);
+    let one_more = match cap.kind {
+        CapKind::Seconds => cap.limit,
+        kind => amount(&budget.largest(), kind),
+    };
+    let more = higher(cap, most + one_more);
     lines.push(format!("go on with `{resume} {} {more}`", flag(cap)));
     lines
 }
 
-fn charged_text(charged: &Charged) -> String {
+fn charged_text(charged: &Charged, cap: &Cap) -> String {
     let Charged { usd, tokens, calls, seconds } = charged;
     let calls = format!("{calls} call{}", if *calls == 1 { "" } else { "s" });
     let mut parts = vec![calls];
@@ -85,7 +106,22 @@ fn charged_text(charged: &Charged) -> String {
         parts.push(usd_text(*usd));
     }
     let parts = parts.join(", ");
-    format!("{parts} and {seconds:.1} s are charged, and another call might exceed it")
+    let why = match cap.kind {
+        CapKind::Seconds => "nothing more is begun",
+        CapKind::Usd | CapKind::Tokens | CapKind::Calls => "another call might exceed it",
+    };
+    format!("{parts} and {seconds:.1} s are charged, and {why}")
+}
+
+/// Returns what is charged of a kind, in its cap's unit.
+#[expect(clippy::cast_precision_loss, reason = "a cap to suggest needs a few digits")]
+const fn amount(charged: &Charged, kind: CapKind) -> f64 {
+    match kind {
+        CapKind::Usd => charged.usd,
+        CapKind::Tokens => charged.tokens as f64,
+        CapKind::Calls => charged.calls as f64,
+        CapKind::Seconds => charged.seconds,
+    }
 }
 
 /// Returns the flag of a cap.
@@ -102,11 +138,12 @@ const fn flag(cap: &Cap) -> &'static str {
     }
 }
 
-/// Returns twice the limit, as its flag takes it.
-fn higher(cap: &Cap) -> String {
-    let limit = 2.0 * cap.limit;
+/// Returns twice the limit, or what is needed for one more call where that is more, as its flag takes it.
+fn higher(cap: &Cap, needed: f64) -> String {
+    let limit = (2.0 * cap.limit).max(needed);
     match cap.kind {
-        CapKind::Usd => format!("{limit}"),
+        // In hundredths of a cent, rounded up.
+        CapKind::Usd => format!("{}", (limit * 1e4 - 1e-6).ceil() / 1e4),
         CapKind::Tokens | CapKind::Calls | CapKind::Seconds => format!("{:.0}", limit.ceil()),
     }
 }

@@ -6,6 +6,7 @@ use super::{CommandError, machine, selection::Selection, ui::Ui};
 use crate::{
     agent::SuiteMaterial,
     baseline::{self, BUILTIN, python},
+    llm::ProviderConfig,
     prompt::Prompts,
     record::{PythonKind, Target},
     settings::{DeviceChoice, Overrides, Settings},
@@ -90,12 +91,13 @@ pub(crate) fn settle_baselines(
     Ok(())
 }
 
-/// Collects suite, prompts and baselines for a device.
+/// Collects suite, prompts and baselines for a device; `provider` is whom the prompts go to.
 pub(crate) fn material(
     settings: &Settings,
     selection: &Selection,
     target: &Target,
     can_time: bool,
+    provider: Option<&ProviderConfig>,
 ) -> Result<SuiteMaterial, CommandError> {
     let names = &settings.timing.baselines;
     let mut baselines = BTreeMap::new();
@@ -114,16 +116,47 @@ pub(crate) fn material(
         max_variants: settings.limits.max_variants,
         precision: settings.suite.precision,
         feedback: settings.feedback.kinds,
-        prompt_tokens: prompt_tokens(settings),
+        prompt_tokens: prompt_tokens(settings, provider),
     })
 }
 
 /// Returns the tokens that a prompt may have: what is set, and no more than the model's context
 /// holds beside a reply.
-fn prompt_tokens(settings: &Settings) -> u64 {
+///
+/// The provider says which model that is: it may be its own, or its preset's.
+fn prompt_tokens(settings: &Settings, provider: Option<&ProviderConfig>) -> u64 {
     let limit = settings.feedback.prompt_tokens;
-    let model = settings.llm.model.as_ref().and_then(|name| settings.models.get(name));
-    let context = model.and_then(|model| model.context_tokens);
-    let reply = u64::from(settings.llm.max_tokens);
+    let Some(provider) = provider else { return limit };
+    let context = settings.models.get(&provider.model).and_then(|model| model.context_tokens);
+    let max_tokens = settings.llm.max_tokens;
+    let reply = provider.reply_limit(max_tokens).unwrap_or(max_tokens.into());
     context.map_or(limit, |context| limit.min(context.saturating_sub(reply)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{llm, settings::resolve_with};
+
+    #[test]
+    fn a_prompt_leaves_room_for_the_reply_of_the_model_that_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        let config = "[llm]\nmax_tokens = 1000\n\
+                      [models.gpt-6-sol]\ncontext_tokens = 9000\n\
+                      [models.own]\ncontext_tokens = 9000\n\
+                      [providers.server]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1\"\n\
+                      model = \"own\"\nextra_body = { max_tokens = 3000 }";
+        std::fs::write(&file, config).unwrap();
+        let resolved = resolve_with(Some(&file), &|_| None, &Overrides::default());
+        let settings = resolved.unwrap().settings;
+        let tokens = |name: &str| {
+            let Settings { llm, providers, models, .. } = &settings;
+            let key = |name: &str| name.ends_with("_KEY").then(|| "sk-0123456789".into());
+            let provider = llm::from_settings(name, llm, providers, models, &key).unwrap();
+            prompt_tokens(&settings, Some(&provider))
+        };
+        assert_eq!((tokens("openai"), tokens("server")), (8_000, 6_000));
+        assert_eq!(tokens("anthropic"), settings.feedback.prompt_tokens);
+    }
 }

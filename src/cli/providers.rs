@@ -67,6 +67,17 @@ pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
     Ok(Provider { config, recording: None, calls_wait, _demo: None })
 }
 
+/// Returns the provider that the settings name as far as it can be told without its key and without
+/// starting anything, for what is only shown.
+pub(crate) fn described(settings: &Settings) -> Option<ProviderConfig> {
+    let mut settings = settings.clone();
+    settle(&mut settings);
+    let Settings { llm, providers, models, .. } = &settings;
+    // What stands for a missing key is sent nowhere.
+    let lookup = |name: &str| Some(env::secret(name).unwrap_or_else(|| "none".into()));
+    llm::from_settings(&llm.provider, llm, providers, models, &lookup).ok()
+}
+
 fn kept_replies(settings: &Settings) -> Result<CacheAccess, CommandError> {
     let own = settings.llm.cache_dir.clone();
     let Some(dir) = own.or_else(|| env::cache_home().map(|folder| folder.join("llm"))) else {

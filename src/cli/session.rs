@@ -120,7 +120,7 @@ impl Ready {
             Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
         };
         let budget = match &provider {
-            Some(provider) => budget::open(&job.settings, provider)?,
+            Some(provider) => budget::open(&context.ui, &job.settings, provider)?,
             None => Budget::default(),
         };
         if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
@@ -236,10 +236,11 @@ async fn drive(
 ) -> Result<RunOutcome, CommandError> {
     let (plan, client) = plan(job, provider.as_ref(), budget, pool, store)?;
     let (target, is_gpu) = judging_device(&job.settings, provider.as_ref(), pool);
+    let asked = provider.as_ref().map(|provider| &provider.config);
     let deps = Deps {
         llm: client,
         judge: Arc::clone(pool),
-        material: material(&job.settings, &job.selection, target, is_gpu)?,
+        material: material(&job.settings, &job.selection, target, is_gpu, asked)?,
         store: Arc::clone(store),
         stop: stop.clone(),
     };

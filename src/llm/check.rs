@@ -1,21 +1,21 @@
 //! Settings that contradict each other, the provider or what is known of the model: refused before
 //! anything is sent, with the way out. What nothing is known of is not checked.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::{
     Access, Call, CommandAccess, Error, HttpAccess, ProviderConfig, Reasoning, Thinking, WireKind,
+    size,
 };
-use crate::settings::{Effort, LlmSettings};
+use crate::settings::{Effort, LlmSettings, ModelSettings};
 
 /// First version of Anthropic's API without sampling parameters.
 const WITHOUT_SAMPLING: &str = "2026-10-21";
 
 /// Fewest tokens of thinking that Anthropic takes.
 const MIN_THINKING: u32 = 1024;
-
-/// Bytes per token of prompts, in sevenths of two: English with code has about three and a half.
-const BYTES_OF_TWO_TOKENS: usize = 7;
 
 /// Checks the settings of a provider; the error is in words for the user.
 pub(super) fn settings(llm: &LlmSettings, provider: &ProviderConfig) -> Result<(), String> {
@@ -38,6 +38,29 @@ pub(super) fn settings(llm: &LlmSettings, provider: &ProviderConfig) -> Result<(
         }
         _ => Ok(()),
     }
+}
+
+/// Checks the tables of all models by themselves; the error names the key.
+pub(super) fn models(models: &BTreeMap<String, ModelSettings>) -> Result<(), String> {
+    for (name, model) in models {
+        let key = |key: &str| format!("[models.\"{name}\"].{key}");
+        let limits = [
+            ("context_tokens", model.context_tokens),
+            ("max_output_tokens", model.max_output_tokens.map(u64::from)),
+        ];
+        if let Some((limit, _)) = limits.iter().find(|(_, tokens)| *tokens == Some(0)) {
+            return Err(format!("{} is 0: leave it out where it is not known", key(limit)));
+        }
+        let is_known = |word: &&String| *word == "tokens" || Thinking::parse(word).is_some();
+        let words = model.thinking.iter().flatten();
+        if let Some(word) = words.into_iter().find(|word| !is_known(word)) {
+            return Err(format!(
+                "{} holds `{word}`, which is not adaptive, off, tokens or a number of them",
+                key("thinking")
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Checks what the model's table says.
@@ -207,10 +230,9 @@ fn command(
     Ok(())
 }
 
-/// Returns the tokens of a call's prompts, by an estimate.
+/// Returns the tokens of a call's prompts, by the estimate that shortens prompts as well.
 pub(super) fn estimate(call: &Call) -> u64 {
-    let bytes = call.system.len() + call.prompt.len();
-    (2 * bytes).div_ceil(BYTES_OF_TWO_TOKENS) as u64
+    size::of_call(&call.system, &call.prompt)
 }
 
 /// Checks that prompt and reply fit into what the model holds, where its table says so.
@@ -266,6 +288,9 @@ mod tests {
             |says: &str, llm: &str| format!("[llm]\nmodel = \"m\"\n{llm}\n[models.m]\n{says}");
         let llm = |llm: &str| format!("[llm]\nmodel = \"m\"\n{llm}");
         let refused = [
+            ("openai", model("max_output_tokens = 0", "")),
+            ("openai", model("context_tokens = 0", "")),
+            ("openai", model("thinking = [\"off\", \"adaptve\"]", "")),
             ("openai", model("max_output_tokens = 15999", "")),
             ("openai", model("context_tokens = 16000", "")),
             ("openai", model("temperature = false", "temperature = 0.5")),
@@ -343,8 +368,8 @@ mod tests {
             sample: 1,
             temperature: None,
         };
-        assert!(context_window(&provider, &call(3_150)).is_ok());
-        let error = context_window(&provider, &call(3_151)).unwrap_err();
+        assert!(context_window(&provider, &call(2_604)).is_ok());
+        let error = context_window(&provider, &call(2_605)).unwrap_err();
         insta::assert_snapshot!(error, @"the prompt of relu_attempt_1.call_1 has about 901 tokens and its reply may have 100, together more than the 1000 of model `m`");
     }
 }

@@ -10,7 +10,7 @@ use super::{
     budget::Meter,
     check,
     command::{self, Prepared},
-    gate::{Gate, Need},
+    gate::{Gate, Need, Place},
     http::Http,
     local,
     log::prompt_hash,
@@ -77,18 +77,22 @@ impl Client {
     /// Every [`Error`]; its [`Error::scope`] says whether other calls can succeed.
     pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, Error> {
         check::context_window(&self.config, call)?;
+        // A kept reply costs nothing, but what follows it takes time.
+        self.budget.check(&call.key.attempt.op)?;
         let kept = self.kept_request(call);
         if let Some((cache, request)) = &kept
             && let Some(record) = cache.take(call, request)?
         {
             return self.take_kept(call, record, log);
         }
-        let place = self.gate.enter().await;
         let op = &call.key.attempt.op;
+        // Room first: a call that waits for it, maybe for its own op's, must keep no place from others.
         let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
+        let mut place = self.gate.enter().await;
+        self.budget.check(op)?;
         let record = match (&self.config.access, &self.http) {
             (Access::Http(_), Some(http)) => {
-                Box::pin(self.over_http(http, call, log, meter)).await?
+                Box::pin(self.over_http(http, call, log, meter, &mut place)).await?
             }
             (Access::Command(access), _) => self.by_command(access, call, log, meter).await?,
             (Access::Mailbox(access), _) => {
@@ -110,10 +114,12 @@ impl Client {
         drop(place);
         log.reply(&call.key, &record)
             .map_err(|source| Error::Log { key: call.key.clone(), source })?;
+        let reply = record.to_reply().usable()?;
+        // A refusal that is kept would be served for ever.
         if let Some((cache, request)) = &kept {
             cache.keep(request, &record);
         }
-        record.to_reply().usable()
+        Ok(reply)
     }
 
     /// Returns what decides the reply of a call, where replies are kept or taken.
@@ -162,11 +168,13 @@ impl Client {
         call: &Call,
         log: &dyn CallLog,
         mut meter: Meter<'_>,
+        place: &mut Place<'_>,
     ) -> Result<ReplyRecord, Error> {
         let built = http.build(call);
         meter.record(log, http_request(http, &built, self.local_request(call)))?;
         let start = Instant::now();
-        let outcome = http.send(call, &built, &self.gate, self.need(call), &mut meter).await;
+        let outcome =
+            http.send(call, &built, (&self.gate, place), self.need(call), &mut meter).await;
         let retries = outcome.retries;
         let received = match outcome.result {
             Ok(received) => received,
@@ -213,6 +221,8 @@ impl Client {
         Ok((prepared, request))
     }
 
+    /// Runs a command for a call. One that fails is not run again: nobody knows what it did, and it has
+    /// tried again by itself where its own provider failed.
     async fn by_command(
         &self,
         access: &CommandAccess,
@@ -222,7 +232,7 @@ impl Client {
     ) -> Result<ReplyRecord, Error> {
         let (prepared, request) = self.command_request(access, call)?;
         meter.record(log, request)?;
-        self.gate.ready(self.need(call)).await;
+        let sent = self.gate.ready(self.need(call)).await;
         let start = Instant::now();
         let (answer, response) = command::run(&self.config.name, access, &prepared).await;
         let answer = match answer {
@@ -234,6 +244,7 @@ impl Client {
                 return Err(error);
             }
         };
+        self.gate.replied(sent, answer.usage.input.zip(answer.usage.output).map(|(i, o)| i + o));
         let (thoughts, text) = wire::split_thoughts(&answer.text);
         let record = ReplyRecord {
             usage: answer.usage,
@@ -254,7 +265,7 @@ impl Client {
     /// are too long for them and say nothing.
     fn compare_input(&self, call: &Call, counted: Option<u64>) {
         let estimate = check::estimate(call);
-        if let Some(counted) = counted.filter(|counted| 1_000 < estimate && *counted < estimate / 3)
+        if let Some(counted) = counted.filter(|counted| 1_000 < estimate && *counted < estimate / 5)
         {
             tracing::warn!(
                 call = %call.key, counted, estimate, provider = self.config.name,
@@ -266,12 +277,12 @@ impl Client {
 
     /// Returns what a call may take at most.
     ///
-    /// A token is two bytes of text or more, also in code full of signs, so that half the bytes are
-    /// above every tokenizer's count.
+    /// Tokenizers make more than two bytes of most text and less of signs, which the estimate counts
+    /// one by one: the larger of both is above what they count.
     fn worst(&self, call: &Call) -> Worst {
         let bytes = call.system.len() + call.prompt.len();
         Worst {
-            input_tokens: bytes.div_ceil(2) as u64,
+            input_tokens: check::estimate(call).max(bytes.div_ceil(2) as u64),
             output_tokens: check::output_limit(&self.config, call),
         }
     }

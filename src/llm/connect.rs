@@ -37,6 +37,7 @@ pub fn from_settings(
     models: &BTreeMap<String, ModelSettings>,
     lookup: Lookup<'_>,
 ) -> Result<ProviderConfig, Error> {
+    check::models(models).map_err(|message| config(name, message))?;
     let settings = providers.get(name);
     let known = preset(name);
     let access = match (settings, known) {

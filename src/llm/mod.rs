@@ -22,6 +22,7 @@ mod price;
 mod rate;
 mod redact;
 mod retry;
+pub mod size;
 mod wire;
 
 pub use budget::{Budget, BudgetCaps, BudgetError, Charged, Worst};

@@ -15,7 +15,6 @@ mod family;
 mod feedback;
 mod history;
 mod plan;
-mod size;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -13,10 +13,9 @@ use super::{
     device,
     examples::EXAMPLES,
     family::OpFamily,
-    size,
     view::{self, NotesView, View},
 };
-use crate::llm::Turn;
+use crate::llm::{Turn, size};
 
 /// Lists templates by name with their embedded texts.
 macro_rules! embedded {

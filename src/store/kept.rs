@@ -10,6 +10,7 @@ use super::{
     Error,
     atomic::{self, Durability},
     run::read_json,
+    waiting::wait_for_disk,
 };
 use crate::llm::{KeptReplies, KeptReply, KeptRequest, LogError};
 
@@ -59,22 +60,28 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 
 impl KeptReplies for ReplyFolder {
     fn get(&self, key: &str) -> Result<Option<KeptReply>, LogError> {
-        Ok(read_json(&self.path(key))?)
+        Ok(wait_for_disk(|| read_json(&self.path(key)))?)
     }
 
     fn put(&self, reply: &KeptReply) -> Result<(), LogError> {
         let path = self.path(&reply.key);
         let folder = path.parent().unwrap_or(&self.dir);
-        fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
         let mut text = serde_json::to_string_pretty(reply)?;
         text.push('\n');
-        Ok(atomic::write(&path, text.as_bytes(), Durability::Process)?)
+        wait_for_disk(|| {
+            fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
+            atomic::write(&path, text.as_bytes(), Durability::Process)
+        })?;
+        Ok(())
     }
 
     fn recent(&self, limit: usize) -> Result<Vec<KeptRequest>, LogError> {
-        let files = self.files()?.into_iter().take(limit);
         let read = |file: PathBuf| read_json::<KeptReply>(&file).ok().flatten();
-        Ok(files.filter_map(read).map(|kept| kept.request).collect())
+        let requests = wait_for_disk(|| {
+            let files = self.files()?.into_iter().take(limit);
+            Ok::<_, Error>(files.filter_map(read).map(|kept| kept.request).collect())
+        });
+        Ok(requests?)
     }
 
     fn place(&self) -> String {

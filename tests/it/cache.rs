@@ -153,6 +153,42 @@ async fn a_kept_reply_holds_no_key_and_a_damaged_one_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_reply_that_cannot_be_used_is_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = MockServer::start().await;
+    let empty = ResponseTemplate::new(200).set_body_json(json!({
+        "choices": [{"message": {"content": "", "refusal": "no"}, "finish_reason": "content_filter"}],
+    }));
+    Mock::given(method("POST")).respond_with(empty).mount(&server).await;
+    for _ in 0..2 {
+        let client = client(&server.uri(), dir.path(), LlmCache::Auto, None);
+        assert!(ask(&client, &call()).await.0.is_err());
+    }
+    assert_eq!(server.received_requests().await.unwrap().len(), 2, "it is asked for again");
+}
+
+#[tokio::test]
+async fn a_cap_on_time_holds_for_kept_replies_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server().await;
+    ask(&client(&server.uri(), dir.path(), LlmCache::Record, None), &call()).await.0.unwrap();
+    let replies = Arc::new(ReplyFolder::new(dir.path().to_owned()));
+    let mut access = HttpAccess::new(preset("openrouter").unwrap(), Some(KEY.into()));
+    access.base_url = format!("{}/v1", server.uri());
+    let config = ProviderConfig {
+        cache: Some(CacheAccess { mode: LlmCache::Only, replies, seed: None }),
+        ..ProviderConfig::new("test", "m", 4, Access::Http(Box::new(access)))
+    };
+    let run = Caps { seconds: Some(60.0), ..Caps::default() };
+    let caps = BudgetCaps { run, ..BudgetCaps::default() };
+    let budget = Budget::new(caps, Pricer::free(), Some(1000)).unwrap();
+    let client = Client::new(config, budget.clone()).unwrap();
+    assert!(ask(&client, &call()).await.0.unwrap().cached.is_some());
+    budget.charge_seconds(60.0);
+    assert!(matches!(ask(&client, &call()).await.0, Err(Error::Budget { .. })));
+}
+
+#[tokio::test]
 async fn a_kept_reply_takes_nothing_from_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     let server = server().await;

@@ -23,7 +23,7 @@ use kgen::{
 use serde_json::{Value, json};
 use wiremock::{
     Mock, MockServer, Request, ResponseTemplate,
-    matchers::{method, path},
+    matchers::{body_string_contains, method, path},
 };
 
 const KEY: &str = "sk-test-0123456789";
@@ -247,9 +247,59 @@ async fn a_billed_retry_does_not_exceed_the_call_budget() {
     let caps = BudgetCaps { run, ..BudgetCaps::default() };
     let budget = Budget::new(caps, Pricer::free(), Some(1000)).unwrap();
     let client = client(access("openai", &format!("{}/v1", server.uri())), &budget);
-    let error = complete(&client, &Log::default()).await.unwrap_err();
+    let log = Log::default();
+    let error = complete(&client, &log).await.unwrap_err();
     assert!(matches!(error, Error::Budget { .. }), "{error}");
     assert_eq!(server.received_requests().await.unwrap().len(), 2);
+    let failure: Value = serde_json::from_str(&log.last()).unwrap();
+    let retries = failure["retries"].as_array().unwrap();
+    assert_eq!(retries.len(), 2, "also the one that there was no room for says why: {failure}");
+}
+
+/// Call number one of an attempt at an op.
+fn of_op(op: &str, number: u32) -> Call {
+    let attempt = AttemptId { op: OpKey(op.to_owned()), number };
+    Call { key: CallKey { attempt, call: 1 }, prompt: format!("Write {op}."), ..call() }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_room_in_its_op_takes_no_place_from_other_ops() {
+    let server = MockServer::start().await;
+    let is_gelu = body_string_contains("Write gelu.");
+    let quick = Mock::given(method("POST")).and(is_gelu).respond_with(chat("code", "stop"));
+    quick.with_priority(1).mount(&server).await;
+    let slow = chat("code", "stop").set_delay(Duration::from_millis(400));
+    Mock::given(method("POST")).respond_with(slow).with_priority(2).mount(&server).await;
+    let op = Caps { calls: Some(1), ..Caps::default() };
+    let caps = BudgetCaps { op, ..BudgetCaps::default() };
+    let budget = Budget::new(caps, Pricer::free(), Some(1000)).unwrap();
+    let mut access = access("openai", &format!("{}/v1", server.uri()));
+    access.idle_timeout = Duration::from_secs(20);
+    let (client, ended) = (client(access, &budget), Mutex::new(Vec::new()));
+    let ask = async |op: &'static str, number| {
+        let is_ok = client.complete(&of_op(op, number), &Log::default()).await.is_ok();
+        ended.lock().unwrap().push((op, is_ok));
+    };
+    tokio::join!(ask("relu", 1), ask("relu", 2), ask("gelu", 1));
+    let ended = ended.into_inner().unwrap();
+    assert_eq!(ended, [("gelu", true), ("relu", true), ("relu", false)]);
+}
+
+#[tokio::test]
+async fn a_retry_that_waits_for_room_gives_its_place_to_those_that_have_it() {
+    let broken = stream(sse(&chat_stream()[..3], false));
+    let server = server(vec![broken, chat("code", "stop")]).await;
+    let run = Caps { calls: Some(2), ..Caps::default() };
+    let caps = BudgetCaps { run, ..BudgetCaps::default() };
+    let budget = Budget::new(caps, Pricer::free(), Some(1000)).unwrap();
+    let access = Access::Http(Box::new(access("openai", &format!("{}/v1", server.uri()))));
+    let client = Client::new(ProviderConfig::new("test", "m-1", 1, access), budget).unwrap();
+    let (first, second, log) = (of_op("relu", 1), of_op("gelu", 1), Log::default());
+    let both =
+        async { tokio::join!(client.complete(&first, &log), client.complete(&second, &log)) };
+    let (first, second) = tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    assert!(matches!(first, Err(Error::Budget { .. })), "{first:?}");
+    assert_eq!(second.unwrap().text, "code");
 }
 
 #[tokio::test]
@@ -565,6 +615,11 @@ async fn a_command_gets_the_prompt_and_gives_the_reply() {
     let json = r#"echo '{"result": "code"}'"#;
     let reply = complete(&shell(json, Some("/result"), 5_000), &log).await.unwrap();
     assert_eq!(reply.text, "code");
+    let plain = r#"echo 'printed:'; echo '{"type": "error"}'"#;
+    let reply = complete(&shell(plain, None, 5_000), &log).await.unwrap();
+    assert_eq!(reply.text, "printed:\n{\"type\": \"error\"}\n", "the output is the reply");
+    let error = complete(&shell(plain, Some("/result"), 5_000), &log).await.unwrap_err();
+    assert!(error.to_string().contains("it reports an error"), "{error}");
     let leaky = "echo warn >&2; echo bad key $THE_KEY >&2; exit 3";
     let error = complete(&shell(leaky, None, 5_000), &log).await.unwrap_err();
     insta::assert_snapshot!(error, @r#"the command of provider `local` failed: it exited with code 3: warn | bad key [redacted]"#);

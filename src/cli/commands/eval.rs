@@ -148,7 +148,7 @@ async fn judge(
     let on_gpu = machine.pool.has_gpu();
     let mut settings = settings.clone();
     settle_baselines(&context.ui, &mut settings, on_gpu)?;
-    let material = material(&settings, selection, machine.pool.target(), on_gpu)?;
+    let material = material(&settings, selection, machine.pool.target(), on_gpu, None)?;
     let timing = material.timing(&op.name);
     if let Some(timing) = timing.as_ref().filter(|_| on_gpu) {
         let has = |name: &str| timing.baselines.iter().any(|baseline| baseline.name == name);

@@ -12,6 +12,7 @@ use crate::{
         args::{FormatArgs, SuiteArgs},
         exit_codes::Exit,
         material::{material, settle_baselines},
+        providers,
         selection::{self, Selection},
         ui::{self, Format},
     },
@@ -89,7 +90,9 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     };
     let mut cases = selection.suite.public_cases(&op.name)?;
     cases.retain(|case| selection.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
-    let material = material(&settings, &selection, &settings.device.emu.target(), false)?;
+    let provider = providers::described(&settings);
+    let target = settings.device.emu.target();
+    let material = material(&settings, &selection, &target, false, provider.as_ref())?;
     let prompt = prompt(&material, &op.name, args.turn);
     let prompt = prompt.map_err(|error| CommandError::new(Exit::Config, error))?;
     match args.format.format {

@@ -131,6 +131,7 @@ pub(super) struct Ledger<T> {
     ops: HashMap<OpKey, Account>,
     waiting: VecDeque<Waiter<T>>,
     next_ticket: u64,
+    largest: Amount,
 }
 
 impl<T> Ledger<T> {
@@ -144,6 +145,7 @@ impl<T> Ledger<T> {
             ops: HashMap::new(),
             waiting: VecDeque::new(),
             next_ticket: 0,
+            largest: Amount::default(),
         }
     }
 
@@ -153,6 +155,11 @@ impl<T> Ledger<T> {
 
     pub(super) fn op(&self, op: &OpKey) -> Account {
         self.ops.get(op).copied().unwrap_or_default()
+    }
+
+    /// Returns the most that any call was to take.
+    pub(super) const fn largest(&self) -> Amount {
+        self.largest
     }
 
     /// Books what was spent before.
@@ -166,6 +173,11 @@ impl<T> Ledger<T> {
     pub(super) fn ask(&mut self, op: OpKey, worst: Amount, whom: T) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
+        self.largest = Amount {
+            nano_usd: self.largest.nano_usd.max(worst.nano_usd),
+            tokens: self.largest.tokens.max(worst.tokens),
+            calls: self.largest.calls.max(worst.calls),
+        };
         self.waiting.push_back(Waiter { ticket, op, worst, whom });
         ticket
     }

@@ -301,6 +301,12 @@ impl Budget {
         Charged { seconds: self.0.clock.op(op), ..charged(settled) }
     }
 
+    /// Returns the largest worst case that was asked for; no seconds.
+    #[must_use]
+    pub fn largest(&self) -> Charged {
+        charged(self.ledger().largest())
+    }
+
     /// Returns what calls are priced by.
     #[must_use]
     pub fn pricer(&self) -> &Pricer {

@@ -23,7 +23,9 @@ pub(super) fn read(
     if output.stdout_truncated {
         return Err("its output is too long".to_owned());
     }
-    if let Some(words) = reported_error(&values) {
+    // Where the output as such is the reply, an error in its last line is the model's text.
+    let is_plain = file.is_none() && access.output.reply_pointer.is_none();
+    if let Some(words) = reported_error(&values).filter(|_| !is_plain) {
         return Err(format!("it reports an error: {words}"));
     }
     let at = &access.output;

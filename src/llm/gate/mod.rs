@@ -103,7 +103,8 @@ impl Gate {
         }
     }
 
-    /// Waits for a free place; it is held for a whole call, retries included.
+    /// Waits for a free place; it is held for a whole call, retries included, but for waits for room in the
+    /// budget.
     pub(super) async fn enter(&self) -> Place<'_> {
         let permit = self.places.acquire().await.expect("the semaphore is never closed");
         Place { gate: self, permit: Some(permit) }
@@ -229,14 +230,27 @@ fn shares(need: Need) -> [u64; 4] {
     [1, need.input, need.input, 1]
 }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
+impl Place<'_> {
+    /// Gives the place to others for a while.
+    pub(super) fn leave(&mut self) {
+        let Some(permit) = self.permit.take() else { return };
         let mut state = self.gate.state();
         if let Some(left) = state.withheld.checked_sub(1) {
             state.withheld = left;
-            if let Some(permit) = self.permit.take() {
-                permit.forget();
-            }
+            permit.forget();
         }
+    }
+
+    /// Waits for a place again, where this one was left.
+    pub(super) async fn come_back(&mut self) {
+        if self.permit.is_none() {
+            self.permit = self.gate.enter().await.permit.take();
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }

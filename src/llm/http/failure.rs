@@ -50,6 +50,12 @@ pub(super) fn silence(what: &str, after: Duration) -> Failure {
     Failure { maybe_billed: true, ..Failure::retryable(reason) }
 }
 
+/// A try that there is no time for: it is not sent.
+pub(super) fn out_of_time(total: Duration) -> Failure {
+    let reason = format!("nothing is left of llm.total_timeout_s = {}", total.as_secs_f64());
+    Failure { retryable: false, ..Failure::retryable(reason) }
+}
+
 impl Http {
     /// Judges an error inside a 200.
     pub(super) fn wire_failure(&self, error: WireError, headers: &HeaderMap) -> Failure {

@@ -4,16 +4,21 @@ mod failure;
 mod headers;
 mod models;
 mod receive;
+#[cfg(test)]
+mod tests;
 
+use std::pin::pin;
+
+use futures_util::FutureExt;
 use reqwest::{Url, header::HeaderMap};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 use failure::{Failure, silence};
 
 use super::{
     Call, Error, HttpAccess, ResponseRecord, RetryEvent,
     budget::Meter,
-    gate::{Gate, Need, Sent},
+    gate::{Gate, Need, Place, Sent},
     redact::Redactor,
     retry,
     wire::{self, Built, Completion},
@@ -110,21 +115,32 @@ impl Http {
     }
 
     /// Sends a request until a reply is complete or the retries are used up.
+    ///
+    /// Waits for the limits of the provider and for room in the budget do not count towards the time
+    /// that a call may take: nothing is open then.
     pub(super) async fn send(
         &self,
         call: &Call,
         built: &Built,
-        gate: &Gate,
+        (gate, place): (&Gate, &mut Place<'_>),
         need: Need,
         meter: &mut Meter<'_>,
     ) -> Outcome {
         let policy = &self.access.retry;
         let start = Instant::now();
+        let mut waited = Duration::ZERO;
         let mut retries = Vec::new();
         let mut tries = 0;
         loop {
+            let asked = Instant::now();
             let sent = gate.ready(need).await;
-            let left = policy.total.saturating_sub(start.elapsed());
+            waited += asked.elapsed();
+            let left = policy.total.saturating_sub(start.elapsed().saturating_sub(waited));
+            if left.is_zero() {
+                let error = self.give_up(failure::out_of_time(policy.total), tries).await;
+                meter.failed(false);
+                return Outcome { result: Err(error), retries };
+            }
             let failure = match timeout(left, self.try_once(built, gate)).await {
                 Ok(Ok(received)) => {
                     gate.replied(sent, used(&received.completion));
@@ -144,24 +160,29 @@ impl Http {
                 None => retry::backoff(policy, &call.key, tries),
             };
             pause(gate, sent, &failure, wait);
-            let in_time = start.elapsed().saturating_add(wait) <= policy.total;
+            let used = start.elapsed().saturating_sub(waited);
+            let in_time = used.saturating_add(wait) <= policy.total;
             if !failure.retryable || max_tries <= tries || !in_time {
                 return Outcome { result: Err(self.give_up(failure, tries).await), retries };
             }
-            if let Err(error) = meter.again().await {
+            let at_s = start.elapsed().as_secs_f64();
+            // On record also where the budget has no room for another try: it says what this one met.
+            retries.push(RetryEvent {
+                at_s,
+                status: failure.status,
+                reason: failure.reason.clone(),
+                wait_s: wait.as_secs_f64(),
+                maybe_billed: failure.maybe_billed,
+            });
+            let asked = Instant::now();
+            if let Err(error) = room_for_another(meter, place).await {
                 return Outcome { result: Err((error, failure.response)), retries };
             }
+            waited += asked.elapsed();
             tracing::warn!(
                 call = %call.key, provider = self.provider, reason = failure.reason,
                 wait_s = wait.as_secs_f64(), "LLM request is tried again"
             );
-            retries.push(RetryEvent {
-                at_s: start.elapsed().as_secs_f64(),
-                status: failure.status,
-                reason: failure.reason,
-                wait_s: wait.as_secs_f64(),
-                maybe_billed: failure.maybe_billed,
-            });
             sleep(wait).await;
         }
     }
@@ -184,8 +205,23 @@ impl Http {
     }
 }
 
+/// Waits for room in the budget for another try. A place is not held meanwhile: the calls that have the
+/// room may wait for it.
+async fn room_for_another(meter: &mut Meter<'_>, place: &mut Place<'_>) -> Result<(), Error> {
+    let mut again = pin!(meter.again());
+    match again.as_mut().now_or_never() {
+        Some(room) => room,
+        None => {
+            place.leave();
+            again.await?;
+            place.come_back().await;
+            Ok(())
+        }
+    }
+}
+
 /// Holds all calls of the provider back where it said "too many", this one's retry included.
-fn pause(gate: &Gate, sent: Sent, failure: &Failure, wait: std::time::Duration) {
+fn pause(gate: &Gate, sent: Sent, failure: &Failure, wait: Duration) {
     if failure.pause && failure.retryable {
         gate.refused(sent, failure.wait.unwrap_or(wait));
     }

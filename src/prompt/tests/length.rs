@@ -1,7 +1,7 @@
 //! A prompt stays within its tokens, and what goes first is fixed.
 
 use super::*;
-use crate::prompt::size;
+use crate::llm::size;
 
 /// A long search: many attempts, long sources, a long feedback.
 fn situation_of<T>(use_it: impl FnOnce(&Situation<'_>) -> T) -> T {

@@ -12,7 +12,8 @@ const FRAME: u64 = 32;
 const WORD: usize = 3;
 
 /// Estimates the tokens of a text.
-pub(super) fn tokens(text: &str) -> u64 {
+#[must_use]
+pub fn tokens(text: &str) -> u64 {
     let mut tokens = 0;
     let mut word = 0_usize;
     for c in text.chars() {
@@ -33,6 +34,7 @@ pub(super) fn tokens(text: &str) -> u64 {
 }
 
 /// Estimates the tokens of a call.
-pub(super) fn of_call(system: &str, user: &str) -> u64 {
+#[must_use]
+pub fn of_call(system: &str, user: &str) -> u64 {
     FRAME + tokens(system) + tokens(user)
 }
