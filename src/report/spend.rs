@@ -38,7 +38,12 @@ pub(super) fn of_run(run: &Run, ops: &[OpSummary]) -> Spend {
 /// Returns dollars with as many digits as people look at: `$12.30`, `$0.0421`.
 #[must_use]
 pub fn usd_text(usd: f64) -> String {
-    if usd < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+    format!("${}", usd_digits(usd))
+}
+
+/// Returns the same without the sign, for columns that say what they count.
+pub(super) fn usd_digits(usd: f64) -> String {
+    if usd < 1.0 { format!("{usd:.4}") } else { format!("{usd:.2}") }
 }
 
 /// Returns what calls cost: `$0.0421`, `<= $0.1221` where the worst case of a lost call is in it,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{AttemptState, CallFile, CallState, Error, Run, RunState, run::read_json};
+use super::{AttemptState, CallFile, CallState, Error, Run, RunState, StageFile, run::read_json};
 use crate::{
     llm::{FailureRecord, ReplyRecord, RequestRecord},
     record::{AttemptId, OpKey, Spend},
@@ -61,6 +61,37 @@ impl Run {
                     let spend = self.worst_spend(attempt, call)?;
                     sum.now += Spend { lost_calls: spend.lost_calls + lost, ..spend };
                 }
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Sums up what the calls of an op's attempts took that are not over. What was asked of nobody who is
+    /// paid and waits for its reply took nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn unfinished_spend(&self, op: &OpKey) -> Result<CallsSpend, Error> {
+        let mut attempts: BTreeMap<u32, AttemptState> = BTreeMap::new();
+        for (number, file) in self.attempt_files(op)? {
+            attempts.entry(number).or_default().note(file);
+        }
+        let mut sum = CallsSpend::default();
+        for (number, mut attempt) in attempts {
+            if attempt.files.contains(&StageFile::Record) {
+                continue;
+            }
+            let id = AttemptId { op: op.clone(), number };
+            if let Some((&call, CallState::InFlight)) = attempt.calls.last_key_value()
+                && self.request(&id, call)?.is_some_and(|request| is_free(&request))
+            {
+                attempt.calls.remove(&call);
+            }
+            let spend = self.calls_spend(&id, &attempt.calls)?;
+            sum.now += spend.now;
+            if let Some(recorded) = spend.recorded {
+                *sum.recorded.get_or_insert_default() += recorded;
             }
         }
         Ok(sum)

@@ -50,13 +50,13 @@ fn attempts_to_correct(view: &View<'_>, draws: &Draws) -> Option<Estimate> {
     draws.mean(&Column::of_means(means), |mean| mean)
 }
 
-/// The cost of an average sample over the share that is solved. Nobody was asked: no cost.
+/// The cost of an average sample over the share that is solved. Nobody was paid: no cost.
 fn cost_per_solved(view: &View<'_>, spend: &Spend, draws: &Draws) -> Option<Estimate> {
-    spend.cost().filter(|_| spend.calls > 0)?;
+    spend.cost().filter(|_| spend.is_paid())?;
     let mut column = Column::default();
     for op in &view.ops {
         let solved = |sample: &crate::view::Sample<'_>| f64::from(u8::from(sample.op.solved));
-        column.above.extend(op.mean(|sample| Some(sample.op.spend().usd)));
+        column.above.extend(op.mean(|sample| sample.op.spend().cost()));
         column.below.extend(op.mean(|sample| Some(solved(sample))));
     }
     let estimate = draws.mean(&column, |cost| cost)?;

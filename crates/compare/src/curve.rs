@@ -20,7 +20,7 @@ pub(crate) fn curve<'a>(
 ) -> Vec<CurvePoint> {
     let longest = view.samples().map(|sample| sample.op.attempts.len()).max().unwrap_or(0);
     let priced = view.samples().all(|sample| sample.op.spend().cost().is_some());
-    let asked = view.samples().any(|sample| sample.op.spend().calls > 0);
+    let paid = view.samples().any(|sample| sample.op.spend().is_paid());
     // Times of different GPUs have no mean.
     let against = primary.map(|name| view.against_one(name)).filter(|found| found.len() == 1);
     let against = against.and_then(|found| found.first().copied());
@@ -38,7 +38,7 @@ pub(crate) fn curve<'a>(
                 let logs = view.ops.iter().map(|op| speeds.log(op));
                 draws.mean(&Column::of_means(logs), f64::exp)
             }),
-            usd: (priced && asked).then(|| usd / count(view.samples().count())),
+            usd: (priced && paid).then(|| usd / count(view.samples().count())),
         }
     };
     steps(longest).into_iter().map(point).collect()
@@ -63,7 +63,7 @@ fn solved(op: &Op, attempts: usize) -> f64 {
 }
 
 fn usd(op: &Op, attempts: usize) -> f64 {
-    op.attempts.iter().take(attempts).map(|attempt| attempt.spend.usd).sum()
+    op.attempts.iter().take(attempts).filter_map(|attempt| attempt.spend.cost()).sum()
 }
 
 /// The speedups after so many attempts.

@@ -46,6 +46,8 @@ pub struct Op {
     pub name: String,
     /// Finished attempts by number; none where the run did not reach it.
     pub attempts: Vec<Attempt>,
+    /// What calls of attempts that are not finished came to.
+    pub unfinished: Spend,
     /// Number of the best attempt.
     pub best: Option<u32>,
     /// Whether the best attempt passed, its confirmation included.
@@ -110,10 +112,12 @@ pub struct Attempt {
     pub spend: Spend,
     /// Wall time of judging it, in seconds.
     pub seconds_judging: f64,
-    /// Its kernel file; read for the page only, and there for the best attempts and their ancestors.
+    /// Its kernel file; read for the page only, and not for every attempt where that is too much.
     pub source: Option<String>,
     /// What the model was told about it; read as [`Self::source`] is.
     pub feedback: Option<String>,
+    /// Whether its texts were not read to save memory.
+    pub texts_left_out: bool,
 }
 
 /// What calls came to. Sums of it are sums of its fields.
@@ -137,6 +141,10 @@ pub struct Spend {
     pub unreported: u64,
     /// US dollars of the calls that have a price.
     pub usd: f64,
+    /// Tokens at most of lost calls and of those whose provider told no usage.
+    pub assumed_tokens: u64,
+    /// US dollars at most of these.
+    pub assumed_usd: f64,
     /// Calls without a known price.
     pub unpriced: u64,
     /// Latency of the calls, in seconds.
@@ -155,6 +163,8 @@ impl Spend {
         self.reasoning_tokens += other.reasoning_tokens;
         self.unreported += other.unreported;
         self.usd += other.usd;
+        self.assumed_tokens += other.assumed_tokens;
+        self.assumed_usd += other.assumed_usd;
         self.unpriced += other.unpriced;
         self.seconds += other.seconds;
     }
@@ -169,11 +179,35 @@ impl Spend {
         sum
     }
 
-    /// Returns the US dollars; `None` where a call has no known price: a part of the cost is not
-    /// the cost.
+    /// Returns the US dollars, the worst case of what was not reported included; `None` where a call
+    /// has no known price: a part of the cost is not the cost.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
-        (self.unpriced == 0).then_some(self.usd)
+        (self.unpriced == 0).then_some(self.usd + self.assumed_usd)
+    }
+
+    /// Tells whether [`Self::cost`] is an upper bound.
+    #[must_use]
+    pub fn is_at_most(&self) -> bool {
+        0.0 < self.assumed_usd
+    }
+
+    /// Tells whether anybody was paid, as far as that is known; a reply by hand costs nothing.
+    #[must_use]
+    pub fn is_paid(&self) -> bool {
+        0 < self.unpriced || 0.0 < self.usd + self.assumed_usd || 0 < self.tokens()
+    }
+
+    /// Returns input and output tokens together, as far as they were reported.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Tells whether there are more tokens than were reported.
+    #[must_use]
+    pub const fn has_untold_tokens(&self) -> bool {
+        0 < self.unreported || 0 < self.assumed_tokens
     }
 }
 
@@ -211,6 +245,7 @@ impl Op {
     /// Returns what all its calls came to.
     #[must_use]
     pub fn spend(&self) -> Spend {
-        Spend::sum(self.attempts.iter().map(|attempt| &attempt.spend))
+        let finished = self.attempts.iter().map(|attempt| &attempt.spend);
+        Spend::sum(finished.chain([&self.unfinished]))
     }
 }

@@ -47,6 +47,7 @@ pub(crate) fn op(name: &str, attempts: &[Option<f64>]) -> Op {
         gpu: best.map(|_| GPU.to_owned()),
         speedups: best.map_or_else(Vec::new, |best| best.speedups.clone()),
         attempts,
+        ..Op::default()
     }
 }
 

@@ -1,6 +1,9 @@
 //! `kgen compare`: runs beside each other.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use kgen_compare::{Arm, Comparison};
@@ -65,13 +68,16 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
 /// Opens runs, each once.
 fn open(root: &Path, names: &[String]) -> Result<Vec<Run>, CommandError> {
     let mut runs: Vec<Run> = Vec::new();
+    let mut seen = HashSet::new();
     for name in names {
         for dir in folders(root, name)? {
-            let same = |run: &Run| run.dir().canonicalize().ok() == dir.canonicalize().ok();
-            if runs.iter().any(same) {
-                return Err(CommandError::usage(format!("run `{name}` is named twice")));
+            let run = Run::open(&dir)?;
+            // A folder that is there has such a path; where it cannot be told, its own must do.
+            if !seen.insert(dir.canonicalize().unwrap_or(dir)) {
+                let id = &run.info().run_id;
+                return Err(CommandError::usage(format!("run `{id}` is named twice")));
             }
-            runs.push(Run::open(&dir)?);
+            runs.push(run);
         }
     }
     Ok(runs)

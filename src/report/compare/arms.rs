@@ -145,7 +145,7 @@ fn facts(info: &RunInfo) -> Vec<(String, String)> {
     facts
 }
 
-fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
+pub(super) fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
     let text = match value {
         Value::Object(fields) => {
             for (name, value) in fields {

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use kgen_compare::{ArmSummary, Comparison, Estimate, OpCell, Quantity, Speed};
+use kgen_compare::{ArmSummary, Comparison, Estimate, OpCell, Quantity, Speed, Spend};
 
 use crate::report::export::quoted;
 
@@ -133,19 +133,29 @@ fn arm_lines(arm: &ArmSummary) -> Vec<Line<'_>> {
     count("attempts", arm.n_attempts as f64);
     let spend = &arm.spend;
     count("calls", spend.calls as f64);
-    count("input_tokens", spend.input_tokens as f64);
-    count("cache_read_tokens", spend.cache_read_tokens as f64);
-    count("output_tokens", spend.output_tokens as f64);
-    count("reasoning_tokens", spend.reasoning_tokens as f64);
     count("latency_s", spend.seconds);
-    if let Some(usd) = spend.cost() {
-        count("usd", usd);
+    let mut marked = |quantity, value, mark: &str| {
+        let marks = mark.to_owned();
+        lines.push(Line { n_samples, marks, ..Line::of(name, quantity, value) });
+    };
+    // A call has tokens; where there are none, nobody told how many.
+    if 0 < spend.tokens() {
+        let mark = if spend.has_untold_tokens() { "at least" } else { "" };
+        marked("input_tokens", spend.input_tokens as f64, mark);
+        marked("cache_read_tokens", spend.cache_read_tokens as f64, mark);
+        marked("output_tokens", spend.output_tokens as f64, mark);
+        marked("reasoning_tokens", spend.reasoning_tokens as f64, mark);
     }
-    for (quantity, found) in [
-        ("correct", &arm.correct),
-        ("attempts_to_correct", &arm.attempts_to_correct),
-        ("usd_per_solved_op", &arm.cost_per_solved),
-    ] {
+    if let Some(usd) = spend.cost().filter(|_| spend.is_paid()) {
+        marked("usd", usd, at_most(spend));
+    }
+    lines.extend(arm.cost_per_solved.as_ref().map(|found| {
+        let marks = at_most(spend).to_owned();
+        Line { marks, ..Line::estimate(name, "usd_per_solved_op", found) }
+    }));
+    for (quantity, found) in
+        [("correct", &arm.correct), ("attempts_to_correct", &arm.attempts_to_correct)]
+    {
         lines.extend(found.as_ref().map(|found| Line::estimate(name, quantity, found)));
     }
     for speeds in &arm.speeds {
@@ -156,6 +166,11 @@ fn arm_lines(arm: &ArmSummary) -> Vec<Line<'_>> {
         }
     }
     lines
+}
+
+/// The mark of a cost that has the worst case of a lost call in it.
+fn at_most(spend: &Spend) -> &'static str {
+    if spend.is_at_most() { "at most" } else { "" }
 }
 
 fn speed_lines<'a>(arm: &'a str, speed: &Speed) -> Vec<Line<'a>> {
@@ -189,9 +204,11 @@ fn curve_lines<'a>(arm: &'a ArmSummary, primary: Option<&'a String>) -> Vec<Line
             }));
         }
         let usd = point.usd;
-        lines.extend(
-            usd.map(|usd| Line { attempts, ..Line::of(&arm.name, "usd so far per op", usd) }),
-        );
+        lines.extend(usd.map(|usd| Line {
+            attempts,
+            marks: at_most(&arm.spend).to_owned(),
+            ..Line::of(&arm.name, "usd so far per op", usd)
+        }));
     }
     lines
 }
@@ -204,7 +221,9 @@ fn op_lines<'a>(arm: &'a str, op: &'a str, cell: &'a OpCell) -> Vec<Line<'a>> {
     let mut lines = vec![Line { marks, ..of("solved", cell.n_solved as f64) }];
     lines.push(of("attempts", cell.n_attempts as f64));
     lines.extend(cell.attempts_to_correct.map(|n| of("attempts_to_correct", n)));
-    lines.extend(cell.spend.cost().filter(|_| cell.spend.calls > 0).map(|usd| of("usd", usd)));
+    let cost = cell.spend.cost().filter(|_| cell.spend.is_paid());
+    let marks = at_most(&cell.spend).to_owned();
+    lines.extend(cost.map(|usd| Line { marks, ..of("usd", usd) }));
     for speedup in &cell.speedups {
         let gpu = speedup.gpu.as_deref().unwrap_or_default();
         let line = |cases, value| Line {

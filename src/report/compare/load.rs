@@ -3,12 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kgen_compare as data;
+use kgen_compare::{self as data, html::MOST_BYTES};
 
+use serde_json::Value;
+
+use super::arms::flatten;
 use crate::{
     record::{AttemptId, Level, OpKey, Speedup, Verdict},
     store::{
-        self, AttemptRecord, Confirmation, OpMetadata, Run, RunStatus, StageFile, best,
+        self, AttemptRecord, CallsSpend, Confirmation, OpMetadata, Run, RunStatus, StageFile, best,
         effective_verdict,
     },
 };
@@ -18,7 +21,8 @@ use crate::{
 pub enum Detail {
     /// What numbers are made of.
     Numbers,
-    /// Sources and feedback too, of the best attempts and of those that they came from.
+    /// Sources and feedback too: of the best attempts, of those that they came from, and of others as far
+    /// as a page may show them.
     Texts,
 }
 
@@ -30,12 +34,26 @@ pub enum Detail {
 pub fn load(run: &Run, detail: Detail) -> Result<data::Run, store::Error> {
     let info = run.info();
     let mut found: BTreeMap<String, data::Op> = BTreeMap::new();
+    let mut begun: BTreeMap<OpKey, data::Spend> = BTreeMap::new();
     for key in run.ops()? {
-        if let Some(op) = load_op(run, &key, detail)? {
-            found.insert(op.name.clone(), op);
+        let unfinished = together(&run.unfinished_spend(&key)?);
+        match load_op(run, &key, detail)? {
+            Some(op) => {
+                found.insert(op.name.clone(), data::Op { unfinished, ..op });
+            }
+            None => {
+                begun.insert(key, unfinished);
+            }
         }
     }
-    let unreached = |name: &String| data::Op { name: name.clone(), ..data::Op::default() };
+    if detail == Detail::Texts {
+        add_others(run, &mut found)?;
+    }
+    let unreached = |name: &String| data::Op {
+        name: name.clone(),
+        unfinished: begun.get(&folder(name)).copied().unwrap_or_default(),
+        ..data::Op::default()
+    };
     let mut names = BTreeSet::new();
     let asked = info.ops.iter().filter(|name| names.insert(name.as_str()));
     let ops = asked.map(|name| found.remove(name).unwrap_or_else(|| unreached(name)));
@@ -45,6 +63,7 @@ pub fn load(run: &Run, detail: Detail) -> Result<data::Run, store::Error> {
     let mut facts = vec![("made".to_owned(), info.created_at.clone())];
     facts.extend(info.seed.map(|seed| ("seed".to_owned(), seed.to_string())));
     facts.push(("kgen".to_owned(), info.kgen_version.clone()));
+    facts.extend(caps(&info.settings).map(|caps| ("caps".to_owned(), caps)));
     facts.push(("folder".to_owned(), run.dir().display().to_string()));
     Ok(data::Run {
         id: info.run_id.to_string(),
@@ -57,6 +76,44 @@ pub fn load(run: &Run, detail: Detail) -> Result<data::Run, store::Error> {
         baselines: if emulated { Vec::new() } else { baselines(run, &ops) },
         ops,
     })
+}
+
+/// The caps of a run's budget, for example `usd 2.0, op.attempts 3`; `None` where it has none. They are no
+/// setting that tells arms apart: the same run goes on under others.
+fn caps(settings: &Value) -> Option<String> {
+    let mut found = BTreeMap::new();
+    flatten("", settings.get("budget")?, &mut found);
+    let caps: Vec<String> = found.iter().map(|(name, cap)| format!("{name} {cap}")).collect();
+    (!caps.is_empty()).then(|| caps.join(", "))
+}
+
+/// The folder of an op in a run.
+fn folder(op: &str) -> OpKey {
+    OpKey(op.replace('.', "__"))
+}
+
+/// Reads the texts of the other attempts, up to as much as a page shows.
+fn add_others(run: &Run, ops: &mut BTreeMap<String, data::Op>) -> Result<(), store::Error> {
+    let bytes = |attempt: &data::Attempt| {
+        let texts = [&attempt.source, &attempt.feedback];
+        texts.into_iter().flatten().map(String::len).sum::<usize>()
+    };
+    let read: usize = ops.values().flat_map(|op| &op.attempts).map(bytes).sum();
+    let mut left = MOST_BYTES.saturating_sub(read);
+    for (name, op) in ops {
+        let key = folder(name);
+        for attempt in op.attempts.iter_mut().filter(|attempt| bytes(attempt) == 0) {
+            let id = AttemptId { op: key.clone(), number: attempt.number };
+            if left == 0 {
+                attempt.texts_left_out = run.source_file(&id).is_some();
+                continue;
+            }
+            attempt.source = run.source(&id)?.map(|(_, text)| text);
+            attempt.feedback = run.feedback(&id)?;
+            left = left.saturating_sub(bytes(attempt));
+        }
+    }
+    Ok(())
 }
 
 /// What a run was timed against: as its settings ask for it, then what else its ops were timed
@@ -147,6 +204,7 @@ impl Judged<'_> {
                 .map(speedup)
                 .collect(),
             attempts: records.iter().map(|record| self.attempt(record)).collect(),
+            unfinished: data::Spend::default(),
         };
         if let Some(best) = op.attempts.iter_mut().find(|attempt| attempt.number == chosen.attempt)
             && !of_attempt.is_empty()
@@ -201,10 +259,11 @@ impl Judged<'_> {
             seconds_judging: record.seconds_judging,
             source: None,
             feedback: None,
+            texts_left_out: false,
         }
     }
 
-    /// Reads what the page shows: the best attempt and all that it came from.
+    /// Reads what the page shows first: the best attempt and all that it came from.
     fn add_texts(&self, op: &mut data::Op) -> Result<(), store::Error> {
         let mut wanted: Vec<u32> = op.best.into_iter().collect();
         let mut seen = BTreeSet::new();
@@ -236,25 +295,42 @@ fn speedup(speedup: &Speedup) -> data::Speedup {
     }
 }
 
-/// What an attempt's calls came to; of replies that come from a recording what they came to then.
-/// Attempts of a kgen that did not count tokens have calls all the same:
-/// nobody knows what these cost.
+/// What an attempt's calls came to: what was paid for it now, and what replies that are those of
+/// another run took then. Attempts of a kgen that did not count tokens have calls all the same: nobody
+/// knows what these cost.
 fn spend(record: &AttemptRecord) -> data::Spend {
-    let spend = record.recorded_spend.as_ref().unwrap_or(&record.spend);
-    let uncounted = if spend.calls == 0 { record.calls } else { 0 };
-    let lost = if spend.calls == 0 { record.lost_calls } else { spend.lost_calls };
+    let known = record.spend.calls + record.recorded_spend.map_or(0, |recorded| recorded.calls);
+    let uncounted = if known == 0 { record.calls } else { 0 };
+    let mut spend = together(&CallsSpend { now: record.spend, recorded: record.recorded_spend });
+    // A replayed call counts in both parts, one whose reply was kept in neither of this run.
+    spend.calls = u64::from(record.calls.max(record.spend.calls));
+    if record.spend.calls == 0 {
+        spend.lost_calls = spend.lost_calls.max(u64::from(record.lost_calls));
+    }
+    spend.unreported += u64::from(uncounted);
+    spend.unpriced += u64::from(uncounted);
+    spend
+}
+
+/// Both parts of what calls came to. A reply of another run took nothing now, so that its tokens and its
+/// price are in one of them.
+fn together(calls: &CallsSpend) -> data::Spend {
+    let mut sum = calls.now;
+    sum += calls.recorded.unwrap_or_default();
     data::Spend {
-        calls: u64::from(spend.calls + uncounted),
-        lost_calls: u64::from(lost),
-        input_tokens: spend.input_tokens,
-        cache_read_tokens: spend.cache_read_tokens,
-        cache_write_tokens: spend.cache_write_tokens,
-        output_tokens: spend.output_tokens,
-        reasoning_tokens: spend.reasoning_tokens,
-        unreported: u64::from(spend.unreported + uncounted),
-        usd: spend.usd,
-        unpriced: u64::from(spend.unpriced + uncounted),
-        seconds: spend.seconds,
+        calls: u64::from(calls.now.calls.max(calls.recorded.map_or(0, |recorded| recorded.calls))),
+        lost_calls: u64::from(sum.lost_calls),
+        input_tokens: sum.input_tokens,
+        cache_read_tokens: sum.cache_read_tokens,
+        cache_write_tokens: sum.cache_write_tokens,
+        output_tokens: sum.output_tokens,
+        reasoning_tokens: sum.reasoning_tokens,
+        unreported: u64::from(sum.unreported),
+        usd: sum.usd,
+        assumed_tokens: sum.assumed_tokens,
+        assumed_usd: sum.assumed_usd,
+        unpriced: u64::from(sum.unpriced),
+        seconds: sum.seconds,
     }
 }
 

@@ -1,11 +1,11 @@
 //! A comparison for people.
 
 use kgen_compare::{
-    ArmSummary, Comparison, CurvePoint, Estimate, OpCell, Pair, Quantity, Speed, Speeds,
+    ArmSummary, Comparison, CurvePoint, Estimate, OpCell, Pair, Quantity, Speed, Speeds, Spend,
     summary::FACTORS,
 };
 
-use crate::report::{NOT_MEASURED, TextTable};
+use crate::report::{NOT_MEASURED, TextTable, spend::usd_digits};
 
 /// Points of a curve that are printed at most.
 const MAX_POINTS: usize = 12;
@@ -31,11 +31,11 @@ fn arm_table(comparison: &Comparison) -> String {
     let mut table = TextTable::new(&headers);
     for arm in &comparison.arms {
         let spend = &arm.spend;
-        let asked = spend.calls > 0;
+        let paid = spend.is_paid();
         let dash = || "-".to_owned();
-        let cost = spend.cost().map_or_else(|| "unpriced".to_owned(), usd);
+        let cost = spend.cost().map_or_else(|| "unpriced".to_owned(), |n| at_most(spend, usd(n)));
         let per_op = match (&arm.cost_per_solved, spend.cost()) {
-            (Some(cost), _) => estimate(cost, &usd),
+            (Some(cost), _) => at_most(spend, estimate(cost, &usd)),
             (None, None) => "unpriced".to_owned(),
             (None, Some(_)) => dash(),
         };
@@ -46,9 +46,9 @@ fn arm_table(comparison: &Comparison) -> String {
             format!("{}/{}", arm.n_solved, arm.n_samples),
             arm.correct.map_or_else(dash, |correct| estimate(&correct, &share)),
             arm.attempts_to_correct.map_or_else(dash, |n| estimate(&n, &|n| format!("{n:.1}"))),
-            if asked { per_op } else { dash() },
-            if asked { cost } else { dash() },
-            if asked { (spend.input_tokens + spend.output_tokens).to_string() } else { dash() },
+            if paid { per_op } else { dash() },
+            if paid { cost } else { dash() },
+            tokens(spend),
             spend.calls.to_string(),
             arm.marks.words().join("; "),
         ]);
@@ -73,7 +73,6 @@ fn speed_table(comparison: &Comparison) -> String {
             table.row(cells);
         }
         let mut gpus: Vec<&Option<String>> = arm.speeds.iter().map(|speeds| &speeds.gpu).collect();
-        gpus.dedup();
         gpus.sort();
         gpus.dedup();
         for gpu in gpus {
@@ -152,7 +151,7 @@ fn curve_table(comparison: &Comparison) -> Option<String> {
         // An arm with fewer attempts stays where it ended.
         let of_arm = |arm: &ArmSummary| {
             let known = arm.curve.iter().rev().find(|other| other.attempts <= point.attempts);
-            known.map_or_else(String::new, curve_cell)
+            known.map_or_else(String::new, |point| curve_cell(point, &arm.spend))
         };
         let mut cells = vec![point.attempts.to_string()];
         cells.extend(comparison.arms.iter().map(of_arm));
@@ -161,7 +160,7 @@ fn curve_table(comparison: &Comparison) -> Option<String> {
     Some(format!("{}\n(correct, fast_1, geomean, USD per op)", table.render()))
 }
 
-fn curve_cell(point: &CurvePoint) -> String {
+fn curve_cell(point: &CurvePoint, spend: &Spend) -> String {
     let value = |found: Option<Estimate>, show: &dyn Fn(f64) -> String| {
         found.map_or_else(|| "-".to_owned(), |found| show(found.value))
     };
@@ -169,7 +168,7 @@ fn curve_cell(point: &CurvePoint) -> String {
         value(point.correct, &share),
         value(point.fast_1, &share),
         value(point.geomean, &factor),
-        point.usd.map_or_else(|| "-".to_owned(), usd),
+        point.usd.map_or_else(|| "-".to_owned(), |n| at_most(spend, usd(n))),
     ];
     parts.join(" ")
 }
@@ -258,8 +257,21 @@ fn factor(factor: f64) -> String {
 }
 
 fn usd(usd: f64) -> String {
-    let digits = if usd < 1.0 { 4 } else { 2 };
-    format!("{usd:.digits$}")
+    usd_digits(usd)
+}
+
+/// What calls took, with `<=` where the worst case of a lost call is in it.
+fn at_most(spend: &Spend, text: String) -> String {
+    if spend.is_at_most() { format!("<= {text}") } else { text }
+}
+
+/// Tokens as far as they were reported; where none were, nobody knows how many.
+fn tokens(spend: &Spend) -> String {
+    match spend.tokens() {
+        0 => "-".to_owned(),
+        n if spend.has_untold_tokens() => format!(">= {n}"),
+        n => n.to_string(),
+    }
 }
 
 fn p_value(p: f64) -> String {

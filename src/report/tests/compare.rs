@@ -89,3 +89,34 @@ fn a_comparison_is_written_for_people_and_for_programs() {
     assert_eq!(json["format"], 1);
     assert_eq!(json["arms"][0]["speeds"][0]["long"]["fast"][1]["share"]["value"], 0.5);
 }
+
+#[test]
+fn all_that_calls_took_counts_once() {
+    use crate::record::Spend;
+    let root = tempfile::tempdir().unwrap();
+    let run = stored(root.path(), "a", 1, "repair");
+    let (record_path, metadata) = ("relu/relu_attempt_1.json", "relu/metadata.json");
+    std::fs::remove_file(run.dir().join(metadata)).unwrap();
+    let path = run.dir().join(record_path);
+    let mut record: crate::store::AttemptRecord =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    // A kept reply, and a lost call of this run.
+    let lost =
+        Spend { calls: 1, lost_calls: 1, assumed_usd: 0.5, assumed_tokens: 9, ..Spend::default() };
+    record.calls = 2;
+    record.spend = lost;
+    record.recorded_spend =
+        Some(Spend { calls: 1, usd: 0.25, input_tokens: 7, output_tokens: 3, ..Spend::default() });
+    std::fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
+    // An attempt that is not over, at an op that has no other.
+    let begun = AttemptId { op: OpKey("add".to_owned()), number: 1 };
+    let lost = run.call_path(&begun, 1, crate::store::CallFile::Lost);
+    std::fs::create_dir(lost.parent().unwrap()).unwrap();
+    std::fs::write(lost, "{}").unwrap();
+    let found = load(&run, Detail::Numbers).unwrap();
+    let unfinished = found.ops[1].unfinished;
+    assert_eq!((unfinished.calls, unfinished.lost_calls, found.ops[1].reached()), (1, 1, false));
+    let spend = found.ops[0].attempts[0].spend;
+    assert_eq!((spend.calls, spend.lost_calls, spend.tokens()), (2, 1, 10));
+    assert!(spend.is_at_most() && (spend.cost().unwrap() - 0.75).abs() < 1e-12);
+}

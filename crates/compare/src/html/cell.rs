@@ -2,7 +2,7 @@
 
 use super::{
     markup::Markup,
-    number::{Percent, Plain, Times, Usd},
+    number::{Cost, Percent, Plain, Times, Usd},
 };
 use crate::summary::Estimate;
 
@@ -17,6 +17,8 @@ pub(crate) enum Unit {
     Times,
     /// US dollars.
     Usd,
+    /// US dollars at most.
+    UsdAtMost,
     /// A plain number.
     Plain,
 }
@@ -29,6 +31,7 @@ impl Unit {
             Self::Points => format!("{}\u{202f}pp", signed(value * 100.0)),
             Self::Times => Times(value).to_string(),
             Self::Usd => Usd(value).to_string(),
+            Self::UsdAtMost => Cost { usd: value, at_most: true }.to_string(),
             Self::Plain => Plain(value).to_string(),
         }
     }
@@ -39,7 +42,7 @@ impl Unit {
             Self::Share => format!("{:.1}–{:.1}", low * 100.0, high * 100.0),
             Self::Points => format!("{} to {}", signed(low * 100.0), signed(high * 100.0)),
             Self::Times | Self::Plain => format!("{}–{}", Plain(low), Plain(high)),
-            Self::Usd => format!("{}–{}", Usd(low), Usd(high)),
+            Self::Usd | Self::UsdAtMost => format!("{}–{}", Usd(low), Usd(high)),
         }
     }
 }

@@ -35,14 +35,22 @@ pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
 /// Says which arms no plot of cost can show, and why.
 fn without_cost(markup: &mut Markup, context: &Context<'_>) {
     let mut said = false;
+    // What the plot of price and speedup is about; where nobody was timed it shows what is correct.
+    let first = context.measured().first().copied();
+    let is_timed = |about: &(&str, Option<&str>)| {
+        context.summaries().any(|(_, arm)| geomean(arm, *about).is_some())
+    };
+    let about = first.filter(is_timed);
     for (key, arm) in context.summaries() {
         let calls = arm.spend.calls;
         let why = if 0 < arm.spend.unpriced {
             format!("{} of {calls} calls have no known price", arm.spend.unpriced)
-        } else if calls == 0 {
+        } else if !arm.spend.is_paid() {
             "no calls were paid for".to_owned()
         } else if arm.n_solved == 0 {
             "nothing is solved, so that there is no cost per solved op".to_owned()
+        } else if let Some(why) = about.and_then(|about| untimed(arm, about)) {
+            why
         } else {
             continue;
         };
@@ -53,6 +61,26 @@ fn without_cost(markup: &mut Markup, context: &Context<'_>) {
     if said {
         markup.raw(".</p>");
     }
+}
+
+/// Says why an arm that solved something has no speedup of this baseline on this GPU.
+fn untimed(arm: &ArmSummary, about: (&str, Option<&str>)) -> Option<String> {
+    if geomean(arm, about).is_some() {
+        return None;
+    }
+    let (baseline, gpu) = about;
+    let elsewhere = arm.speeds.iter().any(|speeds| {
+        speeds.baseline == baseline && speeds.gpu.as_deref() != gpu && speeds.long.geomean.is_some()
+    });
+    Some(if elsewhere {
+        "timed on another GPU".to_owned()
+    } else {
+        format!("not timed against {baseline}")
+    })
+}
+
+fn geomean(arm: &ArmSummary, about: (&str, Option<&str>)) -> Option<Estimate> {
+    speeds_of(arm, about)?.long.geomean
 }
 
 /// Draws what was reached against the mean cost so far; nothing where no arm has a price.
@@ -91,8 +119,7 @@ fn short_number(value: f64) -> String {
 /// right ops where nothing was timed.
 fn scatter(markup: &mut Markup, context: &Context<'_>) {
     let first = context.measured().first().copied();
-    let geomean = |arm: &ArmSummary| speeds_of(arm, first?)?.long.geomean;
-    let timed = points(context, &geomean);
+    let timed = points(context, &|arm| geomean(arm, first?));
     let is_timed = !timed.is_empty();
     let points = if is_timed { timed } else { points(context, &|arm| arm.correct) };
     let Some(costs) = log_domain(points.iter().flat_map(|point| ends(&point.2)), &[]) else {

@@ -7,7 +7,7 @@ use super::{
     cell,
     context::Context,
     markup::Markup,
-    number::{Count, Plain, Seconds, Times, Usd},
+    number::{Cost, Count, Plain, Seconds, Times},
     ops::outcome,
     overall::swatch,
     texts::{Place, Texts},
@@ -239,16 +239,17 @@ fn spend(markup: &mut Markup, attempt: &Attempt) {
     if spend.calls == 0 {
         markup.raw("<td>–<td>–<td>–<td>–");
     } else {
-        let input = spend.input_tokens + spend.cache_read_tokens + spend.cache_write_tokens;
         // A call has tokens; where there are none, nobody told how many.
-        if input + spend.output_tokens == 0 {
+        if spend.tokens() == 0 {
             markup.raw("<td>–<td>–");
         } else {
-            markup.raw("<td>").text(Count(input)).raw("<td>").text(Count(spend.output_tokens));
+            markup.raw("<td>").text(Count(spend.input_tokens));
+            markup.raw("<td>").text(Count(spend.output_tokens));
         }
         markup.raw("<td>");
         match spend.cost() {
-            Some(usd) => _ = markup.text(Usd(usd)),
+            Some(_) if !spend.is_paid() => _ = markup.raw("–"),
+            Some(usd) => _ = markup.text(Cost { usd, at_most: spend.is_at_most() }),
             None => _ = markup.raw("unpriced"),
         }
         markup.raw("<td>");

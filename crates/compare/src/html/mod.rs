@@ -21,6 +21,8 @@ mod speedups;
 mod style;
 mod texts;
 
+pub use texts::MOST_BYTES;
+
 use crate::{data::Arm, summary::Comparison};
 use context::Context;
 use markup::Markup;
@@ -33,7 +35,7 @@ const MOST_LETTERS: usize = 90;
 /// Returns the page of a comparison.
 ///
 /// `comparison`: what came of `arms`, with its arms in the same order. Sources and feedback are shown
-/// where `arms` have them, up to about 2 MiB, those of the best attempts first.
+/// where `arms` have them, up to [`MOST_BYTES`], those of the best attempts first.
 #[must_use]
 pub fn page(arms: &[Arm], comparison: &Comparison) -> String {
     let context = Context::new(arms, comparison);

@@ -11,6 +11,12 @@ pub(crate) struct Times(pub(crate) f64);
 /// US dollars, three significant digits below 100: `$0.0123`.
 pub(crate) struct Usd(pub(crate) f64);
 
+/// What calls cost: `$0.0123`, and `≤ $0.0456` where the worst case of a lost call is in it.
+pub(crate) struct Cost {
+    pub(crate) usd: f64,
+    pub(crate) at_most: bool,
+}
+
 /// A plain number with three significant digits.
 pub(crate) struct Plain(pub(crate) f64);
 
@@ -38,6 +44,13 @@ impl fmt::Display for Times {
 impl fmt::Display for Usd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 < 100.0 { write!(f, "${}", Plain(self.0)) } else { write!(f, "${:.0}", self.0) }
+    }
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at_most = if self.at_most { "≤\u{202f}" } else { "" };
+        write!(f, "{at_most}{}", Usd(self.usd))
     }
 }
 

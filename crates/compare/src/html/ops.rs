@@ -4,7 +4,7 @@ use super::{
     cell,
     context::Context,
     markup::Markup,
-    number::{Times, Usd},
+    number::{Cost, Times},
     overall::swatch,
 };
 use crate::summary::{OpCell, OpSpeedup};
@@ -72,8 +72,8 @@ fn op_cell(markup: &mut Markup, context: &Context<'_>, cell: &OpCell) {
         if 1 < cell.marks.of {
             markup.raw(" in ").text(cell.marks.of);
         }
-        if let Some(usd) = cell.spend.cost().filter(|_| 0 < cell.spend.calls) {
-            markup.raw(" · ").text(Usd(usd));
+        if let Some(usd) = cell.spend.cost().filter(|_| cell.spend.is_paid()) {
+            markup.raw(" · ").text(Cost { usd, at_most: cell.spend.is_at_most() });
         }
     }
     markup.raw("</small>");

@@ -7,8 +7,9 @@ use super::{
     drill::seconds,
     key::Key,
     markup::Markup,
-    number::{Count, Usd},
+    number::{Cost, Count, Usd},
 };
+use crate::data::Spend;
 use crate::summary::{ArmSummary, Speed};
 
 /// Columns of the overall table, with what they mean.
@@ -118,7 +119,12 @@ fn speed_cells(markup: &mut Markup, speed: Option<&Speed>) {
 /// Writes the cost per solved op, or why there is none.
 fn cost(markup: &mut Markup, arm: &ArmSummary) {
     if let Some(cost) = &arm.cost_per_solved {
-        cell::estimate(markup, Some(cost), Unit::Usd);
+        let unit = if arm.spend.is_at_most() { Unit::UsdAtMost } else { Unit::Usd };
+        cell::estimate(markup, Some(cost), unit);
+    } else if arm.spend.calls == 0 {
+        markup.raw("<td class=\"none\">no calls");
+    } else if !arm.spend.is_paid() {
+        markup.raw("<td class=\"none\">nothing was paid");
     } else if 0 < arm.spend.unpriced {
         markup.raw("<td class=\"none\">unpriced");
     } else {
@@ -224,12 +230,12 @@ pub(crate) fn compared(markup: &mut Markup, context: &Context<'_>) {
 /// Writes what all calls of an arm came to.
 fn totals(markup: &mut Markup, arm: &ArmSummary) {
     let spend = &arm.spend;
-    let input = spend.input_tokens + spend.cache_read_tokens + spend.cache_write_tokens;
+    let Spend { input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, .. } = *spend;
     markup.raw("<td>").text(Count(arm.n_attempts as u64));
     markup.raw("<td>").text(Count(spend.calls));
-    for tokens in [input, spend.cache_read_tokens, spend.output_tokens, spend.reasoning_tokens] {
+    for tokens in [input_tokens, cache_read_tokens, output_tokens, reasoning_tokens] {
         // A call has tokens; where there are none, nobody told how many.
-        if input + spend.output_tokens == 0 {
+        if spend.tokens() == 0 {
             markup.raw("<td class=\"none\">–");
         } else {
             markup.raw("<td>").text(Count(tokens));
@@ -238,13 +244,18 @@ fn totals(markup: &mut Markup, arm: &ArmSummary) {
     markup.raw("<td>");
     seconds(markup, spend.seconds);
     match spend.cost() {
-        Some(usd) if 0 < spend.calls => _ = markup.raw("<td>").text(Usd(usd)),
+        Some(usd) if spend.is_paid() => {
+            markup.raw("<td>").text(Cost { usd, at_most: spend.is_at_most() });
+        }
         Some(_) => _ = markup.raw("<td class=\"none\">–"),
         None if spend.unpriced == spend.calls => _ = markup.raw("<td class=\"none\">unpriced"),
         None => {
             markup.raw("<td>").text(Usd(spend.usd)).raw("<small>and ").text(spend.unpriced);
             markup.raw(" calls unpriced</small>");
         }
+    }
+    if 0 < spend.lost_calls {
+        markup.raw("<small>").text(spend.lost_calls).raw(" calls lost</small>");
     }
     if 0 < spend.unreported && spend.unreported < spend.calls {
         markup.raw("<small>").text(spend.unreported).raw(" calls without usage</small>");

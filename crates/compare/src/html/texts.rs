@@ -1,5 +1,5 @@
 //! Sources and feedback, as many as the page has room for: those of the best attempts first, then
-//! of what they were made from, then the rest.
+//! of what they were made from, then the rest. What was not even read counts as left out.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::{context::Context, diff, markup::Markup};
 use crate::data::{Attempt, Op};
 
 /// Bytes of sources and feedback on a page.
-const MOST_BYTES: usize = 2 << 20;
+pub const MOST_BYTES: usize = 2 << 20;
 
 /// Which attempt a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,11 +29,13 @@ pub(crate) struct Texts<'a> {
 impl<'a> Texts<'a> {
     /// Makes them in the order of their worth, until the page is full.
     pub(crate) fn new(context: &Context<'a>) -> Self {
+        let mut texts = Self::default();
         let mut wanted: Vec<(u8, Place<'a>, &'a Op)> = Vec::new();
         for (arm, runs) in context.arms.iter().map(|arm| &arm.runs).enumerate() {
             for (run, ops) in runs.iter().map(|run| &run.ops).enumerate() {
                 for op in ops {
                     for (attempt, one) in op.attempts.iter().enumerate() {
+                        texts.left_out += usize::from(one.texts_left_out);
                         if one.source.is_some() || one.feedback.is_some() {
                             let place = Place { arm, run, op: &op.name, attempt };
                             wanted.push((worth(op, one), place, op));
@@ -43,7 +45,6 @@ impl<'a> Texts<'a> {
             }
         }
         wanted.sort_by_key(|(worth, place, _)| (*worth, place.run));
-        let mut texts = Self::default();
         let mut left = MOST_BYTES;
         for (_, place, op) in wanted {
             let made = if left == 0 { None } else { Some(made(op, &op.attempts[place.attempt])) };

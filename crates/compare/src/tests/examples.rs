@@ -190,3 +190,60 @@ fn pairs_are_tested_by_op_and_corrected_together() {
     assert!(close(test(2, Quantity::Correct).unwrap().p, 1.0));
     assert!(close(test(2, Quantity::Fast1).unwrap().estimate.value, 1.0));
 }
+
+#[test]
+fn the_worst_case_of_a_lost_call_is_in_the_cost() {
+    let mut run = run("a", vec![op("add", &[Some(2.0)])]);
+    let spend = &mut run.ops[0].attempts[0].spend;
+    (spend.lost_calls, spend.assumed_usd, spend.assumed_tokens) = (1, 0.25, 1000);
+    // So is what an attempt took that is not over.
+    run.ops[0].unfinished = Spend { calls: 1, usd: 1.0, ..Spend::default() };
+    let found = compare(&[arm("x", vec![run.clone()])]);
+    let x = &found.arms[0];
+    assert!(x.spend.is_at_most() && x.spend.has_untold_tokens() && x.spend.calls == 2);
+    assert!(close(x.spend.cost().unwrap(), 1.75));
+    assert!(close(x.cost_per_solved.unwrap().value, 1.75));
+    assert!(close(x.curve[0].usd.unwrap(), 0.75));
+    let page = crate::html::page(&[arm("x", vec![run])], &found);
+    assert!(page.contains("≤\u{202f}$1.75") && page.contains("1 calls lost"), "{page}");
+}
+
+#[test]
+fn replies_that_nobody_was_paid_for_have_no_cost() {
+    for (calls, why) in [(0, "no calls"), (1, "nothing was paid")] {
+        let mut run = run("a", vec![op("add", &[Some(2.0)])]);
+        run.ops[0].attempts[0].spend = Spend { calls, ..Spend::default() };
+        let arms = [arm("x", vec![run])];
+        let found = compare(&arms);
+        assert!(found.arms[0].cost_per_solved.is_none() && found.arms[0].curve[0].usd.is_none());
+        let page = crate::html::page(&arms, &found);
+        assert!(page.contains(&format!("<td class=\"none\">{why}")), "{why}\n{page}");
+        assert!(!page.contains("$0.00"), "{page}");
+    }
+}
+
+#[test]
+fn a_sample_that_was_not_reached_is_not_correct_in_tests_as_in_means() {
+    let of = |id: &str| run(id, vec![op("add", &[Some(2.0)])]);
+    let mut stopped = of("b");
+    stopped.ops[0] = Op { name: "add".to_owned(), ..Op::default() };
+    let found = compare(&[arm("x", vec![of("a"), stopped]), arm("y", vec![of("c")])]);
+    assert!(close(found.arms[0].correct.unwrap().value, 0.5));
+    for quantity in [Quantity::Correct, Quantity::Fast1] {
+        let test = found.pairs[0].tests.iter().find(|test| test.quantity == quantity).unwrap();
+        assert!(close(test.estimate.value, 0.5), "{test:?}");
+    }
+}
+
+#[test]
+fn an_arm_that_the_plot_of_prices_cannot_show_is_named() {
+    let of = |id: &str, gpu: &str| {
+        let mut run = run(id, vec![op("add", &[Some(2.0)])]);
+        gpu.clone_into(&mut run.device);
+        run.ops[0].gpu = Some(gpu.to_owned());
+        run
+    };
+    let arms = [arm("x", vec![of("a", "H200")]), arm("y", vec![of("b", "L4")])];
+    let page = crate::html::page(&arms, &compare(&arms));
+    assert!(page.contains("y (timed on another GPU)"), "{page}");
+}
