@@ -9,8 +9,8 @@ extern "C" __global__ void __launch_bounds__(256)
 mm_relu(const T_self* __restrict__ a, const T_mat2* __restrict__ b, T_out* __restrict__ out,
         long long m, long long n, long long k,
         long long a_row, long long a_col, long long b_row, long long b_col) {
-  __shared__ float as[16][64 + 4];              // padded: column writes meet different banks
-  __shared__ float bs[16][64 + 4];
+  __shared__ float as[16][64 + 2];              // padded: 16 by 2 column writes meet 32 banks
+  __shared__ float bs[16][64];                  // rows are written and read along their length
   const int tid = threadIdx.y * 16 + threadIdx.x;
   const long long row0 = blockIdx.y * 64LL, col0 = blockIdx.x * 64LL;
   float sum[4][4] = {};                         // a 4x4 part of the tile per thread, in f32
