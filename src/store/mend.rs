@@ -28,9 +28,15 @@ impl RunStore {
         let Some(wanted) = derived::metadata(&finished(op, state)) else { return Ok(()) };
         let stored = unless_damaged(self.run.metadata(op))?.flatten();
         let is_current = stored.is_some_and(|stored| {
-            // That of a confirmed winner needs its samples; it is as old as the confirmation.
-            let speedup = if wanted.confirmed { &wanted.speedup } else { &stored.speedup };
-            OpMetadata { speedup: speedup.clone(), ..stored.clone() } == wanted
+            // Those of a confirmed winner need its samples; they are as old as the confirmation. An
+            // earlier kgen stored the first one only.
+            let has_all = stored.speedups.is_empty() == wanted.speedups.is_empty();
+            if wanted.confirmed && has_all {
+                let OpMetadata { speedup, speedups, .. } = wanted.clone();
+                OpMetadata { speedup, speedups, ..stored } == wanted
+            } else {
+                stored == wanted
+            }
         });
         if is_current && self.has_copy(op, wanted.best_attempt)? {
             self.held.copies().insert(op.clone(), wanted.best_attempt);

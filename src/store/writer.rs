@@ -11,7 +11,7 @@ use super::{
     condense::condense,
     find,
     held::Held,
-    layout::{AttemptFile, INDEX, RUN_JSON},
+    layout::{AttemptFile, INDEX, LOCK, RUN_JSON},
     lock::RunLock,
     waiting::wait_for_disk,
 };
@@ -34,7 +34,8 @@ impl RunStore {
     /// Makes a new run below `root` and takes its lock.
     ///
     /// Without an id the run is named after the time, with a suffix where that is taken. The
-    /// closure returns what `run.json` will say.
+    /// closure returns what `run.json` will say. A folder of a given id in which a process ended before
+    /// it wrote that is used again.
     ///
     /// # Errors
     ///
@@ -46,13 +47,21 @@ impl RunStore {
     ) -> Result<Self, Error> {
         fs::create_dir_all(root).map_err(|source| Error::io("create", root, source))?;
         let id = match id {
-            Some(id) => make_folder(&root.join(id.as_str()))?
-                .then_some(id.clone())
-                .ok_or_else(|| Error::Exists { path: root.join(id.as_str()) })?,
+            Some(id) => {
+                let dir = root.join(id.as_str());
+                if !make_folder(&dir)? && !is_unwritten(&dir)? {
+                    return Err(Error::Exists { path: dir });
+                }
+                id
+            }
             None => make_dated_folder(root)?,
         };
         let dir = root.join(id.as_str());
         let lock = RunLock::acquire(&dir)?;
+        // Another process may have held it until now, and written it.
+        if !is_unwritten(&dir)? {
+            return Err(Error::Exists { path: dir });
+        }
         let info = info(id);
         write_json(&dir.join(RUN_JSON), &info, Durability::Disk)?;
         Ok(Self { run: Run::from_parts(dir, info), held: Held::default(), _lock: lock })
@@ -320,6 +329,18 @@ fn make_folder(path: &Path) -> Result<bool, Error> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(source) => Err(Error::io("create", path, source)),
     }
+}
+
+/// Tells whether a folder has nothing but what a process leaves that ends before it wrote `run.json`.
+fn is_unwritten(dir: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::io("read", dir, source);
+    for entry in fs::read_dir(dir).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        if name.to_str().is_none_or(|name| name != LOCK && !atomic::is_left_over(name)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn make_dated_folder(root: &Path) -> Result<RunId, Error> {

@@ -95,6 +95,11 @@ fn a_matrix_is_carried_out_through_kill_and_budget_and_compared_at_the_end() {
     let first = dir(at).join("exp_right_repair_s1/run.json");
     let finished = fs::read(&first).unwrap();
 
+    // A process may end between making a run's folder and describing the run.
+    let unwritten = dir(at).join("exp_script-wrong_best-of_s2");
+    fs::create_dir(&unwritten).unwrap();
+    fs::write(unwritten.join("run.lock"), "").unwrap();
+
     // Calls of all runs count, the one in flight too.
     let stopped = experiment(at, &["--max-calls", "6"]).assert().code(7);
     let said = text(&stopped.get_output().stderr);

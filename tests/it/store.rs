@@ -395,8 +395,28 @@ fn bad_runs_are_named_with_a_way_out() {
     check_error(&Run::open(root.path()).unwrap_err(), "is not a run", "kgen list runs");
     let taken = RunStore::create(root.path(), Some("r1".parse().unwrap()), info).unwrap_err();
     check_error(&taken, "r1 exists already", "--run-id");
+    let empty = root.path().join("r2");
+    fs::create_dir(&empty).unwrap();
+    fs::write(empty.join("notes.txt"), "of somebody").unwrap();
+    let taken = RunStore::create(root.path(), Some("r2".parse().unwrap()), info).unwrap_err();
+    check_error(&taken, "r2 exists already", "--run-id");
     let error = RunStore::create(&run_json, None, info).unwrap_err();
     assert!(error.to_string().contains("run.json"), "{error}");
+}
+
+#[test]
+fn a_folder_whose_run_was_never_written_is_used_again() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r1");
+    fs::create_dir(&dir).unwrap();
+    for left in ["run.lock", ".1f-0.kgen-tmp"] {
+        fs::write(dir.join(left), "").unwrap();
+    }
+    let store = new_run(root.path());
+    let again = RunStore::create(root.path(), Some("r1".parse().unwrap()), info).unwrap_err();
+    assert!(matches!(again, Error::Exists { .. }), "{again}");
+    drop(store);
+    assert_eq!(Run::open(&dir).unwrap().info().run_id.as_str(), "r1");
 }
 
 #[test]
@@ -483,6 +503,19 @@ fn what_came_back_is_kept_byte_for_byte() {
     assert_eq!(calls[&1], CallState::InFlight);
 }
 
+fn timed_again() -> ConfirmedSeed {
+    ConfirmedSeed {
+        seed: 1,
+        verdict: Verdict::Passed,
+        counts: Counts::default(),
+        speedups: vec![Speedup::new("builtin", 1.5, 1)],
+        flags: Vec::new(),
+        findings: Vec::new(),
+        target: None,
+        timings: Vec::new(),
+    }
+}
+
 #[test]
 fn what_is_held_in_memory_is_what_the_files_say() {
     let root = tempfile::tempdir().unwrap();
@@ -508,23 +541,41 @@ fn what_is_held_in_memory_is_what_the_files_say() {
     check(&store);
     finish(&store, 1, Verdict::Passed, Some(2.0));
     check(&store);
-    let timed = ConfirmedSeed {
-        seed: 1,
-        verdict: Verdict::Passed,
-        counts: Counts::default(),
-        speedups: vec![Speedup::new("builtin", 1.5, 1)],
-        flags: Vec::new(),
-        findings: Vec::new(),
-        target: None,
-        timings: Vec::new(),
-    };
-    let confirmation = Confirmation { passed: true, seeds: vec![timed] };
+    let confirmation = Confirmation { passed: true, seeds: vec![timed_again()] };
     store.write_confirmation(&attempt(1), &confirmation).unwrap();
     finish(&store, 2, Verdict::WrongOutput, None);
     check(&store);
     let dir = store.run().dir().to_owned();
     drop(store);
     check(&RunStore::open(&dir).unwrap());
+}
+
+/// What is derived of a confirmed winner is made of samples: opening a run compares none of that.
+#[test]
+fn the_speedups_of_a_confirmed_winner_are_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let store = new_run(root.path());
+    finish(&store, 1, Verdict::Passed, Some(2.0));
+    let confirmation = Confirmation { passed: true, seeds: vec![timed_again()] };
+    store.write_confirmation(&attempt(1), &confirmation).unwrap();
+    let dir = store.run().dir().to_owned();
+    drop(store);
+    let path = dir.join("relu/metadata.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut stored: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(stored["speedups"][0]["geomean"], 1.5);
+    let joined = serde_json::json!(1.25);
+    stored["speedups"][0]["geomean"] = joined.clone();
+    stored["speedup"]["geomean"] = joined;
+    fs::write(&path, stored.to_string()).unwrap();
+    drop(RunStore::open(&dir).unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), stored.to_string());
+
+    // An earlier kgen stored none.
+    stored.as_object_mut().unwrap().remove("speedups");
+    fs::write(&path, stored.to_string()).unwrap();
+    drop(RunStore::open(&dir).unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 /// Everything derived below a run, by path.

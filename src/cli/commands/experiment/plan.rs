@@ -177,11 +177,12 @@ impl Plan {
 
     /// Returns a run that was begun.
     pub(super) fn begun(&self, cell: &Cell) -> Result<Option<Run>, CommandError> {
-        let dir = self.dir_of(cell);
-        if !dir.is_dir() {
-            return Ok(None);
+        match Run::open(&self.dir_of(cell)) {
+            Ok(run) => Ok(Some(run)),
+            // The process that made its folder may have ended before it described the run.
+            Err(store::Error::NotARun { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
         }
-        Ok(Some(Run::open(&dir)?))
     }
 
     /// Returns a run that came to its end.
