@@ -11,6 +11,7 @@ mod machine;
 mod material;
 mod progress;
 mod providers;
+mod search;
 mod selection;
 mod session;
 mod stop;

@@ -18,6 +18,7 @@ use super::{
     material::{material, settle_baselines, wants_python},
     progress::Progress,
     providers::{self, Provider},
+    search,
     selection::Selection,
     stop,
     ui::{self, Format},
@@ -119,12 +120,16 @@ impl Ready {
             Backend::Llm => Some(providers::open(&job.settings)?),
             Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
         };
+        if provider.is_some() {
+            search::tell_cut(&context.ui, &job.settings);
+        }
         let budget = match &provider {
             Some(provider) => budget::open(&context.ui, &job.settings, provider)?,
             None => Budget::default(),
         };
         if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
             tell_unrecorded(&context.ui, &job.selection, name, recording)?;
+            search::tell_differing(&context.ui, &job.settings, name, recording);
         }
         let store = match &job.target {
             RunTarget::New(_) => {

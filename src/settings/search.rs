@@ -23,7 +23,7 @@ pub struct SearchSettings {
 impl Default for SearchSettings {
     /// What runs did that were stored before there was a choice.
     fn default() -> Self {
-        Self { strategy: Strategy::Repair, samples: 4, width: 2, depth: 3, planner: false }
+        Self { strategy: Strategy::Repair, samples: 4, width: 2, depth: 2, planner: false }
     }
 }
 

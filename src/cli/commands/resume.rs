@@ -9,11 +9,12 @@ use crate::{
         args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
         backends::Backend,
         exit_codes::Exit,
+        search::search_changes,
         selection,
         session::{self, Job, RunTarget},
     },
     settings::{Overrides, Settings},
-    store::{Run, find_run},
+    store::{Run, RunState, find_run},
 };
 
 /// Go on with a run where it stopped; no stored reply is asked for again
@@ -52,7 +53,9 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     let mut flags = Overrides::default();
     args.limits.add_to(&mut flags);
     args.llm.add_to(&mut flags);
-    let mut settings = stored_settings(&run)?.with(&flags)?;
+    let stored = stored_settings(&run)?;
+    let mut settings = stored.with(&flags)?;
+    check_search(&run, &stored, &settings)?;
     settings.nvrtc = here.nvrtc;
     settings.python = here.python;
     settings.device.jobs = here.device.jobs;
@@ -67,6 +70,25 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     let target = RunTarget::Existing(dir);
     let format = args.format.format;
     session::carry_out(context, Job { settings, selection, backend, kernels, target, format })
+}
+
+/// Refuses another search where there are attempts of the one before.
+fn check_search(run: &Run, stored: &Settings, settings: &Settings) -> Result<(), CommandError> {
+    let changes = search_changes(stored, settings);
+    let is_begun = || -> Result<bool, CommandError> {
+        Ok(RunState::scan(run)?.ops.values().any(|op| !op.attempts.is_empty()))
+    };
+    if changes.is_empty() || !is_begun()? {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!(
+        "the search of a run that has attempts cannot be changed: {}",
+        changes.join(", ")
+    ))
+    .hint(
+        "numbers of attempts stand for places in their search; caps and --max-attempts can be \
+         changed, and `kgen generate` begins a run with another search",
+    ))
 }
 
 fn stored_settings(run: &Run) -> Result<Settings, CommandError> {
