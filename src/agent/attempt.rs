@@ -56,7 +56,6 @@ struct Origin {
     replayed: bool,
     /// What it says it changed.
     change: Option<String>,
-    cached: bool,
 }
 
 /// An evaluation, and where it comes from.
@@ -85,6 +84,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let started_at = jiff::Timestamp::now().to_string();
         let purpose = self.proposal.purpose;
         self.context.send(Event::AttemptStarted { attempt: self.id.clone(), purpose });
+        let _owner = shared.originals.owner(self.id.number);
         let mut origin = Origin::default();
         let draft = self.draft(&shared, &mut origin).await?;
         let recorded = self.recorded(&origin);
@@ -134,6 +134,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let seconds_judging = judgement.seconds();
         let Judgement { evaluation, is_reused, duplicate_of } = judgement;
         let spend = self.context.store().run().calls_spend(&self.id, &self.state.calls)?;
+        let (replayed, cached) = self.origin_of_replies()?;
         let record = AttemptRecord {
             op: self.op.name.clone(),
             attempt: self.id.number,
@@ -152,8 +153,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             speedup: evaluation.speedup().cloned(),
             calls: u32::try_from(self.state.calls.len()).expect("an attempt has few calls"),
             lost_calls: self.state.n_calls(CallState::Lost),
-            replayed: origin.replayed,
-            cached: origin.cached,
+            replayed,
+            cached,
             reused_evaluation: is_reused,
             change: origin.change,
             duplicate_of,
@@ -172,6 +173,20 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         Ok(Seen { record, confirmation: None, past })
     }
 
+    /// Tells whether any of the replies was replayed, and whether any was kept.
+    fn origin_of_replies(&self) -> Result<(bool, bool), Halt> {
+        let (mut replayed, mut cached) = (false, false);
+        for (call, state) in &self.state.calls {
+            if state.has_reply()
+                && let Some(reply) = self.context.store().run().reply(&self.id, *call)?
+            {
+                replayed |= reply.replayed.is_some();
+                cached |= reply.cached.is_some();
+            }
+        }
+        Ok((replayed, cached))
+    }
+
     /// Returns what is judged, asking for it only if nothing of it is stored.
     async fn draft(&mut self, shared: &Shared, origin: &mut Origin) -> Result<Draft, Halt> {
         let draft = match &self.context.plan.source {
@@ -186,7 +201,6 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
                 Ok(reply) => {
                     origin.replayed = reply.replayed.is_some();
                     origin.change = change(&reply.text);
-                    origin.cached = reply.cached.is_some();
                     extract(&reply)
                 }
                 Err(refused) => {

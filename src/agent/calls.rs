@@ -5,9 +5,10 @@
 //! made until it has one reply; what a call is for is in its request.
 
 use super::{
-    Event, Judge, Llm, Material, PromptMatch, Source,
+    Event, Judge, Llm, Material, PromptMatch, Source, Stop,
     attempt::{Attempt, Shared},
     context::{Halt, refusal},
+    sent::SentLog,
 };
 use crate::{
     llm::{self, Call, CallKey, Reply, ReplyRecord, Turn},
@@ -31,6 +32,8 @@ pub(super) type Answer = Result<Reply, llm::Error>;
 impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     /// Returns the reply that brings the kernel file.
     pub(super) async fn reply(&mut self, shared: &Shared) -> Result<Answer, Halt> {
+        // Whatever happens from here on, the branches that wait for this one are told.
+        let mut planning = shared.plans.begin(self.id.number);
         for call in self.state.calls.keys() {
             let request = self.context.store().run().request(&self.id, *call)?;
             let is_replayed = request.as_ref().is_some_and(|request| request.kind == "replay");
@@ -41,11 +44,24 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             self.made.insert(*call, made);
         }
         self.lose_calls()?;
-        let mut planning = shared.plans.begin(self.id.number);
+        if self.has_code() {
+            // What it was planned by is in there; a plan that failed is not asked for once more.
+            planning.is_past();
+            return self.turn(Turn::Code, None, None).await;
+        }
         let branch = self.branch(shared).await?;
         let plan = if self.is_planned() { self.plan(branch.as_ref()).await? } else { None };
         planning.is_past();
         self.turn(Turn::Code, plan.as_ref(), branch.as_ref()).await
+    }
+
+    /// Tells whether the reply that brings the kernel file is stored, and no prompt is needed.
+    fn has_code(&self) -> bool {
+        let last = self.made.iter().rev().find(|(_, made)| made.turn == Turn::Code);
+        last.is_some_and(|(call, made)| {
+            let state = self.state.calls[call];
+            state.has_reply() && !(made.can_wait && state == CallState::TextOnly)
+        })
     }
 
     /// Tells whether a plan is made first: there must be something to analyse.
@@ -188,7 +204,19 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             max_tokens: *max_tokens,
             temperature: *temperature,
         };
-        let answer = llm.complete(&request, context.store()).await;
+        let log = SentLog::new(context.store());
+        let stopped = async {
+            context.deps.stop.reached(Stop::Drain).await;
+            if log.is_sent() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            // What waits for its turn is not sent and paid for after a stop.
+            () = stopped => return Err(Halt::Interrupted),
+            answer = llm.complete(&request, &log) => answer,
+        };
         let answer = answer.map_or_else(|error| refusal(error).map(Err), |reply| Ok(Ok(reply)))?;
         self.state.calls.insert(call, CallState::Replied);
         self.made.insert(call, Made { turn, can_wait: false });

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{BoxError, Error, Event, Judge, Llm, Material, RunPlan, Stop, StopHandle};
 use crate::{
-    llm::{self, CallKey},
+    llm::{self, CallKey, Scope},
     prompt,
     record::Cap,
     store::{self, RunStore},
@@ -116,29 +116,14 @@ impl From<store::Error> for Halt {
 /// Sorts an error of a call: `Ok` is a refusal that only this attempt suffers from.
 pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
     match error {
-        llm::Error::Refused { .. }
-        | llm::Error::Filtered
-        | llm::Error::LengthWithoutText { .. }
-        | llm::Error::EmptyReply => Ok(error),
-        llm::Error::Unavailable { .. }
-        | llm::Error::Command { .. }
-        | llm::Error::ContextWindow { .. }
-        | llm::Error::PromptTooLong { .. } => Err(Halt::OfOp(error.into())),
         llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { calls: vec![(key, path)] }),
         llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
         llm::Error::Budget { cap } => Err(Halt::Budget(cap)),
-        llm::Error::NoKey { .. }
-        | llm::Error::Config { .. }
-        | llm::Error::Auth { .. }
-        | llm::Error::Spent { .. }
-        | llm::Error::Rejected { .. }
-        | llm::Error::Garbage { .. }
-        | llm::Error::UnknownModel { .. }
-        | llm::Error::NotCached { .. }
-        | llm::Error::Setup(_)
-        | llm::Error::Log { .. }
-        | llm::Error::Read { .. }
-        | llm::Error::Io { .. } => Err(Halt::Failed(error.into())),
+        error => match error.scope() {
+            Scope::Call => Ok(error),
+            Scope::Op => Err(Halt::OfOp(error.into())),
+            Scope::Run => Err(Halt::Failed(error.into())),
+        },
     }
 }
 

@@ -19,6 +19,7 @@ mod plan;
 mod plans;
 mod run;
 mod seeds;
+mod sent;
 mod strategy;
 
 pub use context::Deps;

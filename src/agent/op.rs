@@ -101,6 +101,9 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             if halted.is_none() {
                 match self.strategy.next(&self.seen, &self.policy) {
                     Step::Attempts(proposals) => {
+                        if self.shared.is_none() {
+                            self.shared = Some(Arc::new(self.shared(&proposals)?));
+                        }
                         for proposal in proposals {
                             if begun.insert(proposal.number) {
                                 at_work.push(self.begin(proposal)?);
@@ -146,11 +149,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
         if matches!(self.context.plan.source, Source::Given(_)) {
             proposal.purpose = Purpose::Given;
         }
-        let shared = match self.shared.take() {
-            Some(shared) => shared,
-            None => Arc::new(self.shared()?),
-        };
-        self.shared = Some(Arc::clone(&shared));
+        let shared = self.shared.clone().expect("it is made before the first attempt begins");
         let known = self.seen.iter().filter(|seen| proposal.knows.contains(&seen.number()));
         let attempt = Attempt {
             context: Arc::clone(&self.context),
@@ -165,10 +164,13 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
     }
 
     /// Reads what an interrupted run left that further attempts need.
-    fn shared(&mut self) -> Result<Shared, Halt> {
+    fn shared(&mut self, proposals: &[Proposal]) -> Result<Shared, Halt> {
         let run = self.context.store().run();
         let mut kernels = BTreeMap::new();
-        let judged = self.unfinished.iter().filter(|(_, a)| a.files.contains(&StageFile::Eval));
+        // One that is not gone on with, after fewer attempts were asked for, is not waited for.
+        let goes_on = |number: &u32| proposals.iter().any(|proposal| proposal.number == *number);
+        let judged = self.unfinished.iter();
+        let judged = judged.filter(|(n, a)| goes_on(n) && a.files.contains(&StageFile::Eval));
         let originals = self.seen.iter().filter(|seen| seen.record.duplicate_of.is_none());
         let finished = originals.map(|seen| (seen.number(), true));
         for (number, is_finished) in finished.chain(judged.map(|(number, _)| (*number, false))) {

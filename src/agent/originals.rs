@@ -64,6 +64,12 @@ impl Originals {
         originals
     }
 
+    /// Watches over the evaluation that an attempt may have: others wait for it only while it is
+    /// at work.
+    pub(super) const fn owner(&self, number: u32) -> Owner<'_> {
+        Owner { originals: self, number }
+    }
+
     /// Says who judges a kernel; waits for another attempt that is at it.
     pub(super) async fn claim(&self, fingerprint: Fingerprint, number: u32) -> Judged<'_> {
         let mut changes = self.changed.subscribe();
@@ -84,6 +90,12 @@ impl Originals {
         *self.lock().entry(fingerprint).or_insert(Entry { number, is_finished: false })
     }
 
+    /// Forgets what an attempt has not finished.
+    fn give_up(&self, number: u32) {
+        self.lock().retain(|_, entry| entry.number != number || entry.is_finished);
+        self.changed.send_replace(());
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Fingerprint, Entry>> {
         // What is behind the lock is whole between any two statements.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
@@ -100,13 +112,42 @@ impl Claim<'_> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let mut known = self.originals.lock();
-        let mine = |entry: &Entry| entry.number == self.number && !entry.is_finished;
-        if known.get(&self.fingerprint).is_some_and(mine) {
-            // It came to nothing: the next may try.
-            known.remove(&self.fingerprint);
-        }
-        drop(known);
-        self.originals.changed.send_replace(());
+        // Where it came to nothing, the next may try.
+        self.originals.give_up(self.number);
+    }
+}
+
+/// An attempt at work; dropped, nobody waits for it any more.
+pub(super) struct Owner<'a> {
+    originals: &'a Originals,
+    number: u32,
+}
+
+impl Drop for Owner<'_> {
+    fn drop(&mut self) {
+        self.originals.give_up(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_an_evaluation_whose_attempt_ended_before_it_claimed_it() {
+        let kernel = Fingerprint::of("k");
+        let originals = Originals::new(BTreeMap::from([(1, (kernel, false))]));
+        let owner = originals.owner(1);
+        let mut waiting = Box::pin(originals.claim(kernel, 2));
+        assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
+        drop(owner);
+        let judged = timeout(Duration::from_secs(1), waiting).await.expect("it still waits");
+        let Judged::ByItself(claim) = judged else { panic!("nobody judged it") };
+        claim.settle();
+        assert!(matches!(originals.claim(kernel, 3).await, Judged::By(2)));
     }
 }

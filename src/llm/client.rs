@@ -179,8 +179,18 @@ impl Client {
         let received = match outcome.result {
             Ok(received) => received,
             Err((error, response)) => {
-                log_failure(log, call, &error, start, retries, response, meter);
-                return Err(error);
+                // An answer without a text is an answer: a replay or a resumed run is to find it.
+                let finish = match error {
+                    Error::EmptyReply => Finish::Stop,
+                    Error::Filtered => Finish::ContentFilter,
+                    error => {
+                        log_failure(log, call, &error, start, retries, response, meter);
+                        return Err(error);
+                    }
+                };
+                let record = local::local_record(call, &self.config.model, String::new(), start);
+                let spend = meter.fail(record.seconds);
+                return Ok(ReplyRecord { finish, spend, retries, response, ..record });
             }
         };
         let completion = received.completion;
@@ -231,8 +241,9 @@ impl Client {
         mut meter: Meter<'_>,
     ) -> Result<ReplyRecord, Error> {
         let (prepared, request) = self.command_request(access, call)?;
-        meter.record(log, request)?;
+        // A call that waits for this is not on record: it can still be given up for nothing.
         let sent = self.gate.ready(self.need(call)).await;
+        meter.record(log, request)?;
         let start = Instant::now();
         let (answer, response) = command::run(&self.config.name, access, &prepared).await;
         let answer = match answer {

@@ -275,13 +275,13 @@ impl Error {
             Self::Refused { .. }
             | Self::Filtered
             | Self::LengthWithoutText { .. }
-            | Self::EmptyReply
-            | Self::Command { .. } => Scope::Call,
-            // A prompt that is too long is one op's trouble, an unknown model everybody's.
+            | Self::EmptyReply => Scope::Call,
+            // What a request says is one op's trouble, an unknown model everybody's.
             Self::Rejected { status: 400 | 422, .. }
             | Self::ContextWindow { .. }
             | Self::PromptTooLong { .. }
             | Self::Unavailable { .. }
+            | Self::Command { .. }
             | Self::AwaitingReply { .. }
             | Self::EndOfRecording { .. } => Scope::Op,
             Self::Budget { cap } => match cap.scope {

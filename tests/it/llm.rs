@@ -397,9 +397,9 @@ async fn an_empty_choice_is_asked_for_again_and_then_an_error() {
     let empty = || ResponseTemplate::new(200).set_body_json(json!({"choices": []}));
     let (reply, ..) = against(vec![empty(), chat("code", "stop")]).await;
     assert_eq!(reply.unwrap().text, "code");
-    let (reply, _, n_requests) = against(vec![empty()]).await;
+    let (reply, log, n_requests) = against(vec![empty()]).await;
     assert!(matches!(reply.unwrap_err(), Error::EmptyReply));
-    assert_eq!(n_requests, 3);
+    assert_eq!((n_requests, log.kinds().last()), (3, Some(&"reply")));
 }
 
 #[tokio::test]
@@ -417,6 +417,13 @@ async fn replies_without_a_usable_text_are_errors_of_their_own_and_on_record() {
 
     let (reply, ..) = against(vec![chat("x", "content_filter")]).await;
     assert!(matches!(reply.unwrap_err(), Error::Filtered));
+
+    let filtered = ResponseTemplate::new(400).set_body_json(
+        json!({"error": {"param": "prompt", "code": "content_filter", "message": "no"}}),
+    );
+    let (reply, log, n_requests) = against(vec![filtered]).await;
+    assert!(matches!(reply.unwrap_err(), Error::Filtered));
+    assert_eq!((n_requests, log.kinds()), (1, vec!["request", "reply"]));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{Script, Trace, beam};
 use crate::{
-    agent::{OpEnd, RunEnd, Search, Source},
+    agent::{OpEnd, RunEnd, Search, Source, Stop},
     llm::{self, Turn},
     record::{AttemptId, Cap, CapKind, CapScope, OpKey},
     store::{AttemptStatus, CallState, Run, RunState},
@@ -160,4 +160,27 @@ async fn a_cap_between_the_two_calls_leaves_the_plan_to_be_used() {
     let state = RunState::scan(&Run::open(&dir).unwrap()).unwrap();
     let calls = &state.ops[&OpKey("relu".to_owned())].attempts[&2].calls;
     assert_eq!(calls[&1], CallState::Replied);
+}
+
+#[tokio::test]
+async fn where_the_code_is_stored_a_plan_that_failed_is_not_asked_for_again() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let mut stopped = script(Search::repair());
+    stopped.plan.policy.max_attempts = 2;
+    stopped.planner = Box::new(|_| Err(llm::Error::EmptyReply));
+    let (answer, handle) = (stopped.answer, stopped.stop.clone());
+    stopped.answer = Box::new(move |key| {
+        if key.attempt.number == 2 {
+            handle.raise(Stop::Drain);
+        }
+        answer(key)
+    });
+    let trace = stopped.run_in(&dir).await;
+    assert!(matches!(trace.outcome.end, RunEnd::Interrupted));
+    let mut again = script(Search::repair());
+    again.plan.policy.max_attempts = 2;
+    let trace = again.run_in(&dir).await;
+    assert!(trace.asked.is_empty(), "{:?}", turns(&trace));
+    assert!(trace.outcome.ops[0].passed());
 }

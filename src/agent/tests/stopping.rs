@@ -1,11 +1,17 @@
 //! Runs that stop early: nothing is lost, and the same directory goes on.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use super::Script;
+use tokio::sync::Semaphore;
+
+use super::{Script, ScriptedLlm, plan_of};
 use crate::{
-    agent::{Error, OpEnd, RunEnd, Source, Stop},
-    llm,
+    agent::{Error, Llm, OpEnd, RunEnd, Source, Stop},
+    llm::{self, Call, CallLog, Reply},
     record::{Cap, CapKind, CapScope},
 };
 
@@ -189,4 +195,63 @@ async fn an_op_whose_prompt_is_too_long_leaves_the_others_to_be_solved() {
     );
     assert!(trace.outcome.ops[1].passed());
     assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Material { .. })));
+}
+
+/// Takes one call at a time.
+struct Queue {
+    llm: ScriptedLlm,
+    place: Semaphore,
+}
+
+impl Llm for Queue {
+    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, llm::Error> {
+        let _place = self.place.acquire().await.unwrap();
+        self.llm.complete(call, log).await
+    }
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_their_turn_are_not_sent_after_a_stop() {
+    let replies: [(&str, &[&str]); 3] =
+        [("add", &["kernel: x"]), ("relu", &["kernel: x"]), ("sum", &["kernel: x"])];
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("r");
+    let mut script = Script::new(&replies);
+    script.plan.max_concurrent_ops = 3;
+    let answer = std::mem::replace(&mut script.answer, Box::new(|_| unreachable!("replaced")));
+    let (handle, asked) = (script.stop.clone(), Arc::new(Mutex::new(Vec::new())));
+    let llm = ScriptedLlm {
+        answer: Box::new(move |key| {
+            handle.raise(Stop::Drain);
+            answer(key)
+        }),
+        asked: Arc::clone(&asked),
+        gate: None,
+        // The others are in the queue by then.
+        delay: Box::new(|_| Duration::from_millis(20)),
+        plan: Box::new(plan_of),
+        steps_aside: false,
+    };
+    let trace = script.with(Queue { llm, place: Semaphore::new(1) }, &dir).await;
+    assert!(matches!(trace.outcome.end, RunEnd::Interrupted));
+    assert_eq!((asked.lock().unwrap().len(), trace.outcome.totals.calls), (1, 1));
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_for_what_it_says_is_one_ops_trouble() {
+    let root = tempfile::tempdir().unwrap();
+    let mut script = Script::new(&REPLIES);
+    let answer = script.answer;
+    script.answer = Box::new(move |key| match key.attempt.op.0.as_str() {
+        "add" => Err(llm::Error::Rejected {
+            provider: "p".to_owned(),
+            status: 400,
+            message: "no".to_owned(),
+            param: None,
+        }),
+        _ => answer(key),
+    });
+    let trace = script.run_in(&root.path().join("r")).await;
+    assert!(!trace.outcome.ops[0].passed() && trace.outcome.ops[1].passed());
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Llm(llm::Error::Rejected { .. }))));
 }

@@ -95,9 +95,11 @@ impl Http {
         let provider = self.provider.clone();
         let variable = self.access.key_variable.clone();
         let reason = format!("status {status}: {message}");
-        let retryable = !spent && retry::is_retryable(status, headers);
+        let filtered = !spent && error.is_filtered(status);
+        let retryable = !spent && !filtered && retry::is_retryable(status, headers);
         let end = match status {
             _ if spent => Some(Error::Spent { provider, status, message }),
+            _ if filtered => Some(Error::Filtered),
             401 | 403 => Some(Error::Auth { provider, variable, status, message }),
             _ if retryable => None,
             _ if error.is_too_long(status) => Some(Error::PromptTooLong { provider, message }),

@@ -97,6 +97,14 @@ impl ApiError {
         })
     }
 
+    /// Tells whether the provider's filter took exception to the prompt or the reply.
+    pub(in crate::llm) fn is_filtered(&self, status: u16) -> bool {
+        let words = ["content filtering policy", "content management policy", "usage policy"];
+        self.is_named(|name| {
+            matches!(name, "content_filter" | "content_policy_violation" | "data_inspection_failed")
+        }) || (status == 400 && words.iter().any(|words| self.message.contains(words)))
+    }
+
     /// Tells whether the prompt, perhaps with the reply it asks for, exceeds what the model holds.
     pub(in crate::llm) fn is_too_long(&self, status: u16) -> bool {
         let words = [
