@@ -166,11 +166,14 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         };
         self.context.store().finish_attempt(&self.id, &record)?;
         let attempt = self.id.clone();
-        let reason = judging::unjudged(&evaluation);
+        let past = past(&record, &evaluation);
+        // Where no case ran the verdict alone says too little.
+        let ended_early = || Some(past.reason.clone()).filter(|_| evaluation.cases.is_empty());
+        let reason = judging::unjudged(&evaluation).or_else(ended_early);
+        let reason = reason.filter(|reason| !reason.is_empty());
         let done = Box::new(record.clone());
-        let past = Some(past(&record, &evaluation));
         self.context.send(Event::AttemptDone { attempt, record: done, reason });
-        Ok(Seen { record, confirmation: None, past })
+        Ok(Seen { record, confirmation: None, past: Some(past) })
     }
 
     /// Tells whether any of the replies was replayed, and whether any was kept.

@@ -57,7 +57,7 @@ pub enum Event {
         attempt: AttemptId,
         /// Its record.
         record: Box<AttemptRecord>,
-        /// Why it could not be judged, where that is so.
+        /// Why no case was judged, where that is so.
         reason: Option<String>,
     },
     /// The winner is judged again.

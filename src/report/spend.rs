@@ -71,7 +71,10 @@ pub fn cost_text(spend: &Spend) -> Option<String> {
 #[must_use]
 pub fn spend_line(summary: &Summary) -> Option<String> {
     let spend = &summary.spend;
-    let now = (0 < spend.calls).then(|| calls_text(spend));
+    let of_others = summary.recorded_spend.as_ref().map_or(0, |recorded| recorded.calls);
+    // Where every reply is another run's nobody was asked.
+    let was_asked = of_others < spend.calls || cost_text(spend).is_some();
+    let now = was_asked.then(|| calls_text(spend));
     let recorded = summary.recorded_spend.as_ref().map(|recorded| {
         let took = match cost_text(recorded) {
             Some(cost) if 0 < recorded.tokens() => format!("{}, {cost}", tokens_text(recorded)),

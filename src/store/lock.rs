@@ -2,13 +2,19 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{Read, Write},
+    io::{Read, Seek, Write},
     path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, layout};
+
+/// How long a lock is waited for that nobody alive holds: a process that is being started has copies of
+/// its parent's open files for an instant, and with them the lock.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Holds a run until it is dropped.
 ///
@@ -37,10 +43,22 @@ impl RunLock {
             .truncate(false)
             .open(&path)
             .map_err(|source| Error::io("open", &path, source))?;
-        match file.try_lock() {
+        let began = Instant::now();
+        let locked = loop {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock)
+                    if began.elapsed() < PATIENCE && !is_alive(holder(&mut file).as_ref()) =>
+                {
+                    sleep(Duration::from_millis(10));
+                }
+                locked => break locked,
+            }
+        };
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::Locked { path: run.to_owned(), holder: describe(&mut file) });
+                let holder = describe(holder(&mut file));
+                return Err(Error::Locked { path: run.to_owned(), holder });
             }
             Err(TryLockError::Error(source))
                 if source.kind() == std::io::ErrorKind::Unsupported =>
@@ -51,8 +69,7 @@ impl RunLock {
         }
         let holder = Holder {
             pid: std::process::id(),
-            host: std::fs::read_to_string("/proc/sys/kernel/hostname")
-                .map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned()),
+            host: host(),
             since: jiff::Timestamp::now().to_string(),
         };
         let text = serde_json::to_string(&holder).expect("a holder is plain data");
@@ -69,15 +86,32 @@ impl Drop for RunLock {
         if let Err(error) = self.file.set_len(0) {
             tracing::debug!("the lock's text stays behind: {error}");
         }
+        // Closing alone would leave the lock to copies that a process being started has of the file.
+        if let Err(error) = self.file.unlock() {
+            tracing::debug!("the lock ends with the file: {error}");
+        }
     }
 }
 
-fn describe(file: &mut File) -> String {
+fn host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
+}
+
+/// Reads who holds the lock; `None` where nobody wrote it yet, or any more.
+fn holder(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
-    let holder = file
-        .read_to_string(&mut text)
-        .ok()
-        .and_then(|_| serde_json::from_str::<Holder>(&text).ok());
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Tells whether a holder is at work, as far as this machine can tell.
+fn is_alive(holder: Option<&Holder>) -> bool {
+    let there = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+    holder.is_some_and(|holder| holder.host != host() || there(holder.pid))
+}
+
+fn describe(holder: Option<Holder>) -> String {
     holder.map_or_else(
         || "another process".to_owned(),
         |Holder { pid, host, since }| format!("process {pid} on host {host}, since {since}"),
@@ -97,5 +131,32 @@ mod tests {
         assert!(error.to_string().contains(&pid), "{error}");
         drop(first);
         RunLock::acquire(run.path()).unwrap();
+    }
+
+    #[test]
+    fn a_copy_of_the_file_does_not_keep_a_lock_that_was_given_back() {
+        let run = tempfile::tempdir().unwrap();
+        let first = RunLock::acquire(run.path()).unwrap();
+        let copy = first.file.try_clone().unwrap();
+        drop(first);
+        RunLock::acquire(run.path()).unwrap();
+        drop(copy);
+    }
+
+    #[test]
+    fn a_lock_that_nobody_alive_holds_is_waited_for() {
+        let run = tempfile::tempdir().unwrap();
+        let path = run.path().join(layout::LOCK);
+        let file = File::create(&path).unwrap();
+        file.lock().unwrap();
+        // No process has this number: it is beyond the largest that Linux gives.
+        let gone = Holder { pid: 1 << 30, host: host(), since: String::new() };
+        std::fs::write(&path, serde_json::to_string(&gone).unwrap()).unwrap();
+        let ends = std::thread::spawn(move || {
+            sleep(Duration::from_millis(50));
+            drop(file);
+        });
+        RunLock::acquire(run.path()).unwrap();
+        ends.join().unwrap();
     }
 }

@@ -18,6 +18,25 @@ fn verdicts(trace: &Trace) -> Vec<(u32, Purpose, Verdict)> {
     trace.events.iter().filter_map(done).collect()
 }
 
+/// Returns what is said of each attempt beside its verdict.
+fn reasons(trace: &Trace) -> Vec<Option<String>> {
+    let done = |event: &Event| match event {
+        Event::AttemptDone { reason, .. } => Some(reason.clone()),
+        _ => None,
+    };
+    trace.events.iter().filter_map(done).collect()
+}
+
+#[tokio::test]
+async fn an_attempt_that_no_case_judged_says_why() {
+    let root = tempfile::tempdir().unwrap();
+    let replies: &[&str] = &["I cannot see what you want", "kernel: right"];
+    let trace = Script::new(&[("relu", replies)]).run_in(&root.path().join("r")).await;
+    let [Some(no_code), passed] = &reasons(&trace)[..] else { panic!("{:?}", reasons(&trace)) };
+    assert!(no_code.contains("code block"), "{no_code}");
+    assert_eq!(*passed, None);
+}
+
 #[tokio::test]
 async fn it_repairs_until_a_kernel_passes_and_confirms_it() {
     let root = tempfile::tempdir().unwrap();
