@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     data::Spend,
     summary::{Marks, OpCell, OpRow, OpSpeedup},
-    view::{Against, Cases, Found, OpSamples, Sample, View, mean},
+    view::{Against, Cases, OpSamples, Sample, View, mean},
 };
 
 /// Makes a row per op that any arm was asked for, by name.
@@ -43,21 +43,15 @@ fn speedups(op: &OpSamples<'_>, baseline: &str) -> Vec<OpSpeedup> {
     gpus.dedup();
     let on = |gpu: Option<&str>| {
         let against = Against { baseline, gpu };
-        let factors = |cases: Cases| -> Vec<f64> {
+        let logs = |cases: Cases| -> Vec<f64> {
             let about = op.samples.iter().filter(|sample| sample.is_about(&against));
-            let found = about.map(|sample| sample.found(baseline, cases));
-            found
-                .filter_map(|found| match found {
-                    Found::Factor(factor) => Some(factor.ln()),
-                    Found::Unsolved | Found::Unmeasured => None,
-                })
-                .collect()
+            about.filter_map(|sample| sample.found(baseline, cases).log()).collect()
         };
-        let all = factors(Cases::All);
+        let all = logs(Cases::All);
         Some(OpSpeedup {
             baseline: baseline.to_owned(),
             gpu: gpu.map(str::to_owned),
-            long: mean(&factors(Cases::Long)).map(f64::exp),
+            long: mean(&logs(Cases::Long)).map(f64::exp),
             all: mean(&all)?.exp(),
             n_samples: all.len(),
         })

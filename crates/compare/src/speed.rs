@@ -77,10 +77,7 @@ pub(crate) fn mean_log<'a>(
     cases: Cases,
     overhead: &OverheadOnly<'a>,
 ) -> Option<f64> {
-    let logs = found(op, against, cases, overhead).filter_map(|found| match found {
-        Found::Factor(factor) => Some(factor.ln()),
-        Found::Unsolved | Found::Unmeasured => None,
-    });
+    let logs = found(op, against, cases, overhead).filter_map(Found::log);
     mean(&logs.collect::<Vec<f64>>())
 }
 

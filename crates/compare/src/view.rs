@@ -57,6 +57,16 @@ pub(crate) enum Found {
     Unmeasured,
 }
 
+impl Found {
+    /// Returns the logarithm of a speedup; `None` where there is none.
+    pub(crate) fn log(self) -> Option<f64> {
+        match self {
+            Self::Factor(factor) => Some(factor.ln()),
+            Self::Unsolved | Self::Unmeasured => None,
+        }
+    }
+}
+
 /// A share of samples as a fraction, so that sums of shares can be exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
