@@ -620,6 +620,9 @@ fn kernels_of<'a>(plans: impl Iterator<Item = &'a Planned>) -> Vec<String> {
 
 /// Tells whether a case can be on the emulator at all within its budget.
 pub(super) fn too_big_for_emulator(request: &EvalRequest, case: &Case) -> Option<String> {
+    if case.class == CaseClass::Realistic {
+        return Some("a realistic size, which runs on a GPU alone".to_owned());
+    }
     let limits = &request.limits;
     let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
     if bytes as u64 > limits.emu_bytes {

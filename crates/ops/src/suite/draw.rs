@@ -43,6 +43,16 @@ impl Draw {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a drawn extent is positive and is clamped to its range"
+)]
 fn pick(rng: &mut ChaCha8Rng, range: Range) -> usize {
-    rng.random_range(range.first..=range.last)
+    if !range.log {
+        return rng.random_range(range.first..=range.last);
+    }
+    let [low, high] = [range.first, range.last].map(|bound| (bound as f64).log2());
+    let drawn = (low + (high - low) * rng.random::<f64>()).exp2().round();
+    (drawn as usize).clamp(range.first, range.last)
 }

@@ -40,12 +40,15 @@ struct SuiteFile {
     ops: Vec<Spanned<OpTable>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpTable {
-    /// May be left out where the op is defined here.
+    /// May be left out where the op is defined here, or `names` is given.
     #[serde(default)]
     name: String,
+    /// Ops that share the cases.
+    #[serde(default)]
+    names: Vec<String>,
     /// The definition of an op that is not of the catalogue.
     definition: Option<Spanned<String>>,
     /// The file of such a definition, relative to the suite's.
@@ -97,9 +100,9 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
     let reader = Reader { origin, newlines, dtypes: file.dtypes.as_deref() };
     let mut entries: Vec<Entry> = Vec::with_capacity(file.ops.len());
     let mut errors = Vec::new();
-    for table in file.ops {
-        match reader.entry(table, &entries, &mut errors) {
-            Ok(entry) => entries.push(entry),
+    for table in file.ops.into_iter().flat_map(one_op_each) {
+        match reader.entry(table, &mut errors) {
+            Ok(entry) => add_entry(&mut entries, entry),
             Err(error) => errors.push(error),
         }
     }
@@ -113,6 +116,26 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
         limits: Limits::default(),
     };
     Ok((suite, errors))
+}
+
+/// Splits a table of several ops that share cases.
+fn one_op_each(table: Spanned<OpTable>) -> Vec<Spanned<OpTable>> {
+    let span = table.span();
+    let mut table = table.into_inner();
+    let names = std::mem::take(&mut table.names);
+    if names.is_empty() {
+        return vec![Spanned::new(span, table)];
+    }
+    let one = |name: String| Spanned::new(span.clone(), OpTable { name, ..table.clone() });
+    names.into_iter().map(one).collect()
+}
+
+/// Adds an entry; cases of an op that is there already join those it has.
+pub(super) fn add_entry(entries: &mut Vec<Entry>, entry: Entry) {
+    match entries.iter_mut().find(|known| known.op == entry.op) {
+        Some(known) => known.templates.extend(entry.templates),
+        None => entries.push(entry),
+    }
 }
 
 /// Reads the ops of one file.
@@ -129,21 +152,13 @@ impl Reader<'_> {
     }
 
     /// Reads an op; what is wrong with single cases is added to `errors`.
-    fn entry(
-        &self,
-        table: Spanned<OpTable>,
-        earlier: &[Entry],
-        errors: &mut Vec<Error>,
-    ) -> Result<Entry, Error> {
+    fn entry(&self, table: Spanned<OpTable>, errors: &mut Vec<Error>) -> Result<Entry, Error> {
         let file = || self.origin.to_owned();
         let line = self.line(table.span().start);
         let table = table.into_inner();
         let op = self.op(&table, line)?;
         let wrong =
             |reason: String| Error::Entry { file: file(), line, op: op.name.clone(), reason };
-        if earlier.iter().any(|entry| entry.op.name == op.name) {
-            return Err(wrong("is there twice".to_owned()));
-        }
         let defined = table.definition.is_some() || table.op_file.is_some();
         if table.cases.is_empty() && !defined {
             return Err(wrong("has no cases".to_owned()));

@@ -26,14 +26,17 @@ const BUILTIN: [(&str, Builtin); 4] = [
 
 /// What the suite `opinfo` is for.
 const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, layouts, options, \
-    element types, unusual values.";
+    element types, unusual values, sizes beyond blocks and grids; realistic ones to time.";
 
-/// The files of the suite `opinfo`: one per table of the catalogue.
-const OPINFO: [(&str, &str); 4] = [
+/// The files of the suite `opinfo`: one per table of the catalogue, which say in which types an op is
+/// judged, then those of larger sizes.
+const OPINFO: [(&str, &str); 6] = [
     ("suites/opinfo/pointwise.toml", include_str!("../../../../suites/opinfo/pointwise.toml")),
     ("suites/opinfo/fold.toml", include_str!("../../../../suites/opinfo/fold.toml")),
     ("suites/opinfo/dense.toml", include_str!("../../../../suites/opinfo/dense.toml")),
     ("suites/opinfo/place.toml", include_str!("../../../../suites/opinfo/place.toml")),
+    ("suites/opinfo/sizes.toml", include_str!("../../../../suites/opinfo/sizes.toml")),
+    ("suites/opinfo/realistic.toml", include_str!("../../../../suites/opinfo/realistic.toml")),
 ];
 
 /// Where a built-in suite comes from.
@@ -167,7 +170,7 @@ fn tried(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
     finish(suite, errors)
 }
 
-/// Merges suite files of the binary; an op is in one of them.
+/// Merges suite files of the binary; the first that names an op says in which types it is judged.
 ///
 /// Their cases, over ten thousand, are not built for a trial: a test does that.
 fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<Loaded, Error> {
@@ -176,14 +179,7 @@ fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<L
     for (path, text) in files {
         let (part, wrong) = file::parse(path, text)?;
         errors.extend(wrong);
-        for entry in part.entries {
-            if entries.iter().any(|other| other.op == entry.op) {
-                let reason = format!("`{}` is in another file already", entry.op.name);
-                errors.push(Error::Ops { file: (*path).to_owned(), reason });
-            } else {
-                entries.push(entry);
-            }
-        }
+        part.entries.into_iter().for_each(|entry| file::add_entry(&mut entries, entry));
     }
     let suite = Suite {
         name: name.to_owned(),

@@ -22,6 +22,8 @@ pub(super) enum Extent {
 pub(super) struct Range {
     pub first: usize,
     pub last: usize,
+    /// Whether each power of two is as likely as the next, not each number.
+    pub log: bool,
 }
 
 /// Ranges of a case's axes by name.
@@ -86,14 +88,21 @@ fn parse_extent(text: &str, axes: &Axes) -> Result<Extent, String> {
     Err(format!("`{text}` is no extent: use a number, a range `1..64` or a name of `axes`"))
 }
 
-/// Parses `first..last`.
+/// Parses `first..last` or `log first..last`.
 pub(super) fn parse_range(text: &str) -> Result<Range, String> {
-    let wrong = || format!("`{text}` is no range such as `1..64`");
+    let wrong = || format!("`{text}` is no range such as `1..64` or `log 1..4096`");
+    let (log, text) = match text.strip_prefix("log ") {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, text),
+    };
     let (first, last) = text.split_once("..").ok_or_else(wrong)?;
     let first: usize = first.trim().parse().map_err(|_| wrong())?;
     let last: usize = last.trim().parse().map_err(|_| wrong())?;
     if first > last {
         return Err(format!("range `{text}` is empty"));
     }
-    Ok(Range { first, last })
+    if log && first == 0 {
+        return Err(format!("range `{text}` has no logarithm at 0"));
+    }
+    Ok(Range { first, last, log })
 }

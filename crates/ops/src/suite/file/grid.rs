@@ -33,7 +33,7 @@ impl Grid {
     pub(super) fn name_axes(&self, axes: &mut Axes) -> Result<(), CaseError> {
         for (name, extents) in &self.axes {
             let (first, last) = (extents[0], extents[0]);
-            if axes.insert(name.clone(), Range { first, last }).is_some() {
+            if axes.insert(name.clone(), Range { first, last, log: false }).is_some() {
                 return Err(key_error("grid", format!("`{name}` is one of `axes` too")));
             }
         }

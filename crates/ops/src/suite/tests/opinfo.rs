@@ -1,6 +1,9 @@
 //! The suite of every op.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use rayon::prelude::*;
 
@@ -12,8 +15,12 @@ use crate::{
     suite::Suite,
 };
 
-/// Most elements of a tensor: an emulator runs every case, one thread at a time.
+/// Most elements of a tensor of a case that is not drawn: an emulator runs every case, one thread at a
+/// time.
 const MOST_ELEMENTS: usize = 20_000;
+
+/// Most elements of a tensor of a drawn case.
+const MOST_DRAWN_ELEMENTS: usize = 2_000_000;
 
 /// Time that the reference of one case may take, result and bounds.
 const REFERENCE_TIME: Duration = Duration::from_secs(1);
@@ -25,6 +32,23 @@ pub(super) fn cases(suite: &Suite) -> Vec<(&'static OpDef, Case)> {
         suite.cases(name, None, 11).unwrap().into_iter().map(move |case| (op, case))
     };
     suite.ops().iter().flat_map(of).collect()
+}
+
+/// Returns the cases that are evaluated in tests: small ones, and larger ones in one type.
+pub(super) fn quick_cases(suite: &Suite) -> Vec<(&'static OpDef, Case)> {
+    let is_quick = |(op, case): &(&OpDef, Case)| {
+        let dtype = op.dtypes.first() == Some(&case.dtype);
+        let most = largest(op, case);
+        most <= MOST_ELEMENTS || (dtype && case.class == CaseClass::Drawn && most <= 300_000)
+    };
+    cases(suite).into_iter().filter(is_quick).collect()
+}
+
+/// Returns the elements of a case's largest tensor, outputs included.
+fn largest(op: &OpDef, case: &Case) -> usize {
+    let inputs = case.tensors().map(|(_, tensor)| tensor.spec.numel());
+    let outputs = op.infer(case).unwrap();
+    inputs.chain(outputs.iter().map(TensorSpec::numel)).max().unwrap_or(0)
 }
 
 /// Evaluates a case; an error says what is wrong with its outputs or bounds.
@@ -56,7 +80,7 @@ fn evaluated(op: &OpDef, case: &Case) -> Result<(), String> {
 
 #[test]
 fn every_opinfo_case_evaluates_with_finite_bounds() {
-    let cases = cases(&load("opinfo").unwrap());
+    let cases = quick_cases(&load("opinfo").unwrap());
     let wrong = cases.par_iter().filter_map(|(op, case)| {
         let found = evaluated(op, case).err()?;
         Some(format!("{} {}: {found}", op.name, case.id))
@@ -71,16 +95,17 @@ fn every_opinfo_case_evaluates_with_finite_bounds() {
 }
 
 #[test]
-fn opinfo_cases_are_small_and_different() {
+fn opinfo_cases_are_bounded_and_different() {
     let wrong = |(op, case): (&OpDef, Case)| {
-        let inputs = case.tensors().map(|(_, tensor)| tensor.spec.numel());
-        let outputs = op.infer(&case).unwrap();
-        let most = inputs.chain(outputs.iter().map(TensorSpec::numel)).max().unwrap_or(0);
-        let reason = if case.class == CaseClass::Realistic {
-            "is of a real size"
-        } else if case.id.contains('#') {
+        let most = largest(op, &case);
+        let limit = match case.class {
+            CaseClass::Realistic => usize::MAX,
+            CaseClass::Drawn => MOST_DRAWN_ELEMENTS,
+            _ => MOST_ELEMENTS,
+        };
+        let reason = if case.id.contains('#') {
             "is there twice"
-        } else if most > MOST_ELEMENTS {
+        } else if most > limit {
             "is large"
         } else {
             return None;
@@ -90,6 +115,26 @@ fn opinfo_cases_are_small_and_different() {
     let wrong: Vec<String> =
         cases(&load("opinfo").unwrap()).into_iter().filter_map(wrong).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Blocks that a grid may have along y and z.
+const GRID_YZ: usize = 65_535;
+
+#[test]
+fn every_op_has_sizes_beyond_a_grid_and_a_realistic_one() {
+    let mut beyond: BTreeSet<&str> = BTreeSet::new();
+    let mut realistic: BTreeSet<&str> = BTreeSet::new();
+    for (op, case) in cases(&load("opinfo").unwrap()) {
+        if case.class == CaseClass::Drawn && GRID_YZ < largest(op, &case) {
+            beyond.insert(&op.name);
+        } else if case.class == CaseClass::Realistic {
+            realistic.insert(&op.name);
+        }
+    }
+    let without = |has: &BTreeSet<&str>| -> Vec<&str> {
+        all().iter().map(|op| op.name.as_str()).filter(|name| !has.contains(name)).collect()
+    };
+    assert_eq!((without(&beyond), without(&realistic)), (Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -108,7 +153,8 @@ fn opinfo_references_are_fast() {
     let suite = load("opinfo").unwrap();
     println!("loaded in {:.3} s", started.elapsed().as_secs_f64());
     let mut times: Vec<(Duration, &str, String)> = Vec::new();
-    for (op, case) in cases(&suite) {
+    let timed = cases(&suite).into_iter().filter(|(_, case)| case.class != CaseClass::Realistic);
+    for (op, case) in timed {
         let started = Instant::now();
         evaluated(op, &case).unwrap();
         times.push((started.elapsed(), &op.name, case.id));
@@ -116,8 +162,18 @@ fn opinfo_references_are_fast() {
     let total: Duration = times.iter().map(|(time, ..)| *time).sum();
     println!("{} ops, {} cases: {:.2} s", suite.ops().len(), times.len(), total.as_secs_f64());
     times.sort();
-    for (time, op, id) in times.iter().rev().take(12) {
+    for (time, op, id) in times.iter().rev().take(60) {
         println!("{:8.2} ms  {op} {id}", 1e3 * time.as_secs_f64());
     }
     assert!(times.last().is_none_or(|(time, ..)| *time < REFERENCE_TIME));
+}
+
+#[test]
+fn every_template_of_the_larger_sizes_makes_calls() {
+    for file in ["sizes", "realistic"] {
+        let path = format!("{}/../../suites/opinfo/{file}.toml", env!("CARGO_MANIFEST_DIR"));
+        let loaded = super::super::load_lenient(&path).unwrap();
+        let errors: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
+        assert!(errors.is_empty(), "{}", errors.join("\n"));
+    }
 }
