@@ -10,6 +10,8 @@ mod limits;
 mod lock;
 mod nvml;
 
+use std::time::Duration;
+
 use kgen_measure::{Flush, Health, Session};
 
 use crate::record::{Finding, Gemm, LaunchCounters, Level, Target, Verdict};
@@ -327,11 +329,26 @@ pub trait Device {
     /// As [`Device::launch`].
     fn sync(&mut self) -> Result<(), Stop>;
 
+    /// Sets how long a candidate's kernels may run; the emulator has a budget instead.
+    fn limit_kernels(&mut self, limit: Duration) {
+        _ = limit;
+    }
+
+    /// Waits for a candidate's kernels.
+    ///
+    /// # Errors
+    ///
+    /// As [`Device::launch`]; [`Verdict::TimedOut`] for those that run too long, and the device is
+    /// then lost.
+    fn sync_kernels(&mut self) -> Result<(), Stop> {
+        self.sync()
+    }
+
     /// Samples `calls` in that order, in microseconds, each between two events; `None` where the
     /// device cannot time. All is enqueued before the first sample ends, where that is possible.
     ///
     /// Before each sample, outside the measured time, the call's buffers are poisoned and the L2
-    /// cache is flushed.
+    /// cache is flushed; before the last one shared memory is overwritten.
     ///
     /// # Errors
     ///

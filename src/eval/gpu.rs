@@ -58,6 +58,7 @@ pub fn gpu_half(
         reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
     }
     draft.enter(Stage::Execute);
+    device.limit_kernels(Duration::from_secs_f64(request.limits.case_s));
     let process = Process::new(side);
     let python = match &request.implementation {
         None => None,

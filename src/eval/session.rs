@@ -13,6 +13,10 @@ use super::{
     judged::Source,
 };
 
+/// Operations that are queued before they are waited for: a queue that is full makes the launch wait,
+/// for which there is no limit.
+const MAX_QUEUED: usize = 256;
+
 /// One case's buffers on a device; they live until [`Session::close`].
 pub(super) struct Session<'a> {
     case: &'a Case,
@@ -201,14 +205,22 @@ impl<'a> Session<'a> {
         if let Some(call) = &self.call {
             return call.run(device);
         }
-        for op in self.ops() {
+        for (index, op) in self.ops().into_iter().enumerate() {
             match op {
                 TimedOp::Launch { module, launch } => device.launch(module, &launch)?,
                 TimedOp::Gemm { call } => device.gemm(&call)?,
                 TimedOp::Fill { buffer, byte } => device.clear(buffer, byte)?,
             }
+            if (index + 1).is_multiple_of(MAX_QUEUED) {
+                self.wait(device)?;
+            }
         }
-        device.sync()
+        self.wait(device)
+    }
+
+    /// Waits for the kernels; only a candidate's have a limit.
+    fn wait(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        if self.borrows { device.sync() } else { device.sync_kernels() }
     }
 
     /// Returns everything that the candidate's call consists of, in order.

@@ -7,12 +7,14 @@ use cudarc::driver::{
 
 use crate::{device::SharedBuffer, record::Finding};
 
-/// Bytes of each guard zone. A multiple of the alignment that `cuMemAlloc` gives, so that the
+/// Bytes of each guard zone, at least. A multiple of the alignment that `cuMemAlloc` gives, so that the
 /// buffer keeps it, and larger than a row of most tensors, so that a stray row is seen.
 const ZONE: usize = 16 << 10;
 
-/// Bytes of the pages that large allocations are made of. Another process that maps an allocation
-/// of another multiple gets small pages: there a transpose of 256 MiB took twelve times as long.
+/// Bytes of the pages that allocations are made of. A buffer has its pages to itself, and the zone
+/// behind it reaches to the end of the last one: what a kernel leaves anywhere in them is seen. Another
+/// process that maps an allocation of another multiple gets small pages: there a transpose of 256 MiB
+/// took twelve times as long.
 const PAGE: usize = 2 << 20;
 
 /// What guard zones hold: no number that a kernel writes by itself.
@@ -27,8 +29,10 @@ pub(super) struct Buffer {
     /// Bytes of the buffer itself.
     bytes: usize,
     element_bytes: usize,
-    /// Bytes of each guard zone: [`ZONE`], or 0 for a bare buffer.
+    /// Bytes of the guard zone before the buffer: [`ZONE`], or 0 for a bare buffer.
     zone: usize,
+    /// Bytes of the one behind it.
+    zone_behind: usize,
 }
 
 impl Buffer {
@@ -39,8 +43,8 @@ impl Buffer {
         element_bytes: usize,
         stream: CUstream,
     ) -> Result<Self, DriverError> {
-        let buffer = Self::allocate(label, bytes, element_bytes, ZONE)?;
-        let whole = ZONE + bytes + ZONE;
+        let whole = whole_pages(ZONE + bytes + ZONE);
+        let buffer = Self::allocate(label, bytes, element_bytes, whole)?;
         // SAFETY: the allocation has `whole` bytes.
         let filled = unsafe { result::memset_d8_async(buffer.base, GUARD, whole, stream) };
         match filled {
@@ -58,19 +62,24 @@ impl Buffer {
         bytes: usize,
         element_bytes: usize,
     ) -> Result<Self, DriverError> {
-        Self::allocate(label, bytes, element_bytes, 0)
+        // The driver refuses to allocate nothing.
+        // SAFETY: the memory is freed in `free`, and only there.
+        let base = unsafe { result::malloc_sync(bytes.max(1)) }?;
+        let (label, element_bytes) = (label.to_owned(), element_bytes.max(1));
+        Ok(Self { label, base, bytes, element_bytes, zone: 0, zone_behind: 0 })
     }
 
     fn allocate(
         label: &str,
         bytes: usize,
         element_bytes: usize,
-        zone: usize,
+        whole: usize,
     ) -> Result<Self, DriverError> {
         // SAFETY: the memory is freed in `free`, and only there.
-        let base = unsafe { result::malloc_sync(whole_pages(zone + bytes + zone)) }?;
-        let element_bytes = element_bytes.max(1);
-        Ok(Self { label: label.to_owned(), base, bytes, element_bytes, zone })
+        let base = unsafe { result::malloc_sync(whole) }?;
+        let (label, element_bytes) = (label.to_owned(), element_bytes.max(1));
+        let zone_behind = whole - ZONE - bytes;
+        Ok(Self { label, base, bytes, element_bytes, zone: ZONE, zone_behind })
     }
 
     /// Frees the memory; an error means that the context is lost, and the memory with it.
@@ -151,7 +160,7 @@ impl Buffer {
         stream: CUstream,
     ) -> Result<Vec<u8>, DriverError> {
         debug_assert!(
-            from >= self.base && len <= self.bytes + 2 * self.zone,
+            from >= self.base && len <= self.zone + self.bytes + self.zone_behind,
             "inside the allocation"
         );
         let mut bytes = vec![0; len];
@@ -175,31 +184,31 @@ impl Buffer {
         Some(SharedBuffer { handle, byte_offset: self.zone as u64 })
     }
 
+    /// Returns the address and the bytes of each guard zone.
+    pub(super) const fn zones(&self) -> [(CUdeviceptr, usize); 2] {
+        [(self.base, self.zone), (self.address() + self.bytes as u64, self.zone_behind)]
+    }
+
+    /// The value of every byte of a guard zone.
+    pub(super) const GUARD: u8 = GUARD;
+
     /// Looks at both guard zones and mends them. Returns what was written over.
     pub(super) fn damage(&self, stream: CUstream) -> Result<Option<Finding>, DriverError> {
-        let after = self.address() + self.bytes as u64;
-        let left = self.read_at(self.base, self.zone, stream)?;
-        let right = self.read_at(after, self.zone, stream)?;
-        let finding = describe(&self.label, self.bytes, self.element_bytes, &left, &right);
+        let [left, right] = self.zones().map(|(from, len)| self.read_at(from, len, stream));
+        let finding = describe(&self.label, self.bytes, self.element_bytes, &left?, &right?);
         if finding.is_some() {
-            // SAFETY: both zones are inside the allocation.
-            unsafe {
-                result::memset_d8_async(self.base, GUARD, self.zone, stream)?;
-                result::memset_d8_async(after, GUARD, self.zone, stream)?;
+            for (from, len) in self.zones() {
+                // SAFETY: both zones are inside the allocation.
+                unsafe { result::memset_d8_async(from, GUARD, len, stream)? };
             }
         }
         Ok(finding)
     }
 }
 
-/// Returns the bytes to allocate for so many: whole pages, if there is more than one.
+/// Returns the bytes to allocate for so many: whole pages.
 const fn whole_pages(bytes: usize) -> usize {
-    match bytes {
-        // The driver refuses to allocate nothing.
-        0 => 1,
-        1..=PAGE => bytes,
-        _ => bytes.next_multiple_of(PAGE),
-    }
+    bytes.next_multiple_of(PAGE)
 }
 
 /// Says which element outside a buffer was written first, if any.
@@ -230,8 +239,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_allocations_are_whole_pages() {
-        assert_eq!([0, 1, PAGE].map(whole_pages), [1, 1, PAGE]);
+    fn allocations_are_whole_pages() {
+        assert_eq!([2 * ZONE, PAGE].map(whole_pages), [PAGE, PAGE]);
         assert_eq!(whole_pages(PAGE + 1), 2 * PAGE);
         assert_eq!(whole_pages((256 << 20) + 2 * ZONE), (256 << 20) + PAGE);
     }

@@ -12,8 +12,12 @@ mod list;
 mod session;
 mod support;
 mod time;
+mod watch;
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::Duration,
+};
 
 use cudarc::driver::{
     DriverError,
@@ -62,6 +66,10 @@ pub struct CudaDevice {
     cublas: Option<Cublas>,
     /// Whether buffers are plain allocations.
     bare: bool,
+    /// A counter in the GPU's memory, once it was needed.
+    counter: Option<CUdeviceptr>,
+    /// How long a candidate's kernels may run.
+    kernel_limit: Duration,
     monitor: Option<Monitor>,
     /// Numbers of kgen's processes that use the GPU.
     own: Vec<u32>,
@@ -100,6 +108,8 @@ impl CudaDevice {
             lost: false,
             cublas: None,
             bare: false,
+            counter: None,
+            kernel_limit: Duration::MAX,
             monitor: None,
             own: vec![std::process::id()],
             session: None,
@@ -250,7 +260,9 @@ impl Device for CudaDevice {
     }
 
     fn unload(&mut self, module: ModuleId) {
-        if let Some(module) = self.modules.remove(&module) {
+        if let Some(module) = self.modules.remove(&module)
+            && !self.lost
+        {
             // SAFETY: the module is loaded and not used any more. A failure leaks it, no more.
             _ = unsafe { result::module::unload(module.raw) };
         }
@@ -276,7 +288,10 @@ impl Device for CudaDevice {
     }
 
     fn free(&mut self, buffer: BufferId) {
-        if let Some(buffer) = self.buffers.remove(&buffer) {
+        // The driver would wait for a kernel that hangs; memory of a lost context ends with it.
+        if let Some(buffer) = self.buffers.remove(&buffer)
+            && !self.lost
+        {
             buffer.free();
         }
     }
@@ -315,6 +330,9 @@ impl Device for CudaDevice {
     }
 
     fn check_guards(&mut self, buffer: BufferId) -> Result<(), Stop> {
+        if !self.is_damaged(buffer)? {
+            return Ok(());
+        }
         let damage = self.buffer(buffer).damage(self.stream);
         match damage.map_err(|error| self.stop("read a guard zone", error))? {
             Some(finding) => Err(Stop::verdict(Verdict::OutOfBoundsWrite, finding)),
@@ -343,7 +361,19 @@ impl Device for CudaDevice {
         self.enqueue_gemm(&ready)
     }
 
+    fn limit_kernels(&mut self, limit: Duration) {
+        self.kernel_limit = limit;
+    }
+
+    fn sync_kernels(&mut self) -> Result<(), Stop> {
+        self.wait_for_kernels()?;
+        self.sync()
+    }
+
     fn sync(&mut self) -> Result<(), Stop> {
+        if self.lost {
+            return Err(Stop::Machine(Error::Lost));
+        }
         // SAFETY: the stream is alive.
         let status = unsafe { stream::synchronize(self.stream) };
         self.check("wait for the GPU", status)?;
@@ -383,6 +413,9 @@ impl Device for CudaDevice {
 
 impl Drop for CudaDevice {
     fn drop(&mut self) {
+        if self.lost {
+            return;
+        }
         for (_, buffer) in self.buffers.drain() {
             buffer.free();
         }
@@ -397,7 +430,7 @@ impl Drop for CudaDevice {
             for module in modules {
                 _ = result::module::unload(module.raw);
             }
-            if let Some((address, _)) = self.flush {
+            for address in self.flush.map(|(address, _)| address).into_iter().chain(self.counter) {
                 _ = result::free_sync(address);
             }
             for event in self.events.drain(..) {

@@ -43,3 +43,24 @@ extern "C" __global__ void kgen_triad(const float4* __restrict__ b, const float4
   float4 v = b[i], w = c[i];
   a[i] = make_float4(v.x + 3.f * w.x, v.y + 3.f * w.y, v.z + 3.f * w.z, v.w + 3.f * w.w);
 }
+
+// Counts the bytes of x that are not `byte`.
+extern "C" __global__ void kgen_differs(const unsigned char* x, u64 n, u64 byte, unsigned* count) {
+  u64 i = (blockIdx.x * (u64)blockDim.x + threadIdx.x) * 16;
+  unsigned differing = 0;
+  for (int k = 0; k < 16 && i + k < n; ++k) differing += x[i + k] != byte;
+  if (differing) atomicAdd(count, differing);
+}
+
+// Overwrites so many bytes of shared memory, and keeps its multiprocessor for so long that the other
+// blocks go to others.
+extern "C" __global__ void kgen_scrub(u64 bytes, u64 ns) {
+  extern __shared__ unsigned words[];
+  volatile unsigned* out = words;
+  for (unsigned i = threadIdx.x; i < bytes / 4; i += blockDim.x) out[i] = 0xffffffffu;
+  u64 begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < ns);
+}

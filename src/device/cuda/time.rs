@@ -88,6 +88,10 @@ impl CudaDevice {
             if let Some(flush) = &mut flush {
                 self.enqueue_flush(flush)?;
             }
+            // The last sample is the one whose outputs can be judged.
+            if sample + 1 == order.len() {
+                self.scrub()?;
+            }
             self.record_event(2 * sample)?;
             for op in &mut calls[index].ops {
                 self.enqueue_op(op)?;

@@ -173,7 +173,7 @@ impl Judge for GpuJudge {
         let evaluation = eval::gpu_half(request, &program, evaluation, device, side, progress);
         let mut evaluation = evaluation.map_err(|error| causes(&error))?;
         // A context that a fault has poisoned fails every call from then on.
-        let lost = self.device.sync().is_err();
+        let lost = self.device.is_lost() || self.device.sync().is_err();
         if !lost {
             self.device.release_all();
             self.profile(request, &program, &mut evaluation, progress);

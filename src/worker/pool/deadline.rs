@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::record::{EvalRequest, Limits, Stage, TimingRequest};
 
-/// For work whose length kgen itself bounds: guards, plans, inputs, references, baselines.
-const OWN_WORK: Duration = Duration::from_secs(60);
+/// For kgen's own work: guards, plans, inputs, references, uploads, trusted kernels, comparisons. A
+/// candidate is never charged for it.
+const OWN_WORK: Duration = Duration::from_secs(600);
 
 /// For the profilers, which have limits of their own.
 const PROFILE: Duration = Duration::from_secs(600);
@@ -44,13 +45,18 @@ impl Deadlines {
         seconds(limit_s).saturating_add(self.after(stage, true))
     }
 
+    /// Tells whether silence in `stage` is the candidate's: its compilation or its timing. What it runs
+    /// in the others ends by itself, by a limit of the device.
+    pub(super) const fn is_candidates(stage: Stage, in_case: bool) -> bool {
+        matches!(stage, Stage::Compile) || (matches!(stage, Stage::Time) && in_case)
+    }
+
     /// Returns the time until the next message must be there in `stage`; `in_case` says whether
     /// the last one was the start of a case.
     pub(super) fn after(self, stage: Stage, in_case: bool) -> Duration {
         match stage {
             Stage::Compile => self.compile.saturating_add(Duration::from_secs(1)),
             Stage::Emulate if in_case => self.case.saturating_mul(EMULATOR_FACTOR),
-            Stage::Execute if in_case => self.case.saturating_mul(2),
             Stage::Time if in_case => self.case.saturating_add(self.time).saturating_mul(2),
             Stage::Profile => PROFILE,
             Stage::Reference

@@ -92,17 +92,19 @@ impl Task<'_> {
             let (why, said) = (silence.detail(), worker.stderr_text());
             tracing::info!(%role, why, ?died, said, "a worker was ended");
             let had_begun = ledger.has_begun();
+            let is_candidates = ledger.is_waiting() || ledger.is_candidates();
             match (silence, undead) {
                 // A fresh process may find the machine in better order, once.
                 (Silence::Failed(_), Ok(())) if !is_retry => is_retry = true,
                 (Silence::Failed(message), Ok(())) => return Err(Error::Judge { role, message }),
-                // It died before it began: that was not over this candidate.
-                (Silence::Closed, Ok(())) if !had_begun && !is_retry => is_retry = true,
+                // Something else may have killed it, for want of memory say: only who dies twice has died
+                // over this candidate.
+                (Silence::Closed | Silence::Garbage(_), Ok(())) if !is_retry => is_retry = true,
                 (Silence::Failed(_) | Silence::Closed, Err(error)) if !had_begun => {
                     return Err(error);
                 }
                 (silence, _) => {
-                    let evaluation = ledger.close(verdict_of(&silence, died));
+                    let evaluation = ledger.close(verdict_of(&silence, died, is_candidates));
                     return Ok(Half { evaluation, program: None });
                 }
             }

@@ -11,7 +11,7 @@ use crate::{
     worker::protocol::Role,
 };
 
-use super::Observer;
+use super::{Observer, deadline::Deadlines};
 
 /// How a worker left an evaluation unfinished.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +79,11 @@ impl<'a> Ledger<'a> {
     /// Tells whether the worker has said anything about this job.
     pub(super) const fn has_begun(&self) -> bool {
         self.stage.is_some() || self.in_flight.is_some()
+    }
+
+    /// Tells whether it is the candidate that the worker is busy with.
+    pub(super) fn is_candidates(&self) -> bool {
+        Deadlines::is_candidates(self.stage(), self.in_flight.is_some())
     }
 
     /// Tells whether the worker waits for the Python process.

@@ -325,12 +325,21 @@ impl Worker {
 
 /// Says what the end of a worker means for the candidate it was judging.
 ///
-/// `died` is how the process ended if it did so by itself.
-pub(super) fn verdict_of(silence: &Silence, died: Option<Status>) -> End {
+/// `died` is how the process ended if it did so by itself; `is_candidates` whether it was the
+/// candidate that took the time.
+pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates: bool) -> End {
     match silence {
-        Silence::Overdue(allowed) => End {
+        Silence::Overdue(allowed) if is_candidates => End {
             verdict: Verdict::TimedOut,
             what: format!("nothing happened for {:.1} s", allowed.as_secs_f64()),
+            hint: None,
+        },
+        Silence::Overdue(allowed) => End {
+            verdict: Verdict::Unsupported,
+            what: format!(
+                "kgen's own work took more than {:.0} s, which is not the kernel's fault",
+                allowed.as_secs_f64()
+            ),
             hint: None,
         },
         Silence::Closed => End {
