@@ -143,6 +143,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         // A comment would not do: the compile cache does not see them.
         kernel: format!("{}\nconstexpr int SAMPLE = {sample};\n", kernel()),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: suite.cases(OP, Some(&DTYPES), seed)?,

@@ -188,6 +188,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
         // A comment would not do: the compile cache does not see them.
         kernel: format!("{kernel}\nconstexpr int SAMPLE = {number};\n"),
         implementation: None,
+        params: Default::default(),
         count_code: true,
         profile: None,
         cases,

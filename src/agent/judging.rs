@@ -39,6 +39,7 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
         kernel: implementation.source().unwrap_or_default().to_owned(),
         implementation: (!is_kernel).then(|| implementation.clone()),
         // Those that confirm a winner were counted and profiled before.
+        params: Default::default(),
         count_code: judgement == 0,
         profile: (plan.profile && plan.on_gpu && judgement == 0 && is_kernel)
             .then(|| ProfileRequest::of(&cases))

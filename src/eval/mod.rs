@@ -29,6 +29,7 @@ mod side;
 mod subject;
 mod timing;
 mod trouble;
+mod tuned;
 
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;
 pub use program::{BaselineProgram, BoundLaunch, CaseProgram, FullSizeProgram, Program, Variant};
 pub use rehearse::rehearse;
+pub use tuned::{join_tuned, tuned};
 
 use serde::{Deserialize, Serialize};
 

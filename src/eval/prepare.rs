@@ -244,7 +244,12 @@ fn resolve_all(
         let env = plan::Env::new(case, &outputs, &request.target);
         let env = if op.returns_list { env.with_output_list(&outputs) } else { env };
         let types = op.type_macros(case)?;
-        match plan::resolve(file, &env, &BTreeMap::new()) {
+        let chosen = plan::resolve(file, &env, &request.params);
+        let chosen = match chosen {
+            Err(_) if !request.params.is_empty() => plan::resolve(file, &env, &BTreeMap::new()),
+            chosen => chosen,
+        };
+        match chosen {
             Ok(plan) => {
                 let axes = plan.params.clone();
                 plans.push(Planned { case: index, types: types.clone(), plan, tuning: false });

@@ -22,6 +22,7 @@ fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: suite.cases(op, None, 1).unwrap(),

@@ -95,6 +95,7 @@ impl Machine {
             definition: None,
             kernel: "// 1\n// 2\n// 3\n// 4\nsum += x[i];".to_owned(),
             implementation: None,
+            params: Default::default(),
             count_code: false,
             profile: Some(wanted.clone()),
             cases,

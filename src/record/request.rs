@@ -1,5 +1,7 @@
 //! What the judge is asked: everything by value, no paths.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Case, Implementation, ProfileRequest, Target, TimingRequest};
@@ -20,6 +22,10 @@ pub struct EvalRequest {
     pub implementation: Option<Implementation>,
     /// The cases, drawn ones included.
     pub cases: Vec<Case>,
+    /// Values of the plan's parameters, where others than its defaults are judged; a case whose plan
+    /// does not take them has the defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub params: BTreeMap<String, i64>,
     /// Seed of the inputs; secret until the evaluation is over.
     pub seed: u64,
     /// The device to compile for.
@@ -113,13 +119,20 @@ pub struct Limits {
     pub emu_bytes: u64,
     /// Seconds that a compile may take.
     pub compile_s: f64,
-    /// Seconds that one case may take on a device.
+    /// Seconds that a kernel may run in one case on a GPU.
     pub case_s: f64,
+    /// Seconds that one step of kgen's own work may take, for which no candidate is blamed.
+    #[serde(default = "ten_minutes")]
+    pub own_s: f64,
     /// Compile variants per dtype that correctness may need.
     pub max_variants: u32,
     /// Data sets that a full-size case is judged on.
     #[serde(default = "two")]
     pub data_sets: u32,
+}
+
+const fn ten_minutes() -> f64 {
+    600.0
 }
 
 const fn two() -> u32 {
@@ -133,6 +146,7 @@ impl Default for Limits {
             emu_bytes: 4 << 20,
             compile_s: 20.0,
             case_s: 10.0,
+            own_s: ten_minutes(),
             max_variants: 8,
             data_sets: two(),
         }

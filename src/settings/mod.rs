@@ -333,7 +333,8 @@ impl From<LimitSettings> for Limits {
             max_variants,
             data_sets,
         } = limits;
-        Self { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants, data_sets }
+        let own = Self::default();
+        Self { emu_lane_instructions, emu_bytes, compile_s, case_s, max_variants, data_sets, ..own }
     }
 }
 

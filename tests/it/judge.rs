@@ -107,6 +107,7 @@ fn judge_with(
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases,

@@ -150,6 +150,7 @@ fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
         definition: op.definition.clone(),
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: loaded.suite.cases(name, None, seed).unwrap(),

@@ -72,6 +72,7 @@ fn judged(side: &Side, op: &str, implementation: Implementation, cases: Vec<Case
         definition: None,
         kernel: String::new(),
         implementation: Some(implementation),
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases,

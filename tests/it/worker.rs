@@ -62,7 +62,27 @@ async fn a_death_in_a_case_is_a_verdict_that_keeps_what_was_found() {
         assert_eq!(outcomes[1], Outcome::Judged(Verdict::Crashed), "{how}");
         assert!(matches!(outcomes[2], Outcome::Skipped { .. }), "{how}");
         assert_eq!(evaluation.nvrtc.as_deref(), Some("13.0"), "{how}");
-        assert_eq!(fake.n_started(), 2, "{how}");
+        // The first process, one that judges once more, and one that was begun ahead.
+        assert_eq!(fake.n_started(), 3, "{how}");
+    }
+}
+
+#[tokio::test]
+async fn a_death_that_does_not_happen_again_is_not_the_kernels() {
+    let body = "*once*) stage emulate; case_started 1
+        if [ ! -e $dir/died ]; then touch $dir/died; kill -KILL $$; fi; finished;;";
+    let (evaluation, fake) = judge(body, "once").await;
+    assert_eq!(evaluation.verdict, Verdict::Passed);
+    assert!(fake.path().join("died").exists());
+}
+
+#[tokio::test]
+async fn time_of_kgens_own_work_is_not_charged_to_the_kernel() {
+    for how in ["stage emulate; case_started 2", "stage guard"] {
+        let (evaluation, _) = judge(&format!("*bad*) {how}; wait_for_ever;;"), "bad").await;
+        assert_eq!(evaluation.verdict, Verdict::Unsupported, "{how}");
+        let finding = &evaluation.findings[0].message;
+        assert!(finding.contains("not the kernel's fault"), "{how}: {finding}");
     }
 }
 
@@ -70,8 +90,8 @@ async fn a_death_in_a_case_is_a_verdict_that_keeps_what_was_found() {
 async fn a_stage_that_never_ends_is_timed_out_even_when_the_worker_is_deaf() {
     for (how, stage) in [
         ("stage compile; wait_for_ever", Stage::Compile),
-        ("stage emulate; case_started 2; wait_for_ever", Stage::Emulate),
-        ("trap '' TERM; stage emulate; case_started 2; wait_for_ever", Stage::Emulate),
+        ("stage time; case_started 2; wait_for_ever", Stage::Time),
+        ("trap '' TERM; stage time; case_started 2; wait_for_ever", Stage::Time),
         ("(trap '' TERM; exec sleep 1000) & stage compile; wait_for_ever", Stage::Compile),
         ("stage compile; cat /dev/zero >&2", Stage::Compile),
     ] {
@@ -80,7 +100,7 @@ async fn a_stage_that_never_ends_is_timed_out_even_when_the_worker_is_deaf() {
         let finding = &evaluation.findings[0].message;
         assert!(finding.contains(&format!("in stage {}", stage.name())), "{how}: {finding}");
         let outcome = evaluation.cases[2].outcome.clone();
-        let in_case = stage == Stage::Emulate;
+        let in_case = stage == Stage::Time;
         assert_eq!(outcome == Outcome::Judged(Verdict::TimedOut), in_case, "{how}");
     }
 }

@@ -163,6 +163,7 @@ async fn judge(
         definition: op.definition.clone(),
         kernel,
         implementation: None,
+        params: Default::default(),
         count_code: true,
         profile: wanted(&cases, on_gpu)?,
         cases,

@@ -14,10 +14,7 @@ mod support;
 mod time;
 mod watch;
 
-use std::{
-    collections::HashMap,
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use cudarc::driver::{
     DriverError,

@@ -56,11 +56,7 @@ impl CudaDevice {
         let names = self.launched.join("`, `");
         let mut finding = Finding::new(format!("`{names}` ran for more than {seconds:.0} s"));
         finding.hint = Some("look for a loop whose condition never turns false".to_owned());
-        Stop::Verdict {
-            verdict: Verdict::TimedOut,
-            finding: Box::new(finding),
-            device_lost: true,
-        }
+        Stop::Verdict { verdict: Verdict::TimedOut, finding: Box::new(finding), device_lost: true }
     }
 
     /// Tells whether anything in the allocation of a buffer was written outside of the buffer.

@@ -38,6 +38,7 @@ fn request(op: &str, dtype: &str, case: &str, kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: suite.cases(op, None, 1).unwrap(),

@@ -156,6 +156,7 @@ fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
         definition: None,
         kernel: String::new(),
         implementation: Some(Implementation::python(PythonKind::Aten)),
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases,

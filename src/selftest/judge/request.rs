@@ -74,6 +74,7 @@ pub fn request(
         definition: None,
         kernel: item.kernel.clone(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: requests.cases(&item.op, item.dtype)?,

@@ -96,6 +96,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: Vec::new(),

@@ -7,16 +7,11 @@ use std::time::Duration;
 
 use crate::record::{EvalRequest, Limits, Stage, TimingRequest};
 
-/// For kgen's own work: guards, plans, inputs, references, uploads, trusted kernels, comparisons. A
-/// candidate is never charged for it.
-const OWN_WORK: Duration = Duration::from_secs(600);
+/// Until the first message of a job.
+const FIRST: Duration = Duration::from_secs(60);
 
 /// For the profilers, which have limits of their own.
 const PROFILE: Duration = Duration::from_secs(600);
-
-/// The emulator counts instructions, not seconds; its own budget ends a case long before this
-/// factor on the case's limit does, unless the emulator itself hangs.
-const EMULATOR_FACTOR: u32 = 6;
 
 /// The silence allowed to a worker.
 #[derive(Debug, Clone, Copy)]
@@ -24,19 +19,22 @@ pub(super) struct Deadlines {
     compile: Duration,
     case: Duration,
     time: Duration,
+    /// kgen's own work: guards, plans, inputs, references, uploads, trusted kernels, comparisons.
+    own: Duration,
 }
 
 impl Deadlines {
     /// Returns the deadlines of a request.
     pub(super) fn of(request: &EvalRequest) -> Self {
-        let Limits { compile_s, case_s, .. } = request.limits;
+        let Limits { compile_s, case_s, own_s, .. } = request.limits;
         let time_s = request.timing.as_ref().map_or(0.0, TimingRequest::case_s);
-        Self { compile: seconds(compile_s), case: seconds(case_s), time: seconds(time_s) }
+        let [compile, case, time, own] = [compile_s, case_s, time_s, own_s].map(seconds);
+        Self { compile, case, time, own }
     }
 
     /// Returns the time until the first message of a job must be there.
     pub(super) const fn first() -> Duration {
-        OWN_WORK
+        FIRST
     }
 
     /// Returns the time until the next message must be there when the worker waits for the Python
@@ -56,7 +54,8 @@ impl Deadlines {
     pub(super) fn after(self, stage: Stage, in_case: bool) -> Duration {
         match stage {
             Stage::Compile => self.compile.saturating_add(Duration::from_secs(1)),
-            Stage::Emulate if in_case => self.case.saturating_mul(EMULATOR_FACTOR),
+            // The limit of a case ends a kernel that hangs on a GPU, a budget one on the emulator.
+            Stage::Emulate | Stage::Execute if in_case => self.own.saturating_add(self.case),
             Stage::Time if in_case => self.case.saturating_add(self.time).saturating_mul(2),
             Stage::Profile => PROFILE,
             Stage::Reference
@@ -67,7 +66,7 @@ impl Deadlines {
             | Stage::Guard
             | Stage::Plan
             | Stage::Link
-            | Stage::Done => OWN_WORK,
+            | Stage::Done => self.own,
         }
     }
 }

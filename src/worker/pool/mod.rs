@@ -219,7 +219,14 @@ impl Pool {
         observer: Observer<'_>,
     ) -> Result<Evaluation, Error> {
         let began = Instant::now();
-        let evaluation = self.run(request, observer).await?;
+        let mut evaluation = self.run(request, observer).await?;
+        for choice in eval::tuned(request, &evaluation) {
+            let judged = self.run(&choice, observer).await?;
+            eval::join_tuned(&mut evaluation, &choice.params, judged);
+            if !evaluation.verdict.is_pass() {
+                break;
+            }
+        }
         let wall = began.elapsed().as_secs_f64();
         let mut split = self.split.lock().unwrap_or_else(PoisonError::into_inner);
         split.add(&evaluation, wall);

@@ -193,6 +193,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases: ["c0", "c1", "c2"].map(case).to_vec(),
@@ -202,7 +203,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         screen: true,
         precision: kgen::record::Precision::Strict,
         emulation: Emulation::default(),
-        limits: Limits { compile_s: 0.2, case_s: 0.2, ..Limits::default() },
+        limits: Limits { compile_s: 0.2, case_s: 0.2, own_s: 0.4, ..Limits::default() },
         timing: Some(TimingRequest {
             baselines: Vec::new(),
             profile: Profile::Screen,

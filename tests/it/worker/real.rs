@@ -66,6 +66,7 @@ fn request(kernel: &str) -> EvalRequest {
         definition: None,
         kernel: kernel.to_owned(),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases,

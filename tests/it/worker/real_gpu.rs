@@ -63,6 +63,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         definition: None,
         kernel: kernel(before),
         implementation: None,
+        params: Default::default(),
         count_code: false,
         profile: None,
         cases,

@@ -41,7 +41,8 @@ async fn forty_evaluations_end_with_the_right_verdicts() {
         assert_eq!(evaluation.verdict, verdict, "evaluation {index}");
         assert_eq!(evaluation.seed, seed, "evaluation {index} got another one's answer");
     }
-    let n_ended_by_force = 40 / kinds.len() * 4;
+    // One hangs, and three die, each twice.
+    let n_ended_by_force = 40 / kinds.len() * (1 + 2 * 3);
     assert!(fake.n_started() <= 2 + n_ended_by_force, "{} processes", fake.n_started());
     stop(pool, &fake).await;
 }
