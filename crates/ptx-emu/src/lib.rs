@@ -20,6 +20,7 @@
 #![expect(clippy::needless_range_loop, reason = "a lane number indexes several registers at once")]
 
 mod alu;
+pub mod analysis;
 mod ast;
 mod counters;
 mod emulator;

@@ -626,14 +626,12 @@ impl<'a> Parser<'a> {
         let negative = self.peek() == Some(&Tok::Punct(b'-'));
         let has_offset = base.is_none() || negative || self.accept(b'+');
         let offset = if has_offset { self.integer()? as i64 } else { 0 };
-        if self.accept(b',') {
+        let mut parts = vec![Operand::Address(base, offset)];
+        while self.accept(b',') {
             // Tensor coordinates and the like: the instruction is refused later.
-            self.operand().map(drop)?;
-            while self.accept(b',') {
-                self.operand().map(drop)?;
-            }
+            parts.push(self.operand()?);
         }
         self.expect(b']')?;
-        Ok(Operand::Address(base, offset))
+        Ok(if parts.len() == 1 { parts.remove(0) } else { Operand::List(parts) })
     }
 }
