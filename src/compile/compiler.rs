@@ -13,6 +13,7 @@ use super::{
     log::{self, Log},
     nvrtc::{self, Header, Product},
     prelude, signature, tools,
+    watch::Compiling,
 };
 use crate::record::{DType, Diagnostic, Finding, Resources, Severity, Signature};
 
@@ -134,8 +135,9 @@ impl Compiler {
     pub fn compile(&self, job: &Job<'_>) -> Result<Compiled, CompileStop> {
         let code = blank_comments(job.source).map_err(|finding| failed(&finding))?;
         let names = names_of(job, &code)?;
-        let headers = prelude::headers(job.types.iter().map(|(_, dtype)| *dtype));
-        let options = self.options(job)?;
+        let macros = macros(job)?;
+        let headers = prelude::headers(job.types.iter().map(|(_, dtype)| *dtype), &code, &macros);
+        let options = self.options(job);
         let key = Cache::key(self.version, &code, &headers, &options, &names);
         if let Some(mut hit) = self.cache.as_ref().and_then(|cache| cache.get(&key)) {
             hit.from_cache = true;
@@ -164,7 +166,9 @@ impl Compiler {
         options: &[String],
         names: &[String],
     ) -> Result<Compiled, CompileStop> {
+        let compiling = Compiling::begin();
         let output = nvrtc::compile(code, headers, options, names)?;
+        drop(compiling);
         let folders: Vec<String> =
             self.include_dirs.iter().map(|dir| format!("{}/", dir.display())).collect();
         let log = log::read(&output.log, job.source, &folders);
@@ -175,7 +179,7 @@ impl Compiler {
     }
 
     /// Returns NVRTC's options.
-    fn options(&self, job: &Job<'_>) -> Result<Vec<String>, CompileStop> {
+    fn options(&self, job: &Job<'_>) -> Vec<String> {
         let mut options: Vec<String> = [
             "-lineinfo",
             "-default-device",
@@ -191,28 +195,34 @@ impl Compiler {
         options.push(format!("--pre-include={}", prelude::PRELUDE));
         options.extend(self.include_dirs.iter().map(|dir| format!("-I{}", dir.display())));
         for (name, dtype) in job.types {
-            options.push(define(name, dtype.cuda_type())?);
+            options.push(format!("-D{name}={}", dtype.cuda_type()));
         }
-        for (name, value) in job.defines {
-            if job.types.iter().any(|(taken, _)| taken == name) {
-                return Err(failed(&Finding::new(format!(
-                    "the plan defines `{name}`, which is kgen's type macro"
-                ))));
-            }
-            options.push(define(name, value)?);
-        }
-        Ok(options)
+        options
     }
 }
 
-/// Returns the option that defines a macro.
-fn define(name: &str, value: &str) -> Result<String, CompileStop> {
+/// Returns the macros of the plan, checked.
+fn macros<'a>(job: &Job<'a>) -> Result<Vec<(&'a str, &'a str)>, CompileStop> {
+    for (name, value) in job.defines {
+        if job.types.iter().any(|(taken, _)| taken == name) {
+            return Err(failed(&Finding::new(format!(
+                "the plan defines `{name}`, which is kgen's type macro"
+            ))));
+        }
+        check_macro(name, value)?;
+    }
+    Ok(job.defines.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())
+}
+
+fn check_macro(name: &str, value: &str) -> Result<(), CompileStop> {
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_value = value.len() <= 256
         && value.chars().all(|c| c.is_ascii_alphanumeric() || "_ .+-*/%<>()=!&|,:".contains(c));
-    if is_name && is_value {
-        Ok(format!("-D{name}={value}"))
+    // Neither a comment, which would swallow what follows, nor a `#` under another spelling.
+    let is_plain = !["/*", "//", "%:"].iter().any(|odd| value.contains(odd));
+    if is_name && is_value && is_plain {
+        Ok(())
     } else {
         Err(failed(&Finding::new(format!(
             "`{name}` cannot be defined as `{value}`: a macro of a plan has a plain name and a \

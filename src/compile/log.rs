@@ -70,6 +70,7 @@ fn head_of(line: &str) -> Option<Head<'_>> {
     }
     let (place, rest) = line.split_once("): ")?;
     let (file, number) = place.rsplit_once('(')?;
+    let file = file.strip_prefix(super::PROGRAM_FOLDER).unwrap_or(file);
     let kinds = [
         ("catastrophic error", Severity::Error),
         ("internal error", Severity::Error),

@@ -18,6 +18,7 @@ mod signature;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tools;
+mod watch;
 
 use std::{ffi::CStr, path::PathBuf};
 
@@ -29,12 +30,16 @@ pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt};
 pub use prelude::{PRELUDE, bundled_headers};
 pub use provision::{Progress, ProvisionOptions, provision};
 pub use tools::find_tool;
+pub use watch::{COMPILE_MEMORY_BYTES, MEMORY_EXIT, end_with_memory};
 
 /// Name of the kernel file in messages and in line information; its lines are those of the kernel
 /// file.
 pub const PROGRAM: &str = "k.cu";
-/// The same for NVRTC.
-const PROGRAM_NAME: &CStr = c"k.cu";
+/// The same for NVRTC: in a folder that does not exist, as names of internal variables are made from the
+/// whole path, and a relative one would depend on the folder that a process works in.
+const PROGRAM_NAME: &CStr = c"/kgen/k.cu";
+/// What messages put before the name.
+const PROGRAM_FOLDER: &str = "/kgen/";
 
 /// What is wrong with the toolchain or the machine, never with a kernel.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ const PRELUDE_TEXT: &str = include_str!("headers/prelude.h");
 
 /// Headers by the names people include them with. The empty ones hold what NVRTC or the prelude
 /// has anyway (`printf`, `assert`, math functions, vector types) or what only host code needs.
-const HEADERS: [(&str, &str); 36] = [
+const HEADERS: [(&str, &str); 37] = [
     ("algorithm", include_str!("headers/algorithm.h")),
     ("array", include_str!("headers/array.h")),
     ("assert.h", ""),
@@ -23,6 +23,8 @@ const HEADERS: [(&str, &str); 36] = [
     ("cstdio", ""),
     ("cstdlib", ""),
     ("cstring", include_str!("headers/cstring.h")),
+    // CCCL includes it by this name; a toolkit whose CCCL does not has its own clock.
+    ("cuda/std/__cuda/chrono.h", include_str!("headers/chrono.h")),
     ("cub/cub.cuh", include_str!("headers/cub.h")),
     ("cuda.h", ""),
     ("cuda_runtime.h", ""),
@@ -80,8 +82,22 @@ fn included(line: &str) -> Option<&str> {
     rest.split(['>', '"']).next()
 }
 
+/// Returns the `#include` lines that a source begins with, comments blanked: no macro of its own
+/// stands before them.
+fn leading_includes(code: &str) -> impl Iterator<Item = &str> {
+    let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.take_while(|line| included(line).is_some() && !line.ends_with('\\'))
+}
+
 /// Returns the in-memory headers, the prelude first, with what these element types need.
-pub(super) fn headers(dtypes: impl Iterator<Item = DType> + Clone) -> Vec<Header> {
+///
+/// Macros stand at the end of the prelude, behind the headers that the source begins with: a name
+/// such as `T` would break the text of all of them, NVRTC's own included.
+pub(super) fn headers(
+    dtypes: impl Iterator<Item = DType> + Clone,
+    code: &str,
+    macros: &[(&str, &str)],
+) -> Vec<Header> {
     let mut prelude = PRELUDE_TEXT.to_owned();
     let includes: [(&[DType], &str); 3] = [
         (&[DType::F16], "cuda_fp16.h"),
@@ -92,6 +108,12 @@ pub(super) fn headers(dtypes: impl Iterator<Item = DType> + Clone) -> Vec<Header
         if dtypes.clone().any(|used| types.contains(&used)) {
             prelude.extend(["#include <", include, ">\n"]);
         }
+    }
+    if !macros.is_empty() {
+        leading_includes(code).for_each(|line| prelude.extend([line, "\n"]));
+    }
+    for (name, value) in macros {
+        prelude.extend(["#undef ", name, "\n#define ", name, " ", value, "\n"]);
     }
     let headers = HEADERS.iter().map(|(name, text)| Header { name, text: (*text).to_owned() });
     std::iter::once(Header { name: PRELUDE, text: prelude }).chain(headers).collect()

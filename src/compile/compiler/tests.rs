@@ -161,3 +161,40 @@ fn endless_templates_end_in_a_diagnostic() {
                   extern \"C\" __global__ void k(int* x) { x[0] = f<0>(); }";
     assert!(stop(source, &["k"])[0].message.contains("excessive recursion"));
 }
+
+#[test]
+fn a_macro_of_a_plan_may_have_any_name() {
+    let source = "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n\
+                  #include <cuda_bf16.h>\n#include <algorithm>\n#include <limits>\n\
+                  namespace cg = cooperative_groups;\nextern \"C\" __global__ void k(T_self* x) {\n\
+                  auto t = cg::tiled_partition<32>(cg::this_thread_block());\n\
+                  x[t.thread_rank()] = kg::from_acc<T_self>(cg::reduce(t, kg::to_acc(x[0]), cg::plus<float>())\n\
+                  + T + A + F + N + M + K + M_PI + std::max(Tp, x_) + std::numeric_limits<float>::max()); }";
+    let names =
+        ["T", "A", "F", "N", "M", "K", "M_PI", "Tp", "x_", "B", "R", "P", "I", "S", "D", "W"];
+    let defines: Vec<(String, String)> =
+        names.iter().map(|name| ((*name).to_owned(), "4".to_owned())).collect();
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        let job = Job {
+            source,
+            defines: &defines,
+            types: &[("T_self".to_owned(), dtype)],
+            kernels: &["k".to_owned()],
+            arch: "sm_90a",
+        };
+        let compiled = compiler().compile(&job).unwrap_or_else(|stop| panic!("{dtype}: {stop:?}"));
+        assert_eq!(compiled.diagnostics, [], "{dtype}");
+    }
+}
+
+#[test]
+fn equal_sources_compile_to_equal_bytes() {
+    let source = "static __constant__ float t[2] = {1, 2}; namespace { __device__ const int u[2] = {3, 4}; }\n\
+                  extern \"C\" __global__ void k(float* x) { x[0] = t[threadIdx.x] + u[threadIdx.y]; }";
+    let (a, b) = (compile(source, &["k"], DType::F32), compile(source, &["k"], DType::F32));
+    assert!(
+        a.ptx.contains("\"/kgen/k.cu\""),
+        "the folder that a process works in is no part of it"
+    );
+    assert_eq!((a.ptx, a.cubin), (b.ptx, b.cubin));
+}

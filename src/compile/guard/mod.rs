@@ -6,6 +6,7 @@
 
 pub(super) mod ptx;
 pub(super) mod source;
+mod words;
 
 pub use ptx::guard_ptx;
 pub use source::guard_source;

@@ -2,9 +2,13 @@
 //!
 //! Comments are blanked first and NVRTC is given the blanked text, so a comment that this code
 //! and NVRTC would end at different places hides nothing. In what is left every `#` counts,
-//! wherever it stands; that is stricter than the language and needs no understanding of it.
+//! wherever it stands; that is stricter than the language and needs no understanding of it. Words are
+//! looked for in logical lines, and so are the pieces that macros could paste them from.
 
-use super::super::prelude;
+use super::{
+    super::prelude,
+    words::{self, Spliced},
+};
 use crate::record::{Finding, SourceSpan};
 
 /// Largest source that is compiled, in bytes.
@@ -56,11 +60,12 @@ pub fn guard_source(source: &str) -> Result<(), Box<Finding>> {
         ))));
     }
     let code = blank_comments(source)?;
-    refuse_characters(source, &code)?;
+    let logical = Spliced::new(&code);
+    refuse_characters(source, &code, &logical)?;
     for (at, directive) in hashes(&code) {
         check_directive(&directive).map_err(|refusal| refusal.finding(source, at))?;
     }
-    refuse_words(source, &code)
+    words::refuse_words(source, &logical)
 }
 
 /// Why a piece of source is refused.
@@ -80,7 +85,7 @@ impl Refusal {
 }
 
 /// Makes a finding at a byte offset of the source.
-fn finding_at(source: &str, at: usize, message: String, hint: &str) -> Box<Finding> {
+pub(super) fn finding_at(source: &str, at: usize, message: String, hint: &str) -> Box<Finding> {
     let before = &source.as_bytes()[..at.min(source.len())];
     let line = before.iter().filter(|byte| **byte == b'\n').count();
     let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
@@ -139,7 +144,7 @@ fn blank(bytes: &mut [u8]) {
     }
 }
 
-const fn is_word(byte: u8) -> bool {
+pub(super) const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
@@ -201,16 +206,20 @@ fn raw_literal_end(bytes: &[u8], quote: usize) -> usize {
 }
 
 /// Refuses spellings that exist only to hide what is written.
-fn refuse_characters(source: &str, code: &str) -> Result<(), Box<Finding>> {
+fn refuse_characters(source: &str, code: &str, logical: &Spliced) -> Result<(), Box<Finding>> {
     if let Some(at) = source.find('\0') {
         let message = "the kernel file holds a NUL byte".to_owned();
         return Err(finding_at(source, at, message, ""));
     }
-    for (spelling, name) in [("??=", "trigraph"), ("??/", "trigraph"), ("%:", "digraph")] {
-        if let Some(at) = code.find(spelling) {
-            let message = format!("the {name} `{spelling}` is not accepted");
-            return Err(finding_at(source, at, message, "write the plain character"));
-        }
+    let trigraph =
+        ["??=", "??/"].iter().find_map(|spelling| Some((code.find(spelling)?, *spelling)));
+    if let Some((at, spelling)) = trigraph {
+        let message = format!("the trigraph `{spelling}` is not accepted");
+        return Err(finding_at(source, at, message, "write the plain character"));
+    }
+    if let Some(at) = logical.digraph() {
+        let message = "the digraph `%:` is not accepted".to_owned();
+        return Err(finding_at(source, at, message, "write the plain character"));
     }
     Ok(())
 }
@@ -315,22 +324,6 @@ fn header_hint(name: &str) -> &'static str {
          cooperative_groups.h, ...), cuda/std/*, cub/block/*, cub/warp/*, and the common C and C++ \
          headers such as <cstdint> and <cmath>"
     }
-}
-
-/// Refuses words that read the file system or forge kgen's own questions to the compiler.
-fn refuse_words(source: &str, code: &str) -> Result<(), Box<Finding>> {
-    let words: [(&str, &str); 4] = [
-        ("__has_include", "include what is needed; see the list of available headers"),
-        ("__has_embed", "data cannot be embedded"),
-        ("nv_mangled_name", "kgen looks the kernels' names up itself"),
-        ("__nv_name_map", "kgen looks the kernels' names up itself"),
-    ];
-    for (word, hint) in words {
-        if let Some(at) = code.find(word) {
-            return Err(finding_at(source, at, format!("`{word}` is not accepted"), hint));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 #pragma once
 namespace std {
-template <class T> struct numeric_limits { static constexpr bool is_specialized = false; };
+template <class _KgT> struct numeric_limits { static constexpr bool is_specialized = false; };
 #define KGEN_INTEGER_LIMITS(T, LOW, HIGH, SIGNED)                                                  \
   template <> struct numeric_limits<T> {                                                           \
     static constexpr bool is_specialized = true, is_integer = true, is_signed = SIGNED;            \

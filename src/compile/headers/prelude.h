@@ -89,39 +89,39 @@ typedef unsigned long long uintmax_t;
 
 namespace kg {
 // The lowered name of an instance spells the parameter types of a kernel; never defined.
-template <class F> __global__ void sig();
+template <class _KgF> __global__ void sig();
 
 // Converts a tensor's element to float.
-template <class T> __device__ __forceinline__ float to_float(T x) { return static_cast<float>(x); }
+template <class _KgT> __device__ __forceinline__ float to_float(_KgT x) { return static_cast<float>(x); }
 // Converts a float to a tensor's element, rounding to nearest even; toward zero for integers.
-template <class T> __device__ __forceinline__ T from_float(float x) { return static_cast<T>(x); }
+template <class _KgT> __device__ __forceinline__ _KgT from_float(float x) { return static_cast<_KgT>(x); }
 
 // What a tensor's elements are computed in: float, but double for double and long long for
 // integers and bool.
-template <class T> struct acc { using type = float; };
+template <class _KgT> struct acc { using type = float; };
 template <> struct acc<double> { using type = double; };
 #define KGEN_ACC(T) template <> struct acc<T> { using type = long long; };
 KGEN_ACC(bool) KGEN_ACC(char) KGEN_ACC(signed char) KGEN_ACC(unsigned char) KGEN_ACC(short)
 KGEN_ACC(unsigned short) KGEN_ACC(int) KGEN_ACC(unsigned int) KGEN_ACC(long)
 KGEN_ACC(unsigned long) KGEN_ACC(long long) KGEN_ACC(unsigned long long)
 #undef KGEN_ACC
-template <class T> using acc_t = typename acc<T>::type;
+template <class _KgT> using acc_t = typename acc<_KgT>::type;
 
 // Converts a tensor's element to what it is computed in.
-template <class T> __device__ __forceinline__ acc_t<T> to_acc(T x) {
-  return static_cast<acc_t<T>>(x);
+template <class _KgT> __device__ __forceinline__ acc_t<_KgT> to_acc(_KgT x) {
+  return static_cast<acc_t<_KgT>>(x);
 }
-template <class T> struct store {
-  template <class A> static __device__ __forceinline__ T from(A x) {
-    return static_cast<T>(static_cast<acc_t<T>>(x));
+template <class _KgT> struct store {
+  template <class _KgA> static __device__ __forceinline__ _KgT from(_KgA x) {
+    return static_cast<_KgT>(static_cast<acc_t<_KgT>>(x));
   }
 };
 template <> struct store<bool> {
-  template <class A> static __device__ __forceinline__ bool from(A x) { return x != A(0); }
+  template <class _KgA> static __device__ __forceinline__ bool from(_KgA x) { return x != _KgA(0); }
 };
 // Converts a computed value to a tensor's element: rounding to nearest even for floating-point
 // types (fp8 saturates), modulo the range for integers, unlike 0 for bool.
-template <class T, class A> __device__ __forceinline__ T from_acc(A x) {
-  return store<T>::from(x);
+template <class _KgT, class _KgA> __device__ __forceinline__ _KgT from_acc(_KgA x) {
+  return store<_KgT>::from(x);
 }
 } // namespace kg

@@ -14,9 +14,6 @@ use crate::record::{BufferRef, Scratch, Step, TensorSpec, View};
 /// Most dimensions, those of extent 1 aside, of a view that kgen's copy kernel can walk.
 const COPY_MAX_DIMS: usize = 8;
 
-/// Most bytes of scratch.
-const MAX_SCRATCH: u64 = 8 << 30;
-
 impl Evaluator<'_> {
     /// Makes a scratch buffer the plan asked for; `target` is the name it is assigned to.
     pub(super) fn new_scratch(
@@ -40,13 +37,9 @@ impl Evaluator<'_> {
 
     fn scratch(&mut self, wanted: Scratch, offset: usize) -> Result<BufferRef, Problem> {
         let index = self.plan.scratch.len();
-        self.scratch_bytes = self.scratch_bytes.saturating_add(wanted.bytes);
-        if self.scratch_bytes > MAX_SCRATCH {
-            let message = format!(
-                "scratch buffers come to {} bytes, more than the limit of {MAX_SCRATCH}",
-                self.scratch_bytes
-            );
-            return Err(Problem::new(offset, message));
+        self.amounts.scratch(wanted.bytes, self.env, offset)?;
+        if wanted.zero {
+            self.amounts.moved(wanted.bytes, self.env, offset)?;
         }
         if index >= MAX_STEPS {
             return Err(Problem::new(offset, format!("more than {MAX_STEPS} scratch buffers")));
@@ -75,6 +68,11 @@ impl Evaluator<'_> {
             let message = format!("`fill` sets bytes from 0 to 255, found {byte}");
             return Err(Problem::new(args.get(1).1.start, message));
         };
+        let bytes = match target {
+            BufferRef::Scratch(index) => self.plan.scratch[index].bytes,
+            BufferRef::Input(_) | BufferRef::Output(_) => self.env.tensor_bytes,
+        };
+        self.amounts.moved(bytes, self.env, args.call.start)?;
         self.fills += 1;
         if self.fills > MAX_STEPS {
             return Err(Problem::new(args.call.start, format!("more than {MAX_STEPS} fills")));
@@ -107,6 +105,7 @@ impl Evaluator<'_> {
         let element_bytes = view.dtype.size();
         let wanted = Scratch { label: label.clone(), bytes, element_bytes, zero: false };
         let buffer = self.scratch(wanted, offset)?;
+        self.amounts.moved(bytes, self.env, offset)?;
         let spec = TensorSpec::contiguous(view.dtype, &view.shape);
         if view.numel() > 0 {
             let source = View { buffer: source.buffer, spec: view };

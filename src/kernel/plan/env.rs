@@ -14,6 +14,10 @@ pub struct Env {
     pub(super) output_elements: usize,
     /// Largest dynamic shared memory of a block, in bytes.
     pub(super) smem_max: u32,
+    /// Bytes of all tensors together.
+    pub(super) tensor_bytes: u64,
+    /// Memory of the device, in bytes.
+    pub(super) memory_bytes: u64,
 }
 
 impl Env {
@@ -69,7 +73,10 @@ impl Env {
         ];
         names.extend(facts.map(|(name, value)| (name.to_owned(), Value::Int(value))));
         let output_elements = outputs.iter().map(TensorSpec::numel).sum();
-        Self { names, output_elements, smem_max: target.smem_max }
+        let inputs = case.args.iter().flat_map(|arg| tensors(&arg.value));
+        let tensor_bytes = inputs.chain(outputs).map(bytes).fold(0, u64::saturating_add);
+        let Target { smem_max, memory_bytes, .. } = *target;
+        Self { names, output_elements, smem_max, tensor_bytes, memory_bytes }
     }
 
     /// Makes `out` a tuple although there may be one output: the op returns a list.
@@ -83,6 +90,19 @@ impl Env {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
+}
+
+/// Returns the tensors of an argument.
+fn tensors(value: &ArgValue) -> Vec<&TensorSpec> {
+    match value {
+        ArgValue::Tensor(tensor) => vec![&tensor.spec],
+        ArgValue::Tensors(list) => list.iter().flatten().map(|tensor| &tensor.spec).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn bytes(spec: &TensorSpec) -> u64 {
+    u64::try_from(spec.numel().saturating_mul(spec.dtype.size())).unwrap_or(u64::MAX)
 }
 
 /// Adds `out0`, `out1`, ... and the tuple of them.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Env, Problem,
+    amount::Amounts,
     ast::{CompareOp, Expr, ExprKind, Stmt, Target},
     builtin::Builtin,
     near,
@@ -45,7 +46,7 @@ pub(super) fn run(
         plan: ResolvedPlan::default(),
         launches: 0,
         fills: 0,
-        scratch_bytes: 0,
+        amounts: Amounts::default(),
         target: None,
     };
     evaluator.block(body)?;
@@ -72,7 +73,7 @@ pub(super) struct Evaluator<'a> {
     pub(super) launches: usize,
     /// Calls of `fill`.
     pub(super) fills: usize,
-    pub(super) scratch_bytes: u64,
+    pub(super) amounts: Amounts,
     /// The name being assigned to: a new buffer's label.
     pub(super) target: Option<String>,
 }

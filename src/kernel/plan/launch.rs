@@ -36,6 +36,9 @@ impl Evaluator<'_> {
             return Err(Problem::new(args.call.start, format!("more than {MAX_STEPS} launches"))
                 .hint("loop inside a kernel"));
         }
+        let threads =
+            grid.iter().fold(u64::from(threads), |all, n| all.saturating_mul((*n).into()));
+        self.amounts.threads(threads, self.env, args.call.start)?;
         if !grid.contains(&0) {
             let line = line_of(self.text, args.call.start);
             self.plan.steps.push(Step::Launch { kernel, grid, block, smem, args: plan_args, line });

@@ -17,9 +17,11 @@
 //!
 //! # Limits
 //!
-//! At most 64 launches, 64 scratch buffers of together 8 GiB, 64 KiB of plan. A launch whose grid
-//! has a 0 is dropped. A plan must launch or fill something unless its outputs have no elements.
+//! At most 64 launches, 64 scratch buffers of together 8 GiB, 64 KiB of plan; scratch, bytes that fills
+//! and copies write, and threads are bounded by the size of the case. A launch whose grid has a 0 is
+//! dropped. A plan must launch or fill something unless its outputs have no elements.
 
+mod amount;
 mod ast;
 mod buffer;
 mod builtin;

@@ -481,7 +481,7 @@ fn several_outputs_have_numbers() {
 /// A plan, line and column of its error, a part of its message, and a part of its hint.
 type Wrong = (&'static str, u32, u32, &'static str, &'static str);
 
-const WRONG: [Wrong; 166] = [
+const WRONG: [Wrong; 170] = [
     // Syntax.
     ("a = 1 / 2", 1, 7, "`/` is not part", "use `//`"),
     ("a = 2 ** 3", 1, 7, "`**` is not part", "<<"),
@@ -608,7 +608,17 @@ const WRONG: [Wrong; 166] = [
     ("define('A', 'a\"b')", 1, 13, "number or the name", ""),
     ("define(3, 4)", 1, 8, "is a string", ""),
     ("a = scratch(-1)", 1, 13, "at least 0", ""),
-    ("a = scratch(9000000000)", 1, 5, "more than the limit", ""),
+    ("a = scratch(9000000000)", 1, 5, "scratch buffers come to 9000000000 bytes", "shapes"),
+    ("for i in range(3): a = scratch(100000000)", 1, 25, "scratch buffers come to 300000000", ""),
+    (
+        "a = scratch(200000000, zero=True)\nfor i in range(63): fill(a, 0)",
+        2,
+        22,
+        "copies write",
+        "",
+    ),
+    ("a = expand(other, (134217728, 8))", 1, 5, "scratch buffers come to", ""),
+    ("launch(\"k\", grid=(2147483647, 9), block=1024)", 1, 1, "launches come to", ""),
     ("a = scratch(8, zero=1)", 1, 21, "True or False", ""),
     ("a = scratch(8, align=3)", 1, 22, "power of two", ""),
     ("for i in range(65): a = scratch(8)", 1, 25, "64 scratch buffers", ""),

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     baseline::side::Side,
-    compile::Compiler,
+    compile::{self, Compiler},
     device::{CudaDevice, Device as _, GpuLock},
     eval::{self, Program, Progress},
     profile::{self, Profilers},
@@ -71,6 +71,7 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
     };
     match setup.role {
         Role::Cpu => {
+            compile::end_with_memory().map_err(|error| causes(&error))?;
             let compiler = Compiler::open(&setup.toolchain, setup.cache_dir.clone());
             let compiler = compiler.map_err(|error| causes(&error))?;
             let (major, minor) = compiler.version();

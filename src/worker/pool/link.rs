@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use crate::{
+    compile,
     eval::Progress,
     process::{self, Child, Status},
     record::{Evaluation, Verdict},
@@ -341,6 +342,14 @@ pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates:
                 allowed.as_secs_f64()
             ),
             hint: None,
+        },
+        Silence::Closed if matches!(died, Some(Status::Exited(compile::MEMORY_EXIT))) => End {
+            verdict: Verdict::CompileError,
+            what: format!(
+                "the compiler takes more than {} MiB of memory for this source",
+                compile::COMPILE_MEMORY_BYTES >> 20
+            ),
+            hint: Some("initialise less, unroll less, nest fewer templates and macros".to_owned()),
         },
         Silence::Closed => End {
             verdict: Verdict::Crashed,

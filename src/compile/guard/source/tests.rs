@@ -33,6 +33,19 @@ fn host_files_cannot_be_named() {
         "/\\\n* x */\n#include \"/etc/passwd\"",
         "#\\u0069nclude \"/etc/passwd\"",
         "#pragma nv_mangled_name &k",
+        "%\\\n:include \"/etc/passwd\"",
+        "  %: include \"/etc/passwd\"",
+        "#\u{b}include \"/etc/passwd\"",
+        "\u{c}#include \"/etc/passwd\"",
+        "#if __has_\\\ninclude(\"/etc/passwd\")\n#endif",
+        "#if __has_\\ \t\r\ninclude(\"/etc/passwd\")\n#endif",
+        "#define J(a, b) a##b\n#if J(__has_, include)(\"/etc/passwd\")\n#endif",
+        "#define J(a, b) a##b\n#define H J(has, _)\n#if J(__, J(H, include))(\"/x\")\n#endif",
+        "#include <cuda/std/version>\n#if _CCCL_HAS_INCLUDE(\"/etc/passwd\")\n#endif",
+        "#include <cuda/std/version>\n#if _CCCL_PP_CAT(__has, _include)(\"/etc/passwd\")\n#endif",
+        "const char* t = __TIME__;",
+        "#define J(a, b) a %:%: b\nconst char* t = J(__TI, ME__);",
+        "#define J(a, b) a##b\nconst char* t = J(__DA, TE__);",
     ];
     for source in sources {
         let finding = refused(source);
@@ -61,6 +74,9 @@ fn ordinary_kernels_pass() {
         "asm volatile(\"mov.u32 %0, %%laneid;\" : \"=r\"(lane));",
         "const char* s = R\"x(// not a comment \" )x\"; int y = a ? b : c;",
         "#ifdef __CUDA_ARCH__\n#else\n#error no\n#endif",
+        "#define CAT(a, b) a##b\nint n, TIME, DATE; bool has; // include\n#include <cmath>",
+        "printf(\"%d%%: done\", n); int x = 'a', y = 1'000; const char* f = __FILE__;",
+        "#define GLUE(a, b) a##b\n#include <cstdint>\nint include_all = __COUNTER__;",
     ];
     for source in sources {
         guard_source(source).unwrap_or_else(|finding| panic!("{source}: {}", finding.message));
