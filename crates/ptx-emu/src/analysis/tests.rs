@@ -164,10 +164,12 @@ fn the_rest_of_the_facts() {
     assert!(analyse(".version 9.0\n.global .texref t;").is_err());
 }
 
-/// What a compiler makes of honest kernels: those of the corpus, and of the emulator's own tests but
-/// for the ones that write variables or take memory from the heap on purpose.
+/// Kernels that count in a variable, or pass a string to `%s`.
+const ON_PURPOSE: [&str; 4] = ["histogram.ptx", "print.ptx", "printf_assert.ptx", "reduce.ptx"];
+
 #[test]
 fn honest_kernels_misuse_nothing() {
+    let mut found = Vec::new();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let mut seen = 0;
     for folder in ["emu-corpus/ptx/sm_80", "emu-corpus/ptx/sm_90", "ptx-emu/tests/ptx/pass"] {
@@ -179,9 +181,14 @@ fn honest_kernels_misuse_nothing() {
             }
             let facts = analyse(&std::fs::read_to_string(&path).unwrap());
             let facts = facts.unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(facts.misuses, [], "{name}");
+            if !facts.misuses.is_empty() {
+                found.push(name.to_owned());
+            }
             seen += 1;
         }
     }
+    found.sort();
+    found.dedup();
+    assert_eq!(found, ON_PURPOSE);
     assert!(seen > 100, "{seen}");
 }
