@@ -104,7 +104,7 @@ impl Cache {
         file.write_all(Sha256::digest(&body).as_slice())?;
         file.write_all(&body)?;
         file.persist(self.path(key)).map_err(|error| error.error)?;
-        if self.writes.fetch_add(1, Ordering::Relaxed) % WRITES_PER_SWEEP == 0 {
+        if self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(WRITES_PER_SWEEP) {
             self.sweep(MAX_BYTES)?;
         }
         Ok(())
