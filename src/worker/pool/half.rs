@@ -9,7 +9,7 @@ use crate::{
 use super::{
     deadline::Deadlines,
     ledger::Ledger,
-    link::{Silence, Worker, verdict_of},
+    link::{Silence, Worker, ended_over_memory, verdict_of},
     python::Pythons,
     slots::{Lease, Slots},
 };
@@ -99,7 +99,11 @@ impl Task<'_> {
                 (Silence::Failed(message), Ok(())) => return Err(Error::Judge { role, message }),
                 // Something else may have killed it, for want of memory say: only who dies twice has died
                 // over this candidate.
-                (Silence::Closed | Silence::Garbage(_), Ok(())) if !is_retry => is_retry = true,
+                (Silence::Closed | Silence::Garbage(_), Ok(()))
+                    if !is_retry && !ended_over_memory(died) =>
+                {
+                    is_retry = true;
+                }
                 (Silence::Failed(_) | Silence::Closed, Err(error)) if !had_begun => {
                     return Err(error);
                 }

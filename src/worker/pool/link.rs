@@ -324,6 +324,11 @@ impl Worker {
     }
 }
 
+/// Whether a worker ended itself because the compiler took too much memory.
+pub(super) const fn ended_over_memory(died: Option<Status>) -> bool {
+    matches!(died, Some(Status::Exited(compile::MEMORY_EXIT)))
+}
+
 /// Says what the end of a worker means for the candidate it was judging.
 ///
 /// `died` is how the process ended if it did so by itself; `is_candidates` whether it was the
@@ -343,7 +348,7 @@ pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates:
             ),
             hint: None,
         },
-        Silence::Closed if matches!(died, Some(Status::Exited(compile::MEMORY_EXIT))) => End {
+        Silence::Closed if ended_over_memory(died) => End {
             verdict: Verdict::CompileError,
             what: format!(
                 "the compiler takes more than {} MiB of memory for this source",
