@@ -9,7 +9,7 @@ use super::{
 use crate::{
     llm::{self, Access, COMMAND_PRESETS, CacheAccess, PRESETS, ProviderConfig},
     settings::{LlmCache, Settings, env},
-    store::{RecordedRun, ReplyFolder, Run, find_run},
+    store::{RecordedRun, ReplyFolder, Run, RunInfo, find_run},
 };
 
 /// A provider with what belongs to it.
@@ -86,6 +86,15 @@ fn kept_replies(settings: &Settings) -> Result<CacheAccess, CommandError> {
     };
     let replies = Arc::new(ReplyFolder::new(dir));
     Ok(CacheAccess { mode: settings.llm.cache, replies, seed: settings.run.seed })
+}
+
+/// Returns what is known of the run that is replayed, if one is.
+pub(crate) fn recorded(settings: &Settings) -> Result<Option<RunInfo>, CommandError> {
+    if settings.llm.provider != "replay" {
+        return Ok(None);
+    }
+    let recording = replay(settings)?.recording;
+    Ok(recording.map(|(_, run)| run.info().clone()))
 }
 
 fn replay(settings: &Settings) -> Result<Provider, CommandError> {

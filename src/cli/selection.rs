@@ -28,21 +28,18 @@ pub(crate) struct Selection {
 pub(crate) fn select(ui: &Ui, settings: &SuiteSettings) -> Result<Selection, CommandError> {
     let loaded = match &settings.op_file {
         Some(path) => from_op_file(path)?,
-        None => {
-            let ops: Vec<&str> = settings.ops.iter().map(String::as_str).collect();
-            broad_enough(ui, &settings.suite, &ops, load_lenient(&settings.suite)?)?
-        }
+        None => load_lenient(&settings.suite)?,
     };
     select_from(ui, settings, loaded)
 }
 
-/// The suite that is taken where nobody chooses one.
-const DEFAULT: &str = "smoke";
+/// The suite that older runs took where nobody chose one.
+const OLD_DEFAULT: &str = "smoke";
 
 /// The suite that has every op of the catalogue.
 const BROAD: &str = "opinfo";
 
-/// Returns the loaded suite, or the broad one where the default one lacks an op that is asked for.
+/// Returns the loaded suite, or the broad one where an older run's lacks an op that it had.
 fn broad_enough(
     ui: &Ui,
     asked: &str,
@@ -51,8 +48,8 @@ fn broad_enough(
 ) -> Result<Loaded, CommandError> {
     let lacks = |name: &&&str| loaded.suite.op(name).is_err() && op::find(name).is_ok();
     match ops.iter().find(lacks) {
-        Some(name) if asked == DEFAULT => {
-            ui.note(&format!("suite {DEFAULT} has no `{name}`: the suite is {BROAD}"));
+        Some(name) if asked == OLD_DEFAULT => {
+            ui.note(&format!("suite {OLD_DEFAULT} has no `{name}`: the suite is {BROAD}"));
             load_lenient(BROAD)
         }
         _ => Ok(loaded),
@@ -71,6 +68,16 @@ pub(crate) fn suite_of_run(ui: &Ui, info: &RunInfo) -> Result<Suite, CommandErro
     Ok(broad_enough(ui, &info.suite, &ops, load_lenient(&info.suite)?)?.suite)
 }
 
+/// Lets a replay take the suite of its recording, unless the settings name one.
+pub(crate) fn take_recorded(settings: &mut SuiteSettings, recorded: &RunInfo) {
+    if settings.suite == suite::DEFAULT
+        && settings.op_file.is_none()
+        && recorded.definition.is_none()
+    {
+        settings.suite.clone_from(&recorded.suite);
+    }
+}
+
 /// Selects from the custom ops that a run remembers, or as [`select`] where it has none.
 pub(crate) fn select_again(
     ui: &Ui,
@@ -80,6 +87,12 @@ pub(crate) fn select_again(
     match (definition, &settings.op_file) {
         (Some(text), Some(path)) => {
             let loaded = from_definition(&path.display().to_string(), text)?;
+            select_from(ui, settings, loaded)
+        }
+        _ if settings.op_file.is_none() => {
+            let ops: Vec<&str> = settings.ops.iter().map(String::as_str).collect();
+            let loaded = load_lenient(&settings.suite)?;
+            let loaded = broad_enough(ui, &settings.suite, &ops, loaded)?;
             select_from(ui, settings, loaded)
         }
         _ => select(ui, settings),

@@ -26,6 +26,8 @@ pub struct EmuDevice {
     modules: HashMap<ModuleId, Module>,
     next_id: u32,
     observed: Observed,
+    /// Lane instructions that launches may still spend.
+    budget: u64,
 }
 
 /// A buffer of the emulator and its size, in bytes.
@@ -48,6 +50,7 @@ impl EmuDevice {
             modules: HashMap::new(),
             next_id: 0,
             observed: Observed::default(),
+            budget: u64::MAX,
         }
     }
 
@@ -93,7 +96,7 @@ impl Device for EmuDevice {
     }
 
     fn set_budget(&mut self, lane_instructions: u64) {
-        self.options.limits.lane_instructions = lane_instructions;
+        self.budget = lane_instructions;
     }
 
     fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
@@ -173,7 +176,10 @@ impl Device for EmuDevice {
             cluster: None,
             args,
         };
+        self.options.limits.lane_instructions = self.budget;
         let mut report = self.emulator.launch(module, &emulated, &self.options);
+        self.budget = self.budget.saturating_sub(report.lane_instructions);
+        self.observed.lane_instructions += report.lane_instructions;
         self.observed.findings.extend(report.findings.iter().cloned().map(finding));
         if let Some(counters) = report.counters.take() {
             let kernel = launch.kernel.clone();
@@ -209,7 +215,7 @@ fn stopped(stop: ptx_emu::Stop) -> Stop {
         }
         ptx_emu::Stop::Deadlock { message, line, .. } => at_line(Verdict::Deadlock, message, line),
         ptx_emu::Stop::Launch { message } => at_line(Verdict::LaunchError, message, None),
-        ptx_emu::Stop::Budget { message, .. } => Stop::Budget { reason: message },
+        ptx_emu::Stop::Budget { message, .. } => Stop::Budget { reason: message, endless: false },
     }
 }
 

@@ -146,6 +146,8 @@ pub enum Stop {
     Budget {
         /// How much was spent, and where.
         reason: String,
+        /// Whether the kernel is proven never to end; otherwise it may only be slow.
+        endless: bool,
     },
     /// The device is at fault.
     #[error(transparent)]
@@ -195,6 +197,8 @@ pub struct Observed {
     pub findings: Vec<Finding>,
     /// What each launch did, where the device counts.
     pub counters: Vec<LaunchCounters>,
+    /// Lane instructions that the launches spent, where the device counts them.
+    pub lane_instructions: u64,
 }
 
 /// Bytes that are written or read to flush the L2 cache, at least: what `do_bench` of Triton writes,
@@ -211,7 +215,7 @@ pub trait Device {
     /// Returns the level that verdicts reached here carry: [`Level::Emu`] or [`Level::Cuda`].
     fn level(&self) -> Level;
 
-    /// Limits what one launch may spend, in lane instructions; a GPU ignores it.
+    /// Limits what launches from here on may spend together, in lane instructions; a GPU ignores it.
     fn set_budget(&mut self, lane_instructions: u64);
 
     /// Loads compiled code.

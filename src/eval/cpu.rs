@@ -6,21 +6,19 @@ use crate::{
     compile::Compiler,
     device::{Device, EmuDevice, Image, Stop},
     record::{
-        CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Finding, Implementation,
-        Level, Outcome, Stage, Verdict,
+        Case, CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Finding,
+        Implementation, Level, Outcome, Stage, Verdict,
     },
 };
 
 use super::{
-    Error, Program, Progress,
+    CaseProgram, Error, Program, Progress,
+    budget::{self, Allowance, Purse},
     compare::RoundingStats,
     draft::{Draft, Halt, blank},
-    execute::run_case,
+    execute::{Ran, run_case},
     facts,
-    prepare::{
-        prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference,
-        too_big_for_emulator,
-    },
+    prepare::{prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference},
     program::ReferenceProgram,
     reference_kernel,
     session::Modules,
@@ -152,7 +150,6 @@ fn done(mut draft: Draft<'_>) -> Draft<'_> {
 /// Runs the cases that fit on the emulator.
 fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> Result<(), Error> {
     let mut device = EmuDevice::new(&request.target);
-    device.set_budget(request.limits.emu_lane_instructions);
     device.set_emulation(request.emulation);
     let mut modules = Vec::new();
     for variant in &program.variants {
@@ -160,7 +157,7 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         match device.load(&image) {
             Ok(module) => modules.push(Ok(module)),
             Err(Stop::Verdict { verdict, finding, .. }) => modules.push(Err((verdict, *finding))),
-            Err(Stop::Budget { reason }) => {
+            Err(Stop::Budget { reason, .. }) => {
                 modules.push(Err((Verdict::Unsupported, Finding::new(reason))));
             }
             Err(Stop::Machine(error)) => return Err(error.into()),
@@ -174,13 +171,12 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         },
     };
     let mut pools = RoundingPools::default();
-    for case_program in &program.cases {
+    let mut purse = Purse::new(request);
+    for (operations, case_program) in cheapest_first(request, program) {
         let index = case_program.case;
         let case = &request.cases[index];
-        if request.on_gpu && case.class == CaseClass::Realistic {
-            continue;
-        }
-        if let Some(reason) = too_big_for_emulator(request, case) {
+        let skip = purse.spent().or_else(|| budget::refusal(request, case, operations));
+        if let Some(reason) = skip {
             draft.case_done(index, blank(case, Outcome::Skipped { reason }, Level::Static));
             continue;
         }
@@ -189,7 +185,12 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
             Ok(candidate) => {
                 let subject = draft.reference(|| Subject::new(request, case))?;
                 let modules = Modules::loaded(Some(*candidate), copy);
-                let ran = run_case(&mut device, &subject, None, case_program, modules)?;
+                let allowance = Allowance::of(operations, request.limits.emu_lane_instructions);
+                device.set_budget(allowance.lanes);
+                let mut ran = run_case(&mut device, &subject, None, case_program, modules)?;
+                blame_or_skip(case, &mut ran, allowance);
+                let timed_out = ran.result.outcome == Outcome::Judged(Verdict::TimedOut);
+                purse.spend(ran.lane_instructions, timed_out);
                 pools.add(index, &ran.result, ran.rounding);
                 ran.result
             }
@@ -201,6 +202,34 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
     }
     pools.judge(draft, Level::Emu);
     Ok(())
+}
+
+/// Returns the cases that the emulator is for with their elementary operations, in the order of
+/// these: what a budget leaves out is what costs most.
+fn cheapest_first<'a>(request: &EvalRequest, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
+    let cases = program.cases.iter().filter(|program| {
+        !request.on_gpu || request.cases[program.case].class != CaseClass::Realistic
+    });
+    let mut cases: Vec<(u64, &CaseProgram)> = cases
+        .map(|program| (budget::operations(request, &request.cases[program.case]), program))
+        .collect();
+    cases.sort_by_key(|(operations, _)| *operations);
+    cases
+}
+
+/// Decides what a spent budget means: the kernel's fault, or a limit of the emulator's.
+fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
+    if !ran.unproven {
+        return;
+    }
+    if allowance.blames {
+        ran.result.findings.push(Finding::new(allowance.blamed()));
+    } else {
+        let reason = allowance.skipped();
+        let counters = std::mem::take(&mut ran.result.counters);
+        let skipped = blank(case, Outcome::Skipped { reason }, Level::Static);
+        ran.result = CaseResult { counters, ..skipped };
+    }
 }
 
 /// Rounding statistics of the main family, per dtype.

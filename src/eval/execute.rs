@@ -28,6 +28,17 @@ pub(super) struct Ran {
     pub(super) rounding: RoundingStats,
     /// The device cannot be used any more.
     pub(super) device_lost: bool,
+    /// The budget was spent, and nothing else proves that the kernel does not end.
+    pub(super) unproven: bool,
+    /// Lane instructions that it took, where the device counts them.
+    pub(super) lane_instructions: u64,
+}
+
+impl Ran {
+    /// Returns a result that came of a device that is still usable.
+    pub(super) fn of(result: CaseResult, rounding: RoundingStats) -> Self {
+        Self { result, rounding, device_lost: false, unproven: false, lane_instructions: 0 }
+    }
 }
 
 /// Runs a case and judges its outputs.
@@ -52,10 +63,12 @@ pub(super) fn run_case(
         Err(stop) => Err(stop),
     };
     let mut ran = match ran {
-        Ok((result, rounding)) => Ran { result, rounding, device_lost: false },
+        Ok((result, rounding)) => Ran::of(result, rounding),
         Err(stop) => from_stop(subject.case, level, stop)?,
     };
-    add_observed(&mut ran.result, device.observed());
+    let observed = device.observed();
+    ran.lane_instructions = observed.lane_instructions;
+    add_observed(&mut ran.result, observed);
     Ok(ran)
 }
 
@@ -142,13 +155,14 @@ pub(super) fn from_stop(case: &Case, level: Level, stop: Stop) -> Result<Ran, Er
     let rounding = RoundingStats::default();
     match stop {
         Stop::Verdict { verdict, finding, device_lost } => {
-            Ok(Ran { result: failed(case, verdict, level, *finding), rounding, device_lost })
+            let ran = Ran::of(failed(case, verdict, level, *finding), rounding);
+            Ok(Ran { device_lost, ..ran })
         }
-        Stop::Budget { reason } => {
+        Stop::Budget { reason, endless } => {
             let mut finding = Finding::new(format!("the kernel does not end: {reason}"));
             finding.hint = Some("look for a loop whose condition never turns false".to_owned());
             let result = failed(case, Verdict::TimedOut, level, finding);
-            Ok(Ran { result, rounding, device_lost: false })
+            Ok(Ran { unproven: !endless, ..Ran::of(result, rounding) })
         }
         Stop::Machine(error) => Err(error.into()),
     }

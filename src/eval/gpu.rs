@@ -256,7 +256,7 @@ impl<'a> Judge<'a, '_> {
 
     /// Stores what running a case came to.
     fn done(&mut self, index: usize, ran: Ran) {
-        let Ran { mut result, rounding, device_lost } = ran;
+        let Ran { mut result, rounding, device_lost, .. } = ran;
         self.pools.add(index, &result, rounding);
         let passed = Outcome::Judged(Verdict::Passed);
         if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
@@ -481,7 +481,7 @@ pub(super) fn load(
     match device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }) {
         Ok(module) => Ok(Ok(module)),
         Err(Stop::Verdict { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
-        Err(Stop::Budget { reason }) => Ok(Err((Verdict::LaunchError, Finding::new(reason)))),
+        Err(Stop::Budget { reason, .. }) => Ok(Err((Verdict::LaunchError, Finding::new(reason)))),
         Err(Stop::Machine(error)) => Err(error.into()),
     }
 }

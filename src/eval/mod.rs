@@ -7,6 +7,7 @@
 
 mod across;
 pub mod bound;
+mod budget;
 pub mod compare;
 mod copy;
 mod cpu;

@@ -622,34 +622,3 @@ fn kernels_of<'a>(plans: impl Iterator<Item = &'a Planned>) -> Vec<String> {
     }
     kernels
 }
-
-/// Tells whether a case can be on the emulator at all within its budget.
-pub(super) fn too_big_for_emulator(request: &EvalRequest, case: &Case) -> Option<String> {
-    if case.class == CaseClass::Realistic {
-        return Some("a realistic size, which runs on a GPU alone".to_owned());
-    }
-    let limits = &request.limits;
-    let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
-    if bytes as u64 > limits.emu_bytes {
-        return Some(format!(
-            "{} of inputs, over the emulator's budget of {}",
-            mebibytes(bytes as u64),
-            mebibytes(limits.emu_bytes)
-        ));
-    }
-    let work = op_of(request).map(|op| op.work(case)).ok()?;
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let budget = limits.emu_lane_instructions as f64;
-    (work.flops > budget).then(|| {
-        format!(
-            "{:.1} GFLOP, over the emulator's budget of {:.1} G lane instructions",
-            work.flops / 1e9,
-            budget / 1e9
-        )
-    })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
-}

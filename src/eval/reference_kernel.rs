@@ -15,10 +15,9 @@ use crate::{
 };
 
 use super::{
-    CaseProgram, Error, Program,
+    CaseProgram, Error, Program, budget,
     draft::describe_args,
     judged::Source,
-    prepare::too_big_for_emulator,
     program::ReferenceProgram,
     session::{Modules, Session},
     subject::op_of,
@@ -82,7 +81,7 @@ pub(super) fn enable(
 /// Returns why a case has no reference, where that is a kernel and the case is beyond the emulator.
 pub(super) fn too_big(request: &EvalRequest, case: &Case) -> Option<String> {
     op_of(request).ok()?.reference_kernel?;
-    let reason = too_big_for_emulator(request, case)?;
+    let reason = budget::refusal(request, case, budget::operations(request, case))?;
     Some(format!("its reference runs on the emulator: {reason}"))
 }
 
@@ -108,7 +107,7 @@ fn evaluate(call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, String> 
     launch(&mut device, &run.reference, &case, program, &hosts, &outputs).map_err(|stop| match stop
     {
         Stop::Verdict { verdict, finding, .. } => format!("{verdict}: {}", finding.message),
-        Stop::Budget { reason } => format!("it takes too long on the emulator: {reason}"),
+        Stop::Budget { reason, .. } => format!("it takes too long on the emulator: {reason}"),
         Stop::Machine(error) => error.to_string(),
     })
 }

@@ -5,12 +5,17 @@ use std::io::Write as _;
 use super::{CpuOutcome, cpu_half};
 use crate::{
     compile::testing::compiler,
-    record::{EvalRequest, Evaluation, Limits, Target, Verdict},
+    record::{CaseResult, EvalRequest, Evaluation, Limits, Outcome, Target, Verdict},
     suite,
 };
 
 /// Judges a kernel on cases as a suite file words them.
 fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
+    judged_within(Limits::default(), op, dtypes, cases, kernel)
+}
+
+/// Judges as [`judged`] within some limits.
+fn judged_within(limits: Limits, op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let text = format!(
         "format = 1\nname = \"kinds\"\n[[ops]]\nname = \"{op}\"\ndtypes = {dtypes}\ncases = {cases}\n"
@@ -32,7 +37,7 @@ fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
         screen: true,
         precision: crate::record::Precision::Strict,
         emulation: crate::record::Emulation::default(),
-        limits: Limits::default(),
+        limits,
         timing: None,
     };
     let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
@@ -43,6 +48,43 @@ fn passes(op: &str, dtypes: &str, cases: &str, kernel: &str) {
     let evaluation = judged(op, dtypes, cases, kernel);
     assert_eq!(evaluation.verdict, Verdict::Passed, "{op}: {evaluation:#?}");
     assert_eq!(evaluation.n_skipped(), 0, "{op}");
+}
+
+/// A relu whose threads count to `TURNS` first, which the compiler cannot know to be idle.
+fn slow_relu(turns: &str) -> String {
+    r#"/*@plan
+launch("relu", grid=cdiv(self.numel, 128), block=128, args=[self, out, self.numel])
+@*/
+extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  volatile int k = 0;
+  while (k < TURNS) k = k + 1;
+  if (i < n) y[i] = x[i] > T_self(0) ? x[i] : T_out(0);
+}
+"#
+    .replace("TURNS", turns)
+}
+
+/// A budget of the emulator's own ends nothing but its look at the kernel.
+#[test]
+fn a_kernel_is_blamed_for_its_own_waste_alone() {
+    let cases = r#"[{ self = "[700]" }, { self = "[7]" }, { self = "[8]" }, { self = "[9]" }]"#;
+    let limits = Limits { emu_lane_instructions: 1_000_000, ..Limits::default() };
+    let kernel = slow_relu("300");
+    let cut = judged_within(limits, "relu", r#"["f32"]"#, cases, &kernel);
+    let Outcome::Skipped { reason } = &cut.cases[0].outcome else { panic!("{cut:#?}") };
+    assert!(reason.contains("1.0 M lane instructions, the emulator's limit"), "{reason}");
+    assert_eq!((cut.verdict, cut.n_passed()), (Verdict::Passed, 3), "{cut:#?}");
+    passes("relu", r#"["f32"]"#, cases, &kernel);
+
+    let waste = judged("relu", r#"["f32"]"#, cases, &slow_relu("100000000"));
+    assert_eq!(waste.verdict, Verdict::TimedOut, "{waste:#?}");
+    // The cheapest two are enough to know.
+    let timed_out = |case: &CaseResult| case.outcome == Outcome::Judged(Verdict::TimedOut);
+    let tried: Vec<bool> = waste.cases.iter().map(timed_out).collect();
+    assert_eq!(tried, [false, true, true, false]);
+    let Outcome::Skipped { reason } = &waste.cases[0].outcome else { panic!("{waste:#?}") };
+    assert_eq!(reason, "2 cases timed out before it");
 }
 
 #[test]

@@ -115,7 +115,7 @@ pub enum Sanitize {
 pub struct Limits {
     /// Lane instructions that the emulator may spend on one case.
     pub emu_lane_instructions: u64,
-    /// Bytes of buffers that a case may have on the emulator.
+    /// Bytes of inputs that a case may have on the emulator.
     pub emu_bytes: u64,
     /// Seconds that a compile may take.
     pub compile_s: f64,
@@ -143,7 +143,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             emu_lane_instructions: 400_000_000,
-            emu_bytes: 4 << 20,
+            emu_bytes: 16 << 20,
             compile_s: 20.0,
             case_s: 10.0,
             own_s: ten_minutes(),

@@ -72,7 +72,7 @@ pub(crate) async fn server(model: impl Respond + 'static) -> MockServer {
 pub(crate) fn arguments(folder: &Path, server: &MockServer, command: &[&str]) -> Vec<String> {
     let suite = folder.join("tiny.toml");
     fs::write(&suite, SUITE).unwrap();
-    fs::write(folder.join("config.toml"), "[limits]\nemu_lane_instructions = 2000000\n").unwrap();
+    fs::write(folder.join("config.toml"), "[limits]\nemu_lane_instructions = 60000000\n").unwrap();
     let fixed = ["--provider", "vllm", "--llm-model", "scripted", "--base-url"];
     let mut arguments: Vec<String> =
         command.iter().chain(&fixed).map(|argument| (*argument).to_owned()).collect();

@@ -117,8 +117,8 @@ fn judge_with(
         screen: true,
         precision: kgen::record::Precision::Strict,
         emulation,
-        // An endless loop is to end soon.
-        limits: Limits { emu_lane_instructions: 20_000_000, ..Limits::default() },
+        // An endless loop is to end soon, and to be blamed.
+        limits: Limits { emu_lane_instructions: 60_000_000, ..Limits::default() },
         timing: None,
     };
     eval::cpu_half(&request, compiler, &mut |_| {}).unwrap().evaluation

@@ -81,10 +81,16 @@ pub(super) fn start(
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;
     warn_of_idle_flags(&context.ui, &settings, flags)?;
-    let selection = selection::select(&context.ui, &settings.suite)?;
     if providers::settle(&mut settings) {
         context.ui.announce(NO_KEY);
     }
+    let selection = match providers::recorded(&settings)? {
+        Some(recorded) => {
+            selection::take_recorded(&mut settings.suite, &recorded);
+            selection::select_again(&context.ui, &settings.suite, None)?
+        }
+        None => selection::select(&context.ui, &settings.suite)?,
+    };
     let job = Job {
         settings,
         selection,

@@ -101,7 +101,10 @@ fn ops(context: &Context, settings: &Settings, in_suite: bool) -> Result<Listing
         None => op::all().iter().collect(),
     };
     for op in ops {
-        let suites = builtin.iter().chain(&asked).filter(|suite| suite.ops().contains(&op.name));
+        let suites = builtin
+            .iter()
+            .chain(&asked)
+            .filter(|suite| suite.name != suite::DEFAULT && suite.ops().contains(&op.name));
         let mut suites: Vec<&str> = suites.map(|suite| suite.name.as_str()).collect();
         suites.dedup();
         let dtypes: Vec<&str> = op.dtypes.iter().map(|dtype| dtype.name()).collect();

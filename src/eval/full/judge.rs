@@ -89,7 +89,7 @@ fn run_sets(
             let (mut result, rounding) = conclude(prepared.case, level, vec![compared]);
             run.log.explain(&mut result);
             result.full_size = Some(run.log.record);
-            Ok(Ran { result, rounding, device_lost: false })
+            Ok(Ran::of(result, rounding))
         }
         Err(Trouble::Stop(stop)) => {
             let mut ran = from_stop(prepared.case, level, stop)?;

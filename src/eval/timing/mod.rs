@@ -99,7 +99,7 @@ pub(super) fn time_case<'a>(
         Err(Trouble::Stop(Stop::Verdict { verdict, finding, .. })) => {
             fail(verdict, *finding, device.level())
         }
-        Err(Trouble::Stop(Stop::Budget { reason })) => {
+        Err(Trouble::Stop(Stop::Budget { reason, .. })) => {
             fail(Verdict::TimedOut, Finding::new(reason), device.level())
         }
         Err(Trouble::Stop(Stop::Machine(error))) => Err(error.into()),

@@ -9,10 +9,6 @@ use crate::{
 
 use super::Item;
 
-/// Suites that the cases come from unless others are asked for: of each op those of the first that
-/// has it.
-const SUITES: [&str; 2] = ["smoke", "opinfo"];
-
 /// Lane instructions of one case: a kernel that never ends is to be stopped soon.
 const LANE_INSTRUCTIONS: u64 = 60_000_000;
 
@@ -25,15 +21,14 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Loads suites, kgen's own where none is named. `seed` draws shapes and inputs.
+    /// Loads suites, the default one where none is named; an op has its cases of the first that has it. `seed` draws shapes and inputs.
     ///
     /// # Errors
     ///
     /// When a suite is unknown or broken.
     pub fn new(suites: &[String], seed: u64) -> Result<Self, suite::Error> {
-        let builtin = suite::builtin_names();
-        let own = SUITES.into_iter().filter(|name| builtin.contains(name)).map(str::to_owned);
-        let names = if suites.is_empty() { own.collect() } else { suites.to_vec() };
+        let own = || vec![suite::DEFAULT.to_owned()];
+        let names = if suites.is_empty() { own() } else { suites.to_vec() };
         let suites = names.iter().map(|name| suite::load(name)).collect::<Result<_, _>>()?;
         Ok(Self { suites, seed, cases: BTreeMap::new() })
     }
@@ -48,7 +43,7 @@ impl Requests {
         if let Some(known) = self.cases.get(&key) {
             return Ok(known.clone());
         }
-        let has = |suite: &&Suite| suite.ops().iter().any(|known| known == op);
+        let has = |suite: &&Suite| suite.op(op).is_ok();
         let suite = self.suites.iter().find(has).unwrap_or(&self.suites[0]);
         let mut cases = suite.cases(op, Some(&[dtype]), self.seed)?;
         cases.retain(|case| case.class != CaseClass::Realistic);

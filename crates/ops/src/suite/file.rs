@@ -67,7 +67,8 @@ pub(super) struct Template {
     pub(super) number: usize,
     class: CaseClass,
     families: Vec<Family>,
-    dtypes: Option<Vec<DType>>,
+    /// The only types that it is built for; all of its op's where it does not say.
+    pub(super) dtypes: Option<Vec<DType>>,
     draws: u32,
     axes: Axes,
     values: Vec<(String, TemplateValue)>,
@@ -114,6 +115,7 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
         ops,
         entries,
         limits: Limits::default(),
+        joined: false,
     };
     Ok((suite, errors))
 }

@@ -54,7 +54,11 @@ impl Suite {
             }
             suite.entries.retain(|entry| !entry.dtypes.is_empty());
         }
-        suite.ops = suite.entries.iter().map(|entry| entry.op.name.clone()).collect();
+        let has = |name: &String| suite.entries.iter().any(|entry| entry.op.name == *name);
+        suite.ops = match &filter.ops {
+            Some(_) => suite.entries.iter().map(|entry| entry.op.name.clone()).collect(),
+            None => suite.ops.iter().filter(|name| has(name)).cloned().collect(),
+        };
         suite.limits = self.limits.narrowed(filter);
         Ok(suite)
     }

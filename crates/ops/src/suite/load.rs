@@ -11,18 +11,26 @@ use crate::{
     record::{Case, CaseClass, DType},
 };
 
-use super::{Entry, Error, Suite, file, filter::Limits, logged, models};
+use super::{Entry, Error, Suite, file, filter::Limits, logged, models, union};
 
 #[cfg(test)]
 mod tests;
 
 /// The suites that are part of the binary.
-const BUILTIN: [(&str, Builtin); 4] = [
+const BUILTIN: [(&str, Builtin); 5] = [
+    (DEFAULT, Builtin::Joined(DEFAULT_DESCRIPTION, &["smoke", "opinfo"])),
     ("smoke", Builtin::File(include_str!("../../../../suites/smoke.toml"))),
     ("opinfo", Builtin::Parts(OPINFO_DESCRIPTION, &OPINFO)),
     ("huggingface", Builtin::Models),
     ("sweep", Builtin::File(include_str!("../../../../suites/sweep.toml"))),
 ];
+
+/// The suite that is taken where nobody chooses one.
+pub const DEFAULT: &str = "smoke+opinfo";
+
+/// What the default suite is for.
+const DEFAULT_DESCRIPTION: &str = "The ops of smoke, and any other that is named, each with its \
+    cases of smoke and of opinfo.";
 
 /// What the suite `opinfo` is for.
 const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, layouts, options, \
@@ -48,6 +56,8 @@ enum Builtin {
     Parts(&'static str, &'static [(&'static str, &'static str)]),
     /// The models under `suites/models`.
     Models,
+    /// A description, and the names of the suites that are joined.
+    Joined(&'static str, &'static [&'static str]),
 }
 
 /// Seed that the drawn cases are tried with when a suite is loaded.
@@ -108,6 +118,11 @@ pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
             return from_parts(name, description, files);
         }
         Some((name, Builtin::Models)) => return Ok(from_models(name)),
+        Some((name, Builtin::Joined(description, parts))) => {
+            let parts = parts.iter().map(|part| load(part)).collect::<Result<_, _>>()?;
+            let suite = union::join(name, description, parts);
+            return Ok(Loaded { suite, errors: Vec::new() });
+        }
         None => {}
     }
     let path = Path::new(name_or_path);
@@ -147,6 +162,7 @@ pub fn of_op(op: &'static OpDef, origin: &str) -> Result<Loaded, Error> {
         ops: vec![op.name.clone()],
         entries: vec![entry],
         limits: Limits::default(),
+        joined: false,
     };
     tried(suite, errors)
 }
@@ -188,6 +204,7 @@ fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<L
         ops: Vec::new(),
         entries,
         limits: Limits::default(),
+        joined: false,
     };
     finish(suite, errors)
 }
@@ -301,6 +318,7 @@ impl Entries {
             ops: entries.iter().map(|entry| entry.op.name.clone()).collect(),
             entries,
             limits: Limits::default(),
+            joined: false,
         }
     }
 }

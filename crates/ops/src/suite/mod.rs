@@ -16,6 +16,7 @@ mod logged;
 mod memo;
 pub mod models;
 mod shape;
+mod union;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ use filter::Limits;
 
 pub use error::{CaseError, Error};
 pub use filter::Filter;
-pub use load::{Loaded, builtin_names, load, load_lenient, of_op};
+pub use load::{DEFAULT, Loaded, builtin_names, load, load_lenient, of_op};
 pub use logged::CallError;
 
 /// A named set of ops with their cases.
@@ -47,6 +48,8 @@ pub struct Suite {
     entries: Vec<Entry>,
     /// What [`Suite::filter`] has taken away of each op's cases.
     limits: Limits,
+    /// Whether it was joined of several, which may share cases.
+    joined: bool,
 }
 
 /// One op of a suite.
@@ -127,7 +130,7 @@ impl Suite {
     ) -> Result<Vec<Case>, Error> {
         let entry = self.entry(op)?;
         let wanted = |dtype: &&DType| dtypes.is_none_or(|only| only.contains(dtype));
-        let mut cases = Unique::default();
+        let mut cases = Unique { once: self.joined, ..Unique::default() };
         for &dtype in entry.dtypes.iter().filter(wanted) {
             for (index, template) in entry.templates.iter().enumerate() {
                 let build = || self.build_template(entry, index, dtype, seed);
@@ -175,11 +178,19 @@ struct Unique {
     cases: Vec<Case>,
     /// How many cases were named so: another one gets a number.
     taken: HashMap<String, usize>,
+    /// Whether a case that is there already is left out.
+    once: bool,
 }
 
 impl Unique {
     /// Adds a case; an id that is taken gets a number.
     fn push(&mut self, mut case: Case) {
+        if self.once
+            && self.taken.contains_key(&case.id)
+            && self.cases.iter().any(|known| union::alike(known, &case))
+        {
+            return;
+        }
         let count = self.taken.entry(case.id.clone()).or_default();
         *count += 1;
         if *count > 1 {

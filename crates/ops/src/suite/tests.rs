@@ -147,7 +147,7 @@ fn a_wrong_suite_file_is_an_error_that_names_it() {
     assert!(unknown.starts_with(wanted), "{unknown}");
     assert_eq!(
         load("smok").unwrap_err().to_string(),
-        "no suite `smok` (built in: smoke, opinfo, huggingface, sweep; a suite file is given by its path)"
+        "no suite `smok` (built in: smoke+opinfo, smoke, opinfo, huggingface, sweep; a suite file is given by its path)"
     );
     assert_eq!(load("none.toml").unwrap_err().to_string(), "failed to read suite file none.toml");
     assert!(load("smoke").unwrap().cases("mmm", None, 0).is_err());

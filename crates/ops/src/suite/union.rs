@@ -1,0 +1,91 @@
+//! Several suites as one.
+
+use super::{Entry, Suite, file::Template, filter::Limits};
+use crate::record::{Case, DType};
+
+/// Joins suites: the ops of the first are listed, and every op has its cases of all suites, each
+/// case once.
+///
+/// An op that the first suite lacks can be named all the same.
+pub(super) fn join(name: &str, description: &str, parts: Vec<Suite>) -> Suite {
+    let ops = parts.first().map(|suite| suite.ops.clone()).unwrap_or_default();
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in parts.into_iter().flat_map(|suite| suite.entries) {
+        let templates = entry.templates.iter().map(|template| only(template, &entry.dtypes));
+        let templates: Vec<Template> = templates.collect();
+        match entries.iter_mut().find(|known| known.op.name == entry.op.name) {
+            Some(known) => {
+                known.templates.extend(templates);
+                known.fixed.extend(entry.fixed);
+                let new = entry.dtypes.iter().filter(|dtype| !known.dtypes.contains(dtype));
+                let new: Vec<DType> = new.copied().collect();
+                known.dtypes.extend(new);
+            }
+            None => entries.push(Entry { templates, ..entry }),
+        }
+    }
+    Suite {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        origin: name.to_owned(),
+        ops,
+        entries,
+        limits: Limits::default(),
+        joined: true,
+    }
+}
+
+/// Keeps a template to the element types of the suite that it comes from.
+fn only(template: &Template, dtypes: &[DType]) -> Template {
+    let kept = match &template.dtypes {
+        Some(own) => dtypes.iter().filter(|dtype| own.contains(dtype)).copied().collect(),
+        None => dtypes.to_vec(),
+    };
+    let mut template = template.clone();
+    template.dtypes = Some(kept);
+    template
+}
+
+/// Tells whether two cases judge the same: the same call on inputs of the same distribution.
+pub(super) fn alike(a: &Case, b: &Case) -> bool {
+    let of = |case: &Case| (case.dtype, case.family, case.names_ignored);
+    of(a) == of(b) && a.args == b.args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::alike;
+    use crate::suite::{DEFAULT, Filter, load};
+
+    #[test]
+    fn the_default_suite_has_every_case_of_its_parts_once() {
+        let (both, smoke, opinfo) =
+            (load(DEFAULT).unwrap(), load("smoke").unwrap(), load("opinfo").unwrap());
+        assert_eq!(both.ops(), smoke.ops());
+        for op in smoke.ops() {
+            let cases = both.public_cases(op).unwrap();
+            let parts = [smoke.public_cases(op).unwrap(), opinfo.public_cases(op).unwrap()];
+            for case in parts.iter().flatten() {
+                let same = cases.iter().filter(|known| alike(known, case)).count();
+                assert_eq!(same, 1, "{op}: {}", case.id);
+            }
+            for case in &cases {
+                assert!(parts.iter().flatten().any(|part| alike(part, case)), "{op}: {}", case.id);
+                assert_eq!(cases.iter().filter(|known| known.id == case.id).count(), 1);
+            }
+            assert!(parts.iter().all(|part| part.len() < cases.len()), "{op}");
+        }
+    }
+
+    #[test]
+    fn an_op_that_is_not_listed_can_be_named() {
+        let both = load(DEFAULT).unwrap();
+        let abs = load("opinfo").unwrap().public_cases("abs").unwrap();
+        assert_eq!(both.public_cases("abs").unwrap().len(), abs.len());
+        let part = both.filter(&Filter { topn: Some(1), ..Filter::default() }).unwrap();
+        assert_eq!(part.ops(), both.ops());
+        let ops = Some(vec!["abs".to_owned()]);
+        let part = both.filter(&Filter { ops, ..Filter::default() }).unwrap();
+        assert_eq!(part.ops(), ["abs"]);
+    }
+}

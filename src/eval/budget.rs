@@ -1,0 +1,172 @@
+//! How long the emulator looks at a kernel, and when it may blame the kernel for that.
+
+use std::time::Instant;
+
+use crate::record::{Case, EvalRequest};
+
+use super::subject::op_of;
+
+/// Lane instructions per elementary operation that no sensible kernel needs: whoever spends more is
+/// to blame. Software division, a `pow` in f64 or a linear search per element stay far below.
+const BLAMED: u64 = 2_000;
+
+/// Lane instructions that are nobody's fault, however little there is to do: grids and blocks are
+/// rounded up, and a block of idle threads costs as well.
+const ALWAYS_FREE: u64 = 60_000_000;
+
+/// Elementary operations that one lane instruction can do at most: `mma.m16n8k16` does 4,096 on 32
+/// lanes.
+const PER_LANE_INSTRUCTION: u64 = 128;
+
+/// Lane instructions of an evaluation, as a multiple of what a case may spend.
+const CASES_IN_FULL: u64 = 10;
+
+/// Seconds of an evaluation on the emulator after which no further case begins.
+const MAX_SECONDS: f64 = 60.0;
+
+/// Cases that may run out of time before the others are left out.
+pub(super) const MAX_TIMED_OUT: usize = 2;
+
+/// What one case may spend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowance {
+    /// Lane instructions.
+    pub(super) lanes: u64,
+    /// Elementary operations of the case.
+    pub(super) operations: u64,
+    /// Whether spending all of them is the kernel's fault, not that of the emulator's limit.
+    pub(super) blames: bool,
+}
+
+impl Allowance {
+    /// Returns what a case may spend under a cap.
+    pub(super) fn of(operations: u64, cap: u64) -> Self {
+        let sensible = operations.saturating_mul(BLAMED).max(ALWAYS_FREE);
+        Self { lanes: sensible.min(cap), operations, blames: sensible <= cap }
+    }
+
+    /// Says why a case that spent everything is left out.
+    pub(super) fn skipped(self) -> String {
+        format!(
+            "stopped after {} lane instructions, the emulator's limit for a case ({} elementary \
+             operations); it had not ended, which proves nothing",
+            rounded(self.lanes),
+            rounded(self.operations)
+        )
+    }
+
+    /// Says why the kernel is to blame.
+    pub(super) fn blamed(self) -> String {
+        format!(
+            "it spent {} lane instructions on {} elementary operations",
+            rounded(self.lanes),
+            rounded(self.operations)
+        )
+    }
+}
+
+/// Returns the elementary operations of a case: its floating-point operations, or the elements that
+/// it touches where those are more.
+pub(super) fn operations(request: &EvalRequest, case: &Case) -> u64 {
+    let Ok(op) = op_of(request) else { return 0 };
+    let outputs = op.infer(case).unwrap_or_default();
+    let inputs = case.tensors().map(|(_, tensor)| tensor.spec.numel());
+    let touched: usize = inputs.chain(outputs.iter().map(|spec| spec.numel())).sum();
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let touched = touched as f64;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]
+    let operations = op.work(case).flops.max(touched) as u64;
+    operations
+}
+
+/// Says why a case cannot be on the emulator at all; `None` where it may be tried.
+pub(super) fn refusal(request: &EvalRequest, case: &Case, operations: u64) -> Option<String> {
+    let limits = &request.limits;
+    let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
+    if bytes as u64 > limits.emu_bytes {
+        return Some(format!(
+            "{} of inputs, over the emulator's budget of {}",
+            mebibytes(bytes as u64),
+            mebibytes(limits.emu_bytes)
+        ));
+    }
+    // A reference that is a kernel has no tensor cores, and is worth no attempt.
+    let is_kernel = op_of(request).is_ok_and(|op| op.reference_kernel.is_some());
+    let at_once = if is_kernel { 1 } else { PER_LANE_INSTRUCTION };
+    (operations / at_once > limits.emu_lane_instructions).then(|| {
+        format!(
+            "{} elementary operations, over the emulator's budget of {} lane instructions whatever \
+             the kernel does",
+            rounded(operations),
+            rounded(limits.emu_lane_instructions)
+        )
+    })
+}
+
+/// What an evaluation has spent.
+pub(super) struct Purse {
+    lanes_left: u64,
+    began: Instant,
+    n_timed_out: usize,
+}
+
+impl Purse {
+    /// Returns a full one.
+    pub(super) fn new(request: &EvalRequest) -> Self {
+        let cap = request.limits.emu_lane_instructions;
+        let lanes_left = cap.saturating_mul(CASES_IN_FULL);
+        Self { lanes_left, began: Instant::now(), n_timed_out: 0 }
+    }
+
+    /// Notes what a case spent, and whether it ran out of time.
+    pub(super) fn spend(&mut self, lanes: u64, timed_out: bool) {
+        self.lanes_left = self.lanes_left.saturating_sub(lanes);
+        self.n_timed_out += usize::from(timed_out);
+    }
+
+    /// Says why no further case begins, if that is so.
+    pub(super) fn spent(&self) -> Option<String> {
+        if self.n_timed_out >= MAX_TIMED_OUT {
+            return Some(format!("{MAX_TIMED_OUT} cases timed out before it"));
+        }
+        if self.lanes_left == 0 {
+            return Some("budget of the evaluation: its lane instructions are spent".to_owned());
+        }
+        let seconds = self.began.elapsed().as_secs_f64();
+        (seconds > MAX_SECONDS)
+            .then(|| format!("budget of the evaluation: {MAX_SECONDS:.0} s are over"))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// Returns a count for people.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn rounded(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{:.0} k", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} M", count as f64 / 1e6),
+        _ => format!("{:.1} G", count as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALWAYS_FREE, Allowance};
+
+    #[test]
+    fn only_a_limit_of_the_kernels_own_blames_it() {
+        // 33 million products and sums.
+        let convolution = Allowance::of(66_000_000, 400_000_000);
+        assert_eq!((convolution.lanes, convolution.blames), (400_000_000, false));
+        let small = Allowance::of(1_000, 400_000_000);
+        assert_eq!((small.lanes, small.blames), (ALWAYS_FREE, true));
+        let middle = Allowance::of(100_000, 400_000_000);
+        assert_eq!((middle.lanes, middle.blames), (200_000_000, true));
+        assert!(!Allowance::of(0, ALWAYS_FREE - 1).blames);
+    }
+}
