@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::record::{Case, EvalRequest};
+use crate::record::{Case, CaseClass, EvalRequest};
 
 use super::subject::op_of;
 
@@ -17,6 +17,13 @@ const ALWAYS_FREE: u64 = 60_000_000;
 /// Elementary operations that one lane instruction can do at most: `mma.m16n8k16` does 4,096 on 32
 /// lanes.
 const PER_LANE_INSTRUCTION: u64 = 128;
+
+/// Lane instructions per elementary operation that a realistic case is taken to need: such a case is
+/// there to be timed, and is worth no long attempt.
+const REALISTIC_COST: u64 = 100;
+
+/// Part of the bytes of other cases that a realistic one may have.
+const REALISTIC_BYTES: u64 = 4;
 
 /// Lane instructions of an evaluation, as a multiple of what a case may spend.
 const CASES_IN_FULL: u64 = 10;
@@ -83,22 +90,30 @@ pub(super) fn operations(request: &EvalRequest, case: &Case) -> u64 {
 pub(super) fn refusal(request: &EvalRequest, case: &Case, operations: u64) -> Option<String> {
     let limits = &request.limits;
     let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
-    if bytes as u64 > limits.emu_bytes {
+    let is_realistic = case.class == CaseClass::Realistic;
+    let most = if is_realistic { limits.emu_bytes / REALISTIC_BYTES } else { limits.emu_bytes };
+    if bytes as u64 > most {
         return Some(format!(
             "{} of inputs, over the emulator's budget of {}",
             mebibytes(bytes as u64),
-            mebibytes(limits.emu_bytes)
+            mebibytes(most)
         ));
     }
     // A reference that is a kernel has no tensor cores, and is worth no attempt.
     let is_kernel = op_of(request).is_ok_and(|op| op.reference_kernel.is_some());
-    let at_once = if is_kernel { 1 } else { PER_LANE_INSTRUCTION };
-    (operations / at_once > limits.emu_lane_instructions).then(|| {
+    let cap = limits.emu_lane_instructions;
+    let most = match (is_realistic, is_kernel) {
+        (true, _) => cap / REALISTIC_COST,
+        (false, true) => cap,
+        (false, false) => cap.saturating_mul(PER_LANE_INSTRUCTION),
+    };
+    (operations > most).then(|| {
         format!(
-            "{} elementary operations, over the emulator's budget of {} lane instructions whatever \
-             the kernel does",
+            "{} elementary operations, over the emulator's budget of {} of them ({} lane \
+             instructions)",
             rounded(operations),
-            rounded(limits.emu_lane_instructions)
+            rounded(most),
+            rounded(cap)
         )
     })
 }

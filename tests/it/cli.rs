@@ -335,7 +335,9 @@ fn show_prints_contract_cases_and_prompt() {
     let folder = folder();
     let assert = kgen(folder.path()).args(["show", "relu", "--dtypes", "f32"]).assert().code(0);
     let text = stdout(&assert);
-    for part in ["aten.relu.default", "T_self", "## Cases in suite `smoke`", "## System prompt"] {
+    for part in
+        ["aten.relu.default", "T_self", "## Cases in suite `smoke+opinfo`", "## System prompt"]
+    {
         assert!(text.contains(part), "{part}");
     }
     assert!(!text.contains("bf16["), "only the types asked for");
