@@ -269,7 +269,7 @@ fn what_the_emulator_cannot_do_is_one_line_with_its_reason() {
     let why = "relu attempt 1: unsupported 0/1 (static): 6144.0 MiB of inputs, over the emulator's";
     assert!(said.lines().any(|line| line.starts_with(why)), "{said}");
     fs::write(folder.path().join("relu.cu"), RELU).unwrap();
-    let eval = ["eval", "relu.cu", "--op", "relu", "--baseline", "aten"];
+    let eval = ["eval", "relu.cu", "--op", "relu", "--suite", "smoke", "--baseline", "aten"];
     let said = stderr(&kgen(folder.path(), &eval).assert().code(0));
     assert!(said.contains("nothing is timed without a GPU: aten is not used"), "{said}");
 }
