@@ -37,7 +37,7 @@ pub(crate) fn reply(body: &str) -> String {
 }
 
 /// A relu that is right.
-pub(crate) const RELU: &str = "if (i < n) y[i] = x[i] <= 0 ? T_self(0) : x[i];";
+pub(crate) const RELU: &str = "if (i < n) y[i] = x[i] <= 0 ? (T_self)0 : x[i];";
 
 /// A silu that is right.
 pub(crate) const SILU: &str = "if (i < n) y[i] = x[i] / (1.0f + expf(-x[i]));";
@@ -108,8 +108,8 @@ async fn it_gets_from_every_kind_of_mistake_to_a_kernel_that_is_right() {
     let replies = [
         "I would rather not write code.".to_owned(),
         reply("y[i] = x[i"),
-        reply("if (i < n - 1) y[i] = x[i] <= 0 ? T_self(0) : x[i];"),
-        reply("y[i] = x[i] <= 0 ? T_self(0) : x[i];"),
+        reply("if (i < n - 1) y[i] = x[i] <= 0 ? (T_self)0 : x[i];"),
+        reply("y[i] = x[i] <= 0 ? (T_self)0 : x[i];"),
         reply("float j = 0; if (i == 0) while (x[0] == x[0]) y[0] = ++j;"),
         reply("__trap();"),
         reply(RELU),

@@ -52,7 +52,7 @@ launch("relu", grid=cdiv(n, 128), block=128, args=[x, out, n])
 @*/
 extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
   long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = x[i] < T_self(0) ? T_out(0) : x[i];
+  if (i < n) y[i] = x[i] < (T_self)0 ? (T_out)0 : x[i];
 }
 "#;
 
