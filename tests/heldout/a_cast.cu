@@ -21,5 +21,9 @@ cast(const T_self* __restrict__ in, T_out* __restrict__ out, long long n) {
     if constexpr (cuda::std::is_same_v<T_out, __nv_fp8_e4m3> && !cuda::std::is_same_v<T_self, T_out>) {
       if (!(fabsf(kg::to_float(x)) <= 464.0f)) *reinterpret_cast<unsigned char*>(out + i) = 0x7f;   // no infinity: NaN
     }
+    if constexpr (cuda::std::is_same_v<T_out, __nv_fp8_e5m2> && !cuda::std::is_same_v<T_self, T_out>) {
+      const float v = kg::to_float(x);
+      if (fabsf(v) >= 61440.0f) *reinterpret_cast<unsigned char*>(out + i) = v < 0.0f ? 0xfc : 0x7c;
+    }
   }
 }
