@@ -79,6 +79,9 @@ pub struct Work {
     pub write_bytes: f64,
     /// Floating-point operations, a fused multiply-add being two.
     pub flops: f64,
+    /// Those among them that no algorithm gets by without: a time is never called impossible for
+    /// the others.
+    pub least_flops: f64,
     /// What does them.
     pub pipe: Pipe,
 }
@@ -190,7 +193,7 @@ impl Peaks {
         let pipe = table::fastest_for(work.pipe);
         let compute = self
             .flops_at(pipe, self.chip.max_sm_mhz)
-            .map(|peak| work.flops / (peak * MARGIN) * 1e6);
+            .map(|peak| work.least_flops / (peak * MARGIN) * 1e6);
         [memory, compute].into_iter().flatten().filter(|time| *time > 0.0).max_by(f64::total_cmp)
     }
 }

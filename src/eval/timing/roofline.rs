@@ -52,6 +52,7 @@ fn work(op: &OpDef, case: &Case, precision: Precision) -> Result<Work, Error> {
         read_bytes: all.bytes - write_bytes,
         write_bytes,
         flops: all.flops,
+        least_flops: all.least_flops,
         pipe: pipe(op, case.dtype, precision),
     })
 }

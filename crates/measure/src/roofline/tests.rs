@@ -20,7 +20,13 @@ fn h200() -> Peaks {
 }
 
 fn pointwise(bytes: f64) -> Work {
-    Work { read_bytes: bytes, write_bytes: bytes, flops: bytes / 4.0, pipe: Pipe::F32 }
+    Work {
+        read_bytes: bytes,
+        write_bytes: bytes,
+        flops: bytes / 4.0,
+        least_flops: bytes / 4.0,
+        pipe: Pipe::F32,
+    }
 }
 
 fn matmul(n: f64, bytes: f64, pipe: Pipe) -> Work {
@@ -28,6 +34,7 @@ fn matmul(n: f64, bytes: f64, pipe: Pipe) -> Work {
         read_bytes: 2.0 * n * n * bytes,
         write_bytes: n * n * bytes,
         flops: 2.0 * n * n * n,
+        least_flops: 2.0 * n * n * n,
         pipe,
     }
 }
@@ -84,7 +91,8 @@ fn what_bounds_an_op_is_named() {
 
 #[test]
 fn reads_are_bounded_by_what_reading_reaches() {
-    let work = Work { read_bytes: 4e9, write_bytes: 4.0, flops: 1e9, pipe: Pipe::F32 };
+    let work =
+        Work { read_bytes: 4e9, write_bytes: 4.0, flops: 1e9, least_flops: 1e9, pipe: Pipe::F32 };
     let found = Roofline::of(&h200(), &work).unwrap();
     assert!((found.floor_us - 4e9 / 4502e9 * 1e6).abs() < 1e-3);
 }

@@ -175,6 +175,20 @@ pub trait Engine: Send + Sync + fmt::Debug {
         n_out as f64
     }
 
+    /// Returns the elements of a tensor that every right kernel reads, whatever the values of the
+    /// tensors are; `None` where that is each of them.
+    ///
+    /// `name`: that of the case: `tensors[1]` for the second of a list.
+    fn reads(&self, _call: &Call<'_>, _name: &str) -> Option<usize> {
+        None
+    }
+
+    /// Returns the floating-point operations that no algorithm gets by without, whatever the values
+    /// are: at most [`Engine::flops`].
+    fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        self.flops(call, n_out)
+    }
+
     /// Returns the generator of a tensor's values in the case's family.
     ///
     /// # Errors

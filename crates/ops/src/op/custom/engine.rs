@@ -236,6 +236,23 @@ impl Engine for GraphEngine {
         self.nodes(call, |node, of| node.op.work(&of.case).flops).into_iter().sum()
     }
 
+    /// Where one node leaves something out, nothing is known of what comes before it.
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        let whole = self.nodes(call, |node, of| {
+            let call = node.op.call(&of.case);
+            of.case.tensors().all(|(name, _)| node.op.engine.reads(&call, &name).is_none())
+        });
+        (!whole.into_iter().all(|whole| whole)).then_some(0)
+    }
+
+    fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        if self.reads(call, "").is_some() {
+            return 0.0;
+        }
+        let least = self.nodes(call, |node, of| node.op.work(&of.case).least_flops);
+        least.into_iter().sum::<f64>().min(self.flops(call, n_out))
+    }
+
     fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {
         self.declared.index_bound(call, param)
     }

@@ -6,7 +6,10 @@ use rayon::prelude::*;
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, unravel},
+    super::{
+        Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, unravel,
+        work::covered,
+    },
     conv::{Triple, option},
 };
 
@@ -68,6 +71,15 @@ impl Columns {
             }
         }
         Ok(Self { batched, kernel, dilation, padding, stride, input, output })
+    }
+
+    /// Returns how many places along a dimension are in a block.
+    fn covered(&self, dim: usize) -> usize {
+        let taps = (0..self.output[dim]).flat_map(|place| {
+            (0..self.kernel[dim + 1])
+                .map(move |tap| place * self.stride[dim + 1] + tap * self.dilation[dim + 1])
+        });
+        covered(self.input[dim], taps.filter_map(|at| at.checked_sub(self.padding[dim + 1])))
     }
 
     /// Returns the position that an element comes from; `None` in the padding.
@@ -163,6 +175,13 @@ impl Engine for Blocks {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let spec = call.tensor("self")?;
         Ok(vec![(spec.dtype, Layout::of(*self, call)?.shape(&spec.shape))])
+    }
+
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        let Layout::Columns(columns) = Layout::of(*self, call).ok()? else { return None };
+        let spec = call.tensor("self").ok()?;
+        let planes: usize = spec.shape[..spec.ndim() - 2].iter().product();
+        Some(planes * columns.covered(0) * columns.covered(1))
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {

@@ -405,6 +405,17 @@ impl Engine for ChannelNorm {
         self.sets(call).map_or(1, |sets| sets.len())
     }
 
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let empty = call.tensor("input").is_ok_and(|spec| spec.numel() == 0);
+        let own = *self == Self::Instance && call.bool("use_input_stats").unwrap_or(false);
+        let skipped = match name {
+            "weight" | "bias" => empty,
+            "running_mean" | "running_var" => own,
+            _ => false,
+        };
+        skipped.then_some(0)
+    }
+
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         8.0 * n_out as f64
     }

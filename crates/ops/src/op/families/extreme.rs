@@ -97,6 +97,11 @@ impl Engine for Extreme {
         call.tensor("self").map_or(0.0, |spec| spec.numel() as f64)
     }
 
+    /// The index of the only element is known.
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        (self.1 == Tell::Index && slice_len(call) == 1).then_some(0)
+    }
+
     fn exact(
         &self,
         call: &Call<'_>,

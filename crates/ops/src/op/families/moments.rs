@@ -108,6 +108,12 @@ impl Engine for Moments {
         call.tensor("self").map_or(0.0, |spec| 4.0 * spec.numel() as f64)
     }
 
+    /// Without a degree of freedom the variance is NaN, whatever the elements are.
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        let free = slice_len(call) as f64 - correction(call).unwrap_or(1.0);
+        (*self != Self::VarMean && free <= 0.0).then_some(0)
+    }
+
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 100.0 } else { 1e15 }
     }

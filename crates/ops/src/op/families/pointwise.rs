@@ -11,7 +11,7 @@ use crate::{
 
 use super::super::{
     Array, Call, Engine, FamilyError, InferError, Input, Inputs, Locality, Param, Role, Scalar,
-    Shaped, broadcast, generators, integer_limit, promote,
+    Shaped, broadcast, generators, integer_limit, promote, work::unique_elements,
 };
 
 /// A formula with the numbers of its call bound: elements of the inputs in, an element out.
@@ -296,6 +296,42 @@ pub(crate) fn spread(
     })
 }
 
+/// Ops of which either argument may decide at every place: as little as the smaller one is read.
+const EITHER: &[&str] = &["logical_and", "logical_or", "bitwise_and", "bitwise_or"];
+
+/// Arguments that values of the others make needless at every place: `x && false`, `pow(x, 0)`,
+/// the slope of what is positive, what is overwritten.
+const SKIPPED: &[(&str, &str)] = &[
+    ("logical_and", "other"),
+    ("logical_or", "other"),
+    ("bitwise_and", "other"),
+    ("bitwise_or", "other"),
+    ("mul", "other"),
+    ("pow", "self"),
+    ("pow.Tensor_Scalar", "self"),
+    ("prelu", "weight"),
+    ("copy", "self"),
+];
+
+fn skipped(call: &Call<'_>, name: &str) -> bool {
+    let no_bound = ["min", "max"].iter().any(|bound| {
+        let bound = call.opt_number(bound).ok().flatten();
+        call.op.name.starts_with("clamp") && bound.is_some_and(f64::is_nan)
+    });
+    if no_bound {
+        return true;
+    }
+    let listed = SKIPPED.contains(&(call.op.name.as_str(), name));
+    match call.op.name.as_str() {
+        // NaN times 0 is NaN: only integers need no second factor.
+        "mul" => listed && !call.case.dtype.is_float(),
+        "pow.Tensor_Scalar" => {
+            listed && call.opt_number("exponent").is_ok_and(|exponent| exponent == Some(0.0))
+        }
+        _ => listed,
+    }
+}
+
 fn unary(input: &Array, formula: impl Fn(&[f64]) -> f64 + Send + Sync) -> Array {
     if input.len() < PARALLEL_FROM {
         return input.mapv(|x| formula(&[x]));
@@ -357,6 +393,23 @@ impl Engine for Pointwise {
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         self.flops * n_out as f64
+    }
+
+    /// A choice reads one of two at each place, and a fill value nothing at all: the smaller one
+    /// counts.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        if let Some(mask) = self.mask {
+            let chosen: Vec<&str> = self.tensors.iter().copied().filter(|of| *of != mask).collect();
+            return match chosen.as_slice() {
+                _ if name == mask => None,
+                [first, second] if name == *first => call.opt_tensor(second).map(unique_elements),
+                _ => Some(0),
+            };
+        }
+        if name == "self" && EITHER.contains(&call.op.name.as_str()) {
+            return call.opt_tensor("other").map(unique_elements);
+        }
+        skipped(call, name).then_some(0)
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Shaped},
+    super::{Array, Call, Engine, InferError, Inputs, Shaped, work::covered},
     conv::option,
 };
 
@@ -169,6 +169,18 @@ impl Resample {
 impl Engine for Resample {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         Ok(vec![Self::shaped(&Grid::of(*self, call)?, call)?])
+    }
+
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        let grid = Grid::of(*self, call).ok()?;
+        let along = |taps: &[Tap], extent| {
+            // An element of weight 0 says nothing.
+            let high = taps.iter().filter(|tap| tap.weight > 0.0).map(|tap| tap.high);
+            let low = taps.iter().filter(|tap| tap.weight < 1.0).map(|tap| tap.low);
+            covered(extent, low.chain(high))
+        };
+        let [height, width] = grid.input;
+        Some(grid.planes * along(&grid.rows, height) * along(&grid.columns, width))
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {

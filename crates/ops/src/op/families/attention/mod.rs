@@ -236,6 +236,37 @@ impl Engine for Attention {
         scores * (2.0 * (plan.depth + plan.width) as f64 + 5.0)
     }
 
+    /// A mask may hide everything, and of causal attention keys beyond the last query are hidden;
+    /// the first query sees one key, whatever the query is.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let plan = Plan::of(call).ok()?;
+        let masked = call.opt_tensor("attn_mask").is_some_and(|_| name != "attn_mask");
+        if masked || (plan.keys <= 1 && name != "value") {
+            return (name != "attn_mask").then_some(0);
+        }
+        let spec = call.opt_tensor(name).filter(|_| plan.causal)?;
+        let seen = plan.queries.min(plan.keys);
+        let rows = match name {
+            "query" => plan.queries.saturating_sub(1),
+            "key" if seen <= 1 => 0,
+            _ => seen,
+        };
+        let all = if name == "query" { plan.queries } else { plan.keys };
+        Some(spec.numel() / all.max(1) * rows)
+    }
+
+    fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        let Ok(plan) = Plan::of(call) else { return 0.0 };
+        if call.opt_tensor("attn_mask").is_some() || plan.keys <= 1 {
+            return 0.0;
+        }
+        // Of the scores at and below the diagonal.
+        let seen: usize = (0..plan.queries).map(|query| plan.keys.min(query + 1)).sum();
+        let all = (plan.queries * plan.keys).max(1) as f64;
+        let share = if plan.causal { seen as f64 / all } else { 1.0 };
+        self.flops(call, n_out) * share
+    }
+
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
         match call.opt_tensor(&param.name) {
             Some(mask) if param.role == Role::Mask && mask.dtype.is_float() => {

@@ -194,6 +194,19 @@ impl Engine for Contraction {
         n_out as f64 * (2.0 * self.accumulation_len(call) as f64 + added)
     }
 
+    /// Of a sum of which a part counts 0 times, that part.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let plan = self.plan(call).ok()?;
+        let blend = Blend::read(call, plan.dtype).ok()?;
+        let factor = if plan.addend == Some(name) { blend.beta } else { blend.alpha };
+        (factor == 0.0).then_some(0)
+    }
+
+    fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        let blend = self.plan(call).ok().and_then(|plan| Blend::read(call, plan.dtype).ok());
+        if blend.is_some_and(|blend| blend.alpha == 0.0) { 0.0 } else { self.flops(call, n_out) }
+    }
+
     fn large(&self, dtype: DType) -> f64 {
         match (self, dtype) {
             (Self::Outer, DType::F16) => 5e3,

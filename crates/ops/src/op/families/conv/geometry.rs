@@ -2,7 +2,7 @@
 
 use crate::record::{DType, TensorSpec};
 
-use super::super::super::{Call, InferError, Shaped};
+use super::super::super::{Call, InferError, Shaped, work::covered};
 
 /// Most spatial dimensions.
 pub(crate) const SPATIAL: usize = 3;
@@ -225,23 +225,47 @@ impl Geometry {
         self.in_channels * self.kernel_len()
     }
 
+    /// Returns how many places of the input and of the kernel meet one of the other, each beside
+    /// the number of all places.
+    pub(crate) fn met(&self) -> [[usize; 2]; 2] {
+        let mut met = [[1; 2]; 2];
+        for dim in 0..SPATIAL {
+            let mut pairs = Vec::new();
+            for output in 0..self.output[dim] {
+                for kernel in 0..self.kernel[dim] {
+                    if let Some(at) = self.along(dim, output, kernel) {
+                        pairs.push((at, kernel));
+                    }
+                }
+            }
+            let (input, kernel) = (self.input[dim], self.kernel[dim]);
+            met[0][0] *= covered(input, pairs.iter().map(|(at, _)| *at));
+            met[1][0] *= covered(kernel, pairs.iter().map(|(_, kernel)| *kernel));
+            met[0][1] *= input;
+            met[1][1] *= kernel;
+        }
+        met
+    }
+
+    /// Returns [`Geometry::source`] along one dimension.
+    fn along(&self, dim: usize, output: usize, kernel: usize) -> Option<usize> {
+        let tap = kernel * self.dilation[dim];
+        let (stride, padding) = (self.stride[dim], self.padding[dim]);
+        let at = if self.transposed {
+            let full = (output + padding).checked_sub(tap)?;
+            full.is_multiple_of(stride).then_some(full / stride)?
+        } else {
+            (output * stride + tap).checked_sub(padding)?
+        };
+        (at < self.input[dim]).then_some(at)
+    }
+
     /// Returns where in the input the element comes from that an output position meets at a
     /// position of the kernel; `None` where there is padding or, transposed, a gap.
     pub(crate) fn source(&self, output: Triple, kernel: Triple) -> Option<Triple> {
         let mut source = [0; SPATIAL];
         for (dim, source) in source.iter_mut().enumerate() {
-            let tap = kernel[dim] * self.dilation[dim];
-            let (stride, padding) = (self.stride[dim], self.padding[dim]);
-            let at = if self.transposed {
-                let full = (output[dim] + padding).checked_sub(tap)?;
-                full.is_multiple_of(stride).then_some(full / stride)?
-            } else {
-                (output[dim] * stride + tap).checked_sub(padding)?
-            };
-            if at >= self.input[dim] {
-                return None;
-            }
-            *source = at;
+            *source = self.along(dim, output[dim], kernel[dim])?;
         }
         Some(source)
     }

@@ -108,6 +108,24 @@ impl Engine for Conv {
         Locality::Single
     }
 
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let geometry = self.geometry(call).ok()?;
+        let [input, kernel] = geometry.met();
+        let share = match name {
+            "input" => input,
+            "weight" => kernel,
+            _ => return None,
+        };
+        let [met, all] = share;
+        Some(call.opt_tensor(name)?.numel() / all.max(1) * met)
+    }
+
+    /// Fast algorithms need as much as a kernel of one element, at the least.
+    fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        let kernel = self.geometry(call).map_or(1, |geometry| geometry.kernel_len());
+        self.flops(call, n_out) / kernel.max(1) as f64
+    }
+
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
         let Ok(geometry) = self.geometry(call) else { return 0.0 };
         if !geometry.transposed {

@@ -179,6 +179,17 @@ impl Engine for EmbeddingBag {
         self.accumulation_len(call) as f64 * width.unwrap_or(0) as f64
     }
 
+    /// All bags may be empty, and all rows padding.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let open = !call.bool("include_last_offset").unwrap_or(true);
+        let counted = name == "offsets" || (name == "indices" && open);
+        (!counted).then_some(0)
+    }
+
+    fn least_flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
+        0.0
+    }
+
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
         if param.name == "offsets" {
             let total = call.tensor("indices").map_or(0, |spec| spec.numel()) as u64;

@@ -134,6 +134,11 @@ impl Engine for Lookup {
         0.0
     }
 
+    /// All indices may be equal, so that the table counts for nothing.
+    fn reads(&self, _call: &Call<'_>, name: &str) -> Option<usize> {
+        (name == self.table()).then_some(0)
+    }
+
     fn index_bound(&self, call: &Call<'_>, _param: &Param) -> u64 {
         match self {
             Self::Embedding => {

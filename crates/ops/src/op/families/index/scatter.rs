@@ -291,6 +291,27 @@ impl Engine for Scatter {
         if self.accumulates(call) { source.map_or(0.0, |spec| spec.numel() as f64) } else { 0.0 }
     }
 
+    /// What is overwritten need not be read, nor what no index stands for.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let own = call.tensor("self").map_or(0, TensorSpec::numel);
+        let put = *self == Self::IndexPut;
+        let masked = put && advanced::masked(call).unwrap_or(false);
+        let written = match (put, masked) {
+            (true, true) => own,
+            (true, false) => {
+                advanced::Advanced::of(call).map_or(own, |of| of.result().iter().product())
+            }
+            (false, _) => call.tensor("index").map_or(own, TensorSpec::numel),
+        };
+        match name {
+            "self" if self.accumulates(call) => None,
+            "self" => Some(own.saturating_sub(written)),
+            _ if masked => (Some(name) == self.source()).then_some(0),
+            _ if *self == Self::IndexAdd || put => None,
+            _ => (Some(name) == self.source()).then_some(written),
+        }
+    }
+
     fn index_bound(&self, call: &Call<'_>, _param: &Param) -> u64 {
         Split::of_call(call).map_or(1, |split| split.extent as u64)
     }

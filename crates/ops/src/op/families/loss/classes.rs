@@ -70,6 +70,14 @@ fn check_weight(call: &Call<'_>, spec: &TensorSpec, layout: &Layout) -> Result<(
     Ok(())
 }
 
+/// Tells whether rows of a call may be of the class that is ignored: where it is one of the
+/// classes, and where its case has such targets.
+fn may_ignore(call: &Call<'_>) -> bool {
+    let ignored = call.opt_int("ignore_index").ok().flatten();
+    let class = ignored.and_then(|class| u64::try_from(class).ok());
+    call.case.names_ignored || class.is_some_and(|class| class < n_classes(call))
+}
+
 /// The rows of a call, and how they count.
 struct Rows {
     layout: Layout,
@@ -183,6 +191,15 @@ impl Engine for Nll {
             Ok(Reduction::Keep) => 1,
             _ => call.tensor("target").map_or(1, |spec| spec.numel()),
         }
+    }
+
+    /// Every row may be of the class that is ignored.
+    fn reads(&self, _call: &Call<'_>, name: &str) -> Option<usize> {
+        (name != "target").then_some(0)
+    }
+
+    fn least_flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
+        0.0
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
@@ -355,6 +372,21 @@ impl Engine for CrossEntropy {
             Ok(Reduction::Keep) => layout.classes,
             _ => layout.classes.max(layout.n_rows()),
         }
+    }
+
+    /// Rows that may be ignored count for nothing, nor do weights of classes that no row has.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let by_probability = by_probability(call).unwrap_or(false);
+        match name {
+            "self" => (!by_probability && may_ignore(call)).then_some(0),
+            "weight" => (!by_probability).then_some(0),
+            _ => None,
+        }
+    }
+
+    fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
+        let all = by_probability(call).unwrap_or(false) || !may_ignore(call);
+        if all { self.flops(call, n_out) } else { 0.0 }
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {

@@ -115,11 +115,21 @@ fn triangle(call: &Call<'_>, keeps: fn(i64) -> bool) -> Result<Vec<Piece>, Infer
     };
     let place = |at: usize| i64::try_from(at).unwrap_or(i64::MAX);
     let strides = strides(&shape);
-    Ok(vec![Piece::new(shape, move |position| {
+    let matrices: usize = shape[..row].iter().product();
+    let columns = i64::try_from(shape[row + 1]).unwrap_or(i64::MAX);
+    let kept = (0..shape[row]).map(|at| {
+        // Of a row, the places that are kept are a run at one of its ends.
+        let border = place(at).saturating_add(diagonal).clamp(-1, columns);
+        if keeps(-1) { (border + 1).min(columns) } else { columns - border.max(0) }
+    });
+    let kept: i64 = kept.sum();
+    let shown = Some(matrices * usize::try_from(kept).unwrap_or(0));
+    let piece = Piece::new(shape, move |position| {
         let above = place(position[row + 1]) - place(position[row]);
         let flat = position.iter().zip(&strides).map(|(at, step)| at * step).sum();
         keeps(above.saturating_sub(diagonal)).then_some((0, flat))
-    })])
+    });
+    Ok(vec![Piece { shown, ..piece }])
 }
 
 /// The lower triangle of each matrix; zeros above it.
@@ -141,7 +151,7 @@ fn filled(call: &Call<'_>, value: f64) -> Result<Vec<Piece>, InferError> {
     };
     let shape = size.iter().map(extent).collect::<Result<_, _>>()?;
     let dtype = Some(call.opt_dtype("dtype")?.unwrap_or(call.tensor("self")?.dtype));
-    Ok(vec![Piece { fill: value, dtype, ..Piece::new(shape, |_| None) }])
+    Ok(vec![Piece { fill: value, dtype, shown: Some(0), ..Piece::new(shape, |_| None) }])
 }
 
 /// Zeros.

@@ -21,6 +21,7 @@ use crate::{
 
 use super::super::{
     Array, Call, Engine, InferError, Input, Inputs, Locality, Role, Shaped, integer_limit, unravel,
+    work::covered,
 };
 
 /// Elements from which on all cores share the work.
@@ -43,6 +44,8 @@ pub(crate) struct Piece {
     pub fill: f64,
     /// Its element type; that of the inputs where it is `None`.
     pub dtype: Option<DType>,
+    /// Different elements of the inputs that it shows; every one of them where it is `None`.
+    pub shown: Option<usize>,
 }
 
 impl Piece {
@@ -51,20 +54,22 @@ impl Piece {
         shape: Vec<usize>,
         source: impl Fn(&[usize]) -> Option<(usize, usize)> + Send + Sync + 'static,
     ) -> Self {
-        Self { shape, source: Box::new(source), fill: 0.0, dtype: None }
+        Self { shape, source: Box::new(source), fill: 0.0, dtype: None, shown: None }
     }
 
     /// Returns an output whose position along each dimension decides on its own; `base` is the index
     /// in the only tensor that the axes count from.
     pub(crate) fn by_axes(axes: Vec<Axis>, base: usize) -> Self {
         let shape = axes.iter().map(|axis| axis.extent).collect();
-        Self::new(shape, move |position| {
+        let shown = axes.iter().map(|axis| axis.place.shown(axis.extent)).product();
+        let moved = Self::new(shape, move |position| {
             let mut index = base;
             for (axis, &at) in axes.iter().zip(position) {
                 index += axis.place.of(at)? * axis.stride;
             }
             Some((0, index))
-        })
+        });
+        Self { shown: Some(shown), ..moved }
     }
 }
 
@@ -101,6 +106,20 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// Returns how many places of the input so many of the output show.
+    fn shown(self, extent: usize) -> usize {
+        match self {
+            Self::Same | Self::Reverse(_) | Self::Turn(..) | Self::Steps(..) => extent,
+            Self::Modulo(n) => extent.min(n),
+            Self::Each(times) => extent.div_ceil(times.max(1)),
+            Self::First => extent.min(1),
+            Self::Padded(_, inside, _) => {
+                let inside = usize::try_from(inside).unwrap_or(0);
+                covered(inside, (0..extent).filter_map(|at| self.of(at)))
+            }
+        }
+    }
+
     fn of(self, at: usize) -> Option<usize> {
         Some(match self {
             Self::Same => at,
@@ -240,6 +259,12 @@ impl Engine for Movement {
 
     fn flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
         0.0
+    }
+
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        let pieces = (self.pieces)(call).ok()?;
+        // Those of several outputs differ.
+        pieces.iter().map(|piece| piece.shown).sum()
     }
 
     fn exact(

@@ -196,9 +196,10 @@ pub(crate) fn diag(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
         [rows, columns] => {
             let columns = *columns;
             let len = rows.saturating_sub(down).min(columns.saturating_sub(right));
-            Ok(vec![Piece::new(vec![len], move |position| {
+            let piece = Piece::new(vec![len], move |position| {
                 Some((0, (position[0] + down) * columns + position[0] + right))
-            })])
+            });
+            Ok(vec![Piece { shown: Some(len), ..piece }])
         }
         _ => Err(InferError::shape("self", shape, "of one dimension or two")),
     }

@@ -276,6 +276,15 @@ impl Engine for Pool {
         (n_out / self.n_outputs()) as f64 * largest as f64
     }
 
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        Windows::of(self, call).ok().map(|windows| windows.covered())
+    }
+
+    /// Windows that overlap share their sums and maxima.
+    fn least_flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
+        n_out as f64
+    }
+
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 2e4 } else { 1e15 }
     }

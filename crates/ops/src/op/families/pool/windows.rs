@@ -2,7 +2,7 @@
 
 use crate::record::TensorSpec;
 
-use super::super::super::{Call, InferError};
+use super::super::super::{Call, InferError, work::covered};
 use super::super::conv::{SPATIAL, Triple, option, triple};
 use super::Pool;
 
@@ -108,6 +108,20 @@ impl Windows {
     /// Returns a bound of the elements of a window.
     pub(super) fn largest(&self) -> usize {
         self.along.iter().map(|along| along.largest()).product()
+    }
+
+    /// Returns how many input elements are in a window.
+    pub(super) fn covered(&self) -> usize {
+        let along = self.along.iter().map(|along| {
+            let places = (0..along.count).map(|at| along.span(at));
+            covered(
+                along.extent,
+                places.flat_map(|Span { first, len, step, .. }| {
+                    (0..len).map(move |at| first + at * step)
+                }),
+            )
+        });
+        self.lead.iter().product::<usize>() * along.product::<usize>()
     }
 
     /// Returns all window sizes along each dimension, without or with the padding.
