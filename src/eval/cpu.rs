@@ -91,10 +91,28 @@ fn screen(
     if goes_on {
         // The GPU has the last word; should it hang, this half has nothing to complain about.
         evaluation.findings.clear();
+        evaluation.findings.extend(request.screen.then(|| unscreened(&evaluation)).flatten());
         program.baselines = prepare_baselines(request, compiler)?;
         program.full_size = prepare_full_size(request, compiler)?;
     }
     Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
+}
+
+/// Says which cases rest on no sanitizer, since the emulator cannot run them.
+fn unscreened(evaluation: &Evaluation) -> Option<Finding> {
+    let is = |case: &&CaseResult, verdict| case.outcome == Outcome::Judged(verdict);
+    let cases = || evaluation.cases.iter().filter(|case| is(case, Verdict::Unsupported));
+    let first = cases().next()?;
+    let n_passed = evaluation.n_passed();
+    let which = match n_passed {
+        0 => "not screened".to_owned(),
+        _ => format!("not screened in {} of {} cases", cases().count(), n_passed + cases().count()),
+    };
+    let why = first.findings.first().map_or("unsupported", |finding| finding.message.as_str());
+    Some(Finding::new(format!(
+        "{which}: the emulator cannot run the kernel there, so that no sanitizer has looked for races, \
+         stray accesses and uninitialised values ({why})"
+    )))
 }
 
 /// Hands on an implementation that is called and not compiled: the GPU alone can judge it.
@@ -283,5 +301,55 @@ impl RoundingPools {
             result.findings.push(Finding::new(message));
             draft.case_done(index, result);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unscreened;
+    use crate::{
+        eval::{draft::failed, unbegun},
+        record::{
+            EvalRequest, Evaluation, Finding, Implementation, Level, Limits, Outcome, Precision,
+            Target, Verdict,
+        },
+        suite,
+    };
+
+    fn begun() -> (EvalRequest, Evaluation) {
+        let request = EvalRequest {
+            op: "relu".to_owned(),
+            definition: None,
+            kernel: String::new(),
+            implementation: None::<Implementation>,
+            params: Default::default(),
+            count_code: false,
+            profile: None,
+            cases: suite::load("smoke").unwrap().public_cases("relu").unwrap(),
+            seed: 1,
+            target: Target::h100_class(),
+            on_gpu: true,
+            screen: true,
+            precision: Precision::Strict,
+            emulation: crate::record::Emulation::default(),
+            limits: Limits::default(),
+            timing: None,
+        };
+        let evaluation = unbegun(&request, Verdict::Unsupported);
+        (request, evaluation)
+    }
+
+    #[test]
+    fn what_the_emulator_cannot_run_is_named_as_not_screened() {
+        let (request, mut evaluation) = begun();
+        assert_eq!(unscreened(&evaluation), None);
+        let finding = Finding::new("unsupported: wgmma.fence");
+        evaluation.cases[0] = failed(&request.cases[0], Verdict::Unsupported, Level::Emu, finding);
+        let message = unscreened(&evaluation).unwrap().message;
+        assert!(message.starts_with("not screened: "), "{message}");
+        assert!(message.ends_with("(unsupported: wgmma.fence)"), "{message}");
+        evaluation.cases[1].outcome = Outcome::Judged(Verdict::Passed);
+        let message = unscreened(&evaluation).unwrap().message;
+        assert!(message.starts_with("not screened in 1 of 2 cases: "), "{message}");
     }
 }

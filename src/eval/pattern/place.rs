@@ -29,7 +29,12 @@ pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
         return (n_elements > 1).then(|| "all elements".to_owned());
     }
     let contiguous = last - first + 1 == indices.len();
-    if contiguous && last + 1 == n_elements {
+    let columns = wrong.shape.last().copied().unwrap_or(1).max(1);
+    let whole_rows = wrong.shape.len() > 1
+        && columns > 1
+        && first.is_multiple_of(columns)
+        && indices.len().is_multiple_of(columns);
+    if contiguous && last + 1 == n_elements && !(whole_rows && indices.len() <= MAX_INDICES) {
         return Some(format!("all elements from flat index {first} to the end: the tail"));
     }
     if contiguous && first == 0 && indices.len() > 1 {

@@ -65,6 +65,7 @@ fn places_are_recognised() {
     check_place(&[1023], |i| i >= 1020, "all elements from flat index 1020 to the end: the tail");
     check_place(&[8], |_| true, "all elements");
     check_place(&[8], |i| i < 4, "all of the first 4 elements");
+    check_place(&[3, 4], |i| i / 4 == 2, "all of row 2 of 3, nothing else");
     check_place(&[3, 4], |i| i / 4 == 1, "all of row 1 of 3, nothing else");
     check_place(&[3, 4], |i| i % 4 == 3, "all of column 3 of 4, nothing else");
     check_place(&[9, 4], |i| i / 4 % 2 == 0, "whole rows: one index in 2, beginning with 0");

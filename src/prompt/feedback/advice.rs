@@ -13,9 +13,10 @@ pub(super) fn section(verdict: Verdict) -> Option<Section> {
 const fn advice(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Race => {
-            "Two accesses to one place, at least one a write, lack a barrier between them: \
-             `__syncthreads()` before shared memory that was written is read, and again before it \
-             is written anew; for global memory only a second launch orders blocks."
+            "Two accesses to one place, at least one a write, are not ordered. If both threads are \
+             meant to be there, order them: `__syncthreads()` before shared memory that was written \
+             is read, and again before it is written anew; for global memory only a second launch \
+             orders blocks. If one is not, its index is wrong or lacks a bound, and no barrier helps."
         }
         Verdict::Uninitialised => {
             "Garbage was used that nobody wrote: shared memory or `scratch(..)` before the first \
