@@ -23,6 +23,7 @@ mod alu;
 pub mod analysis;
 mod ast;
 mod counters;
+mod coverage;
 mod emulator;
 mod exec;
 mod finding;
@@ -37,6 +38,7 @@ mod parse;
 mod report;
 
 pub use counters::{Atomics, Counters, Executed, SharedTraffic, Traffic};
+pub use coverage::{Coverage, CoverageGap, GapKind};
 pub use emulator::{Config, Emulator};
 pub use exec::Launch;
 pub use finding::{Finding, FindingKind, Other, Severity};

@@ -83,6 +83,8 @@ pub struct Options {
     pub checks: Checks,
     /// Whether the report carries counters.
     pub counters: bool,
+    /// Whether the report carries what was reached.
+    pub coverage: bool,
     /// Which blocks run.
     pub blocks: Blocks,
     /// What the launch may use up.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::{
     counters::Counters,
+    coverage::Coverage,
     finding::{Finding, Severity},
 };
 
@@ -57,6 +58,8 @@ pub struct Report {
     pub blocks: u64,
     /// What ran, if that was asked for.
     pub counters: Option<Counters>,
+    /// What was reached, if that was asked for.
+    pub coverage: Option<Coverage>,
     /// Output of device `printf`.
     pub stdout: String,
 }
@@ -70,6 +73,7 @@ impl Report {
             lane_instructions: 0,
             blocks: 0,
             counters: None,
+            coverage: None,
             stdout: String::new(),
         }
     }

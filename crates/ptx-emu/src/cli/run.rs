@@ -109,6 +109,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
         threads: 0,
         checks: args.checks,
         counters: args.counters,
+        coverage: false,
         blocks: args.blocks.clone(),
         limits: Limits { lane_instructions: limit, ..defaults },
     };

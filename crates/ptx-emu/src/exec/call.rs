@@ -6,6 +6,7 @@ use super::{
     warp::{Frame, Group, MAX_LOCAL, Warp, register_bytes},
 };
 use crate::{
+    coverage::ENTERED,
     finding::FindingKind,
     lower::function_address,
     memory::{INITIALISED, Memory, window_base, window_of},
@@ -132,6 +133,7 @@ impl Machine<'_> {
         group.callers.push(group.frame);
         group.frame = frame;
         group.pc = code.entry;
+        self.coverage.mark(code.entry, ENTERED);
         warp.groups.push(group);
         Ok(())
     }

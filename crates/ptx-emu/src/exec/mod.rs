@@ -44,6 +44,7 @@ use self::{
 use crate::{
     alu::simd::Width,
     ast::Space,
+    coverage::{Coverage, ENTERED},
     lower::Program,
     memory::{BufferId, INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
@@ -130,6 +131,9 @@ struct Machine<'m> {
     /// Whether [`Machine::observe`] has anything to do.
     observing: bool,
     count: Option<Box<Count>>,
+    /// What was reached; without marks if nobody asks.
+    coverage: Coverage,
+    covers: bool,
     numbers: Numbers,
     /// What numbers each operation makes; empty if nobody asks.
     formats: &'m [Option<Formats>],
@@ -231,6 +235,12 @@ fn prepare_launch<'m>(
         matrix_scratch: matrix::Scratch::default(),
         observing: options.counters || options.checks.numerics,
         count: options.counters.then(|| Box::new(Count::new(program.ops.len()))),
+        coverage: if options.coverage {
+            Coverage::new(program.ops.len())
+        } else {
+            Coverage::default()
+        },
+        covers: options.coverage,
         numbers: Numbers { nan: options.checks.numerics, infinity: options.checks.numerics },
         formats: if options.checks.numerics { program.formats() } else { &[] },
         races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
@@ -241,6 +251,8 @@ fn prepare_launch<'m>(
         last_copy: None,
         store_taint: Mark::default(),
     };
+    machine.coverage.mark(program.code[kernel].entry, ENTERED);
+    machine.coverage.largest_grid = launch.grid;
     machine.place_shared()?;
     machine.make_workspace()?;
     Ok(machine)
@@ -346,6 +358,7 @@ impl Machine<'_> {
             end,
             blocks: self.blocks_run,
             counters: self.count.map(|c| c.finish(self.program)),
+            coverage: Some(self.coverage).filter(|_| self.covers),
             findings: self.findings.into_list(),
             lane_instructions: self.lane_instructions,
             stdout: self.stdout,

@@ -91,6 +91,7 @@ fn separable(machine: &Machine<'_>, options: &Options) -> bool {
     machine.races.is_some()
         && options.blocks == Blocks::All
         && !options.counters
+        && !options.coverage
         && !program.fences
         && machine.cluster.len() == 1
         && program.ops.iter().all(alone)

@@ -14,6 +14,7 @@ use super::{
     sanitize::taint::Taint,
 };
 use crate::{
+    coverage::{ENTERED, PASSED, TAKEN},
     op::{D, Op, W},
     report::Stop,
 };
@@ -337,6 +338,7 @@ impl Machine<'_> {
                     let target = (row[lane] as usize).min(targets.len() - 1);
                     let mut part = group.clone();
                     part.pc = targets[target];
+                    self.coverage.mark(part.pc, ENTERED);
                     part.mask = 1 << lane;
                     match warp.groups.iter_mut().find(|g| {
                         g.pc == part.pc
@@ -385,15 +387,21 @@ impl Machine<'_> {
                 self.propagate(ops[pc as usize], regs, pc, mask);
             }
             match ops[pc as usize] {
-                Op::Jump(target) => pc = target,
+                Op::Jump(target) => {
+                    self.coverage.mark(pc, TAKEN);
+                    pc = target;
+                }
                 Op::Branch(p, negated, target) => {
                     let p = regs.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
                     if taken == mask {
+                        self.coverage.mark(pc, TAKEN);
                         pc = target;
                     } else if taken == 0 {
+                        self.coverage.mark(pc, PASSED);
                         pc += 1;
                     } else {
+                        self.coverage.mark(pc, TAKEN | PASSED);
                         pc += 1;
                         if let Some(count) = &mut self.count {
                             count.parted();
@@ -404,6 +412,9 @@ impl Machine<'_> {
                 Op::Guard(p, negated) => {
                     let p = regs.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
+                    if taken != 0 {
+                        self.coverage.mark(pc, TAKEN);
+                    }
                     if taken != 0
                         && let Err(stop) = self.simple(ops[pc as usize + 1], regs, pc + 1, taken)
                     {

@@ -12,6 +12,7 @@ mod cli;
 mod cluster;
 mod corpus;
 mod counts;
+mod coverage;
 mod faults;
 mod forms;
 mod golden;

@@ -1,0 +1,170 @@
+//! Which parts of a module its launches reached.
+//!
+//! Only control operations leave a mark while they run; which operations ran follows from the marks by
+//! walking the program.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Module, lower::Program, op::Op};
+
+/// A branch that was taken, or a guarded operation that ran.
+pub(crate) const TAKEN: u8 = 1;
+/// A branch that was not taken, or a guarded operation that was skipped.
+pub(crate) const PASSED: u8 = 2;
+/// A function, or a target of a branch table, that was entered.
+pub(crate) const ENTERED: u8 = 4;
+
+/// What launches of one module reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Marks by operation.
+    marks: Vec<u8>,
+    /// Blocks of the largest grid along x, y, z.
+    pub largest_grid: [u32; 3],
+}
+
+impl Coverage {
+    pub(crate) fn new(n_ops: usize) -> Self {
+        Self { marks: vec![0; n_ops], largest_grid: [0; 3] }
+    }
+
+    /// Marks an operation; nothing happens where coverage is not asked for.
+    #[inline(always)]
+    pub(crate) fn mark(&mut self, pc: u32, mark: u8) {
+        if let Some(known) = self.marks.get_mut(pc as usize) {
+            *known |= mark;
+        }
+    }
+
+    /// Adds what other launches of the same module reached; tells whether that was anything new.
+    pub fn merge(&mut self, other: &Self) -> bool {
+        if self.marks.len() < other.marks.len() {
+            self.marks.resize(other.marks.len(), 0);
+        }
+        let mut grew = false;
+        for (mark, more) in self.marks.iter_mut().zip(&other.marks) {
+            grew |= *more & !*mark != 0;
+            *mark |= more;
+        }
+        for (most, more) in self.largest_grid.iter_mut().zip(other.largest_grid) {
+            *most = (*most).max(more);
+        }
+        grew
+    }
+
+    fn has(&self, pc: u32, mark: u8) -> bool {
+        self.marks.get(pc as usize).is_some_and(|known| known & mark != 0)
+    }
+}
+
+/// How a part of a kernel was not reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GapKind {
+    /// No thread executed anything of the line.
+    LineNeverExecuted,
+    /// The body of a loop that begins or ends on the line never ran twice.
+    LoopNeverRepeated,
+}
+
+/// A part of a module that no launch reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CoverageGap {
+    /// Line of the kernel file.
+    pub line: u32,
+    /// How it was not reached.
+    pub kind: GapKind,
+}
+
+impl Module {
+    /// The lines of the kernel file that have code in functions which a kernel may call, each with
+    /// whether a thread executed any of it.
+    #[must_use]
+    pub fn lines(&self, coverage: &Coverage) -> BTreeMap<u32, bool> {
+        let program = self.program();
+        let executed = executed(program, coverage);
+        let mut lines = BTreeMap::new();
+        for pc in reachable_ops(program) {
+            let line = program.origins[pc].line;
+            if line != 0 && !matches!(program.ops[pc], Op::Nop | Op::Guard(..)) {
+                *lines.entry(line).or_default() |= executed[pc];
+            }
+        }
+        lines
+    }
+
+    /// The parts that no launch reached, by line. Copies of a line (inlined, unrolled) count as one.
+    #[must_use]
+    pub fn gaps(&self, coverage: &Coverage) -> Vec<CoverageGap> {
+        let lines = self.lines(coverage);
+        let never = lines.iter().filter(|(_, executed)| !**executed);
+        let kind = GapKind::LineNeverExecuted;
+        let mut gaps: Vec<CoverageGap> =
+            never.map(|(&line, _)| CoverageGap { line, kind }).collect();
+        let kind = GapKind::LoopNeverRepeated;
+        let loops = loops(self.program(), coverage).into_iter();
+        let once = loops.filter(|(line, repeated)| !repeated && lines.get(line) == Some(&true));
+        gaps.extend(once.map(|(line, _)| CoverageGap { line, kind }));
+        gaps.sort_unstable();
+        gaps
+    }
+}
+
+/// Operations of the functions that kernels may call.
+fn reachable_ops(program: &Program) -> Vec<usize> {
+    let mut functions: Vec<usize> = (0..program.code.len())
+        .filter(|&function| program.signatures[function].is_entry)
+        .flat_map(|kernel| program.reachable(kernel))
+        .collect();
+    functions.sort_unstable();
+    functions.dedup();
+    let ops = |function: usize| {
+        let code = &program.code[function];
+        code.entry as usize..code.end as usize
+    };
+    functions.into_iter().flat_map(ops).collect()
+}
+
+/// Whether each operation ran.
+fn executed(program: &Program, coverage: &Coverage) -> Vec<bool> {
+    let mut ran = vec![false; program.ops.len()];
+    let entered = |pc: &u32| coverage.has(*pc, ENTERED);
+    let mut work: Vec<u32> = (0..program.ops.len() as u32).filter(entered).collect();
+    while let Some(pc) = work.pop() {
+        let Some(op) = program.ops.get(pc as usize) else { continue };
+        if std::mem::replace(&mut ran[pc as usize], true) {
+            continue;
+        }
+        match *op {
+            Op::Jump(target) => work.push(target),
+            Op::Branch(_, _, target) => {
+                work.extend(coverage.has(pc, TAKEN).then_some(target));
+                work.extend(coverage.has(pc, PASSED).then_some(pc + 1));
+            }
+            Op::Guard(..) => {
+                if coverage.has(pc, TAKEN) {
+                    ran[pc as usize + 1] = true;
+                }
+                work.push(pc + 2);
+            }
+            op if op.falls_through() => work.push(pc + 1),
+            _ => {}
+        }
+    }
+    ran
+}
+
+/// The lines of jumps back, each with whether one was taken.
+fn loops(program: &Program, coverage: &Coverage) -> BTreeMap<u32, bool> {
+    let mut loops = BTreeMap::new();
+    for pc in reachable_ops(program) {
+        let (Op::Jump(target) | Op::Branch(_, _, target)) = program.ops[pc] else { continue };
+        let line = program.origins[pc].line;
+        if target as usize <= pc && line != 0 {
+            *loops.entry(line).or_default() |= coverage.has(pc as u32, TAKEN);
+        }
+    }
+    loops
+}
