@@ -102,6 +102,7 @@ pub(crate) fn evaluation(op: &str, cases: &[Case], index: usize) -> Evaluation {
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -119,6 +119,7 @@ pub(super) fn no_code<L, J, M>(
         nvrtc: None,
         precision: context.plan.precision,
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

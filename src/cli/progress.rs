@@ -119,7 +119,11 @@ fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
         format!(" {}/{}", counts.passed, counts.cases)
     };
     let verdict = if record.verdict == Verdict::Passed {
-        format!("passed on {}{cases}", record.level)
+        let unreached = match counts.unreached {
+            0 => String::new(),
+            n => format!(", {n} lines unreached"),
+        };
+        format!("passed on {}{cases}{unreached}", record.level)
     } else {
         format!("{}{cases} ({})", record.verdict, record.level)
     };

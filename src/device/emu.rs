@@ -1,9 +1,9 @@
 //! The emulator as a device.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use kgen_measure::Flush;
-use ptx_emu::{Checks, Config, Emulator, FindingKind, Module, Options};
+use ptx_emu::{Checks, Config, Coverage, Emulator, FindingKind, Module, Options};
 
 use super::{
     BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedCall,
@@ -24,6 +24,8 @@ pub struct EmuDevice {
     options: Options,
     buffers: HashMap<BufferId, Buffer>,
     modules: HashMap<ModuleId, Module>,
+    /// What the launches of each module reached.
+    coverage: HashMap<ModuleId, Coverage>,
     next_id: u32,
     observed: Observed,
     /// Lane instructions that launches may still spend.
@@ -45,9 +47,10 @@ impl EmuDevice {
             target: target.clone(),
             emulator: Emulator::new(Config { n_sm: target.sm_count, ..Config::default() }),
             // Several workers run at once, so each keeps to one core.
-            options: Options { threads: 1, ..Options::default() },
+            options: Options { threads: 1, coverage: true, ..Options::default() },
             buffers: HashMap::new(),
             modules: HashMap::new(),
+            coverage: HashMap::new(),
             next_id: 0,
             observed: Observed::default(),
             budget: u64::MAX,
@@ -62,6 +65,19 @@ impl EmuDevice {
             Sanitize::Bounds => Checks::BOUNDS,
         };
         self.options.counters = emulation.counters;
+    }
+
+    /// Returns the lines of the kernel file that a module has code of, each with whether a thread
+    /// executed any of it.
+    #[must_use]
+    pub fn lines(&self, module: ModuleId) -> BTreeMap<u32, bool> {
+        self.modules[&module].lines(self.coverage.get(&module).unwrap_or(&Coverage::default()))
+    }
+
+    /// Returns the lines of a module's loops that ran, each with whether the body of one ran twice.
+    #[must_use]
+    pub fn loops(&self, module: ModuleId) -> BTreeMap<u32, bool> {
+        self.modules[&module].loops(self.coverage.get(&module).unwrap_or(&Coverage::default()))
     }
 
     fn buffer(&self, id: BufferId) -> Buffer {
@@ -111,6 +127,7 @@ impl Device for EmuDevice {
 
     fn unload(&mut self, module: ModuleId) {
         self.modules.remove(&module);
+        self.coverage.remove(&module);
     }
 
     fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop> {
@@ -167,7 +184,8 @@ impl Device for EmuDevice {
     fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
         check_limits(launch, &self.target)?;
         let args = launch.args.iter().map(|arg| self.argument(arg)).collect();
-        let module = self.modules.get(&module).expect("the module is loaded");
+        let id = module;
+        let module = self.modules.get(&id).expect("the module is loaded");
         let emulated = ptx_emu::Launch {
             kernel: launch.kernel.clone(),
             grid: launch.grid,
@@ -181,6 +199,9 @@ impl Device for EmuDevice {
         self.budget = self.budget.saturating_sub(report.lane_instructions);
         self.observed.lane_instructions += report.lane_instructions;
         self.observed.findings.extend(report.findings.iter().cloned().map(finding));
+        if let Some(coverage) = &report.coverage {
+            self.coverage.entry(id).or_default().merge(coverage);
+        }
         if let Some(counters) = report.counters.take() {
             let kernel = launch.kernel.clone();
             self.observed.counters.push(LaunchCounters { kernel, counters });

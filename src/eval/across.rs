@@ -48,6 +48,7 @@ mod tests {
             nvrtc: None,
             precision: Default::default(),
             python: None,
+            coverage: None,
             stage_times: Vec::new(),
             profile: None,
         }

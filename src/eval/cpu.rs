@@ -15,6 +15,7 @@ use super::{
     CaseProgram, Error, Program, Progress,
     budget::{self, Allowance, Purse},
     compare::RoundingStats,
+    coverage,
     draft::{Draft, Halt, blank},
     execute::{Ran, run_case},
     facts,
@@ -219,6 +220,8 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         draft.case_done(index, result);
     }
     pools.judge(draft, Level::Emu);
+    let loaded: Vec<_> = modules.iter().map(|module| module.as_ref().ok().copied()).collect();
+    draft.evaluation().coverage = coverage::of(&request.kernel, program, &device, &loaded);
     Ok(())
 }
 

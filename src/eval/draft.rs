@@ -209,6 +209,7 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         nvrtc: None,
         precision: request.precision,
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -53,7 +53,6 @@ pub fn gpu_half(
 ) -> Result<Evaluation, Error> {
     let mut draft = Draft::resume(request, partial, progress);
     draft.evaluation().target = device.target().clone();
-    draft.evaluation().findings.clear();
     if let Some(reference) = &program.reference {
         reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
     }

@@ -10,6 +10,7 @@ pub mod bound;
 mod budget;
 pub mod compare;
 mod copy;
+mod coverage;
 mod cpu;
 mod draft;
 mod execute;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, CaseTiming, DType, Diagnostic, Family, Finding, Flag, KernelProfile, Level,
-    Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict, number::Number,
+    CaseClass, CaseTiming, Coverage, DType, Diagnostic, Family, Finding, Flag, KernelProfile,
+    Level, Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict, number::Number,
     timing::one_or_more,
 };
 
@@ -46,6 +46,9 @@ pub struct Evaluation {
     /// The Python process, where something ran there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<Box<PythonFacts>>,
+    /// What the cases on the emulator reached of the kernel's code, where it ran there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// Wall time of each stage that ran.
     pub stage_times: Vec<StageTime>,
     /// What profilers made of it, where that was asked for.

@@ -3,6 +3,7 @@
 //! Nothing here computes, prints or touches a file; every other module may know this one, and it
 //! knows none of them.
 
+pub mod coverage;
 pub mod evaluation;
 pub mod feedback;
 pub mod finding;
@@ -29,6 +30,7 @@ pub use kgen_measure::{
     Comparison, Flag, L2, Mode, Profile, Session, TimeVerdict, Timing, roofline::Roofline,
 };
 
+pub use coverage::{Coverage, Gap};
 pub use evaluation::{
     CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
     StepTime,

@@ -121,6 +121,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     };

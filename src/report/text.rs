@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     record::{Flag, Speedup, Verdict},
-    store::{Run, RunStatus},
+    store::{Counts, Run, RunStatus},
 };
 
 /// What stands where no number was measured.
@@ -104,7 +104,12 @@ pub fn verdict_text(op: &OpSummary) -> String {
     let Some(verdict) = op.verdict else { return "no attempt finished".to_owned() };
     let level = op.level.map_or("?", |level| level.name());
     let mut text = if verdict == Verdict::Passed {
-        format!("passed on {level} {}/{}", op.counts.passed, op.counts.cases)
+        let Counts { passed, cases, unreached, .. } = op.counts;
+        let unreached = match unreached {
+            0 => String::new(),
+            n => format!(", {n} lines unreached"),
+        };
+        format!("passed on {level} {passed}/{cases}{unreached}")
     } else {
         format!("{verdict} ({level})")
     };

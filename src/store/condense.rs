@@ -353,6 +353,7 @@ pub(crate) mod tests {
             seed: u64::MAX,
             nvrtc: Some("13.0".to_owned()),
             python: None,
+            coverage: None,
             stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],
             profile: None,
         }

@@ -106,7 +106,7 @@ pub(crate) mod tests {
             verdict,
             level: Level::Emu,
             stage: Stage::Done,
-            counts: Counts { cases: 9, passed, failed: 9 - passed, skipped: 0 },
+            counts: Counts { cases: 9, passed, failed: 9 - passed, skipped: 0, unreached: 0 },
             speedup: speedup.map(|geomean| Speedup::new("builtin", geomean, 1)),
             change: None,
             duplicate_of: None,

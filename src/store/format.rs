@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{
-    CaseTiming, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Spend, Stage, Target,
-    Verdict, timing,
+    CaseTiming, Coverage, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Spend, Stage,
+    Target, Verdict, timing,
 };
 
 /// Version of the run directory's format.
@@ -148,6 +148,14 @@ pub struct Counts {
     pub failed: usize,
     /// Those that did not run.
     pub skipped: usize,
+    /// Lines of the kernel that none of them reached on the emulator.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreached: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Counts {
@@ -156,7 +164,8 @@ impl Counts {
     pub fn of(evaluation: &Evaluation) -> Self {
         let cases = evaluation.cases.len();
         let (passed, skipped) = (evaluation.n_passed(), evaluation.n_skipped());
-        Self { cases, passed, failed: cases - passed - skipped, skipped }
+        let unreached = evaluation.coverage.as_ref().map_or(0, Coverage::n_unreached);
+        Self { cases, passed, failed: cases - passed - skipped, skipped, unreached }
     }
 }
 

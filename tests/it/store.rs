@@ -87,6 +87,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         nvrtc: None,
         precision: Default::default(),
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -95,6 +95,15 @@ impl Module {
         lines
     }
 
+    /// The lines of loops that ran, each with whether the body of one ran twice.
+    #[must_use]
+    pub fn loops(&self, coverage: &Coverage) -> BTreeMap<u32, bool> {
+        let lines = self.lines(coverage);
+        let mut loops = loops(self.program(), coverage);
+        loops.retain(|line, _| lines.get(line) == Some(&true));
+        loops
+    }
+
     /// The parts that no launch reached, by line. Copies of a line (inlined, unrolled) count as one.
     #[must_use]
     pub fn gaps(&self, coverage: &Coverage) -> Vec<CoverageGap> {
@@ -104,8 +113,7 @@ impl Module {
         let mut gaps: Vec<CoverageGap> =
             never.map(|(&line, _)| CoverageGap { line, kind }).collect();
         let kind = GapKind::LoopNeverRepeated;
-        let loops = loops(self.program(), coverage).into_iter();
-        let once = loops.filter(|(line, repeated)| !repeated && lines.get(line) == Some(&true));
+        let once = self.loops(coverage).into_iter().filter(|(_, repeated)| !repeated);
         gaps.extend(once.map(|(line, _)| CoverageGap { line, kind }));
         gaps.sort_unstable();
         gaps

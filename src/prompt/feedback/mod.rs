@@ -92,6 +92,7 @@ fn sections(subject: &Subject<'_>, kinds: FeedbackSet) -> Vec<Section> {
     sections.extend(counts(evaluation));
     if evaluation.verdict.is_pass() {
         sections.extend(profile::mistakes(evaluation));
+        sections.extend(unreached(evaluation));
         sections.extend(bottleneck::section(subject, kinds));
         sections.extend(timing::sections(subject));
         sections.extend(roofline::section(subject));
@@ -134,6 +135,26 @@ pub(super) const fn kind_of(verdict: Verdict) -> FeedbackKind {
         }
         Verdict::Suspicious => FeedbackKind::Roofline,
     }
+}
+
+/// Most lines that no case reached which are named.
+const MAX_GAPS: usize = 6;
+
+/// Names what no case reached of a right kernel: the verdict says nothing of it.
+fn unreached(evaluation: &Evaluation) -> Option<Section> {
+    let gaps = &evaluation.coverage.as_ref()?.gaps;
+    if gaps.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = gaps.iter().take(MAX_GAPS).map(|gap| format!("* {gap}")).collect();
+    let more = gaps.len() - named.len();
+    let more = if more == 0 { String::new() } else { format!("\n* and {more} more") };
+    let text = format!(
+        "No case reached these parts of the kernel, so nothing shows that they are right. Remove what \
+         is not needed, or make sure of it:\n\n{}{more}",
+        named.join("\n")
+    );
+    Some(Section::new(FeedbackKind::Correctness, text))
 }
 
 /// Says in one line why an evaluation failed; empty for a pass.

@@ -106,6 +106,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         nvrtc: None,
         precision: Default::default(),
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -85,6 +85,7 @@ fn evaluation() -> Evaluation {
         nvrtc: None,
         precision: Default::default(),
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

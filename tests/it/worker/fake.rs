@@ -265,6 +265,7 @@ fn passed() -> Evaluation {
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
         python: None,
+        coverage: None,
         stage_times: Vec::new(),
         profile: None,
     }

@@ -82,12 +82,14 @@ fn request(kernel: &str) -> EvalRequest {
 }
 
 #[tokio::test]
-async fn a_compile_bomb_is_timed_out_and_the_next_kernel_is_judged() {
+async fn a_compile_bomb_is_ended_and_the_next_kernel_is_judged() {
     let pool = Pool::start(config(toolchain())).await.unwrap();
     let version = toolchain().version;
     assert!(pool.nvrtc().unwrap().starts_with(&format!("{}.", version.0)));
     let bomb = pool.evaluate(request(BOMB)).await.unwrap();
-    assert_eq!((bomb.verdict, bomb.stage), (Verdict::TimedOut, Stage::Compile), "{bomb:?}");
+    // Time or memory, whichever runs out first.
+    let ends = [Verdict::TimedOut, Verdict::CompileError];
+    assert!(ends.contains(&bomb.verdict) && bomb.stage == Stage::Compile, "{bomb:?}");
     let broken = pool.evaluate(request(BROKEN)).await.unwrap();
     assert_eq!((broken.verdict, broken.stage), (Verdict::CompileError, Stage::Compile));
     assert!(broken.diagnostics[0].message.contains("nonsense"), "{:?}", broken.diagnostics);
