@@ -1,29 +1,49 @@
 #!/usr/bin/env bash
-# The judge on a GPU: its own controls, and every op of the catalogue with its cases.
-#   scripts/judge_gpu.sh KGEN OUT
-# KGEN: the binary. OUT: the folder for logs. Needs no Rust; needs NVRTC 12.8 or newer. About 5 minutes.
+# The judge on a GPU: its own controls, the held-out set, every op of the catalogue with its cases, and
+# PyTorch as a candidate.
+#   scripts/judge_gpu.sh KGEN OUT [STEP..]
+# KGEN: the binary. OUT: the folder for logs. STEP: smoke, heldout, controls, opinfo, aten, products; all without.
+# Needs no Rust; needs NVRTC 12.8 or newer. Each step has a limit of its own; together at most 25 minutes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 kgen=$1 out=$2
+shift 2
+steps=" ${*:-smoke heldout controls opinfo aten products} "
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 mkdir -p "$out"
 log="$out/judge.log"
 : >"$log"
 
-# Runs a command, its output into the log, and notes its exit code and wall time.
+# Runs a command for at most so many seconds, its output into the log, with its exit code and time.
 step() {
+  local limit=$1 start=$SECONDS
+  shift
   printf '\n$ %s\n' "${*/#$kgen/kgen}" >>"$log"
-  local start=$SECONDS
-  timeout "${LIMIT:-280}" "$@" >>"$log" 2>&1
-  printf '(exit %s, %s s)\n' "$?" $((SECONDS - start)) >>"$log"
+  timeout "$limit" "$@" >"$runs/output" 2>&1
+  local code=$?
+  tail -n 60 "$runs/output" | cut -c1-240 >>"$log"
+  printf '(exit %s, %s s)\n' "$code" $((SECONDS - start)) >>"$log"
 }
 
-step nvidia-smi --query-gpu=name,uuid,driver_version,memory.total --format=csv
-LIMIT=420 step "$kgen" selftest --judge --device cuda:0 --controls controls --out "$out"
-step "$kgen" run --suite opinfo --backend builtin --device cuda:0 --no-timing --run-id opinfo \
-  --output-dir "$runs"
-step "$kgen" run --suite smoke --backend builtin --device cuda:0 --run-id smoke --output-dir "$runs"
-cp "$runs"/opinfo/full_results.json "$out/opinfo.json" 2>/dev/null
-cp "$runs"/opinfo/OVERALL_SUMMARY.txt "$out/opinfo.txt" 2>/dev/null
+wants() { [[ $steps == *" $1 "* ]]; }
+
+# Runs a suite against a backend without timing it.
+suite() {
+  step "$1" "$kgen" run --suite "$2" --backend "$3" --device cuda:0 --no-timing --run-id "$2-$3" \
+    --output-dir "$runs" "${@:4}"
+  cp "$runs/$2-$3/failed_tests.json" "$out/$2-$3.json" 2>/dev/null
+}
+
+step 20 nvidia-smi --query-gpu=name,uuid,driver_version,memory.total --format=csv
+wants smoke && step 120 "$kgen" run --suite smoke --backend builtin --device cuda:0 --run-id smoke --output-dir "$runs"
+if wants heldout; then
+  step 480 "$kgen" selftest --judge --device cuda:0 --controls tests/heldout --out "$runs/heldout"
+  cp "$runs/heldout/judge.json" "$out/heldout.json" 2>/dev/null
+fi
+wants controls && step 480 "$kgen" selftest --judge --device cuda:0 --controls controls --out "$out"
+wants opinfo && suite 400 opinfo builtin
+wants aten && suite 400 opinfo aten
+wants products && step 60 "$kgen" run --suite huggingface --backend cublas --ops mm,embedding --topn 2 --dtype bf16 \
+  --device cuda:0 --no-timing --run-id products --output-dir "$runs"
 cat "$log"
