@@ -10,6 +10,10 @@ use super::subject::op_of;
 /// to blame. Software division, a `pow` in f64 or a linear search per element stay far below.
 const BLAMED: u64 = 2_000;
 
+/// Lane instructions per pair of elementary operations that a kernel may spend: sorting by counting
+/// compares every element with every other one, and is slow but right.
+const PER_PAIR: u64 = 40;
+
 /// Lane instructions that are nobody's fault, however little there is to do: grids and blocks are
 /// rounded up, and a block of idle threads costs as well.
 const ALWAYS_FREE: u64 = 60_000_000;
@@ -48,7 +52,8 @@ pub(super) struct Allowance {
 impl Allowance {
     /// Returns what a case may spend under a cap.
     pub(super) fn of(operations: u64, cap: u64) -> Self {
-        let sensible = operations.saturating_mul(BLAMED).max(ALWAYS_FREE);
+        let pairs = operations.saturating_mul(operations).saturating_mul(PER_PAIR);
+        let sensible = operations.saturating_mul(BLAMED).max(pairs).max(ALWAYS_FREE);
         Self { lanes: sensible.min(cap), operations, blames: sensible <= cap }
     }
 
@@ -180,8 +185,10 @@ mod tests {
         assert_eq!((convolution.lanes, convolution.blames), (400_000_000, false));
         let small = Allowance::of(1_000, 400_000_000);
         assert_eq!((small.lanes, small.blames), (ALWAYS_FREE, true));
-        let middle = Allowance::of(100_000, 400_000_000);
-        assert_eq!((middle.lanes, middle.blames), (200_000_000, true));
+        // A sort of so many elements that compares each with every other one.
+        let middle = Allowance::of(3_000, 400_000_000);
+        assert_eq!((middle.lanes, middle.blames), (360_000_000, true));
+        assert!(!Allowance::of(18_000, 400_000_000).blames);
         assert!(!Allowance::of(0, ALWAYS_FREE - 1).blames);
     }
 }
