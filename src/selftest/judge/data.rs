@@ -56,6 +56,8 @@ pub struct Item {
     pub op: String,
     /// Element type of the cases.
     pub dtype: DType,
+    /// The suite that the cases come from; `None` for the default one.
+    pub suite: Option<String>,
     /// The verdicts that are right.
     pub expect: Vec<Verdict>,
     /// Only the emulator sees what is wrong: a GPU's results may be right.
@@ -87,6 +89,8 @@ struct Sheet {
     per_dtype: Option<usize>,
     /// Op name to what its placeholders stand for.
     ops: BTreeMap<String, BTreeMap<String, String>>,
+    /// The suite of the cases, where the sheet's kernels do not take those of the default one.
+    suite: Option<String>,
     /// Lists of `parts.toml` that come before the sheet's own.
     #[serde(default)]
     include: Vec<String>,
@@ -315,6 +319,7 @@ impl Sheet {
             why: entry.why.clone(),
             op: op.to_owned(),
             dtype,
+            suite: self.suite.clone(),
             expect: if passes { vec![Verdict::Passed] } else { entry.expect.clone() },
             emulator_only: entry.emulator_only,
             open: open.map(|open| open.why.clone()),

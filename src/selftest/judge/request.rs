@@ -9,43 +9,46 @@ use crate::{
 
 use super::Item;
 
-/// Lane instructions of one case: a kernel that never ends is to be stopped soon.
-const LANE_INSTRUCTIONS: u64 = 60_000_000;
-
 /// Makes requests; the cases of an op are built once.
 #[derive(Debug)]
 pub struct Requests {
-    suites: Vec<Suite>,
+    /// Those that every item's cases come from; empty where each item decides.
+    chosen: Vec<Suite>,
+    named: BTreeMap<String, Suite>,
     seed: u64,
-    cases: BTreeMap<(String, DType), Vec<Case>>,
+    cases: BTreeMap<(String, DType, String), Vec<Case>>,
 }
 
 impl Requests {
-    /// Loads suites, the default one where none is named; an op has its cases of the first that has it. `seed` draws shapes and inputs.
+    /// Loads suites: an op has its cases of the first that has it. Where none is named, they are of
+    /// the item's suite, or of the default one. `seed` draws shapes and inputs.
     ///
     /// # Errors
     ///
     /// When a suite is unknown or broken.
     pub fn new(suites: &[String], seed: u64) -> Result<Self, suite::Error> {
-        let own = || vec![suite::DEFAULT.to_owned()];
-        let names = if suites.is_empty() { own() } else { suites.to_vec() };
-        let suites = names.iter().map(|name| suite::load(name)).collect::<Result<_, _>>()?;
-        Ok(Self { suites, seed, cases: BTreeMap::new() })
+        let chosen = suites.iter().map(|name| suite::load(name)).collect::<Result<_, _>>()?;
+        Ok(Self { chosen, named: BTreeMap::new(), seed, cases: BTreeMap::new() })
     }
 
-    /// Returns the cases of an op in one element type, without those of a realistic size.
+    /// Returns the cases of an item, without those of a realistic size.
     ///
     /// # Errors
     ///
     /// When no suite has the op.
-    fn cases(&mut self, op: &str, dtype: DType) -> Result<Vec<Case>, suite::Error> {
-        let key = (op.to_owned(), dtype);
+    fn cases(&mut self, item: &Item) -> Result<Vec<Case>, suite::Error> {
+        let suite = item.suite.as_deref().unwrap_or(suite::DEFAULT);
+        let key = (item.op.clone(), item.dtype, suite.to_owned());
         if let Some(known) = self.cases.get(&key) {
             return Ok(known.clone());
         }
-        let has = |suite: &&Suite| suite.op(op).is_ok();
-        let suite = self.suites.iter().find(has).unwrap_or(&self.suites[0]);
-        let mut cases = suite.cases(op, Some(&[dtype]), self.seed)?;
+        if !self.named.contains_key(suite) {
+            self.named.insert(suite.to_owned(), suite::load(suite)?);
+        }
+        let has = |suite: &&Suite| suite.op(&item.op).is_ok();
+        let chosen = self.chosen.iter().find(has).or(self.chosen.first());
+        let suite = chosen.unwrap_or(&self.named[suite]);
+        let mut cases = suite.cases(&item.op, Some(&[item.dtype]), self.seed)?;
         cases.retain(|case| case.class != CaseClass::Realistic);
         self.cases.insert(key, cases.clone());
         Ok(cases)
@@ -72,14 +75,14 @@ pub fn request(
         params: Default::default(),
         count_code: false,
         profile: None,
-        cases: requests.cases(&item.op, item.dtype)?,
+        cases: requests.cases(item)?,
         seed: requests.seed,
         target: target.clone(),
         on_gpu,
         screen: item.emulator_only,
         precision: crate::record::Precision::Strict,
         emulation: crate::record::Emulation::default(),
-        limits: Limits { emu_lane_instructions: LANE_INSTRUCTIONS, ..Limits::default() },
+        limits: Limits::default(),
         timing: None,
     })
 }
