@@ -4,7 +4,9 @@
 //! `c = 4 sqrt(L)`, and `4 sqrt(L) + L / 8` for sums of products: y is the f64 reference on the
 //! rounded inputs, L the accumulation length, u the unit roundoff of the accumulator (f32 but for
 //! f64 outputs), s the output's response to input perturbations of two roundoffs, and v the unit
-//! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). The bound
+//! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). An op that
+//! is one function of exact operands has `1/2 ulp_out(y) + n ulp(max(|y|, hint))` instead, n being the
+//! largest error of CUDA's function: how sensitive it is to its inputs excuses nothing. The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in
 //! any order stays below it, and inputs or accumulators of lower precision do not. The constants
 //! were taken on hardware: `docs/measurements`, error ratios.
@@ -20,6 +22,9 @@ pub struct BoundParams<'a> {
     pub accumulation_len: usize,
     /// Whether products are summed, which tensor cores do with truncating accumulators.
     pub sums_products: bool,
+    /// Largest error of an op that is one function of exact operands, in ulps of the type that is
+    /// computed in.
+    pub ulps: Option<f64>,
     /// Factor for ops whose honest implementations exceed the bound; 1 for most.
     pub slack: f64,
     /// What the task allows beyond f32 arithmetic.
@@ -91,12 +96,24 @@ impl<'a> Bounds<'a> {
             _ => spread,
         };
         let inside = 4.0 * self.rounding_inside() * of(params.inside);
-        let honest = self.factor * (self.unit * scale + spread) + inside;
+        let honest = match params.ulps {
+            Some(ulps) => self.function_error(ulps, scale),
+            None => self.factor * (self.unit * scale + spread) + inside,
+        };
         let fast = match params.precision {
             Precision::FastMathOk => FAST_MATH * (scale + spread / self.unit) + FLUSHED,
             Precision::Strict | Precision::Tf32Ok => 0.0,
         };
         0.5 * ulp(params.dtype, y) + params.slack * honest + fast
+    }
+
+    /// Error of one function of exact operands. A 16-bit result is rounded twice, so that even a
+    /// function without an error of its own may be half an ulp of f32 away.
+    fn function_error(&self, ulps: f64, scale: f64) -> f64 {
+        match self.params.dtype {
+            DType::F64 | DType::F32 => ulps * ulp(self.params.dtype, scale),
+            _ => ulps.max(0.5) * ulp(DType::F32, scale),
+        }
     }
 
     /// Unit roundoff of 16-bit types; 0 for those in which nothing is rounded inside.
@@ -176,22 +193,52 @@ mod tests {
         }
     }
 
+    fn params(dtype: DType, accumulation_len: usize) -> BoundParams<'static> {
+        BoundParams {
+            dtype,
+            accumulation_len,
+            sums_products: false,
+            ulps: None,
+            slack: 1.0,
+            precision: Precision::Strict,
+            sensitivity: &[],
+            typical: &[],
+            hint: None,
+            inside: None,
+        }
+    }
+
     #[test]
     fn the_bound_grows_with_the_root_of_the_length() {
-        let bound = |accumulation_len| {
-            let params = BoundParams {
-                dtype: DType::F32,
-                accumulation_len,
-                sums_products: false,
-                slack: 1.0,
-                precision: Precision::Strict,
-                sensitivity: &[],
-                typical: &[],
-                hint: None,
-                inside: None,
-            };
-            Bounds::new(params).at(0, 1.0) - 0.5 * ulp(DType::F32, 1.0)
+        let bound = |length| {
+            Bounds::new(params(DType::F32, length)).at(0, 1.0) - 0.5 * ulp(DType::F32, 1.0)
         };
         assert!((bound(4096) / bound(1) - 64.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_function_of_exact_operands_has_its_own_error_alone() {
+        let sensitive = &[1.0];
+        let bound = |dtype, ulps, y| {
+            let of = BoundParams {
+                ulps: Some(ulps),
+                sensitivity: sensitive,
+                typical: sensitive,
+                ..params(dtype, 1)
+            };
+            Bounds::new(of).at(0, y)
+        };
+        let of_f32 = f64::from(f32::EPSILON);
+        for (dtype, ulps, y, expected) in [
+            (DType::F32, 0.0, 1.0, 0.5 * of_f32),
+            (DType::F32, 2.0, 1.0, 2.5 * of_f32),
+            (DType::F64, 2.0, 1.0, 2.5 * f64::EPSILON),
+            // A quotient is rounded to f32 and then to f16.
+            (DType::F16, 0.0, 1.0, 2f64.powi(-11) + 0.5 * of_f32),
+            // The smallest subnormal number is no result to lose.
+            (DType::F32, 1.0, 1e-45, 1.5 * 2f64.powi(-149)),
+        ] {
+            assert!((bound(dtype, ulps, y) / expected - 1.0).abs() < 1e-12, "{dtype} {ulps} {y}");
+        }
     }
 }

@@ -170,6 +170,7 @@ impl<'a> Subject<'a> {
                 dtype: spec.dtype,
                 accumulation_len: self.op.accumulation_len(self.case),
                 sums_products: self.op.engine.sums_products(),
+                ulps: self.op.ulps,
                 slack: self.op.slack(spec.dtype),
                 precision: self.precision,
                 sensitivity: &bound.s,

@@ -15,6 +15,7 @@ fn run(dtype: DType, len: Option<usize>, reference: &[f64], got: &[f64]) -> Comp
             dtype,
             accumulation_len,
             sums_products: false,
+            ulps: None,
             slack: 1.0,
             precision: crate::record::Precision::Strict,
             sensitivity: &[],

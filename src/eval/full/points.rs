@@ -172,6 +172,7 @@ impl Question<'_> {
             dtype: spec.dtype,
             accumulation_len: self.op.accumulation_len(self.case),
             sums_products: self.op.engine.sums_products(),
+            ulps: self.op.ulps,
             slack: self.op.slack(spec.dtype),
             precision: self.precision,
             sensitivity: &bound.s,

@@ -42,6 +42,9 @@ pub struct OpDef {
     pub reference_kernel: Option<&'static ReferenceKernel>,
     /// Whether the sign of a zero result counts: copies, and ops whose purpose is the sign.
     pub signed_zero: bool,
+    /// Largest error in ulps of the type that is computed in, where the op is one function of exact
+    /// operands: its bound is no larger, however sensitive to its inputs the result is.
+    pub ulps: Option<f64>,
     /// Factors on the tolerance per dtype, each with the measurement that set it; 1 where absent.
     pub slack: Vec<(DType, f64)>,
 }
@@ -94,6 +97,7 @@ impl Row {
                 engine: Box::new(engine),
                 exact: false,
                 signed_zero: false,
+                ulps: None,
                 slack: Vec::new(),
                 definition: None,
                 reference_kernel: None,
@@ -188,6 +192,13 @@ impl Row {
     #[must_use]
     pub fn outputs(self, texts: &[&str]) -> Self {
         self.with(|op| op.outputs = texts.iter().map(|&text| text.to_owned()).collect())
+    }
+
+    /// Limits the error to that of one function of exact operands, in ulps of the type that is
+    /// computed in.
+    #[must_use]
+    pub fn ulps(self, ulps: f64) -> Self {
+        self.with(|op| op.ulps = Some(ulps))
     }
 
     /// Widens the tolerance for outputs of a dtype; the call site names the measurement.

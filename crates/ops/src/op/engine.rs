@@ -116,6 +116,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Tells whether the formula begins with differences of inputs, so that not the inputs but these
+    /// are what is rounded: [`Engine::spread`] then says so at every size.
+    fn rounds_differences(&self) -> bool {
+        false
+    }
+
     /// Returns, per output, the scale of intermediate values where cancellation hides it from the
     /// result (|x| for gelu); `None` where the result's own scale is right.
     ///

@@ -124,6 +124,7 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         engine,
         exact: false,
         signed_zero: false,
+        ulps: None,
         slack: Vec::new(),
         definition: Some(text.to_owned()),
         reference_kernel: kernel,

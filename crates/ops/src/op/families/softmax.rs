@@ -55,12 +55,14 @@ impl Engine for Softmax {
         Ok(vec![lanes::map(inputs.get("self")?, dim(call)?, fill)])
     }
 
-    /// `y_j sqrt(Σ_i (δ_ij - y_i)² x_i²)`; of the logarithm, without the factor `y_j`.
+    /// `y_j sqrt(Σ_i (δ_ij - y_i)² d_i²)`, d the distance to the maximum, which is what is rounded;
+    /// of the logarithm, without the factor `y_j`.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let fill = |x: &[f64], out: &mut [f64]| {
-            let y = probabilities(x);
-            let all = sum(x.iter().zip(&y).map(|(&x, &y)| moved(y, x).powi(2)));
+            let (y, max) = (probabilities(x), maximum(x));
+            let all = sum(x.iter().zip(&y).map(|(&x, &y)| moved(y, x - max).powi(2)));
             for ((out, &x), &y) in out.iter_mut().zip(x).zip(&y) {
+                let x = x - max;
                 *out = match self {
                     Self::Plain if y == 0.0 => 0.0,
                     Self::Plain => y * (all + (1.0 - 2.0 * y) * x * x).max(0.0).sqrt(),
@@ -69,6 +71,10 @@ impl Engine for Softmax {
             }
         };
         Ok(Some(vec![lanes::map(inputs.get("self")?, dim(call)?, fill)]))
+    }
+
+    fn rounds_differences(&self) -> bool {
+        true
     }
 
     /// Of the logarithm, the distance to the maximum and the logarithm of the sum, which is at
@@ -156,16 +162,20 @@ impl Engine for LogSumExp {
         Ok(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)])
     }
 
-    /// `sqrt(Σ (p x)²)`, p the softmax; integers do not move.
+    /// `sqrt(Σ (p d)²)`, p the softmax and d the distance to the maximum; integers do not move.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         if !inputs.get("self")?.dtype.is_float() {
             return Ok(None);
         }
         let formula = |x: &[f64]| {
-            let p = probabilities(x);
-            sum(p.iter().zip(x).map(|(&p, &x)| moved(p, x).powi(2))).sqrt()
+            let (p, max) = (probabilities(x), maximum(x));
+            sum(p.iter().zip(x).map(|(&p, &x)| moved(p, x - max).powi(2))).sqrt()
         };
         Ok(Some(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)]))
+    }
+
+    fn rounds_differences(&self) -> bool {
+        true
     }
 
     /// The maximum, and the logarithm of a rounded sum of at least 1.

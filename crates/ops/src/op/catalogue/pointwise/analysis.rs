@@ -10,6 +10,30 @@ use super::{
     ROUNDED, TO_F32, of_self,
 };
 
+/// Largest error of CUDA's function of one f32 element against the correctly rounded result, in
+/// ulps (CUDA C++ Programming Guide, standard mathematical functions; divisions and roots as the
+/// compiler makes them by default).
+const MAX_ULPS: &[(&str, f64)] = &[
+    ("exp", 2.0),
+    ("exp2", 2.0),
+    ("expm1", 1.0),
+    ("log", 1.0),
+    ("log2", 1.0),
+    ("log10", 2.0),
+    ("log1p", 1.0),
+    ("sqrt", 0.0),
+    ("rsqrt", 2.0),
+    ("reciprocal", 0.0),
+    ("sin", 2.0),
+    ("cos", 2.0),
+    ("tan", 4.0),
+    ("asin", 2.0),
+    ("atan", 2.0),
+    ("tanh", 2.0),
+    ("erf", 2.0),
+    ("erfc", 5.0),
+];
+
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
     [exponentials(), logarithms(), roots(), angles(), errors()].into_iter().flatten().collect()
@@ -22,33 +46,33 @@ fn function(name: &str, map: fn(f64) -> f64, formula: &str, specials: &str) -> R
 
 fn engine(name: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
     let text = format!("out[i] = {formula} with x = self[i], {ROUNDED}. {TO_F32}\n{specials}");
-    Row::new(&of_self(name), engine, &text).outputs(&["the results"])
+    let row = Row::new(&of_self(name), engine, &text).outputs(&["the results"]);
+    match MAX_ULPS.iter().find(|(of, _)| *of == name) {
+        Some(&(_, ulps)) => row.ulps(ulps),
+        None => row,
+    }
 }
 
-/// A function whose results underflow.
-fn underflowing(map: fn(f64) -> f64) -> Pointwise {
-    Pointwise {
-        hint: Some(Map::One(floor_scale)),
-        large: (30.0, 1e15),
-        ..Pointwise::unary(1.0, Map::One(map))
-    }
+/// A function of which large arguments are those near its overflow in f16.
+fn exponential(map: fn(f64) -> f64) -> Pointwise {
+    Pointwise { large: (30.0, 1e15), ..Pointwise::unary(1.0, Map::One(map)) }
 }
 
 fn exponentials() -> Vec<Row> {
     vec![
         engine(
             "exp",
-            underflowing(f64::exp),
+            exponential(f64::exp),
             "exp(x)",
-            "NaN gives NaN, +Inf gives +Inf, -Inf gives 0. Results beyond the range are Inf, below \
-            the smallest normal number they may be 0.",
+            "NaN gives NaN, +Inf gives +Inf, -Inf gives 0. Results beyond the range are Inf; results \
+            below the smallest normal number are subnormal.",
         ),
         engine(
             "exp2",
-            underflowing(f64::exp2),
+            exponential(f64::exp2),
             "2^x",
-            "NaN gives NaN, +Inf gives +Inf, -Inf gives 0. Results beyond the range are Inf, below \
-            the smallest normal number they may be 0.",
+            "NaN gives NaN, +Inf gives +Inf, -Inf gives 0. Results beyond the range are Inf; results \
+            below the smallest normal number are subnormal.",
         )
         .alias(&["special_exp2"]),
         function(
@@ -164,7 +188,7 @@ fn errors() -> Vec<Row> {
         .alias(&["special_erf"]),
         engine(
             "erfc",
-            underflowing(libm::erfc),
+            Pointwise { hint: Some(Map::One(floor_scale)), ..exponential(libm::erfc) },
             "erfc(x) = 1 - erf(x)",
             "Use erfcf: the plain difference loses all digits for large x. NaN gives NaN, +Inf gives \
             0, -Inf gives 2.",

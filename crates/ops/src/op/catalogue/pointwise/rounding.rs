@@ -76,6 +76,7 @@ pub(super) fn rows() -> Vec<Row> {
             ),
         )
         .dtypes(def::NUMBERS)
+        .ulps(0.0)
         .outputs(&["the squares"]),
     ]
 }
