@@ -122,6 +122,7 @@ impl Recipe {
             Gen::IndexOr { bound, other } => index(bound, Some(other)),
             Gen::HeavyTail
             | Gen::Specials
+            | Gen::Wide { .. }
             | Gen::LogNormal { .. }
             | Gen::Permutation
             | Gen::Simplex

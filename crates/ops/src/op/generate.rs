@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::record::{DType, Gen, HostTensor, TensorArg, tensor::encode};
 
+mod wide;
+
 /// Elements that share one stream of random numbers, so that chunks can be made in parallel.
 const CHUNK: usize = 1 << 16;
 
@@ -178,6 +180,7 @@ impl Stream {
                 f64::from(rng.random_range(1..=magnitude.max(1))) * sign(rng)
             }
             Gen::Sign => sign(rng),
+            Gen::Wide { bits } => wide::value(rng, index, bits) as f64,
             Gen::LogNormal { std } => (std * normal(rng)).exp(),
             Gen::Permutation | Gen::Simplex | Gen::Offsets { .. } => {
                 unreachable!("rows are made as a whole")

@@ -65,6 +65,7 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
         Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
         Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
+        _ if dtype.is_int() && family == Family::Wide => wide(&call.op.name, dtype),
         _ if dtype == DType::Bool => Gen::Mask { p: 0.5 },
         _ if dtype.is_int() => integers(dtype, family),
         Role::Second | Role::Exponent => data(engine, call, param, true)?,
@@ -88,6 +89,24 @@ const fn integers(dtype: DType, family: Family) -> Gen {
         (Family::Large, DType::I64 | DType::I32) => Gen::Int { low: -30_000, high: 30_000 },
         _ => Gen::Int { low: -100, high: 100 },
     }
+}
+
+/// Integers as wide as the reference, in f64, and the type hold exactly with the op's results.
+fn wide(op: &str, dtype: DType) -> Gen {
+    let exact = match op {
+        "mul" | "mul.Scalar" | "square" => 26,
+        "add" | "sub" | "add.Scalar" | "sub.Scalar" | "rsub.Scalar" => 50,
+        "sum" | "cumsum" | "index_add" | "scatter_add" | "index_put" => 40,
+        _ => 52,
+    };
+    let width = match dtype {
+        DType::U8 => 8,
+        DType::I8 => 7,
+        DType::I16 => 15,
+        DType::I32 => 31,
+        _ => 52,
+    };
+    Gen::Wide { bits: exact.min(width) }
 }
 
 /// In the family of edges about one index in four is the last, the others are the first.
@@ -129,7 +148,7 @@ fn data<E: Engine + ?Sized>(
         Family::HeavyTail | Family::Large | Family::Ties if second => normal,
         // Zeros among the factors that meet infinities and NaN, whose products are NaN.
         Family::Specials if second => Gen::Ties,
-        Family::HeavyTail => Gen::HeavyTail,
+        Family::HeavyTail | Family::Wide => Gen::HeavyTail,
         Family::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },
         Family::Ties => Gen::Ties,
         Family::Specials => Gen::Specials,

@@ -198,6 +198,13 @@ pub enum Gen {
         /// Largest magnitude.
         magnitude: u32,
     },
+    /// Integers of either sign whose magnitudes spread over all powers of two up to `2^bits`.
+    /// Neighbours, and elements at the same place of several tensors, are often equal, differ by 1,
+    /// or differ in the low or in the high 32 bits alone.
+    Wide {
+        /// Values are in `-2^bits..2^bits`.
+        bits: u32,
+    },
     /// -1 or 1: labels of margin losses.
     Sign,
     /// `exp` of normal values: positive, about 1.
@@ -281,6 +288,8 @@ pub enum Family {
     /// Normal values, indices that name the first and the last place alone, many times, and
     /// probabilities that are 0 or 1.
     Edges,
+    /// Integers over the whole range in which the reference is exact.
+    Wide,
 }
 
 impl Family {
@@ -301,6 +310,7 @@ impl Family {
             Self::Subnormal => "subnormal",
             Self::OneHot => "one_hot",
             Self::Edges => "edges",
+            Self::Wide => "wide",
         }
     }
 }

@@ -1,0 +1,75 @@
+//! Integers that a detour through a narrower type, or through floating point, changes.
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+/// Elements in a row that are variations of one value.
+const GROUP: usize = 4;
+
+/// Returns an element in `-2^bits..2^bits`.
+///
+/// The value that is varied depends on the place alone, so that tensors which meet element by
+/// element hold variations of the same value.
+pub(super) fn value(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
+    let bits = bits.min(52);
+    let limit = 1_i64 << bits;
+    let mut place = ChaCha8Rng::seed_from_u64((index / GROUP) as u64);
+    let base = spread(&mut place, bits);
+    let step = if rng.random() { 1 } else { -1 };
+    let varied = match rng.random_range(0..12) {
+        0 | 1 => base,
+        2..=4 => base + step,
+        // The low word alone: anything, its sign, nothing.
+        5 => (base & !LOW) | rng.random_range(0..=LOW),
+        6 => base ^ (1 << 31),
+        7 => base & !LOW,
+        // The high word alone.
+        8 | 9 => base + (step << 32),
+        10 => spread(rng, bits),
+        _ => [limit - 1, -limit, 0, -1][rng.random_range(0..4)],
+    };
+    if (-limit..limit).contains(&varied) { varied } else { varied % limit }
+}
+
+/// The low 32 bits.
+const LOW: i64 = 0xFFFF_FFFF;
+
+/// Returns a value whose power of two is uniform below `bits`.
+fn spread(rng: &mut ChaCha8Rng, bits: u32) -> i64 {
+    let power = 1_i64 << rng.random_range(0..bits.max(1));
+    let magnitude = power + rng.random_range(0..power);
+    if rng.random() { magnitude } else { -magnitude }
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "losses are the purpose")]
+mod tests {
+    use super::*;
+
+    fn drawn(seed: u64, bits: u32) -> Vec<i64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        (0..257).map(|index| value(&mut rng, index, bits)).collect()
+    }
+
+    #[test]
+    fn values_stay_in_range_and_are_exact() {
+        for bits in [7, 8, 15, 26, 31, 45, 52] {
+            for value in drawn(1, bits) {
+                assert!((-(1 << bits)..1 << bits).contains(&value), "{value} of {bits} bits");
+                assert_eq!(value as f64 as i64, value);
+            }
+        }
+    }
+
+    #[test]
+    fn shortcuts_change_the_order_of_pairs() {
+        let pairs = || drawn(1, 52).into_iter().zip(drawn(2, 52));
+        let through = |short: fn(i64) -> f64| {
+            pairs().any(|(a, b)| (a < b) != (short(a) < short(b)))
+                && pairs().any(|(a, b)| (a == b) != (short(a) == short(b)))
+        };
+        assert!(through(|value| f64::from(value as f32)));
+        assert!(through(|value| f64::from(value as i32)));
+        assert!(through(|value| (value >> 32) as f64));
+    }
+}
