@@ -43,14 +43,24 @@ struct alignas(sizeof(T) * VEC) Pack {
     T at[VEC];
 };
 
-// An input as the output's type holds it, in f32.
-template <class T> __device__ __forceinline__ float as_out(T x) {
-    return kg::to_float(static_cast<T_out>(x));
+// Integers are computed with in 64 bits, everything else in f32.
+__device__ __forceinline__ long long wide(long long x) { return x; }
+__device__ __forceinline__ long long wide(int x) { return x; }
+__device__ __forceinline__ long long wide(bool x) { return x; }
+template <class T> __device__ __forceinline__ float wide(T x) { return kg::to_float(x); }
+
+__device__ __forceinline__ T_out narrow(long long x) { return static_cast<T_out>(x); }
+__device__ __forceinline__ T_out narrow(float x) { return kg::from_float<T_out>(x); }
+
+// An input as the output's type holds it.
+template <class T> __device__ __forceinline__ auto as_out(T x) {
+    return wide(static_cast<T_out>(x));
 }
 
 template <class A, class B>
 __device__ __forceinline__ T_out add_of(A a, B b, float alpha) {
-    return kg::from_float<T_out>(as_out(a) + alpha * as_out(b));
+    const auto x = as_out(a);
+    return narrow(x + static_cast<decltype(+x)>(alpha) * as_out(b));
 }
 
 // Element i of self meets element i % m of other; with VEC > 1 packs do, as VEC divides m.

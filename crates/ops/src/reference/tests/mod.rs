@@ -66,7 +66,6 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
 #[test]
 fn a_softmax_is_sensitive_to_distances_alone() {
     for name in ["softmax", "log_softmax", "logsumexp"] {
-        let op = find(name).unwrap();
         let cases = suite::load("opinfo").unwrap().cases(name, Some(&[DType::F32]), 7).unwrap();
         let case = cases.iter().find(|case| case.family == Family::Shifted).unwrap();
         let mut hosts = inputs(case, 9);
