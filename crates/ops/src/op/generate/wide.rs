@@ -6,12 +6,30 @@ use rand_chacha::ChaCha8Rng;
 /// Elements in a row that are variations of one value.
 const GROUP: usize = 4;
 
+/// Elements in a row that are alike: more than a row of the suite's smaller cases has.
+const STRETCH: usize = 256;
+
+/// Distance of the elements of an empty stretch that are not 0.
+const SPARSE: usize = 61;
+
 /// Returns an element in `-2^bits..2^bits`.
 ///
-/// The value that is varied depends on the place alone, so that tensors which meet element by
-/// element hold variations of the same value.
+/// Of four stretches, one has the most negative values alone, close together, and one is 0 but for a
+/// few values without a low word: a maximum that begins at too large a number, and a test for 0 of
+/// half a number, show there.
 pub(super) fn value(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
     let bits = bits.min(52);
+    match index / STRETCH % 4 {
+        1 => rng.random_range(0..4.min(1_i64 << bits)) - (1_i64 << bits),
+        2 if index % SPARSE != 0 => 0,
+        2 => 1_i64 << bits.saturating_sub(1),
+        _ => varied(rng, index, bits),
+    }
+}
+
+/// Returns a variation of a value that depends on the place alone, so that tensors which meet
+/// element by element hold variations of the same value.
+fn varied(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
     let limit = 1_i64 << bits;
     let mut place = ChaCha8Rng::seed_from_u64((index / GROUP) as u64);
     let base = spread(&mut place, bits);
@@ -26,7 +44,7 @@ pub(super) fn value(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
         // The high word alone.
         8 | 9 => base + (step << 32),
         10 => spread(rng, bits),
-        _ => [limit - 1, -limit, 0, -1][rng.random_range(0..4)],
+        _ => [limit - 1, limit - 2, -limit, 1 - limit, 0, -1][rng.random_range(0..6)],
     };
     if (-limit..limit).contains(&varied) { varied } else { varied % limit }
 }
@@ -48,7 +66,7 @@ mod tests {
 
     fn drawn(seed: u64, bits: u32) -> Vec<i64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        (0..257).map(|index| value(&mut rng, index, bits)).collect()
+        (0..257).map(|index| varied(&mut rng, index, bits)).collect()
     }
 
     #[test]
@@ -59,6 +77,19 @@ mod tests {
                 assert_eq!(value as f64 as i64, value);
             }
         }
+    }
+
+    #[test]
+    fn stretches_are_negative_alone_or_sparse() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let all: Vec<i64> = (0..4 * STRETCH).map(|index| value(&mut rng, index, 52)).collect();
+        let of = |stretch: usize| &all[stretch * STRETCH..][..STRETCH];
+        assert!(of(1).iter().all(|&value| value < -(1 << 51)));
+        let close =
+            of(1).windows(2).any(|pair| pair[0] != pair[1] && pair[0] as f32 == pair[1] as f32);
+        assert!(close);
+        let some: Vec<i64> = of(2).iter().copied().filter(|&value| value != 0).collect();
+        assert!((1..10).contains(&some.len()) && some.iter().all(|value| value & LOW == 0));
     }
 
     #[test]
