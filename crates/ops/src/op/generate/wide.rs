@@ -21,7 +21,7 @@ pub(super) fn value(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
     let bits = bits.min(52);
     match index / STRETCH % 4 {
         1 => rng.random_range(0..4.min(1_i64 << bits)) - (1_i64 << bits),
-        2 if index % SPARSE != 0 => 0,
+        2 if !index.is_multiple_of(SPARSE) => 0,
         2 => 1_i64 << bits.saturating_sub(1),
         _ => varied(rng, index, bits),
     }
@@ -60,7 +60,7 @@ fn spread(rng: &mut ChaCha8Rng, bits: u32) -> i64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_possible_truncation, reason = "losses are the purpose")]
+#[expect(clippy::cast_possible_truncation, clippy::float_cmp, reason = "losses are the purpose")]
 mod tests {
     use super::*;
 

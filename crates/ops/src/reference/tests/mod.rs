@@ -4,7 +4,7 @@ mod vectors;
 
 use crate::{
     op::{find, generate},
-    record::{Case, CaseClass, DType, Family, HostTensor},
+    record::{Case, CaseClass, DType, Family, HostTensor, tensor::encode},
     suite,
 };
 
@@ -83,7 +83,7 @@ fn a_softmax_is_sensitive_to_distances_alone() {
         );
         let values = hosts[0].to_f64();
         for (value, bytes) in values.iter().zip(hosts[0].storage.chunks_exact_mut(4)) {
-            bytes.copy_from_slice(&((value - 1000.0) as f32).to_le_bytes());
+            encode(DType::F32, value - 1000.0, bytes);
         }
         let (near_zero, _) = of(&hosts);
         assert!((closed / near_zero - 1.0).abs() < 0.01, "{name}: {closed} {near_zero}");
