@@ -33,7 +33,7 @@ const SEED: u64 = 7;
 const THREADS: usize = 2;
 
 /// Judges items on two threads.
-fn judge_items(items: &[Item]) -> Report {
+pub(super) fn judge_items(items: &[Item]) -> Report {
     let cache = tempfile::tempdir().unwrap();
     let compiler = compiler(Some(cache.path().to_owned()));
     let requests = Mutex::new(Requests::new(&[], SEED).unwrap());

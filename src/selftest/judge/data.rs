@@ -62,6 +62,10 @@ pub struct Item {
     pub expect: Vec<Verdict>,
     /// Only the emulator sees what is wrong: a GPU's results may be right.
     pub emulator_only: bool,
+    /// Only a GPU shows what is wrong: on the emulator it may pass.
+    pub gpu_only: bool,
+    /// On a GPU it is judged on the realistic cases too, and timed.
+    pub timed: bool,
     /// What is known to be missing in the judge, in one sentence, where it is wrong about this item.
     pub open: Option<String>,
     /// The kernel file.
@@ -91,6 +95,9 @@ struct Sheet {
     ops: BTreeMap<String, BTreeMap<String, String>>,
     /// The suite of the cases, where the sheet's kernels do not take those of the default one.
     suite: Option<String>,
+    /// On a GPU its kernels are judged on the realistic cases too, and timed.
+    #[serde(default)]
+    timed: bool,
     /// Lists of `parts.toml` that come before the sheet's own.
     #[serde(default)]
     include: Vec<String>,
@@ -134,6 +141,8 @@ struct Entry {
     expect: Vec<Verdict>,
     #[serde(default)]
     emulator_only: bool,
+    #[serde(default)]
+    gpu_only: bool,
     open: Option<Open>,
 }
 
@@ -234,6 +243,7 @@ impl Sheet {
             dtypes: None,
             expect: Vec::new(),
             emulator_only: false,
+            gpu_only: false,
             open: None,
         };
         let mut items = self.of_entry(Kind::Variant, &plain, 0, self.per_dtype, texts)?;
@@ -322,6 +332,8 @@ impl Sheet {
             suite: self.suite.clone(),
             expect: if passes { vec![Verdict::Passed] } else { entry.expect.clone() },
             emulator_only: entry.emulator_only,
+            gpu_only: entry.gpu_only,
+            timed: self.timed,
             open: open.map(|open| open.why.clone()),
             kernel,
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{Item, Kind};
-use crate::record::{Evaluation, Family, Outcome, Verdict};
+use crate::record::{Evaluation, Family, Level, Outcome, Verdict};
 
 /// What became of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -19,6 +19,8 @@ pub enum End {
     FalseReject,
     /// A control failed, but for another reason than its own.
     OtherReason,
+    /// A control passed on the emulator, which cannot show what is wrong with it.
+    Unseen,
 }
 
 /// What other projects' comparison rules say of the same outputs.
@@ -47,6 +49,8 @@ pub struct Row {
     pub all_inputs: Option<Rules>,
     /// The same of the cases with normally distributed values alone.
     pub normal_inputs: Option<Rules>,
+    /// How much faster than its first baseline it was, where it passed and was timed.
+    pub speedup: Option<f64>,
     /// Wall time of all stages, in seconds.
     pub seconds: f64,
 }
@@ -57,6 +61,9 @@ pub fn conclude(item: &Item, evaluation: &Evaluation) -> Row {
     let verdict = evaluation.verdict;
     let end = match (item.kind, verdict) {
         (_, verdict) if item.expect.contains(&verdict) => End::Right,
+        (Kind::Control, Verdict::Passed) if item.gpu_only && evaluation.level == Level::Emu => {
+            End::Unseen
+        }
         (Kind::Control, Verdict::Passed) => End::FalseAccept,
         (Kind::Control, _) => End::OtherReason,
         (Kind::Variant, _) => End::FalseReject,
@@ -74,6 +81,7 @@ pub fn conclude(item: &Item, evaluation: &Evaluation) -> Row {
         } else {
             None
         },
+        speedup: evaluation.speedup().map(|speedup| speedup.geomean),
         seconds: evaluation.stage_times.iter().map(|time| time.seconds).sum(),
     }
 }
@@ -194,7 +202,7 @@ impl Report {
     /// Returns the items of which the judge said something unexpected, known mistakes of the judge
     /// among them.
     pub fn surprises(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.end != End::Right)
+        self.rows.iter().filter(|row| !matches!(row.end, End::Right | End::Unseen))
     }
 
     /// Tells whether nothing is unexpected but what is known to be.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    record::{Case, CaseClass, DType, EvalRequest, Limits, Target},
+    baseline, op,
+    record::{Case, CaseClass, DType, EvalRequest, L2, Limits, Profile, Target, TimingRequest},
     suite::{self, Suite},
 };
 
@@ -16,7 +17,7 @@ pub struct Requests {
     chosen: Vec<Suite>,
     named: BTreeMap<String, Suite>,
     seed: u64,
-    cases: BTreeMap<(String, DType, String), Vec<Case>>,
+    cases: BTreeMap<(String, DType, String, bool), Vec<Case>>,
 }
 
 impl Requests {
@@ -31,14 +32,14 @@ impl Requests {
         Ok(Self { chosen, named: BTreeMap::new(), seed, cases: BTreeMap::new() })
     }
 
-    /// Returns the cases of an item, without those of a realistic size.
+    /// Returns the cases of an item; those of a realistic size only if they are to be timed.
     ///
     /// # Errors
     ///
     /// When no suite has the op.
-    fn cases(&mut self, item: &Item) -> Result<Vec<Case>, suite::Error> {
+    fn cases(&mut self, item: &Item, timed: bool) -> Result<Vec<Case>, suite::Error> {
         let suite = item.suite.as_deref().unwrap_or(suite::DEFAULT);
-        let key = (item.op.clone(), item.dtype, suite.to_owned());
+        let key = (item.op.clone(), item.dtype, suite.to_owned(), timed);
         if let Some(known) = self.cases.get(&key) {
             return Ok(known.clone());
         }
@@ -49,14 +50,14 @@ impl Requests {
         let chosen = self.chosen.iter().find(has).or(self.chosen.first());
         let suite = chosen.unwrap_or(&self.named[suite]);
         let mut cases = suite.cases(&item.op, Some(&[item.dtype]), self.seed)?;
-        cases.retain(|case| case.class != CaseClass::Realistic);
+        cases.retain(|case| timed || case.class != CaseClass::Realistic);
         self.cases.insert(key, cases.clone());
         Ok(cases)
     }
 }
 
 /// Returns the request that judges an item. On a GPU the emulator screens only those kernels whose
-/// fault it alone sees.
+/// fault it alone sees, and timed are only those that ask for it.
 ///
 /// # Errors
 ///
@@ -67,6 +68,7 @@ pub fn request(
     target: &Target,
     on_gpu: bool,
 ) -> Result<EvalRequest, suite::Error> {
+    let timed = item.timed && on_gpu;
     Ok(EvalRequest {
         op: item.op.clone(),
         definition: None,
@@ -75,7 +77,7 @@ pub fn request(
         params: Default::default(),
         count_code: false,
         profile: None,
-        cases: requests.cases(item)?,
+        cases: requests.cases(item, timed)?,
         seed: requests.seed,
         target: target.clone(),
         on_gpu,
@@ -83,6 +85,20 @@ pub fn request(
         precision: crate::record::Precision::Strict,
         emulation: crate::record::Emulation::default(),
         limits: Limits::default(),
-        timing: None,
+        timing: timed.then(|| timing(&item.op)),
     })
+}
+
+/// Returns what a timed item is timed against: the builtin kernel, as quickly as that can be done.
+fn timing(op: &str) -> TimingRequest {
+    let own = [baseline::BUILTIN.to_owned()];
+    let baselines = op::find(op).ok().and_then(|op| baseline::requests(&own, op).ok());
+    TimingRequest {
+        baselines: baselines.unwrap_or_default(),
+        profile: Profile::Screen,
+        l2: L2::Cold,
+        graph: false,
+        do_bench: false,
+        max_s: None,
+    }
 }

@@ -113,15 +113,17 @@ fn print(context: &Context, report: &Report, out: Option<&Path>) -> Result<Exit,
 
 /// One item in words.
 fn line(row: &Row) -> String {
-    let Row { item, verdict, end, reason, seconds, .. } = row;
+    let Row { item, verdict, end, reason, speedup, seconds, .. } = row;
     let end = match end {
         End::Right => "as expected",
         End::FalseAccept => "FALSE ACCEPT",
         End::FalseReject => "FALSE REJECT",
         End::OtherReason => "OTHER REASON",
+        End::Unseen => "not seen",
     };
     let open = item.open.as_ref().map_or(String::new(), |open| format!("; KNOWN: {open}"));
-    format!("{end}: {} ({}): {verdict}, {seconds:.2} s; {reason}{open}", item.id, item.why)
+    let speed = speedup.map_or(String::new(), |speedup| format!(", {speedup:.2}x"));
+    format!("{end}: {} ({}): {verdict}{speed}, {seconds:.2} s; {reason}{open}", item.id, item.why)
 }
 
 fn table(report: &Report, total: &Count) -> String {

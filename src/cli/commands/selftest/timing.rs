@@ -7,15 +7,11 @@ use serde::Serialize;
 
 use super::{SelftestArgs, compiler, write};
 use crate::{
-    baseline::{
-        self, BUILTIN,
-        side::{Client, Side},
-    },
+    baseline::side::{Client, Side},
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
     compile::Toolchain,
     device::{CudaDevice, Device as _, GpuLock},
-    op,
-    record::{L2, Profile, Session, Target, TimingRequest},
+    record::{Session, Target},
     report::TextTable,
     selftest::{
         self,
@@ -131,6 +127,8 @@ async fn adversaries(context: &Context, settings: &Settings) -> Result<Vec<Row>,
     const CHECK: &str = "adversaries";
     let mut items = judge::items().map_err(|error| CommandError::new(Exit::Config, error))?;
     items.retain(|item| item.family == FAMILY && item.op == "relu" && item.kind == Kind::Control);
+    // Only cases of a realistic size are timed, and only an item that asks for them has them.
+    items.iter_mut().for_each(|item| item.timed = true);
     let machine = machine::start(&context.ui, settings).await?;
     let pool = &machine.pool;
     let mut requests = Requests::new(&[], SEED)?;
@@ -138,17 +136,6 @@ async fn adversaries(context: &Context, settings: &Settings) -> Result<Vec<Row>,
     for (item, screen) in items.iter().flat_map(|item| [(item, true), (item, false)]) {
         let mut request = judge::request(&mut requests, item, pool.target(), pool.has_gpu())?;
         request.screen = screen;
-        request.timing = Some(TimingRequest {
-            baselines: op::find(&item.op)
-                .ok()
-                .and_then(|op| baseline::requests(&[BUILTIN.to_owned()], op).ok())
-                .unwrap_or_default(),
-            profile: Profile::Screen,
-            l2: L2::Cold,
-            graph: false,
-            do_bench: false,
-            max_s: None,
-        });
         let evaluation = Box::pin(pool.evaluate(request)).await?;
         rows.push(Row::refused(CHECK, &judge::conclude(item, &evaluation), screen));
     }
