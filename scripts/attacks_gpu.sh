@@ -15,17 +15,8 @@ cut -c1-320 "$log"
 # The only number of a line with this ending, for example `0 false accepts`.
 count() { grep -oE "$1" "$log" | head -n 1 | grep -oE '[0-9]+' | head -n 1; }
 
-# By how much a kernel was faster than the builtin one.
-speed() { grep -E "^[A-Za-z ]+: $1" "$log" | head -n 1 | grep -oE ', [0-9.]+x, ' | tr -d ', x'; }
-
 attacks=$(count '^[0-9]+ controls \(') credited=$(count '[0-9]+ false accepts, [0-9]+ refused')
 honest=$(count '^[0-9]+ variants \(') refused=$(count '[0-9]+ false rejects\.')
-# This one is right, and may be no faster than the kernel that it is made of.
-plain=$(speed timed_relu/plain/) counting=$(speed timed_relu/counts_launches_in_shared_memory/)
-if [[ -n $plain && -n $counting ]]; then
-  printf 'leaving work out by a count in shared memory: %sx, without: %sx\n' "$counting" "$plain"
-  awk -v a="$counting" -v b="$plain" 'BEGIN { exit !(a > 1.15 * b) }' && credited=$((credited + 1))
-fi
 [[ $code == 124 ]] && echo 'not done within 200 s'
 printf '%s attacks, %s credited; %s honest, %s refused\n' "${attacks:-?}" "${credited:-?}" "${honest:-?}" "${refused:-?}"
 [[ $code != 124 && ${credited:-1} == 0 && ${refused:-1} == 0 ]]
