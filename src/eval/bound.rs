@@ -11,7 +11,11 @@
 //! any order stays below it, and inputs or accumulators of lower precision do not. The constants
 //! were taken on hardware: `docs/measurements`, error ratios.
 
-use crate::record::{DType, Precision};
+use crate::{
+    op::OpDef,
+    record::{Case, DType, Precision},
+    reference::Bound,
+};
 
 /// What the bound of one output tensor depends on besides the element itself.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +42,49 @@ pub struct BoundParams<'a> {
     pub hint: Option<&'a [f64]>,
     /// Scale of what may be rounded to the output's type inside, per element.
     pub inside: Option<&'a [f64]>,
+}
+
+impl<'a> BoundParams<'a> {
+    /// Returns what the bounds of an output of a case depend on; `typical` are responses that stand
+    /// for the whole output.
+    pub(super) fn of(
+        op: &OpDef,
+        case: &Case,
+        precision: Precision,
+        dtype: DType,
+        bound: &'a Bound,
+        typical: &'a Bound,
+    ) -> Self {
+        Self {
+            dtype,
+            accumulation_len: op.accumulation_len(case),
+            sums_products: op.engine.sums_products(),
+            ulps: op.ulps,
+            slack: op.slack(dtype),
+            precision,
+            sensitivity: &bound.s,
+            typical: &typical.s,
+            hint: bound.hint.as_deref(),
+            inside: bound.inside.as_deref(),
+        }
+    }
+
+    /// Returns those of an output about whose elements nothing else is known.
+    #[cfg(test)]
+    pub(super) const fn plain(dtype: DType, accumulation_len: usize) -> Self {
+        Self {
+            dtype,
+            accumulation_len,
+            sums_products: false,
+            ulps: None,
+            slack: 1.0,
+            precision: Precision::Strict,
+            sensitivity: &[],
+            typical: &[],
+            hint: None,
+            inside: None,
+        }
+    }
 }
 
 /// Bounds of one output tensor.
@@ -193,25 +240,11 @@ mod tests {
         }
     }
 
-    fn params(dtype: DType, accumulation_len: usize) -> BoundParams<'static> {
-        BoundParams {
-            dtype,
-            accumulation_len,
-            sums_products: false,
-            ulps: None,
-            slack: 1.0,
-            precision: Precision::Strict,
-            sensitivity: &[],
-            typical: &[],
-            hint: None,
-            inside: None,
-        }
-    }
-
     #[test]
     fn the_bound_grows_with_the_root_of_the_length() {
         let bound = |length| {
-            Bounds::new(params(DType::F32, length)).at(0, 1.0) - 0.5 * ulp(DType::F32, 1.0)
+            Bounds::new(BoundParams::plain(DType::F32, length)).at(0, 1.0)
+                - 0.5 * ulp(DType::F32, 1.0)
         };
         assert!((bound(4096) / bound(1) - 64.0).abs() < 1e-9);
     }
@@ -224,7 +257,7 @@ mod tests {
                 ulps: Some(ulps),
                 sensitivity: sensitive,
                 typical: sensitive,
-                ..params(dtype, 1)
+                ..BoundParams::plain(dtype, 1)
             };
             Bounds::new(of).at(0, y)
         };

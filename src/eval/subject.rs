@@ -166,18 +166,8 @@ impl<'a> Subject<'a> {
         let exact = equal_bits(self.op, self.case, self.precision, spec.dtype);
         let bounds = (!exact).then(|| {
             let bound = &self.bounds[index];
-            Bounds::new(BoundParams {
-                dtype: spec.dtype,
-                accumulation_len: self.op.accumulation_len(self.case),
-                sums_products: self.op.engine.sums_products(),
-                ulps: self.op.ulps,
-                slack: self.op.slack(spec.dtype),
-                precision: self.precision,
-                sensitivity: &bound.s,
-                typical: &bound.s,
-                hint: bound.hint.as_deref(),
-                inside: bound.inside.as_deref(),
-            })
+            let (case, precision) = (self.case, self.precision);
+            Bounds::new(BoundParams::of(self.op, case, precision, spec.dtype, bound, bound))
         });
         let names = self.case.tensors().map(|(name, _)| name.into_owned());
         let inputs: Vec<(String, &HostTensor)> = names.zip(&self.inputs).collect();

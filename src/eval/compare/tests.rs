@@ -10,20 +10,7 @@ fn bytes(dtype: DType, values: &[f64]) -> Vec<u8> {
 }
 
 fn run(dtype: DType, len: Option<usize>, reference: &[f64], got: &[f64]) -> Comparison {
-    let bounds = len.map(|accumulation_len| {
-        Bounds::new(BoundParams {
-            dtype,
-            accumulation_len,
-            sums_products: false,
-            ulps: None,
-            slack: 1.0,
-            precision: crate::record::Precision::Strict,
-            sensitivity: &[],
-            typical: &[],
-            hint: None,
-            inside: None,
-        })
-    });
+    let bounds = len.map(|len| Bounds::new(BoundParams::plain(dtype, len)));
     let shape = [reference.len()];
     let expected = Expected {
         name: "out",

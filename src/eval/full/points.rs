@@ -167,19 +167,9 @@ impl Question<'_> {
         if self.exact(spec) {
             return None;
         }
-        let bound = &points.bounds[output];
-        Some(Bounds::new(BoundParams {
-            dtype: spec.dtype,
-            accumulation_len: self.op.accumulation_len(self.case),
-            sums_products: self.op.engine.sums_products(),
-            ulps: self.op.ulps,
-            slack: self.op.slack(spec.dtype),
-            precision: self.precision,
-            sensitivity: &bound.s,
-            typical: &typical.bounds[output].s,
-            hint: bound.hint.as_deref(),
-            inside: bound.inside.as_deref(),
-        }))
+        let Self { op, case, precision, .. } = *self;
+        let (bound, typical) = (&points.bounds[output], &typical.bounds[output]);
+        Some(Bounds::new(BoundParams::of(op, case, precision, spec.dtype, bound, typical)))
     }
 
     /// Returns the smallest bound at the points; 0 for an exact output.
