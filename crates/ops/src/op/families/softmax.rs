@@ -59,14 +59,14 @@ impl Engine for Softmax {
     /// of the logarithm, without the factor `y_j`.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let fill = |x: &[f64], out: &mut [f64]| {
-            let (y, max) = (probabilities(x), maximum(x));
-            let all = sum(x.iter().zip(&y).map(|(&x, &y)| moved(y, x - max).powi(2)));
-            for ((out, &x), &y) in out.iter_mut().zip(x).zip(&y) {
-                let x = x - max;
+            let d = distances(x);
+            let y = probabilities(&d);
+            let all = sum(d.iter().zip(&y).map(|(&d, &y)| moved(y, d).powi(2)));
+            for ((out, &d), &y) in out.iter_mut().zip(&d).zip(&y) {
                 *out = match self {
                     Self::Plain if y == 0.0 => 0.0,
-                    Self::Plain => y * (all + (1.0 - 2.0 * y) * x * x).max(0.0).sqrt(),
-                    Self::Log => (all + (1.0 - 2.0 * y) * x * x).max(0.0).sqrt(),
+                    Self::Plain => y * (all + (1.0 - 2.0 * y) * d * d).max(0.0).sqrt(),
+                    Self::Log => (all + (1.0 - 2.0 * y) * d * d).max(0.0).sqrt(),
                 };
             }
         };
@@ -113,6 +113,12 @@ impl Engine for Softmax {
     fn shifted(&self) -> (f64, f64) {
         (1000.0, 3.0)
     }
+}
+
+/// Distance of each element to the largest.
+fn distances(x: &[f64]) -> Vec<f64> {
+    let max = maximum(x);
+    x.iter().map(|x| x - max).collect()
 }
 
 /// Softmax of one slice.
@@ -168,8 +174,8 @@ impl Engine for LogSumExp {
             return Ok(None);
         }
         let formula = |x: &[f64]| {
-            let (p, max) = (probabilities(x), maximum(x));
-            sum(p.iter().zip(x).map(|(&p, &x)| moved(p, x - max).powi(2))).sqrt()
+            let d = distances(x);
+            sum(probabilities(&d).iter().zip(&d).map(|(&p, &d)| moved(p, d).powi(2))).sqrt()
         };
         Ok(Some(vec![lanes::fold(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula)]))
     }
