@@ -8,31 +8,8 @@ use super::{
         formulas::{floor_scale, math as of},
     },
     ROUNDED, TO_F32, of_self,
+    ulps::max_ulps,
 };
-
-/// Largest error of CUDA's function of one f32 element against the correctly rounded result, in
-/// ulps (CUDA C++ Programming Guide, standard mathematical functions; divisions and roots as the
-/// compiler makes them by default).
-const MAX_ULPS: &[(&str, f64)] = &[
-    ("exp", 2.0),
-    ("exp2", 2.0),
-    ("expm1", 1.0),
-    ("log", 1.0),
-    ("log2", 1.0),
-    ("log10", 2.0),
-    ("log1p", 1.0),
-    ("sqrt", 0.0),
-    ("rsqrt", 2.0),
-    ("reciprocal", 0.0),
-    ("sin", 2.0),
-    ("cos", 2.0),
-    ("tan", 4.0),
-    ("asin", 2.0),
-    ("atan", 2.0),
-    ("tanh", 2.0),
-    ("erf", 2.0),
-    ("erfc", 5.0),
-];
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -46,11 +23,7 @@ fn function(name: &str, map: fn(f64) -> f64, formula: &str, specials: &str) -> R
 
 fn engine(name: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
     let text = format!("out[i] = {formula} with x = self[i], {ROUNDED}. {TO_F32}\n{specials}");
-    let row = Row::new(&of_self(name), engine, &text).outputs(&["the results"]);
-    match MAX_ULPS.iter().find(|(of, _)| *of == name) {
-        Some(&(_, ulps)) => row.ulps(ulps),
-        None => row,
-    }
+    Row::new(&of_self(name), engine, &text).ulps(max_ulps(name)).outputs(&["the results"])
 }
 
 /// A function of which large arguments are those near its overflow in f16.

@@ -8,6 +8,7 @@ use super::{
         formulas::{arithmetic as of, floor_scale},
     },
     BROADCAST, PROMOTED, ROUNDED, floats,
+    ulps::max_ulps,
 };
 
 /// Returns the rows of this table.
@@ -106,7 +107,7 @@ fn products() -> Vec<Row> {
             "out = self * other",
             &specials,
         )
-        .ulps(0.0)
+        .ulps(max_ulps("mul"))
         .alias(&["multiply"]),
         with_number(
             "mul.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -132,7 +133,7 @@ fn quotients() -> Vec<Row> {
     };
     vec![
         two("div.Tensor(Tensor self, Tensor other) -> Tensor", true_division, "out = self / other", &specials)
-            .ulps(0.0)
+            .ulps(max_ulps("div"))
             .role("other", Role::Divisor)
             .alias(&["divide", "true_divide", "true_divide.Tensor"]),
         with_number(
@@ -219,12 +220,6 @@ fn remainders() -> Vec<Row> {
     ]
 }
 
-/// Largest error of `powf`, in ulps (CUDA C++ Programming Guide).
-const POW_ULPS: f64 = 4.0;
-
-/// Largest error of `atan2f`, in ulps (the same).
-const ATAN2_ULPS: f64 = 3.0;
-
 fn powers() -> Vec<Row> {
     let specials = "Floating-point: as C's pow: x^0 and 1^y are 1 (NaN included), a negative base \
         with a fractional exponent gives NaN, 0 to a negative power gives Inf; NaN else gives NaN. \
@@ -246,7 +241,7 @@ fn powers() -> Vec<Row> {
                 magnitude. Bool with bool is not taken."
             ),
         )
-        .ulps(POW_ULPS)
+        .ulps(max_ulps("pow"))
         .role("self", Role::Positive)
         .role("exponent", Role::Exponent)
         .dtypes(def::NUMBERS)
@@ -284,7 +279,7 @@ fn angles() -> Vec<Row> {
             "Integers and bool are converted to f32 and give f32. Signs of zeros count: (0, -0) is pi; \
             infinities give multiples of pi / 4; NaN gives NaN.",
         )
-        .ulps(ATAN2_ULPS)
+        .ulps(max_ulps("atan2"))
         .alias(&["arctan2"]),
         two(
             "copysign.Tensor(Tensor self, Tensor other) -> Tensor",

@@ -7,6 +7,7 @@ mod copy;
 mod logic;
 mod rounding;
 mod select;
+mod ulps;
 
 use super::super::{
     def::Row,

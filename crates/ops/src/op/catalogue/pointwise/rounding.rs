@@ -7,6 +7,7 @@ use super::{
         formulas::math as of,
     },
     ROUNDED, of_self,
+    ulps::max_ulps,
 };
 
 /// Returns the rows of this table.
@@ -76,7 +77,7 @@ pub(super) fn rows() -> Vec<Row> {
             ),
         )
         .dtypes(def::NUMBERS)
-        .ulps(0.0)
+        .ulps(max_ulps("mul"))
         .outputs(&["the squares"]),
     ]
 }
