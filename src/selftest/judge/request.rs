@@ -1,6 +1,6 @@
 //! What the judge is asked about an item.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use crate::{
     baseline, op,
@@ -43,12 +43,14 @@ impl Requests {
         if let Some(known) = self.cases.get(&key) {
             return Ok(known.clone());
         }
-        if !self.named.contains_key(suite) {
-            self.named.insert(suite.to_owned(), suite::load(suite)?);
-        }
         let has = |suite: &&Suite| suite.op(&item.op).is_ok();
-        let chosen = self.chosen.iter().find(has).or(self.chosen.first());
-        let suite = chosen.unwrap_or(&self.named[suite]);
+        let suite = match self.chosen.iter().find(has).or(self.chosen.first()) {
+            Some(chosen) => chosen,
+            None => match self.named.entry(suite.to_owned()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(empty) => empty.insert(suite::load(suite)?),
+            },
+        };
         let mut cases = suite.cases(&item.op, Some(&[item.dtype]), self.seed)?;
         cases.retain(|case| timed || case.class != CaseClass::Realistic);
         self.cases.insert(key, cases.clone());
