@@ -204,7 +204,7 @@ pub fn items_in(folder: &Path) -> Result<Vec<Item>, DataError> {
 }
 
 fn items_of(files: &Files) -> Result<Vec<Item>, DataError> {
-    let texts = Texts { files, helpers: read(files, HELPERS)?, parts: read(files, PARTS)? };
+    let texts = Texts { files, helpers: shared(files, HELPERS)?, parts: shared(files, PARTS)? };
     let mut items = Vec::new();
     let is_sheet = |name: &&String| name.ends_with(".toml") && *name != HELPERS && *name != PARTS;
     for file in files.keys().filter(is_sheet) {
@@ -213,6 +213,14 @@ fn items_of(files: &Files) -> Result<Vec<Item>, DataError> {
         items.extend(sheet.items(&texts).map_err(fail)?);
     }
     Ok(items)
+}
+
+/// Reads a file that sheets may refer to; a folder without it has nothing to share.
+fn shared<T: for<'de> Deserialize<'de> + Default>(
+    files: &Files,
+    file: &str,
+) -> Result<T, DataError> {
+    if files.contains_key(file) { read(files, file) } else { Ok(T::default()) }
 }
 
 fn read<T: for<'de> Deserialize<'de>>(files: &Files, file: &str) -> Result<T, DataError> {
@@ -385,12 +393,7 @@ mod tests {
                  mechanism = \"m\"\nwhy = \"w\"\nedit = [[\"{find}\", \"y\"]]"
             );
             let kernel = "/*@plan\nlaunch()\n@*/\nF@F@, G@G@;";
-            let files = [
-                ("a.toml", sheet.as_str()),
-                ("k.cu", kernel),
-                ("helpers.toml", ""),
-                ("parts.toml", ""),
-            ];
+            let files = [("a.toml", sheet.as_str()), ("k.cu", kernel)];
             items_of(&files.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
         };
         assert_eq!(
