@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The judge on a GPU: its own controls, the held-out set, every op of the catalogue with its cases, and
+# The judge on a GPU: its own controls, the held-out set, attacks on it, every op of the catalogue with its cases, and
 # PyTorch as a candidate.
 #   scripts/judge_gpu.sh KGEN OUT [STEP..]
-# KGEN: the binary. OUT: the folder for logs. STEP: smoke, heldout, controls, opinfo, aten, products; all without.
+# KGEN: the binary. OUT: the folder for logs. STEP: smoke, heldout, attacks, controls, opinfo, aten, products; all without.
 # Needs no Rust; needs NVRTC 12.8 or newer. Each step has a limit of its own; together at most 25 minutes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 kgen=$1 out=$2
 shift 2
-steps=" ${*:-smoke heldout controls opinfo aten products} "
+steps=" ${*:-smoke heldout attacks controls opinfo aten products} "
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 mkdir -p "$out"
@@ -49,6 +49,10 @@ if wants heldout; then
     step $((end - SECONDS)) "$kgen" selftest --judge --device cuda:0 --controls tests/heldout --only "$name/" --out "$runs/$name"
     cp "$runs/$name/judge.json" "$out/heldout-$name.json" 2>/dev/null
   done
+fi
+if wants attacks; then
+  step 200 "$kgen" -v selftest --judge --device cuda:0 --controls tests/attacks --out "$runs/attacks"
+  cp "$runs/attacks/judge.json" "$out/attacks.json" 2>/dev/null
 fi
 wants controls && step 480 "$kgen" selftest --judge --device cuda:0 --controls controls --out "$out"
 wants opinfo && suite 400 opinfo builtin

@@ -2,7 +2,7 @@
 //! that are close to them pass.
 //!
 //! `tests/attacks` holds them; those that only a GPU can show are named as such there, and
-//! `scripts/attacks_gpu.sh` judges them on one.
+//! `scripts/judge_gpu.sh` judges them on one.
 
 use std::path::Path;
 
