@@ -78,19 +78,20 @@ impl CudaDevice {
         let mut flush = self.ready_flush(flush)?;
         self.need_events(2 * order.len())?;
         if flush.is_none() {
-            let n_ops = |&index: &usize| calls[index].poison.len() + calls[index].ops.len() + 2;
+            let n_ops = |&index: &usize| calls[index].poison.len() + calls[index].ops.len() + 3;
             self.hold(order.iter().map(n_ops).sum())?;
         }
         for (sample, &index) in order.iter().enumerate() {
+            // What shared memory holds of an earlier launch is gone, whichever sample is judged. The
+            // fills behind it leave multiprocessors as they leave them without it.
+            if !calls[index].poison.is_empty() {
+                self.scrub()?;
+            }
             for &(buffer, byte) in &calls[index].poison {
                 self.clear(buffer, byte)?;
             }
             if let Some(flush) = &mut flush {
                 self.enqueue_flush(flush)?;
-            }
-            // The last sample is the one whose outputs can be judged.
-            if sample + 1 == order.len() {
-                self.scrub()?;
             }
             self.record_event(2 * sample)?;
             for op in &mut calls[index].ops {
