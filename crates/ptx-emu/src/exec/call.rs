@@ -173,6 +173,10 @@ impl Machine<'_> {
             }
             Builtin::Printf => {
                 for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+                    // What nobody keeps is not put into words: a flood would cost more than the rest.
+                    if self.limits.printf_bytes <= self.stdout.len() {
+                        break;
+                    }
                     let format = self.string(argument(lane, 0, 8), regs, lane);
                     let args = argument(lane, 1, 8);
                     let text = self.formatted(&format, args, regs, lane);
