@@ -9,7 +9,7 @@
 use super::{
     order::Order,
     races::{Races, Touch},
-    shadow::{Cell, MANY, Shadow, cell, floor, record_of},
+    shadow::{Cell, MANY, Shadow, WARPS, cell, floor, record_of},
 };
 use crate::{
     exec::{
@@ -33,6 +33,8 @@ struct Look {
     first: Cell,
     /// Cells of the running block below this are ordered before this access.
     known: Cell,
+    /// Cells of the running warp below this are ordered before this access.
+    own: Cell,
     /// Whether other blocks' reads are never ordered before this access.
     apart: bool,
 }
@@ -44,14 +46,21 @@ impl Look {
         (c == 0) | (c.wrapping_sub(self.first) < self.known.saturating_sub(self.first))
     }
 
-    /// What a read leaves in a cell of readers, and whether that is plain.
+    /// What a read leaves in a cell of readers, and whether that is plain; `mine` is the cell of an
+    /// access of this lane.
     #[inline(always)]
     fn after_read(self, read: Cell, me: Cell, mine: Cell) -> (Cell, bool) {
-        let replace = self.is_past(read) | (read == mine) | (read == me);
+        let own_lanes = (read ^ mine) & !31 == MANY;
+        let replace =
+            self.is_past(read) | (read == mine) | (read == me) | (own_lanes & (read < self.own));
         let other_block = self.apart & (read < self.first);
         let twin = (read ^ me) < MANY;
-        let many = (read & MANY != 0) & (read >= self.known);
-        let kept = if other_block | twin { read | MANY } else { read };
+        let many = (read & MANY != 0) & (read >= self.known) & (own_lanes | (read & WARPS != 0));
+        let kept = match (other_block, twin) {
+            (true, _) => read | MANY | WARPS,
+            (false, true) => read | MANY,
+            (false, false) => read,
+        };
         (if replace { me } else { kept }, replace | other_block | twin | many)
     }
 }
@@ -117,13 +126,19 @@ fn write_row<const L: usize, const N: usize>(
 
 /// Reads of one place by several lanes, the first of them `lane`.
 #[inline(always)]
-fn read_same<const N: usize>(look: Look, reads: &mut [Cell], writes: &[Cell], lane: u32) -> bool {
+fn read_same<const N: usize>(
+    look: Look,
+    reads: &mut [Cell],
+    writes: &[Cell],
+    lane: u32,
+    mine: Cell,
+) -> bool {
     let (Some(reads), Some(writes)) = (reads.get_mut(..N), writes.get(..N)) else { return false };
     let me = look.me + lane;
     let mut left = [0; N];
     let mut plain = true;
     for n in 0..N {
-        let (cell, known) = look.after_read(reads[n], me, 0);
+        let (cell, known) = look.after_read(reads[n], me, mine + lane);
         plain &= known & look.is_past(writes[n]);
         // The second lane finds the first one's cell, unless an older one was kept.
         left[n] = if cell == me { me | MANY } else { cell };
@@ -155,6 +170,7 @@ impl Races {
             me: cell(record, 0),
             first: if touch.own { 0 } else { floor(first) },
             known: floor(order.floor(touch.warp)),
+            own: floor(order.horizon(touch.warp, touch.warp)),
             apart: apart || touch.own,
         };
         match n {
@@ -172,7 +188,7 @@ impl Races {
         let number = record_of(c);
         let record = self.records[number as usize];
         let mine = number != 0 && u32::from(record.warp) == touch.warp && record.serial == serial;
-        if mine { cell(number, 0) } else { Cell::MAX - 64 }
+        if mine { cell(number, 0) } else { !cell(0, 127) }
     }
 
     /// Lanes that follow each other.
@@ -211,7 +227,8 @@ impl Races {
         if !touch.write && mask == u32::MAX && at[31] == at[0] && steps(at, 0) {
             let (first, _) = shadow.cells(at[0], bytes);
             let (reads, writes) = shadow.for_read(first, N);
-            return if read_same::<N>(look, reads, writes, 0) { 0 } else { mask };
+            let mine = self.mine(touch, serial, reads[0]);
+            return if read_same::<N>(look, reads, writes, 0, mine) { 0 } else { mask };
         }
         for (g, at) in at.as_chunks::<GROUP>().0.iter().enumerate() {
             let lane = (g * GROUP) as u32;
@@ -223,7 +240,8 @@ impl Races {
                 }
             } else if active == 0xff && !touch.write && steps(at, 0) {
                 let (reads, writes) = shadow.for_read(first, N);
-                if !read_same::<N>(look, reads, writes, lane) {
+                let mine = self.mine(touch, serial, reads[0]);
+                if !read_same::<N>(look, reads, writes, lane, mine) {
                     return mask & (u32::MAX << lane);
                 }
             } else {
@@ -319,6 +337,7 @@ mod tests {
             let mut shadows = [Shadow::default(), Shadow::default()];
             shadows.iter_mut().for_each(|s| s.resize(56 * 16));
             let mut order = start(&mut races, 0);
+            let mut warp = 0;
             for step in 1..120 {
                 match dice.below(24) {
                     0 => order = start(&mut races, step),
@@ -329,9 +348,20 @@ mod tests {
                         }
                     }
                     2 => races.iter_mut().for_each(Races::advance),
+                    3 => {
+                        let warp = dice.below(3) as u32;
+                        for (order, races) in order.iter_mut().zip(&mut races) {
+                            order.meet_lanes(warp, races.next());
+                            races.advance();
+                        }
+                    }
                     _ => {}
                 }
-                let (pc, warp) = (dice.below(8) as u32, dice.below(3) as u32);
+                let (pc, turn) = (dice.below(8) as u32, dice.below(3) as u32);
+                if turn != warp {
+                    warp = turn;
+                    races.iter_mut().for_each(Races::advance);
+                }
                 let touch = Touch { pc, warp, write: pc % 3 == 0, strong: pc == 7, own };
                 let bytes = [4, 8, 16, 2][(dice.below(19) / 6) as usize];
                 let at = places(&mut dice, bytes);

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     order::Order,
-    shadow::{Cell, MANY, MAX_RECORDS, Shadow, cell, floor, lane_of, record_of},
+    shadow::{Cell, MANY, MAX_RECORDS, Shadow, WARPS, cell, floor, lane_of, record_of},
 };
 
 /// An operation of a warp that accessed memory, between two points of synchronisation.
@@ -261,10 +261,35 @@ impl Races {
         found
     }
 
-    /// Whether another thread than the one named has read since the block's last meeting.
+    /// Whether another thread than the one named has read since the block's last meeting; if all
+    /// are of one warp, since the running warp knew of that warp's accesses.
     fn others_read(&self, read: Cell, known: Cell, touch: Touch, order: &Order) -> bool {
         let record = self.records[record_of(read) as usize];
+        let known = match read & WARPS {
+            0 => floor(order.horizon(touch.warp, u32::from(record.warp))),
+            _ => known,
+        };
         record.serial == order.serial && read >= known && !(touch.strong && record.strong)
+    }
+
+    /// What a read leaves in a cell of readers: of several that nothing orders the first is kept.
+    fn after_read(&self, read: Cell, me: Cell, known: Cell, touch: Touch, order: &Order) -> Cell {
+        if read == 0 || read == me {
+            return me;
+        }
+        let record = self.records[record_of(read) as usize];
+        let own_warp = record.serial == order.serial && u32::from(record.warp) == touch.warp;
+        let follows = if read & MANY == 0 || read < known {
+            self.ordered(read, lane_of(me), touch, order)
+        } else {
+            // The lanes of this warp have met since they all read it.
+            own_warp && read & WARPS == 0 && read < floor(order.horizon(touch.warp, touch.warp))
+        };
+        match (follows, own_warp) {
+            (true, _) => me,
+            (false, true) => read | MANY,
+            (false, false) => read | MANY | WARPS,
+        }
     }
 
     fn read(
@@ -280,13 +305,7 @@ impl Races {
         let mut found = None;
         for c in cells {
             let (read, wrote) = (shadow.reads[c], shadow.writes[c]);
-            if read == 0 || read == me {
-                shadow.reads[c] = me;
-            } else if read & MANY == 0 || read < known {
-                // The first of several readers that nothing orders is kept.
-                let follows = self.ordered(read, lane, touch, order);
-                shadow.reads[c] = if follows { me } else { read | MANY };
-            }
+            shadow.reads[c] = self.after_read(read, me, known, touch, order);
             if found.is_none() && self.conflict(wrote, lane, touch, order) {
                 found = Some(Conflict { lane, cell: wrote, wrote: true });
             }
@@ -341,6 +360,41 @@ mod tests {
         assert!(races.touch(touch, &mut shadow, &order, &[16; 32], 4, 1).is_empty());
         races.put_back(0, shadow);
         races
+    }
+
+    /// Conflicts of accesses to one word, each `(pc, warp, write, lanes)`; before those of `met` the
+    /// lanes of the warp meet.
+    fn conflicts<const N: usize>(
+        accesses: [(u32, u32, bool, u32); N],
+        met: &[usize],
+    ) -> [usize; N] {
+        let mut races = Races::new(4);
+        let mut order = races.start(0, 2);
+        let mut shadow = Shadow::default();
+        shadow.resize(64);
+        let mut index = 0;
+        accesses.map(|(pc, warp, write, mask)| {
+            if met.contains(&index) {
+                order.meet_lanes(warp, races.next());
+            }
+            index += 1;
+            races.advance();
+            let touch = Touch { pc, warp, write, strong: false, own: true };
+            let left = races.quick(touch, &mut shadow, &order, &[16; 32], 4, mask);
+            races.touch(touch, &mut shadow, &order, &[16; 32], 4, left).len()
+        })
+    }
+
+    #[test]
+    fn lanes_that_met_have_done_with_what_they_read() {
+        const ALL: u32 = u32::MAX;
+        let twice = [(0, 0, false, ALL), (1, 0, false, ALL), (2, 0, true, 1)];
+        assert_eq!(conflicts(twice, &[2]), [0, 0, 0]);
+        assert_eq!(conflicts(twice, &[1, 2]), [0, 0, 0]);
+        assert_eq!(conflicts(twice, &[]), [0, 0, 1]);
+        assert_eq!(conflicts(twice, &[1]), [0, 0, 1], "they read again after they met");
+        let others = [(0, 0, false, ALL), (1, 1, false, 2), (2, 0, true, 1)];
+        assert_eq!(conflicts(others, &[2]), [0, 0, 1], "another warp reads too");
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! Who touched each part of a memory last.
 
-/// An access in a shadow cell: 0 is nobody, else record number, whether several threads read it,
-/// and lane.
+/// An access in a shadow cell: 0 is nobody, else record number, who else read it, and lane.
 ///
 /// ```text
-/// bits 31..6  number of the record
+/// bits 31..7  number of the record
+/// bit  6      one of the other threads is of another warp
 /// bit  5      more threads than this one read it
 /// bits 4..0   lane
 /// ```
 pub(in crate::exec) type Cell = u32;
 
-const LANE_BITS: u32 = 6;
+const LANE_BITS: u32 = 7;
 /// Set in a read cell that several threads share.
 pub(in crate::exec) const MANY: Cell = 32;
+/// Set in a read cell that threads of several warps share.
+pub(in crate::exec) const WARPS: Cell = 64;
 /// Records that cells can name.
 pub(in crate::exec) const MAX_RECORDS: usize = 1 << 22;
 
