@@ -55,3 +55,12 @@ fn what_is_read_but_not_used_is_no_finding() {
     let ran = launch("masked", vec![Arg::from(&x), Arg::Out(64, 4)]).ok();
     assert!(ran.findings.is_empty());
 }
+
+#[test]
+fn what_a_flag_excludes_is_not_used() {
+    let x = random(64);
+    let ran = launch("guarded", vec![Arg::from(&x), Arg::Out(64, 4), 0_i32.into()]).ok();
+    assert!(ran.findings.is_empty(), "{:?}", ran.findings);
+    let finding = only(launch("unguarded", vec![Arg::from(&x), Arg::Out(64, 4), 0_i32.into()]));
+    assert_eq!((finding.line, finding.n_threads), (Some(76), 32));
+}

@@ -115,6 +115,14 @@ fn join(a: Mark, b: Mark) -> Mark {
     Mark { lanes: a.lanes | b.lanes, origin }
 }
 
+/// Lanes in which undefined operands decide what a function of two predicates gives: not those of
+/// `false && undefined`.
+fn undecided(f: fn(u32, u32) -> u32, [(a, of_a), (b, of_b)]: [(u32, Mark); 2]) -> u32 {
+    let (flipped_a, flipped_b) = (a ^ of_a.lanes, b ^ of_b.lanes);
+    let is = f(a, b);
+    (is ^ f(flipped_a, b)) | (is ^ f(a, flipped_b)) | (is ^ f(flipped_a, flipped_b))
+}
+
 impl Machine<'_> {
     /// Marks the registers that `function` may read before writing them, for the lanes entering.
     pub(in crate::exec) fn enter_undefined(
@@ -171,6 +179,10 @@ impl Machine<'_> {
             }
             Use::Write => {}
         });
+        if let Op::P2(f, _, a, b) = op {
+            result.lanes =
+                undecided(f, [a, b].map(|p| (regs.p[p as usize], regs.taint.of(base, Reg::P(p)))));
+        }
         result.origin = self.origin_of(result, regs, pc, mask);
         let whole = matches!(op, Op::WarpSync(_)) && result.lanes & mask != 0;
         let lanes = if whole { u32::MAX } else { result.lanes };

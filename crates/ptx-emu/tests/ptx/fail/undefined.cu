@@ -52,3 +52,28 @@ extern "C" __global__ void masked(const float* x, float* y) {
   float v = t[threadIdx.x];
   y[threadIdx.x] = threadIdx.x < 32 ? v : 0.f;
 }
+// Right: the compiler reads s beside the flag, and joins both by and.pred.
+extern "C" __global__ void guarded(const float* x, float* y, int n) {
+  __shared__ float s[64];
+  if (threadIdx.x < 32) {
+    s[threadIdx.x] = x[threadIdx.x];
+  }
+  __syncthreads();
+  bool known = threadIdx.x < 32;
+  y[threadIdx.x] = known & (s[threadIdx.x] > 0.5f) ? 1.f : 0.f;
+  if (known & (s[threadIdx.x] > 0.25f)) {
+    y[threadIdx.x] += 2.f;
+  }
+}
+// Wrong: who is not known decides.
+extern "C" __global__ void unguarded(const float* x, float* y, int n) {
+  __shared__ float s[64];
+  if (threadIdx.x < 32) {
+    s[threadIdx.x] = x[threadIdx.x];
+  }
+  __syncthreads();
+  bool known = threadIdx.x < 32;
+  if (known | (s[threadIdx.x] > 0.25f)) {
+    y[threadIdx.x] = 2.f;
+  }
+}
