@@ -139,6 +139,7 @@ fn result(case: &Case, index: usize, verdict: Verdict) -> CaseResult {
 
 fn mismatch() -> Mismatch {
     let difference = ElementDiff {
+        integers: None,
         index: vec![0, 7],
         expected: Number(0.25),
         got: Number(0.125),

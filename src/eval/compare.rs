@@ -5,7 +5,7 @@ use crate::{
     record::{
         DType, ElementDiff, HostTensor, Mismatch, OtherRules,
         number::Number,
-        tensor::{decode, round_to},
+        tensor::{decode, decode_integer, round_to},
     },
 };
 
@@ -24,6 +24,9 @@ const MAX_OPEN_ULPS: f64 = 0.25;
 /// Elements beyond which an output is not held against the inputs.
 const MAX_ALIKE: usize = 1 << 20;
 
+/// Largest magnitude below which f64 holds all integers.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// What one output tensor is compared with.
 #[derive(Debug)]
 pub struct Expected<'a> {
@@ -35,6 +38,8 @@ pub struct Expected<'a> {
     pub shape: &'a [usize],
     /// Reference values on the rounded inputs.
     pub values: &'a [f64],
+    /// The elements as the output's type holds them, where f64 may not: they decide then.
+    pub integers: Option<&'a [i64]>,
     /// Flat indices that `values` stand for; `None` where they are all elements in order.
     pub indices: Option<&'a [usize]>,
     /// Whether the bytes that are compared are those of the elements at `indices` alone.
@@ -165,10 +170,22 @@ pub fn compare(
     for (position, &reference) in expected.values.iter().enumerate() {
         let index = expected.indices.map_or(position, |indices| indices[position]);
         let place = expected.place(position);
-        let got = decode(expected.dtype, &bytes[place * size..][..size]);
-        let rounded = round_to(expected.dtype, reference);
+        let bytes = &bytes[place * size..][..size];
+        let got = decode(expected.dtype, bytes);
+        let integers =
+            expected.integers.map(|all| [all[position], decode_integer(expected.dtype, bytes)]);
+        #[expect(clippy::cast_precision_loss, reason = "for the statistics and the words")]
+        let rounded = match integers {
+            Some([wanted, _]) => wanted as f64,
+            None => round_to(expected.dtype, reference),
+        };
         state.statistics(position, reference, rounded, got);
-        match judge(expected, position, reference, rounded, got) {
+        let element = match integers {
+            Some([wanted, got]) if wanted == got => Element::Right { ratio: 0.0 },
+            Some(_) => Element::Wrong { ratio: f64::INFINITY, bound: 0.0, special: false },
+            None => judge(expected, position, reference, rounded, got),
+        };
+        match element {
             Element::Right { ratio } => state.worst_ratio = state.worst_ratio.max(ratio),
             Element::Wrong { ratio, bound, special } => {
                 let diff = ElementDiff {
@@ -176,6 +193,7 @@ pub fn compare(
                     expected: Number(rounded),
                     got: Number(got),
                     bound: Number(bound),
+                    integers: integers.filter(|_| rounded.abs().max(got.abs()) > MAX_EXACT),
                 };
                 state.wrong(index, diff, ratio, special, unwritten(place));
             }

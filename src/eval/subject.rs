@@ -9,9 +9,9 @@ use crate::{
     op::{self, Array, OpDef},
     record::{
         Case, DType, EvalRequest, Family, HostTensor, Precision, TensorSpec,
-        tensor::{decode, encode},
+        tensor::{decode, decode_integer, encode},
     },
-    reference::{self, Reference},
+    reference::{self, Integers, Reference},
 };
 
 use super::{
@@ -30,6 +30,8 @@ pub(super) struct Subject<'a> {
     /// Flat indices of the elements that have a reference; `None` where all have.
     samples: Option<Vec<usize>>,
     references: Vec<Vec<f64>>,
+    /// The outputs of wide integers, which the references do not hold.
+    integers: Option<Integers>,
     /// One per output; none where every output must be exact.
     bounds: Vec<reference::Bound>,
     right: RefCell<Option<Right>>,
@@ -75,6 +77,10 @@ impl<'a> Subject<'a> {
         let one_output = outputs.len() == 1;
         let samples =
             (one_output && reference::sampled(op, case)).then(|| sample(&outputs[0].1, seed));
+        let integers = match case.family {
+            Family::Wide => Integers::new(op, case, &inputs)?,
+            _ => None,
+        };
         let reference = Reference::new(op, case, &inputs)?;
         let (references, bounds) = match &samples {
             Some(indices) => {
@@ -102,6 +108,7 @@ impl<'a> Subject<'a> {
             outputs,
             samples,
             references,
+            integers,
             bounds,
             right: RefCell::new(None),
         })
@@ -126,6 +133,9 @@ impl<'a> Subject<'a> {
     pub(super) fn canonical<'r>(&self, run: &'r [Vec<u8>]) -> Cow<'r, [Vec<u8>]> {
         if !self.op.engine.leaves_choices() || self.samples.is_some() {
             return Cow::Borrowed(run);
+        }
+        if let Some(integers) = &self.integers {
+            return Cow::Owned(self.canonical_integers(integers, run));
         }
         let array = |spec: &TensorSpec, values: Vec<f64>| {
             let shaped = Array::from_shape_vec(spec.shape.clone(), values);
@@ -155,6 +165,20 @@ impl<'a> Subject<'a> {
         Cow::Owned(encoded.collect())
     }
 
+    fn canonical_integers(&self, integers: &Integers, run: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let types = self.outputs.iter().map(|(_, spec)| spec.dtype);
+        let decoded = types.clone().zip(run).map(|(dtype, bytes)| {
+            let elements = bytes.chunks_exact(dtype.size());
+            elements.map(|bytes| decode_integer(dtype, bytes)).collect()
+        });
+        let mut got: Vec<Vec<i64>> = decoded.collect();
+        integers.canonicalise(self.op, self.case, &self.inputs, &mut got);
+        let encoded = types.zip(got).map(|(dtype, values)| {
+            values.iter().flat_map(|value| value.to_le_bytes()[..dtype.size()].to_vec()).collect()
+        });
+        encoded.collect()
+    }
+
     /// Compares the bytes of one output with its reference.
     pub(super) fn compare(
         &self,
@@ -176,6 +200,7 @@ impl<'a> Subject<'a> {
             dtype: spec.dtype,
             shape: &spec.shape,
             values: &self.references[index],
+            integers: self.integers.as_ref().map(|all| &*all.outputs[index]),
             indices: self.samples.as_deref(),
             gathered: false,
             signed_zero: self.op.signed_zero,

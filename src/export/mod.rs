@@ -312,7 +312,7 @@ fn kind(generator: Gen) -> String {
         Gen::Int { low, high } => int(low, high),
         Gen::NonZero { magnitude } => int(1, i64::from(magnitude)),
         Gen::Sign => ("sign", Vec::new()),
-        Gen::Wide { bits } => int(-(1 << bits), (1 << bits) - 1),
+        Gen::Wide { bits, .. } => int(i64::MIN >> (63 - bits), i64::MAX >> (63 - bits)),
         Gen::LogNormal { std } => ("log_normal", vec![float(std)]),
         Gen::Permutation => ("permutation", Vec::new()),
         Gen::Simplex => ("simplex", Vec::new()),

@@ -167,6 +167,9 @@ pub struct ElementDiff {
     pub got: Number,
     /// The largest error that would have passed.
     pub bound: Number,
+    /// What was expected and got, where f64 does not tell these integers apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integers: Option<[i64; 2]>,
 }
 
 /// Anything a stage found, with what belongs to it.

@@ -361,6 +361,7 @@ pub(crate) mod tests {
 
     fn case(index: usize, wrong: bool) -> CaseResult {
         let difference = ElementDiff {
+            integers: None,
             index: vec![index, 7],
             expected: Number(f64::NAN),
             got: Number(0.25),

@@ -201,6 +201,7 @@ impl Question<'_> {
                 dtype: spec.dtype,
                 shape: &spec.shape,
                 values: &points.expected[output],
+                integers: None,
                 indices: Some(&indices),
                 gathered: true,
                 signed_zero: self.op.signed_zero,

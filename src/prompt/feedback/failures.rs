@@ -216,8 +216,9 @@ fn table(case: &CaseResult, first: &[ElementDiff]) -> String {
         let index: Vec<_> = diff.index.iter().map(usize::to_string).collect();
         rows.push([
             if is_drawn(case) { "hidden".to_owned() } else { format!("[{}]", index.join(", ")) },
-            significant(diff.expected.0, digits),
-            significant(diff.got.0, digits),
+            diff.integers
+                .map_or_else(|| significant(diff.expected.0, digits), |of| of[0].to_string()),
+            diff.integers.map_or_else(|| significant(diff.got.0, digits), |of| of[1].to_string()),
             significant(diff.bound.0, 3),
         ]);
     }

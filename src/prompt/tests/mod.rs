@@ -158,6 +158,7 @@ fn wrong_output() -> Evaluation {
         }
         case.outcome = Outcome::Judged(Verdict::WrongOutput);
         let diff = |index, expected, got| ElementDiff {
+            integers: None,
             index: vec![index],
             expected: Number(expected),
             got: Number(got),

@@ -43,7 +43,9 @@ pub fn generate(tensor: &TensorArg, seed: u64, case_id: &str, arg_name: &str) ->
         numel: tensor.spec.numel(),
         row: tensor.spec.shape.last().copied().unwrap_or(1).max(1),
     };
-    if tensor.spec.is_contiguous() {
+    if let Gen::Wide { bits, nonzero } = tensor.generator {
+        fill_wide(&mut host, &stream, bits, nonzero);
+    } else if tensor.spec.is_contiguous() {
         fill_contiguous(&mut host, &stream);
     } else {
         fill_strided(&mut host, &stream);
@@ -105,6 +107,15 @@ fn fill_strided(host: &mut HostTensor, stream: &Stream) {
         for (value, &index) in stream.chunk(number).into_iter().zip(indices) {
             host.set(index, value);
         }
+    }
+}
+
+/// f64 does not hold them all.
+fn fill_wide(host: &mut HostTensor, stream: &Stream, bits: u32, nonzero: bool) {
+    let mut rng = ChaCha8Rng::from_seed(stream.key);
+    for (index, at) in host.spec.storage_indices().into_iter().enumerate() {
+        let value = wide::value(&mut rng, index, bits);
+        host.set_integer(at, if nonzero && value == 0 { 1 } else { value });
     }
 }
 
@@ -180,10 +191,9 @@ impl Stream {
                 f64::from(rng.random_range(1..=magnitude.max(1))) * sign(rng)
             }
             Gen::Sign => sign(rng),
-            Gen::Wide { bits } => wide::value(rng, index, bits) as f64,
             Gen::LogNormal { std } => (std * normal(rng)).exp(),
-            Gen::Permutation | Gen::Simplex | Gen::Offsets { .. } => {
-                unreachable!("rows are made as a whole")
+            Gen::Permutation | Gen::Simplex | Gen::Offsets { .. } | Gen::Wide { .. } => {
+                unreachable!("they are made as a whole")
             }
             Gen::Distinct { extent, inner, bound } => {
                 self.distinct(index as u64, extent.max(1), inner.max(1), bound.max(1)) as f64

@@ -1,6 +1,9 @@
 //! The generators of a case's inputs: which values make sense for a parameter in each family.
 
-use crate::record::{Case, DType, Family, Gen};
+use crate::{
+    record::{Case, DType, Family, Gen},
+    reference::is_exact_beyond_f64,
+};
 
 use super::{Call, Engine, OpDef, Param, Role, plan_name};
 
@@ -62,10 +65,18 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::ScaleF32 => Gen::LogNormal { std: 0.5 },
         Role::Positive if family == Family::Normal => Gen::LogNormal { std: 1.0 },
         Role::Between(low, high) if family == Family::Normal => Gen::Uniform { low, high },
+        Role::Divisor if dtype.is_int() && family == Family::Wide => {
+            Gen::Wide { bits: wide(call, dtype), nonzero: true }
+        }
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
         Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
+        Role::Exponent if dtype.is_int() && family == Family::Wide => {
+            Gen::Int { low: -4, high: 40 }
+        }
         Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
-        _ if dtype.is_int() && family == Family::Wide => wide(&call.op.name, dtype),
+        _ if dtype.is_int() && family == Family::Wide => {
+            Gen::Wide { bits: wide(call, dtype), nonzero: false }
+        }
         _ if dtype == DType::Bool => Gen::Mask { p: 0.5 },
         _ if dtype.is_int() => integers(dtype, family),
         Role::Second | Role::Exponent => data(engine, call, param, true)?,
@@ -91,22 +102,21 @@ const fn integers(dtype: DType, family: Family) -> Gen {
     }
 }
 
-/// Integers as wide as the reference, in f64, and the type hold exactly with the op's results.
-fn wide(op: &str, dtype: DType) -> Gen {
-    let exact = match op {
-        "mul" | "mul.Scalar" | "square" => 26,
-        "add" | "sub" | "add.Scalar" | "sub.Scalar" | "rsub.Scalar" => 50,
-        "sum" | "cumsum" | "index_add" | "scatter_add" | "index_put" => 40,
-        _ => 52,
-    };
+/// Returns how many bits wide integers may be: all of their type, or as many as a reference in f64
+/// holds with the op's results. The smallest integer has no quotient by -1.
+fn wide(call: &Call<'_>, dtype: DType) -> u32 {
     let width = match dtype {
         DType::U8 => 8,
         DType::I8 => 7,
         DType::I16 => 15,
         DType::I32 => 31,
-        _ => 52,
+        _ => 63,
     };
-    Gen::Wide { bits: exact.min(width) }
+    match call.op.name.as_str() {
+        "floor_divide" | "fmod" | "remainder" => width - 1,
+        _ if is_exact_beyond_f64(call) => width,
+        _ => width.min(52),
+    }
 }
 
 /// In the family of edges about one index in four is the last, the others are the first.

@@ -202,8 +202,10 @@ pub enum Gen {
     /// Neighbours, and elements at the same place of several tensors, are often equal, differ by 1,
     /// or differ in the low or in the high 32 bits alone.
     Wide {
-        /// Values are in `-2^bits..2^bits`.
+        /// Values are in `-2^bits..2^bits`, at most 63.
         bits: u32,
+        /// Whether 0 is left out.
+        nonzero: bool,
     },
     /// -1 or 1: labels of margin losses.
     Sign,

@@ -129,6 +129,22 @@ impl HostTensor {
         encode(self.spec.dtype, value, &mut self.storage[storage_index * size..][..size]);
     }
 
+    /// Stores an integer at a storage index, cut to the low bits of the element type.
+    pub fn set_integer(&mut self, storage_index: usize, value: i64) {
+        let size = self.spec.dtype.size();
+        let bytes = &mut self.storage[storage_index * size..][..size];
+        bytes.copy_from_slice(&value.to_le_bytes()[..size]);
+    }
+
+    /// Returns all elements of a tensor of integers or truth values, in row-major order of the
+    /// shape.
+    #[must_use]
+    pub fn to_i64(&self) -> Vec<i64> {
+        let (dtype, size) = (self.spec.dtype, self.spec.dtype.size());
+        let at = |index: usize| decode_integer(dtype, &self.storage[index * size..][..size]);
+        self.spec.storage_indices().into_iter().map(at).collect()
+    }
+
     /// Returns all elements as f64, in row-major order of the shape.
     #[must_use]
     pub fn to_f64(&self) -> Vec<f64> {
@@ -157,6 +173,33 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> f64 {
         DType::I16 => i16::from_le_bytes(bytes.try_into().expect(LEN)).into(),
         DType::I8 => i8::from_le_bytes([bytes[0]]).into(),
         DType::U8 | DType::Bool => bytes[0].into(),
+    }
+}
+
+/// Reads one element of an integer type or a truth value.
+///
+/// # Panics
+///
+/// When `bytes` is longer than 8.
+#[must_use]
+pub fn decode_integer(dtype: DType, bytes: &[u8]) -> i64 {
+    let mut whole = [0; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    wrapped(dtype, i64::from_le_bytes(whole))
+}
+
+/// Returns an integer as an integer type holds it: by its low bits; bool holds whether it is not 0.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, reason = "wrapping is the purpose")]
+#[expect(clippy::cast_sign_loss, reason = "wrapping is the purpose")]
+pub fn wrapped(dtype: DType, value: i64) -> i64 {
+    match dtype {
+        DType::I32 => (value as i32).into(),
+        DType::I16 => (value as i16).into(),
+        DType::I8 => (value as i8).into(),
+        DType::U8 => (value as u8).into(),
+        DType::Bool => i64::from(value != 0),
+        _ => value,
     }
 }
 

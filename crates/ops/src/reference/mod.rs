@@ -9,14 +9,16 @@
 //!
 //! Exact ops, outputs of integer types and the exact family have no bound: bit equality is asked
 //! for, `s` is 0 there. What is too large for a full evaluation ([`sampled`]) is evaluated at
-//! chosen elements.
+//! chosen elements. Integers beyond 2^53 have [`Integers`] as their reference.
 
+mod integers;
 mod part;
 mod perturb;
 
 #[cfg(test)]
 mod tests;
 
+pub use integers::{Integers, is_exact_beyond_f64};
 pub use part::{Part, Runs};
 
 use crate::{

@@ -12,25 +12,29 @@ const STRETCH: usize = 256;
 /// Distance of the elements of an empty stretch that are not 0.
 const SPARSE: usize = 61;
 
-/// Returns an element in `-2^bits..2^bits`.
+/// The low 32 bits.
+const LOW: i128 = 0xFFFF_FFFF;
+
+/// Returns an element in `-2^bits..2^bits`; `bits`: at most 63.
 ///
 /// Of four stretches, one has the most negative values alone, close together, and one is 0 but for a
 /// few values without a low word: a maximum that begins at too large a number, and a test for 0 of
 /// half a number, show there.
 pub(super) fn value(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
-    let bits = bits.min(52);
-    match index / STRETCH % 4 {
-        1 => rng.random_range(0..4.min(1_i64 << bits)) - (1_i64 << bits),
+    let limit = 1_i128 << bits;
+    let value = match index / STRETCH % 4 {
+        1 => rng.random_range(0..limit.min(4)) - limit,
         2 if !index.is_multiple_of(SPARSE) => 0,
-        2 => 1_i64 << bits.saturating_sub(1),
+        2 => limit / 2,
         _ => varied(rng, index, bits),
-    }
+    };
+    i64::try_from(value).expect("at most 63 bits and a sign")
 }
 
 /// Returns a variation of a value that depends on the place alone, so that tensors which meet
 /// element by element hold variations of the same value.
-fn varied(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
-    let limit = 1_i64 << bits;
+fn varied(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i128 {
+    let limit = 1_i128 << bits;
     let mut place = ChaCha8Rng::seed_from_u64((index / GROUP) as u64);
     let base = spread(&mut place, bits);
     let step = if rng.random() { 1 } else { -1 };
@@ -49,12 +53,9 @@ fn varied(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
     if (-limit..limit).contains(&varied) { varied } else { varied % limit }
 }
 
-/// The low 32 bits.
-const LOW: i64 = 0xFFFF_FFFF;
-
 /// Returns a value whose power of two is uniform below `bits`.
-fn spread(rng: &mut ChaCha8Rng, bits: u32) -> i64 {
-    let power = 1_i64 << rng.random_range(0..bits.max(1));
+fn spread(rng: &mut ChaCha8Rng, bits: u32) -> i128 {
+    let power = 1_i128 << rng.random_range(0..bits.max(1));
     let magnitude = power + rng.random_range(0..power);
     if rng.random() { magnitude } else { -magnitude }
 }
@@ -66,16 +67,17 @@ mod tests {
 
     fn drawn(seed: u64, bits: u32) -> Vec<i64> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        (0..257).map(|index| varied(&mut rng, index, bits)).collect()
+        (0..257).map(|index| i64::try_from(varied(&mut rng, index, bits)).unwrap()).collect()
     }
 
     #[test]
-    fn values_stay_in_range_and_are_exact() {
-        for bits in [7, 8, 15, 26, 31, 45, 52] {
-            for value in drawn(1, bits) {
-                assert!((-(1 << bits)..1 << bits).contains(&value), "{value} of {bits} bits");
-                assert_eq!(value as f64 as i64, value);
-            }
+    fn values_stay_in_range_and_reach_its_ends() {
+        for bits in [7, 8, 15, 26, 31, 45, 52, 63] {
+            let limit = 1_i128 << bits;
+            let all = drawn(1, bits);
+            assert!(all.iter().all(|&value| (-limit..limit).contains(&value.into())), "{bits}");
+            assert!(all.iter().any(|&value| i128::from(value) == -limit), "{bits}");
+            assert!(all.iter().any(|&value| i128::from(value) == limit - 1), "{bits}");
         }
     }
 
@@ -89,16 +91,19 @@ mod tests {
             of(1).windows(2).any(|pair| pair[0] != pair[1] && pair[0] as f32 == pair[1] as f32);
         assert!(close);
         let some: Vec<i64> = of(2).iter().copied().filter(|&value| value != 0).collect();
-        assert!((1..10).contains(&some.len()) && some.iter().all(|value| value & LOW == 0));
+        assert!(
+            (1..10).contains(&some.len()) && some.iter().all(|value| i128::from(*value) & LOW == 0)
+        );
     }
 
     #[test]
     fn shortcuts_change_the_order_of_pairs() {
-        let pairs = || drawn(1, 52).into_iter().zip(drawn(2, 52));
+        let pairs = || drawn(1, 63).into_iter().zip(drawn(2, 63));
         let through = |short: fn(i64) -> f64| {
             pairs().any(|(a, b)| (a < b) != (short(a) < short(b)))
                 && pairs().any(|(a, b)| (a == b) != (short(a) == short(b)))
         };
+        assert!(through(|value| value as f64));
         assert!(through(|value| f64::from(value as f32)));
         assert!(through(|value| f64::from(value as i32)));
         assert!(through(|value| (value >> 32) as f64));

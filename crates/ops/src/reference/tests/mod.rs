@@ -1,5 +1,6 @@
 //! Tests of the references: hand-computed vectors and the sensitivity.
 
+mod integers;
 mod vectors;
 
 use crate::{
