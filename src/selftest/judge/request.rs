@@ -32,14 +32,14 @@ impl Requests {
         Ok(Self { chosen, named: BTreeMap::new(), seed, cases: BTreeMap::new() })
     }
 
-    /// Returns the cases of an item; those of a realistic size only if they are to be timed.
+    /// Returns the cases of an item; those of a realistic size only for a GPU.
     ///
     /// # Errors
     ///
     /// When no suite has the op.
-    fn cases(&mut self, item: &Item, timed: bool) -> Result<Vec<Case>, suite::Error> {
+    fn cases(&mut self, item: &Item, on_gpu: bool) -> Result<Vec<Case>, suite::Error> {
         let suite = item.suite.as_deref().unwrap_or(suite::DEFAULT);
-        let key = (item.op.clone(), item.dtype, suite.to_owned(), timed);
+        let key = (item.op.clone(), item.dtype, suite.to_owned(), on_gpu);
         if let Some(known) = self.cases.get(&key) {
             return Ok(known.clone());
         }
@@ -52,7 +52,7 @@ impl Requests {
             },
         };
         let mut cases = suite.cases(&item.op, Some(&[item.dtype]), self.seed)?;
-        cases.retain(|case| timed || case.class != CaseClass::Realistic);
+        cases.retain(|case| on_gpu || case.class != CaseClass::Realistic);
         self.cases.insert(key, cases.clone());
         Ok(cases)
     }
@@ -79,7 +79,7 @@ pub fn request(
         params: Default::default(),
         count_code: false,
         profile: None,
-        cases: requests.cases(item, timed)?,
+        cases: requests.cases(item, on_gpu)?,
         seed: requests.seed,
         target: target.clone(),
         on_gpu,

@@ -15,7 +15,7 @@ use super::Error;
 
 /// What the results are computed from.
 #[derive(Debug, Clone, Copy)]
-enum Method {
+pub(super) enum Method {
     /// From the elements at one place of the arguments, in the order of the schema.
     Elements(fn(&[i64]) -> i64),
     /// From the words of the values: they are moved or added.
@@ -28,7 +28,7 @@ enum Method {
 
 /// Returns how the results on integers are computed; `None` where only f64 references exist: the
 /// values then have to stay below 2^53.
-fn method(op: &str) -> Option<Method> {
+pub(super) fn method(op: &str) -> Option<Method> {
     use Method::{Elements, Product, Ranks, Words};
     Some(match op {
         "clone" | "to_copy" | "floor" | "ceil" | "trunc" | "round" => Elements(|v| v[0]),
