@@ -65,7 +65,7 @@ pub fn guard_ptx(compiled: &Compiled) -> Result<(), Box<Finding>> {
     refuse_size("machine code", compiled.cubin.len(), MAX_CUBIN_BYTES)?;
     let facts = analysis::analyse(&compiled.ptx).map_err(|error| {
         let hint = if error.message.contains("ref`") {
-            "kgen provides no textures, surfaces or samplers: read through a pointer"
+            TEXTURES_HINT
         } else {
             "inline PTX is read in the plain form that the compiler writes itself"
         };
@@ -75,6 +75,7 @@ pub fn guard_ptx(compiled: &Compiled) -> Result<(), Box<Finding>> {
     check_parameters(compiled, &facts)?;
     refuse_amounts(&facts)?;
     let guard = Guard { facts: &facts, kernel_file: kernel_file(&facts) };
+    guard.refuse_textures()?;
     guard.refuse_special_registers()?;
     guard.refuse_misuses()
 }
@@ -138,6 +139,9 @@ fn refuse_externals(facts: &Facts) -> Result<(), Box<Finding>> {
     }
 }
 
+const TEXTURES_HINT: &str =
+    "kgen provides no textures, surfaces or samplers: read through a pointer";
+
 const HEAP_HINT: &str = "use a local array, shared memory or `scratch(..)` in the plan";
 
 fn memory(name: &str) -> String {
@@ -191,6 +195,13 @@ impl Guard<'_> {
 
     fn is_in_header(&self, place: Option<Place>) -> bool {
         place.is_some_and(|place| Some(place.at.0) != self.kernel_file)
+    }
+
+    /// A handle that the kernel makes up leads to memory that nobody watches.
+    fn refuse_textures(&self) -> Result<(), Box<Finding>> {
+        let Some((opcode, place)) = self.facts.textures.first() else { return Ok(()) };
+        let message = format!("the kernel accesses a texture or surface (`{opcode}`)");
+        Err(finding(message, self.line(*place), TEXTURES_HINT))
     }
 
     fn refuse_special_registers(&self) -> Result<(), Box<Finding>> {

@@ -31,6 +31,8 @@ pub struct Facts {
     pub misuses: Vec<Misuse>,
     /// Special registers that are read, each with the places of its reads.
     pub special_registers: BTreeMap<String, Vec<Option<Place>>>,
+    /// Accesses to textures and surfaces: their opcodes and places.
+    pub textures: Vec<(String, Option<Place>)>,
     /// Functions that other modules would have to bring.
     pub externals: Vec<String>,
     /// Bytes of each parameter of the kernels.

@@ -41,6 +41,9 @@ const SPECIAL_PREFIXES: [&str; 8] = [
     "reserved_smem",
 ];
 
+/// Opcodes of accesses to textures and surfaces.
+const TEXTURES: [&str; 7] = ["tex", "tld4", "txq", "istypep", "suld", "sust", "sured"];
+
 fn is_special(name: &str) -> bool {
     let Some(name) = name.strip_prefix('%') else { return false };
     let is_counter = name.strip_prefix("pm").is_some_and(|rest| rest.starts_with(char::is_numeric));
@@ -135,6 +138,10 @@ impl<'a> Reader<'_, 'a> {
                     place = Some(Place { at: (at.0, at.1), inlined_at });
                 }
                 Statement::Instruction(instruction) => {
+                    let operation = instruction.opcode.split('.').next().unwrap_or_default();
+                    if TEXTURES.contains(&operation) {
+                        self.facts.textures.push((operation.to_owned(), place));
+                    }
                     let operands = instruction.operands.iter();
                     let args =
                         operands.map(|operand| self.arg(operand, &mut scopes, &mut body, place));

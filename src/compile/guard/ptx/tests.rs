@@ -125,6 +125,16 @@ fn the_heap_is_refused() {
 }
 
 #[test]
+fn textures_without_a_declaration_are_refused() {
+    let body = "float v; asm volatile(\"{.reg .f32 a, b, c; tex.1d.v4.f32.s32 {%0, a, b, c}, [%1, {%2}];}\" \
+                : \"=f\"(v) : \"l\"(1ull), \"r\"(3)); x[0] = v;";
+    let source = format!("\nextern \"C\" __global__ void k(float* x) {{\n{body}\n}}");
+    let finding = verdict(&source).expect_err("a texture");
+    assert!(finding.message.contains("texture"), "{}", finding.message);
+    assert_eq!(finding.span.map(|span| span.line), Some(3));
+}
+
+#[test]
 fn registers_that_tell_where_a_kernel_runs_are_refused() {
     let reads =
         ["clock", "clock64", "globaltimer_lo", "smid", "nsmid", "gridid", "warpid", "nwarpid"].map(
