@@ -304,7 +304,7 @@ fn kind(generator: Gen) -> String {
         Gen::Uniform { low, high } => ("uniform", vec![float(low), float(high)]),
         Gen::Exact { magnitude, .. } => int(-i64::from(magnitude), i64::from(magnitude)),
         Gen::Constant { value } => ("constant", vec![float(value)]),
-        Gen::HeavyTail | Gen::Specials | Gen::Ties => {
+        Gen::HeavyTail | Gen::Specials | Gen::SpecialRows | Gen::LoneInfinity | Gen::Ties => {
             ("normal", vec!["0.0".to_owned(), "1.0".to_owned()])
         }
         Gen::Index { bound } | Gen::IndexOr { bound, .. } => int(0, to(bound)),

@@ -135,6 +135,7 @@ const fn words(family: Family) -> &'static str {
         Family::Large => "large magnitudes",
         Family::Constant => "all elements equal",
         Family::Ties => "few distinct values",
+        Family::SpecialRows => "rows of special values",
         Family::Uniform => "values in [0, 1)",
         Family::Zeros => "all elements 0",
         Family::Subnormal => "subnormal values",

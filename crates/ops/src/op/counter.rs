@@ -123,6 +123,8 @@ impl Recipe {
             Gen::HeavyTail
             | Gen::Specials
             | Gen::Wide { .. }
+            | Gen::SpecialRows
+            | Gen::LoneInfinity
             | Gen::LogNormal { .. }
             | Gen::Permutation
             | Gen::Simplex

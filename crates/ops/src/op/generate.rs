@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::record::{DType, Gen, HostTensor, TensorArg, tensor::encode};
 
+mod rows;
 mod wide;
 
 /// Elements that share one stream of random numbers, so that chunks can be made in parallel.
@@ -184,6 +185,8 @@ impl Stream {
                 let lot = rng.random_range(0..SPECIAL_EVERY * 3);
                 special(index, self, lot).unwrap_or(value)
             }
+            Gen::SpecialRows => rows::value(rng, &self.key, index, self.row),
+            Gen::LoneInfinity => rows::lone_infinity(rng, &self.key, index, self.numel),
             Gen::Ties => LEVELS[rng.random_range(0..LEVELS.len())],
             Gen::Mask { p } => f64::from(u8::from(rng.random::<f64>() < p)),
             Gen::Int { low, high } => rng.random_range(low..=high.max(low)) as f64,

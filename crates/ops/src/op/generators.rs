@@ -158,6 +158,9 @@ fn data<E: Engine + ?Sized>(
         Family::HeavyTail | Family::Large | Family::Ties if second => normal,
         // Zeros among the factors that meet infinities and NaN, whose products are NaN.
         Family::Specials if second => Gen::Ties,
+        Family::SpecialRows if second => Gen::LoneInfinity,
+        Family::SpecialRows if engine.sums_products() => Gen::Ties,
+        Family::SpecialRows => Gen::SpecialRows,
         Family::HeavyTail | Family::Wide => Gen::HeavyTail,
         Family::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },
         Family::Ties => Gen::Ties,

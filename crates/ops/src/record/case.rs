@@ -207,6 +207,11 @@ pub enum Gen {
         /// Whether 0 is left out.
         nonzero: bool,
     },
+    /// Rows along the last dimension: one NaN at an end or inside, one infinity, infinities alone,
+    /// zeros of either sign, values near -20,000, and normal values.
+    SpecialRows,
+    /// Normal values and one infinity.
+    LoneInfinity,
     /// -1 or 1: labels of margin losses.
     Sign,
     /// `exp` of normal values: positive, about 1.
@@ -290,8 +295,11 @@ pub enum Family {
     /// Normal values, indices that name the first and the last place alone, many times, and
     /// probabilities that are 0 or 1.
     Edges,
-    /// Integers over the whole range in which the reference is exact.
+    /// Integers over the whole range of their type.
     Wide,
+    /// Rows that hold one special value alone, or nothing but special values, among normal ones;
+    /// second factors have one infinity, which meets zeros.
+    SpecialRows,
 }
 
 impl Family {
@@ -313,6 +321,7 @@ impl Family {
             Self::OneHot => "one_hot",
             Self::Edges => "edges",
             Self::Wide => "wide",
+            Self::SpecialRows => "special_rows",
         }
     }
 }

@@ -1,0 +1,78 @@
+//! Special values, one kind a row.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::normal;
+
+/// Kinds of rows; the last ones are normal.
+const KINDS: usize = 13;
+
+/// Values that a maximum which begins at -10,000 does not see; f16 holds them.
+const FAR_BELOW: f64 = -20_000.0;
+
+/// Returns an element of a tensor whose rows, along its last dimension, take turns.
+///
+/// `key`: the tensor's own, which chooses where the turns begin and the places inside of rows.
+pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usize) -> f64 {
+    let (number, place) = (index / row, index % row);
+    let drawn = drawn(key, number, row);
+    let value = normal(rng);
+    let (first, last, here) = (place == 0, place + 1 == row, place == drawn);
+    match (number + usize::from(key[3])) % KINDS {
+        0 if first => f64::NAN,
+        1 if last => f64::NAN,
+        2 if last => f64::NAN,
+        // The sign of NaN says nothing.
+        2 if here => -f64::NAN,
+        3 => f64::NEG_INFINITY,
+        4 if here => f64::INFINITY,
+        5 if here => f64::NEG_INFINITY,
+        6 => -0.0,
+        7 => 0_f64.copysign(value),
+        8 => FAR_BELOW + value,
+        9 if first => f64::NEG_INFINITY,
+        9 if here => f64::INFINITY,
+        10 if first => f64::INFINITY,
+        _ => value,
+    }
+}
+
+/// Returns an element of a tensor of normal values but one.
+pub(super) fn lone_infinity(
+    rng: &mut ChaCha8Rng,
+    key: &[u8; 32],
+    index: usize,
+    numel: usize,
+) -> f64 {
+    let value = normal(rng);
+    if index == drawn(key, 0, numel) { f64::INFINITY } else { value }
+}
+
+/// Returns a place in a row.
+fn drawn(key: &[u8; 32], number: usize, row: usize) -> usize {
+    let byte = |at: usize| usize::from(key[(number + at) % key.len()]);
+    (byte(0) << 16 | byte(8) << 8 | byte(16)) % row.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng as _;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_row_is_there() {
+        let (row, key) = (65, [7; 32]);
+        let mut rng = ChaCha8Rng::from_seed(key);
+        let all: Vec<f64> = (0..KINDS * row).map(|at| value(&mut rng, &key, at, row)).collect();
+        let rows = |is: &dyn Fn(&[f64]) -> bool| all.chunks(row).filter(|row| is(row)).count();
+        let count = |row: &[f64], is: fn(f64) -> bool| row.iter().filter(|x| is(**x)).count();
+        assert_eq!(rows(&|row| count(row, f64::is_nan) == 1), 2);
+        assert_eq!(rows(&|row| count(row, |x| x.is_nan() && x.is_sign_negative()) == 1), 1);
+        assert_eq!(rows(&|row| count(row, |x| x < -1e300) == row.len()), 1);
+        assert_eq!(rows(&|row| count(row, |x| x > 1e300) == 1), 3);
+        assert_eq!(rows(&|row| count(row, |x| x.to_bits() == 1 << 63) == row.len()), 1);
+        assert_eq!(rows(&|row| count(row, |x| x == 0.0) == row.len()), 2);
+        assert_eq!(rows(&|row| count(row, |x| x < -1e4 && x.is_finite()) == row.len()), 1);
+    }
+}
