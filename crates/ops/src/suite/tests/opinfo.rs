@@ -20,7 +20,7 @@ use crate::{
 const MOST_ELEMENTS: usize = 20_000;
 
 /// Most elements of a tensor of a drawn case.
-const MOST_DRAWN_ELEMENTS: usize = 2_000_000;
+const MOST_DRAWN_ELEMENTS: usize = 2_200_000;
 
 /// Time that the reference of one case may take, result and bounds.
 const REFERENCE_TIME: Duration = Duration::from_secs(1);
