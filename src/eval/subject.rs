@@ -231,20 +231,63 @@ pub(super) fn op_of(request: &EvalRequest) -> Result<&'static OpDef, Error> {
     }
 }
 
-/// Random elements that a sampled case is judged at.
-const N_SAMPLES: usize = 4096;
+/// Elements that a sampled case is judged at in random places.
+const N_ANYWHERE: usize = 1024;
 
-/// Chooses elements of a large output: its corners, the last row and column, and random ones.
+/// Rows and columns in whose crossings it is judged besides: those share what they are computed from.
+const CROSSINGS: [usize; 2] = [64, 48];
+
+/// Elements of the last row, and of the last column, that it is judged at.
+const N_EDGE: usize = 1024;
+
+/// Chooses elements of a large output: its corners, crossings of rows and columns, elements of the
+/// last row and column, and random ones.
 pub(super) fn sample(spec: &TensorSpec, seed: u64) -> Vec<usize> {
     let numel = spec.numel();
     let columns = spec.shape.last().copied().unwrap_or(1).max(1);
     let rows = numel / columns;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut indices: Vec<usize> = (0..N_SAMPLES).map(|_| rng.random_range(0..numel)).collect();
-    indices.extend((0..columns).map(|column| (rows - 1) * columns + column));
-    indices.extend((0..rows).map(|row| row * columns + columns - 1));
-    indices.push(0);
+    let mut some = |n: usize, extent: usize| -> Vec<usize> {
+        if extent <= n {
+            return (0..extent).collect();
+        }
+        (2..n).map(|_| rng.random_range(0..extent)).chain([0, extent - 1]).collect()
+    };
+    let mut indices = some(N_ANYWHERE, numel);
+    let [of_rows, of_columns] =
+        [(CROSSINGS[0], rows), (CROSSINGS[1], columns)].map(|(n, extent)| some(n, extent));
+    let crossing = |&row: &usize| of_columns.iter().map(move |column| row * columns + column);
+    indices.extend(of_rows.iter().flat_map(crossing));
+    indices.extend(some(N_EDGE, columns).iter().map(|column| (rows - 1) * columns + column));
+    indices.extend(some(N_EDGE, rows).iter().map(|row| row * columns + columns - 1));
     indices.sort_unstable();
     indices.dedup();
     indices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_a_wide_output_are_few_and_reach_its_edges() {
+        let (rows, columns) = (2048, 128_256);
+        let indices = sample(&TensorSpec::contiguous(DType::BF16, &[rows, columns]), 1);
+        assert!((4096..7000).contains(&indices.len()), "{}", indices.len());
+        for corner in [0, columns - 1, (rows - 1) * columns, rows * columns - 1] {
+            assert!(indices.contains(&corner), "{corner}");
+        }
+        let in_last_row = indices.iter().filter(|&&index| index / columns == rows - 1).count();
+        let in_last_column =
+            indices.iter().filter(|&&index| index % columns == columns - 1).count();
+        assert!(in_last_row > 900 && in_last_column > 700, "{in_last_row} {in_last_column}");
+        let of_columns: std::collections::BTreeSet<_> =
+            indices.iter().map(|index| index % columns).collect();
+        assert!(of_columns.len() < 2200, "{} columns have to be read", of_columns.len());
+    }
+
+    #[test]
+    fn a_small_output_is_judged_as_a_whole() {
+        assert_eq!(sample(&TensorSpec::contiguous(DType::F32, &[7, 9]), 1).len(), 63);
+    }
 }
