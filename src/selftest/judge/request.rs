@@ -59,7 +59,7 @@ impl Requests {
 }
 
 /// Returns the request that judges an item. On a GPU the emulator screens only those kernels whose
-/// fault it alone sees, and timed are only those that ask for it.
+/// fault it alone sees and those that ask to be timed, which alone are.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn request(
         seed: requests.seed,
         target: target.clone(),
         on_gpu,
-        screen: item.emulator_only,
+        screen: item.emulator_only || timed,
         precision: crate::record::Precision::Strict,
         emulation: crate::record::Emulation::default(),
         limits: Limits::default(),
