@@ -37,8 +37,12 @@ suite() {
 
 step 20 nvidia-smi --query-gpu=name,uuid,driver_version,memory.total --format=csv
 wants smoke && step 120 "$kgen" run --suite smoke --backend builtin --device cuda:0 --run-id smoke --output-dir "$runs"
-wants products && step 60 "$kgen" run --suite huggingface --backend cublas --ops mm,embedding --topn 2 --dtype bf16 \
+wants products && step 60 "$kgen" run --suite huggingface --backend cublas --ops mm,embedding --topn 2 --dtypes bf16 \
   --device cuda:0 --no-timing --run-id products --output-dir "$runs"
+if wants attacks; then
+  step 200 "$kgen" -v selftest --judge --device cuda:0 --controls tests/attacks --out "$runs/attacks"
+  cp "$runs/attacks/judge.json" "$out/attacks.json" 2>/dev/null
+fi
 if wants heldout; then
   # Nothing is timed there, so that several processes can share the GPU. A sheet is judged as a whole.
   mkdir -p "$runs/heldout"
@@ -53,10 +57,6 @@ if wants heldout; then
   printf '\n' >>"$log"
   cat "$runs/heldout/sheets.log" >>"$log"
   tar czf "$out/heldout.tgz" -C "$runs" heldout
-fi
-if wants attacks; then
-  step 200 "$kgen" -v selftest --judge --device cuda:0 --controls tests/attacks --out "$runs/attacks"
-  cp "$runs/attacks/judge.json" "$out/attacks.json" 2>/dev/null
 fi
 wants controls && step 480 "$kgen" selftest --judge --device cuda:0 --controls controls --out "$out"
 wants opinfo && suite 400 opinfo builtin
