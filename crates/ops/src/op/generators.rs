@@ -97,6 +97,8 @@ const fn integers(dtype: DType, family: Family) -> Gen {
         (Family::Ties, _) => Gen::Int { low: 0, high: 3 },
         (_, DType::U8) => Gen::Int { low: 0, high: 11 },
         (_, DType::I8) => Gen::Int { low: -11, high: 11 },
+        // Equal ones are rare in a long row.
+        (Family::SpecialRows, DType::I64 | DType::I32) => Gen::Int { low: -1 << 30, high: 1 << 30 },
         (Family::Large, DType::I64 | DType::I32) => Gen::Int { low: -30_000, high: 30_000 },
         _ => Gen::Int { low: -100, high: 100 },
     }
@@ -152,6 +154,10 @@ fn data<E: Engine + ?Sized>(
         Family::Constant => Gen::Constant { value: engine.constant() },
         Family::Normal | Family::Edges => normal,
         Family::Uniform => Gen::Uniform { low: 0.0, high: 1.0 },
+        // Products of two that are subnormal are 0.
+        Family::Subnormal if matches!(call.op.name.as_str(), "mul" | "square") => {
+            Gen::Normal { mean: 0.0, std: subnormal(dtype).sqrt() }
+        }
         Family::Subnormal => Gen::Normal { mean: 0.0, std: subnormal(dtype) },
         Family::Zeros => Gen::Constant { value: 0.0 },
         Family::OneHot => one_hot(call, param, second),

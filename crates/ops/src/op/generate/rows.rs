@@ -4,11 +4,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::normal;
 
-/// Kinds of rows; the last ones are normal.
-const KINDS: usize = 13;
+/// Kinds of rows; the last one is normal.
+const KINDS: usize = 14;
 
 /// Values that a maximum which begins at -10,000 does not see; f16 holds them.
 const FAR_BELOW: f64 = -20_000.0;
+
+/// Values whose exponentials are 0 in f32.
+const BELOW: f64 = -150.0;
 
 /// Returns an element of a tensor whose rows, along its last dimension, take turns.
 ///
@@ -20,7 +23,8 @@ pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usi
     let (first, last, here) = (place == 0, place + 1 == row, place == drawn);
     match (number + usize::from(key[3])) % KINDS {
         0 if first => f64::NAN,
-        1 if last => f64::NAN,
+        // Two of them, next to each other.
+        1 if place + 2 >= row => f64::NAN,
         2 if last => f64::NAN,
         // The sign of NaN says nothing.
         2 if here => -f64::NAN,
@@ -33,6 +37,9 @@ pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usi
         9 if first => f64::NEG_INFINITY,
         9 if here => f64::INFINITY,
         10 if first => f64::INFINITY,
+        11 if here => f64::NAN,
+        11 => 0.0,
+        12 => BELOW + value,
         _ => value,
     }
 }
@@ -68,6 +75,7 @@ mod tests {
         let rows = |is: &dyn Fn(&[f64]) -> bool| all.chunks(row).filter(|row| is(row)).count();
         let count = |row: &[f64], is: fn(f64) -> bool| row.iter().filter(|x| is(**x)).count();
         assert_eq!(rows(&|row| count(row, f64::is_nan) == 1), 2);
+        assert_eq!(rows(&|row| count(row, f64::is_nan) == 2), 2);
         assert_eq!(rows(&|row| count(row, |x| x.is_nan() && x.is_sign_negative()) == 1), 1);
         assert_eq!(rows(&|row| count(row, |x| x < -1e300) == row.len()), 1);
         assert_eq!(rows(&|row| count(row, |x| x > 1e300) == 1), 3);
