@@ -70,7 +70,8 @@ pub(super) fn method(op: &str) -> Option<Method> {
         "sum" | "cumsum" | "embedding" | "gather" | "index_select" | "index" | "scatter.src"
         | "scatter.value" | "scatter_add" | "index_add" | "index_put" | "cat" | "stack"
         | "constant_pad_nd" | "repeat" | "repeat_interleave" | "flip" | "roll" | "tril"
-        | "triu" | "permute" | "transpose" | "pixel_shuffle" => Words,
+        | "triu" | "permute" | "transpose" | "pixel_shuffle" | "expand" | "view" | "unbind"
+        | "split" | "slice" | "select" | "unsqueeze" | "diag" => Words,
         "amax" | "amin" | "max.dim" | "min.dim" | "topk" | "sort" | "cummax" => {
             Ranks { values: true }
         }

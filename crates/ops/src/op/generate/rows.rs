@@ -68,6 +68,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_sign_of_nan_is_stored() {
+        use crate::record::{DType, HostTensor, TensorSpec};
+        let mut host = HostTensor::zeroed(TensorSpec::contiguous(DType::F32, &[KINDS, 65]));
+        let key = [7; 32];
+        let mut rng = ChaCha8Rng::from_seed(key);
+        for index in 0..KINDS * 65 {
+            host.set(index, value(&mut rng, &key, index, 65));
+        }
+        let negative =
+            host.storage.chunks(4).filter(|bytes| bytes[3] == 0xff && bytes[2] & 0xc0 == 0xc0);
+        assert!(negative.count() >= 1);
+    }
+
+    #[test]
     fn every_kind_of_row_is_there() {
         let (row, key) = (65, [7; 32]);
         let mut rng = ChaCha8Rng::from_seed(key);

@@ -37,6 +37,7 @@ fn lookups() -> Vec<Row> {
         .role("indices", Role::Index)
         .dtypes(def::ALL)
         .exact()
+        .signed_zero()
         .outputs(&["the rows"]),
         Row::new(
             "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
@@ -51,6 +52,7 @@ fn lookups() -> Vec<Row> {
         .role("index", Role::Index)
         .dtypes(def::ALL)
         .exact()
+        .signed_zero()
         .outputs(&["the gathered elements"]),
         Row::new(
             "index_select(Tensor self, int dim, Tensor index) -> Tensor",
@@ -63,6 +65,7 @@ fn lookups() -> Vec<Row> {
         .role("index", Role::Index)
         .dtypes(def::ALL)
         .exact()
+        .signed_zero()
         .outputs(&["the selected places"]),
         Row::new(
             "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
@@ -78,6 +81,7 @@ fn lookups() -> Vec<Row> {
         .role("indices", Role::Index)
         .dtypes(def::ALL)
         .exact()
+        .signed_zero()
         .outputs(&["the selected elements"]),
         Row::new(
             "one_hot(Tensor self, int num_classes=-1) -> Tensor",
@@ -137,6 +141,7 @@ fn scatters() -> Vec<Row> {
         .role("src", Role::Main)
         .dtypes(def::ALL)
         .exact()
+        .signed_zero()
         .outputs(&["self with the elements of src written into it"]),
         Row::new(
             "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
@@ -152,6 +157,7 @@ fn scatters() -> Vec<Row> {
         .role("index", Role::Index)
         .dtypes(def::ALL)
         .exact()
+        .signed_zero()
         .outputs(&["self with the value written into it"]),
         Row::new(
             "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",

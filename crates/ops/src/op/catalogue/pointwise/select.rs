@@ -113,6 +113,7 @@ fn masks() -> Vec<Row> {
         .role("self", Role::Main)
         .role("other", Role::Main)
         .dtypes(def::ALL)
+        .signed_zero()
         .outputs(&["the chosen values"]),
         Row::new(
             "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
@@ -123,6 +124,7 @@ fn masks() -> Vec<Row> {
         .alias(&["masked_fill"])
         .role("mask", Role::Mask)
         .dtypes(def::ALL)
+        .signed_zero()
         .outputs(&["the filled tensor"]),
         Row::new(
             "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
@@ -133,6 +135,7 @@ fn masks() -> Vec<Row> {
         .role("mask", Role::Mask)
         .role("value", Role::Second)
         .dtypes(def::ALL)
+        .signed_zero()
         .outputs(&["the filled tensor"]),
     ]
 }
