@@ -37,8 +37,12 @@ suite() {
 
 step 20 nvidia-smi --query-gpu=name,uuid,driver_version,memory.total --format=csv
 wants smoke && step 120 "$kgen" run --suite smoke --backend builtin --device cuda:0 --run-id smoke --output-dir "$runs"
-wants products && step 60 "$kgen" run --suite huggingface --backend cublas --ops mm,embedding --topn 2 --dtypes bf16 \
-  --device cuda:0 --no-timing --run-id products --output-dir "$runs"
+if wants products; then
+  step 60 "$kgen" run --suite huggingface --backend cublas --ops mm --topn 2 --dtypes bf16 --device cuda:0 --no-timing \
+    --run-id products --output-dir "$runs"
+  step 30 "$kgen" run --suite huggingface --backend aten --ops embedding --topn 2 --dtypes bf16 --device cuda:0 --no-timing \
+    --run-id embedding --output-dir "$runs"
+fi
 if wants attacks; then
   step 200 "$kgen" -v selftest --judge --device cuda:0 --controls tests/attacks --out "$runs/attacks"
   cp "$runs/attacks/judge.json" "$out/attacks.json" 2>/dev/null
