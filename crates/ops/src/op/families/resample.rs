@@ -1,5 +1,7 @@
 //! Resampling of images: the nearest element, or two interpolated per dimension.
 
+use std::ops::RangeInclusive;
+
 use ndarray::IxDyn;
 use rayon::prelude::*;
 
@@ -72,8 +74,8 @@ impl Grid {
         Ok(Self { planes: n * c, input: [height, width], output, rows, columns })
     }
 
-    /// Applies a function of the four neighbours (with their weights) of each output element.
-    fn map(&self, input: &Array, formula: impl Fn(Tap, Tap, [f64; 4]) -> f64 + Sync) -> Vec<f64> {
+    /// Applies a function of the taps and of the plane's elements `(row, column)` per output element.
+    fn map(&self, input: &Array, formula: impl Formula) -> Vec<f64> {
         let [height, width] = self.input;
         let values = input.as_slice().unwrap_or(&[]);
         let n_out = self.output[0] * self.output[1];
@@ -82,20 +84,30 @@ impl Grid {
         planes.for_each(|(out, plane)| {
             for (out, row) in out.chunks_exact_mut(self.output[1]).zip(&self.rows) {
                 for (out, column) in out.iter_mut().zip(&self.columns) {
-                    let at = |row: usize, column: usize| plane[row * width + column];
-                    let four = [
-                        at(row.low, column.low),
-                        at(row.low, column.high),
-                        at(row.high, column.low),
-                        at(row.high, column.high),
-                    ];
-                    *out = formula(*row, *column, four);
+                    *out = formula(*row, *column, &|row, column| plane[row * width + column]);
                 }
             }
         });
         out
     }
 }
+
+impl Tap {
+    /// Returns the input elements that rounding of the place can bring in: a place just off an
+    /// element can be computed as just beyond it, between other two.
+    fn reachable(self, extent: usize) -> RangeInclusive<usize> {
+        const ROUNDING: f64 = 1.0 / (1 << 20) as f64;
+        let off = (1.0 + self.place) * ROUNDING;
+        let low = if self.weight < off { self.low.saturating_sub(1) } else { self.low };
+        let high = if 1.0 - self.weight < off { self.high + 1 } else { self.high };
+        low..=high.min(extent - 1)
+    }
+}
+
+/// A function of an output element's row, its column and its plane's elements.
+trait Formula: Fn(Tap, Tap, &dyn Fn(usize, usize) -> f64) -> f64 + Sync {}
+
+impl<F: Fn(Tap, Tap, &dyn Fn(usize, usize) -> f64) -> f64 + Sync> Formula for F {}
 
 /// Returns input elements per output element: a factor that is given counts, where it is positive.
 fn step(extent: usize, count: usize, given: Option<f64>) -> f64 {
@@ -140,11 +152,16 @@ fn linear(extent: usize, count: usize, given: Option<f64>, corners: bool) -> Vec
     (0..count).map(tap).collect()
 }
 
-/// Returns the weights of the four neighbours.
-fn weights(row: Tap, column: Tap) -> [f64; 4] {
+/// Returns the four neighbours times their weights.
+fn terms(row: Tap, column: Tap, at: &dyn Fn(usize, usize) -> f64) -> [f64; 4] {
     let (below, right) = (row.weight, column.weight);
     let (above, left) = (1.0 - below, 1.0 - right);
-    [above * left, above * right, below * left, below * right]
+    [
+        above * left * at(row.low, column.low),
+        above * right * at(row.low, column.high),
+        below * left * at(row.high, column.low),
+        below * right * at(row.high, column.high),
+    ]
 }
 
 impl Resample {
@@ -154,13 +171,12 @@ impl Resample {
     }
 
     fn outputs(
-        self,
         call: &Call<'_>,
         inputs: &Inputs<'_>,
-        formula: fn(Tap, Tap, [f64; 4]) -> f64,
+        grid: &Grid,
+        formula: impl Formula,
     ) -> Result<Vec<Array>, Error> {
-        let grid = Grid::of(self, call)?;
-        let (_, shape) = Self::shaped(&grid, call)?;
+        let (_, shape) = Self::shaped(grid, call)?;
         let values = grid.map(inputs.get("self")?.array(), formula);
         Ok(vec![Array::from_shape_vec(IxDyn(&shape), values).expect("one value per element")])
     }
@@ -184,25 +200,24 @@ impl Engine for Resample {
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        self.outputs(
-            call,
-            inputs,
-            match self {
-                Self::Nearest => |_, _, four| four[0],
-                Self::Bilinear => |row, column, four| {
-                    let terms = weights(row, column).into_iter().zip(four);
-                    terms.map(|(weight, x)| weight * x).sum()
-                },
-            },
-        )
+        let grid = Grid::of(*self, call)?;
+        match self {
+            Self::Nearest => {
+                Self::outputs(call, inputs, &grid, |row, column, at| at(row.low, column.low))
+            }
+            Self::Bilinear => Self::outputs(call, inputs, &grid, |row, column, at| {
+                terms(row, column, at).into_iter().sum()
+            }),
+        }
     }
 
     /// `sqrt(Σ (w x)²)`.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        Ok(Some(self.outputs(call, inputs, |row, column, four| {
-            let terms = weights(row, column).into_iter().zip(four);
-            terms.map(|(weight, x)| (weight * x).powi(2)).sum::<f64>().sqrt()
-        })?))
+        let grid = Grid::of(*self, call)?;
+        let spread = Self::outputs(call, inputs, &grid, |row, column, at| {
+            terms(row, column, at).map(|term| term.powi(2)).iter().sum::<f64>().sqrt()
+        });
+        Ok(Some(spread?))
     }
 
     /// The largest neighbour, times the place in the input: the weight of a neighbour is the
@@ -211,11 +226,19 @@ impl Engine for Resample {
         if *self == Self::Nearest {
             return Ok(None);
         }
-        Ok(Some(self.outputs(call, inputs, |row, column, four| {
-            let finite = four.into_iter().filter(|x| x.is_finite());
-            let largest = finite.fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let grid = Grid::of(*self, call)?;
+        let [height, width] = grid.input;
+        let hint = Self::outputs(call, inputs, &grid, |row, column, at| {
+            let mut largest = 0.0_f64;
+            for y in row.reachable(height) {
+                for x in column.reachable(width) {
+                    let value = at(y, x).abs();
+                    largest = largest.max(if value.is_finite() { value } else { 0.0 });
+                }
+            }
             largest * (1.0 + row.place + column.place)
-        })?))
+        });
+        Ok(Some(hint?))
     }
 
     fn accumulation_len(&self, _call: &Call<'_>) -> usize {
@@ -247,6 +270,40 @@ impl Engine for Resample {
             Ok((limit, row))
         } else {
             Err("its weights are no short binary fractions")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::linear;
+
+    /// The neighbours that arithmetic of f32 takes are among those that the bound looks at.
+    #[test]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "arithmetic of f32 is the subject"
+    )]
+    fn rounded_places_are_within_reach() {
+        for (extent, count) in [(58, 71), (161, 297), (1024, 2048), (3000, 1000)] {
+            for corners in [true, false] {
+                let mut beyond = 0;
+                for (index, tap) in linear(extent, count, None, corners).into_iter().enumerate() {
+                    let place = if corners {
+                        index as f32 * ((extent - 1) as f32 / (count - 1) as f32)
+                    } else {
+                        ((index as f32 + 0.5) * (extent as f32 / count as f32) - 0.5).max(0.0)
+                    };
+                    let low = (place as usize).min(extent - 1);
+                    let reachable = tap.reachable(extent);
+                    assert!(reachable.contains(&low), "{extent} to {count}, index {index}");
+                    assert!(reachable.contains(&(low + 1).min(extent - 1)), "{extent} to {count}");
+                    beyond += usize::from(low != tap.low);
+                }
+                assert!(!corners || extent != 161 || beyond > 0, "no place is rounded across");
+            }
         }
     }
 }
