@@ -1,26 +1,28 @@
 // Baseline of upsample_nearest2d: a thread per output element.
 /*@plan
 x = contiguous(self)
-scale_y = f32(scales_h) if scales_h != None and scales_h > 0 else f32(0)
-scale_x = f32(scales_w) if scales_w != None and scales_w > 0 else f32(0)
+scale_y = scales_h if scales_h != None and scales_h > 0 else 0.0
+scale_x = scales_w if scales_w != None and scales_w > 0 else 0.0
 launch("upsample_nearest2d", grid=cdiv(out.numel, 256), block=256,
        args=[x, out, out.numel, x.shape[2], x.shape[3], out.shape[2], out.shape[3], scale_y,
              scale_x])
 @*/
 
-// Input elements per output element; a scale of 0 means none was given.
-__device__ float step(int extent, int count, float scale) {
-    return scale > 0.0f ? 1.0f / scale : static_cast<float>(extent) / static_cast<float>(count);
+// Input elements per output element; a scale of 0 means none was given. A given one is inverted
+// before it is rounded, as PyTorch does.
+__device__ float step(int extent, int count, double scale) {
+    return scale > 0.0 ? static_cast<float>(1.0 / scale)
+                       : static_cast<float>(extent) / static_cast<float>(count);
 }
 
-__device__ int nearest(int at, int extent, int count, float scale) {
+__device__ int nearest(int at, int extent, int count, double scale) {
     return min(static_cast<int>(floorf(at * step(extent, count, scale))), extent - 1);
 }
 
 extern "C" __global__ void upsample_nearest2d(const T_self* __restrict__ self,
                                               T_out* __restrict__ out, long long count, int in_y,
-                                              int in_x, int out_y, int out_x, float scale_y,
-                                              float scale_x) {
+                                              int in_x, int out_y, int out_x, double scale_y,
+                                              double scale_x) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= count) {
         return;
