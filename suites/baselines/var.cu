@@ -1,14 +1,14 @@
 // Baseline of var: the mean first, then the squared distances from it.
 /*@plan
 x = contiguous(self)
-# Neighbouring dimensions as groups: kept a, folded r1, kept b, folded r2, kept c.
-a, r1, b, r2, c = 1, 1, 1, 1, 1
+# Neighbouring dimensions as groups: kept a, folded r1, kept b, folded r2, kept c, folded r3, kept d.
+a, r1, b, r2, c, r3, d = 1, 1, 1, 1, 1, 1, 1
 group = 0
 for i in range(x.ndim):
     folded = dim is None or len(dim) == 0 or i in dim or i - x.ndim in dim
     extent = x.shape[i]
     if extent != 1:
-        require(not (folded and group == 4), "at most two separate groups of folded dimensions")
+        require(not (folded and group == 6), "at most three separate groups of folded dimensions")
         if folded == (group % 2 == 0):
             group += 1
         if group == 0:
@@ -19,25 +19,32 @@ for i in range(x.ndim):
             b *= extent
         elif group == 3:
             r2 *= extent
-        else:
+        elif group == 4:
             c *= extent
-n = a * b * c
-count = r1 * r2
+        elif group == 5:
+            r3 *= extent
+        else:
+            d *= extent
+n = a * b * c * d
+count = r1 * r2 * r3
 correct = correction if has(correction) else 1.0
 # Long slices are shared by 32 lanes.
 lanes = 32 if count > 32 else 1
 launch("moments", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, out, n, r1, b, r2, c, correct])
+       args=[x, out, n, r1, b, r2, c, r3, d, correct])
 @*/
 
-// x is [a, r1, b, r2, c]; output o counts through [a, b, c], element r of its slice through [r1, r2].
+// x is [a, r1, b, r2, c, r3, d]; output o counts through [a, b, c, d], element r of its slice
+// through [r1, r2, r3].
 struct Slice {
-    long long base, outer, r2, inner;
-    __device__ Slice(long long o, long long r1, long long b, long long r2, long long c)
-        : base((o / c / b * r1 * b + o / c % b) * r2 * c + o % c), outer(b * r2 * c), r2(r2),
-          inner(c) {}
+    long long base, r2, r3, step1, step2, step3;
+    __device__ Slice(long long o, long long r1, long long b, long long r2, long long c, long long r3,
+                     long long d)
+        : r2(r2), r3(r3), step1(b * r2 * c * r3 * d), step2(c * r3 * d), step3(d) {
+        base = o / d / c / b * r1 * step1 + o / d / c % b * r2 * step2 + o / d % c * r3 * step3 + o % d;
+    }
     __device__ long long operator[](long long r) const {
-        return base + r / r2 * outer + r % r2 * inner;
+        return base + r / r3 / r2 * step1 + r / r3 % r2 * step2 + r % r3 * step3;
     }
 };
 
@@ -50,13 +57,13 @@ __device__ float lane_sum(float value) {
 }
 
 extern "C" __global__ void moments(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, long long r1, long long b, long long r2,
-    long long c, float correction) {
+    long long c, long long r3, long long d, float correction) {
     const long long o = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
     if (o >= n) {
         return;  // All lanes of the slice leave.
     }
-    const Slice at(o, r1, b, r2, c);
-    const long long count = r1 * r2;
+    const Slice at(o, r1, b, r2, c, r3, d);
+    const long long count = r1 * r2 * r3;
     float sum = 0.0f;
     for (long long r = threadIdx.x; r < count; r += blockDim.x) {
         sum += kg::to_float(x[at[r]]);
