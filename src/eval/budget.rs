@@ -128,6 +128,16 @@ pub(super) struct Purse {
     lanes_left: u64,
     began: Instant,
     n_timed_out: usize,
+    /// Cases that were stopped at the emulator's limit.
+    stopped: Vec<(Extents, String)>,
+}
+
+/// The extents of a case's tensors, to a power of two.
+type Extents = Vec<Option<u32>>;
+
+fn extents(case: &Case) -> Extents {
+    let shapes = case.tensors().flat_map(|(_, tensor)| tensor.spec.shape.iter().copied());
+    shapes.map(usize::checked_ilog2).collect()
 }
 
 impl Purse {
@@ -135,7 +145,20 @@ impl Purse {
     pub(super) fn new(request: &EvalRequest) -> Self {
         let cap = request.limits.emu_lane_instructions;
         let lanes_left = cap.saturating_mul(CASES_IN_FULL);
-        Self { lanes_left, began: Instant::now(), n_timed_out: 0 }
+        Self { lanes_left, began: Instant::now(), n_timed_out: 0, stopped: Vec::new() }
+    }
+
+    /// Notes that a case had not ended at the emulator's limit.
+    pub(super) fn stop(&mut self, case: &Case) {
+        self.stopped.push((extents(case), case.id.clone()));
+    }
+
+    /// Says why a case is not tried, if one of its size was stopped: in another type it costs the
+    /// kernel as much.
+    pub(super) fn stopped(&self, case: &Case) -> Option<String> {
+        let like = extents(case);
+        let (_, name) = self.stopped.iter().find(|(extents, _)| *extents == like)?;
+        Some(format!("{name}, of the same size, was stopped at the emulator's limit"))
     }
 
     /// Notes what a case spent, and whether it ran out of time.
@@ -176,7 +199,38 @@ fn rounded(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALWAYS_FREE, Allowance};
+    use std::time::Instant;
+
+    use crate::record::{Arg, ArgValue, CaseClass, DType, Family, Gen, TensorArg, TensorSpec};
+
+    use super::{ALWAYS_FREE, Allowance, Case, Purse};
+
+    fn sort(dtype: DType, shape: &[usize]) -> Case {
+        let spec = TensorSpec::contiguous(dtype, shape);
+        let value = ArgValue::Tensor(TensorArg { spec, generator: Gen::Ties });
+        Case {
+            id: format!("{dtype}{shape:?}"),
+            op: "sort".to_owned(),
+            dtype,
+            class: CaseClass::Drawn,
+            family: Family::Ties,
+            names_ignored: false,
+            args: vec![Arg { name: "self".to_owned(), value }],
+        }
+    }
+
+    #[test]
+    fn a_size_that_was_stopped_is_not_tried_in_another_type() {
+        let (began, stopped) = (Instant::now(), Vec::new());
+        let mut purse = Purse { lanes_left: 1, began, n_timed_out: 0, stopped };
+        let tall = sort(DType::F32, &[65_600, 3]);
+        assert_eq!(purse.stopped(&tall), None);
+        purse.stop(&tall);
+        let reason = purse.stopped(&sort(DType::BF16, &[65_700, 2])).unwrap();
+        assert!(reason.contains(&tall.id), "{reason}");
+        // Of more elements, but in few rows.
+        assert_eq!(purse.stopped(&sort(DType::F32, &[3, 80_000])), None);
+    }
 
     #[test]
     fn only_a_limit_of_the_kernels_own_blames_it() {

@@ -194,7 +194,10 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
     for (operations, case_program) in cheapest_first(request, program) {
         let index = case_program.case;
         let case = &request.cases[index];
-        let skip = purse.spent().or_else(|| budget::refusal(request, case, operations));
+        let skip = purse
+            .spent()
+            .or_else(|| budget::refusal(request, case, operations))
+            .or_else(|| purse.stopped(case));
         if let Some(reason) = skip {
             draft.case_done(index, blank(case, Outcome::Skipped { reason }, Level::Static));
             continue;
@@ -207,6 +210,9 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
                 let allowance = Allowance::of(operations, request.limits.emu_lane_instructions);
                 device.set_budget(allowance.lanes);
                 let mut ran = run_case(&mut device, &subject, None, case_program, modules)?;
+                if ran.unproven && !allowance.blames {
+                    purse.stop(case);
+                }
                 blame_or_skip(case, &mut ran, allowance);
                 let timed_out = ran.result.outcome == Outcome::Judged(Verdict::TimedOut);
                 purse.spend(ran.lane_instructions, timed_out);
