@@ -125,6 +125,8 @@ impl Recipe {
             | Gen::Wide { .. }
             | Gen::SpecialRows
             | Gen::LoneInfinity
+            | Gen::LoneNan
+            | Gen::Lone { .. }
             | Gen::LogNormal { .. }
             | Gen::Permutation
             | Gen::Simplex

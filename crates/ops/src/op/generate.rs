@@ -167,6 +167,10 @@ impl Stream {
         values
     }
 
+    fn is_lone(&self, index: usize) -> bool {
+        rows::is_lone(&self.key, index, self.numel)
+    }
+
     fn value(&self, rng: &mut ChaCha8Rng, index: usize) -> f64 {
         match self.generator {
             Gen::Normal { mean, std } => mean + std * normal(rng),
@@ -186,7 +190,12 @@ impl Stream {
                 special(index, self, lot).unwrap_or(value)
             }
             Gen::SpecialRows => rows::value(rng, &self.key, index, self.row),
-            Gen::LoneInfinity => rows::lone_infinity(rng, &self.key, index, self.numel),
+            Gen::LoneInfinity if self.is_lone(index) => f64::INFINITY,
+            Gen::LoneInfinity => normal(rng),
+            Gen::LoneNan if self.is_lone(index) => f64::NAN,
+            Gen::LoneNan => 0.0,
+            Gen::Lone { value, .. } if self.is_lone(index) => value as f64,
+            Gen::Lone { rest, .. } => rest as f64,
             Gen::Ties => LEVELS[rng.random_range(0..LEVELS.len())],
             Gen::Mask { p } => f64::from(u8::from(rng.random::<f64>() < p)),
             Gen::Int { low, high } => rng.random_range(low..=high.max(low)) as f64,

@@ -208,10 +208,19 @@ pub enum Gen {
         nonzero: bool,
     },
     /// Rows along the last dimension: one NaN at an end or inside, one infinity, infinities alone,
-    /// zeros of either sign, values near -20,000, and normal values.
+    /// zeros of either sign, values near -20,000, a late rise, and normal values.
     SpecialRows,
     /// Normal values and one infinity.
     LoneInfinity,
+    /// Zeros and one NaN.
+    LoneNan,
+    /// Equal integers, but for one.
+    Lone {
+        /// The one.
+        value: i64,
+        /// Each of the others.
+        rest: i64,
+    },
     /// -1 or 1: labels of margin losses.
     Sign,
     /// `exp` of normal values: positive, about 1.

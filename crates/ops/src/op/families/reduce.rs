@@ -122,7 +122,8 @@ pub(crate) fn factors(len: usize) -> Gen {
     }
 }
 
-/// Returns generators of factors: about 1 in the main family, so that long products stay in range.
+/// Returns generators of factors. In the main family they are the nearer to 1 the more there are:
+/// products stay in range, so that each factor counts.
 ///
 /// # Errors
 ///
@@ -138,7 +139,9 @@ pub(crate) fn factor_generator<E: Engine>(
     match (dtype, call.case.family) {
         // Odd numbers: products of even ones soon come to 0 modulo 2^64.
         (dtype, Wide) if dtype.is_int() => Ok(Gen::Exact { magnitude: 4095, nonzero: 1, row: 1 }),
-        (dtype, Normal) if dtype.is_float() => Ok(Gen::Normal { mean: 1.0, std: 0.5 }),
+        (dtype, Normal) if dtype.is_float() => {
+            Ok(Gen::Normal { mean: 1.0, std: (2.0 / (len.max(1) as f64).sqrt()).min(0.5) })
+        }
         (DType::U8, _) => {
             Ok(if len <= 26 { Gen::Int { low: 1, high: 3 } } else { Gen::Int { low: 0, high: 1 } })
         }

@@ -14,6 +14,12 @@ use super::{
     reduce::{dims, keepdim, left, plain, slice_len, slice_locality},
 };
 
+/// Elements from which on a single answer rests on one of them.
+const MANY: usize = 1 << 10;
+
+/// An integer whose low 32 bits are 0.
+const HIGH_WORD: i64 = 1 << 40;
+
 /// Whether elements are not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Truth {
@@ -58,13 +64,27 @@ impl Engine for Truth {
         n_out as f64
     }
 
-    /// Zeros and ones in proportions that make either answer as likely.
+    /// Zeros and ones in proportions that make either answer as likely, where there are several. A
+    /// single one rests on one element: among many that say nothing, or NaN, or an integer
+    /// without low words.
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
-        if call.case.family != Family::Normal {
-            return generators::by_role(self, call, param);
-        }
-        let rare = (0.7 / slice_len(call).max(1) as f64).min(0.5);
-        Ok(Gen::Mask { p: if *self == Self::Any { rare } else { 1.0 - rare } })
+        let Ok(spec) = plain(call) else { return generators::by_role(self, call, param) };
+        let len = slice_len(call);
+        let single = len == spec.numel();
+        let lone = |value: i64| match self {
+            Self::Any => Gen::Lone { value, rest: 0 },
+            Self::All => Gen::Lone { value: 0, rest: value },
+        };
+        Ok(match call.case.family {
+            Family::Normal if single && len >= MANY => lone(1),
+            Family::SpecialRows if single && *self == Self::Any => Gen::LoneNan,
+            Family::Wide if single && spec.dtype == DType::I64 => lone(HIGH_WORD),
+            Family::Normal => {
+                let rare = (0.7 / len.max(1) as f64).min(0.5);
+                Gen::Mask { p: if *self == Self::Any { rare } else { 1.0 - rare } }
+            }
+            _ => return generators::by_role(self, call, param),
+        })
     }
 
     fn exact(

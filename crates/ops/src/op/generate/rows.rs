@@ -5,13 +5,16 @@ use rand_chacha::ChaCha8Rng;
 use super::normal;
 
 /// Kinds of rows; the last one is normal.
-const KINDS: usize = 14;
+const KINDS: usize = 15;
 
 /// Values that a maximum which begins at -10,000 does not see; f16 holds them.
 const FAR_BELOW: f64 = -20_000.0;
 
 /// Values whose exponentials are 0 in f32.
 const BELOW: f64 = -150.0;
+
+/// What the last quarter of a row is above the rest: its exponentials overflow beside those.
+const RISE: f64 = 100.0;
 
 /// Returns an element of a tensor whose rows, along its last dimension, take turns.
 ///
@@ -40,19 +43,14 @@ pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usi
         11 if here => f64::NAN,
         11 => 0.0,
         12 => BELOW + value,
+        13 if place >= row - row / 4 => RISE + value,
         _ => value,
     }
 }
 
-/// Returns an element of a tensor of normal values but one.
-pub(super) fn lone_infinity(
-    rng: &mut ChaCha8Rng,
-    key: &[u8; 32],
-    index: usize,
-    numel: usize,
-) -> f64 {
-    let value = normal(rng);
-    if index == drawn(key, 0, numel) { f64::INFINITY } else { value }
+/// Tells whether a place is the one that is unlike the others of its tensor.
+pub(super) fn is_lone(key: &[u8; 32], index: usize, numel: usize) -> bool {
+    index == drawn(key, 0, numel)
 }
 
 /// Returns a place in a row.
