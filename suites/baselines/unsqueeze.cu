@@ -2,43 +2,46 @@
 /*@plan
 n = out.numel
 nd = out.ndim
-require(nd <= 4, "more than four dimensions are not supported")
-e1 = out.shape[-3] if nd >= 3 else 1
-e2 = out.shape[-2] if nd >= 2 else 1
-e3 = out.shape[-1] if nd >= 1 else 1
+require(nd <= 6, "more than six dimensions are not supported")
+e1 = out.shape[-5] if nd >= 5 else 1
+e2 = out.shape[-4] if nd >= 4 else 1
+e3 = out.shape[-3] if nd >= 3 else 1
+e4 = out.shape[-2] if nd >= 2 else 1
+e5 = out.shape[-1] if nd >= 1 else 1
 base = 0
 d = dim if dim >= 0 else dim + nd
-s0 = 0
-if nd >= 4:
-    j = nd - 4
-    s0 = 0 if j == d else self.stride[j if j < d else j - 1]
-s1 = 0
-if nd >= 3:
-    j = nd - 3
-    s1 = 0 if j == d else self.stride[j if j < d else j - 1]
-s2 = 0
-if nd >= 2:
-    j = nd - 2
-    s2 = 0 if j == d else self.stride[j if j < d else j - 1]
-s3 = 0
-if nd >= 1:
-    j = nd - 1
-    s3 = 0 if j == d else self.stride[j if j < d else j - 1]
+j = nd - 6
+s0 = self.stride[j if j < d else j - 1] if nd >= 6 and j != d else 0
+j = nd - 5
+s1 = self.stride[j if j < d else j - 1] if nd >= 5 and j != d else 0
+j = nd - 4
+s2 = self.stride[j if j < d else j - 1] if nd >= 4 and j != d else 0
+j = nd - 3
+s3 = self.stride[j if j < d else j - 1] if nd >= 3 and j != d else 0
+j = nd - 2
+s4 = self.stride[j if j < d else j - 1] if nd >= 2 and j != d else 0
+j = nd - 1
+s5 = self.stride[j if j < d else j - 1] if nd >= 1 and j != d else 0
 launch("unsqueeze", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
-       args=[self, out, n, e1, e2, e3, base, s0, s1, s2, s3])
+       args=[self, out, n, e1, e2, e3, e4, e5, base, s0, s1, s2, s3, s4, s5])
 @*/
 
-// Element (i0, i1, i2, i3) of the output is at base + i0 s0 + i1 s1 + i2 s2 + i3 s3 of the input.
+// Element (i0, .., i5) of the output is at base + i0 s0 + .. + i5 s5 of the input.
 extern "C" __global__ void __launch_bounds__(256)
 unsqueeze(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, long long e1, long long e2,
-   long long e3, long long base, long long s0, long long s1, long long s2, long long s3) {
+   long long e3, long long e4, long long e5, long long base, long long s0, long long s1, long long s2,
+   long long s3, long long s4, long long s5) {
+    const long long extents[] = {e5, e4, e3, e2, e1};
+    const long long strides[] = {s5, s4, s3, s2, s1};
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
          i += step) {
-        const long long i3 = i % e3;
-        const long long i2 = i / e3 % e2;
-        const long long i1 = i / e3 / e2 % e1;
-        const long long i0 = i / e3 / e2 / e1;
-        out[i] = x[base + i0 * s0 + i1 * s1 + i2 * s2 + i3 * s3];
+        long long at = base, rest = i;
+#pragma unroll
+        for (int d = 0; d < 5; ++d) {
+            at += rest % extents[d] * strides[d];
+            rest /= extents[d];
+        }
+        out[i] = x[at + rest * s0];
     }
 }
