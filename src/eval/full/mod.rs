@@ -19,7 +19,7 @@ use crate::{
     baseline,
     op::{Locality, OpDef},
     record::{Case, CaseClass, DType, EvalRequest, HostTensor, Precision, TensorSpec},
-    reference::Part,
+    reference::{Crossings, Part},
 };
 
 use self::{
@@ -71,7 +71,10 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
     known
         && match op.engine.locality(&op.call(case)) {
             Locality::Elements | Locality::Rows(_) => Part::of(op, case, &[0]).is_some(),
-            Locality::Single => outputs.len() == 1 && inputs().sum::<usize>() <= MAX_ON_HOST,
+            Locality::Single => {
+                let crosses = || Crossings::of(op, case, &[0]).is_some();
+                outputs.len() == 1 && (inputs().sum::<usize>() <= MAX_ON_HOST || crosses())
+            }
             Locality::Whole => false,
         }
 }
@@ -109,7 +112,8 @@ impl<'a> Prepared<'a> {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
         };
-        let one_by_one = op.engine.locality(&op.call(case)) == Locality::Single;
+        let one_by_one = op.engine.locality(&op.call(case)) == Locality::Single
+            && op.engine.matrices(&op.call(case)).is_none();
         let mut sets = Vec::new();
         for set in 0..u64::from(request.limits.data_sets.max(1)) {
             let seed = request.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));

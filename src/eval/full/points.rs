@@ -15,7 +15,7 @@ use crate::{
         Case, HostTensor, Precision, TensorSpec,
         tensor::{decode, encode},
     },
-    reference::{Bound, Part, Reference, Runs},
+    reference::{Bound, Crossings, Part, Reference, Runs},
 };
 
 use super::source::Values;
@@ -65,6 +65,13 @@ impl Question<'_> {
         self.row().1
     }
 
+    /// Returns how many rows, and how many columns, of the factors of a product are computed.
+    fn lines(&self) -> Option<usize> {
+        let matrices = self.op.engine.matrices(&self.op.call(self.case))?;
+        let left = self.op.call(self.case).tensor(matrices.left).ok()?;
+        Some(CHOSEN_FOLDS / left.shape.last()?.max(&1))
+    }
+
     /// Returns how many rows are chosen.
     fn chosen_rows(&self, wanted: usize) -> usize {
         let (width, cost) = self.row();
@@ -77,7 +84,9 @@ impl Question<'_> {
         match self.locality() {
             Locality::Elements => MAX_FOLLOWED,
             Locality::Rows(_) => (FOLLOWED_ROWS / self.row_cost()).clamp(16, MAX_FOLLOWED),
-            Locality::Single | Locality::Whole => MAX_FOLLOWED_SUMS,
+            Locality::Single | Locality::Whole => {
+                self.lines().map_or(MAX_FOLLOWED_SUMS, |lines| lines.clamp(64, MAX_FOLLOWED_SUMS))
+            }
         }
     }
 
@@ -102,7 +111,9 @@ impl Question<'_> {
             Locality::Elements => wanted,
             // A row brings its other elements along.
             Locality::Rows(_) => self.chosen_rows(wanted),
-            Locality::Single | Locality::Whole => return sample(spec, seed),
+            Locality::Single | Locality::Whole => {
+                return sample(spec, seed, self.lines().unwrap_or(usize::MAX));
+            }
         };
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut indices: Vec<usize> = (0..n).map(|_| rng.random_range(0..numel)).collect();
@@ -120,15 +131,16 @@ impl Question<'_> {
         indices: &[usize],
     ) -> Result<Points, Error> {
         if let Some(hosts) = hosts {
-            return self.single(hosts, indices);
+            return self.single(self.case, hosts, indices, indices);
+        }
+        if let Some(Crossings { part, indices: own }) = Crossings::of(self.op, self.case, indices) {
+            return self.single(&part.case, &gathered(&part, values), &own, indices);
         }
         let part = Part::of(self.op, self.case, indices).ok_or_else(|| Error::NoPart {
             op: self.op.name.clone(),
             case: self.case.id.clone(),
         })?;
-        let tensors = part.case.tensors().zip(&part.inputs).enumerate();
-        let hosts: Vec<HostTensor> =
-            tensors.map(|(at, ((_, tensor), runs))| values.host(at, runs, &tensor.spec)).collect();
+        let hosts = gathered(&part, values);
         let reference = Reference::new(self.op, &part.case, &hosts)?;
         let evaluated = reference.evaluate()?;
         let exact = |(_, spec): &(_, TensorSpec)| self.exact(spec);
@@ -142,12 +154,19 @@ impl Question<'_> {
         Ok(Points { runs, expected, bounds, part: Some((part, hosts)) })
     }
 
-    /// Evaluates single elements of the one output.
-    fn single(&self, hosts: &[HostTensor], indices: &[usize]) -> Result<Points, Error> {
-        let reference = Reference::new(self.op, self.case, hosts)?;
-        let expected = vec![reference.evaluate_at(0, indices)?];
+    /// Evaluates single elements of the one output of a case, which the question's has at
+    /// `indices`.
+    fn single(
+        &self,
+        case: &Case,
+        hosts: &[HostTensor],
+        own: &[usize],
+        indices: &[usize],
+    ) -> Result<Points, Error> {
+        let reference = Reference::new(self.op, case, hosts)?;
+        let expected = vec![reference.evaluate_at(0, own)?];
         let exact = self.exact(&self.outputs[0].1);
-        let bounds = if exact { Vec::new() } else { vec![reference.bound_at(0, indices)?] };
+        let bounds = if exact { Vec::new() } else { vec![reference.bound_at(0, own)?] };
         let runs = vec![Runs { starts: indices.to_vec(), len: 1 }];
         Ok(Points { runs, expected, bounds, part: None })
     }
@@ -240,6 +259,12 @@ impl Question<'_> {
             });
         }
     }
+}
+
+/// Computes the inputs of a part.
+fn gathered(part: &Part, values: &Values) -> Vec<HostTensor> {
+    let tensors = part.case.tensors().zip(&part.inputs).enumerate();
+    tensors.map(|(at, ((_, tensor), runs))| values.host(at, runs, &tensor.spec)).collect()
 }
 
 /// Elements of every output with their references.

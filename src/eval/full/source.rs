@@ -4,7 +4,7 @@ use crate::{
     device::{BufferId, Device, Stop},
     eval::judged::Source,
     op::Counter,
-    record::{Case, HostTensor, TensorSpec},
+    record::{Case, HostTensor, TensorArg, TensorSpec},
     reference::Runs,
 };
 
@@ -13,7 +13,7 @@ use super::kit::Kit;
 /// The values of a case's tensors on one data set.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
-    tensors: Vec<(Counter, usize)>,
+    tensors: Vec<(Counter, TensorSpec)>,
 }
 
 impl Values {
@@ -21,7 +21,7 @@ impl Values {
     pub(super) fn new(case: &Case, seed: u64) -> Option<Self> {
         let of = case.tensors().map(|(name, tensor)| {
             let counter = Counter::new(tensor, seed, &case.id, &name)?;
-            Some((counter, tensor.spec.numel()))
+            Some((counter, tensor.spec.clone()))
         });
         Some(Self { tensors: of.collect::<Option<_>>()? })
     }
@@ -29,17 +29,23 @@ impl Values {
     /// Computes elements of one tensor on the host.
     pub(super) fn host(&self, tensor: usize, runs: &Runs, spec: &TensorSpec) -> HostTensor {
         let mut host = HostTensor::zeroed(spec.clone());
-        self.tensors[tensor].0.fill(&mut host.storage, |place| runs.element(place));
+        let (counter, whole) = &self.tensors[tensor];
+        if whole.is_contiguous() {
+            counter.fill(&mut host.storage, |place| runs.element(place));
+        } else {
+            counter.fill(&mut host.storage, |place| whole.storage_index(runs.element(place)));
+        }
         host
     }
 
     /// Computes all tensors of a case on the host.
     pub(super) fn all(&self, case: &Case) -> Vec<HostTensor> {
-        let tensors = case.tensors().enumerate();
-        let whole = |spec: &TensorSpec| Runs { starts: vec![0], len: spec.numel() };
-        tensors
-            .map(|(index, (_, tensor))| self.host(index, &whole(&tensor.spec), &tensor.spec))
-            .collect()
+        let whole = |((_, tensor), (counter, _)): ((_, &TensorArg), &(Counter, _))| {
+            let mut host = HostTensor::zeroed(tensor.spec.clone());
+            counter.fill(&mut host.storage, |place| place);
+            host
+        };
+        case.tensors().zip(&self.tensors).map(whole).collect()
     }
 }
 
@@ -51,8 +57,8 @@ pub(in crate::eval) struct Generated<'a> {
 
 impl Source for Generated<'_> {
     fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), Stop> {
-        for (&buffer, (counter, numel)) in inputs.iter().zip(&self.values.tensors) {
-            self.kit.fill(device, buffer, *numel, counter)?;
+        for (&buffer, (counter, spec)) in inputs.iter().zip(&self.values.tensors) {
+            self.kit.fill(device, buffer, spec.numel(), counter)?;
         }
         Ok(())
     }
@@ -62,10 +68,10 @@ impl Source for Generated<'_> {
         device: &mut dyn Device,
         inputs: &[BufferId],
     ) -> Result<Option<(usize, usize)>, Stop> {
-        for (input, (&buffer, (counter, numel))) in
+        for (input, (&buffer, (counter, spec))) in
             inputs.iter().zip(&self.values.tensors).enumerate()
         {
-            if let Some(element) = self.kit.changed(device, buffer, *numel, counter)? {
+            if let Some(element) = self.kit.changed(device, buffer, spec.numel(), counter)? {
                 return Ok(Some((input, element)));
             }
         }

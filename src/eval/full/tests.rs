@@ -299,23 +299,25 @@ extern "C" __global__ void sums(const T_self* x, T_out* y, long long n) {
 }
 
 #[test]
-fn products_are_judged_one_by_one() {
+fn products_are_judged_at_crossings() {
     let kernel = r#"/*@plan
 m, k, n = self.shape[0], self.shape[1], mat2.shape[1]
-launch("mm", grid=cdiv(m * n, 128), block=128, args=[self, mat2, out, m, n, k])
+launch("mm", grid=cdiv(m * n, 128), block=128, args=[self, mat2, out, m, n, k, mat2.stride[0], mat2.stride[1]])
 @*/
-extern "C" __global__ void mm(const T_self* a, const T_mat2* b, T_out* c, int m, int n, int k) {
+extern "C" __global__ void mm(const T_self* a, const T_mat2* b, T_out* c, int m, int n, int k, int s0, int s1) {
   const int at = blockIdx.x * 128 + threadIdx.x;
   if (at >= m * n) return;
   float sum = 0.0f;
-  for (int i = k - 1; i >= 0; --i) sum += a[at / n * k + i] * b[i * n + at % n];
+  for (int i = k - 1; i >= 0; --i) sum += a[at / n * k + i] * b[i * s0 + at % n * s1];
   c[at] = WRONG;
 }
 "#;
     let case = r#"self = "[96, 40]", mat2 = "[40, 80]""#;
-    let (ran, record) = judged("mm", "f32", case, &kernel.replace("WRONG", "sum"));
-    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
-    assert_eq!(record.compared, 2 * 96 * 80);
+    for case in [case, r#"self = "[96, 40]", mat2 = "[40, 80] transposed""#] {
+        let (ran, record) = judged("mm", "f32", case, &kernel.replace("WRONG", "sum"));
+        assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
+        assert_eq!(record.compared, 2 * 96 * 80);
+    }
     let wrong = kernel.replace("WRONG", "at == 77 ? sum * 1.001f : sum");
     let (ran, _) = judged("mm", "f32", case, &wrong);
     assert_eq!(ran.result.mismatch.unwrap().first[0].index, [0, 77]);
@@ -349,7 +351,12 @@ fn large_cases_of_ops_with_parts_are_full_size() {
     assert!(full("mm", r#"self = "[4096, 1024]", mat2 = "[1024, 64]""#));
     assert!(!full("relu", r#"self = "[1023, 1024]""#), "small");
     assert!(!full("softmax", r#"self = "[4096, 1024]", dim = 0"#), "columns");
-    assert!(!full("relu", r#"self = "[4096, 2048] transposed""#), "strided");
+    assert!(full("relu", r#"self = "[4096, 2048] transposed""#));
+    assert!(!full("relu", r#"self = "[4096, 2048] gap""#), "strided");
+    assert!(
+        full("mm", r#"self = "[64, 30000]", mat2 = "[30000, 9000]""#),
+        "more than the host holds"
+    );
 }
 
 #[test]

@@ -204,11 +204,18 @@ pub struct Counter {
 
 impl Counter {
     /// Returns the values of an argument; `None` where its generator has no [`Recipe`], its type
-    /// has 8-bit floating-point numbers, or it is not contiguous from the beginning of its storage.
+    /// has 8-bit floating-point numbers, or it does not fill its storage.
     #[must_use]
     pub fn new(tensor: &TensorArg, seed: u64, case_id: &str, arg_name: &str) -> Option<Self> {
         let spec = &tensor.spec;
-        if !spec.is_contiguous() || spec.offset != 0 || spec.dtype.is_fp8() {
+        if !spec.is_dense() || spec.offset != 0 || spec.dtype.is_fp8() {
+            return None;
+        }
+        let recipe = Recipe::of(tensor.generator)?;
+        // Rows are rows of the storage.
+        if matches!(recipe, Recipe::Signed { nonzero, row, .. } if nonzero < row)
+            && !spec.is_contiguous()
+        {
             return None;
         }
         let mut hash = Sha256::new();
@@ -219,10 +226,10 @@ impl Counter {
         hash.update(arg_name.as_bytes());
         let digest: [u8; 32] = hash.finalize().into();
         let key = u64::from_le_bytes(*digest.first_chunk()?);
-        Some(Self { key, recipe: Recipe::of(tensor.generator)?, dtype: spec.dtype })
+        Some(Self { key, recipe, dtype: spec.dtype })
     }
 
-    /// Writes elements side by side; `element` is the row-major index of each.
+    /// Writes elements side by side; `element` is the storage index of each.
     pub fn fill(&self, bytes: &mut [u8], element: impl Fn(usize) -> usize + Sync) {
         let size = self.dtype.size();
         let write = |(place, bytes): (usize, &mut [u8])| self.write(element(place), bytes);
@@ -233,7 +240,7 @@ impl Counter {
         }
     }
 
-    /// Writes the bytes of one element (row-major index).
+    /// Writes the bytes of one element (storage index).
     ///
     /// # Panics
     ///
@@ -324,7 +331,12 @@ mod tests {
         }
         let strided =
             TensorSpec { dtype: DType::F32, shape: vec![2, 3], stride: vec![1, 2], offset: 0 };
-        let tensor = TensorArg { spec: strided, generator: Gen::Ties };
-        assert_eq!(Counter::new(&tensor, 7, "case", "self"), None);
+        let counted = |spec: &TensorSpec, generator| {
+            Counter::new(&TensorArg { spec: spec.clone(), generator }, 7, "case", "self").is_some()
+        };
+        assert!(counted(&strided, Gen::Ties));
+        assert!(!counted(&strided, Gen::Exact { magnitude: 3, nonzero: 1, row: 3 }));
+        assert!(!counted(&TensorSpec { stride: vec![4, 1], ..strided.clone() }, Gen::Ties));
+        assert!(!counted(&TensorSpec { stride: vec![0, 1], ..strided }, Gen::Ties));
     }
 }

@@ -30,6 +30,20 @@ pub enum Locality {
     Whole,
 }
 
+/// The arguments of a product of two matrices. Leading dimensions of the left one and of the result
+/// count as rows; an element of the result needs one row of the left and one column of the right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Matrices {
+    /// The left factor, `[.., k]`.
+    pub left: &'static str,
+    /// The right factor, `[k, n]` or `[n, k]`.
+    pub right: &'static str,
+    /// Whether the right factor is `[n, k]`.
+    pub transposed: bool,
+    /// The tensor that is added, where there is one.
+    pub addend: Option<&'static str>,
+}
+
 impl Locality {
     /// Returns that of an op which mixes elements along some of a tensor's dimensions.
     #[must_use]
@@ -73,6 +87,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Returns what an output element depends on: a part of a call then has a part of its results.
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Whole
+    }
+
+    /// Returns the arguments of a call that is a product of two matrices.
+    fn matrices(&self, _call: &Call<'_>) -> Option<Matrices> {
+        None
     }
 
     /// Computes some elements (row-major indices) of one output without computing the others;

@@ -33,7 +33,7 @@ pub use catalogue::all;
 pub use counter::{Counter, Recipe};
 pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom, custom_cases};
 pub use def::{OpDef, Row, UnknownOp, find};
-pub use engine::{Array, Engine, Locality, Shaped};
+pub use engine::{Array, Engine, Locality, Matrices, Shaped};
 pub use generate::generate;
 pub use generators::FamilyError;
 pub(crate) use generators::{integer_limit, sum_limit};

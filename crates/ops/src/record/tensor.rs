@@ -59,6 +59,32 @@ impl TensorSpec {
         true
     }
 
+    /// Tells whether the elements lie without gaps and overlaps in some order of the dimensions,
+    /// such as those of a transposed matrix (the offset does not count).
+    #[must_use]
+    pub fn is_dense(&self) -> bool {
+        let dims = self.shape.iter().zip(&self.stride);
+        let mut dims: Vec<_> = dims.filter(|(extent, _)| **extent != 1).collect();
+        dims.sort_unstable_by_key(|&(_, stride)| stride);
+        let fits = |expected: usize, (&extent, &stride): (&usize, &usize)| {
+            (stride == expected).then_some(expected * extent)
+        };
+        self.numel() == 0 || dims.into_iter().try_fold(1, fits).is_some()
+    }
+
+    /// Returns the storage index of an element.
+    ///
+    /// `element`: its row-major index in the shape.
+    #[must_use]
+    pub fn storage_index(&self, mut element: usize) -> usize {
+        let mut index = self.offset;
+        for (&extent, &stride) in self.shape.iter().zip(&self.stride).rev() {
+            index += element % extent * stride;
+            element /= extent;
+        }
+        index
+    }
+
     /// Returns the number of elements that the storage must hold, offset included.
     #[must_use]
     pub fn storage_len(&self) -> usize {
@@ -278,8 +304,12 @@ mod tests {
         let spec =
             TensorSpec { dtype: DType::F32, shape: vec![2, 3], stride: vec![1, 2], offset: 1 };
         assert_eq!(spec.storage_indices(), [1, 3, 5, 2, 4, 6]);
+        assert_eq!((0..6).map(|at| spec.storage_index(at)).collect::<Vec<_>>(), [1, 3, 5, 2, 4, 6]);
         assert_eq!(spec.storage_len(), 7);
         assert!(!spec.is_contiguous());
+        assert!(spec.is_dense());
+        assert!(!TensorSpec { stride: vec![1, 3], ..spec.clone() }.is_dense());
+        assert!(!TensorSpec { stride: vec![0, 1], ..spec }.is_dense());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! for, `s` is 0 there. What is too large for a full evaluation ([`sampled`]) is evaluated at
 //! chosen elements. Integers beyond 2^53 have [`Integers`] as their reference.
 
+mod crossings;
 mod integers;
 mod part;
 mod perturb;
@@ -18,6 +19,7 @@ mod perturb;
 #[cfg(test)]
 mod tests;
 
+pub use crossings::Crossings;
 pub use integers::{Integers, is_exact_beyond_f64};
 pub use part::{Part, Runs};
 

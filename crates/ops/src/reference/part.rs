@@ -93,7 +93,7 @@ fn elements(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Part> {
 }
 
 /// Where the elements of a broadcast tensor lie.
-struct Places {
+pub(super) struct Places {
     /// Extent of the output's dimensions and the tensor's stride along them, last first.
     dims: Vec<(usize, usize)>,
     /// Whether the tensor is as large as the output.
@@ -101,7 +101,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(&self, mut index: usize) -> usize {
+    pub(super) fn of(&self, mut index: usize) -> usize {
         if self.same {
             return index;
         }
@@ -114,7 +114,7 @@ impl Places {
     }
 }
 
-fn places(shape: &[usize], output: &[usize]) -> Option<Places> {
+pub(super) fn places(shape: &[usize], output: &[usize]) -> Option<Places> {
     let mut dims = Vec::with_capacity(output.len());
     let mut stride = 1;
     for (back, &extent) in output.iter().rev().enumerate() {
@@ -167,4 +167,4 @@ fn rows(op: &OpDef, case: &Case, trailing: usize, indices: &[usize]) -> Option<P
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

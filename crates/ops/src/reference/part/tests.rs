@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Returns the first case of an op in f32 that a suite file words so.
-fn case(op: &str, text: &str) -> Case {
+pub(in crate::reference) fn case(op: &str, text: &str) -> Case {
     use std::io::Write as _;
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let head = "format = 1\nname = \"parts\"\ndtypes = [\"f32\"]\n[[ops]]\nname = ";

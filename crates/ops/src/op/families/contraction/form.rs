@@ -2,7 +2,7 @@
 
 use crate::record::{DType, TensorSpec};
 
-use super::super::super::{Call, InferError, Shaped, broadcast, promote};
+use super::super::super::{Call, InferError, Matrices, Shaped, broadcast, promote};
 use super::Contraction;
 
 /// Label of a dimension of extent 1 that is repeated.
@@ -243,6 +243,21 @@ impl Plan {
     /// Returns the number of products behind one element of the result.
     pub(crate) fn n_terms(&self) -> usize {
         self.sums.iter().product()
+    }
+
+    /// Returns the arguments, where rows and columns are all there is.
+    pub(crate) fn matrices(&self) -> Option<Matrices> {
+        let column = self.out.len().checked_sub(1).filter(|&rows| rows > 0)?;
+        let left = (0..column).map(Axis::Out).chain([Axis::Sum(0)]);
+        let right = [Axis::Sum(0), Axis::Out(column)];
+        let transposed = self.right.axes.iter().rev().eq(&right);
+        let fits = self.left.axes.iter().copied().eq(left);
+        (fits && (transposed || self.right.axes == right)).then_some(Matrices {
+            left: self.left.name,
+            right: self.right.name,
+            transposed,
+            addend: self.addend,
+        })
     }
 
     /// Returns element type and shape of the result.

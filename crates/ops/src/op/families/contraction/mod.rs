@@ -6,8 +6,8 @@ mod product;
 use crate::{record::DType, reference::Error};
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Locality, Role, Scalar, Shaped, generators::F16_SUM,
-    integer_limit, sum_limit, unravel,
+    Array, Call, Engine, InferError, Inputs, Locality, Matrices, Role, Scalar, Shaped,
+    generators::F16_SUM, integer_limit, sum_limit, unravel,
 };
 
 pub(crate) use form::Plan;
@@ -187,6 +187,10 @@ impl Engine for Contraction {
 
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Single
+    }
+
+    fn matrices(&self, call: &Call<'_>) -> Option<Matrices> {
+        self.plan(call).ok()?.matrices()
     }
 
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
