@@ -625,7 +625,7 @@ class Server:
     def prepare(self, request):
         if request["impl"] not in IMPLEMENTATIONS:
             raise bad(f"there is no implementation {request['impl']!r}")
-        if request["precision"] not in ("strict", "tf32_ok", "fast_math_ok"):
+        if request["precision"] not in ("strict", "eager", "tf32_ok", "fast_math_ok"):
             raise bad(f"there is no precision {request['precision']!r}")
         start = time.perf_counter()
         handle = Handle(self, request)

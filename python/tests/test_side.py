@@ -182,7 +182,7 @@ class Aten(WithClient):
 
     def test_precision_is_that_of_the_handle(self):
         args, out = [["self", self.vector(1)]], [self.out(1)]
-        for precision, allowed in [("tf32_ok", True), ("strict", False), ("fast_math_ok", True)]:
+        for precision, allowed in [("tf32_ok", True), ("strict", False), ("eager", False), ("fast_math_ok", True)]:
             found = self.client.prepare("relu", args, out, precision=precision)["ok"]["settings"]
             self.assertEqual((found["matmul_tf32"], found["cudnn_tf32"]), (allowed, allowed))
 

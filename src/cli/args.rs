@@ -69,7 +69,11 @@ pub(crate) struct SuiteArgs {
     #[arg(long, value_name = "FILE.toml", help_heading = "What to work on")]
     pub(crate) op_file: Option<String>,
     /// What a kernel may do beyond f32 arithmetic rounded once
-    #[arg(long, value_name = "strict|tf32_ok|fast_math_ok", help_heading = "What to work on")]
+    #[arg(
+        long,
+        value_name = "strict|eager|tf32_ok|fast_math_ok",
+        help_heading = "What to work on"
+    )]
     pub(crate) precision: Option<String>,
 }
 

@@ -6,15 +6,18 @@
 //! f64 outputs), s the output's response to input perturbations of two roundoffs, and v the unit
 //! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). An op that
 //! is one function of exact operands has `1/2 ulp_out(y) + n ulp(max(|y|, hint))` instead, n being the
-//! largest error of CUDA's function: how sensitive it is to its inputs excuses nothing. The bound
+//! largest error of CUDA's function: how sensitive it is to its inputs excuses nothing. Under the
+//! precision `eager` outputs of 16 bits have `4 v n (max(|y|, hint) + r)` more, r being the response
+//! to a relative change of the inputs and n 1 for ops that PyTorch rounds between steps, `sqrt(L)` for
+//! those that it accumulates in their type; and quotients may be rounded before they are cut. The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in
 //! any order stays below it, and inputs or accumulators of lower precision do not. The constants
 //! were taken on hardware: `docs/measurements`, error ratios.
 
 use crate::{
-    op::OpDef,
+    op::{EagerRounding, OpDef, half_roundoff},
     record::{Case, DType, Precision},
-    reference::Bound,
+    reference::{Bound, DELTA_RMS},
 };
 
 /// What the bound of one output tensor depends on besides the element itself.
@@ -42,6 +45,10 @@ pub struct BoundParams<'a> {
     pub hint: Option<&'a [f64]>,
     /// Scale of what may be rounded to the output's type inside, per element.
     pub inside: Option<&'a [f64]>,
+    /// What may be rounded to 16 bits as PyTorch's eager kernel does.
+    pub eager: EagerRounding,
+    /// How far a quotient may move that is rounded before it is cut, per element.
+    pub jumps: Option<&'a [f64]>,
 }
 
 impl<'a> BoundParams<'a> {
@@ -66,6 +73,11 @@ impl<'a> BoundParams<'a> {
             typical: &typical.s,
             hint: bound.hint.as_deref(),
             inside: bound.inside.as_deref(),
+            eager: match precision {
+                Precision::Eager => EagerRounding::of(&op.name, dtype),
+                _ => EagerRounding::Result,
+            },
+            jumps: bound.jumps.as_deref(),
         }
     }
 
@@ -83,6 +95,8 @@ impl<'a> BoundParams<'a> {
             typical: &[],
             hint: None,
             inside: None,
+            eager: EagerRounding::Result,
+            jumps: None,
         }
     }
 }
@@ -142,16 +156,17 @@ impl<'a> Bounds<'a> {
             }
             _ => spread,
         };
-        let inside = 4.0 * self.rounding_inside() * of(params.inside);
+        let inside = 4.0 * half_roundoff(params.dtype).unwrap_or(0.0) * of(params.inside);
         let honest = match params.ulps {
             Some(ulps) => self.function_error(ulps, scale),
             None => self.factor * (self.unit * scale + spread) + inside,
         };
         let fast = match params.precision {
             Precision::FastMathOk => FAST_MATH * (scale + spread / self.unit) + FLUSHED,
-            Precision::Strict | Precision::Tf32Ok => 0.0,
+            Precision::Strict | Precision::Eager | Precision::Tf32Ok => 0.0,
         };
-        0.5 * ulp(params.dtype, y) + params.slack * honest + fast
+        let eager = self.eager(scale + of(Some(params.sensitivity)) / DELTA_RMS) + of(params.jumps);
+        0.5 * ulp(params.dtype, y) + params.slack * honest + fast + eager
     }
 
     /// Error of one function of exact operands. A 16-bit result is rounded twice, so that even a
@@ -163,13 +178,15 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Unit roundoff of 16-bit types; 0 for those in which nothing is rounded inside.
-    fn rounding_inside(&self) -> f64 {
-        match self.params.dtype {
-            DType::F16 => 2f64.powi(-11),
-            DType::BF16 => 2f64.powi(-8),
-            _ => 0.0,
-        }
+    /// Error of values that an eager kernel rounds; `scale`: theirs.
+    #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
+    fn eager(&self, scale: f64) -> f64 {
+        let roundings = match self.params.eager {
+            EagerRounding::Result | EagerRounding::Quotient => return 0.0,
+            EagerRounding::Steps => 1.0,
+            EagerRounding::Accumulator => (self.params.accumulation_len.max(1) as f64).sqrt(),
+        };
+        4.0 * half_roundoff(self.params.dtype).unwrap_or(0.0) * roundings * scale
     }
 
     /// Returns how many ulps beyond the correct rounding the bound leaves open at an element.
@@ -183,7 +200,7 @@ impl<'a> Bounds<'a> {
     /// says nothing.
     #[must_use]
     pub fn rounds_inside(&self) -> bool {
-        self.params.inside.is_some()
+        self.params.inside.is_some() || self.params.eager != EagerRounding::Result
     }
 }
 

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    op::{self, Array, OpDef},
+    op::{self, Array, EagerRounding, OpDef},
     record::{
         Case, DType, EvalRequest, Family, HostTensor, Precision, TensorSpec,
         tensor::{decode, decode_integer, encode},
@@ -93,7 +93,7 @@ impl<'a> Subject<'a> {
                 let bounded =
                     |(_, spec): &(_, TensorSpec)| !equal_bits(op, case, precision, spec.dtype);
                 let bounds = if outputs.iter().any(bounded) {
-                    reference.bounds(&references)?
+                    bounds(&reference, op, &references, precision)?
                 } else {
                     Vec::new()
                 };
@@ -215,12 +215,33 @@ impl<'a> Subject<'a> {
 /// of exact integers, whose order does not matter.
 pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> bool {
     let sums = op.engine.sums_products();
+    let rounding = EagerRounding::of(&op.name, dtype);
+    if precision == Precision::Eager && rounding != EagerRounding::Result {
+        return false;
+    }
     let exact_sums = match precision {
-        Precision::Strict => true,
+        Precision::Strict | Precision::Eager => true,
         Precision::Tf32Ok => !(sums && dtype == DType::F32),
         Precision::FastMathOk => !sums,
     };
     op.is_exact(dtype) || (case.family == Family::Exact && exact_sums)
+}
+
+/// Returns the bounds of every output of a reference, with what the precision allows of quotients.
+pub(super) fn bounds(
+    reference: &Reference<'_>,
+    op: &OpDef,
+    outputs: &[Array],
+    precision: Precision,
+) -> Result<Vec<reference::Bound>, Error> {
+    let mut bounds = reference.bounds(outputs)?;
+    let quotient = |dtype| EagerRounding::of(&op.name, dtype) == EagerRounding::Quotient;
+    let mut inputs = reference.inputs().all().map(|(_, input)| input.dtype);
+    if precision == Precision::Eager && inputs.any(quotient) {
+        let jumps = reference.quotient_jumps(&outputs[0])?;
+        bounds[0].jumps = Some(jumps.into_iter().collect());
+    }
+    Ok(bounds)
 }
 
 /// Returns the op that a request is about.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use super::{CpuOutcome, cpu_half};
 use crate::{
     compile::testing::compiler,
-    record::{CaseResult, EvalRequest, Evaluation, Limits, Outcome, Target, Verdict},
+    record::{CaseResult, EvalRequest, Evaluation, Limits, Outcome, Precision, Target, Verdict},
     suite,
 };
 
@@ -16,13 +16,19 @@ fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
 
 /// Judges as [`judged`] within some limits.
 fn judged_within(limits: Limits, op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
+    let request = EvalRequest { limits, ..request(op, dtypes, cases, kernel) };
+    let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
+    evaluation
+}
+
+fn request(op: &str, dtypes: &str, cases: &str, kernel: &str) -> EvalRequest {
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let text = format!(
         "format = 1\nname = \"kinds\"\n[[ops]]\nname = \"{op}\"\ndtypes = {dtypes}\ncases = {cases}\n"
     );
     file.write_all(text.as_bytes()).unwrap();
     let suite = suite::load(file.path().to_str().unwrap()).unwrap_or_else(|e| panic!("{op}: {e}"));
-    let request = EvalRequest {
+    EvalRequest {
         op: op.to_owned(),
         definition: None,
         kernel: kernel.to_owned(),
@@ -35,13 +41,11 @@ fn judged_within(limits: Limits, op: &str, dtypes: &str, cases: &str, kernel: &s
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
-        precision: crate::record::Precision::Strict,
+        precision: Precision::Strict,
         emulation: crate::record::Emulation::default(),
-        limits,
+        limits: Limits::default(),
         timing: None,
-    };
-    let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
-    evaluation
+    }
 }
 
 fn passes(op: &str, dtypes: &str, cases: &str, kernel: &str) {
@@ -259,4 +263,102 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
     assert_eq!(evaluation.verdict, Verdict::WrongOutput, "once it is reached");
     let gap = &evaluation.coverage.unwrap().gaps[0];
     assert_eq!(gap.dtypes, [crate::record::DType::F32], "reached in the other type");
+}
+
+/// A kernel that passes values inside through a function `inside`, which rounds them to a type.
+struct Rounded {
+    op: &'static str,
+    cases: &'static str,
+    kernel: &'static str,
+}
+
+impl Rounded {
+    fn verdict(&self, precision: Precision, inside: &str) -> Verdict {
+        let rounded = match inside {
+            "f16" => "__half2float(__float2half_rn(x))",
+            "bf16" => "__bfloat162float(__float2bfloat16_rn(x))",
+            _ => "x",
+        };
+        let head = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n\
+            __device__ float inside(float x) { return ROUNDED; }\nextern \"C\"";
+        let kernel = self.kernel.replace("extern \"C\"", &head.replace("ROUNDED", rounded));
+        let request = request(self.op, r#"["f16"]"#, self.cases, &kernel);
+        let request = EvalRequest { precision, ..request };
+        let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
+        evaluation.verdict
+    }
+
+    /// What is rounded to f16 inside passes as `eager` alone, to bf16 not at all.
+    fn is_eager(&self) {
+        let Self { op, .. } = self;
+        assert_eq!(self.verdict(Precision::Strict, "f32"), Verdict::Passed, "{op}");
+        assert_eq!(self.verdict(Precision::Strict, "f16"), Verdict::WrongOutput, "{op}");
+        assert_eq!(self.verdict(Precision::Eager, "f16"), Verdict::Passed, "{op}");
+        assert_eq!(self.verdict(Precision::Eager, "bf16"), Verdict::WrongOutput, "{op}");
+    }
+}
+
+#[test]
+fn values_between_steps_are_rounded_as_eager_alone() {
+    let mse = Rounded {
+        op: "mse_loss",
+        cases: r#"[{ self = "[5000]", target = "[5000]", reduction = 0 }]"#,
+        kernel: r#"/*@plan
+launch("mse", grid=cdiv(self.numel, 128), block=128, args=[self, target, out, self.numel])
+@*/
+extern "C" __global__ void mse(const T_self* a, const T_target* b, T_out* y, long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i >= n) return;
+  const float d = inside(kg::to_float(a[i]) - kg::to_float(b[i]));
+  y[i] = kg::from_float<T_out>(d * d);
+}
+"#,
+    };
+    mse.is_eager();
+}
+
+#[test]
+fn accumulators_are_rounded_as_eager_alone() {
+    let cumsum = Rounded {
+        op: "cumsum",
+        cases: r#"[{ self = "[40, 200]", dim = 1 }]"#,
+        kernel: r#"/*@plan
+launch("scan", grid=1, block=64, args=[self, out])
+@*/
+extern "C" __global__ void scan(const T_self* x, T_out* y) {
+  if (threadIdx.x >= 40) return;
+  float sum = 0.0f;
+  for (int i = threadIdx.x * 200; i < threadIdx.x * 200 + 200; ++i) {
+    sum = inside(sum + kg::to_float(x[i]));
+    y[i] = kg::from_float<T_out>(sum);
+  }
+}
+"#,
+    };
+    cumsum.is_eager();
+}
+
+#[test]
+fn quotients_are_rounded_before_they_are_cut_as_eager_alone() {
+    let div = |mode: &str, cut: &str| {
+        let kernel = r#"/*@plan
+launch("cut", grid=cdiv(self.numel, 128), block=128, args=[self, other, out, self.numel])
+@*/
+extern "C" __global__ void cut(const T_self* a, const T_other* b, T_out* y, long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i >= n) return;
+  const float q = inside(__fdiv_rn(kg::to_float(a[i]), kg::to_float(b[i])));
+  y[i] = kg::from_float<T_out>(CUT(q));
+}
+"#;
+        let cases = r#"[{ self = "[9000]", other = "[9000]", rounding_mode = "MODE" }]"#;
+        Rounded {
+            op: "div.Tensor_mode",
+            cases: cases.replace("MODE", mode).leak(),
+            kernel: kernel.replace("CUT", cut).leak(),
+        }
+    };
+    div("trunc", "truncf").is_eager();
+    div("floor", "floorf").is_eager();
+    assert_eq!(div("trunc", "floorf").verdict(Precision::Eager, "f16"), Verdict::WrongOutput);
 }

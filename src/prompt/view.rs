@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     kernel::plan::Builtin,
-    op::{Kind, OpDef, Param, plan_name},
-    record::{Case, FeedbackKind, FeedbackSet, Precision},
+    op::{EagerRounding, Kind, OpDef, Param, plan_name},
+    record::{Case, DType, FeedbackKind, FeedbackSet, Precision},
 };
 
 /// The root of what the templates see.
@@ -137,7 +137,7 @@ pub(super) fn view(
         },
         limits: LimitsView {
             variants: context.max_variants,
-            allowance: allowance(family, context.precision),
+            allowance: allowance(family, context.op, context.precision),
         },
         builtins: builtins(),
         arithmetic: arithmetic(),
@@ -222,9 +222,10 @@ fn source(kernel: &str, max: usize) -> String {
 }
 
 /// Says what is allowed beyond f32 arithmetic: by the family, whatever the task, and by the task.
-fn allowance(family: OpFamily, precision: Precision) -> Option<String> {
+fn allowance(family: OpFamily, op: &OpDef, precision: Precision) -> Option<String> {
     let of_task = match precision {
         Precision::Strict => None,
+        Precision::Eager => as_eager(EagerRounding::of(&op.name, DType::F16)),
         Precision::Tf32Ok => {
             Some("For this task, factors of f32 matrix products and convolutions may be TF32.")
         }
@@ -235,6 +236,25 @@ fn allowance(family: OpFamily, precision: Precision) -> Option<String> {
     };
     let allowed: Vec<_> = family.allowance().into_iter().chain(of_task).collect();
     (!allowed.is_empty()).then(|| allowed.join(" "))
+}
+
+/// Says what PyTorch's eager kernel rounds.
+const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
+    match rounding {
+        EagerRounding::Result => None,
+        EagerRounding::Steps => Some(
+            "For this task, f16 and bf16 values may be rounded to their type between the steps of \
+             the formula and in partial sums, as PyTorch's eager kernel does.",
+        ),
+        EagerRounding::Accumulator => Some(
+            "For this task, accumulators of f16 and bf16 may be kept in their type, as in PyTorch's \
+             eager kernel.",
+        ),
+        EagerRounding::Quotient => Some(
+            "For this task, quotients of f16 and bf16 may be rounded to their type before they are \
+             made integers, as in PyTorch's eager kernel.",
+        ),
+    }
 }
 
 /// Tells whether a builtin's name and parameters say what it does; `tmap` does nothing yet.

@@ -70,6 +70,8 @@ pub enum Precision {
     /// Nothing.
     #[default]
     Strict,
+    /// What PyTorch's eager kernel of the op rounds to a 16-bit type before its result.
+    Eager,
     /// Factors of f32 products may be rounded to TF32.
     Tf32Ok,
     /// Approximate functions and flushing of subnormal values.
@@ -82,6 +84,7 @@ impl Precision {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strict => "strict",
+            Self::Eager => "eager",
             Self::Tf32Ok => "tf32_ok",
             Self::FastMathOk => "fast_math_ok",
         }

@@ -8,7 +8,7 @@ use crate::{
         Error,
         bound::{BoundParams, Bounds},
         compare::{Comparison, Expected, compare},
-        subject::{equal_bits, sample},
+        subject::{bounds, equal_bits, sample},
     },
     op::{Array, Locality, OpDef},
     record::{
@@ -147,7 +147,7 @@ impl Question<'_> {
         let bounds = if self.outputs.iter().all(exact) {
             Vec::new()
         } else {
-            reference.bounds(&evaluated)?
+            bounds(&reference, self.op, &evaluated, self.precision)?
         };
         let expected = evaluated.into_iter().map(|all| all.into_iter().collect()).collect();
         let runs = part.outputs.clone();

@@ -24,7 +24,7 @@ pub use integers::{Integers, is_exact_beyond_f64};
 pub use part::{Part, Runs};
 
 use crate::{
-    op::{Array, Call, InferError, Inputs, OpDef},
+    op::{Array, Call, InferError, Inputs, OpDef, half_roundoff},
     record::{Case, DType, HostTensor},
 };
 
@@ -100,6 +100,9 @@ pub struct Bound {
     /// Scale of what may be rounded to the inputs' type inside, see
     /// [`Engine::rounded_inside`](crate::op::Engine::rounded_inside).
     pub inside: Option<Vec<f64>>,
+    /// How far an integral quotient moves that is rounded first, where that is allowed, see
+    /// [`Reference::quotient_jumps`].
+    pub jumps: Option<Vec<f64>>,
 }
 
 /// A case with its inputs, ready to be evaluated.
@@ -142,6 +145,36 @@ impl<'a> Reference<'a> {
         Ok(outputs.into_iter().map(|output| output.as_standard_layout().into_owned()).collect())
     }
 
+    /// Returns how far each element of an integral quotient moves when the quotient is rounded to
+    /// its 16-bit type before it is cut: by one where it lies just below the next integer.
+    ///
+    /// `output`: the quotients, as [`Reference::evaluate`] returned them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reference::evaluate`].
+    pub fn quotient_jumps(&self, output: &Array) -> Result<Array, Error> {
+        let floored = match self.call.opt_str("rounding_mode") {
+            Ok(Some(mode)) => mode == "floor",
+            _ if self.call.op.param("rounding_mode").is_some() => return Ok(output * 0.0),
+            _ => true,
+        };
+        let moved = |sign: f64| {
+            let inputs = self.inputs.map(|index, input| match half_roundoff(input.dtype) {
+                Some(roundoff) if index == 0 => input.array() * (1.0 + sign * roundoff),
+                _ => input.array().clone(),
+            });
+            self.call.op.engine.evaluate(&self.call, &inputs)
+        };
+        let (up, down) = (moved(1.0)?.swap_remove(0), moved(-1.0)?.swap_remove(0));
+        let jump = |&y: &f64, &up: &f64, &down: &f64| {
+            // What is floored is cut away from 0 where it is negative.
+            let distance = ((if floored && y < 0.0 { down } else { up }) - y).abs();
+            if distance.is_finite() { distance } else { 0.0 }
+        };
+        Ok(ndarray::Zip::from(output).and(&up).and(&down).map_collect(jump))
+    }
+
     /// Returns the bounds of every output; `outputs` is what [`Reference::evaluate`] returned.
     ///
     /// # Errors
@@ -158,7 +191,12 @@ impl<'a> Reference<'a> {
             let of = |all: &Option<Vec<Array>>| {
                 all.as_ref().and_then(|all| Some(scales(all.get(index)?.iter())))
             };
-            Bound { s: finite(spread, dtypes[index]), hint: of(&hints), inside: of(&inside) }
+            Bound {
+                s: finite(spread, dtypes[index]),
+                hint: of(&hints),
+                inside: of(&inside),
+                jumps: None,
+            }
         });
         Ok(bounds.collect())
     }
@@ -216,7 +254,7 @@ impl<'a> Reference<'a> {
             let all = self.bounds(&self.evaluate()?)?.swap_remove(output);
             let pick = |values: Vec<f64>| indices.iter().map(|&index| values[index]).collect();
             let (hint, inside) = (all.hint.map(pick), all.inside.map(pick));
-            return Ok(Bound { s: pick(all.s), hint, inside });
+            return Ok(Bound { s: pick(all.s), hint, inside, jumps: None });
         };
         let dtype = self.call.op.infer(self.call.case)?[output].dtype;
         let spread = Array::from(ndarray::Array1::from(spread?).into_dyn()) * DELTA_RMS;
@@ -227,7 +265,7 @@ impl<'a> Reference<'a> {
             Some(inside) => Some(scales(inside?.iter())),
             None => at(engine.rounded_inside(&self.call, &self.inputs)?),
         };
-        Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside })
+        Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside, jumps: None })
     }
 }
 
@@ -259,5 +297,6 @@ pub fn sampled(op: &OpDef, case: &Case) -> bool {
     op.work(case).flops > FULL_FLOPS
 }
 
-/// Root mean square of δ, which is uniform in ±2u.
-const DELTA_RMS: f64 = 2.0 * U * 0.577_350_269_189_625_8;
+/// Root mean square of δ, which is uniform in ±2u: the response to a relative change of the inputs
+/// is [`Bound::s`] over it.
+pub const DELTA_RMS: f64 = 2.0 * U * 0.577_350_269_189_625_8;

@@ -1,0 +1,96 @@
+//! Where PyTorch's eager CUDA kernels round to a 16-bit type before their result is complete.
+
+use crate::record::DType;
+
+/// What an eager kernel of an op rounds to the element type, besides its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EagerRounding {
+    /// Nothing: it computes in f32.
+    Result,
+    /// The values between the steps of its formula, each of which is an op of its own, or partial
+    /// sums.
+    Steps,
+    /// The accumulator, after each element.
+    Accumulator,
+    /// A quotient, before it is made an integer.
+    Quotient,
+}
+
+/// Ops with other kernels than such as compute in f32, per kind of rounding.
+const ROUNDED: [(EagerRounding, &[&str]); 3] = [
+    (
+        EagerRounding::Steps,
+        &[
+            "mse_loss",
+            "l1_loss",
+            "smooth_l1_loss",
+            "huber_loss",
+            "kl_div",
+            "binary_cross_entropy",
+            "binary_cross_entropy_with_logits",
+            "soft_margin_loss",
+            "hinge_embedding_loss",
+            "margin_ranking_loss",
+            "triplet_margin_loss",
+            "cosine_embedding_loss",
+            "cross_entropy_loss",
+            "nll_loss",
+            "cosine_similarity",
+            "normalize",
+            "logsumexp",
+            // Sums are split, and the parts added in the element type.
+            "mm",
+            "bmm",
+            "addmm",
+            "baddbmm",
+            "linear",
+            "matmul",
+            "mv",
+            "addmv",
+            "dot",
+        ],
+    ),
+    (
+        EagerRounding::Accumulator,
+        &["cumsum", "cumprod", "logcumsumexp", "index_add", "scatter_add", "index_put", "addbmm"],
+    ),
+    (EagerRounding::Quotient, &["div.Tensor_mode", "floor_divide"]),
+];
+
+impl EagerRounding {
+    /// Returns that of an op's outputs of a type.
+    #[must_use]
+    pub fn of(op: &str, dtype: DType) -> Self {
+        let of_op =
+            ROUNDED.iter().find(|(_, ops)| ops.contains(&op)).map(|(rounding, _)| *rounding);
+        match dtype {
+            DType::F16 | DType::BF16 => of_op.unwrap_or(Self::Result),
+            _ => Self::Result,
+        }
+    }
+}
+
+/// Returns the unit roundoff of a 16-bit type; `None` for the others.
+#[must_use]
+pub fn half_roundoff(dtype: DType) -> Option<f64> {
+    match dtype {
+        DType::F16 => Some(1.0 / f64::from(1 << 11)),
+        DType::BF16 => Some(1.0 / f64::from(1 << 8)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op;
+
+    #[test]
+    fn rounded_ops_are_of_the_catalogue() {
+        for name in ROUNDED.iter().flat_map(|(_, ops)| ops.iter()) {
+            assert_eq!(op::find(name).unwrap().name, *name);
+        }
+        assert_eq!(EagerRounding::of("mse_loss", DType::F32), EagerRounding::Result);
+        assert_eq!(EagerRounding::of("mse_loss", DType::BF16), EagerRounding::Steps);
+    }
+}
