@@ -140,28 +140,35 @@ impl<'a> Judge<'a, '_> {
         self.lost.then_some(reason)
     }
 
-    /// Runs the small cases; the next ones' references are computed while one runs.
+    /// Runs the small cases; the next ones' references are computed while one runs, on several
+    /// cores by turns.
     fn run_small(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
         let request = self.request;
+        let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
         thread::scope(|scope| {
-            let (sender, ahead) = mpsc::sync_channel(MAX_AHEAD);
-            scope.spawn(move || {
-                for program in programs {
-                    let case = &request.cases[program.case];
-                    let subject = Subject::new(request, case);
-                    let both = subject.and_then(|one| Ok((one, Subject::other(request, case)?)));
-                    // Nobody listens where the device was lost.
-                    if sender.send(both).is_err() {
-                        return;
+            let begin = |turn: usize| {
+                let (sender, ahead) = mpsc::sync_channel(1);
+                scope.spawn(move || {
+                    for program in programs.iter().skip(turn).step_by(n_ahead) {
+                        let case = &request.cases[program.case];
+                        let subject = Subject::new(request, case);
+                        let both =
+                            subject.and_then(|one| Ok((one, Subject::other(request, case)?)));
+                        // Nobody listens where the device was lost.
+                        if sender.send(both).is_err() {
+                            return;
+                        }
                     }
-                }
-            });
-            for program in programs {
+                });
+                ahead
+            };
+            let ahead: Vec<_> = (0..n_ahead).map(begin).collect();
+            for (place, program) in programs.iter().enumerate() {
                 if let Some(reason) = self.given_up() {
                     self.skip(program, reason);
                     continue;
                 }
-                let received = self.draft.reference(|| ahead.recv());
+                let received = self.draft.reference(|| ahead[place % n_ahead].recv());
                 let (subject, other) = received.expect("one comes for each program")?;
                 self.run(program, &subject, Some(&other))?;
             }
