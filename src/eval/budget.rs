@@ -35,6 +35,10 @@ const CASES_IN_FULL: u64 = 10;
 /// Seconds of an evaluation on the emulator after which no further case begins.
 const MAX_SECONDS: f64 = 60.0;
 
+/// Elementary operations up to which cases are judged though a smaller one has failed: what the
+/// kernel's author learns from more of them is worth little time.
+const AFTER_FAILURE: u64 = 100_000;
+
 /// Cases that may run out of time before the others are left out.
 pub(super) const MAX_TIMED_OUT: usize = 2;
 
@@ -121,6 +125,11 @@ pub(super) fn refusal(request: &EvalRequest, case: &Case, operations: u64) -> Op
             rounded(cap)
         )
     })
+}
+
+/// Says why a case is not tried in an evaluation that has a failed case.
+pub(super) fn after_failure(operations: u64) -> Option<String> {
+    (operations > AFTER_FAILURE).then(|| "a smaller case failed before it".to_owned())
 }
 
 /// What an evaluation has spent.

@@ -197,7 +197,11 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
         let skip = purse
             .spent()
             .or_else(|| budget::refusal(request, case, operations))
-            .or_else(|| purse.stopped(case));
+            .or_else(|| purse.stopped(case))
+            .or_else(|| {
+                draft.evaluation().failed().next()?;
+                budget::after_failure(operations)
+            });
         if let Some(reason) = skip {
             draft.case_done(index, blank(case, Outcome::Skipped { reason }, Level::Static));
             continue;

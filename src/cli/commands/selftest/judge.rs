@@ -161,7 +161,7 @@ fn summary(report: &Report, total: &Count) -> String {
         "\n{} controls ({} pairs of mechanism and family): {} false accepts, {} refused for another \
          reason than their own.\n{} variants ({} pairs): {} false rejects.\nOther projects' \
          comparison rules on the {} controls whose outputs came to be compared, fed with normal \
-         values (with all of kgen's inputs):\nBackendBench's accepts {} ({}), KernelBench's {} \
+         values (with all of kgen's inputs) in the cases that kgen judged:\nBackendBench's accepts {} ({}), KernelBench's {} \
          ({}). The other {} controls are stopped by checks that those do not have, and are in \
          neither count.",
         total.n_controls,
