@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kgen_measure::Flush;
-use ptx_emu::{Checks, Config, Coverage, Emulator, FindingKind, Module, Options};
+use ptx_emu::{Blocks, Checks, Config, Coverage, Emulator, FindingKind, Module, Options};
 
 use super::{
     BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedCall,
@@ -65,6 +65,14 @@ impl EmuDevice {
             Sanitize::Bounds => Checks::BOUNDS,
         };
         self.options.counters = emulation.counters;
+    }
+
+    /// Lets launches from here on run so many of their blocks alone, drawn from a seed, or all.
+    pub fn sample_blocks(&mut self, count_and_seed: Option<(usize, u64)>) {
+        self.options.blocks = match count_and_seed {
+            Some((count, seed)) => Blocks::Sample { count, seed },
+            None => Blocks::All,
+        };
     }
 
     /// Returns the lines of the kernel file that a module has code of, each with whether a thread

@@ -13,6 +13,7 @@ use crate::{
 
 use super::{
     CaseProgram, Error, Program, Progress,
+    blocks::{self, Sampled},
     budget::{self, Allowance, Purse},
     compare::RoundingStats,
     coverage,
@@ -166,6 +167,9 @@ fn done(mut draft: Draft<'_>) -> Draft<'_> {
     draft
 }
 
+/// Part of a case's lane instructions that a sample of its blocks may spend besides.
+const SAMPLED_SHARE: u64 = 4;
+
 /// Runs the cases that fit on the emulator.
 fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> Result<(), Error> {
     let mut device = EmuDevice::new(&request.target);
@@ -213,11 +217,35 @@ fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> R
                 let modules = Modules::loaded(Some(*candidate), copy);
                 let allowance = Allowance::of(operations, request.limits.emu_lane_instructions);
                 device.set_budget(allowance.lanes);
+                let mut sampled = None;
                 let mut ran = run_case(&mut device, &subject, None, case_program, modules)?;
                 if ran.unproven && !allowance.blames {
                     purse.stop(case);
+                    let variant = &program.variants[case_program.variant];
+                    device.set_budget(allowance.lanes / SAMPLED_SHARE);
+                    sampled = blocks::sample(
+                        &mut device,
+                        &subject,
+                        case_program,
+                        variant,
+                        modules,
+                        request.seed,
+                    )?;
                 }
                 blame_or_skip(case, &mut ran, allowance);
+                match sampled {
+                    Some(Sampled::Wrong(result)) => ran.result = *result,
+                    Some(Sampled::Right { blocks, of, elements }) => {
+                        if let Outcome::Skipped { reason } = &mut ran.result.outcome {
+                            let right = format!(
+                                "; {blocks} of its {of} blocks ran by themselves, and the \
+                                 {elements} elements that they wrote are right"
+                            );
+                            reason.push_str(&right);
+                        }
+                    }
+                    None => {}
+                }
                 let timed_out = ran.result.outcome == Outcome::Judged(Verdict::TimedOut);
                 purse.spend(ran.lane_instructions, timed_out);
                 pools.add(index, &ran.result, ran.rounding);

@@ -6,6 +6,7 @@
 //! ([`crate::record::Evaluation`]); [`Error`] means that kgen or its machine failed.
 
 mod across;
+mod blocks;
 pub mod bound;
 mod budget;
 pub mod compare;

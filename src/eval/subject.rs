@@ -114,6 +114,16 @@ impl<'a> Subject<'a> {
         })
     }
 
+    /// Tells whether each element of the outputs is right or wrong by itself, and has a reference.
+    pub(super) fn is_compared_by_element(&self) -> bool {
+        self.samples.is_none() && self.integers.is_none() && !self.op.engine.leaves_choices()
+    }
+
+    /// Returns the reference of an output.
+    pub(super) fn references(&self, output: usize) -> &[f64] {
+        &self.references[output]
+    }
+
     /// Keeps outputs that were found right.
     pub(super) fn remember(&self, outputs: Vec<Vec<u8>>, comparisons: Vec<Comparison>) {
         *self.right.borrow_mut() = Some(Right { outputs, comparisons });

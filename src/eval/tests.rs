@@ -91,6 +91,24 @@ fn a_kernel_is_blamed_for_its_own_waste_alone() {
     assert_eq!(reason, "2 cases timed out before it");
 }
 
+/// Blocks that have nothing to do with each other are looked at where there is no time for all.
+#[test]
+fn some_blocks_of_a_grid_too_large_are_judged() {
+    let cases = r#"[{ self = "[1000000]" }]"#;
+    let limits = Limits { emu_lane_instructions: 5_000_000, ..Limits::default() };
+    let right = slow_relu("3");
+    let skipped = judged_within(limits, "relu", r#"["f32"]"#, cases, &right);
+    let Outcome::Skipped { reason } = &skipped.cases[0].outcome else { panic!("{skipped:#?}") };
+    assert!(reason.contains("; 64 of its 7813 blocks ran by themselves, and the 8"), "{reason}");
+    let verdict = |kernel: &str| judged_within(limits, "relu", r#"["f32"]"#, cases, kernel).verdict;
+    let last = right.replace("T_out(0);", "T_out(0);\n  if (i > 999990 && i < n) y[i] = T_out(-1);");
+    assert_eq!(verdict(&last), Verdict::WrongOutput);
+    // Of sums that several blocks add to, some blocks show nothing.
+    let atomic =
+        right.replace("if (i < n) y[i] =", "if (i < n) atomicAdd(y + i / 2, 1.0f); else y[0] =");
+    assert_ne!(verdict(&atomic), Verdict::WrongOutput);
+}
+
 #[test]
 fn comparisons_write_bools() {
     let kernel = r#"/*@plan
