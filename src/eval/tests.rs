@@ -101,7 +101,8 @@ fn some_blocks_of_a_grid_too_large_are_judged() {
     let Outcome::Skipped { reason } = &skipped.cases[0].outcome else { panic!("{skipped:#?}") };
     assert!(reason.contains("; 64 of its 7813 blocks ran by themselves, and the 8"), "{reason}");
     let verdict = |kernel: &str| judged_within(limits, "relu", r#"["f32"]"#, cases, kernel).verdict;
-    let last = right.replace("T_out(0);", "T_out(0);\n  if (i > 999990 && i < n) y[i] = T_out(-1);");
+    let last =
+        right.replace("T_out(0);", "T_out(0);\n  if (i > 999990 && i < n) y[i] = T_out(-1);");
     assert_eq!(verdict(&last), Verdict::WrongOutput);
     // Of sums that several blocks add to, some blocks show nothing.
     let atomic =

@@ -71,7 +71,7 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
         Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
         Role::Exponent if dtype.is_int() && family == Family::Wide => {
-            Gen::Int { low: -4, high: 40 }
+            Gen::Int { low: -40, high: 40 }
         }
         Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
         _ if dtype.is_int() && family == Family::Wide => {
@@ -165,7 +165,7 @@ fn data<E: Engine + ?Sized>(
         // Zeros among the factors that meet infinities and NaN, whose products are NaN.
         Family::Specials if second => Gen::Ties,
         Family::SpecialRows if second => Gen::LoneInfinity,
-        Family::SpecialRows if engine.sums_products() => Gen::Ties,
+        Family::SpecialRows if engine.sums_products() => Gen::Mask { p: 0.5 },
         Family::SpecialRows => Gen::SpecialRows,
         Family::HeavyTail | Family::Wide => Gen::HeavyTail,
         Family::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },

@@ -274,6 +274,7 @@ fn resized() -> Vec<Row> {
         .alias(&["nn.functional.pixel_shuffle"])
         .dtypes(def::NUMBERS)
         .exact()
+        .signed_zero()
         .outputs(&["the image"]),
     ]
 }

@@ -48,7 +48,7 @@ fn varied(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i128 {
         // The high word alone.
         8 | 9 => base + (step << 32),
         10 => spread(rng, bits),
-        _ => [limit - 1, limit - 2, -limit, 1 - limit, 0, -1][rng.random_range(0..6)],
+        _ => [limit - 1, limit - 2, -limit, 1 - limit, 0, 1, -1][rng.random_range(0..7)],
     };
     if (-limit..limit).contains(&varied) { varied } else { varied % limit }
 }
