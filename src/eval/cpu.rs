@@ -4,27 +4,21 @@ use std::{panic::resume_unwind, sync::Arc, thread};
 
 use crate::{
     compile::Compiler,
-    device::{Device, EmuDevice, Image, Stop},
     record::{
-        Case, CaseClass, CaseResult, DType, EvalRequest, Evaluation, Family, Finding,
-        Implementation, Level, Outcome, Stage, Verdict,
+        CaseResult, DType, EvalRequest, Evaluation, Family, Finding, Implementation, Level,
+        Outcome, Stage, Verdict,
     },
 };
 
 use super::{
-    CaseProgram, Error, Program, Progress,
-    blocks::{self, Sampled},
-    budget::{self, Allowance, Purse},
+    Error, Program, Progress,
     compare::RoundingStats,
-    coverage,
     draft::{Draft, Halt, blank},
-    execute::{Ran, run_case},
+    emulate::emulate,
     facts,
     prepare::{prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference},
     program::ReferenceProgram,
     reference_kernel,
-    session::Modules,
-    subject::Subject,
 };
 
 /// What the CPU half came to.
@@ -165,130 +159,6 @@ fn done(mut draft: Draft<'_>) -> Draft<'_> {
         draft.enter(Stage::Done);
     }
     draft
-}
-
-/// Part of a case's lane instructions that a sample of its blocks may spend besides.
-const SAMPLED_SHARE: u64 = 4;
-
-/// Runs the cases that fit on the emulator.
-fn emulate(request: &EvalRequest, program: &Program, draft: &mut Draft<'_>) -> Result<(), Error> {
-    let mut device = EmuDevice::new(&request.target);
-    device.set_emulation(request.emulation);
-    let mut modules = Vec::new();
-    for variant in &program.variants {
-        let image = Image { ptx: &variant.ptx, cubin: &variant.cubin };
-        match device.load(&image) {
-            Ok(module) => modules.push(Ok(module)),
-            Err(Stop::Verdict { verdict, finding, .. }) => modules.push(Err((verdict, *finding))),
-            Err(Stop::Budget { reason, .. }) => {
-                modules.push(Err((Verdict::Unsupported, Finding::new(reason))));
-            }
-            Err(Stop::Machine(error)) => return Err(error.into()),
-        }
-    }
-    let copy = match &program.copy {
-        None => None,
-        Some(copy) => match device.load(&Image { ptx: &copy.ptx, cubin: &copy.cubin }) {
-            Ok(module) => Some(module),
-            Err(stop) => return Err(Error::OwnKernels(stop.to_string())),
-        },
-    };
-    let mut pools = RoundingPools::default();
-    let mut purse = Purse::new(request);
-    for (operations, case_program) in cheapest_first(request, program) {
-        let index = case_program.case;
-        let case = &request.cases[index];
-        let skip = purse
-            .spent()
-            .or_else(|| budget::refusal(request, case, operations))
-            .or_else(|| purse.stopped(case))
-            .or_else(|| {
-                draft.evaluation().failed().next()?;
-                budget::after_failure(operations)
-            });
-        if let Some(reason) = skip {
-            draft.case_done(index, blank(case, Outcome::Skipped { reason }, Level::Static));
-            continue;
-        }
-        draft.case_started(index);
-        let result = match &modules[case_program.variant] {
-            Ok(candidate) => {
-                let subject = draft.reference(|| Subject::new(request, case))?;
-                let modules = Modules::loaded(Some(*candidate), copy);
-                let allowance = Allowance::of(operations, request.limits.emu_lane_instructions);
-                device.set_budget(allowance.lanes);
-                let mut sampled = None;
-                let mut ran = run_case(&mut device, &subject, None, case_program, modules)?;
-                if ran.unproven && !allowance.blames {
-                    purse.stop(case);
-                    let variant = &program.variants[case_program.variant];
-                    device.set_budget(allowance.lanes / SAMPLED_SHARE);
-                    sampled = blocks::sample(
-                        &mut device,
-                        &subject,
-                        case_program,
-                        variant,
-                        modules,
-                        request.seed,
-                    )?;
-                }
-                blame_or_skip(case, &mut ran, allowance);
-                match sampled {
-                    Some(Sampled::Wrong(result)) => ran.result = *result,
-                    Some(Sampled::Right { blocks, of, elements }) => {
-                        if let Outcome::Skipped { reason } = &mut ran.result.outcome {
-                            let right = format!(
-                                "; {blocks} of its {of} blocks ran by themselves, and the \
-                                 {elements} elements that they wrote are right"
-                            );
-                            reason.push_str(&right);
-                        }
-                    }
-                    None => {}
-                }
-                let timed_out = ran.result.outcome == Outcome::Judged(Verdict::TimedOut);
-                purse.spend(ran.lane_instructions, timed_out);
-                pools.add(index, &ran.result, ran.rounding);
-                ran.result
-            }
-            Err((verdict, finding)) => {
-                super::draft::failed(case, *verdict, Level::Emu, finding.clone())
-            }
-        };
-        draft.case_done(index, result);
-    }
-    pools.judge(draft, Level::Emu);
-    let loaded: Vec<_> = modules.iter().map(|module| module.as_ref().ok().copied()).collect();
-    draft.evaluation().coverage = coverage::of(&request.kernel, program, &device, &loaded);
-    Ok(())
-}
-
-/// Returns the cases that the emulator is for with their elementary operations, in the order of
-/// these: what a budget leaves out is what costs most.
-fn cheapest_first<'a>(request: &EvalRequest, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
-    let cases = program.cases.iter().filter(|program| {
-        !request.on_gpu || request.cases[program.case].class != CaseClass::Realistic
-    });
-    let mut cases: Vec<(u64, &CaseProgram)> = cases
-        .map(|program| (budget::operations(request, &request.cases[program.case]), program))
-        .collect();
-    cases.sort_by_key(|(operations, _)| *operations);
-    cases
-}
-
-/// Decides what a spent budget means: the kernel's fault, or a limit of the emulator's.
-fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
-    if !ran.unproven {
-        return;
-    }
-    if allowance.blames {
-        ran.result.findings.push(Finding::new(allowance.blamed()));
-    } else {
-        let reason = allowance.skipped();
-        let counters = std::mem::take(&mut ran.result.counters);
-        let skipped = blank(case, Outcome::Skipped { reason }, Level::Static);
-        ran.result = CaseResult { counters, ..skipped };
-    }
 }
 
 /// Rounding statistics of the main family, per dtype.

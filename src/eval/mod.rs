@@ -14,6 +14,7 @@ mod copy;
 mod coverage;
 mod cpu;
 mod draft;
+mod emulate;
 mod execute;
 mod external;
 mod facts;

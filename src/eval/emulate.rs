@@ -1,0 +1,191 @@
+//! The cases of an evaluation on the emulator.
+
+use crate::{
+    device::{Device, EmuDevice, Image, ModuleId, Stop},
+    record::{Case, CaseClass, CaseResult, EvalRequest, Finding, Level, Outcome, Verdict},
+};
+
+use super::{
+    CaseProgram, Error, Program,
+    blocks::{self, Sampled},
+    budget::{self, Allowance, Purse},
+    coverage,
+    cpu::RoundingPools,
+    draft::{self, Draft, blank},
+    execute::{Ran, run_case},
+    session::Modules,
+    subject::Subject,
+};
+
+/// Part of a case's lane instructions that a sample of its blocks may spend besides.
+const SAMPLED_SHARE: u64 = 4;
+
+/// Runs the cases that fit on the emulator.
+pub(super) fn emulate(
+    request: &EvalRequest,
+    program: &Program,
+    draft: &mut Draft<'_>,
+) -> Result<(), Error> {
+    let mut device = EmuDevice::new(&request.target);
+    device.set_emulation(request.emulation);
+    let variants = load(&mut device, program)?;
+    let copy = load_copy(&mut device, program)?;
+    let (purse, pools) = (Purse::new(request), RoundingPools::default());
+    let mut emulation = Emulation { request, program, variants, copy, device, purse, pools };
+    for (operations, case) in cheapest_first(request, program) {
+        emulation.judge(operations, case, draft)?;
+    }
+    let Emulation { variants, device, pools, .. } = emulation;
+    pools.judge(draft, Level::Emu);
+    let loaded: Vec<_> = variants.iter().map(|module| module.as_ref().ok().copied()).collect();
+    draft.evaluation().coverage = coverage::of(&request.kernel, program, &device, &loaded);
+    Ok(())
+}
+
+/// A variant's module, or why the emulator does not take it.
+type Loaded = Result<ModuleId, (Verdict, Finding)>;
+
+fn load(device: &mut EmuDevice, program: &Program) -> Result<Vec<Loaded>, Error> {
+    let load = |variant: &super::program::Variant| match device
+        .load(&Image { ptx: &variant.ptx, cubin: &variant.cubin })
+    {
+        Ok(module) => Ok(Ok(module)),
+        Err(Stop::Verdict { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
+        Err(Stop::Budget { reason, .. }) => Ok(Err((Verdict::Unsupported, Finding::new(reason)))),
+        Err(Stop::Machine(error)) => Err(error.into()),
+    };
+    program.variants.iter().map(load).collect()
+}
+
+fn load_copy(device: &mut EmuDevice, program: &Program) -> Result<Option<ModuleId>, Error> {
+    let Some(copy) = &program.copy else { return Ok(None) };
+    match device.load(&Image { ptx: &copy.ptx, cubin: &copy.cubin }) {
+        Ok(module) => Ok(Some(module)),
+        Err(stop) => Err(Error::OwnKernels(stop.to_string())),
+    }
+}
+
+/// The state of an evaluation on the emulator.
+struct Emulation<'a> {
+    request: &'a EvalRequest,
+    program: &'a Program,
+    variants: Vec<Loaded>,
+    copy: Option<ModuleId>,
+    device: EmuDevice,
+    purse: Purse,
+    pools: RoundingPools,
+}
+
+impl Emulation<'_> {
+    /// Judges a case, or leaves it out.
+    fn judge(
+        &mut self,
+        operations: u64,
+        program: &CaseProgram,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), Error> {
+        let case = &self.request.cases[program.case];
+        let skip = self
+            .purse
+            .spent()
+            .or_else(|| budget::refusal(self.request, case, operations))
+            .or_else(|| self.purse.stopped(case))
+            .or_else(|| {
+                draft.evaluation().failed().next()?;
+                budget::after_failure(operations)
+            });
+        let result = match (skip, &self.variants[program.variant]) {
+            (Some(reason), _) => blank(case, Outcome::Skipped { reason }, Level::Static),
+            (None, Err((verdict, finding))) => {
+                draft.case_started(program.case);
+                draft::failed(case, *verdict, Level::Emu, finding.clone())
+            }
+            (None, Ok(candidate)) => {
+                draft.case_started(program.case);
+                let modules = Modules::loaded(Some(*candidate), self.copy);
+                let subject = draft.reference(|| Subject::new(self.request, case))?;
+                self.run(&subject, operations, program, modules)?
+            }
+        };
+        draft.case_done(program.case, result);
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        subject: &Subject<'_>,
+        operations: u64,
+        program: &CaseProgram,
+        modules: Modules<'_>,
+    ) -> Result<CaseResult, Error> {
+        let case = subject.case;
+        let allowance = Allowance::of(operations, self.request.limits.emu_lane_instructions);
+        self.device.set_budget(allowance.lanes);
+        let mut ran = run_case(&mut self.device, subject, None, program, modules)?;
+        let is_stopped = ran.unproven && !allowance.blames;
+        blame_or_skip(case, &mut ran, allowance);
+        if is_stopped {
+            self.purse.stop(case);
+            self.device.set_budget(allowance.lanes / SAMPLED_SHARE);
+            self.look_at_blocks(subject, program, modules, &mut ran.result)?;
+        }
+        let timed_out = ran.result.outcome == Outcome::Judged(Verdict::TimedOut);
+        self.purse.spend(ran.lane_instructions, timed_out);
+        self.pools.add(program.case, &ran.result, ran.rounding);
+        Ok(ran.result)
+    }
+
+    /// Judges some blocks of a case that was stopped, and puts into its result what that came to.
+    fn look_at_blocks(
+        &mut self,
+        subject: &Subject<'_>,
+        program: &CaseProgram,
+        modules: Modules<'_>,
+        result: &mut CaseResult,
+    ) -> Result<(), Error> {
+        let variant = &self.program.variants[program.variant];
+        let seed = self.request.seed;
+        match blocks::sample(&mut self.device, subject, program, variant, modules, seed)? {
+            Some(Sampled::Wrong(wrong)) => *result = *wrong,
+            Some(Sampled::Right { blocks, of, elements }) => {
+                if let Outcome::Skipped { reason } = &mut result.outcome {
+                    let right = format!(
+                        "; {blocks} of its {of} blocks ran by themselves, and the {elements} \
+                         elements that they wrote are right"
+                    );
+                    reason.push_str(&right);
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Returns the cases that the emulator is for with their elementary operations, in the order of
+/// these: what a budget leaves out is what costs most.
+fn cheapest_first<'a>(request: &EvalRequest, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
+    let cases = program.cases.iter().filter(|program| {
+        !request.on_gpu || request.cases[program.case].class != CaseClass::Realistic
+    });
+    let mut cases: Vec<(u64, &CaseProgram)> = cases
+        .map(|program| (budget::operations(request, &request.cases[program.case]), program))
+        .collect();
+    cases.sort_by_key(|(operations, _)| *operations);
+    cases
+}
+
+/// Decides what a spent budget means: the kernel's fault, or a limit of the emulator's.
+fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
+    if !ran.unproven {
+        return;
+    }
+    if allowance.blames {
+        ran.result.findings.push(Finding::new(allowance.blamed()));
+    } else {
+        let reason = allowance.skipped();
+        let counters = std::mem::take(&mut ran.result.counters);
+        let skipped = blank(case, Outcome::Skipped { reason }, Level::Static);
+        ran.result = CaseResult { counters, ..skipped };
+    }
+}
