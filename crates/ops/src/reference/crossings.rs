@@ -5,7 +5,7 @@ use crate::{
     record::{ArgValue, Case, TensorSpec},
 };
 
-use super::part::{Part, Runs, places};
+use super::part::{Part, Runs, broadcast_layout};
 
 /// Elements of a product of matrices, and a smaller product that has them.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,8 +114,8 @@ impl Lines {
             let starts = self.columns.clone();
             return Some((Runs { starts, len: 1 }, vec![self.columns.len()]));
         }
-        let places = places(&spec.shape, &output.shape)?;
-        let starts = self.elements(width).map(|index| places.of(index)).collect();
+        let layout = broadcast_layout(spec, &output.shape)?;
+        let starts = self.elements(width).map(|index| layout.storage_index(index)).collect();
         Some((Runs { starts, len: 1 }, self.shape().to_vec()))
     }
 }

@@ -84,48 +84,27 @@ fn elements(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Part> {
             inputs.push(Runs::whole(spec));
             continue;
         }
-        let places = places(&spec.shape, &output.shape)?;
-        inputs.push(Runs { starts: indices.iter().map(|&at| places.of(at)).collect(), len: 1 });
+        let layout = broadcast_layout(spec, &output.shape)?;
+        let starts = indices.iter().map(|&index| layout.storage_index(index)).collect();
+        inputs.push(Runs { starts, len: 1 });
         tensor.spec = TensorSpec::contiguous(spec.dtype, &[indices.len()]);
     }
     let outputs = vec![Runs { starts: indices.to_vec(), len: 1 }];
     Some(Part { case: part, inputs, outputs })
 }
 
-/// Where the elements of a broadcast tensor lie.
-pub(super) struct Places {
-    /// Extent of the output's dimensions and the tensor's stride along them, last first.
-    dims: Vec<(usize, usize)>,
-    /// Whether the tensor is as large as the output.
-    same: bool,
-}
-
-impl Places {
-    pub(super) fn of(&self, mut index: usize) -> usize {
-        if self.same {
-            return index;
-        }
-        let mut place = 0;
-        for &(extent, stride) in &self.dims {
-            place += index % extent * stride;
-            index /= extent;
-        }
-        place
-    }
-}
-
-pub(super) fn places(shape: &[usize], output: &[usize]) -> Option<Places> {
-    let mut dims = Vec::with_capacity(output.len());
-    let mut stride = 1;
-    for (back, &extent) in output.iter().rev().enumerate() {
-        let own = shape.len().checked_sub(back + 1).map_or(1, |dim| shape[dim]);
-        if own != extent && own != 1 {
+/// Returns a contiguous tensor's layout as it is broadcast to a shape; `None` where it does not.
+pub(super) fn broadcast_layout(spec: &TensorSpec, output: &[usize]) -> Option<TensorSpec> {
+    let missing = output.len().checked_sub(spec.ndim())?;
+    let own = TensorSpec::contiguous(spec.dtype, &spec.shape);
+    let mut stride = vec![0; missing];
+    for ((&extent, &step), &wanted) in own.shape.iter().zip(&own.stride).zip(&output[missing..]) {
+        if extent != wanted && extent != 1 {
             return None;
         }
-        dims.push((extent, if own == 1 { 0 } else { stride }));
-        stride *= own;
+        stride.push(if extent == 1 { 0 } else { step });
     }
-    (shape.len() <= output.len()).then_some(Places { dims, same: shape == output })
+    Some(TensorSpec { shape: output.to_vec(), stride, ..own })
 }
 
 /// Each row of the outputs depends on the rows of the inputs at its place, and on tensors that all

@@ -2,7 +2,10 @@ use super::Crossings;
 use crate::{
     op,
     record::HostTensor,
-    reference::{Reference, part::tests::case},
+    reference::{
+        Reference,
+        part::tests::{case, gathered},
+    },
 };
 
 /// Evaluates elements of a case in full, and of the crossing rows and columns.
@@ -13,18 +16,7 @@ fn agrees(name: &str, text: &str, indices: &[usize]) {
         case.tensors().map(|(name, tensor)| op::generate(tensor, 5, &case.id, &name)).collect();
     let all = Reference::new(op, &case, &hosts).unwrap().evaluate().unwrap().remove(0);
     let crossings = Crossings::of(op, &case, indices).unwrap_or_else(|| panic!("{name} has none"));
-    let small: Vec<HostTensor> = crossings
-        .part
-        .case
-        .tensors()
-        .zip(hosts.iter().zip(&crossings.part.inputs))
-        .map(|((_, tensor), (host, runs))| {
-            let mut small = HostTensor::zeroed(tensor.spec.clone());
-            let value = |element: usize| host.get(host.spec.storage_index(element));
-            runs.elements().enumerate().for_each(|(at, from)| small.set(at, value(from)));
-            small
-        })
-        .collect();
+    let small = gathered(&crossings.part, &hosts);
     let reference = Reference::new(op, &crossings.part.case, &small).unwrap();
     let some = reference.evaluate_at(0, &crossings.indices).unwrap();
     let all = all.as_slice().unwrap();

@@ -1,7 +1,7 @@
-use super::Part;
+use super::{Part, Runs};
 use crate::{
     op,
-    record::{Case, DType, HostTensor},
+    record::{Case, DType, HostTensor, TensorArg},
     reference::Reference,
     suite,
 };
@@ -16,6 +16,18 @@ pub(in crate::reference) fn case(op: &str, text: &str) -> Case {
     suite.cases(op, Some(&[DType::F32]), 1).unwrap().remove(0)
 }
 
+/// Returns the inputs of a part of a case with these inputs.
+pub(in crate::reference) fn gathered(part: &Part, hosts: &[HostTensor]) -> Vec<HostTensor> {
+    let pairs = part.case.tensors().zip(hosts.iter().zip(&part.inputs));
+    let gather = |((_, tensor), (host, runs)): ((_, &TensorArg), (&HostTensor, &Runs))| {
+        let mut small = HostTensor::zeroed(tensor.spec.clone());
+        let value = |element: usize| host.get(host.spec.storage_index(element));
+        runs.elements().enumerate().for_each(|(at, from)| small.set(at, value(from)));
+        small
+    };
+    pairs.map(gather).collect()
+}
+
 /// Evaluates a case in full and a part of it, and compares the elements that both have.
 fn agrees(name: &str, text: &str, indices: &[usize]) {
     let case = case(name, text);
@@ -24,16 +36,7 @@ fn agrees(name: &str, text: &str, indices: &[usize]) {
         case.tensors().map(|(name, tensor)| op::generate(tensor, 5, &case.id, &name)).collect();
     let all = Reference::new(op, &case, &hosts).unwrap().evaluate().unwrap();
     let part = Part::of(op, &case, indices).unwrap_or_else(|| panic!("{name} has no parts"));
-    let gathered: Vec<HostTensor> = part
-        .case
-        .tensors()
-        .zip(hosts.iter().zip(&part.inputs))
-        .map(|((_, tensor), (host, runs))| {
-            let mut small = HostTensor::zeroed(tensor.spec.clone());
-            runs.elements().enumerate().for_each(|(at, from)| small.set(at, host.get(from)));
-            small
-        })
-        .collect();
+    let gathered = gathered(&part, &hosts);
     let some = Reference::new(op, &part.case, &gathered).unwrap().evaluate().unwrap();
     for (output, runs) in part.outputs.iter().enumerate() {
         let whole = all[output].as_slice().unwrap();
