@@ -72,11 +72,16 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
         && match op.engine.locality(&op.call(case)) {
             Locality::Elements | Locality::Rows(_) => Part::of(op, case, &[0]).is_some(),
             Locality::Single => {
-                let crosses = || Crossings::of(op, case, &[0]).is_some();
-                outputs.len() == 1 && (inputs().sum::<usize>() <= MAX_ON_HOST || crosses())
+                let fits = inputs().sum::<usize>() <= MAX_ON_HOST || crosses(op, case);
+                outputs.len() == 1 && fits
             }
             Locality::Whole => false,
         }
+}
+
+/// Tells whether elements of a case are those of a small product of rows and columns.
+fn crosses(op: &OpDef, case: &Case) -> bool {
+    Crossings::of(op, case, &[0]).is_some()
 }
 
 /// A full-size case with everything that is computed on the host before it runs.
@@ -112,8 +117,8 @@ impl<'a> Prepared<'a> {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
         };
-        let one_by_one = op.engine.locality(&op.call(case)) == Locality::Single
-            && op.engine.matrices(&op.call(case)).is_none();
+        let one_by_one =
+            op.engine.locality(&op.call(case)) == Locality::Single && !crosses(op, case);
         let mut sets = Vec::new();
         for set in 0..u64::from(request.limits.data_sets.max(1)) {
             let seed = request.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));
