@@ -269,16 +269,14 @@ impl Engine for Attention {
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
         match call.opt_tensor(&param.name) {
-            Some(mask) if param.role == Role::Mask && mask.dtype.is_float() => {
-                Ok(match call.case.family {
-                    Family::SpecialRows => Gen::SpecialRows,
-                    _ => Gen::Normal { mean: 0.0, std: 1.0 },
-                })
-            }
-            // The rows of the mask are the special ones.
-            Some(_) if call.case.family == Family::SpecialRows => {
-                Ok(Gen::Normal { mean: 0.0, std: 1.0 })
-            }
+            // Of all tensors the mask has the special rows.
+            Some(spec) if spec.dtype.is_float() => match (param.role, call.case.family) {
+                (Role::Mask, Family::SpecialRows) => Ok(Gen::SpecialRows),
+                (Role::Mask, _) | (_, Family::SpecialRows) => {
+                    Ok(Gen::Normal { mean: 0.0, std: 1.0 })
+                }
+                _ => generators::by_role(self, call, param),
+            },
             _ => generators::by_role(self, call, param),
         }
     }
