@@ -16,8 +16,11 @@ fn judged(op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
 
 /// Judges as [`judged`] within some limits.
 fn judged_within(limits: Limits, op: &str, dtypes: &str, cases: &str, kernel: &str) -> Evaluation {
-    let request = EvalRequest { limits, ..request(op, dtypes, cases, kernel) };
-    let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
+    evaluate(&EvalRequest { limits, ..request(op, dtypes, cases, kernel) })
+}
+
+fn evaluate(request: &EvalRequest) -> Evaluation {
+    let CpuOutcome { evaluation, .. } = cpu_half(request, &compiler(), &mut |_| {}).unwrap();
     evaluation
 }
 
@@ -302,9 +305,7 @@ impl Rounded {
             __device__ float inside(float x) { return ROUNDED; }\nextern \"C\"";
         let kernel = self.kernel.replace("extern \"C\"", &head.replace("ROUNDED", rounded));
         let request = request(self.op, r#"["f16"]"#, self.cases, &kernel);
-        let request = EvalRequest { precision, ..request };
-        let CpuOutcome { evaluation, .. } = cpu_half(&request, &compiler(), &mut |_| {}).unwrap();
-        evaluation.verdict
+        evaluate(&EvalRequest { precision, ..request }).verdict
     }
 
     /// What is rounded to f16 inside passes as `eager` alone, to bf16 not at all.
