@@ -1,7 +1,7 @@
 //! A sample of a grid's blocks, where the emulator has no time for all of them.
 //!
-//! What the sampled blocks write is compared; that nothing is wrong with it proves little, so that
-//! the case stays skipped. Blocks are sampled only where each is right or wrong by itself: one launch,
+//! The elements that sampled blocks write are compared; that none is wrong proves little, so that the
+//! case stays skipped. Blocks are sampled only where each is right or wrong by itself: one launch,
 //! no scratch memory, no atomics on global memory.
 
 use crate::{
@@ -17,12 +17,12 @@ use super::{
 /// Blocks that run.
 const COUNT: usize = 64;
 
-/// What the outputs hold before.
+/// Byte that the outputs hold before.
 const POISON: u8 = 0xff;
 
-/// What sampled blocks came to.
+/// Result of sampled blocks.
 pub(super) enum Sampled {
-    /// What they wrote is right; so many elements.
+    /// So many elements that they wrote are right.
     Right { blocks: usize, of: u64, elements: usize },
     /// Some of it is wrong.
     Wrong(Box<CaseResult>),
@@ -48,12 +48,12 @@ pub(super) fn sample(
     device.sample_blocks(Some((COUNT, seed)));
     let ran = written(device, subject, program, modules);
     device.sample_blocks(None);
-    // What was seen of these blocks is no finding about the case.
+    // Findings about a part of the grid are none about the case.
     drop(device.observed());
     let (outputs, elements) = match ran {
         Ok(found) => found,
         Err(Stop::Machine(error)) => return Err(error.into()),
-        // What another block should have written may be missing.
+        // The writes of another block may be missing.
         Err(Stop::Verdict { .. } | Stop::Budget { .. }) => return Ok(None),
     };
     let compared = outputs.iter().enumerate();

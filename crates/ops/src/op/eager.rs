@@ -2,7 +2,7 @@
 
 use crate::record::DType;
 
-/// What an eager kernel of an op rounds to the element type, besides its result.
+/// Values that an eager kernel of an op rounds to the element type, besides its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EagerRounding {
     /// Nothing: it computes in f32.

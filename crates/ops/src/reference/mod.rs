@@ -168,7 +168,7 @@ impl<'a> Reference<'a> {
         };
         let (up, down) = (moved(1.0)?.swap_remove(0), moved(-1.0)?.swap_remove(0));
         let jump = |&y: &f64, &up: &f64, &down: &f64| {
-            // What is floored is cut away from 0 where it is negative.
+            // Flooring cuts a negative quotient away from 0.
             let distance = ((if floored && y < 0.0 { down } else { up }) - y).abs();
             if distance.is_finite() { distance } else { 0.0 }
         };

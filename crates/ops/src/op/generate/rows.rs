@@ -13,7 +13,7 @@ const FAR_BELOW: f64 = -20_000.0;
 /// Values whose exponentials are 0 in f32.
 const BELOW: f64 = -150.0;
 
-/// What the last quarter of a row is above the rest: its exponentials overflow beside those.
+/// Distance of the last quarter of a row from the rest: its exponentials overflow beside those.
 const RISE: f64 = 100.0;
 
 /// Returns an element of a tensor whose rows, along its last dimension, take turns.
