@@ -132,7 +132,9 @@ fn decoded(host: &HostTensor) -> Array {
 fn dense(host: &HostTensor) -> Vec<f64> {
     let (dtype, size) = (host.spec.dtype, host.spec.dtype.size());
     let bytes = &host.storage[host.spec.offset * size..][..host.spec.numel() * size];
-    if host.spec.numel() < PARALLEL_FROM {
+    // A worker that waited for others here would take up another job meanwhile, and that job may wait
+    // for these very elements.
+    if host.spec.numel() < PARALLEL_FROM || rayon::current_thread_index().is_some() {
         return bytes.chunks_exact(size).map(|bytes| decode(dtype, bytes)).collect();
     }
     bytes.par_chunks_exact(size).map(|bytes| decode(dtype, bytes)).collect()
