@@ -9,14 +9,16 @@
 //! largest error of CUDA's function: how sensitive it is to its inputs excuses nothing. Under the
 //! precision `eager` outputs of 16 bits have `4 v n (max(|y|, hint) + r)` more, r being the response
 //! to a relative change of the inputs and n 1 for ops that PyTorch rounds between steps, `sqrt(L)` for
-//! those that it accumulates in their type; and quotients may be rounded before they are cut. The bound
+//! those that it accumulates in their type; quotients may be rounded before they are cut; and where
+//! steps leave the range of f16 (`StepsBeyondRange`) terms may be off by half of its smallest value,
+//! and results infinite or NaN unless inputs are normal. The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in
 //! any order stays below it, and inputs or accumulators of lower precision do not. The constants
 //! were taken on hardware: `docs/measurements`, error ratios.
 
 use crate::{
     op::{EagerRounding, OpDef, half_roundoff},
-    record::{Case, DType, Precision},
+    record::{Case, DType, Family, Precision},
     reference::{Bound, DELTA_RMS},
 };
 
@@ -47,6 +49,8 @@ pub struct BoundParams<'a> {
     pub inside: Option<&'a [f64]>,
     /// What may be rounded to 16 bits as PyTorch's eager kernel does.
     pub eager: EagerRounding,
+    /// Whether values between the steps of an eager kernel may have overflowed.
+    pub overflows: bool,
     /// How far a quotient may move that is rounded before it is cut, per element.
     pub jumps: Option<&'a [f64]>,
 }
@@ -62,6 +66,10 @@ impl<'a> BoundParams<'a> {
         bound: &'a Bound,
         typical: &'a Bound,
     ) -> Self {
+        let eager = match precision {
+            Precision::Eager => EagerRounding::of(&op.name, dtype),
+            _ => EagerRounding::Result,
+        };
         Self {
             dtype,
             accumulation_len: op.accumulation_len(case),
@@ -73,10 +81,11 @@ impl<'a> BoundParams<'a> {
             typical: &typical.s,
             hint: bound.hint.as_deref(),
             inside: bound.inside.as_deref(),
-            eager: match precision {
-                Precision::Eager => EagerRounding::of(&op.name, dtype),
-                _ => EagerRounding::Result,
-            },
+            eager,
+            // Values drawn from the standard normal distribution stay in range at every step.
+            overflows: eager == EagerRounding::StepsBeyondRange
+                && dtype == DType::F16
+                && case.family != Family::Normal,
             jumps: bound.jumps.as_deref(),
         }
     }
@@ -96,6 +105,7 @@ impl<'a> BoundParams<'a> {
             hint: None,
             inside: None,
             eager: EagerRounding::Result,
+            overflows: false,
             jumps: None,
         }
     }
@@ -181,12 +191,28 @@ impl<'a> Bounds<'a> {
     /// Error of values that an eager kernel rounds; `scale`: theirs.
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
     fn eager(&self, scale: f64) -> f64 {
-        let roundings = match self.params.eager {
-            EagerRounding::Result | EagerRounding::Quotient => return 0.0,
-            EagerRounding::Steps => 1.0,
-            EagerRounding::Accumulator => (self.params.accumulation_len.max(1) as f64).sqrt(),
-        };
-        4.0 * half_roundoff(self.params.dtype).unwrap_or(0.0) * roundings * scale
+        let sqrt_len = (self.params.accumulation_len.max(1) as f64).sqrt();
+        let subnormal = 0.5 * ulp(self.params.dtype, 0.0);
+        let unit = half_roundoff(self.params.dtype).unwrap_or(0.0);
+        match self.params.eager {
+            EagerRounding::Result | EagerRounding::Quotient => 0.0,
+            EagerRounding::Steps => 4.0 * unit * scale,
+            // Terms of a sum that lie below the smallest normal value are rounded absolutely.
+            EagerRounding::StepsBeyondRange => 4.0 * (unit * scale + subnormal * sqrt_len),
+            EagerRounding::Accumulator => 1.5 * unit * sqrt_len * scale,
+        }
+    }
+
+    /// Tells whether a result may be infinite or NaN where its reference is finite.
+    #[must_use]
+    pub const fn may_overflow(&self) -> bool {
+        self.params.overflows
+    }
+
+    /// Tells whether errors of a rounded accumulator add up, so that their mean says nothing.
+    #[must_use]
+    pub fn accumulates_roundings(&self) -> bool {
+        self.params.eager == EagerRounding::Accumulator
     }
 
     /// Returns how many ulps beyond the correct rounding the bound leaves open at an element.

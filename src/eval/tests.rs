@@ -335,7 +335,33 @@ extern "C" __global__ void mse(const T_self* a, const T_target* b, T_out* y, lon
 "#,
     };
     mse.is_eager();
+
+    let large = r#"[{ self = "[500]", target = "[500]", families = ["large"] }]"#;
+    let large = |to: &'static str| Rounded {
+        cases: large,
+        kernel: MEAN_OF_SQUARES.replace("SQUARE", to).leak(),
+        ..mse
+    };
+    let honest = large("inside(d * d)");
+    assert_eq!(honest.verdict(Precision::Eager, "f16"), Verdict::Passed, "squares overflow f16");
+    assert_eq!(honest.verdict(Precision::Strict, "f16"), Verdict::WrongOutput);
+    let wrong = large("0.5f * d * d");
+    assert_eq!(wrong.verdict(Precision::Eager, "f16"), Verdict::WrongOutput, "finite and wrong");
 }
+
+const MEAN_OF_SQUARES: &str = r#"/*@plan
+launch("mse", grid=1, block=32, args=[self, target, out])
+@*/
+extern "C" __global__ void mse(const T_self* a, const T_target* b, T_out* y) {
+  if (threadIdx.x > 0) return;
+  float sum = 0.0f;
+  for (int i = 0; i < 500; ++i) {
+    const float d = inside(kg::to_float(a[i]) - kg::to_float(b[i]));
+    sum += SQUARE;
+  }
+  *y = kg::from_float<T_out>(sum / 500.0f);
+}
+"#;
 
 #[test]
 fn accumulators_are_rounded_as_eager_alone() {
