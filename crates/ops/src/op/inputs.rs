@@ -212,3 +212,36 @@ impl<'a> Inputs<'a> {
         Inputs { tensors: changed.collect() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use super::*;
+    use crate::record::TensorSpec;
+
+    #[test]
+    fn workers_may_ask_for_elements_that_nobody_has_decoded_yet() {
+        let (sender, done) = mpsc::channel();
+        thread::spawn(move || {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+            let host = HostTensor::zeroed(TensorSpec::contiguous(DType::F32, &[8 * PARALLEL_FROM]));
+            for _ in 0..1000 {
+                let input = Input::host(&host);
+                // Few jobs leave workers free to help with decoding, and a job behind each to take up.
+                pool.install(|| {
+                    rayon::scope(|scope| {
+                        for _ in 0..3 {
+                            scope.spawn(|inner| {
+                                inner.spawn(|_| drop(input.view()));
+                                drop(input.view());
+                            });
+                        }
+                    });
+                });
+            }
+            sender.send(()).unwrap();
+        });
+        done.recv_timeout(Duration::from_secs(20)).expect("no worker waits for itself");
+    }
+}
