@@ -7,14 +7,14 @@
 //! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). An op that
 //! is one function of exact operands has `1/2 ulp_out(y) + n ulp(max(|y|, hint))` instead, n being the
 //! largest error of CUDA's function: how sensitive it is to its inputs excuses nothing. Under the
-//! precision `eager` outputs of 16 bits have `4 v n (max(|y|, hint) + r)` more, r being the response
-//! to a relative change of the inputs and n 1 for ops that PyTorch rounds between steps, `sqrt(L)` for
-//! those that it accumulates in their type; quotients may be rounded before they are cut; and where
-//! steps leave the range of f16 (`StepsBeyondRange`) terms may be off by half of its smallest value,
-//! and results infinite or NaN unless inputs are normal. The bound
-//! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in
-//! any order stays below it, and inputs or accumulators of lower precision do not. The constants
-//! were taken on hardware: `docs/measurements`, error ratios.
+//! precision `eager` outputs of 16 bits have more, r being the response to a relative change of the
+//! inputs: `4 v (max(|y|, hint) + r)` for ops that PyTorch rounds between steps, and besides
+//! `4 sqrt(L)` halves of the smallest value where those steps leave the range of f16, whose results
+//! may then be infinite or NaN unless inputs are normal; `1.5 v sqrt(L) (max(|y|, hint) + r)` for ops
+//! that it accumulates in their type; and quotients may be rounded before they are cut. The bound
+//! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in any
+//! order stays below it, and inputs or accumulators of lower precision do not. The constants were
+//! taken on hardware: `docs/measurements`, error ratios.
 
 use crate::{
     op::{EagerRounding, OpDef, half_roundoff},

@@ -336,10 +336,9 @@ extern "C" __global__ void mse(const T_self* a, const T_target* b, T_out* y, lon
     };
     mse.is_eager();
 
-    let large = r#"[{ self = "[500]", target = "[500]", families = ["large"] }]"#;
-    let large = |to: &'static str| Rounded {
-        cases: large,
-        kernel: MEAN_OF_SQUARES.replace("SQUARE", to).leak(),
+    let large = |square: &str| Rounded {
+        cases: r#"[{ self = "[500]", target = "[500]", families = ["large"] }]"#,
+        kernel: MEAN_OF_SQUARES.replace("SQUARE", square).leak(),
         ..mse
     };
     let honest = large("inside(d * d)");
@@ -347,6 +346,8 @@ extern "C" __global__ void mse(const T_self* a, const T_target* b, T_out* y, lon
     assert_eq!(honest.verdict(Precision::Strict, "f16"), Verdict::WrongOutput);
     let wrong = large("0.5f * d * d");
     assert_eq!(wrong.verdict(Precision::Eager, "f16"), Verdict::WrongOutput, "finite and wrong");
+    let silent = large("0.0f; return");
+    assert_eq!(silent.verdict(Precision::Eager, "f16"), Verdict::WrongOutput, "never written");
 }
 
 const MEAN_OF_SQUARES: &str = r#"/*@plan
