@@ -347,7 +347,7 @@ IMPLEMENTATIONS = {"aten": aten, "torch_compile": torch_compile, "flag_gems": fl
 
 def set_precision(precision):
     """TF32 only where it is asked for; the rest as PyTorch has it, but said aloud."""
-    allowed = precision != "strict"
+    allowed = precision not in ("strict", "eager")
     torch.backends.cuda.matmul.allow_tf32 = allowed
     torch.backends.cudnn.allow_tf32 = allowed
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True

@@ -65,7 +65,12 @@ fn pipe(op: &OpDef, dtype: DType, precision: Precision) -> Pipe {
         DType::F16 | DType::BF16 if op.engine.sums_products() => Pipe::F16,
         DType::F8E4M3 | DType::F8E5M2 if op.engine.sums_products() => Pipe::F8,
         DType::I8 | DType::U8 if op.engine.sums_products() => Pipe::I8,
-        DType::F32 if op.engine.sums_products() && precision != Precision::Strict => Pipe::Tf32,
+        DType::F32
+            if op.engine.sums_products()
+                && matches!(precision, Precision::Tf32Ok | Precision::FastMathOk) =>
+        {
+            Pipe::Tf32
+        }
         _ => Pipe::F32,
     }
 }
