@@ -84,10 +84,8 @@ extern "C" __global__ void batch_norm(
     if (threadIdx.x != 0) {
         return;
     }
-    if (training) {
-        means[channel] = kg::from_float<T_out1>(mean);
-        scales[channel] = kg::from_float<T_out2>(scale);
-    }
+    means[channel] = kg::from_float<T_out1>(mean);
+    scales[channel] = kg::from_float<T_out2>(scale);
     if (kept_mean != nullptr) {
         float new_mean = kg::to_float(running_mean[channel]);
         float new_var = kg::to_float(running_var[channel]);

@@ -6,7 +6,7 @@ Statistics of f16 and bf16 inputs are only dumped with f32 weights, where they a
 import torch
 
 from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, tensor
-from ..record import Op, aten
+from ..record import Op
 
 LOW = ("f16", "bf16")
 
@@ -151,17 +151,33 @@ def rms_norm():
     op.bad(input=gen.normal((2, 4)), normalized_shape=[4], weight=gen.normal((3,)))
 
 
+def used_statistics(mean, var, eps):
+    """The statistics that CUDA's kernels return beside a tensor normalised with given ones; the CPU's return none."""
+    dtype = torch.float64 if mean.dtype == torch.float64 else torch.float32
+    mean, var = mean.to(torch.float64), var.to(torch.float64)
+    return [mean.to(dtype), (1 / torch.sqrt(var + eps)).to(dtype)]
+
+
 def native_batch_norm(**args):
     """aten.native_batch_norm with the running statistics it leaves behind as further outputs, when given."""
     running = [args.get("running_mean"), args.get("running_var")]
     args["running_mean"], args["running_var"] = updated = [None if t is None else t.clone() for t in running]
-    return [*torch.ops.aten.native_batch_norm(**args), *(t for t in updated if t is not None)]
+    out, *saved = torch.ops.aten.native_batch_norm(**args)
+    if not args["training"]:
+        saved = used_statistics(*running, args["eps"])
+    return [out, *saved, *(t for t in updated if t is not None)]
+
+
+def batch_norm_inference(**args):
+    """aten._native_batch_norm_legit_no_training with the statistics that were used."""
+    out, *_ = torch.ops.aten._native_batch_norm_legit_no_training(**args)
+    return [out, *used_statistics(args["running_mean"], args["running_var"], args["eps"])]
 
 
 def batch_norm():
     """native_batch_norm and batch_norm_inference."""
     op, gen = Op("native_batch_norm", native_batch_norm), Gen("batch_norm")
-    inference = Op("batch_norm_inference", aten("_native_batch_norm_legit_no_training"))
+    inference = Op("batch_norm_inference", batch_norm_inference)
 
     def statistics(c, dtype):
         return {"running_mean": gen.normal((c,), dtype), "running_var": gen.uniform((c,), dtype, 0.5, 2)}

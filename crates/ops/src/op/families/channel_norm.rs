@@ -243,6 +243,14 @@ impl<'a> Values<'a> {
         out
     }
 
+    /// How the statistics of a set move when every element, or every given statistic, does.
+    fn stats_spread(&self, stats: &Stats, x: &[f64]) -> (f64, f64) {
+        if self.fixed {
+            return (stats.mean.abs(), 0.5 * stats.var * stats.scale.powi(3));
+        }
+        stats.spread(x)
+    }
+
     /// The statistics of each set as `tell` has them.
     fn told(&self, tell: impl Fn(&Stats, &[f64]) -> (f64, f64)) -> (Vec<f64>, Vec<f64>) {
         let one = |set: usize| {
@@ -303,9 +311,7 @@ impl ChannelNorm {
                 }
                 return Ok(outputs);
             }
-            Self::BatchInference => outputs.extend([flat(Vec::new()), flat(Vec::new())]),
-            Self::Batch if values.fixed => outputs.extend([flat(Vec::new()), flat(Vec::new())]),
-            Self::Batch => {
+            Self::Batch | Self::BatchInference => {
                 let (mean, scale) = values.told(tell);
                 outputs.extend([flat(mean), flat(scale)]);
             }
@@ -336,26 +342,29 @@ impl Engine for ChannelNorm {
         check_affine(call, spec, &["weight", "bias"], &[sets.channels])?;
         call.number("eps")?;
         let mut outputs = vec![(spec.dtype, spec.shape.clone())];
-        let stats = |shape: Vec<usize>| {
-            [(stats_dtype(spec.dtype), shape.clone()), (stats_dtype(spec.dtype), shape)]
-        };
+        let stats = |dtype: DType, shape: Vec<usize>| [(dtype, shape.clone()), (dtype, shape)];
         match self {
             Self::Group => {}
             Self::GroupStats => {
-                outputs.extend(stats(vec![sets.samples, sets.groups.unwrap_or(1)]));
+                // Those of 16-bit groups are f32 only beside weights of f32.
+                let mixed = |name: &&str| {
+                    call.opt_tensor(name).is_some_and(|weight| weight.dtype != spec.dtype)
+                };
+                let mixed = ["weight", "bias"].iter().any(mixed);
+                let dtype = if mixed { DType::F32 } else { spec.dtype };
+                outputs.extend(stats(dtype, vec![sets.samples, sets.groups.unwrap_or(1)]));
             }
             Self::Instance => {
                 self.check_running(call, &sets)?;
             }
             Self::BatchInference => {
                 self.check_running(call, &sets)?;
-                outputs.extend(stats(vec![0]));
+                outputs.extend(stats(stats_dtype(spec.dtype), vec![sets.channels]));
             }
             Self::Batch => {
                 let running = self.check_running(call, &sets)?;
                 call.number("momentum")?;
-                let kept = if self.uses_running(call)? { 0 } else { sets.channels };
-                outputs.extend(stats(vec![kept]));
+                outputs.extend(stats(stats_dtype(spec.dtype), vec![sets.channels]));
                 outputs.extend(running.into_iter().map(|dtype| (dtype, vec![sets.channels])));
             }
         }
@@ -381,7 +390,7 @@ impl Engine for ChannelNorm {
             x.iter().zip(moved).map(|(&x, moved)| (stats.hat(x), moved)).collect()
         };
         let out = values.filled(both, |affine, &(hat, moved)| affine.spread(hat, moved));
-        let tell = |stats: &Stats, x: &[f64]| stats.spread(x);
+        let tell = |stats: &Stats, x: &[f64]| values.stats_spread(stats, x);
         self.outputs(call, &values, out, tell, Update::spread).map(Some)
     }
 

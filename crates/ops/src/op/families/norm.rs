@@ -102,6 +102,20 @@ pub(crate) fn accept_infinite(got: &mut f64, expected: f64, x: &[f64]) {
     }
 }
 
+/// Takes NaN for what a row with an infinity, and no NaN, comes to divided by its infinite root
+/// mean square: PyTorch's CUDA kernel updates the mean of squares element by element, and infinity
+/// less infinity is NaN.
+pub(crate) fn accept_nan(got: &mut [f64], expected: &[f64], x: &[f64]) {
+    if x.iter().any(|x| x.is_nan()) || !x.iter().any(|x| x.is_infinite()) {
+        return;
+    }
+    for (got, &expected) in got.iter_mut().zip(expected) {
+        if got.is_nan() {
+            *got = expected;
+        }
+    }
+}
+
 /// Weight and bias of a normalised element, where there are any.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Affine {
@@ -304,7 +318,8 @@ impl Engine for RowNorm {
         if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 
-    /// The mean of a row with an infinity may be that or NaN.
+    /// The mean of a row with an infinity may be that or NaN, and so may the whole row be where its
+    /// mean square is infinite.
     fn canonicalise(
         &self,
         call: &Call<'_>,
@@ -312,15 +327,24 @@ impl Engine for RowNorm {
         got: &mut [Array],
         expected: &[Array],
     ) {
+        let output = usize::from(*self == Self::LayerStats);
         let (Ok(input), true) = (inputs.get("input"), self.leaves_choices()) else { return };
-        let (Some(got), Some(expected)) = (got.get_mut(1), expected.get(1)) else { return };
-        let rows = input.array().as_slice().unwrap_or(&[]).chunks_exact(row_len(call).max(1));
-        for ((got, &expected), x) in got.iter_mut().zip(expected).zip(rows) {
-            accept_infinite(got, expected, x);
+        let (Some(got), Some(expected)) = (got.get_mut(output), expected.get(output)) else {
+            return;
+        };
+        let len = row_len(call).max(1);
+        let rows = input.array().as_slice().unwrap_or(&[]).chunks_exact(len);
+        if *self == Self::LayerStats {
+            for ((got, &expected), x) in got.iter_mut().zip(expected).zip(rows) {
+                accept_infinite(got, expected, x);
+            }
+        } else if let (Some(got), Some(expected)) = (got.as_slice_mut(), expected.as_slice()) {
+            let outputs = got.chunks_exact_mut(len).zip(expected.chunks_exact(len));
+            outputs.zip(rows).for_each(|((got, expected), x)| accept_nan(got, expected, x));
         }
     }
 
     fn leaves_choices(&self) -> bool {
-        *self == Self::LayerStats
+        matches!(self, Self::LayerStats | Self::Rms)
     }
 }

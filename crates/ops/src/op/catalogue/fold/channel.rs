@@ -50,8 +50,9 @@ fn groups() -> Vec<Row> {
                 &format!(
                     "{sets} groups is group. input is taken as [N, C, HxW] with the extents given as \
                     arguments, its elements in row-major order. {COMPUTE} {CENTRED} The second output \
-                    is the mean of each group, the third 1 / sqrt(var + eps): [N, group], f32 (f64 \
-                    for f64 inputs). Groups have at least one element.\n{SPECIAL}"
+                    is the mean of each group, the third 1 / sqrt(var + eps): [N, group], in the dtype \
+                    of input, or f32 where weight or bias is f32 beside a 16-bit input. Groups have \
+                    at least one element.\n{SPECIAL}"
                 ),
             )
             .outputs(&["the normalised tensor", "the means", "the factors 1 / sqrt(var + eps)"]),
@@ -90,8 +91,8 @@ fn batch() -> Vec<Row> {
                     for the n elements x of channel c: mean = sum(x) / n, var = sum((x - mean)^2) / n, \
                     out = (x - mean) / sqrt(var + eps) * weight[c] + bias[c]. Otherwise mean and var \
                     are running_mean[c] and running_var[c], which must be given then. {COMPUTE} \
-                    {CENTRED} The second output is the mean of each channel, the third \
-                    1 / sqrt(var + eps): [C] in training, else [0]; f32 (f64 for f64 inputs). Where \
+                    {CENTRED} The second output is the mean of each channel that was subtracted, the \
+                    third its 1 / sqrt(var + eps): [C], f32 (f64 for f64 inputs). Where \
                     running statistics are given, two further outputs follow in their dtypes: in \
                     training (1 - momentum) * running_mean + momentum * mean and \
                     (1 - momentum) * running_var + momentum * var * n / (n - 1), otherwise the two as \
@@ -121,14 +122,18 @@ fn batch() -> Vec<Row> {
                 ChannelNorm::BatchInference,
                 &format!(
                     "out = (x - running_mean[c]) / sqrt(running_var[c] + eps) * weight[c] + bias[c] \
-                    for every element x of channel c of input [N, C, ..]. {COMPUTE} The second and \
-                    third output are empty: f32 (f64 for f64 inputs), shape [0]. momentum has no \
-                    meaning.\nNaN and infinities stay where they are: a NaN gives NaN, an infinity an \
+                    for every element x of channel c of input [N, C, ..]. {COMPUTE} The second output \
+                    is running_mean, the third 1 / sqrt(running_var + eps): [C], f32 (f64 for f64 \
+                    inputs). momentum has no meaning.\nNaN and infinities stay where they are: a NaN gives NaN, an infinity an \
                     infinity (NaN where weight is 0)."
                 ),
             )
             .name("batch_norm_inference")
-            .outputs(&["the normalised tensor", "nothing", "nothing"]),
+            .outputs(&[
+                "the normalised tensor",
+                "running_mean",
+                "the factors 1 / sqrt(running_var + eps)",
+            ]),
         ),
     ]
 }
