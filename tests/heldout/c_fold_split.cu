@@ -1,0 +1,92 @@
+/*@plan
+x = contiguous(self)
+mask = 0
+@DIMS@
+s0 = x.shape[0] if x.ndim > 0 else 1
+s1 = x.shape[1] if x.ndim > 1 else 1
+s2 = x.shape[2] if x.ndim > 2 else 1
+s3 = x.shape[3] if x.ndim > 3 else 1
+s4 = x.shape[4] if x.ndim > 4 else 1
+s5 = x.shape[5] if x.ndim > 5 else 1
+s6 = x.shape[6] if x.ndim > 6 else 1
+s7 = x.shape[7] if x.ndim > 7 else 1
+outs = @OUT@.numel
+@PLAN@
+count = x.numel // max(outs, 1)
+parts = max(1, min(cdiv(count, 256), 64))
+part = scratch(max(outs * parts, 1) * 8)
+launch("partial", grid=outs * parts, block=32, args=[x, part, s0, s1, s2, s3, s4, s5, s6, s7, mask, parts])
+launch("finish", grid=cdiv(outs, 64), block=64, args=[part, out, outs, s0, s1, s2, s3, s4, s5, s6, s7, mask, parts])
+@*/
+#include <cuda/std/type_traits>
+
+template <class T> constexpr bool whole = cuda::std::is_same<kg::acc_t<T>, long long>::value;
+using Acc = @ACC@;
+
+// An element, converted where integers or truth values are asked for.
+__device__ Acc take(T_self s) {
+@TAKE@
+}
+__device__ Acc join(Acc a, Acc b) { return @JOIN@; }
+
+// The slices: which dimensions are folded is a mask.
+struct Slices {
+    long long shape[8];
+    int mask;
+    __device__ long long count() const {
+        long long n = 1;
+        for (int d = 0; d < 8; ++d) {
+            n *= mask >> d & 1 ? shape[d] : 1;
+        }
+        return n;
+    }
+    // Where the dimensions with `folded` put element `k`.
+    __device__ long long place(long long k, int folded) const {
+        long long stride = 1;
+        long long at = 0;
+        for (int d = 7; d >= 0; --d) {
+            if ((mask >> d & 1) == folded) {
+                at += k % shape[d] * stride;
+                k /= shape[d];
+            }
+            stride *= shape[d];
+        }
+        return at;
+    }
+};
+
+
+// A warp per part of a slice.
+extern "C" __global__ void partial(const T_self* __restrict__ in, Acc* __restrict__ part, long long s0, long long s1, long long s2, long long s3, long long s4, long long s5, long long s6, long long s7, int mask, int parts) {
+    const Slices slices = {{s0, s1, s2, s3, s4, s5, s6, s7}, mask};
+    const long long count = slices.count();
+    const long long o = blockIdx.x / parts;
+    const int which = blockIdx.x % parts;
+    const T_self* slice = in + slices.place(o, 0);
+    const long long from = count * which / parts;
+    const long long to = count * (which + 1) / parts;
+    Acc sum = @EMPTY@;
+    for (long long k = from + threadIdx.x; k < to; k += 32) {
+        sum = join(sum, take(slice[slices.place(k, 1)]));
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+        sum = join(sum, __shfl_down_sync(~0u, sum, distance));
+    }
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = sum;
+    }
+}
+
+extern "C" __global__ void finish(const Acc* __restrict__ part, T_out* __restrict__ out, long long outs, long long s0, long long s1, long long s2, long long s3, long long s4, long long s5, long long s6, long long s7, int mask, int parts) {
+    const Slices slices = {{s0, s1, s2, s3, s4, s5, s6, s7}, mask};
+    const long long count = slices.count();
+    const long long o = blockIdx.x * 64ll + threadIdx.x;
+    if (o >= outs) {
+        return;
+    }
+    Acc all = @EMPTY@;
+    for (int k = 0; k < parts; ++k) {
+        all = join(all, part[o * parts + k]);
+    }
+    @STORE@
+}
