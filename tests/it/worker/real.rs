@@ -123,6 +123,7 @@ fn setup(protocol: u32) -> String {
         cache_dir: None,
         device: 0,
         python_pid: None,
+        calibrate: false,
     })
 }
 
