@@ -1,6 +1,6 @@
 //! The machine that kernels are judged on: NVRTC, workers, device.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, num::NonZero, path::Path, sync::Arc};
 
 use super::{CommandError, exit_codes::Exit, ui::Ui};
 use crate::{
@@ -9,6 +9,12 @@ use crate::{
     settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings},
     worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig},
 };
+
+/// Cores that a worker keeps busy which shares its GPU.
+const CORES_PER_GPU_WORKER: usize = 2;
+
+/// Workers that share a GPU at most.
+const MAX_WORKERS_PER_GPU: usize = 6;
 
 /// Makes sure that a folder can be written to, or made; leaves nothing behind.
 ///
@@ -57,11 +63,19 @@ pub(crate) fn pool_config(
         Notice::Warning(text) => heard.warn(text),
     });
     PoolConfig {
+        workers_per_gpu: if settings.timing.enabled { 1 } else { workers_beside_each_other() },
         notices,
         cache_dir: settings.nvrtc.cache().map(|cache| cache.join("compiled")),
         python: PythonConfig::new(settings.python.path.clone()),
         ..PoolConfig::new(toolchain, choice, emu_target, n_jobs)
     }
+}
+
+/// Returns how many workers share a GPU where nothing is timed: each keeps some cores busy with
+/// references, and more than a few gain nothing.
+fn workers_beside_each_other() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (cores / CORES_PER_GPU_WORKER).clamp(1, MAX_WORKERS_PER_GPU)
 }
 
 /// Finds NVRTC and starts the workers.

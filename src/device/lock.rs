@@ -1,4 +1,4 @@
-//! One kgen at a time measures on a GPU.
+//! Who uses a GPU: evaluations that are not timed share it, what is timed has it alone.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,49 +13,94 @@ use nix::{
     errno::Errno,
     fcntl::{Flock, FlockArg, OFlag},
 };
+use serde::{Deserialize, Serialize};
 
 /// Time between two looks at a lock that another process holds.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A GPU that no other kgen measures on while this lives.
+/// How a GPU is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuUse {
+    /// Beside other evaluations.
+    Shared,
+    /// Without any other kgen.
+    Exclusive,
+}
+
+impl GpuUse {
+    const fn lock(self) -> FlockArg {
+        match self {
+            Self::Shared => FlockArg::LockSharedNonblock,
+            Self::Exclusive => FlockArg::LockExclusiveNonblock,
+        }
+    }
+}
+
+/// The right to use a GPU in one way, while this lives.
 #[derive(Debug)]
 pub struct GpuLock {
     _file: Flock<File>,
 }
 
 impl GpuLock {
-    /// Waits until no other kgen on this machine has the GPU.
+    /// Waits until no kgen on this machine uses the GPU in a way that excludes this one.
     ///
-    /// `waited` is told, again and again while there is something to wait for, how long that was so
-    /// far; where it returns false, `None` comes back.
+    /// `waited` gets the time so far, again and again while there is something to wait for; where it
+    /// returns false, `None` comes back.
     ///
     /// # Errors
     ///
-    /// When the lock file cannot be opened or locked.
-    pub fn wait(uuid: &str, waited: impl FnMut(Duration) -> bool) -> io::Result<Option<Self>> {
-        Self::wait_for(&path(&std::env::temp_dir(), uuid), waited)
+    /// When a lock file cannot be opened or locked.
+    pub fn wait(
+        uuid: &str,
+        usage: GpuUse,
+        waited: impl FnMut(Duration) -> bool,
+    ) -> io::Result<Option<Self>> {
+        Self::wait_in(&std::env::temp_dir(), uuid, usage, waited)
     }
 
-    fn wait_for(path: &Path, mut waited: impl FnMut(Duration) -> bool) -> io::Result<Option<Self>> {
-        let mut file = open(path)?;
+    fn wait_in(
+        folder: &Path,
+        uuid: &str,
+        usage: GpuUse,
+        mut waited: impl FnMut(Duration) -> bool,
+    ) -> io::Result<Option<Self>> {
         let began = Instant::now();
-        loop {
-            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(file) => return Ok(Some(Self { _file: file })),
-                Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) => file,
-                Err((_, error)) => return Err(error.into()),
-            };
-            if !waited(began.elapsed()) {
-                return Ok(None);
-            }
-            thread::sleep(POLL);
-        }
+        let mut wait = || waited(began.elapsed());
+        // Whoever waits for the GPU alone holds the gate meanwhile, or those who share it, one after
+        // another, would keep it waiting for ever.
+        let Some(gate) = acquire(&path(folder, uuid, "gate"), usage, &mut wait)? else {
+            return Ok(None);
+        };
+        let file = acquire(&path(folder, uuid, "lock"), usage, &mut wait)?;
+        drop(gate);
+        Ok(file.map(|file| Self { _file: file }))
     }
 }
 
-fn path(folder: &Path, uuid: &str) -> PathBuf {
+fn acquire(
+    path: &Path,
+    usage: GpuUse,
+    wait: &mut impl FnMut() -> bool,
+) -> io::Result<Option<Flock<File>>> {
+    let mut file = open(path)?;
+    loop {
+        file = match Flock::lock(file, usage.lock()) {
+            Ok(file) => return Ok(Some(file)),
+            Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) => file,
+            Err((_, error)) => return Err(error.into()),
+        };
+        if !wait() {
+            return Ok(None);
+        }
+        thread::sleep(POLL);
+    }
+}
+
+fn path(folder: &Path, uuid: &str, kind: &str) -> PathBuf {
     let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
-    folder.join(format!("kgen-gpu-{}.lock", uuid.chars().filter(plain).collect::<String>()))
+    folder.join(format!("kgen-gpu-{}.{kind}", uuid.chars().filter(plain).collect::<String>()))
 }
 
 /// Opens a lock file that everybody may lock. Another user's is opened and not made: systems refuse
@@ -77,24 +122,55 @@ mod tests {
 
     use super::*;
 
+    const UUID: &str = "GPU-1/../2";
+
+    fn now(folder: &Path, usage: GpuUse) -> Option<GpuLock> {
+        GpuLock::wait_in(folder, UUID, usage, |_| false).unwrap()
+    }
+
     #[test]
-    fn a_second_one_waits_says_so_and_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = path(folder.path(), "GPU-1/../2");
+    fn the_name_of_a_lock_is_no_path() {
+        let path = path(Path::new("/tmp"), UUID, "lock");
         assert_eq!(path.file_name().unwrap(), "kgen-gpu-GPU-12.lock");
-        let first = GpuLock::wait_for(&path, |_| panic!("nobody else has it")).unwrap();
-        assert!(first.is_some());
-        assert!(GpuLock::wait_for(&path, |_| false).unwrap().is_none());
+    }
+
+    #[test]
+    fn those_who_share_keep_nobody_out_but_exclusive_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = now(folder.path(), GpuUse::Shared);
+        let second = now(folder.path(), GpuUse::Shared);
+        assert!(first.is_some() && second.is_some());
+        assert!(now(folder.path(), GpuUse::Exclusive).is_none());
+        drop((first, second));
+        let alone = now(folder.path(), GpuUse::Exclusive);
+        assert!(alone.is_some());
+        assert!(now(folder.path(), GpuUse::Shared).is_none());
+    }
+
+    #[test]
+    fn who_waits_to_be_alone_is_overtaken_by_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = now(folder.path(), GpuUse::Shared).unwrap();
         let (told, waits) = mpsc::channel();
-        let second = thread::spawn({
-            let path = path.clone();
-            move || GpuLock::wait_for(&path, |_| told.send(()).is_ok()).unwrap().is_some()
+        let alone = thread::spawn({
+            let folder = folder.path().to_owned();
+            move || {
+                let waited = |_| told.send(()).is_ok();
+                GpuLock::wait_in(&folder, UUID, GpuUse::Exclusive, waited).unwrap().is_some()
+            }
         });
         waits.recv_timeout(Duration::from_secs(20)).unwrap();
-        assert!(!second.is_finished());
-        drop(first);
-        assert!(second.join().unwrap());
-        let error = GpuLock::wait_for(&folder.path().join("none/lock"), |_| true).unwrap_err();
+        assert!(now(folder.path(), GpuUse::Shared).is_none());
+        assert!(!alone.is_finished());
+        drop(shared);
+        assert!(alone.join().unwrap());
+        assert!(now(folder.path(), GpuUse::Shared).is_some());
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_made_is_an_error() {
+        let missing = Path::new("/proc/none");
+        let error = GpuLock::wait_in(missing, UUID, GpuUse::Shared, |_| true).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

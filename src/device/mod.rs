@@ -18,7 +18,7 @@ use crate::record::{Finding, Gemm, LaunchCounters, Level, Target, Verdict};
 
 pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, gpus};
 pub use emu::EmuDevice;
-pub use lock::GpuLock;
+pub use lock::{GpuLock, GpuUse};
 
 /// A buffer of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     baseline::side::Side,
     compile::Toolchain,
+    device::GpuUse,
     eval::Progress,
     record::{EvalRequest, Evaluation, Session, Target},
 };
@@ -79,6 +80,8 @@ pub struct Setup {
     /// The Python process of this GPU, where one outlived the last worker.
     #[serde(default)]
     pub python_pid: Option<u32>,
+    /// Whether a gpu worker measures what its GPU reaches before it says hello.
+    pub calibrate: bool,
 }
 
 /// The first line a worker writes.
@@ -92,7 +95,8 @@ pub struct Hello {
     pub target: Option<Target>,
     /// Version of NVRTC, for example `13.0`; `None` from a gpu worker.
     pub nvrtc: Option<String>,
-    /// What was measured of the GPU when the worker began; `None` from a cpu worker.
+    /// What was measured of the GPU when the worker began; `None` from a cpu worker,
+    /// and from one that did not.
     #[serde(default)]
     pub session: Option<Box<Session>>,
 }
@@ -117,6 +121,8 @@ pub enum Job<'a> {
         /// Its number, where it runs, needed or not.
         #[serde(default)]
         python_pid: Option<u32>,
+        /// How the GPU is used.
+        usage: GpuUse,
     },
 }
 

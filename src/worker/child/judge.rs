@@ -9,7 +9,7 @@ use std::{
 use crate::{
     baseline::side::Side,
     compile::{self, Compiler},
-    device::{CudaDevice, Device as _, GpuLock},
+    device::{CudaDevice, Device as _, GpuLock, GpuUse},
     eval::{self, Program, Progress},
     profile::{self, Profilers},
     record::{EvalRequest, Evaluation, Stage, StageTime, Target},
@@ -45,7 +45,7 @@ pub trait Judge {
     fn meet(&mut self, python_pid: Option<u32>);
 
     /// Does the half on the GPU; `program` is the line that the first half made, `side` the GPU's
-    /// Python process.
+    /// Python process, `usage` how the GPU is used meanwhile.
     ///
     /// # Errors
     ///
@@ -56,6 +56,7 @@ pub trait Judge {
         evaluation: Evaluation,
         program: &[u8],
         side: &Side,
+        usage: GpuUse,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String>;
 }
@@ -84,11 +85,16 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
             let profilers = Profilers::new(cache);
             let mut device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
             device.set_python(setup.python_pid);
-            let lock = alone(device.target(), |waited| waited < START_PATIENCE);
-            let session = device.begin_session().map_err(|error| causes(&error))?.clone();
-            drop(lock);
+            let session = if setup.calibrate {
+                let patient = |waited| waited < START_PATIENCE;
+                let _lock = lock(device.target(), GpuUse::Exclusive, patient);
+                let session = device.begin_session().map_err(|error| causes(&error))?;
+                Some(Box::new(session.clone()))
+            } else {
+                None
+            };
             let target = Some(device.target().clone());
-            let hello = Hello { target, session: Some(Box::new(session)), ..hello };
+            let hello = Hello { target, session, ..hello };
             Ok((Box::new(GpuJudge { device, ordinal: setup.device, profilers }), hello))
         }
     }
@@ -120,6 +126,7 @@ impl Judge for CpuJudge {
         _evaluation: Evaluation,
         _program: &[u8],
         _side: &Side,
+        _usage: GpuUse,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         Err("a cpu worker has no GPU".to_owned())
@@ -158,19 +165,23 @@ impl Judge for GpuJudge {
         evaluation: Evaluation,
         program: &[u8],
         side: &Side,
+        usage: GpuUse,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         let program: Program = serde_json::from_slice(program)
             .map_err(|error| format!("the program cannot be read: {error}"))?;
         let device = &mut self.device;
         let mut reminder = Duration::ZERO;
-        let _lock = alone(device.target(), |waited| {
+        let _lock = lock(device.target(), usage, |waited| {
             if reminder <= waited {
                 reminder = waited + REMINDER;
                 progress(Progress::Queued);
             }
             true
         });
+        if request.timing.is_some() && device.session().is_none() {
+            device.begin_session().map_err(|error| causes(&error))?;
+        }
         let evaluation = eval::gpu_half(request, &program, evaluation, device, side, progress);
         let mut evaluation = evaluation.map_err(|error| causes(&error))?;
         // A context that a fault has poisoned fails every call from then on.
@@ -209,10 +220,10 @@ impl GpuJudge {
     }
 }
 
-/// Waits until no other kgen uses the GPU; where that cannot be made sure, the measurement goes on
-/// and the log says so.
-fn alone(target: &Target, waited: impl FnMut(Duration) -> bool) -> Option<GpuLock> {
-    match GpuLock::wait(target.uuid.as_deref()?, waited) {
+/// Waits until the GPU may be used so; where that cannot be made sure, the evaluation goes on and
+/// the log says so.
+fn lock(target: &Target, usage: GpuUse, waited: impl FnMut(Duration) -> bool) -> Option<GpuLock> {
+    match GpuLock::wait(target.uuid.as_deref()?, usage, waited) {
         Ok(Some(lock)) => return Some(lock),
         Ok(None) => tracing::warn!("another kgen measures on this GPU"),
         Err(error) => tracing::warn!(%error, "the GPU cannot be locked against another kgen"),

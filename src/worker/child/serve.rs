@@ -79,11 +79,11 @@ fn judge_line(
     let mut tell = |progress: Progress| drop(output.send(&Message::Progress { progress }));
     let judged = match job {
         Job::Cpu { request } => catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &mut tell))),
-        Job::Gpu { request, evaluation, side, python_pid } => {
+        Job::Gpu { request, evaluation, side, python_pid, usage } => {
             let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
             catch_unwind(AssertUnwindSafe(|| {
                 judge.meet(python_pid);
-                judge.gpu(&request, evaluation.into_owned(), &program, &side, &mut tell)
+                judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut tell)
             }))
         }
     };

@@ -1,5 +1,6 @@
 use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
 
+use crate::device::GpuUse;
 use crate::{
     baseline::side::Side,
     eval::Progress,
@@ -60,6 +61,7 @@ impl Judge for Scripted {
         _evaluation: Evaluation,
         program: &[u8],
         _side: &Side,
+        _usage: GpuUse,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         assert_eq!(program, b"{\"code\":1}\n");
@@ -158,6 +160,7 @@ fn jobs_are_served_in_order_until_the_input_ends() {
         evaluation,
         side: Box::new(Cow::Owned(Side::None)),
         python_pid: Some(41),
+        usage: GpuUse::Shared,
     })
     .unwrap();
     let lines = [

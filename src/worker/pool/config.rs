@@ -43,6 +43,9 @@ pub struct PoolConfig {
     /// The device asked for. `Auto` takes the first GPU if it answers, else the emulator; of several
     /// GPUs those are used that answer.
     pub device: DeviceChoice,
+    /// Workers per GPU, at least 1. Where there are more, evaluations that are not timed run beside
+    /// each other.
+    pub workers_per_gpu: usize,
     /// The target of evaluations where no GPU is used.
     pub emu_target: Target,
     /// The compiler.
@@ -100,6 +103,7 @@ impl PoolConfig {
             args: vec!["worker".into()],
             cpu_jobs,
             device,
+            workers_per_gpu: 1,
             emu_target,
             toolchain,
             cache_dir: None,
@@ -143,6 +147,7 @@ impl PoolConfig {
             cache_dir: self.cache_dir.clone(),
             device,
             python_pid: None,
+            calibrate: true,
         };
         Launch {
             program: command.remove(0).into(),

@@ -25,7 +25,7 @@ pub struct Gpu {
     pub session: Option<Box<Session>>,
 }
 
-/// Starts the workers of all GPUs asked for; `None` without any.
+/// Starts a worker on each of the GPUs asked for; `None` without any.
 ///
 /// Those that do not start are left out, and so are those for which a kernel would be compiled or
 /// planned otherwise than for the first: an evaluation must mean the same wherever it runs.
@@ -63,7 +63,11 @@ pub(super) async fn start(config: &PoolConfig) -> Result<Option<(Slots, Vec<Gpu>
             }
             None => {
                 gpus.push(gpu);
+                // The first worker has measured the GPU for all of them; they start when they are needed.
+                let mut further = launch.clone();
+                further.setup.calibrate = false;
                 places.push((launch, Some(worker)));
+                places.extend((1..config.workers_per_gpu).map(|_| (further.clone(), None)));
             }
         }
     }

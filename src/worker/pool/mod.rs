@@ -1,8 +1,8 @@
 //! The parent's side: a fixed number of workers, and evaluations that go through them.
 //!
 //! An evaluation holds a cpu worker for its first half and a gpu worker for its second, never both
-//! at once, so that compiling and emulating one candidate overlaps timing another. There is one
-//! worker, and so one timing job, per GPU; any GPU takes the next evaluation.
+//! at once, so that compiling and emulating one candidate overlaps timing another. Where something is
+//! timed there is one worker per GPU, else several; any of them takes the next evaluation.
 
 mod config;
 mod deadline;
@@ -28,8 +28,9 @@ use tokio::{
 };
 
 use crate::{
+    device::GpuUse,
     eval,
-    record::{EvalRequest, Evaluation, Split, Stage, Target},
+    record::{EvalRequest, Evaluation, Split, Stage, Target, Verdict},
     settings::DeviceChoice,
     worker::{
         Error,
@@ -59,6 +60,8 @@ pub struct Pool {
     cpu: Slots,
     gpu: Option<Arc<Slots>>,
     gpus: Vec<Gpu>,
+    /// Whether several workers use a GPU at once.
+    shares_gpus: bool,
     target: Target,
     nvrtc: Option<String>,
     gpu_refusal: Option<Error>,
@@ -96,14 +99,16 @@ impl Pool {
         };
         let (gpu, gpus) =
             started.map_or((None, Vec::new()), |(slots, gpus)| (Some(Arc::new(slots)), gpus));
+        let n_gpu = gpu.as_ref().map_or(0, |places| places.len());
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let split =
-            Split { cpu_workers: count(n_cpu), gpu_workers: count(gpus.len()), ..Split::default() };
+            Split { cpu_workers: count(n_cpu), gpu_workers: count(n_gpu), ..Split::default() };
         Ok(Self {
             target: gpus::target(&gpus).unwrap_or_else(|| config.emu_target.clone()),
             pythons: Arc::new(Pythons::new(&config)),
             warm_ups: Mutex::default(),
-            programs: Semaphore::new(n_cpu + gpus.len()),
+            programs: Semaphore::new(n_cpu + n_gpu),
+            shares_gpus: gpus.len() < n_gpu,
             cpu,
             gpu,
             gpus,
@@ -132,6 +137,13 @@ impl Pool {
     #[must_use]
     pub const fn has_gpu(&self) -> bool {
         self.gpu.is_some()
+    }
+
+    /// Returns how many evaluations keep all workers busy.
+    #[must_use]
+    pub fn n_ahead(&self) -> usize {
+        let split = self.split();
+        2 * (split.cpu_workers + split.gpu_workers) as usize + 1
     }
 
     /// Returns NVRTC's version, for example `13.0`.
@@ -262,8 +274,17 @@ impl Pool {
             self.warm_up(gpu);
         }
         match (gpu, first.carry_out(&self.cpu).await?) {
-            (Some(gpu), Half { evaluation, program: Some(program) }) => {
-                self.run_on_gpu(gpu, request, evaluation, program, observer).await
+            (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
+                program.push(b'\n');
+                let first = GpuJob { request, evaluation, program, observer };
+                let alone = !self.shares_gpus || request.timing.is_some();
+                let usage = if alone { GpuUse::Exclusive } else { GpuUse::Shared };
+                let found = self.run_on_gpu(gpu, &first, usage).await?;
+                if usage == GpuUse::Shared && found.verdict == Verdict::TimedOut {
+                    // Kernels of other evaluations had a part of its time.
+                    return self.run_on_gpu(gpu, &first, GpuUse::Exclusive).await;
+                }
+                Ok(found)
             }
             (_, Half { evaluation, .. }) => Ok(evaluation),
         }
@@ -272,26 +293,25 @@ impl Pool {
     async fn run_on_gpu(
         &self,
         gpu: &Slots,
-        request: &EvalRequest,
-        evaluation: Evaluation,
-        mut program: Vec<u8>,
-        observer: Observer<'_>,
+        job: &GpuJob<'_>,
+        usage: GpuUse,
     ) -> Result<Evaluation, Error> {
-        program.push(b'\n');
+        let GpuJob { request, evaluation, program, observer } = job;
         let task = Task {
             line: &|side, python_pid| {
                 json_line(&Job::Gpu {
                     request: Box::new(Cow::Borrowed(request)),
-                    evaluation: Box::new(Cow::Borrowed(&evaluation)),
+                    evaluation: Box::new(Cow::Borrowed(evaluation)),
                     side: Box::new(Cow::Borrowed(side)),
                     python_pid,
+                    usage,
                 })
             },
-            attachment: &program,
+            attachment: program,
             deadlines: Deadlines::of(request),
             ledger: &|hello: &Hello| {
                 let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
-                Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, observer)
+                Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, *observer)
             },
             pythons: request.needs_python().then_some(&*self.pythons),
             // What is claimed is measured in processes of their own, each with other addresses.
@@ -300,15 +320,15 @@ impl Pool {
         Ok(task.carry_out(gpu).await?.evaluation)
     }
 
-    /// Starts the Python processes of all GPUs, once, each while nobody else uses its GPU; what goes
-    /// wrong is met again by the job that needs the process.
+    /// Starts the Python process of every gpu worker, once; what goes wrong is met again by the job
+    /// that needs the process.
     fn warm_up(&self, gpu: &Arc<Slots>) {
         let mut warm_ups = self.warm_ups.lock().unwrap_or_else(PoisonError::into_inner);
         if warm_ups.is_some() {
             return;
         }
         let tasks = warm_ups.insert(JoinSet::new());
-        for _ in &self.gpus {
+        for _ in 0..gpu.len() {
             let (gpu, pythons) = (Arc::clone(gpu), Arc::clone(&self.pythons));
             tasks.spawn(async move {
                 if let Ok(mut lease) = gpu.lease().await {
@@ -338,6 +358,15 @@ impl Pool {
             tracing::warn!("a worker does not die, not even by SIGKILL");
         }
     }
+}
+
+/// What the second half of an evaluation needs of the first.
+struct GpuJob<'a> {
+    request: &'a EvalRequest,
+    evaluation: Evaluation,
+    /// The compiled program as one line.
+    program: Vec<u8>,
+    observer: Observer<'a>,
 }
 
 /// Counts an evaluation as long as it lives.

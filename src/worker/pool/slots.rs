@@ -25,6 +25,7 @@ type Exit = std::pin::Pin<Box<dyn Future<Output = Status> + Send>>;
 pub(super) struct Slots {
     permits: Semaphore,
     idle: Mutex<Vec<Slot>>,
+    n_places: usize,
     /// Places that were not given up.
     n_live: Mutex<usize>,
     lost: Mutex<Option<Error>>,
@@ -56,12 +57,18 @@ impl Slots {
         let idle: Vec<Slot> = places.into_iter().map(slot).collect();
         Self {
             permits: Semaphore::new(idle.len()),
+            n_places: idle.len(),
             n_live: Mutex::new(idle.len()),
             idle: Mutex::new(idle),
             lost: Mutex::default(),
             exits: Mutex::default(),
             notices,
         }
+    }
+
+    /// Returns how many places there were from the start.
+    pub(super) const fn len(&self) -> usize {
+        self.n_places
     }
 
     /// Tells whether any place is left.

@@ -60,7 +60,10 @@ async fn judge_all(
     items: Vec<Item>,
 ) -> Result<Report, CommandError> {
     let ui = &context.ui;
-    let machine = machine::start(ui, settings).await?;
+    // Of the few kernels that are timed each has its GPU alone meanwhile.
+    let mut shared = settings.clone();
+    shared.timing.enabled = false;
+    let machine = machine::start(ui, &shared).await?;
     let pool = &machine.pool;
     let mut requests = Requests::new(&args.suites, args.seed.unwrap_or(SEED))?;
     let jobs: Vec<(Item, EvalRequest)> = items
@@ -78,7 +81,7 @@ async fn judge_all(
         let judged = jobs
             .into_iter()
             .map(|(item, request)| async move { (item, Box::pin(pool.evaluate(request)).await) });
-        let mut judged = stream::iter(judged).buffered(settings.device.n_jobs() + 1);
+        let mut judged = stream::iter(judged).buffered(pool.n_ahead());
         while let Some((item, evaluation)) = judged.next().await {
             bar.inc(1);
             match evaluation {

@@ -10,7 +10,7 @@ use crate::{
     baseline::side::{Client, Side},
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
     compile::Toolchain,
-    device::{CudaDevice, Device as _, GpuLock},
+    device::{CudaDevice, Device as _, GpuLock, GpuUse},
     record::{Session, Target},
     report::TextTable,
     selftest::{
@@ -87,7 +87,7 @@ fn alone(context: &Context, target: &Target) -> Option<GpuLock> {
         }
         true
     };
-    GpuLock::wait(target.uuid.as_deref()?, waited).ok().flatten()
+    GpuLock::wait(target.uuid.as_deref()?, GpuUse::Exclusive, waited).ok().flatten()
 }
 
 /// The arguments with which kgen launches the ladder.
