@@ -306,9 +306,11 @@ fn kind(generator: Gen) -> String {
         Gen::Constant { value } => ("constant", vec![float(value)]),
         Gen::LoneNan => ("constant", vec![float(0.0)]),
         Gen::Lone { rest, .. } => ("constant", vec![rest.to_string()]),
-        Gen::HeavyTail | Gen::Specials | Gen::SpecialRows | Gen::LoneInfinity | Gen::Ties => {
-            ("normal", vec!["0.0".to_owned(), "1.0".to_owned()])
-        }
+        Gen::HeavyTail
+        | Gen::Specials
+        | Gen::SpecialRows { .. }
+        | Gen::LoneInfinity
+        | Gen::Ties => ("normal", vec!["0.0".to_owned(), "1.0".to_owned()]),
         Gen::Index { bound } | Gen::IndexOr { bound, .. } => int(0, to(bound)),
         Gen::Mask { p } => ("mask", vec![float(p)]),
         Gen::Int { low, high } => int(low, high),

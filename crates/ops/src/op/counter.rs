@@ -123,7 +123,7 @@ impl Recipe {
             Gen::HeavyTail
             | Gen::Specials
             | Gen::Wide { .. }
-            | Gen::SpecialRows
+            | Gen::SpecialRows { .. }
             | Gen::LoneInfinity
             | Gen::LoneNan
             | Gen::Lone { .. }

@@ -290,6 +290,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     ) {
     }
 
+    /// Tells whether PyTorch's CUDA kernels take NaN of either sign alike.
+    fn ignores_sign_of_nan(&self) -> bool {
+        true
+    }
+
     /// Tells whether [`Engine::canonicalise`] does anything.
     fn leaves_choices(&self) -> bool {
         false

@@ -189,7 +189,10 @@ impl Stream {
                 let lot = rng.random_range(0..SPECIAL_EVERY * 3);
                 special(index, self, lot).unwrap_or(value)
             }
-            Gen::SpecialRows => rows::value(rng, &self.key, index, self.row),
+            Gen::SpecialRows { negative_nan } => {
+                let value = rows::value(rng, &self.key, index, self.row);
+                if negative_nan || !value.is_nan() { value } else { f64::NAN }
+            }
             Gen::LoneInfinity if self.is_lone(index) => f64::INFINITY,
             Gen::LoneInfinity => normal(rng),
             Gen::LoneNan if self.is_lone(index) => f64::NAN,

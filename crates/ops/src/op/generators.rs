@@ -166,7 +166,7 @@ fn data<E: Engine + ?Sized>(
         Family::Specials if second => Gen::Ties,
         Family::SpecialRows if second => Gen::LoneInfinity,
         Family::SpecialRows if engine.sums_products() => Gen::Mask { p: 0.5 },
-        Family::SpecialRows => Gen::SpecialRows,
+        Family::SpecialRows => Gen::SpecialRows { negative_nan: engine.ignores_sign_of_nan() },
         Family::HeavyTail | Family::Wide => Gen::HeavyTail,
         Family::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },
         Family::Ties => Gen::Ties,

@@ -209,7 +209,10 @@ pub enum Gen {
     },
     /// Rows along the last dimension: one NaN at an end or inside, one infinity, infinities alone,
     /// zeros of either sign, values near -20,000, a late rise, and normal values.
-    SpecialRows,
+    SpecialRows {
+        /// Whether some NaN have their sign bit set.
+        negative_nan: bool,
+    },
     /// Normal values and one infinity.
     LoneInfinity,
     /// Zeros and one NaN.

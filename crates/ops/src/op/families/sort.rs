@@ -148,6 +148,11 @@ impl Engine for Order {
     fn leaves_choices(&self) -> bool {
         true
     }
+
+    /// A radix sort, as PyTorch's is, puts NaN with a sign bit before all numbers.
+    fn ignores_sign_of_nan(&self) -> bool {
+        *self == Self::TopK
+    }
 }
 
 /// Sorts pairs of value and index along a dimension by value.

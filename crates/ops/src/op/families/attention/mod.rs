@@ -271,7 +271,7 @@ impl Engine for Attention {
         match call.opt_tensor(&param.name) {
             // Of all tensors the mask has the special rows.
             Some(spec) if spec.dtype.is_float() => match (param.role, call.case.family) {
-                (Role::Mask, Family::SpecialRows) => Ok(Gen::SpecialRows),
+                (Role::Mask, Family::SpecialRows) => Ok(Gen::SpecialRows { negative_nan: true }),
                 (Role::Mask, _) | (_, Family::SpecialRows) => {
                     Ok(Gen::Normal { mean: 0.0, std: 1.0 })
                 }
