@@ -18,7 +18,7 @@
 
 use crate::{
     op::{EagerRounding, OpDef, half_roundoff},
-    record::{Case, DType, Family, Precision},
+    record::{Case, DType, Family, Precision, TensorSpec},
     reference::{Bound, DELTA_RMS},
 };
 
@@ -51,6 +51,9 @@ pub struct BoundParams<'a> {
     pub eager: EagerRounding,
     /// Whether values between the steps of an eager kernel may have overflowed.
     pub overflows: bool,
+    /// Whether values between those steps overflow whatever the inputs are, so that nothing bounds
+    /// the result.
+    pub unbounded: bool,
     /// How far a quotient may move that is rounded before it is cut, per element.
     pub jumps: Option<&'a [f64]>,
 }
@@ -83,9 +86,14 @@ impl<'a> BoundParams<'a> {
             inside: bound.inside.as_deref(),
             eager,
             // Values drawn from the standard normal distribution stay in range at every step.
-            overflows: eager == EagerRounding::StepsBeyondRange
-                && dtype == DType::F16
+            overflows: matches!(
+                eager,
+                EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums
+            ) && dtype == DType::F16
                 && case.family != Family::Normal,
+            unbounded: eager == EagerRounding::ProductsOfSums
+                && dtype == DType::F16
+                && case.tensor("input1").is_some_and(|x| last_extent(&x.spec) >= LONG_FOR_F16),
             jumps: bound.jumps.as_deref(),
         }
     }
@@ -106,9 +114,18 @@ impl<'a> BoundParams<'a> {
             inside: None,
             eager: EagerRounding::Result,
             overflows: false,
+            unbounded: false,
             jumps: None,
         }
     }
+}
+
+/// Elements whose squares add up to 256 or more, as normal values do: the product of two such sums
+/// overflows f16. Sums of fewer elements spread below it.
+const LONG_FOR_F16: usize = 160;
+
+fn last_extent(spec: &TensorSpec) -> usize {
+    spec.shape.last().copied().unwrap_or(1)
 }
 
 /// Bounds of one output tensor.
@@ -198,7 +215,10 @@ impl<'a> Bounds<'a> {
             EagerRounding::Result | EagerRounding::Quotient => 0.0,
             EagerRounding::Steps => 4.0 * unit * scale,
             // Terms of a sum that lie below the smallest normal value are rounded absolutely.
-            EagerRounding::StepsBeyondRange => 4.0 * (unit * scale + subnormal * sqrt_len),
+            _ if self.params.unbounded => f64::INFINITY,
+            EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums => {
+                4.0 * (unit * scale + subnormal * sqrt_len)
+            }
             EagerRounding::Accumulator => 1.5 * unit * sqrt_len * scale,
         }
     }

@@ -242,10 +242,12 @@ fn allowance(family: OpFamily, op: &OpDef, precision: Precision) -> Option<Strin
 const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     match rounding {
         EagerRounding::Result => None,
-        EagerRounding::Steps | EagerRounding::StepsBeyondRange => Some(
-            "For this task, f16 and bf16 values may be rounded to their type between the steps of \
+        EagerRounding::Steps | EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums => {
+            Some(
+                "For this task, f16 and bf16 values may be rounded to their type between the steps of \
              the formula and in partial sums, as PyTorch's eager kernel does.",
-        ),
+            )
+        }
         EagerRounding::Accumulator => Some(
             "For this task, accumulators of f16 and bf16 may be kept in their type, as in PyTorch's \
              eager kernel.",

@@ -13,6 +13,9 @@ pub enum EagerRounding {
     /// Those of [`Self::Steps`], some of which may also leave the range of f16: they overflow, or
     /// lose digits below its smallest normal value.
     StepsBeyondRange,
+    /// As [`Self::StepsBeyondRange`]; besides, two sums of squares over the last dimension are
+    /// multiplied, which overflows f16 where each is 256 or more.
+    ProductsOfSums,
     /// The accumulator, after each element.
     Accumulator,
     /// A quotient, before it is made an integer.
@@ -20,11 +23,9 @@ pub enum EagerRounding {
 }
 
 /// Ops with other kernels than such as compute in f32, per kind of rounding.
-const ROUNDED: [(EagerRounding, &[&str]); 4] = [
-    (
-        EagerRounding::StepsBeyondRange,
-        &["mse_loss", "soft_margin_loss", "cosine_similarity", "cosine_embedding_loss"],
-    ),
+const ROUNDED: [(EagerRounding, &[&str]); 5] = [
+    (EagerRounding::StepsBeyondRange, &["mse_loss", "soft_margin_loss", "cosine_similarity"]),
+    (EagerRounding::ProductsOfSums, &["cosine_embedding_loss"]),
     (
         EagerRounding::Steps,
         &[
@@ -51,11 +52,34 @@ const ROUNDED: [(EagerRounding, &[&str]); 4] = [
             "mv",
             "addmv",
             "dot",
+            // The bias is added to a rounded product.
+            "conv1d",
+            "conv2d",
+            "conv3d",
+            "convolution",
+            "conv_transpose1d",
+            "conv_transpose2d",
+            "conv_transpose3d",
+            // Means and factors of groups are stored in the element type.
+            "group_norm",
+            "native_group_norm",
+            // Squares and cubes are products in the element type.
+            "pow.Tensor_Scalar",
         ],
     ),
     (
         EagerRounding::Accumulator,
-        &["cumsum", "cumprod", "logcumsumexp", "index_add", "scatter_add", "index_put", "addbmm"],
+        &[
+            "cumsum",
+            "cumprod",
+            "logcumsumexp",
+            "index_add",
+            "scatter_add",
+            "index_put",
+            "addbmm",
+            // Of channels-last inputs, in shared memory.
+            "adaptive_avg_pool2d",
+        ],
     ),
     (EagerRounding::Quotient, &["div.Tensor_mode", "floor_divide"]),
 ];
