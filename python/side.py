@@ -383,15 +383,16 @@ def facts(device):
     return {**versions, "device": name, "uuid": uuid and f"GPU-{uuid}", "settings": settings()}
 
 
-def refusal_of(error, trusted=True):
-    """What an exception of an implementation means. Only PyTorch's own word counts for `unsupported`."""
+def refusal_of(error, impl="aten"):
+    """What an exception of an implementation means: what PyTorch's own kernel does not take is `unsupported`, and what
+    a library says it has no kernel for."""
     if isinstance(error, Refusal):
         return error
     message = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
     if isinstance(error, torch.OutOfMemoryError):
         return Refusal("out_of_memory", message)
-    kind = "unsupported" if trusted and isinstance(error, NotImplementedError) else "raised"
-    return Refusal(kind, message, error)
+    lacking = impl == "aten" or (impl != "triton" and isinstance(error, NotImplementedError))
+    return Refusal("unsupported" if lacking else "raised", message, error)
 
 
 class CpuClock:
@@ -492,7 +493,7 @@ class Handle:
     def __init__(self, server, request):
         self.memory = Memory(server.device, server.mappings)
         self.precision = request["precision"]
-        self.trusted = request["impl"] != "triton"
+        self.impl = request["impl"]
         self.leading = request.get("aten") in LEADING
         self.context = gems if request["impl"] == "flag_gems" else contextlib.nullcontext
         try:
@@ -514,12 +515,15 @@ class Handle:
             with torch.no_grad():
                 yield
         except (Exception, SystemExit) as error:
-            raise refusal_of(error, self.trusted) from error
+            raise refusal_of(error, self.impl) from error
 
     def compute(self):
         """Calls once and returns the outputs, which are as they were announced."""
         with self.running(), self.context():
-            results = flat(self.call())
+            result = self.call()
+            if result is None and self.impl == "aten":
+                raise Refusal("unsupported", "PyTorch gives no tensor for these arguments")
+            results = flat(result)
             if self.leading:
                 results = results[: len(self.outputs)]
             self.check(results)

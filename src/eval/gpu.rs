@@ -33,6 +33,15 @@ use super::{
     timing,
 };
 
+/// Time between two looks at the memory that others hold.
+const MEMORY_WAIT: Duration = Duration::from_millis(200);
+
+/// Waits for memory that an evaluation has.
+const MAX_MEMORY_WAITS: u32 = 100;
+
+/// Outcome of a case that the implementation cannot run.
+const UNSUPPORTED: Outcome = Outcome::Judged(Verdict::Unsupported);
+
 /// Runs every case on a device and times those that are timed.
 ///
 /// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
@@ -84,6 +93,7 @@ pub fn gpu_half(
         draft,
         pools,
         lost: false,
+        memory_waits: 0,
     };
     let mut known = Vec::with_capacity(program.cases.len());
     for case_program in &program.cases {
@@ -128,6 +138,8 @@ struct Judge<'a, 'd> {
     draft: Draft<'d>,
     pools: RoundingPools,
     lost: bool,
+    /// Waits for memory so far.
+    memory_waits: u32,
 }
 
 impl<'a> Judge<'a, '_> {
@@ -263,6 +275,11 @@ impl<'a> Judge<'a, '_> {
     /// Stores what running a case came to.
     fn done(&mut self, index: usize, ran: Ran) {
         let Ran { mut result, rounding, device_lost, .. } = ran;
+        // A library need not take every call; a candidate's own code must.
+        if self.python.is_some() && result.outcome == UNSUPPORTED && !device_lost {
+            let reason = result.findings.first().map(|finding| finding.message.clone());
+            result.outcome = Outcome::Skipped { reason: reason.unwrap_or_default() };
+        }
         self.pools.add(index, &result, rounding);
         let passed = Outcome::Judged(Verdict::Passed);
         if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
@@ -272,9 +289,17 @@ impl<'a> Judge<'a, '_> {
         self.lost |= device_lost;
     }
 
-    /// Skips a case that needs more memory than is free.
+    /// Skips a case that needs more memory than is free, or than other evaluations give back.
     fn fits(&mut self, program: &CaseProgram, need: u64) -> bool {
-        let lacking = memory::lacking(self.device, need);
+        let mut lacking = memory::lacking(self.device, need);
+        while lacking.is_some()
+            && need < self.device.target().memory_bytes
+            && self.memory_waits < MAX_MEMORY_WAITS
+        {
+            thread::sleep(MEMORY_WAIT);
+            self.memory_waits += 1;
+            lacking = memory::lacking(self.device, need);
+        }
         if let Some(reason) = &lacking {
             self.skip(program, reason);
         }
