@@ -49,6 +49,8 @@ pub struct BoundParams<'a> {
     pub inside: Option<&'a [f64]>,
     /// What may be rounded to 16 bits as PyTorch's eager kernel does.
     pub eager: EagerRounding,
+    /// The type that it rounds to: that of the case.
+    pub eager_dtype: DType,
     /// Whether values between the steps of an eager kernel may have overflowed.
     pub overflows: bool,
     /// Whether values between those steps overflow whatever the inputs are, so that nothing bounds
@@ -70,7 +72,7 @@ impl<'a> BoundParams<'a> {
         typical: &'a Bound,
     ) -> Self {
         let eager = match precision {
-            Precision::Eager => EagerRounding::of(&op.name, dtype),
+            Precision::Eager => EagerRounding::of(&op.name, case.dtype),
             _ => EagerRounding::Result,
         };
         Self {
@@ -85,6 +87,7 @@ impl<'a> BoundParams<'a> {
             hint: bound.hint.as_deref(),
             inside: bound.inside.as_deref(),
             eager,
+            eager_dtype: case.dtype,
             // Values drawn from the standard normal distribution stay in range at every step.
             overflows: matches!(
                 eager,
@@ -113,6 +116,7 @@ impl<'a> BoundParams<'a> {
             hint: None,
             inside: None,
             eager: EagerRounding::Result,
+            eager_dtype: dtype,
             overflows: false,
             unbounded: false,
             jumps: None,
@@ -209,11 +213,11 @@ impl<'a> Bounds<'a> {
     #[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^53")]
     fn eager(&self, scale: f64) -> f64 {
         let sqrt_len = (self.params.accumulation_len.max(1) as f64).sqrt();
-        let subnormal = 0.5 * ulp(self.params.dtype, 0.0);
-        let unit = half_roundoff(self.params.dtype).unwrap_or(0.0);
+        let subnormal = 0.5 * ulp(self.params.eager_dtype, 0.0);
+        let unit = half_roundoff(self.params.eager_dtype).unwrap_or(0.0);
         match self.params.eager {
             EagerRounding::Result | EagerRounding::Quotient => 0.0,
-            EagerRounding::Steps => 4.0 * unit * scale,
+            EagerRounding::Steps | EagerRounding::Statistics => 4.0 * unit * scale,
             // Terms of a sum that lie below the smallest normal value are rounded absolutely.
             _ if self.params.unbounded => f64::INFINITY,
             EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums => {
@@ -229,10 +233,11 @@ impl<'a> Bounds<'a> {
         self.params.overflows
     }
 
-    /// Tells whether errors of a rounded accumulator add up, so that their mean says nothing.
+    /// Tells whether errors of a rounded accumulator, or of statistics, are those of many elements,
+    /// so that their mean says nothing.
     #[must_use]
     pub fn accumulates_roundings(&self) -> bool {
-        self.params.eager == EagerRounding::Accumulator
+        matches!(self.params.eager, EagerRounding::Accumulator | EagerRounding::Statistics)
     }
 
     /// Returns how many ulps beyond the correct rounding the bound leaves open at an element.

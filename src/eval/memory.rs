@@ -2,7 +2,7 @@
 
 use crate::{
     device::Device,
-    record::{Case, TensorSpec},
+    record::{Case, Evaluation, Outcome, TensorSpec, Verdict},
 };
 
 use super::CaseProgram;
@@ -12,6 +12,9 @@ const RESERVE: u64 = 1 << 30;
 
 /// Bytes below which nobody asks: any GPU has as many.
 const SMALL: u64 = 64 << 20;
+
+/// The end of the reason why a case is skipped that has no memory.
+const FREE: &str = " free";
 
 /// Returns the bytes of inputs, outputs and scratch of a program.
 pub(super) fn arm(case: &Case, outputs: &[(String, TensorSpec)], program: &CaseProgram) -> u64 {
@@ -30,11 +33,22 @@ pub(super) fn lacking(device: &mut dyn Device, need: u64) -> Option<String> {
     if need < SMALL { None } else { compared(need, device.free_bytes()?) }
 }
 
+/// Tells whether an evaluation beside others wanted for memory.
+pub(crate) fn was_lacking(evaluation: &Evaluation) -> bool {
+    let lacked = |outcome: &Outcome| match outcome {
+        Outcome::Skipped { reason } => {
+            reason.starts_with("out of memory") || reason.ends_with(FREE)
+        }
+        Outcome::Judged(verdict) => *verdict == Verdict::LaunchError,
+    };
+    evaluation.cases.iter().any(|case| lacked(&case.outcome))
+}
+
 /// Compares what a case needs with what the device says is free.
 fn compared(need: u64, free: u64) -> Option<String> {
     let free = free.saturating_sub(RESERVE);
     let lacks = need >= SMALL && need > free;
-    lacks.then(|| format!("needs {:.1} GB, {:.1} free", gigabytes(need), gigabytes(free)))
+    lacks.then(|| format!("needs {:.1} GB, {:.1}{FREE}", gigabytes(need), gigabytes(free)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]

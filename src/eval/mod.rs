@@ -42,6 +42,7 @@ pub use across::across;
 pub use cpu::{CpuOutcome, cpu_half};
 pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;
+pub(crate) use memory::was_lacking;
 pub use program::{BaselineProgram, BoundLaunch, CaseProgram, FullSizeProgram, Program, Variant};
 pub use rehearse::rehearse;
 pub use tuned::{join_tuned, tuned};

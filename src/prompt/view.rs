@@ -248,6 +248,10 @@ const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
              the formula and in partial sums, as PyTorch's eager kernel does.",
             )
         }
+        EagerRounding::Statistics => Some(
+            "For this task, means and factors of f16 and bf16 tensors may be rounded to their type, \
+             as in PyTorch's eager kernel.",
+        ),
         EagerRounding::Accumulator => Some(
             "For this task, accumulators of f16 and bf16 may be kept in their type, as in PyTorch's \
              eager kernel.",

@@ -72,8 +72,8 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
         && match op.engine.locality(&op.call(case)) {
             Locality::Elements | Locality::Rows(_) => Part::of(op, case, &[0]).is_some(),
             Locality::Single => {
-                let fits = inputs().sum::<usize>() <= MAX_ON_HOST || crosses(op, case);
-                outputs.len() == 1 && fits
+                let fits = inputs().sum::<usize>() <= MAX_ON_HOST;
+                outputs.len() == 1 && (fits || crosses(op, case) || copies(op, case))
             }
             Locality::Whole => false,
         }
@@ -82,6 +82,11 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
 /// Tells whether elements of a case are those of a small product of rows and columns.
 fn crosses(op: &OpDef, case: &Case) -> bool {
     Crossings::of(op, case, &[0]).is_some()
+}
+
+/// Tells whether each element of a case is a copy of an element of an input.
+fn copies(op: &OpDef, case: &Case) -> bool {
+    op.engine.origins(&op.call(case), &[0], &|_, _| 0.0).is_some()
 }
 
 /// A full-size case with everything that is computed on the host before it runs.
@@ -117,8 +122,9 @@ impl<'a> Prepared<'a> {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
         };
-        let one_by_one =
-            op.engine.locality(&op.call(case)) == Locality::Single && !crosses(op, case);
+        let one_by_one = op.engine.locality(&op.call(case)) == Locality::Single
+            && !crosses(op, case)
+            && !copies(op, case);
         let mut sets = Vec::new();
         for set in 0..u64::from(request.limits.data_sets.max(1)) {
             let seed = request.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));

@@ -10,7 +10,7 @@ use crate::{
         compare::{Comparison, Expected, compare},
         subject::{bounds, equal_bits, sample},
     },
-    op::{Array, Locality, OpDef},
+    op::{Array, Locality, OpDef, Origin},
     record::{
         Case, HostTensor, Precision, TensorSpec,
         tensor::{decode, encode},
@@ -130,6 +130,9 @@ impl Question<'_> {
         hosts: Option<&[HostTensor]>,
         indices: &[usize],
     ) -> Result<Points, Error> {
+        if let Some(points) = self.copied(values, indices) {
+            return Ok(points);
+        }
         if let Some(hosts) = hosts {
             return self.single(self.case, hosts, indices, indices);
         }
@@ -152,6 +155,19 @@ impl Question<'_> {
         let expected = evaluated.into_iter().map(|all| all.into_iter().collect()).collect();
         let runs = part.outputs.clone();
         Ok(Points { runs, expected, bounds, part: Some((part, hosts)) })
+    }
+
+    /// Returns the elements where the op copies each from an input; `None` for other ops.
+    fn copied(&self, values: &Values, indices: &[usize]) -> Option<Points> {
+        let read = |tensor: usize, index: usize| values.element(tensor, index);
+        let origins = self.op.engine.origins(&self.op.call(self.case), indices, &read)?;
+        let value = |origin: Origin| match origin {
+            Origin::Element { input, index } => read(input, index),
+            Origin::Constant(value) => value,
+        };
+        let expected = origins.into_iter().map(value).collect();
+        let runs = vec![Runs { starts: indices.to_vec(), len: 1 }];
+        Some(Points { runs, expected: vec![expected], bounds: Vec::new(), part: None })
     }
 
     /// Evaluates single elements of the one output of a case, which the question's has at

@@ -4,7 +4,7 @@ use crate::{
     device::{BufferId, Device, Stop},
     eval::judged::Source,
     op::Counter,
-    record::{Case, HostTensor, TensorArg, TensorSpec},
+    record::{Case, HostTensor, TensorArg, TensorSpec, tensor::decode},
     reference::Runs,
 };
 
@@ -36,6 +36,15 @@ impl Values {
             counter.fill(&mut host.storage, |place| whole.storage_index(runs.element(place)));
         }
         host
+    }
+
+    /// Computes one element (row-major) of a tensor on the host.
+    pub(super) fn element(&self, tensor: usize, index: usize) -> f64 {
+        let (counter, spec) = &self.tensors[tensor];
+        let mut bytes = [0; 8];
+        let bytes = &mut bytes[..counter.dtype.size()];
+        counter.write(spec.storage_index(index), bytes);
+        decode(counter.dtype, bytes)
     }
 
     /// Computes all tensors of a case on the host.

@@ -5,7 +5,7 @@ use std::{cell::RefCell, fmt, time::Duration};
 use crate::{
     baseline::side::{Client, Error, Ready, Refusal, RefusalKind, Side},
     device::Stop,
-    record::{Finding, PythonFacts, PythonSettings, Target, Verdict},
+    record::{Finding, PythonFacts, PythonKind, PythonSettings, Target, Verdict},
 };
 
 /// Time that the process has to let go of what its last client left.
@@ -61,12 +61,12 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Returns what it means for a candidate.
-    pub(in crate::eval) fn into_stop(self) -> Stop {
+    /// Returns what it means for a candidate of a kind.
+    pub(in crate::eval) fn into_stop(self, kind: PythonKind) -> Stop {
         let message = self.to_string();
         let (verdict, detail, device_lost) = match self {
             Self::Unavailable { .. } => (Verdict::Unsupported, None, true),
-            Self::Refused(refusal) => (verdict_of(&refusal), refusal.detail, false),
+            Self::Refused(refusal) => (verdict_of(&refusal, kind), refusal.detail, false),
             Self::Lost(Error::Refused(refusal)) => (Verdict::Fault, refusal.detail, true),
             Self::Lost(Error::Overdue { .. }) => (Verdict::TimedOut, None, true),
             Self::Lost(Error::Connect(_) | Error::Gone { .. } | Error::Garbage { .. }) => {
@@ -79,9 +79,11 @@ impl Failure {
     }
 }
 
-fn verdict_of(refusal: &Refusal) -> Verdict {
+fn verdict_of(refusal: &Refusal, kind: PythonKind) -> Verdict {
     match refusal.kind {
         RefusalKind::Unsupported | RefusalKind::BadRequest => Verdict::Unsupported,
+        // A library takes what memory it likes; a candidate's own code is written for the case.
+        RefusalKind::OutOfMemory if kind != PythonKind::Triton => Verdict::Unsupported,
         RefusalKind::WrongOutputs => Verdict::WrongOutput,
         RefusalKind::OutOfMemory => Verdict::LaunchError,
         RefusalKind::GpuLost => Verdict::Fault,

@@ -129,6 +129,7 @@ impl<'p> Python<'p> {
         Call {
             process: self.process,
             target,
+            kind: self.callee.kind,
             handle: prepared.handle,
             inputs: buffers.inputs.to_vec(),
             outputs: buffers.outputs.to_vec(),
@@ -146,7 +147,7 @@ impl External for Python<'_> {
     ) -> Result<Box<dyn BoundCall + 's>, Stop> {
         match self.prepare(device, buffers) {
             Ok(call) => Ok(Box::new(call)),
-            Err(Trouble::Process(failure)) => Err(failure.into_stop()),
+            Err(Trouble::Process(failure)) => Err(failure.into_stop(self.callee.kind)),
             Err(Trouble::Device(stop)) => Err(stop),
         }
     }
@@ -194,6 +195,7 @@ struct Shared {
 struct Call<'p> {
     process: &'p Process<'p>,
     target: Target,
+    kind: PythonKind,
     handle: u64,
     inputs: Vec<BufferId>,
     outputs: Vec<BufferId>,
@@ -209,7 +211,7 @@ impl BoundCall for Call<'_> {
             shared.borrow_mut().inputs.fill(device, &self.inputs)?;
         }
         let ran = self.process.ask(&self.target, |client| client.run(self.handle, self.limit));
-        ran.map_err(Failure::into_stop)?;
+        ran.map_err(|failure| failure.into_stop(self.kind))?;
         match &self.shared {
             Some(shared) => shared.borrow_mut().outputs.empty(device, &self.outputs),
             None => Ok(()),
@@ -232,7 +234,7 @@ impl BoundCall for Call<'_> {
         let samples = u32::try_from(n).unwrap_or(u32::MAX);
         let sampling = Sampling { samples, warm_up: WARM_UP, flush };
         let time = |client: &mut Client| client.time(self.handle, sampling, self.limit);
-        self.process.ask(&self.target, time).map_err(Failure::into_stop)
+        self.process.ask(&self.target, time).map_err(|failure| failure.into_stop(self.kind))
     }
 }
 

@@ -280,8 +280,9 @@ impl Pool {
                 let alone = !self.shares_gpus || request.timing.is_some();
                 let usage = if alone { GpuUse::Exclusive } else { GpuUse::Shared };
                 let found = self.run_on_gpu(gpu, &first, usage).await?;
-                if usage == GpuUse::Shared && found.verdict == Verdict::TimedOut {
-                    // Kernels of other evaluations had a part of its time.
+                // Other evaluations had a part of its time, or of its memory.
+                let disturbed = found.verdict == Verdict::TimedOut || eval::was_lacking(&found);
+                if usage == GpuUse::Shared && disturbed {
                     return self.run_on_gpu(gpu, &first, GpuUse::Exclusive).await;
                 }
                 Ok(found)

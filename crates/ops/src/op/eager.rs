@@ -16,6 +16,8 @@ pub enum EagerRounding {
     /// As [`Self::StepsBeyondRange`]; besides, two sums of squares over the last dimension are
     /// multiplied, which overflows f16 where each is 256 or more.
     ProductsOfSums,
+    /// Statistics that a set of elements is normalised with: errors of a set have one sign.
+    Statistics,
     /// The accumulator, after each element.
     Accumulator,
     /// A quotient, before it is made an integer.
@@ -23,7 +25,7 @@ pub enum EagerRounding {
 }
 
 /// Ops with other kernels than such as compute in f32, per kind of rounding.
-const ROUNDED: [(EagerRounding, &[&str]); 5] = [
+const ROUNDED: [(EagerRounding, &[&str]); 6] = [
     (EagerRounding::StepsBeyondRange, &["mse_loss", "soft_margin_loss", "cosine_similarity"]),
     (EagerRounding::ProductsOfSums, &["cosine_embedding_loss"]),
     (
@@ -60,13 +62,11 @@ const ROUNDED: [(EagerRounding, &[&str]); 5] = [
             "conv_transpose1d",
             "conv_transpose2d",
             "conv_transpose3d",
-            // Means and factors of groups are stored in the element type.
-            "group_norm",
-            "native_group_norm",
             // Squares and cubes are products in the element type.
             "pow.Tensor_Scalar",
         ],
     ),
+    (EagerRounding::Statistics, &["group_norm", "native_group_norm", "native_batch_norm"]),
     (
         EagerRounding::Accumulator,
         &[
@@ -85,7 +85,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 5] = [
 ];
 
 impl EagerRounding {
-    /// Returns that of an op's outputs of a type.
+    /// Returns that of an op's calls in an element type.
     #[must_use]
     pub fn of(op: &str, dtype: DType) -> Self {
         let of_op =

@@ -57,6 +57,20 @@ impl Locality {
     }
 }
 
+/// Where an element of an output comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Origin {
+    /// An element (row-major) of an input (its place among the tensors of the call).
+    Element {
+        /// The input.
+        input: usize,
+        /// The element.
+        index: usize,
+    },
+    /// No input: it has this value, as padding has.
+    Constant(f64),
+}
+
 /// A family of formulas: everything that is known of an op beyond its schema and its text.
 ///
 /// Shapes and types come from [`Engine::infer`], which also refuses calls that the op is not
@@ -91,6 +105,19 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Returns the arguments of a call that is a product of two matrices.
     fn matrices(&self, _call: &Call<'_>) -> Option<Matrices> {
+        None
+    }
+
+    /// Returns where some elements (row-major) of the first output come from; `None` where the op does
+    /// more than to copy.
+    ///
+    /// `value`: reads an element of an input, such as an index.
+    fn origins(
+        &self,
+        _call: &Call<'_>,
+        _indices: &[usize],
+        _value: &dyn Fn(usize, usize) -> f64,
+    ) -> Option<Vec<Origin>> {
         None
     }
 

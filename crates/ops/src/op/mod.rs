@@ -35,7 +35,7 @@ pub use counter::{Counter, Recipe};
 pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom, custom_cases};
 pub use def::{OpDef, Row, UnknownOp, find};
 pub use eager::{EagerRounding, half_roundoff};
-pub use engine::{Array, Engine, Locality, Matrices, Shaped};
+pub use engine::{Array, Engine, Locality, Matrices, Origin, Shaped};
 pub use generate::generate;
 pub use generators::FamilyError;
 pub(crate) use generators::{integer_limit, sum_limit};

@@ -8,7 +8,7 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, broadcast,
+    Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped, broadcast,
     generators,
 };
 
@@ -224,6 +224,10 @@ impl Engine for Attention {
 
     fn sums_products(&self) -> bool {
         true
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Single
     }
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {

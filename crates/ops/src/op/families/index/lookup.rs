@@ -9,8 +9,8 @@ use crate::{
 
 use super::{
     super::super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
-        integer_limit,
+        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Origin, Param, Role,
+        Shaped, generators, integer_limit, unravel,
     },
     Split, advanced, at_least_1d, check_bound, check_within, index_spec, read, targets,
 };
@@ -75,6 +75,36 @@ impl Lookup {
         }
     }
 
+    /// Returns the element of the table that an output element is read from; `at`: reads an index.
+    fn origin(
+        self,
+        call: &Call<'_>,
+        index: usize,
+        at: &dyn Fn(usize) -> Option<usize>,
+    ) -> Option<usize> {
+        match self {
+            Self::Embedding => {
+                let width = *call.tensor("weight").ok()?.shape.last()?;
+                Some(at(index / width)? * width + index % width)
+            }
+            Self::IndexSelect => {
+                let Split { extent, inner, .. } = Split::of_call(call).ok()?;
+                let n = call.tensor("index").ok()?.numel();
+                let (row, column) = (index / inner, index % inner);
+                Some((row / n * extent + at(row % n)?) * inner + column)
+            }
+            Self::Gather => {
+                let split = Split::of_call(call).ok()?;
+                let shape = at_least_1d(&call.tensor("index").ok()?.shape);
+                let mut place = unravel(index, &shape);
+                *place.get_mut(split.dim)? = at(index)?;
+                let larger = at_least_1d(&call.tensor("self").ok()?.shape);
+                Some(place.iter().zip(&larger).fold(0, |flat, (at, extent)| flat * extent + at))
+            }
+            Self::Index => None,
+        }
+    }
+
     /// Returns, for each output element, the row-major index that it is read from.
     fn sources(self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<usize>, Error> {
         match self {
@@ -130,6 +160,24 @@ impl Engine for Lookup {
         Ok(Some(read.into_iter().map(|values| values.mapv(f64::abs)).collect()))
     }
 
+    /// The table and the indices are the first and the second tensor of each of these.
+    fn origins(
+        &self,
+        call: &Call<'_>,
+        indices: &[usize],
+        value: &dyn Fn(usize, usize) -> f64,
+    ) -> Option<Vec<Origin>> {
+        let at = |index: usize| whole(value(1, index));
+        let origin = |&index: &usize| {
+            Some(Origin::Element { input: 0, index: self.origin(call, index, &at)? })
+        };
+        indices.iter().map(origin).collect()
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        if *self == Self::Index { Locality::Whole } else { Locality::Single }
+    }
+
     fn flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
         0.0
     }
@@ -177,6 +225,12 @@ impl Engine for Lookup {
     ) -> Result<(usize, usize), &'static str> {
         Ok((integer_limit(call.case.dtype), row))
     }
+}
+
+/// Returns a value as an index; `None` where it is none.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+fn whole(value: f64) -> Option<usize> {
+    (value >= 0.0 && value.fract() == 0.0).then_some(value as usize)
 }
 
 /// Indices that count from the front or from the back.

@@ -20,8 +20,8 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Input, Inputs, Locality, Role, Shaped, integer_limit, unravel,
-    work::covered,
+    Array, Call, Engine, InferError, Input, Inputs, Locality, Origin, Role, Shaped, integer_limit,
+    unravel, work::covered,
 };
 
 /// Elements from which on all cores share the work.
@@ -241,6 +241,21 @@ impl Engine for Movement {
             None => piece.fill,
         };
         Some(Ok(indices.iter().map(element).collect()))
+    }
+
+    fn origins(
+        &self,
+        call: &Call<'_>,
+        indices: &[usize],
+        _value: &dyn Fn(usize, usize) -> f64,
+    ) -> Option<Vec<Origin>> {
+        let pieces = (self.pieces)(call).ok()?;
+        let piece = pieces.first()?;
+        let origin = |&index: &usize| match (piece.source)(&unravel(index, &piece.shape)) {
+            Some((input, index)) => Origin::Element { input, index },
+            None => Origin::Constant(piece.fill),
+        };
+        Some(indices.iter().map(origin).collect())
     }
 
     /// |x|: what is moved is off as the input is. (Ops that move elements are exact; this counts
