@@ -304,12 +304,13 @@ fn kind(generator: Gen) -> String {
         Gen::Uniform { low, high } => ("uniform", vec![float(low), float(high)]),
         Gen::Exact { magnitude, .. } => int(-i64::from(magnitude), i64::from(magnitude)),
         Gen::Constant { value } => ("constant", vec![float(value)]),
-        Gen::LoneNan => ("constant", vec![float(0.0)]),
+        Gen::LoneNan { rest } => ("constant", vec![float(f64::from(rest))]),
         Gen::Lone { rest, .. } => ("constant", vec![rest.to_string()]),
         Gen::HeavyTail
         | Gen::Specials
         | Gen::SpecialRows { .. }
         | Gen::LoneInfinity
+        | Gen::Listed { .. }
         | Gen::Ties => ("normal", vec!["0.0".to_owned(), "1.0".to_owned()]),
         Gen::Index { bound } | Gen::IndexOr { bound, .. } => int(0, to(bound)),
         Gen::Mask { p } => ("mask", vec![float(p)]),

@@ -3,14 +3,14 @@
 /*@plan
 x = contiguous(self)
 
-# Neighbouring dimensions as groups: kept a, summed r1, kept b, summed r2, kept c.
-a, r1, b, r2, c = 1, 1, 1, 1, 1
+# Neighbouring dimensions as groups: kept a, summed r1, kept b, summed r2, kept c, summed r3, kept d.
+a, r1, b, r2, c, r3, d = 1, 1, 1, 1, 1, 1, 1
 group = 0
 for i in range(x.ndim):
     summed = dim is None or len(dim) == 0 or i in dim or i - x.ndim in dim
     extent = x.shape[i]
     if extent != 1:
-        require(not (summed and group == 4), "at most two separate groups of summed dimensions")
+        require(not (summed and group == 6), "at most three separate groups of summed dimensions")
         if summed == (group % 2 == 0):
             group += 1
         if group == 0:
@@ -21,18 +21,25 @@ for i in range(x.ndim):
             b *= extent
         elif group == 3:
             r2 *= extent
-        else:
+        elif group == 4:
             c *= extent
+        elif group == 5:
+            r3 *= extent
+        else:
+            d *= extent
 
-n = a * b * c                           # outputs
-count = r1 * r2                         # elements of each
+n = a * b * c * d                       # outputs
+count = r1 * r2 * r3                    # elements of each
 lanes = 16 // x.itemsize
 rows = b * r2 * c == 1 and count > 32   # the summed elements lie side by side
 strips = not rows and r2 * c == 1       # the outputs lie side by side, the summed elements b apart
 packed = x.align >= 16 and (rows and count % lanes == 0 or strips and b % lanes == 0)
 vec = define("VEC", lanes if packed else 1)
 
-if rows:
+if group > 4:
+    # Rare: one thread per output, whatever lies side by side.
+    launch("sum_scattered", grid=max(1, cdiv(n, 64)), block=64, args=[x, out, n, r1, b, r2, c, r3, d])
+elif rows:
     # Few long rows are split so that the device is busy.
     splits = max(1, min(cdiv(8 * sm_count, max(n, 1)), count // 8192)) if n < 4 * sm_count else 1
     chunk = align_up(cdiv(count, splits), 4096)
@@ -269,4 +276,26 @@ extern "C" __global__ void sum_columns_final(const Acc* __restrict__ x, T_out* _
                                              long long n, long long r1, long long b, long long r2,
                                              long long c, long long chunk) {
     columns(x, out, n, r1, b, r2, c, chunk);
+}
+
+// x is [a, r1, b, r2, c, r3, d]; output `o` counts through [a, b, c, d].
+extern "C" __global__ void sum_scattered(const T_self* __restrict__ x, T_out* __restrict__ out,
+                                         long long n, long long r1, long long b, long long r2,
+                                         long long c, long long r3, long long d) {
+    const long long o = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (o >= n) {
+        return;
+    }
+    const long long step3 = d, step2 = c * r3 * d, step1 = b * r2 * step2;
+    const T_self* in = x + o / d / c / b * r1 * step1 + o / d / c % b * r2 * step2
+                       + o / d % c * r3 * step3 + o % d;
+    Acc sum = 0;
+    for (long long i = 0; i < r1; ++i) {
+        for (long long j = 0; j < r2; ++j) {
+            for (long long k = 0; k < r3; ++k) {
+                sum += static_cast<Acc>(kg::to_acc(in[i * step1 + j * step2 + k * step3]));
+            }
+        }
+    }
+    out[o] = kg::from_acc<T_out>(sum);
 }

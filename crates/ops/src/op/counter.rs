@@ -125,7 +125,8 @@ impl Recipe {
             | Gen::Wide { .. }
             | Gen::SpecialRows { .. }
             | Gen::LoneInfinity
-            | Gen::LoneNan
+            | Gen::LoneNan { .. }
+            | Gen::Listed { .. }
             | Gen::Lone { .. }
             | Gen::LogNormal { .. }
             | Gen::Permutation

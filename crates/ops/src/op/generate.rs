@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::record::{DType, Gen, HostTensor, TensorArg, tensor::encode};
 
+mod listed;
 mod rows;
 mod wide;
 
@@ -195,8 +196,9 @@ impl Stream {
             }
             Gen::LoneInfinity if self.is_lone(index) => f64::INFINITY,
             Gen::LoneInfinity => normal(rng),
-            Gen::LoneNan if self.is_lone(index) => f64::NAN,
-            Gen::LoneNan => 0.0,
+            Gen::LoneNan { .. } if self.is_lone(index) => f64::NAN,
+            Gen::LoneNan { rest } => f64::from(rest),
+            Gen::Listed { list } => listed::value(rng, list, index),
             Gen::Lone { value, .. } if self.is_lone(index) => value as f64,
             Gen::Lone { rest, .. } => rest as f64,
             Gen::Ties => LEVELS[rng.random_range(0..LEVELS.len())],

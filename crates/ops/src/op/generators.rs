@@ -1,7 +1,7 @@
 //! The generators of a case's inputs: which values make sense for a parameter in each family.
 
 use crate::{
-    record::{Case, DType, Family, Gen},
+    record::{Case, DType, Family, Gen, List},
     reference::is_exact_beyond_f64,
 };
 
@@ -69,6 +69,9 @@ pub(super) fn by_role<E: Engine + ?Sized>(
             Gen::Wide { bits: wide(call, dtype), nonzero: true }
         }
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
+        Role::Divisor if dtype.is_float() && family == Family::Edges => {
+            Gen::Listed { list: List::Divisors }
+        }
         Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
         Role::Exponent if dtype.is_int() && family == Family::Wide => {
             Gen::Int { low: -40, high: 40 }
@@ -152,7 +155,14 @@ fn data<E: Engine + ?Sized>(
             Gen::Normal { mean, std }
         }
         Family::Constant => Gen::Constant { value: engine.constant() },
-        Family::Normal | Family::Edges => normal,
+        Family::Edges => match call.op.name.as_str() {
+            "floor_divide" | "remainder" | "fmod" | "div.Tensor_mode" => {
+                Gen::Listed { list: List::Multiples }
+            }
+            "round" | "trunc" | "ceil" | "floor" => Gen::Listed { list: List::Halves },
+            _ => normal,
+        },
+        Family::Normal => normal,
         Family::Uniform => Gen::Uniform { low: 0.0, high: 1.0 },
         // Products of two that are subnormal are 0.
         Family::Subnormal if matches!(call.op.name.as_str(), "mul" | "square") => {

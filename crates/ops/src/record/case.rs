@@ -137,6 +137,18 @@ pub struct TensorArg {
     pub generator: Gen,
 }
 
+/// Lists of values on which shortcuts go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum List {
+    /// Decimal fractions, which are no binary ones, of either sign.
+    Divisors,
+    /// Multiples of [`List::Divisors`], rounded: a quotient is just below an integer, or just above.
+    Multiples,
+    /// Numbers beside halves and beside the largest that have a fraction.
+    Halves,
+}
+
 /// How the values of one tensor are made from a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -208,15 +220,24 @@ pub enum Gen {
         nonzero: bool,
     },
     /// Rows along the last dimension: one NaN at an end or inside, one infinity, infinities alone,
-    /// zeros of either sign, values near -20,000, a late rise, and normal values.
+    /// zeros of either sign, values near -20,000, -150, -95 and beyond 70,000, a late rise, and normal
+    /// values.
     SpecialRows {
         /// Whether some NaN have their sign bit set.
         negative_nan: bool,
     },
     /// Normal values and one infinity.
     LoneInfinity,
-    /// Zeros and one NaN.
-    LoneNan,
+    /// Equal values and one NaN.
+    LoneNan {
+        /// Each of the others.
+        rest: u8,
+    },
+    /// Values from a list, chosen by their place: those of two tensors go together.
+    Listed {
+        /// The list.
+        list: List,
+    },
     /// Equal integers, but for one.
     Lone {
         /// The one.

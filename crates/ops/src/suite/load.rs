@@ -39,7 +39,7 @@ const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, la
 /// The files of the suite `opinfo`: one per table of the catalogue, which say in which types an op is
 /// judged, then those of wide integers, of special values by rows, of long
 /// extents and of larger sizes.
-const OPINFO: [(&str, &str); 11] = [
+const OPINFO: [(&str, &str); 12] = [
     ("suites/opinfo/pointwise.toml", include_str!("../../../../suites/opinfo/pointwise.toml")),
     ("suites/opinfo/fold.toml", include_str!("../../../../suites/opinfo/fold.toml")),
     ("suites/opinfo/dense.toml", include_str!("../../../../suites/opinfo/dense.toml")),
@@ -55,6 +55,7 @@ const OPINFO: [(&str, &str); 11] = [
         "suites/opinfo/extents_rows.toml",
         include_str!("../../../../suites/opinfo/extents_rows.toml"),
     ),
+    ("suites/opinfo/options.toml", include_str!("../../../../suites/opinfo/options.toml")),
     ("suites/opinfo/sizes.toml", include_str!("../../../../suites/opinfo/sizes.toml")),
     ("suites/opinfo/realistic.toml", include_str!("../../../../suites/opinfo/realistic.toml")),
 ];

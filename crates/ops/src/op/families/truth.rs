@@ -77,7 +77,7 @@ impl Engine for Truth {
         };
         Ok(match call.case.family {
             Family::Normal if single && len >= MANY => lone(1),
-            Family::SpecialRows if single && *self == Self::Any => Gen::LoneNan,
+            Family::SpecialRows if single => Gen::LoneNan { rest: u8::from(*self == Self::All) },
             Family::Wide if single && spec.dtype == DType::I64 => lone(HIGH_WORD),
             Family::Normal => {
                 let rare = (0.7 / len.max(1) as f64).min(0.5);

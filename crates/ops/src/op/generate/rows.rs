@@ -5,13 +5,19 @@ use rand_chacha::ChaCha8Rng;
 use super::normal;
 
 /// Kinds of rows; the last one is normal.
-const KINDS: usize = 15;
+const KINDS: usize = 18;
 
 /// Values that a maximum which begins at -10,000 does not see; f16 holds them.
 const FAR_BELOW: f64 = -20_000.0;
 
+/// Values beyond f16, in which they are infinite.
+const FAR_ABOVE: f64 = 70_000.0;
+
 /// Values whose exponentials are 0 in f32.
 const BELOW: f64 = -150.0;
+
+/// Values whose exponentials are subnormal in f32.
+const NEAR_NOTHING: f64 = -95.0;
 
 /// Distance of the last quarter of a row from the rest: its exponentials overflow beside those.
 const RISE: f64 = 100.0;
@@ -43,6 +49,9 @@ pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usi
         11 if here => f64::NAN,
         11 => 0.0,
         12 => BELOW + value,
+        14 => f64::INFINITY,
+        15 => FAR_ABOVE + value.abs(),
+        16 => NEAR_NOTHING + value,
         13 if place >= row - row / 4 => RISE + value,
         _ => value,
     }
@@ -90,6 +99,9 @@ mod tests {
         assert_eq!(rows(&|row| count(row, f64::is_nan) == 2), 2);
         assert_eq!(rows(&|row| count(row, |x| x.is_nan() && x.is_sign_negative()) == 1), 1);
         assert_eq!(rows(&|row| count(row, |x| x < -1e300) == row.len()), 1);
+        assert_eq!(rows(&|row| count(row, |x| x > 1e300) == row.len()), 1);
+        assert_eq!(rows(&|row| count(row, |x| x > 65_504.0 && x.is_finite()) == row.len()), 1);
+        assert_eq!(rows(&|row| count(row, |x| (-110.0..-80.0).contains(&x)) == row.len()), 1);
         assert_eq!(rows(&|row| count(row, |x| x > 1e300) == 1), 3);
         assert_eq!(rows(&|row| count(row, |x| x.to_bits() == 1 << 63) == row.len()), 1);
         assert_eq!(rows(&|row| count(row, |x| x == 0.0) == row.len()), 2);

@@ -200,7 +200,7 @@ impl Engine for Elementwise {
         // Of a mean little is left to see: one value that is special shows whether it was looked at.
         if call.case.family == Family::SpecialRows {
             let normal = Gen::Normal { mean: 0.0, std: 1.0 };
-            return Ok(if param.name == "self" { Gen::LoneNan } else { normal });
+            return Ok(if param.name == "self" { Gen::LoneNan { rest: 0 } } else { normal });
         }
         if !self.probabilities || param.role != Role::Main {
             return generators::by_role(self, call, param);
