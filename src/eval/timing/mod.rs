@@ -15,6 +15,7 @@ mod tests;
 mod tune;
 
 use kgen_measure::{Flush, L2, roofline::is_overhead_dominated};
+use rand::{TryRngCore, rngs::OsRng};
 
 use crate::{
     device::{Device, Stop, TimedCall},
@@ -200,7 +201,7 @@ fn timed(
 ) -> Result<Result<CaseTiming, Box<CaseResult>>, Trouble> {
     let setting = setting(job, device, sets, flush, floor_us)?;
     let compared = Compared::measure(job, loader, device, sets, setting)?;
-    if let Some(result) = recheck(job, device, sets, other)? {
+    if let Some(result) = check_samples(job, device, sets, other, flush)? {
         return Ok(Err(Box::new(result)));
     }
     let fail = |finding, device: &dyn Device| {
@@ -296,6 +297,36 @@ fn load<'a>(
 ) -> Result<Modules<'a>, Trouble> {
     let loaded = loader.modules(device, variant)?;
     Ok(loaded.map_err(|(verdict, finding)| Stop::verdict(verdict, finding))?)
+}
+
+/// Samples at most between two that are judged.
+const MAX_BETWEEN: u32 = 16;
+
+/// Samples that are judged per argument set.
+const N_CHECKED: usize = 3;
+
+/// Judges the outputs of the last sample of every argument set, and of some that follow at random
+/// distances: a launch cannot know whether it is one of them.
+fn check_samples(
+    job: &Job<'_, '_>,
+    device: &mut dyn Device,
+    sets: &Sets<'_>,
+    other: Option<&[Vec<u8>]>,
+    flush: Flush,
+) -> Result<Option<CaseResult>, Trouble> {
+    let mut wrong = recheck(job, device, sets, other)?;
+    let Samples::Here(calls) = sets.samples() else { return Ok(wrong) };
+    for _ in 1..N_CHECKED {
+        if wrong.is_some() {
+            break;
+        }
+        let more = OsRng.try_next_u32().unwrap_or_default() % MAX_BETWEEN;
+        let n = calls.len() + more as usize;
+        let order: Vec<usize> = (0..n).map(|sample| sample % calls.len()).collect();
+        device.time(&calls, &order, flush)?;
+        wrong = recheck(job, device, sets, other)?;
+    }
+    Ok(wrong)
 }
 
 /// Judges the outputs that the last sample of every argument set left behind.
