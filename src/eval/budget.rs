@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::record::{Case, CaseClass, EvalRequest};
+use crate::record::{Case, EvalRequest};
 
 use super::subject::op_of;
 
@@ -99,7 +99,7 @@ pub(super) fn operations(request: &EvalRequest, case: &Case) -> u64 {
 pub(super) fn refusal(request: &EvalRequest, case: &Case, operations: u64) -> Option<String> {
     let limits = &request.limits;
     let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
-    let is_realistic = case.class == CaseClass::Realistic;
+    let is_realistic = case.class.is_large();
     let most = if is_realistic { limits.emu_bytes / REALISTIC_BYTES } else { limits.emu_bytes };
     if bytes as u64 > most {
         return Some(format!(

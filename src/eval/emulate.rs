@@ -2,7 +2,7 @@
 
 use crate::{
     device::{Device, EmuDevice, Image, ModuleId, Stop},
-    record::{Case, CaseClass, CaseResult, EvalRequest, Finding, Level, Outcome, Verdict},
+    record::{Case, CaseResult, EvalRequest, Finding, Level, Outcome, Verdict},
 };
 
 use super::{
@@ -165,9 +165,10 @@ impl Emulation<'_> {
 /// Returns the cases that the emulator is for with their elementary operations, in the order of
 /// these: what a budget leaves out is what costs most.
 fn cheapest_first<'a>(request: &EvalRequest, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
-    let cases = program.cases.iter().filter(|program| {
-        !request.on_gpu || request.cases[program.case].class != CaseClass::Realistic
-    });
+    let cases = program
+        .cases
+        .iter()
+        .filter(|program| !request.on_gpu || !request.cases[program.case].class.is_large());
     let mut cases: Vec<(u64, &CaseProgram)> = cases
         .map(|program| (budget::operations(request, &request.cases[program.case]), program))
         .collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     kernel::{KernelFile, plan},
-    record::{CaseClass, EvalRequest, Evaluation, Finding, Outcome},
+    record::{EvalRequest, Evaluation, Finding, Outcome},
 };
 
 use super::subject::op_of;
@@ -30,7 +30,7 @@ pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest>
             judged.push(choice);
         }
     }
-    let small = request.cases.iter().filter(|case| case.class != CaseClass::Realistic);
+    let small = request.cases.iter().filter(|case| !case.class.is_large());
     let cases: Vec<_> = small.cloned().collect();
     let judge = |params| EvalRequest {
         params,
@@ -129,7 +129,7 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n, long lon
 
     /// A right evaluation whose timing chose a block.
     fn timed(request: &EvalRequest, block: i64) -> Evaluation {
-        let realistic = request.cases.iter().find(|case| case.class == CaseClass::Realistic);
+        let realistic = request.cases.iter().find(|case| case.class.is_large());
         let mut timing = case(&[("builtin", 1.5, false)]);
         timing.case.clone_from(&realistic.unwrap().id);
         timing.params = vec![("BLOCK".to_owned(), block)];
@@ -144,7 +144,7 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n, long lon
         let choices = tuned(&request, &timed(&request, 256));
         assert_eq!(choices.len(), 1);
         assert_eq!(choices[0].params, Choice::from([("BLOCK".to_owned(), 256)]));
-        assert!(choices[0].cases.iter().all(|case| case.class != CaseClass::Realistic));
+        assert!(choices[0].cases.iter().all(|case| !case.class.is_large()));
         let failed = Evaluation { verdict: Verdict::Fault, ..timed(&request, 256) };
         assert!(tuned(&request, &failed).is_empty());
     }

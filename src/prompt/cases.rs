@@ -39,7 +39,13 @@ pub(super) fn view(cases: &[Case], can_time: bool, max_lines: usize) -> CasesVie
         }
     }
     let usual = usual(public());
-    let classes = [CaseClass::Edge, CaseClass::Layout, CaseClass::Values, CaseClass::Realistic];
+    let classes = [
+        CaseClass::Edge,
+        CaseClass::Layout,
+        CaseClass::Values,
+        CaseClass::Realistic,
+        CaseClass::Huge,
+    ];
     let groups = classes.into_iter().filter_map(|class| {
         let mut rows: Vec<Row> = Vec::new();
         for case in public().filter(|case| case.class == class) {
@@ -86,6 +92,7 @@ const fn title(class: CaseClass, can_time: bool) -> &'static str {
         CaseClass::Drawn => "Drawn:",
         CaseClass::Realistic if can_time => "Realistic sizes, which are timed:",
         CaseClass::Realistic => "Realistic sizes:",
+        CaseClass::Huge => "More than 2^31 elements (on a GPU; not timed):",
     }
 }
 

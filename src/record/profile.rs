@@ -31,13 +31,17 @@ impl ProfileRequest {
     /// small ones of all kinds for compute-sanitizer; `None` where there is none.
     #[must_use]
     pub fn of(cases: &[Case]) -> Option<Self> {
-        let known = || cases.iter().enumerate().filter(|(_, case)| case.class != CaseClass::Drawn);
+        let known = || {
+            cases
+                .iter()
+                .enumerate()
+                .filter(|(_, case)| !matches!(case.class, CaseClass::Drawn | CaseClass::Huge))
+        };
         let fits = known().filter(|(_, case)| bytes(case) <= MAX_BYTES);
         let (case, _) =
             fits.max_by_key(|(_, case)| (case.class == CaseClass::Realistic, bytes(case)))?;
-        let small = known().filter(|(_, case)| {
-            case.class != CaseClass::Realistic && bytes(case) <= MAX_SANITIZED_BYTES
-        });
+        let small = known()
+            .filter(|(_, case)| !case.class.is_large() && bytes(case) <= MAX_SANITIZED_BYTES);
         let small: Vec<usize> = small.map(|(index, _)| index).collect();
         let step = small.len().div_ceil(MAX_SANITIZED).max(1);
         Some(Self { case, sanitized: small.into_iter().step_by(step).collect(), retry: false })

@@ -18,7 +18,7 @@ mod tests;
 use crate::{
     baseline,
     op::{Locality, OpDef},
-    record::{Case, CaseClass, DType, EvalRequest, HostTensor, Precision, TensorSpec},
+    record::{Case, DType, EvalRequest, HostTensor, Precision, TensorSpec},
     reference::{Crossings, Part},
 };
 
@@ -58,7 +58,7 @@ pub(super) fn dtypes(op: &OpDef, case: &Case) -> Vec<DType> {
 
 /// Tells whether a case is judged on the device, where a trusted kernel takes it.
 pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
-    if case.class != CaseClass::Realistic {
+    if !case.class.is_large() {
         return false;
     }
     let Ok(outputs) = op.infer(case) else { return false };

@@ -16,12 +16,13 @@ const MAX_GROUPS: usize = 4;
 const MAX_NAMES: usize = 4;
 
 /// The classes with their names in prompts.
-pub(super) const CLASSES: [(CaseClass, &str); 5] = [
+pub(super) const CLASSES: [(CaseClass, &str); 6] = [
     (CaseClass::Edge, "size"),
     (CaseClass::Layout, "layout"),
     (CaseClass::Values, "values"),
     (CaseClass::Drawn, "hidden"),
     (CaseClass::Realistic, "realistic"),
+    (CaseClass::Huge, "more than 2^31 elements"),
 ];
 
 /// Cases that failed alike.

@@ -4,7 +4,7 @@
 use super::{Subject, failures::Group};
 use crate::{
     prompt::family::OpFamily,
-    record::{CaseClass, Fault, Level, Mismatch, Outcome, Verdict},
+    record::{Fault, Level, Mismatch, Outcome, Verdict},
 };
 
 /// Times its bound up to which an error looks like rounding, not like a wrong value.
@@ -69,11 +69,13 @@ fn in_common(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
     if all(|case| is_strided(&case.args)) && contiguous_passed {
         hints.push(STRIDED.to_owned());
     }
-    let small_passed = subject.evaluation.cases.iter().any(|case| {
-        case.class != CaseClass::Realistic && case.outcome == Outcome::Judged(Verdict::Passed)
-    });
-    let small_failed = subject.evaluation.failed().any(|case| case.class != CaseClass::Realistic);
-    if all(|case| case.class == CaseClass::Realistic) && small_passed && !small_failed {
+    let small_passed = subject
+        .evaluation
+        .cases
+        .iter()
+        .any(|case| !case.class.is_large() && case.outcome == Outcome::Judged(Verdict::Passed));
+    let small_failed = subject.evaluation.failed().any(|case| !case.class.is_large());
+    if all(|case| case.class.is_large()) && small_passed && !small_failed {
         hints.push(LARGE_ONLY.to_owned());
     }
     hints

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 use crate::{
     baseline, op,
-    record::{Case, CaseClass, DType, EvalRequest, L2, Limits, Profile, Target, TimingRequest},
+    record::{Case, DType, EvalRequest, L2, Limits, Profile, Target, TimingRequest},
     suite::{self, Suite},
 };
 
@@ -52,7 +52,7 @@ impl Requests {
             },
         };
         let mut cases = suite.cases(&item.op, Some(&[item.dtype]), self.seed)?;
-        cases.retain(|case| on_gpu || case.class != CaseClass::Realistic);
+        cases.retain(|case| on_gpu || !case.class.is_large());
         self.cases.insert(key, cases.clone());
         Ok(cases)
     }

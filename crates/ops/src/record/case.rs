@@ -295,6 +295,16 @@ pub enum CaseClass {
     Drawn,
     /// A size that real models use; these cases are timed.
     Realistic,
+    /// More than 2^31 elements, which indices of 32 bits do not count; judged on a GPU.
+    Huge,
+}
+
+impl CaseClass {
+    /// Tells whether cases are of sizes that a GPU is for.
+    #[must_use]
+    pub const fn is_large(self) -> bool {
+        matches!(self, Self::Realistic | Self::Huge)
+    }
 }
 
 /// What the values of a case's inputs look like.

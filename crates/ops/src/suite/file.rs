@@ -382,9 +382,7 @@ fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, Cas
     let drawn = template.is_drawn();
     match given {
         Some(CaseClass::Drawn) if !drawn => Err(key_error("class", "no extent is a range")),
-        Some(CaseClass::Edge | CaseClass::Layout | CaseClass::Values | CaseClass::Realistic)
-            if drawn =>
-        {
+        Some(class) if drawn && class != CaseClass::Drawn => {
             Err(key_error("class", "a case with ranges is of class `drawn`"))
         }
         Some(class) => Ok(class),

@@ -39,7 +39,7 @@ const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, la
 /// The files of the suite `opinfo`: one per table of the catalogue, which say in which types an op is
 /// judged, then those of wide integers, of special values by rows, of long
 /// extents and of larger sizes.
-const OPINFO: [(&str, &str); 12] = [
+const OPINFO: [(&str, &str); 13] = [
     ("suites/opinfo/pointwise.toml", include_str!("../../../../suites/opinfo/pointwise.toml")),
     ("suites/opinfo/fold.toml", include_str!("../../../../suites/opinfo/fold.toml")),
     ("suites/opinfo/dense.toml", include_str!("../../../../suites/opinfo/dense.toml")),
@@ -58,6 +58,7 @@ const OPINFO: [(&str, &str); 12] = [
     ("suites/opinfo/options.toml", include_str!("../../../../suites/opinfo/options.toml")),
     ("suites/opinfo/sizes.toml", include_str!("../../../../suites/opinfo/sizes.toml")),
     ("suites/opinfo/realistic.toml", include_str!("../../../../suites/opinfo/realistic.toml")),
+    ("suites/opinfo/huge.toml", include_str!("../../../../suites/opinfo/huge.toml")),
 ];
 
 /// Where a built-in suite comes from.
