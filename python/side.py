@@ -251,14 +251,11 @@ def bind(overload, args):
     return [given.pop(argument.name, argument.default_value) for argument in by_position[: last + 1]], given
 
 
-def safe_call(overload, args):
-    """The operator and arguments that give the same outputs, leave what they are given as it was and fault nowhere."""
+def without_side_effects(overload, args):
+    """The operator and arguments that give the same outputs and leave what they are given as it was."""
     given = dict(args)
     if str(overload) == "aten.native_batch_norm.default" and given.get("running_mean") is not None:
         return torch.ops.aten._native_batch_norm_legit_functional.default, args
-    if str(overload) == "aten._embedding_bag.default":
-        # Its CUDA kernel reads tensors as if they were contiguous.
-        return overload, [(name, v.contiguous() if isinstance(v, torch.Tensor) else v) for name, v in args]
     if str(overload) == "aten.instance_norm.default" and given["use_input_stats"]:
         return overload, [(name, None if name.startswith("running_") else value) for name, value in args]
     return overload, args
@@ -266,13 +263,19 @@ def safe_call(overload, args):
 
 def bound_aten(request, args):
     need(request.get("aten"), f"{request['op']} has no ATen operator")
-    overload, args = safe_call(overload_of(request["aten"]), args)
+    overload, args = without_side_effects(overload_of(request["aten"]), args)
     return overload, *bind(overload, args)
 
 
 def aten(request, args, _scratch):
     function, positional, keywords = bound_aten(request, args)
+    if request["aten"] in READS_CONTIGUOUS:
+        return lambda: function(*map(contiguous, positional), **keywords)
     return lambda: function(*positional, **keywords)
+
+
+def contiguous(value):
+    return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
 def torch_compile(request, args, _scratch):
@@ -486,6 +489,9 @@ def do_bench(call):
 REQUEST_ERRORS = (OSError, LookupError, TypeError, ValueError, AttributeError)
 # What these return behind the outputs that kgen asks for serves their backward passes.
 LEADING = ("_embedding_bag.default",)
+
+# Operators whose CUDA kernels read every tensor as if it were contiguous.
+READS_CONTIGUOUS = ("_embedding_bag.default",)
 
 CHUNK = ("samples", "warm_up", "flush")
 

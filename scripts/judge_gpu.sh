@@ -20,7 +20,7 @@ step() {
   local limit=$1 start=$SECONDS
   shift
   printf '\n$ %s\n' "${*/#$kgen/kgen}" >>"$log"
-  timeout "$limit" "$@" >"$runs/output" 2>&1
+  timeout -k 15 "$limit" "$@" >"$runs/output" 2>&1
   local code=$?
   tail -n 60 "$runs/output" | cut -c1-240 >>"$log"
   printf '(exit %s, %s s)\n' "$code" $((SECONDS - start)) >>"$log"
@@ -56,8 +56,8 @@ if wants heldout; then
     printf '%s (exit %s, %s s): %s\n' "$3" $? $((SECONDS - start)) "$(grep -E '^[0-9]+ (controls|variants) ' "$2/$3.log" | tr '\n' ' ')" >>"$2/sheets.log"
   }
   export -f judge_sheet
-  sheets=(tests/heldout/[ab]_*.toml)
-  timeout 480 xargs -P 5 -I{} bash -c 'judge_sheet "$@"' _ "$kgen" "$runs/heldout" {} < <(basename -s .toml "${sheets[@]}") &
+  sheets=(tests/heldout/[abc]_*.toml)
+  timeout 480 xargs -P 3 -I{} bash -c 'judge_sheet "$@"' _ "$kgen" "$runs/heldout" {} < <(basename -s .toml "${sheets[@]}") &
   # What is there by now survives a machine that is taken away.
   while kill -0 $! 2>/dev/null; do
     sleep 20
@@ -69,5 +69,8 @@ if wants heldout; then
 fi
 wants controls && step 480 "$kgen" selftest --judge --device cuda:0 --controls controls --out "$out"
 wants opinfo && suite 400 opinfo builtin
-wants aten && suite 600 opinfo aten --precision eager
+if wants aten; then
+  suite 240 opinfo aten --precision eager
+  suite 240 huggingface aten --precision eager
+fi
 cat "$log"

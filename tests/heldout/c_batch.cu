@@ -11,9 +11,7 @@ for i in range(2, x.ndim):
     area *= x.shape[i]
 rm_out = out3 if kept else None
 rv_out = out4 if kept else None
-means = out1 if training else None
-factors = out2 if training else None
-launch("normalise", grid=channels, block=128, args=[x, w, b, rm, rv, out0, means, factors, rm_out, rv_out, x.shape[0], channels, area, 1 if training else 0, f32(momentum), f32(eps)])
+launch("normalise", grid=channels, block=128, args=[x, w, b, rm, rv, out0, out1, out2, rm_out, rv_out, x.shape[0], channels, area, 1 if training else 0, f32(momentum), f32(eps)])
 @*/
 
 __device__ float add_up(float mine, float* tree) {
@@ -67,10 +65,8 @@ extern "C" __global__ void normalise(const T_input* __restrict__ in, const T_wei
     if (threadIdx.x != 0) {
         return;
     }
-    if (training) {
-        means[c] = kg::from_float<T_out1>(mean);
-        factors[c] = kg::from_float<T_out2>(scale);
-    }
+    means[c] = kg::from_float<T_out1>(mean);
+    factors[c] = kg::from_float<T_out2>(scale);
     if (rm != nullptr) {
         const float unbiased = variance * (static_cast<float>(n) / static_cast<float>(n - 1));
         rm_out[c] = training ? kg::from_float<T_running_mean>((1.0f - momentum) * kg::to_float(rm[c]) + momentum * mean) : kg::from_float<T_running_mean>(kg::to_float(rm[c]));

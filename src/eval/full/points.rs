@@ -65,10 +65,14 @@ impl Question<'_> {
         self.row().1
     }
 
-    /// Returns how many rows, and how many columns, of the factors of a product are computed.
+    /// Returns how many rows, and how many columns of the factors of a product, are computed.
     fn lines(&self) -> Option<usize> {
-        let matrices = self.op.engine.matrices(&self.op.call(self.case))?;
-        let left = self.op.call(self.case).tensor(matrices.left).ok()?;
+        let call = self.op.call(self.case);
+        if let Some(shared) = self.op.engine.shared_by_row(&call) {
+            return Some(CHOSEN_FOLDS / shared.max(1));
+        }
+        let matrices = self.op.engine.matrices(&call)?;
+        let left = call.tensor(matrices.left).ok()?;
         Some(CHOSEN_FOLDS / left.shape.last()?.max(&1))
     }
 

@@ -108,6 +108,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns how many multiplications all elements of one row of the output have in common, where
+    /// these are what an element costs.
+    fn shared_by_row(&self, _call: &Call<'_>) -> Option<usize> {
+        None
+    }
+
     /// Returns where some elements (row-major) of the first output come from; `None` where the op does
     /// more than to copy.
     ///

@@ -159,6 +159,10 @@ fn data<E: Engine + ?Sized>(
             "floor_divide" | "remainder" | "fmod" | "div.Tensor_mode" => {
                 Gen::Listed { list: List::Multiples }
             }
+            "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "maximum" | "minimum" | "add" | "sub"
+            | "outer" => Gen::Listed { list: List::Extremes },
+            // A target of 0 meets it.
+            "kl_div" => Gen::LoneInfinity,
             "round" | "trunc" | "ceil" | "floor" => Gen::Listed { list: List::Halves },
             _ => normal,
         },

@@ -145,6 +145,8 @@ pub enum List {
     Divisors,
     /// Multiples of [`List::Divisors`], rounded: a quotient is just below an integer, or just above.
     Multiples,
+    /// Infinities, NaN, zeros, subnormal numbers and large ones: two tensors often have the same.
+    Extremes,
     /// Numbers beside halves and beside the largest that have a fraction.
     Halves,
 }

@@ -25,6 +25,10 @@ const HALVES: [f32; 12] = [
     -1.5,
 ];
 
+/// Values of which two are often equal, or meet as 0 and an infinity.
+const EXTREMES: [f64; 10] =
+    [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, 65_504.0, -65_504.0, 6e-8, 1e-40];
+
 /// Returns an element of a tensor.
 pub(super) fn value(rng: &mut ChaCha8Rng, list: List, index: usize) -> f64 {
     let divisor = DECIMALS[index % DECIMALS.len()];
@@ -32,6 +36,7 @@ pub(super) fn value(rng: &mut ChaCha8Rng, list: List, index: usize) -> f64 {
         List::Divisors => f64::from(divisor),
         // The product is rounded to f32, as the elements of an f32 tensor are.
         List::Multiples => f64::from(divisor * f32::from(rng.random_range(-200_i16..=200))),
+        List::Extremes => EXTREMES[rng.random_range(0..EXTREMES.len())],
         List::Halves => f64::from(HALVES[rng.random_range(0..HALVES.len())]),
     }
 }

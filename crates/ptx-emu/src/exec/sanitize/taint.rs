@@ -316,10 +316,14 @@ impl Machine<'_> {
                         self.undefined_used(mark.origin, Fate::Stored, regs, self.pc, lanes);
                     }
                 }
+                // An exchange writes, whatever the cell held; that is undefined only where it is used.
+                let exchanged = if a.overwrites { done.err().unwrap_or(0) } else { 0 };
+                regs.taint.active |= exchanged != 0;
                 for reg in a.dest.iter().flatten() {
-                    regs.taint.set(base, *reg, Mark::default(), mask);
+                    let mark = Mark { lanes: exchanged, origin: self.pc };
+                    regs.taint.set(base, *reg, mark, mask);
                 }
-                done
+                if a.overwrites { Ok(()) } else { done }
             }
             Action::Await(_) => done,
         }

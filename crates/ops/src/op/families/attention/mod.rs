@@ -230,6 +230,11 @@ impl Engine for Attention {
         Locality::Single
     }
 
+    /// The scores of a query.
+    fn shared_by_row(&self, call: &Call<'_>) -> Option<usize> {
+        Plan::of(call).ok().map(|plan| plan.keys * plan.depth)
+    }
+
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         Plan::of(call).map_or(1, |plan| plan.keys.max(plan.depth).max(1))
     }
