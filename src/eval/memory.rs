@@ -35,13 +35,16 @@ pub(super) fn lacking(device: &mut dyn Device, need: u64) -> Option<String> {
 
 /// Tells whether an evaluation beside others wanted for memory.
 pub(crate) fn was_lacking(evaluation: &Evaluation) -> bool {
-    let lacked = |outcome: &Outcome| match outcome {
+    evaluation.cases.iter().any(|case| lacked(&case.outcome))
+}
+
+fn lacked(outcome: &Outcome) -> bool {
+    match outcome {
         Outcome::Skipped { reason } => {
             reason.starts_with("out of memory") || reason.ends_with(FREE)
         }
         Outcome::Judged(verdict) => *verdict == Verdict::LaunchError,
-    };
-    evaluation.cases.iter().any(|case| lacked(&case.outcome))
+    }
 }
 
 /// Compares what a case needs with what the device says is free.
@@ -65,6 +68,16 @@ mod tests {
     fn a_device_without_a_limit_lacks_nothing() {
         let mut device = EmuDevice::new(&Target::h100_class());
         assert_eq!(lacking(&mut device, u64::MAX), None);
+    }
+
+    #[test]
+    fn an_outcome_that_memory_decided_is_known() {
+        let skipped = |reason: String| lacked(&Outcome::Skipped { reason });
+        assert!(skipped(compared(12_100_000_000, 0).unwrap()));
+        assert!(skipped("out of memory: CUDA out of memory".to_owned()));
+        assert!(!skipped("an earlier case failed".to_owned()));
+        assert!(lacked(&Outcome::Judged(Verdict::LaunchError)));
+        assert!(!lacked(&Outcome::Judged(Verdict::WrongOutput)));
     }
 
     #[test]

@@ -61,8 +61,11 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::Sign => Gen::Sign,
         // A probability of exactly 0 has no logarithm.
         Role::Simplex if family == Family::Edges => Gen::Mask { p: 0.25 },
+        // The logarithm of a negative one is NaN.
+        Role::Simplex if family == Family::Shifted => Gen::Normal { mean: 0.0, std: 1.0 },
         Role::Simplex => Gen::Simplex,
         Role::ScaleF32 => Gen::LogNormal { std: 0.5 },
+        Role::Positive if family == Family::Edges => Gen::Mask { p: 0.5 },
         Role::Positive if family == Family::Normal => Gen::LogNormal { std: 1.0 },
         Role::Between(low, high) if family == Family::Normal => Gen::Uniform { low, high },
         Role::Divisor if dtype.is_int() && family == Family::Wide => {
@@ -161,8 +164,12 @@ fn data<E: Engine + ?Sized>(
             }
             "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "maximum" | "minimum" | "add" | "sub"
             | "outer" => Gen::Listed { list: List::Extremes },
-            // A target of 0 meets it.
+            // A target of 0, a weight of 0 and padding meet it.
             "kl_div" => Gen::LoneInfinity,
+            "nll_loss" => Gen::Listed { list: List::Extremes },
+            "conv1d" | "conv2d" if !second => Gen::LoneInfinity,
+            // Half of the sums overflow f16.
+            "mm" | "mv" if !second => Gen::Normal { mean: 0.0, std: 1e4 },
             "round" | "trunc" | "ceil" | "floor" => Gen::Listed { list: List::Halves },
             _ => normal,
         },

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::extreme::{element, tied};
+use super::{
+    extreme::{element, tied},
+    norm,
+};
 use crate::{
     op::{Array, CaseDraft, DraftTensor, DraftValue, Layout, OpDef, build_case, find, generate},
     record::{Case, CaseClass, DType, Family, HostTensor},
@@ -294,4 +297,18 @@ fn an_index_of_an_equal_element_is_as_good_but_no_other() {
     assert!(!judge([3.0, 7.0, 7.0, 1.0, 8.0, 2.0, 0.0, 6.0, 4.0]));
     assert!(!judge([1.0, 3.0, 5.0, 7.0, 0.0, 2.0, 8.0, 4.0, 6.0]));
     assert!(!judge([3.0, 1.0, 5.0, 7.0, 0.0, 2.0, 8.0, 4.0, 9.0]));
+}
+
+#[test]
+fn nan_beside_an_infinity_is_as_right_as_what_it_stands_for() {
+    let accepted = |got: f64, x: &[f64]| {
+        let mut got = [got];
+        norm::accept_nan(&mut got, &[0.0], x);
+        got[0]
+    };
+    assert_eq!(accepted(f64::NAN, &[1.0, f64::INFINITY]).to_bits(), 0);
+    // Without an infinity, or beside NaN, it is what was computed.
+    assert!(accepted(f64::NAN, &[1.0, 2.0]).is_nan());
+    assert!(accepted(f64::NAN, &[f64::NAN, f64::INFINITY]).is_nan());
+    assert_eq!(accepted(2.0, &[1.0, f64::INFINITY]).to_bits(), 2_f64.to_bits());
 }

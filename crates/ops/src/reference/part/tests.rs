@@ -1,6 +1,6 @@
 use super::{Part, Runs};
 use crate::{
-    op,
+    op::{self, Origin},
     record::{Case, DType, HostTensor, TensorArg},
     reference::Reference,
     suite,
@@ -91,4 +91,44 @@ fn what_mixes_rows_has_no_parts() {
         let case = case(name, text);
         assert_eq!(Part::of(op::find(name).unwrap(), &case, &[1]), None, "{name}");
     }
+}
+
+/// Compares every element with the one that it is said to be a copy of.
+fn copies(name: &str, text: &str) {
+    let case = case(name, text);
+    let op = op::find(name).unwrap();
+    let hosts: Vec<HostTensor> =
+        case.tensors().map(|(name, tensor)| op::generate(tensor, 5, &case.id, &name)).collect();
+    let all = Reference::new(op, &case, &hosts).unwrap().evaluate().unwrap();
+    let read = |input: usize, index: usize| {
+        let host: &HostTensor = &hosts[input];
+        host.get(host.spec.storage_index(index))
+    };
+    let indices: Vec<usize> = (0..all[0].len()).collect();
+    let origins = op.engine.origins(&op.call(&case), &indices, &read).unwrap();
+    for (origin, expected) in origins.into_iter().zip(&all[0]) {
+        let found = match origin {
+            Origin::Element { input, index } => read(input, index),
+            Origin::Constant(value) => value,
+        };
+        assert_eq!(found.to_bits(), expected.to_bits(), "{name}");
+    }
+}
+
+#[test]
+fn origins_are_where_elements_come_from() {
+    copies("cat", r#"tensors = ["[3, 2]", "[3, 4]"], dim = 1"#);
+    copies("permute", r#"self = "[3, 4, 5]", dims = [2, 0, 1]"#);
+    copies("constant_pad_nd", r#"self = "[3, 4]", pad = [1, 2, 0, 1], value = 2.5"#);
+    copies("tril", r#"self = "[2, 5, 4]""#);
+    copies("embedding", r#"weight = "[7, 3]", indices = "i64[2, 4]""#);
+    copies("index_select", r#"self = "[3, 5, 4]", dim = 1, index = "i64[6]""#);
+    copies("gather", r#"self = "[3, 5, 4]", dim = -1, index = "i64[2, 5, 6]""#);
+}
+
+#[test]
+fn what_is_computed_has_no_origin() {
+    let case = case("relu", r#"self = "[4]""#);
+    let op = op::find("relu").unwrap();
+    assert_eq!(op.engine.origins(&op.call(&case), &[0], &|_, _| 0.0), None);
 }
