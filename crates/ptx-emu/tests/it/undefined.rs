@@ -71,7 +71,7 @@ fn exchanged(rest: &str) -> Vec<Finding> {
         ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{{\n.shared .u32 s;\n\
          .reg .b32 %r<3>;\n.reg .pred %p<2>;\natom.shared.exch.b32 %r1, [s], 7;\n{rest}\nret;\n}}\n"
     );
-    let module = Module::parse(&text).unwrap();
+    let module = Module::parse(&text).expect("it is PTX");
     let launch = Launch { kernel: "k".to_owned(), ..Launch::default() };
     Emulator::default().launch(&module, &launch, &ptx_emu::Options::default()).findings
 }
