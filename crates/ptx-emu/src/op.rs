@@ -255,8 +255,6 @@ pub(crate) enum AtomicKind {
 pub(crate) struct AtomicOp {
     /// Operation on the cell.
     pub kind: AtomicKind,
-    /// Whether the new value does not depend on the old one.
-    pub overwrites: bool,
     /// Bytes of the cell.
     pub bytes: u32,
     /// Where.

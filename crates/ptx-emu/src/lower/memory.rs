@@ -183,9 +183,7 @@ impl<'a> Builder<'a, '_> {
             count(&dest, bytes, m)?;
         }
         let release = self.releases(m);
-        let overwrites = *operation == "exch";
-        let bytes = bytes.min(8);
-        let op = AtomicOp { kind, overwrites, bytes, address, dest, a, b, release };
+        let op = AtomicOp { kind, bytes: bytes.min(8), address, dest, a, b, release };
         self.program.atomics.push(op);
         self.push(Op::Atomic(self.program.atomics.len() as u32 - 1));
         Ok(())

@@ -1,6 +1,6 @@
 //! Undefined values: reported where they matter and nowhere else.
 
-use ptx_emu::{Emulator, Finding, FindingKind, Launch, Module};
+use ptx_emu::{Finding, FindingKind};
 
 use crate::harness::{Arg, Ran, random, run};
 
@@ -63,24 +63,4 @@ fn what_a_flag_excludes_is_not_used() {
     assert!(ran.findings.is_empty(), "{:?}", ran.findings);
     let finding = only(launch("unguarded", vec![Arg::from(&x), Arg::Out(64, 4), 0_i32.into()]));
     assert_eq!((finding.line, finding.n_threads), (Some(76), 32));
-}
-
-/// Findings of a kernel whose first thread exchanges a word of shared memory and goes on so.
-fn exchanged(rest: &str) -> Vec<Finding> {
-    let text = format!(
-        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{{\n.shared .u32 s;\n\
-         .reg .b32 %r<3>;\n.reg .pred %p<2>;\natom.shared.exch.b32 %r1, [s], 7;\n{rest}\nret;\n}}\n"
-    );
-    let module = Module::parse(&text).expect("it is PTX");
-    let launch = Launch { kernel: "k".to_owned(), ..Launch::default() };
-    Emulator::default().launch(&module, &launch, &ptx_emu::Options::default()).findings
-}
-
-#[test]
-fn an_exchange_writes_what_nobody_wrote_before() {
-    assert!(
-        exchanged("ld.shared.u32 %r2, [s];\nsetp.eq.u32 %p1, %r2, 7;\n@%p1 bra L;\nL:").is_empty()
-    );
-    let findings = exchanged("setp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nL:");
-    assert_eq!(findings[0].kind, FindingKind::UninitialisedRead, "{findings:?}");
 }

@@ -316,14 +316,10 @@ impl Machine<'_> {
                         self.undefined_used(mark.origin, Fate::Stored, regs, self.pc, lanes);
                     }
                 }
-                // An exchange writes, whatever the cell held; that is undefined only where it is used.
-                let exchanged = if a.overwrites { done.err().unwrap_or(0) } else { 0 };
-                regs.taint.active |= exchanged != 0;
                 for reg in a.dest.iter().flatten() {
-                    let mark = Mark { lanes: exchanged, origin: self.pc };
-                    regs.taint.set(base, *reg, mark, mask);
+                    regs.taint.set(base, *reg, Mark::default(), mask);
                 }
-                if a.overwrites { Ok(()) } else { done }
+                done
             }
             Action::Await(_) => done,
         }
