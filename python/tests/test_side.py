@@ -153,7 +153,7 @@ class Aten(WithClient):
     def test_what_raises_has_the_reason_and_the_end_of_the_traceback(self):
         args = [["self", self.vector(1, 2)], ["other", self.vector(1, 2, 3)]]
         reply = self.client.prepare("add", args, [self.out(2)], aten="add.Tensor")
-        self.refused(reply, "raised", "size of tensor a (2)")
+        self.refused(reply, "unsupported", "size of tensor a (2)")
         self.assertIn("RuntimeError", reply["error"]["detail"])
 
     def test_outputs_are_those_that_were_announced(self):
