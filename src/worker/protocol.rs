@@ -95,7 +95,7 @@ pub struct Hello {
     pub target: Option<Target>,
     /// Version of NVRTC, for example `13.0`; `None` from a gpu worker.
     pub nvrtc: Option<String>,
-    /// What was measured of the GPU when the worker began; `None` from a cpu worker,
+    /// Measurements of the GPU at the start of the worker; `None` from a cpu worker,
     /// and from one that did not.
     #[serde(default)]
     pub session: Option<Box<Session>>,

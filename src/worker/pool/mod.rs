@@ -361,7 +361,7 @@ impl Pool {
     }
 }
 
-/// What the second half of an evaluation needs of the first.
+/// Input of the second half of an evaluation: the results of the first.
 struct GpuJob<'a> {
     request: &'a EvalRequest,
     evaluation: Evaluation,
