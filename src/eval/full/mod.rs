@@ -19,7 +19,7 @@ use crate::{
     baseline,
     op::{Locality, OpDef},
     record::{Case, DType, EvalRequest, HostTensor, Precision, TensorSpec},
-    reference::{Crossings, Part},
+    reference::{Part, Subproblem},
 };
 
 use self::{
@@ -73,15 +73,15 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
             Locality::Elements | Locality::Rows(_) => Part::of(op, case, &[0]).is_some(),
             Locality::Single => {
                 let fits = inputs().sum::<usize>() <= MAX_ON_HOST;
-                outputs.len() == 1 && (fits || crosses(op, case) || copies(op, case))
+                outputs.len() == 1 && (fits || has_subproblems(op, case) || copies(op, case))
             }
             Locality::Whole => false,
         }
 }
 
-/// Tells whether elements of a case are those of a small product of rows and columns.
-fn crosses(op: &OpDef, case: &Case) -> bool {
-    Crossings::of(op, case, &[0]).is_some()
+/// Tells whether elements of a case are those of a smaller call.
+fn has_subproblems(op: &OpDef, case: &Case) -> bool {
+    Subproblem::of(op, case, &[0]).is_some()
 }
 
 /// Tells whether each element of a case is a copy of an element of an input.
@@ -123,7 +123,7 @@ impl<'a> Prepared<'a> {
             Values::new(case, seed).ok_or_else(missing)
         };
         let one_by_one = op.engine.locality(&op.call(case)) == Locality::Single
-            && !crosses(op, case)
+            && !has_subproblems(op, case)
             && !copies(op, case);
         let mut sets = Vec::new();
         for set in 0..u64::from(request.limits.data_sets.max(1)) {

@@ -1,5 +1,7 @@
 //! Chosen elements of a full-size case with their f64 references.
 
+use std::collections::BTreeSet;
+
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,7 +17,7 @@ use crate::{
         Case, HostTensor, Precision, TensorSpec,
         tensor::{decode, encode},
     },
-    reference::{Bound, Crossings, Part, Reference, Runs},
+    reference::{Bound, Part, Reference, Runs, Subproblem},
 };
 
 use super::source::Values;
@@ -31,6 +33,9 @@ const CHOSEN_ROWS: usize = 1 << 17;
 
 /// The same where it takes as many for [`N_POINTS`] results: each is a fold of a row.
 const CHOSEN_FOLDS: usize = 1 << 25;
+
+/// Multiplications of the rows that are chosen where the elements of a row have them in common.
+const CHOSEN_SHARED: usize = 1 << 24;
 
 /// Input or output elements of the rows in which differences are followed up.
 const FOLLOWED_ROWS: usize = 1 << 20;
@@ -65,12 +70,15 @@ impl Question<'_> {
         self.row().1
     }
 
+    /// Returns how many rows are computed where a row costs as much as one of its elements.
+    fn shared_rows(&self) -> Option<usize> {
+        let shared = self.op.engine.shared_by_row(&self.op.call(self.case))?;
+        Some((CHOSEN_SHARED / shared.max(1)).max(4))
+    }
+
     /// Returns how many rows, and how many columns of the factors of a product, are computed.
     fn lines(&self) -> Option<usize> {
         let call = self.op.call(self.case);
-        if let Some(shared) = self.op.engine.shared_by_row(&call) {
-            return Some(CHOSEN_FOLDS / shared.max(1));
-        }
         let matrices = self.op.engine.matrices(&call)?;
         let left = call.tensor(matrices.left).ok()?;
         Some(CHOSEN_FOLDS / left.shape.last()?.max(&1))
@@ -89,7 +97,8 @@ impl Question<'_> {
             Locality::Elements => MAX_FOLLOWED,
             Locality::Rows(_) => (FOLLOWED_ROWS / self.row_cost()).clamp(16, MAX_FOLLOWED),
             Locality::Single | Locality::Whole => {
-                self.lines().map_or(MAX_FOLLOWED_SUMS, |lines| lines.clamp(64, MAX_FOLLOWED_SUMS))
+                let lines = self.shared_rows().or_else(|| self.lines());
+                lines.map_or(MAX_FOLLOWED_SUMS, |lines| lines.clamp(64, MAX_FOLLOWED_SUMS))
             }
         }
     }
@@ -111,6 +120,10 @@ impl Question<'_> {
     pub(super) fn choose(&self, seed: u64, alone: bool) -> Vec<usize> {
         let spec = &self.outputs[0].1;
         let (numel, wanted) = (spec.numel(), if alone { N_ALONE } else { N_POINTS });
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        if let Some(rows) = self.shared_rows() {
+            return whole_rows(spec, rows, &mut rng);
+        }
         let n = match self.locality() {
             Locality::Elements => wanted,
             // A row brings its other elements along.
@@ -119,7 +132,6 @@ impl Question<'_> {
                 return sample(spec, seed, self.lines().unwrap_or(usize::MAX));
             }
         };
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut indices: Vec<usize> = (0..n).map(|_| rng.random_range(0..numel)).collect();
         indices.extend([0, numel - 1]);
         indices.sort_unstable();
@@ -140,7 +152,8 @@ impl Question<'_> {
         if let Some(hosts) = hosts {
             return self.single(self.case, hosts, indices, indices);
         }
-        if let Some(Crossings { part, indices: own }) = Crossings::of(self.op, self.case, indices) {
+        if let Some(smaller) = Subproblem::of(self.op, self.case, indices) {
+            let Subproblem { part, indices: own } = smaller;
             return self.single(&part.case, &gathered(&part, values), &own, indices);
         }
         let part = Part::of(self.op, self.case, indices).ok_or_else(|| Error::NoPart {
@@ -279,6 +292,15 @@ impl Question<'_> {
             });
         }
     }
+}
+
+/// Returns all elements of some rows: the first, the last and random ones.
+fn whole_rows(spec: &TensorSpec, n: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let width = spec.shape.last().copied().unwrap_or(1).max(1);
+    let rows = spec.numel() / width;
+    let random = (2..n).map(|_| rng.random_range(0..rows));
+    let chosen: BTreeSet<usize> = random.chain([0, rows - 1]).collect();
+    chosen.into_iter().flat_map(|row| row * width..(row + 1) * width).collect()
 }
 
 /// Computes the inputs of a part.

@@ -357,6 +357,9 @@ fn large_cases_of_ops_with_parts_are_full_size() {
         full("mm", r#"self = "[64, 30000]", mat2 = "[30000, 9000]""#),
         "more than the host holds"
     );
+    let decode =
+        r#"query = "[64, 32, 1, 128]", key = "[64, 32, 2048, 128]", value = "[64, 32, 2048, 128]""#;
+    assert!(full("scaled_dot_product_attention", decode), "a head at a time");
 }
 
 #[test]

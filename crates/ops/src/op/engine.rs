@@ -7,7 +7,7 @@ use ndarray::ArrayD;
 use crate::record::{DType, Gen};
 
 use super::{Call, FamilyError, InferError, Inputs, Param, Role, generators};
-use crate::reference::Error;
+use crate::reference::{Error, Subproblem};
 
 /// An f64 array: what references compute with.
 pub type Array = ArrayD<f64>;
@@ -105,6 +105,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Returns the arguments of a call that is a product of two matrices.
     fn matrices(&self, _call: &Call<'_>) -> Option<Matrices> {
+        None
+    }
+
+    /// Returns a smaller call that has some elements (row-major indices) of the one output, where it
+    /// reads less than the whole call.
+    fn subproblem(&self, _call: &Call<'_>, _indices: &[usize]) -> Option<Subproblem> {
         None
     }
 

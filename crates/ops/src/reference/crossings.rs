@@ -5,16 +5,7 @@ use crate::{
     record::{ArgValue, Case, TensorSpec},
 };
 
-use super::part::{Part, Runs, broadcast_layout};
-
-/// Elements of a product of matrices, and a smaller product that has them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Crossings {
-    /// The product of their rows and columns: more than the elements.
-    pub part: Part,
-    /// The elements (row-major) in the output of [`Self::part`].
-    pub indices: Vec<usize>,
-}
+use super::part::{Part, Runs, Subproblem, broadcast_layout};
 
 /// Rows and columns, ascending.
 struct Lines {
@@ -54,30 +45,29 @@ impl Lines {
     }
 }
 
-impl Crossings {
-    /// Returns the smallest product that has some elements (row-major indices) of a call's output;
-    /// `None` where the call is no product of two matrices.
-    #[must_use]
-    pub fn of(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Self> {
-        let matrices = op.engine.matrices(&op.call(case))?;
-        let [output] = op.infer(case).ok()?.try_into().ok()?;
-        let width = *output.shape.last()?;
-        let lines = Lines::through(indices, width);
-        let mut part = case.clone();
-        let mut inputs = Vec::new();
-        for arg in &mut part.args {
-            let ArgValue::Tensor(tensor) = &mut arg.value else { continue };
-            let (runs, shape) = lines.input(&matrices, &arg.name, &tensor.spec, &output)?;
-            inputs.push(runs);
-            tensor.spec = TensorSpec::contiguous(tensor.spec.dtype, &shape);
-        }
-        let starts: Vec<usize> = lines.elements(width).collect();
-        let inferred = op.infer(&part).ok()?;
-        let indices: Option<_> = indices.iter().map(|&index| lines.place(index, width)).collect();
-        let outputs = vec![Runs { starts, len: 1 }];
-        let fits = inferred.len() == 1 && inferred[0].numel() == outputs[0].numel();
-        fits.then_some(Self { part: Part { case: part, inputs, outputs }, indices: indices? })
+/// Returns the product of the rows and columns that cross in some elements (row-major indices) of the
+/// output of a product of two matrices.
+pub(super) fn crossings(
+    op: &OpDef,
+    case: &Case,
+    matrices: &Matrices,
+    indices: &[usize],
+) -> Option<Subproblem> {
+    let [output] = op.infer(case).ok()?.try_into().ok()?;
+    let width = *output.shape.last()?;
+    let lines = Lines::through(indices, width);
+    let mut part = case.clone();
+    let mut inputs = Vec::new();
+    for arg in &mut part.args {
+        let ArgValue::Tensor(tensor) = &mut arg.value else { continue };
+        let (runs, shape) = lines.input(matrices, &arg.name, &tensor.spec, &output)?;
+        inputs.push(runs);
+        tensor.spec = TensorSpec::contiguous(tensor.spec.dtype, &shape);
     }
+    let starts: Vec<usize> = lines.elements(width).collect();
+    let indices: Option<_> = indices.iter().map(|&index| lines.place(index, width)).collect();
+    let outputs = vec![Runs { starts, len: 1 }];
+    Some(Subproblem { part: Part { case: part, inputs, outputs }, indices: indices? })
 }
 
 impl Lines {

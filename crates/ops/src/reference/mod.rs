@@ -19,9 +19,8 @@ mod perturb;
 #[cfg(test)]
 mod tests;
 
-pub use crossings::Crossings;
 pub use integers::{Integers, is_exact_beyond_f64};
-pub use part::{Part, Runs};
+pub use part::{Part, Runs, Subproblem};
 
 use crate::{
     op::{Array, Call, InferError, Inputs, OpDef, half_roundoff},

@@ -6,6 +6,8 @@ use crate::{
     record::{Case, TensorSpec},
 };
 
+use super::crossings::crossings;
+
 /// Elements of a tensor, row-major: runs of equal length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runs {
@@ -64,11 +66,37 @@ impl Part {
             Locality::Rows(trailing) => rows(op, case, trailing, indices),
             Locality::Single | Locality::Whole => None,
         }?;
-        // What is inferred for the part is what it was cut out as.
-        let inferred = op.infer(&part.case).ok()?;
-        let fits = inferred.len() == part.outputs.len()
-            && inferred.iter().zip(&part.outputs).all(|(spec, runs)| spec.numel() == runs.numel());
-        fits.then_some(part)
+        part.is_consistent(op).then_some(part)
+    }
+
+    /// Tells whether the call has as many output elements as were cut out.
+    fn is_consistent(&self, op: &OpDef) -> bool {
+        let Ok(inferred) = op.infer(&self.case) else { return false };
+        inferred.len() == self.outputs.len()
+            && inferred.iter().zip(&self.outputs).all(|(spec, runs)| spec.numel() == runs.numel())
+    }
+}
+
+/// Single elements of a call's one output, and a smaller call that has them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subproblem {
+    /// The smaller call; it has more than the elements.
+    pub part: Part,
+    /// The elements (row-major) in the output of [`Self::part`].
+    pub indices: Vec<usize>,
+}
+
+impl Subproblem {
+    /// Returns the smaller call for some elements (row-major indices): rows and columns of a product
+    /// of two matrices, or as [`crate::op::Engine::subproblem`] says; `None` where there is none.
+    #[must_use]
+    pub fn of(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Self> {
+        let call = op.call(case);
+        let found = match op.engine.matrices(&call) {
+            Some(matrices) => crossings(op, case, &matrices, indices),
+            None => op.engine.subproblem(&call, indices),
+        };
+        found.filter(|found| found.part.is_consistent(op))
     }
 }
 

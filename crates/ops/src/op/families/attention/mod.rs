@@ -1,10 +1,11 @@
 //! Scaled dot-product attention.
 
 mod heads;
+mod subproblem;
 
 use crate::{
     record::{DType, Family, Gen},
-    reference::Error,
+    reference::{Error, Subproblem},
 };
 
 use super::super::{
@@ -228,6 +229,10 @@ impl Engine for Attention {
 
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Single
+    }
+
+    fn subproblem(&self, call: &Call<'_>, indices: &[usize]) -> Option<Subproblem> {
+        subproblem::subproblem(&Plan::of(call).ok()?, call, indices)
     }
 
     /// The scores of a query.

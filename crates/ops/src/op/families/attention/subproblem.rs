@@ -1,0 +1,64 @@
+//! The heads of an attention that some elements of its result lie in.
+
+use crate::{
+    record::{ArgValue, TensorSpec},
+    reference::{Part, Runs, Subproblem},
+};
+
+use super::super::super::{Call, unravel};
+use super::Plan;
+
+/// Returns the attention of the heads that some elements (row-major indices) lie in, with the heads
+/// as its one batch dimension: `[heads, queries, depth]`, `[heads, keys, depth]`, ...
+pub(super) fn subproblem(plan: &Plan, call: &Call<'_>, indices: &[usize]) -> Option<Subproblem> {
+    let per_head = plan.queries * plan.width;
+    let mut heads: Vec<usize> = indices.iter().map(|index| index / per_head).collect();
+    heads.sort_unstable();
+    heads.dedup();
+    let mut case = call.case.clone();
+    let mut inputs = Vec::new();
+    for arg in &mut case.args {
+        match &mut arg.value {
+            ArgValue::Tensor(tensor) => {
+                let (runs, shape) = plan.matrices(&tensor.spec, &heads);
+                inputs.push(runs);
+                tensor.spec = TensorSpec::contiguous(tensor.spec.dtype, &shape);
+            }
+            // Each head has keys and values of its own now.
+            ArgValue::Bool(grouped) if arg.name == "enable_gqa" => *grouped = false,
+            _ => {}
+        }
+    }
+    let starts: Vec<usize> = heads.iter().map(|head| head * per_head).collect();
+    let own = |index: &usize| {
+        let head = heads.binary_search(&(index / per_head)).ok()?;
+        Some(head * per_head + index % per_head)
+    };
+    let indices = indices.iter().map(own).collect::<Option<_>>()?;
+    let outputs = vec![Runs { starts, len: per_head }];
+    Some(Subproblem { part: Part { case, inputs, outputs }, indices })
+}
+
+impl Plan {
+    /// Returns the elements of an input that some heads of the result are computed from, and their
+    /// shape `[heads, rows, columns]`; a tensor of fewer dimensions stays as it is.
+    fn matrices(&self, spec: &TensorSpec, heads: &[usize]) -> (Runs, Vec<usize>) {
+        let [own @ .., rows, columns] = &spec.shape[..] else {
+            return (Runs { starts: vec![0], len: spec.numel() }, spec.shape.clone());
+        };
+        let len = rows * columns;
+        let starts = heads.iter().map(|&head| self.own_matrix(own, head) * len).collect();
+        (Runs { starts, len }, vec![heads.len(), *rows, *columns])
+    }
+
+    /// Returns which matrix of a tensor with these batch dimensions a head of the result has.
+    fn own_matrix(&self, own: &[usize], head: usize) -> usize {
+        let at = unravel(head, &self.batch);
+        let skipped = self.batch.len().saturating_sub(own.len());
+        let dims = own.iter().zip(&self.batch[skipped..]).zip(&at[skipped..]);
+        dims.fold(0, |matrix, ((&extent, &all), &index)| {
+            // Fewer heads than the result has serve equally many each; a single one serves all.
+            matrix * extent + index / (all / extent.max(1)).max(1)
+        })
+    }
+}
