@@ -121,7 +121,7 @@ fn values_are_recognised() {
     output.expected[3] = f64::NAN;
     assert_eq!(
         output.describe().as_deref(),
-        Some("each of them should be NaN: NaN of the input is lost")
+        Some("each of them should be NaN, which is lost on the way")
     );
 }
 

@@ -20,7 +20,7 @@ pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
         return Some("all of them are 0".to_owned());
     }
     if count(&|y, got| y.is_nan() && !got.is_nan()) == n_wrong {
-        return Some("each of them should be NaN: NaN of the input is lost".to_owned());
+        return Some("each of them should be NaN, which is lost on the way".to_owned());
     }
     if count(&|y, got| y.is_finite() && got.is_infinite()) == n_wrong {
         return Some("each of them is infinite: an intermediate overflows".to_owned());
