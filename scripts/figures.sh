@@ -70,7 +70,7 @@ Taken by \`scripts/figures.sh\` on $(date -u +%Y-%m-%d):
 |---|---|---|---|
 END
 
-# 1. The first command of the README.
+# 1. The first run of docs/use.md.
 walls=()
 codes=()
 for _ in 1 2 3; do
