@@ -20,8 +20,8 @@ use std::{
 
 use kgen::{
     agent::{
-        Deps, Event, PlannedOp, Policy, RunEnd, RunPlan, Search, Source, StopHandle, SuiteMaterial,
-        run,
+        CandidateSource, Deps, Event, Policy, RunEnd, RunOp, RunSpec, Search, ShutdownHandle,
+        SuiteInputs, run,
     },
     baseline,
     compile::{LocateOptions, locate},
@@ -177,7 +177,7 @@ async fn flight(kgen: &str, url: &str, n_ops: usize) -> Result<()> {
     let settings = settings()?;
     let jobs = settings.device.n_jobs();
     let pool = Arc::new(pool(&settings, kgen, jobs, &scratch.path().join("cache")).await?);
-    let ops = (0..n_ops).map(|number| PlannedOp {
+    let ops = (0..n_ops).map(|number| RunOp {
         name: OP.to_owned(),
         definition: None,
         key: OpKey(format!("{OP}__{number}")),
@@ -187,9 +187,9 @@ async fn flight(kgen: &str, url: &str, n_ops: usize) -> Result<()> {
     let deps = Deps {
         llm: Some(client(url, n_ops)?),
         judge: Arc::clone(&pool),
-        material: material(&settings, &target)?,
+        inputs: inputs(&settings, &target)?,
         store: Arc::new(store),
-        stop: StopHandle::default(),
+        stop: ShutdownHandle::default(),
     };
     let (sender, receiver) = mpsc::unbounded_channel();
     let watch = tokio::spawn(peaks(receiver));
@@ -232,10 +232,10 @@ async fn flight(kgen: &str, url: &str, n_ops: usize) -> Result<()> {
     Ok(())
 }
 
-fn plan(ops: Vec<PlannedOp>, target: Target, n_ops: usize) -> RunPlan {
-    RunPlan {
+fn plan(ops: Vec<RunOp>, target: Target, n_ops: usize) -> RunSpec {
+    RunSpec {
         ops,
-        source: Source::Llm {
+        source: CandidateSource::Llm {
             max_tokens: 16_000,
             temperature: None,
             calls_wait: false,
@@ -272,8 +272,8 @@ fn client(url: &str, max_concurrency: usize) -> Result<Client> {
     Ok(Client::new(config, Budget::default())?)
 }
 
-fn material(settings: &Settings, target: &Target) -> Result<SuiteMaterial> {
-    Ok(SuiteMaterial {
+fn inputs(settings: &Settings, target: &Target) -> Result<SuiteInputs> {
+    Ok(SuiteInputs {
         suite: suite::load("smoke")?,
         dtypes: DTYPES.to_vec(),
         prompts: Prompts::load(None)?,

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use kgen::{
-    agent::{BoxError, Judge},
+    agent::{BoxError, EvaluationService},
     record::{
         BaselineTiming, Case, CaseClass, CaseResult, CaseTiming, Comparison, Diagnostic,
         ElementDiff, EvalRequest, Evaluation, Finding, Level, Mismatch, Mode, Outcome, Severity,
@@ -45,7 +45,7 @@ impl ScriptedDevice {
     }
 }
 
-impl Judge for ScriptedDevice {
+impl EvaluationService for ScriptedDevice {
     async fn evaluate(
         &self,
         request: EvalRequest,

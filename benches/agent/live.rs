@@ -9,8 +9,8 @@ use std::{
 
 use kgen::{
     agent::{
-        BoxError, Deps, Event, Llm, Material, PlannedOp, Policy, RunPlan, Search, Source,
-        StopHandle, SuiteMaterial, run,
+        BoxError, CandidateSource, Deps, Event, Llm, Policy, RunInputs, RunOp, RunSpec, Search,
+        ShutdownHandle, SuiteInputs, run,
     },
     llm::{
         self, Access, Budget, Call, CallKey, CallLog, Client, FailureRecord, HttpAccess, LogError,
@@ -51,9 +51,9 @@ pub(crate) async fn measure(sizes: &Sizes) {
     let deps = Deps {
         llm: Some(MeteredLlm { client: client(server.port, sizes.calls), meters: meters.clone() }),
         judge: device,
-        material: MeteredMaterial { material: material(), meters: meters.clone() },
+        inputs: MeteredMaterial { inputs: inputs(), meters: meters.clone() },
         store,
-        stop: StopHandle::default(),
+        stop: ShutdownHandle::default(),
     };
     let (sender, events) = mpsc::unbounded_channel();
     let watching = tokio::spawn(watch(events));
@@ -121,9 +121,9 @@ pub(crate) fn suite() -> Suite {
 }
 
 /// Returns so many ops, those of the suite again and again.
-pub(crate) fn ops(suite: &Suite, n_ops: usize) -> Vec<PlannedOp> {
+pub(crate) fn ops(suite: &Suite, n_ops: usize) -> Vec<RunOp> {
     let names = suite.ops().iter().cycle().take(n_ops).enumerate();
-    let op = |(index, name): (usize, &String)| PlannedOp {
+    let op = |(index, name): (usize, &String)| RunOp {
         key: OpKey(format!("{name}__{index}")),
         definition: None,
         name: name.clone(),
@@ -131,10 +131,10 @@ pub(crate) fn ops(suite: &Suite, n_ops: usize) -> Vec<PlannedOp> {
     names.map(op).collect()
 }
 
-pub(crate) fn plan(sizes: &Sizes, ops: Vec<PlannedOp>, max_attempts: u32) -> RunPlan {
-    RunPlan {
+pub(crate) fn plan(sizes: &Sizes, ops: Vec<RunOp>, max_attempts: u32) -> RunSpec {
+    RunSpec {
         ops,
-        source: Source::Llm {
+        source: CandidateSource::Llm {
             max_tokens: 8000,
             temperature: None,
             calls_wait: false,
@@ -161,9 +161,9 @@ pub(crate) fn plan(sizes: &Sizes, ops: Vec<PlannedOp>, max_attempts: u32) -> Run
     }
 }
 
-pub(crate) fn material() -> SuiteMaterial {
+pub(crate) fn inputs() -> SuiteInputs {
     let settings = resolve(None, &Overrides::default()).expect("the defaults are right").settings;
-    SuiteMaterial {
+    SuiteInputs {
         suite: suite(),
         dtypes: Vec::new(),
         prompts: Prompts::load(None).expect("the templates are built in"),
@@ -188,7 +188,7 @@ pub(crate) fn client(port: u16, max_concurrency: usize) -> Client {
     Client::new(config, Budget::default()).expect("the configuration is complete")
 }
 
-pub(crate) fn info(run_id: kgen::record::RunId, ops: &[PlannedOp]) -> RunInfo {
+pub(crate) fn info(run_id: kgen::record::RunId, ops: &[RunOp]) -> RunInfo {
     RunInfo {
         format: Format::CURRENT,
         run_id,
@@ -259,20 +259,20 @@ impl CallLog for MeteredLog<'_> {
 
 /// The suite's material, metered.
 pub(crate) struct MeteredMaterial {
-    pub(crate) material: SuiteMaterial,
+    pub(crate) inputs: SuiteInputs,
     pub(crate) meters: Meters,
 }
 
-impl Material for MeteredMaterial {
+impl RunInputs for MeteredMaterial {
     fn cases(&self, op: &str, seed: u64) -> Result<Vec<Case>, BoxError> {
-        self.meters.cases.count(|| self.material.cases(op, seed))
+        self.meters.cases.count(|| self.inputs.cases(op, seed))
     }
 
     fn timing(&self, op: &str) -> Option<TimingRequest> {
-        self.material.timing(op)
+        self.inputs.timing(op)
     }
 
     fn prompt(&self, op: &str, situation: &Situation<'_>) -> Result<Rendered, BoxError> {
-        self.meters.prompts.count(|| self.material.prompt(op, situation))
+        self.meters.prompts.count(|| self.inputs.prompt(op, situation))
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use kgen::{
-    agent::{Deps, Event, PlannedOp, StopHandle, run},
+    agent::{Deps, Event, RunOp, ShutdownHandle, run},
     llm::{CallKey, CallLog, Finish, ReplyRecord, RequestRecord, Turn, Usage},
     record::{AttemptId, Case, Evaluation, Implementation, Spend},
     report::{
@@ -38,7 +38,7 @@ pub(crate) async fn measure(sizes: &Sizes) {
 }
 
 /// Makes the run, unless it is there.
-fn made(root: &Path, ops: &[PlannedOp], sizes: &Sizes) -> PathBuf {
+fn made(root: &Path, ops: &[RunOp], sizes: &Sizes) -> PathBuf {
     let id = format!("bench_{}x{}", ops.len(), sizes.stored_attempts);
     let dir = root.join(&id);
     if Run::open(&dir).is_ok() {
@@ -67,7 +67,7 @@ fn made(root: &Path, ops: &[PlannedOp], sizes: &Sizes) -> PathBuf {
     dir
 }
 
-fn write(store: &RunStore, op: &PlannedOp, number: u32, cases: &[Case]) {
+fn write(store: &RunStore, op: &RunOp, number: u32, cases: &[Case]) {
     let id = AttemptId { op: op.key.clone(), number };
     let key = CallKey { attempt: id.clone(), call: 1 };
     let evaluation = evaluation(&op.key.0, cases, usize::try_from(number).expect("small") % 3);
@@ -107,12 +107,12 @@ fn time<T>(what: &str, work: impl FnOnce() -> T) -> T {
 }
 
 /// Times a resume that finds nothing left to do but to confirm the winners.
-async fn finished(dir: &Path, ops: &[PlannedOp], sizes: &Sizes) {
+async fn finished(dir: &Path, ops: &[RunOp], sizes: &Sizes) {
     let start = Instant::now();
     let confirm = Sizes { confirm: 0, ..sizes.clone() };
     let plan = live::plan(&confirm, ops.to_vec(), sizes.stored_attempts);
     let (sender, _events) = mpsc::unbounded_channel();
-    let deps = deps(dir, 1, StopHandle::default());
+    let deps = deps(dir, 1, ShutdownHandle::default());
     let outcome = Box::pin(run(plan, deps, sender)).await.expect("the run is whole");
     println!(
         "  resume of all {} attempts, to its end: {:.2} s",
@@ -122,12 +122,12 @@ async fn finished(dir: &Path, ops: &[PlannedOp], sizes: &Sizes) {
 }
 
 /// Times a resume in which every op goes on, until its first call and its first reply.
-async fn gone_on_with(dir: &Path, ops: &[PlannedOp], sizes: &Sizes) {
+async fn gone_on_with(dir: &Path, ops: &[RunOp], sizes: &Sizes) {
     let server = Server::start(Behaviour { latency: sizes.latency, n_chunks: sizes.chunks });
     let start = Instant::now();
     let plan = live::plan(sizes, ops.to_vec(), sizes.stored_attempts + 1);
     let (sender, mut events) = mpsc::unbounded_channel();
-    let stop = StopHandle::default();
+    let stop = ShutdownHandle::default();
     let deps = deps(dir, server.port, stop.clone());
     let running = tokio::spawn(Box::pin(run(plan, deps, sender)));
     while let Some(event) = events.recv().await {
@@ -137,7 +137,7 @@ async fn gone_on_with(dir: &Path, ops: &[PlannedOp], sizes: &Sizes) {
             break;
         }
     }
-    stop.raise(kgen::agent::Stop::Now);
+    stop.raise(kgen::agent::Shutdown::Immediate);
     let outcome = running.await.expect("a run does not panic");
     outcome.expect("the run directory can be written");
 }
@@ -145,13 +145,13 @@ async fn gone_on_with(dir: &Path, ops: &[PlannedOp], sizes: &Sizes) {
 fn deps(
     dir: &Path,
     port: u16,
-    stop: StopHandle,
+    stop: ShutdownHandle,
 ) -> Deps<MeteredLlm, ScriptedDevice, MeteredMaterial> {
     let meters = Meters::default();
     Deps {
         judge: ScriptedDevice::new(&live::suite(), std::time::Duration::ZERO),
         llm: Some(MeteredLlm { client: live::client(port, 200), meters: meters.clone() }),
-        material: MeteredMaterial { material: live::material(), meters },
+        inputs: MeteredMaterial { inputs: live::inputs(), meters },
         store: Arc::new(RunStore::open(dir).expect("the run is whole")),
         stop,
     }
@@ -196,7 +196,7 @@ fn reply(key: &CallKey, text: &str) -> ReplyRecord {
     }
 }
 
-fn record(op: &PlannedOp, number: u32, evaluation: &Evaluation) -> AttemptRecord {
+fn record(op: &RunOp, number: u32, evaluation: &Evaluation) -> AttemptRecord {
     AttemptRecord {
         op: op.key.0.clone(),
         attempt: number,

@@ -3,18 +3,18 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Event, Judge, Llm, Material, PlannedOp, Source,
+    CandidateSource, EvaluationService, Event, Llm, RunInputs, RunOp,
+    analysis_queue::AnalysisQueue,
     calls::Made,
-    context::{Context, Halt},
-    judging,
-    originals::{Fingerprint, Judged, Originals},
-    plans::Plans,
-    strategy::{Proposal, Seen},
+    context::{AttemptError, Context},
+    duplicates::{DuplicateCheck, DuplicateRegistry, Fingerprint},
+    evaluate,
+    strategy::{FinishedAttempt, Proposal},
 };
 use crate::{
     kernel,
     llm::{Finish, Reply},
-    prompt::{Past, change, feedback},
+    prompt::{HistoryEntry, change, feedback},
     record::{AttemptId, Evaluation, Finding, Implementation},
     store::{
         AttemptRecord, AttemptState, AttemptStatus, CallState, Counts, RecordedRun, StageFile,
@@ -24,11 +24,11 @@ use crate::{
 /// An attempt at work.
 pub(super) struct Attempt<L, J, M> {
     pub(super) context: Arc<Context<L, J, M>>,
-    pub(super) op: Arc<PlannedOp>,
+    pub(super) op: Arc<RunOp>,
     pub(super) id: AttemptId,
     pub(super) proposal: Proposal,
     /// The finished attempts that it knows of, in the order of their numbers.
-    pub(super) known: Vec<Seen>,
+    pub(super) known: Vec<FinishedAttempt>,
     /// What an interrupted run left of it.
     pub(super) state: AttemptState,
     /// What is known of its calls.
@@ -39,13 +39,13 @@ pub(super) struct Attempt<L, J, M> {
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Who judges which kernel.
-    pub(super) originals: Originals,
+    pub(super) originals: DuplicateRegistry,
     /// Who is past planning.
-    pub(super) plans: Plans,
+    pub(super) plans: AnalysisQueue,
 }
 
 /// What an attempt has to be judged by.
-enum Draft {
+enum Candidate {
     Given(Implementation),
     None(Box<Finding>, AttemptStatus),
 }
@@ -78,9 +78,12 @@ impl Judgement {
     }
 }
 
-impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
+impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     /// Does what is left to be done, and closes the attempt.
-    pub(super) async fn carry_out(mut self, shared: Arc<Shared>) -> Result<Seen, Halt> {
+    pub(super) async fn run(
+        mut self,
+        shared: Arc<Shared>,
+    ) -> Result<FinishedAttempt, AttemptError> {
         let started_at = jiff::Timestamp::now().to_string();
         let purpose = self.proposal.purpose;
         self.context.send(Event::AttemptStarted { attempt: self.id.clone(), purpose });
@@ -92,16 +95,16 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let mut claim = None;
         let mut duplicate_of = None;
         match (&draft, recorded) {
-            (Draft::Given(Implementation::Kernel { source }), None) => {
+            (Candidate::Given(Implementation::Kernel { source }), None) => {
                 match shared.originals.claim(Fingerprint::of(source), self.id.number).await {
-                    Judged::ByItself(own) => claim = Some(own),
-                    Judged::By(original) => duplicate_of = Some(original),
+                    DuplicateCheck::Original(own) => claim = Some(own),
+                    DuplicateCheck::DuplicateOf(original) => duplicate_of = Some(original),
                 }
             }
-            (Draft::Given(_) | Draft::None(..), Some(recorded)) => {
+            (Candidate::Given(_) | Candidate::None(..), Some(recorded)) => {
                 duplicate_of = recorded.run().record(&self.id)?.and_then(|r| r.duplicate_of);
             }
-            (Draft::Given(_) | Draft::None(..), None) => {}
+            (Candidate::Given(_) | Candidate::None(..), None) => {}
         }
         let judgement = self.judgement(&draft, recorded, duplicate_of).await?;
         self.write_feedback(&draft, &judgement.evaluation)?;
@@ -112,13 +115,17 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         Ok(seen)
     }
 
-    fn write_feedback(&self, draft: &Draft, evaluation: &Evaluation) -> Result<(), Halt> {
+    fn write_feedback(
+        &self,
+        draft: &Candidate,
+        evaluation: &Evaluation,
+    ) -> Result<(), AttemptError> {
         if self.state.files.contains(&StageFile::Feedback) {
             return Ok(());
         }
         let kernel = match draft {
-            Draft::Given(implementation) => implementation.source().unwrap_or_default(),
-            Draft::None(..) => "",
+            Candidate::Given(implementation) => implementation.source().unwrap_or_default(),
+            Candidate::None(..) => "",
         };
         let feedback = feedback(evaluation, kernel, self.context.plan.feedback);
         Ok(self.context.store().write_feedback(&self.id, &feedback)?)
@@ -126,11 +133,11 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
 
     fn close(
         &self,
-        draft: &Draft,
+        draft: &Candidate,
         judgement: Judgement,
         origin: Origin,
         started_at: String,
-    ) -> Result<Seen, Halt> {
+    ) -> Result<FinishedAttempt, AttemptError> {
         let seconds_judging = judgement.seconds();
         let Judgement { evaluation, is_reused, duplicate_of } = judgement;
         let spend = self.context.store().run().calls_spend(&self.id, &self.state.calls)?;
@@ -143,8 +150,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             round: self.proposal.round,
             purpose: self.proposal.purpose,
             status: match draft {
-                Draft::Given(_) => AttemptStatus::Judged,
-                Draft::None(_, status) => *status,
+                Candidate::Given(_) => AttemptStatus::Judged,
+                Candidate::None(_, status) => *status,
             },
             verdict: evaluation.verdict,
             level: evaluation.level,
@@ -169,15 +176,15 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let past = past(&record, &evaluation);
         // Where no case ran the verdict alone says too little.
         let ended_early = || Some(past.reason.clone()).filter(|_| evaluation.cases.is_empty());
-        let reason = judging::unjudged(&evaluation).or_else(ended_early);
+        let reason = evaluate::unjudged(&evaluation).or_else(ended_early);
         let reason = reason.filter(|reason| !reason.is_empty());
         let done = Box::new(record.clone());
         self.context.send(Event::AttemptDone { attempt, record: done, reason });
-        Ok(Seen { record, confirmation: None, past: Some(past) })
+        Ok(FinishedAttempt { record, confirmation: None, past: Some(past) })
     }
 
     /// Tells whether any of the replies was replayed, and whether any was kept.
-    fn origin_of_replies(&self) -> Result<(bool, bool), Halt> {
+    fn origin_of_replies(&self) -> Result<(bool, bool), AttemptError> {
         let (mut replayed, mut cached) = (false, false);
         for (call, state) in &self.state.calls {
             if state.has_reply()
@@ -191,27 +198,32 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     }
 
     /// Returns what is judged, asking for it only if nothing of it is stored.
-    async fn draft(&mut self, shared: &Shared, origin: &mut Origin) -> Result<Draft, Halt> {
+    async fn draft(
+        &mut self,
+        shared: &Shared,
+        origin: &mut Origin,
+    ) -> Result<Candidate, AttemptError> {
         let draft = match &self.context.plan.source {
-            Source::Given(kernels) => kernels.get(&self.op.key).map_or_else(
+            CandidateSource::Given(kernels) => kernels.get(&self.op.key).map_or_else(
                 || {
                     let message = "no kernel file was given for this op";
-                    Draft::None(Box::new(Finding::new(message)), AttemptStatus::Judged)
+                    Candidate::None(Box::new(Finding::new(message)), AttemptStatus::Judged)
                 },
-                |given| Draft::Given(given.clone()),
+                |given| Candidate::Given(given.clone()),
             ),
-            Source::Llm { .. } => match self.reply(shared).await? {
+            CandidateSource::Llm { .. } => match self.reply(shared).await? {
                 Ok(reply) => {
                     origin.replayed = reply.replayed.is_some();
                     origin.change = change(&reply.text);
                     extract(&reply)
                 }
-                Err(refused) => {
-                    Draft::None(Box::new(Finding::new(refused.to_string())), AttemptStatus::Refused)
-                }
+                Err(refused) => Candidate::None(
+                    Box::new(Finding::new(refused.to_string())),
+                    AttemptStatus::Refused,
+                ),
             },
         };
-        if let Draft::Given(implementation) = &draft
+        if let Candidate::Given(implementation) = &draft
             && let Some(file) = StageFile::of(implementation)
             && !self.state.files.contains(&file)
         {
@@ -223,20 +235,20 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     /// Returns the recording whose evaluation is taken, where it has one.
     fn recorded(&self, origin: &Origin) -> Option<&RecordedRun> {
         match &self.context.plan.source {
-            Source::Llm { reuse_evaluations, .. } if origin.replayed => reuse_evaluations
+            CandidateSource::Llm { reuse_evaluations, .. } if origin.replayed => reuse_evaluations
                 .as_deref()
                 .filter(|recorded| recorded.run().path(&self.id, StageFile::Eval).exists()),
-            Source::Llm { .. } | Source::Given(_) => None,
+            CandidateSource::Llm { .. } | CandidateSource::Given(_) => None,
         }
     }
 
     /// Returns the stored evaluation, the recorded one, that of an equal kernel, or a new one.
     async fn judgement(
         &self,
-        draft: &Draft,
+        draft: &Candidate,
         recorded: Option<&RecordedRun>,
         mut duplicate_of: Option<u32>,
-    ) -> Result<Judgement, Halt> {
+    ) -> Result<Judgement, AttemptError> {
         let store = self.context.store();
         let recorded = match recorded {
             Some(recorded) => recorded.evaluation(&self.id)?,
@@ -254,35 +266,35 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         };
         let evaluation = match (recorded.or(equal), draft) {
             (Some(known), _) => known,
-            (None, Draft::None(none, _)) => judging::no_code(&self.context, &self.op, none),
-            (None, Draft::Given(implementation)) => {
+            (None, Candidate::None(none, _)) => evaluate::no_code(&self.context, &self.op, none),
+            (None, Candidate::Given(implementation)) => {
                 duplicate_of = None;
                 self.context.may_go_on()?;
-                judging::judge(&self.context, &self.op, &self.id, implementation, 0).await?
+                evaluate::evaluate(&self.context, &self.op, &self.id, implementation, 0).await?
             }
         };
-        store.write_evaluation(&self.id, &evaluation, &judging::log(&evaluation))?;
+        store.write_evaluation(&self.id, &evaluation, &evaluate::log(&evaluation))?;
         Ok(Judgement { evaluation, is_reused, duplicate_of })
     }
 
-    pub(super) fn known(&self, number: u32) -> Option<&Seen> {
+    pub(super) fn known(&self, number: u32) -> Option<&FinishedAttempt> {
         self.known.iter().find(|seen| seen.number() == number)
     }
 }
 
 /// Returns an attempt's line of the history.
-pub(super) fn past(record: &AttemptRecord, evaluation: &Evaluation) -> Past {
-    Past {
+pub(super) fn past(record: &AttemptRecord, evaluation: &Evaluation) -> HistoryEntry {
+    HistoryEntry {
         parents: record.parents.clone(),
         change: record.change.clone(),
         duplicate_of: record.duplicate_of,
-        ..Past::new(record.attempt, evaluation)
+        ..HistoryEntry::new(record.attempt, evaluation)
     }
 }
 
-fn extract(reply: &Reply) -> Draft {
+fn extract(reply: &Reply) -> Candidate {
     match kernel::extract(&reply.text) {
-        Ok(source) => Draft::Given(Implementation::Kernel { source }),
+        Ok(source) => Candidate::Given(Implementation::Kernel { source }),
         Err(error) => {
             let mut finding = Finding::new(error.to_string());
             if reply.finish == Finish::Length {
@@ -291,7 +303,7 @@ fn extract(reply: &Reply) -> Draft {
                         .to_owned(),
                 );
             }
-            Draft::None(Box::new(finding), AttemptStatus::Judged)
+            Candidate::None(Box::new(finding), AttemptStatus::Judged)
         }
     }
 }

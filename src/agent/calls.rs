@@ -5,14 +5,14 @@
 //! made until it has one reply; what a call is for is in its request.
 
 use super::{
-    Event, Judge, Llm, Material, PromptMatch, Source, Stop,
+    CandidateSource, EvaluationService, Event, Llm, PromptMatch, RunInputs, Shutdown,
     attempt::{Attempt, Shared},
-    context::{Halt, refusal},
-    sent::SentLog,
+    context::{AttemptError, refusal},
+    sent_log::SentLog,
 };
 use crate::{
     llm::{self, Call, CallKey, Reply, ReplyRecord, Turn},
-    prompt::{BestAttempt, Branch, LastAttempt, Past, Plan, Rendered, Situation},
+    prompt::{BestAttempt, Branch, HistoryEntry, LastAttempt, Plan, Rendered, Situation},
     record::AttemptId,
     store::{CallState, LostCall, Run},
 };
@@ -29,9 +29,9 @@ pub(super) struct Made {
 /// What a reply came to; the error is a refusal.
 pub(super) type Answer = Result<Reply, llm::Error>;
 
-impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
+impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     /// Returns the reply that brings the kernel file.
-    pub(super) async fn reply(&mut self, shared: &Shared) -> Result<Answer, Halt> {
+    pub(super) async fn reply(&mut self, shared: &Shared) -> Result<Answer, AttemptError> {
         // Whatever happens from here on, the branches that wait for this one are told.
         let mut planning = shared.plans.begin(self.id.number);
         for call in self.state.calls.keys() {
@@ -70,7 +70,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     }
 
     /// Returns which branch of several this is, and what the branches before it work on.
-    async fn branch(&self, shared: &Shared) -> Result<Option<Branch>, Halt> {
+    async fn branch(&self, shared: &Shared) -> Result<Option<Branch>, AttemptError> {
         let (number, of) = (self.proposal.branch, self.proposal.branches);
         if of < 2 {
             return Ok(None);
@@ -79,7 +79,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         if self.is_planned() {
             let before = &self.proposal.plans_after;
             if !shared.plans.passed(before).await {
-                return Err(Halt::Sibling);
+                return Err(AttemptError::Sibling);
             }
             for sibling in before {
                 let plan = stored_plan(self.context.store().run(), &self.sibling(*sibling))?;
@@ -91,7 +91,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
 
     /// Returns what is to be changed. A reply that names nothing in the form asked for is taken as
     /// it is, and without one the code is asked for as if there was no planner.
-    async fn plan(&mut self, branch: Option<&Branch>) -> Result<Option<Plan>, Halt> {
+    async fn plan(&mut self, branch: Option<&Branch>) -> Result<Option<Plan>, AttemptError> {
         match self.turn(Turn::Plan, None, branch).await? {
             Ok(reply) => Ok(Some(Plan::parse(&reply.text).unwrap_or_else(|| Plan {
                 bottleneck: "not named apart from the change".to_owned(),
@@ -112,7 +112,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         turn: Turn,
         plan: Option<&Plan>,
         branch: Option<&Branch>,
-    ) -> Result<Answer, Halt> {
+    ) -> Result<Answer, AttemptError> {
         let mut of_turn = self.made.iter().rev().filter(|(_, made)| made.turn == turn);
         let last = of_turn.next().map(|(call, made)| (*call, self.state.calls[call], *made));
         match last.map(|(call, state, made)| (call, state, made.can_wait)) {
@@ -136,13 +136,13 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
 
     fn calls_wait(&self) -> bool {
         match self.context.plan.source {
-            Source::Llm { calls_wait, .. } => calls_wait,
-            Source::Given(_) => false,
+            CandidateSource::Llm { calls_wait, .. } => calls_wait,
+            CandidateSource::Given(_) => false,
         }
     }
 
     /// Makes the record of a stored reply whole where kgen ended before it was.
-    fn complete(&mut self, call: u32, stored: &ReplyRecord) -> Result<(), Halt> {
+    fn complete(&mut self, call: u32, stored: &ReplyRecord) -> Result<(), AttemptError> {
         if self.state.calls[&call] != CallState::TextOnly {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
     }
 
     /// Puts calls that were in flight on record as lost, unless they still wait for their replies.
-    fn lose_calls(&mut self) -> Result<(), Halt> {
+    fn lose_calls(&mut self) -> Result<(), AttemptError> {
         for (call, state) in &mut self.state.calls {
             if *state != CallState::InFlight || self.made[call].can_wait {
                 continue;
@@ -180,9 +180,9 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         turn: Turn,
         plan: Option<&Plan>,
         branch: Option<&Branch>,
-    ) -> Result<Answer, Halt> {
+    ) -> Result<Answer, AttemptError> {
         let context = &self.context;
-        let (Some(llm), Source::Llm { max_tokens, temperature, .. }) =
+        let (Some(llm), CandidateSource::Llm { max_tokens, temperature, .. }) =
             (&context.deps.llm, &context.plan.source)
         else {
             unreachable!("a plan with an LLM as its source comes with one")
@@ -206,7 +206,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         };
         let log = SentLog::new(context.store());
         let stopped = async {
-            context.deps.stop.reached(Stop::Drain).await;
+            context.deps.stop.reached(Shutdown::Graceful).await;
             if log.is_sent() {
                 std::future::pending::<()>().await;
             }
@@ -214,7 +214,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         let answer = tokio::select! {
             biased;
             // What waits for its turn is not sent and paid for after a stop.
-            () = stopped => return Err(Halt::Interrupted),
+            () = stopped => return Err(AttemptError::Interrupted),
             answer = llm.complete(&request, &log) => answer,
         };
         let answer = answer.map_or_else(|error| refusal(error).map(Err), |reply| Ok(Ok(reply)))?;
@@ -240,9 +240,10 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
         turn: Turn,
         plan: Option<&Plan>,
         branch: Option<&Branch>,
-    ) -> Result<Rendered, Halt> {
+    ) -> Result<Rendered, AttemptError> {
         let run = self.context.store().run();
-        let history: Vec<Past> = self.known.iter().filter_map(|seen| seen.past.clone()).collect();
+        let history: Vec<HistoryEntry> =
+            self.known.iter().filter_map(|seen| seen.past.clone()).collect();
         let mut parents = self.proposal.parents.iter().rev();
         let subject = parents.next().and_then(|number| self.known(*number));
         // Where there are two, the other one is what the subject is measured by.
@@ -271,8 +272,8 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
             speedup: best.record.speedup.as_ref(),
         });
         let situation = Situation { turn, history: &history, parent, best, plan, branch };
-        let prompt = self.context.deps.material.prompt(&self.op.name, &situation);
-        prompt.map_err(|error| Halt::material(&self.op.name, error))
+        let prompt = self.context.deps.inputs.prompt(&self.op.name, &situation);
+        prompt.map_err(|error| AttemptError::inputs(&self.op.name, error))
     }
 
     pub(super) fn sibling(&self, number: u32) -> AttemptId {
@@ -282,7 +283,7 @@ impl<L: Llm, J: Judge, M: Material> Attempt<L, J, M> {
 
 /// Returns the plan that an attempt was made by; `None` where it had none, or none that names a
 /// bottleneck.
-fn stored_plan(run: &Run, attempt: &AttemptId) -> Result<Option<Plan>, Halt> {
+fn stored_plan(run: &Run, attempt: &AttemptId) -> Result<Option<Plan>, AttemptError> {
     let mut plan = None;
     for call in 1.. {
         let Some(request) = run.request(attempt, call)? else { break };

@@ -4,7 +4,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::mpsc;
 
-use super::{BoxError, Error, Event, Judge, Llm, Material, RunPlan, Stop, StopHandle};
+use super::{
+    BoxError, Error, EvaluationService, Event, Llm, RunInputs, RunSpec, Shutdown, ShutdownHandle,
+};
 use crate::{
     llm::{self, CallKey, Scope},
     prompt,
@@ -20,21 +22,21 @@ pub struct Deps<L, J, M> {
     /// Judges kernels.
     pub judge: J,
     /// Knows the ops.
-    pub material: M,
+    pub inputs: M,
     /// The run directory.
     pub store: Arc<RunStore>,
     /// Stops the run.
-    pub stop: StopHandle,
+    pub stop: ShutdownHandle,
 }
 
 /// What all ops of a run share.
 pub(super) struct Context<L, J, M> {
-    pub(super) plan: RunPlan,
+    pub(super) plan: RunSpec,
     pub(super) deps: Deps<L, J, M>,
     pub(super) events: mpsc::UnboundedSender<Event>,
 }
 
-impl<L: Llm, J: Judge, M: Material> Context<L, J, M> {
+impl<L: Llm, J: EvaluationService, M: RunInputs> Context<L, J, M> {
     pub(super) fn send(&self, event: Event) {
         // Nobody has to watch.
         let _unwatched = self.events.send(event);
@@ -45,17 +47,17 @@ impl<L: Llm, J: Judge, M: Material> Context<L, J, M> {
     }
 
     /// Stops an op between two stages if the run is to stop.
-    pub(super) fn may_go_on(&self) -> Result<(), Halt> {
+    pub(super) fn may_go_on(&self) -> Result<(), AttemptError> {
         match self.deps.stop.level() {
-            Stop::No => Ok(()),
-            Stop::Drain | Stop::Now => Err(Halt::Interrupted),
+            Shutdown::Running => Ok(()),
+            Shutdown::Graceful | Shutdown::Immediate => Err(AttemptError::Interrupted),
         }
     }
 }
 
 /// Why work on an op stops before its rule says so; what reaches farther stands farther down.
 #[derive(Debug)]
-pub(super) enum Halt {
+pub(super) enum AttemptError {
     /// The plan of another branch, which this one needs, is not made.
     Sibling,
     /// The recording has no further reply.
@@ -72,7 +74,7 @@ pub(super) enum Halt {
     Failed(Error),
 }
 
-impl Halt {
+impl AttemptError {
     /// Joins the reasons of two attempts of an op: the one that reaches farther counts.
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -100,34 +102,36 @@ impl Halt {
 
     /// Sorts an error of the material: a prompt that is too long is one op's trouble, a wrong
     /// template everybody's.
-    pub(super) fn material(op: &str, source: BoxError) -> Self {
+    pub(super) fn inputs(op: &str, source: BoxError) -> Self {
         let of_one = matches!(source.downcast_ref(), Some(prompt::Error::TooLong { .. }));
-        let error = Error::Material { op: op.to_owned(), source };
+        let error = Error::RunInputs { op: op.to_owned(), source };
         if of_one { Self::OfOp(error) } else { Self::Failed(error) }
     }
 }
 
-impl From<store::Error> for Halt {
+impl From<store::Error> for AttemptError {
     fn from(error: store::Error) -> Self {
         Self::Failed(error.into())
     }
 }
 
 /// Sorts an error of a call: `Ok` is a refusal that only this attempt suffers from.
-pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, Halt> {
+pub(super) fn refusal(error: llm::Error) -> Result<llm::Error, AttemptError> {
     match error {
-        llm::Error::AwaitingReply { key, path } => Err(Halt::Awaiting { calls: vec![(key, path)] }),
-        llm::Error::EndOfRecording { .. } => Err(Halt::EndOfRecording),
-        llm::Error::Budget { cap } => Err(Halt::Budget(cap)),
+        llm::Error::AwaitingReply { key, path } => {
+            Err(AttemptError::Awaiting { calls: vec![(key, path)] })
+        }
+        llm::Error::EndOfRecording { .. } => Err(AttemptError::EndOfRecording),
+        llm::Error::Budget { cap } => Err(AttemptError::Budget(cap)),
         error => match error.scope() {
             Scope::Call => Ok(error),
-            Scope::Op => Err(Halt::OfOp(error.into())),
-            Scope::Run => Err(Halt::Failed(error.into())),
+            Scope::Op => Err(AttemptError::OfOp(error.into())),
+            Scope::Run => Err(AttemptError::Failed(error.into())),
         },
     }
 }
 
-impl From<Error> for Halt {
+impl From<Error> for AttemptError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }

@@ -6,29 +6,32 @@
 //! concurrently, and so do attempts of an op where the strategy says so: calls of one overlap the
 //! evaluation of another. Nothing here prints, compiles or launches.
 
+mod analysis_queue;
 mod attempt;
 mod calls;
 mod context;
+mod duplicates;
+mod evaluate;
 mod event;
-mod judging;
-mod material;
 mod op;
-mod originals;
 mod outcome;
-mod plan;
-mod plans;
 mod run;
 mod seeds;
-mod sent;
+mod sent_log;
+mod spec;
 mod strategy;
+mod suite_inputs;
 
 pub use context::Deps;
 pub use event::{Event, PromptMatch};
-pub use material::SuiteMaterial;
 pub use outcome::{Error, OpEnd, OpOutcome, RunEnd, RunOutcome};
-pub use plan::{BoxError, Judge, Llm, Material, PlannedOp, RunPlan, Source, Stop, StopHandle};
 pub use run::run;
+pub use spec::{
+    BoxError, CandidateSource, EvaluationService, Llm, RunInputs, RunOp, RunSpec, Shutdown,
+    ShutdownHandle,
+};
 pub use strategy::{Ending, Policy, Search};
+pub use suite_inputs::SuiteInputs;
 
 #[cfg(test)]
 mod tests;

@@ -9,16 +9,17 @@ use std::{
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::{
-    Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, PlannedOp, Policy, Search, Source, Stop,
+    CandidateSource, Error, EvaluationService, Event, Llm, OpEnd, OpOutcome, Policy, RunInputs,
+    RunOp, Search, Shutdown,
+    analysis_queue::AnalysisQueue,
     attempt::{Attempt, Shared, past},
-    context::{Context, Halt},
-    judging,
-    originals::{Fingerprint, Originals},
-    plans::Plans,
-    strategy::{Proposal, Seen, Step, Strategy, close, winner},
+    context::{AttemptError, Context},
+    duplicates::{DuplicateRegistry, Fingerprint},
+    evaluate,
+    strategy::{FinishedAttempt, Proposal, Step, Strategy, close, winner},
 };
 use crate::{
-    prompt::{Past, feedback},
+    prompt::{HistoryEntry, feedback},
     record::AttemptId,
     store::{AttemptState, Confirmation, OpState, Purpose, StageFile},
 };
@@ -26,11 +27,11 @@ use crate::{
 /// An op at work.
 pub(super) struct OpTask<L, J, M> {
     context: Arc<Context<L, J, M>>,
-    op: Arc<PlannedOp>,
+    op: Arc<RunOp>,
     policy: Policy,
     strategy: Box<dyn Strategy>,
     /// The finished attempts, in the order of their numbers.
-    seen: Vec<Seen>,
+    seen: Vec<FinishedAttempt>,
     /// Attempts that an interrupted run left unfinished.
     unfinished: BTreeMap<u32, AttemptState>,
     /// What attempts share; made when the first one begins.
@@ -38,14 +39,14 @@ pub(super) struct OpTask<L, J, M> {
 }
 
 /// An attempt at work, with its number.
-type AtWork = Pin<Box<dyn Future<Output = Result<Seen, Halt>> + Send>>;
+type AtWork = Pin<Box<dyn Future<Output = Result<FinishedAttempt, AttemptError>> + Send>>;
 
-impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
-    pub(super) fn new(context: Arc<Context<L, J, M>>, op: PlannedOp, state: OpState) -> Self {
+impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
+    pub(super) fn new(context: Arc<Context<L, J, M>>, op: RunOp, state: OpState) -> Self {
         let (search, policy) = match context.plan.source {
-            Source::Llm { .. } => (context.plan.search, context.plan.policy),
+            CandidateSource::Llm { .. } => (context.plan.search, context.plan.policy),
             // Judging a given kernel once more would say the same.
-            Source::Given(_) => {
+            CandidateSource::Given(_) => {
                 (Search::repair(), Policy { max_attempts: 1, ..context.plan.policy })
             }
         };
@@ -55,7 +56,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             match attempt.record {
                 Some(record) => {
                     let confirmation = attempt.confirmation;
-                    seen.push(Seen { record, confirmation, past: None });
+                    seen.push(FinishedAttempt { record, confirmation, past: None });
                 }
                 None => {
                     unfinished.insert(number, attempt);
@@ -72,7 +73,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
         self.context.send(Event::OpStarted { op: self.op.name.clone() });
         let end = tokio::select! {
             biased;
-            () = stop.reached(Stop::Now) => Err(Halt::Interrupted),
+            () = stop.reached(Shutdown::Immediate) => Err(AttemptError::Interrupted),
             end = Box::pin(self.steps()) => end,
         };
         let (end, failure) = match end {
@@ -92,11 +93,11 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
 
     /// Keeps at work what the strategy proposes until it has nothing more to propose, or until
     /// one attempt cannot be made: then what is at work comes to its end, and nothing new begins.
-    async fn steps(&mut self) -> Result<OpEnd, Halt> {
+    async fn steps(&mut self) -> Result<OpEnd, AttemptError> {
         self.share_confirmations()?;
         let mut begun = BTreeSet::new();
         let mut at_work: FuturesUnordered<AtWork> = FuturesUnordered::new();
-        let mut halted: Option<Halt> = None;
+        let mut halted: Option<AttemptError> = None;
         loop {
             if halted.is_none() {
                 match self.strategy.next(&self.seen, &self.policy) {
@@ -120,8 +121,8 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             match at_work.next().await {
                 Some(Ok(seen)) => self.add(seen)?,
                 Some(Err(halt)) => {
-                    if matches!(halt, Halt::Failed(_)) {
-                        self.context.deps.stop.raise(Stop::Drain);
+                    if matches!(halt, AttemptError::Failed(_)) {
+                        self.context.deps.stop.raise(Shutdown::Graceful);
                     }
                     halted = Some(match halted {
                         Some(before) => before.and(halt),
@@ -132,21 +133,23 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             }
         }
         match halted.expect("a strategy proposes what is not finished, and only that is awaited") {
-            halt @ (Halt::EndOfRecording | Halt::Budget(_)) => self.close(halt).await,
+            halt @ (AttemptError::EndOfRecording | AttemptError::Budget(_)) => {
+                self.close(halt).await
+            }
             halt => Err(halt),
         }
     }
 
     /// Ends the op with the attempts there are: the winner is still confirmed.
-    async fn close(&mut self, halt: Halt) -> Result<OpEnd, Halt> {
+    async fn close(&mut self, halt: AttemptError) -> Result<OpEnd, AttemptError> {
         while let Step::Confirm { number } = close(&self.seen, &self.policy) {
             self.confirm(number).await?;
         }
         Ok(sort(halt).0)
     }
 
-    fn begin(&mut self, mut proposal: Proposal) -> Result<AtWork, Halt> {
-        if matches!(self.context.plan.source, Source::Given(_)) {
+    fn begin(&mut self, mut proposal: Proposal) -> Result<AtWork, AttemptError> {
+        if matches!(self.context.plan.source, CandidateSource::Given(_)) {
             proposal.purpose = Purpose::Given;
         }
         let shared = self.shared.clone().expect("it is made before the first attempt begins");
@@ -160,11 +163,11 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             state: self.unfinished.remove(&proposal.number).unwrap_or_default(),
             proposal,
         };
-        Ok(Box::pin(attempt.carry_out(shared)))
+        Ok(Box::pin(attempt.run(shared)))
     }
 
     /// Reads what an interrupted run left that further attempts need.
-    fn shared(&mut self, proposals: &[Proposal]) -> Result<Shared, Halt> {
+    fn shared(&mut self, proposals: &[Proposal]) -> Result<Shared, AttemptError> {
         let run = self.context.store().run();
         let mut kernels = BTreeMap::new();
         // One that is not gone on with, after fewer attempts were asked for, is not waited for.
@@ -183,21 +186,24 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             let id = AttemptId { op: self.op.key.clone(), number };
             if let (None, Some(evaluation)) = (&seen.past, run.evaluation(&id)?) {
                 let verdict = seen.verdict();
-                seen.past = Some(Past { verdict, ..past(&seen.record, &evaluation) });
+                seen.past = Some(HistoryEntry { verdict, ..past(&seen.record, &evaluation) });
             }
         }
-        let finished = self.seen.iter().map(Seen::number);
-        Ok(Shared { originals: Originals::new(kernels), plans: Plans::new(finished) })
+        let finished = self.seen.iter().map(FinishedAttempt::number);
+        Ok(Shared {
+            originals: DuplicateRegistry::new(kernels),
+            plans: AnalysisQueue::new(finished),
+        })
     }
 
     /// Takes an attempt that came to its end.
-    fn add(&mut self, seen: Seen) -> Result<(), Halt> {
+    fn add(&mut self, seen: FinishedAttempt) -> Result<(), AttemptError> {
         let place = self.seen.partition_point(|other| other.number() < seen.number());
         self.seen.insert(place, seen);
         self.share_confirmations()
     }
 
-    async fn confirm(&mut self, number: u32) -> Result<(), Halt> {
+    async fn confirm(&mut self, number: u32) -> Result<(), AttemptError> {
         let id = self.id(number);
         self.context.may_go_on()?;
         self.context.send(Event::Confirming { attempt: id.clone() });
@@ -210,7 +216,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             confirmation
         } else {
             let (confirmation, failure) =
-                Box::pin(judging::confirm(&self.context, &self.op, &id, &kernel)).await?;
+                Box::pin(evaluate::confirm(&self.context, &self.op, &id, &kernel)).await?;
             if let Some(failure) = failure {
                 // The next prompt is about what went wrong now, not about the pass.
                 let feedback = feedback(&failure, &kernel, self.context.plan.feedback);
@@ -225,8 +231,9 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
     }
 
     /// Returns how the winner of the recording fared, and what it said of that.
-    fn recorded(&self, id: &AttemptId) -> Result<Option<(Confirmation, String)>, Halt> {
-        let Source::Llm { reuse_evaluations: Some(recorded), .. } = &self.context.plan.source
+    fn recorded(&self, id: &AttemptId) -> Result<Option<(Confirmation, String)>, AttemptError> {
+        let CandidateSource::Llm { reuse_evaluations: Some(recorded), .. } =
+            &self.context.plan.source
         else {
             return Ok(None);
         };
@@ -234,7 +241,11 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
         Ok(Some((confirmation, recorded.run().feedback(id)?.unwrap_or_default())))
     }
 
-    fn keep_confirmation(&mut self, number: u32, confirmation: Confirmation) -> Result<(), Halt> {
+    fn keep_confirmation(
+        &mut self,
+        number: u32,
+        confirmation: Confirmation,
+    ) -> Result<(), AttemptError> {
         self.context.store().write_confirmation(&self.id(number), &confirmation)?;
         let seen = self.seen.iter_mut().find(|seen| seen.number() == number);
         let seen = seen.expect("what is judged again was finished");
@@ -247,7 +258,7 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
     }
 
     /// What is found out about a kernel when it is judged again holds for every attempt with it.
-    fn share_confirmations(&mut self) -> Result<(), Halt> {
+    fn share_confirmations(&mut self) -> Result<(), AttemptError> {
         let (known, lacking): (Vec<_>, Vec<_>) =
             self.seen.iter().partition(|seen| seen.confirmation.is_some());
         let mut shared = Vec::new();
@@ -281,14 +292,14 @@ impl<L: Llm, J: Judge, M: Material> OpTask<L, J, M> {
             key: self.op.key.clone(),
             end,
             best: winner.map(|winner| winner.record.clone()),
-            verdict: winner.map(Seen::verdict),
+            verdict: winner.map(FinishedAttempt::verdict),
             confirmed: confirmation.is_some_and(|confirmation| confirmation.passed),
             n_attempts: u32::try_from(self.seen.len()).expect("an op has few attempts"),
         }
     }
 }
 
-fn original(seen: &Seen) -> u32 {
+fn original(seen: &FinishedAttempt) -> u32 {
     seen.record.duplicate_of.unwrap_or(seen.number())
 }
 
@@ -301,15 +312,15 @@ pub(super) enum Failure {
     OfRun(Error),
 }
 
-fn sort(halt: Halt) -> (OpEnd, Option<Failure>) {
+fn sort(halt: AttemptError) -> (OpEnd, Option<Failure>) {
     let failed = |message: String| OpEnd::Failed { message };
     match halt {
-        Halt::EndOfRecording => (OpEnd::EndOfRecording, None),
-        Halt::Budget(cap) => (OpEnd::BudgetReached { cap }, None),
-        Halt::Awaiting { calls } => (OpEnd::Awaiting { calls }, None),
-        Halt::Sibling | Halt::Interrupted => (OpEnd::Interrupted, None),
-        Halt::OfOp(error) => (failed(with_cause(&error)), Some(Failure::OfOp(error))),
-        Halt::Failed(error) => (failed(with_cause(&error)), Some(Failure::OfRun(error))),
+        AttemptError::EndOfRecording => (OpEnd::EndOfRecording, None),
+        AttemptError::Budget(cap) => (OpEnd::BudgetReached { cap }, None),
+        AttemptError::Awaiting { calls } => (OpEnd::Awaiting { calls }, None),
+        AttemptError::Sibling | AttemptError::Interrupted => (OpEnd::Interrupted, None),
+        AttemptError::OfOp(error) => (failed(with_cause(&error)), Some(Failure::OfOp(error))),
+        AttemptError::Failed(error) => (failed(with_cause(&error)), Some(Failure::OfRun(error))),
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// A suite or a template is wrong.
     #[error("failed to prepare `{op}`")]
-    Material {
+    RunInputs {
         /// The op.
         op: String,
         /// Why.

@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
-    BoxError, Deps, Error, Event, Judge, Llm, Material, OpEnd, OpOutcome, RunEnd, RunOutcome,
-    RunPlan, Source, Stop,
+    BoxError, CandidateSource, Deps, Error, EvaluationService, Event, Llm, OpEnd, OpOutcome,
+    RunEnd, RunInputs, RunOutcome, RunSpec, Shutdown,
     context::Context,
     op::{Failure, OpTask},
 };
@@ -26,8 +26,8 @@ const FAILURE_LIMIT: u32 = 3;
 /// # Errors
 ///
 /// When the run directory cannot be read at the beginning or written at the end.
-pub async fn run<L: Llm, J: Judge, M: Material>(
-    plan: RunPlan,
+pub async fn run<L: Llm, J: EvaluationService, M: RunInputs>(
+    plan: RunSpec,
     deps: Deps<L, J, M>,
     events: mpsc::UnboundedSender<Event>,
 ) -> Result<RunOutcome, Error> {
@@ -60,7 +60,7 @@ pub async fn run<L: Llm, J: Judge, M: Material>(
 }
 
 /// Works on all ops, some at a time; returns their outcomes in order and what went wrong first.
-async fn dispatch<L: Llm, J: Judge, M: Material>(
+async fn dispatch<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Arc<Context<L, J, M>>,
     mut state: RunState,
 ) -> (Vec<OpOutcome>, Option<Error>) {
@@ -76,7 +76,7 @@ async fn dispatch<L: Llm, J: Judge, M: Material>(
     let mut failure = None;
     let mut n_failures = 0;
     loop {
-        while stop.level() == Stop::No
+        while stop.level() == Shutdown::Running
             && tasks.len() < context.plan.max_concurrent_ops.max(1)
             && let Some((index, task)) = waiting.pop()
         {
@@ -96,12 +96,12 @@ async fn dispatch<L: Llm, J: Judge, M: Material>(
                 n_failures += 1;
                 failure.get_or_insert(error);
                 if FAILURE_LIMIT <= n_failures {
-                    stop.raise(Stop::Drain);
+                    stop.raise(Shutdown::Graceful);
                 }
             }
             Some(Failure::OfRun(error)) => {
                 failure.get_or_insert(error);
-                stop.raise(Stop::Drain);
+                stop.raise(Shutdown::Graceful);
             }
         }
     }
@@ -151,14 +151,14 @@ fn cap_reached(ops: &[OpOutcome]) -> Option<Cap> {
     of_run.or(caps.first()).copied()
 }
 
-fn totals<L: Llm, J: Judge, M: Material>(
+fn totals<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Context<L, J, M>,
     ops: &[OpOutcome],
     seconds: f64,
 ) -> Result<Totals, Error> {
     let run = context.store().run();
     let state = context.store().state();
-    let calls_wait = matches!(context.plan.source, Source::Llm { calls_wait: true, .. });
+    let calls_wait = matches!(context.plan.source, CandidateSource::Llm { calls_wait: true, .. });
     let spent = store::spent(run, &state, calls_wait)?;
     let attempts = || state.ops.values().flat_map(|op| op.attempts.values());
     let count = |n: usize| u32::try_from(n).expect("a run has fewer than 2^32 of anything");

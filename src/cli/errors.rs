@@ -144,7 +144,7 @@ impl From<agent::Error> for CommandError {
         match error {
             agent::Error::Llm(error) => error.into(),
             agent::Error::Store(error) => error.into(),
-            agent::Error::Material { .. } => Self::new(Exit::Config, error),
+            agent::Error::RunInputs { .. } => Self::new(Exit::Config, error),
             agent::Error::Judge { .. } | agent::Error::Entropy(_) | agent::Error::Panicked(_) => {
                 Self::new(Exit::Device, error)
             }

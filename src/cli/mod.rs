@@ -8,13 +8,13 @@ mod commands;
 mod errors;
 pub mod exit_codes;
 mod machine;
-mod material;
 mod progress;
 mod providers;
+mod run_inputs;
 mod search;
 mod selection;
 mod session;
-mod stop;
+mod signals;
 mod ui;
 
 use std::process::ExitCode;

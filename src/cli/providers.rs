@@ -9,7 +9,7 @@ use super::{
 use crate::{
     llm::{self, Access, COMMAND_PRESETS, CacheAccess, PRESETS, ProviderConfig},
     settings::{LlmCache, Settings, env},
-    store::{RecordedRun, ReplyFolder, Run, RunInfo, find_run},
+    store::{RecordedRun, ReplyCacheFolder, Run, RunInfo, find_run},
 };
 
 /// A provider with what belongs to it.
@@ -84,7 +84,7 @@ fn kept_replies(settings: &Settings) -> Result<CacheAccess, CommandError> {
         return Err(CommandError::config("there is no folder for kept replies")
             .hint("set llm.cache_dir, HOME or XDG_CACHE_HOME"));
     };
-    let replies = Arc::new(ReplyFolder::new(dir));
+    let replies = Arc::new(ReplyCacheFolder::new(dir));
     Ok(CacheAccess { mode: settings.llm.cache, replies, seed: settings.run.seed })
 }
 

@@ -15,17 +15,18 @@ use super::{
     budget,
     exit_codes::Exit,
     machine::{self, Machine},
-    material::{material, settle_baselines, wants_python},
     progress::Progress,
     providers::{self, Provider},
+    run_inputs::{inputs, settle_baselines, wants_python},
     search,
     selection::Selection,
-    stop,
+    signals,
     ui::{self, Format},
 };
 use crate::{
     agent::{
-        self, Deps, PlannedOp, Policy, RunEnd, RunOutcome, RunPlan, Search, Source, StopHandle,
+        self, CandidateSource, Deps, Policy, RunEnd, RunOp, RunOutcome, RunSpec, Search,
+        ShutdownHandle,
     },
     llm::{Budget, Client},
     op::OpDef,
@@ -82,8 +83,8 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
 async fn work(context: &Context, job: Job) -> Result<Exit, CommandError> {
     let ready = Ready::new(context, job)?;
     let machine = machine::start(&context.ui, &ready.job.settings).await?;
-    let stop = StopHandle::default();
-    let listener = stop::listen(context.ui.clone(), stop.clone(), ready.calls_wait());
+    let stop = ShutdownHandle::default();
+    let listener = signals::listen(context.ui.clone(), stop.clone(), ready.calls_wait());
     let done = Box::pin(ready.work(context, &machine, &stop)).await;
     listener.abort();
     machine.pool.shutdown().await;
@@ -156,7 +157,7 @@ impl Ready {
         self,
         context: &Context,
         machine: &Machine,
-        stop: &StopHandle,
+        stop: &ShutdownHandle,
     ) -> Result<Done, CommandError> {
         let Self { mut job, provider, budget, store } = self;
         let (ui, pool) = (&context.ui, &machine.pool);
@@ -237,7 +238,7 @@ async fn drive(
     budget: &Budget,
     pool: &Arc<crate::worker::Pool>,
     store: &Arc<RunStore>,
-    stop: &StopHandle,
+    stop: &ShutdownHandle,
 ) -> Result<RunOutcome, CommandError> {
     let (plan, client) = plan(job, provider.as_ref(), budget, pool, store)?;
     let (target, is_gpu) = judging_device(&job.settings, provider.as_ref(), pool);
@@ -245,7 +246,7 @@ async fn drive(
     let deps = Deps {
         llm: client,
         judge: Arc::clone(pool),
-        material: material(&job.settings, &job.selection, target, is_gpu, asked)?,
+        inputs: inputs(&job.settings, &job.selection, target, is_gpu, asked)?,
         store: Arc::clone(store),
         stop: stop.clone(),
     };
@@ -285,7 +286,7 @@ fn plan(
     budget: &Budget,
     pool: &crate::worker::Pool,
     store: &RunStore,
-) -> Result<(RunPlan, Option<Client>), CommandError> {
+) -> Result<(RunSpec, Option<Client>), CommandError> {
     let settings = &job.settings;
     let (source, client) = match provider {
         Some(provider) => {
@@ -293,7 +294,7 @@ fn plan(
             budget::charge_earlier(budget, run, &state, provider.calls_wait)?;
             let client = Client::new(provider.config.clone(), budget.clone())?;
             let recording = provider.recording.as_ref().map(|(_, run)| run.clone());
-            let source = Source::Llm {
+            let source = CandidateSource::Llm {
                 max_tokens: settings.llm.max_tokens,
                 temperature: settings.llm.temperature,
                 calls_wait: provider.calls_wait,
@@ -303,11 +304,11 @@ fn plan(
             };
             (source, Some(client))
         }
-        None => (Source::Given(job.kernels.clone()), None),
+        None => (CandidateSource::Given(job.kernels.clone()), None),
     };
     let ops = job.selection.ops.iter();
-    let plan = RunPlan {
-        ops: ops.map(|op| PlannedOp::from(*op)).collect(),
+    let plan = RunSpec {
+        ops: ops.map(|op| RunOp::from(*op)).collect(),
         source,
         search: Search {
             strategy: settings.search.strategy,

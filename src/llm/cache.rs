@@ -27,27 +27,27 @@ const RUNTIME_FIELDS: [&str; 7] = [
 const COMPARED: usize = 500;
 
 /// Where kept replies are; the user's cache folder is one.
-pub trait KeptReplies: Send + Sync {
+pub trait ReplyCache: Send + Sync {
     /// Returns the reply that is kept under a key.
     ///
     /// # Errors
     ///
     /// When it is there and cannot be read.
-    fn get(&self, key: &str) -> Result<Option<KeptReply>, LogError>;
+    fn get(&self, key: &str) -> Result<Option<CachedReply>, LogError>;
 
     /// Keeps a reply in place of one that is kept under the same key.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    fn put(&self, reply: &KeptReply) -> Result<(), LogError>;
+    fn put(&self, reply: &CachedReply) -> Result<(), LogError>;
 
     /// Returns the requests of the replies that were kept last, newest first.
     ///
     /// # Errors
     ///
     /// When they cannot be listed.
-    fn recent(&self, limit: usize) -> Result<Vec<KeptRequest>, LogError>;
+    fn recent(&self, limit: usize) -> Result<Vec<CachedRequest>, LogError>;
 
     /// Returns where they are, for messages.
     fn place(&self) -> String;
@@ -55,7 +55,7 @@ pub trait KeptReplies: Send + Sync {
 
 /// What decides a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeptRequest {
+pub struct CachedRequest {
     /// Wire kind.
     pub kind: String,
     /// Address without user info and query; empty for commands.
@@ -70,11 +70,11 @@ pub struct KeptRequest {
 
 /// A kept reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct KeptReply {
-    /// [`KeptRequest::key`].
+pub struct CachedReply {
+    /// [`CachedRequest::key`].
     pub key: String,
     /// What it answers.
-    pub request: KeptRequest,
+    pub request: CachedRequest,
     /// When it was kept, RFC 3339, UTC.
     pub kept_at: String,
     /// The record of the call that it came by.
@@ -91,7 +91,7 @@ pub struct CacheAccess {
     /// Whether they are taken and whether they are kept.
     pub mode: LlmCache,
     /// Where they are.
-    pub replies: Arc<dyn KeptReplies>,
+    pub replies: Arc<dyn ReplyCache>,
     /// The run's seed: runs that differ in it ask for replies of their own.
     pub seed: Option<u64>,
 }
@@ -102,7 +102,7 @@ impl fmt::Debug for CacheAccess {
     }
 }
 
-impl KeptRequest {
+impl CachedRequest {
     /// Takes what decides the reply out of a request: its body where it is JSON, else its text.
     #[must_use]
     pub fn new(kind: &str, url: &str, call: &Call, seed: Option<u64>, body: &str) -> Self {
@@ -170,7 +170,7 @@ impl CacheAccess {
     pub(super) fn take(
         &self,
         call: &Call,
-        request: &KeptRequest,
+        request: &CachedRequest,
     ) -> Result<Option<ReplyRecord>, Error> {
         let only = match self.mode {
             LlmCache::Off | LlmCache::Record => return Ok(None),
@@ -193,12 +193,12 @@ impl CacheAccess {
     }
 
     /// Keeps a reply; that this fails is no reason to lose it.
-    pub(super) fn keep(&self, request: &KeptRequest, record: &ReplyRecord) {
+    pub(super) fn keep(&self, request: &CachedRequest, record: &ReplyRecord) {
         if !matches!(self.mode, LlmCache::Record | LlmCache::Auto) {
             return;
         }
         let body = record.response.as_ref().map(|response| response.body.clone());
-        let kept = KeptReply {
+        let kept = CachedReply {
             key: request.key(),
             request: request.clone(),
             kept_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -212,7 +212,7 @@ impl CacheAccess {
     }
 
     /// Says how the most similar kept request differs.
-    fn nearest(&self, asked: &KeptRequest) -> String {
+    fn nearest(&self, asked: &CachedRequest) -> String {
         let recent = self.replies.recent(COMPARED).unwrap_or_default();
         let nearest =
             recent.iter().map(|kept| differences(asked, kept)).min_by_key(|differences| {
@@ -231,7 +231,7 @@ impl CacheAccess {
     }
 }
 
-impl KeptReply {
+impl CachedReply {
     fn into_record(self, call: &Call) -> ReplyRecord {
         let then = self.record;
         let response = then.response.map(|response| ResponseRecord {
@@ -260,7 +260,7 @@ struct Difference {
     weight: usize,
 }
 
-fn differences(asked: &KeptRequest, kept: &KeptRequest) -> Vec<Difference> {
+fn differences(asked: &CachedRequest, kept: &CachedRequest) -> Vec<Difference> {
     // What is not the prompt keeps two requests apart more than any change of words.
     const OTHER: usize = 1 << 20;
     let mut found = Vec::new();
@@ -334,7 +334,7 @@ mod tests {
         record::{AttemptId, OpKey},
     };
 
-    fn request(sample: u32, seed: Option<u64>, body: &Value) -> KeptRequest {
+    fn request(sample: u32, seed: Option<u64>, body: &Value) -> CachedRequest {
         let attempt = AttemptId { op: OpKey("relu".to_owned()), number: 1 };
         let call = Call {
             key: CallKey { attempt, call: 1 },
@@ -345,7 +345,7 @@ mod tests {
             sample,
             temperature: None,
         };
-        KeptRequest::new("anthropic", "http://x/v1", &call, seed, &body.to_string())
+        CachedRequest::new("anthropic", "http://x/v1", &call, seed, &body.to_string())
     }
 
     #[test]
@@ -373,7 +373,7 @@ mod tests {
     fn the_difference_is_named_by_place_and_line() {
         let body = |text: &str| json!({"messages": [{"role": "user", "content": text}]});
         let asked = request(1, None, &body("one\ntwo\nthree"));
-        let words = |kept: &KeptRequest| -> Vec<String> {
+        let words = |kept: &CachedRequest| -> Vec<String> {
             differences(&asked, kept).into_iter().map(|one| one.words).collect()
         };
         assert_eq!(

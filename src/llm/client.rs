@@ -4,13 +4,12 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
-    Access, Budget, CacheAccess, Call, CallLog, CommandAccess, Error, FailureRecord, Finish,
-    KeptRequest, ProviderConfig, Reply, ReplyRecord, RequestRecord, ResponseRecord, RetryEvent,
-    Worst,
+    Access, Budget, CacheAccess, CachedRequest, Call, CallLog, CommandAccess, Error, FailureRecord,
+    Finish, ProviderConfig, Reply, ReplyRecord, RequestRecord, ResponseRecord, RetryEvent, Worst,
     budget::Meter,
     check,
     command::{self, Prepared},
-    gate::{Gate, Need, Place},
+    gate::{CallPermit, Gate, Need},
     http::Http,
     local,
     log::prompt_hash,
@@ -105,7 +104,7 @@ impl Client {
                 // Nothing is put on record for a call that the recording does not have.
                 let record = local::replay(recording.as_ref(), call, &request.prompt_hash)?;
                 meter.record(log, request)?;
-                let spend = meter.settle(&record.usage, record.seconds).spend;
+                let spend = meter.charge(&record.usage, record.seconds).spend;
                 ReplyRecord { spend, ..record }
             }
             (Access::Http(_), None) => unreachable!("`new` sets up the client of an HTTP access"),
@@ -123,7 +122,7 @@ impl Client {
     }
 
     /// Returns what decides the reply of a call, where replies are kept or taken.
-    fn kept_request(&self, call: &Call) -> Option<(&CacheAccess, KeptRequest)> {
+    fn kept_request(&self, call: &Call) -> Option<(&CacheAccess, CachedRequest)> {
         let cache = self.config.cache.as_ref()?;
         let (url, body) = match (&self.config.access, &self.http) {
             (Access::Http(_), Some(http)) => {
@@ -137,7 +136,7 @@ impl Client {
             }
             (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => return None,
         };
-        Some((cache, KeptRequest::new(self.kind(), &url, call, cache.seed, &body)))
+        Some((cache, CachedRequest::new(self.kind(), &url, call, cache.seed, &body)))
     }
 
     /// Puts a call on record whose reply was kept; nothing is sent and nothing charged.
@@ -168,7 +167,7 @@ impl Client {
         call: &Call,
         log: &dyn CallLog,
         mut meter: Meter<'_>,
-        place: &mut Place<'_>,
+        place: &mut CallPermit<'_>,
     ) -> Result<ReplyRecord, Error> {
         let built = http.build(call);
         meter.record(log, http_request(http, &built, self.local_request(call)))?;
@@ -335,7 +334,7 @@ fn http_request(http: &Http, built: &Built, request: RequestRecord) -> RequestRe
 
 /// Settles a call by its reply and notes what it took.
 fn priced(record: ReplyRecord, meter: Meter<'_>) -> ReplyRecord {
-    let settled = meter.settle(&record.usage, record.seconds);
+    let settled = meter.charge(&record.usage, record.seconds);
     let (cost, price_source) = (settled.cost, settled.price_source);
     ReplyRecord { cost, price_source, spend: settled.spend, ..record }
 }

@@ -26,7 +26,7 @@ pub mod size;
 mod wire;
 
 pub use budget::{Budget, BudgetCaps, BudgetError, Charged, Worst};
-pub use cache::{CacheAccess, KeptReplies, KeptReply, KeptRequest};
+pub use cache::{CacheAccess, CachedReply, CachedRequest, ReplyCache};
 pub use call::{Cached, Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
 pub use client::Client;
 pub use command::{COMMAND_PRESETS, CommandAccess, CommandOutput, CommandPreset, command_preset};

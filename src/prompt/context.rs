@@ -38,7 +38,7 @@ pub struct Situation<'a> {
     /// Whether a plan or code is asked for.
     pub turn: Turn,
     /// All finished attempts, in order.
-    pub history: &'a [Past],
+    pub history: &'a [HistoryEntry],
     /// The attempt to mend or to improve; `None` asks for a first kernel.
     pub parent: Option<LastAttempt<'a>>,
     /// The best correct attempt; may be the parent.
@@ -70,7 +70,7 @@ pub struct Branch {
 
 /// An attempt in one line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Past {
+pub struct HistoryEntry {
     /// Number of the attempt.
     pub number: u32,
     /// The attempts whose kernels its prompt showed.
@@ -89,7 +89,7 @@ pub struct Past {
     pub speedup: Option<Speedup>,
 }
 
-impl Past {
+impl HistoryEntry {
     /// Returns the line of an evaluated attempt, without parents and change.
     #[must_use]
     pub fn new(number: u32, evaluation: &Evaluation) -> Self {
@@ -111,7 +111,7 @@ impl Past {
 #[derive(Debug, Clone, Copy)]
 pub struct LastAttempt<'a> {
     /// Its line of the history.
-    pub past: &'a Past,
+    pub past: &'a HistoryEntry,
     /// Its kernel file; `None` where the reply held none.
     pub kernel: Option<&'a str>,
     /// What [`super::feedback`] says about it.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    Past, PromptContext, Situation, feedback,
+    HistoryEntry, PromptContext, Situation, feedback,
     text::{counted, inline, speedup_words},
 };
 use crate::record::{FeedbackKind, Verdict};
@@ -53,7 +53,7 @@ pub(super) fn view(
     }
 }
 
-fn row(context: &PromptContext<'_>, past: &Past, timed: bool) -> Row {
+fn row(context: &PromptContext<'_>, past: &HistoryEntry, timed: bool) -> Row {
     let parents: Vec<_> = past.parents.iter().map(u32::to_string).collect();
     let change = past.change.as_ref().map(|change| cell(change, MAX_CHANGE));
     let speedup = past.speedup.as_ref().map_or_else(|| "-".to_owned(), speedup_words);
@@ -70,7 +70,7 @@ fn row(context: &PromptContext<'_>, past: &Past, timed: bool) -> Row {
 }
 
 /// Names the verdict, and why where that kind of feedback is on.
-fn verdict(context: &PromptContext<'_>, past: &Past) -> String {
+fn verdict(context: &PromptContext<'_>, past: &HistoryEntry) -> String {
     let name = past.verdict.name();
     let (n_passed, n_run) = past.passed;
     let mut parts = Vec::new();
@@ -90,7 +90,7 @@ fn cell(text: &str, max: usize) -> String {
 }
 
 /// Counts attempts by verdict.
-fn counts(pasts: &[Past]) -> String {
+fn counts(pasts: &[HistoryEntry]) -> String {
     let verdicts = Verdict::ALL.into_iter().filter_map(|verdict| {
         let n = pasts.iter().filter(|past| past.verdict == verdict).count();
         (0 < n).then(|| format!("{n} {verdict}"))

@@ -21,7 +21,7 @@ mod tests;
 mod text;
 mod view;
 
-pub use context::{BestAttempt, Branch, LastAttempt, Past, PromptContext, Situation};
+pub use context::{BestAttempt, Branch, HistoryEntry, LastAttempt, PromptContext, Situation};
 pub use feedback::feedback;
 pub use plan::{Plan, change};
 pub use template::{Error, Prompts, Rendered, TEMPLATES};

@@ -7,30 +7,32 @@
 //! rebuilt. This module prints nothing and knows neither the agent nor the command line.
 
 mod atomic;
+mod blocking;
 mod calls;
-mod condense;
 mod confirmed;
 mod derived;
 mod error;
+mod evaluation_summary;
 mod experiment;
 mod find;
 mod format;
-mod held;
-mod kept;
 mod layout;
 mod lock;
-mod mend;
 mod parallel;
+mod refresh;
+mod reply_cache;
 mod run;
+mod run_index;
 mod scan;
 mod spend;
-mod waiting;
 mod writer;
 
 pub use calls::RecordedRun;
-pub use condense::{EVAL_LIMIT_BYTES, StoredBaseline, StoredEvaluation, StoredTiming, condense};
 pub use derived::{best, effective_verdict, rank};
 pub use error::Error;
+pub use evaluation_summary::{
+    EVAL_LIMIT_BYTES, StoredBaseline, StoredEvaluation, StoredTiming, summarise,
+};
 pub use experiment::{
     ComparisonFile, ExperimentInfo, ExperimentStore, experiment_runs, read_experiment,
 };
@@ -39,8 +41,8 @@ pub use format::{
     AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
     LostCall, OpMetadata, Purpose, RunInfo, RunStatus, Totals,
 };
-pub use kept::ReplyFolder;
 pub use layout::{CallFile, StageFile, TopFile};
+pub use reply_cache::ReplyCacheFolder;
 pub use run::Run;
 pub use scan::{AttemptStage, AttemptState, CallState, OpState, RunState};
 pub use spend::{CallsSpend, Spent, spent};
@@ -51,6 +53,6 @@ pub(crate) use parallel::in_parallel;
 #[cfg(test)]
 pub(crate) use atomic::journal;
 #[cfg(test)]
-pub(crate) use condense::tests::evaluation as test_evaluation;
-#[cfg(test)]
 pub(crate) use derived::tests::record as test_record;
+#[cfg(test)]
+pub(crate) use evaluation_summary::tests::evaluation as test_evaluation;

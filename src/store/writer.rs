@@ -8,12 +8,12 @@ use super::{
     AttemptRecord, CallFile, Confirmation, Error, LostCall, Run, RunInfo, RunState, RunStatus,
     StageFile, TopFile, Totals,
     atomic::{self, Durability},
-    condense::condense,
+    blocking::wait_for_disk,
+    evaluation_summary::summarise,
     find,
-    held::Held,
     layout::{AttemptFile, INDEX, LOCK, RUN_JSON},
     lock::RunLock,
-    waiting::wait_for_disk,
+    run_index::RunIndex,
 };
 use crate::{
     llm::{CallKey, ReplyRecord, ResponseRecord},
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RunStore {
     pub(super) run: Run,
-    pub(super) held: Held,
+    pub(super) held: RunIndex,
     _lock: RunLock,
 }
 
@@ -64,7 +64,7 @@ impl RunStore {
         }
         let info = info(id);
         write_json(&dir.join(RUN_JSON), &info, Durability::Disk)?;
-        Ok(Self { run: Run::from_parts(dir, info), held: Held::default(), _lock: lock })
+        Ok(Self { run: Run::from_parts(dir, info), held: RunIndex::default(), _lock: lock })
     }
 
     /// Opens a run to go on with it: takes its lock, removes what interrupted writes left, and
@@ -76,9 +76,9 @@ impl RunStore {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let run = Run::open(dir)?;
         let lock = RunLock::acquire(dir)?;
-        let held = Held::of(&run)?;
+        let held = RunIndex::of(&run)?;
         let store = Self { run, held, _lock: lock };
-        store.mend()?;
+        store.refresh_derived()?;
         Ok(store)
     }
 
@@ -255,7 +255,7 @@ impl RunStore {
         if !log.is_empty() {
             self.write_stage(attempt, StageFile::Log, log)?;
         }
-        let (_, short) = condense(evaluation);
+        let (_, short) = summarise(evaluation);
         self.write_stage(attempt, StageFile::Eval, &short)
     }
 

@@ -9,7 +9,7 @@ use kgen::{
     },
     record::Caps,
     settings::LlmCache,
-    store::ReplyFolder,
+    store::ReplyCacheFolder,
 };
 use serde_json::json;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
@@ -32,7 +32,7 @@ fn client(url: &str, dir: &Path, mode: LlmCache, seed: Option<u64>) -> Client {
     let mut access = HttpAccess::new(preset("openrouter").unwrap(), Some(KEY.into()));
     access.base_url = format!("{url}/v1");
     access.retry.max_tries = 1;
-    let replies = Arc::new(ReplyFolder::new(dir.to_owned()));
+    let replies = Arc::new(ReplyCacheFolder::new(dir.to_owned()));
     let config = ProviderConfig {
         cache: Some(CacheAccess { mode, replies, seed }),
         ..ProviderConfig::new("test", "m", 4, Access::Http(Box::new(access)))
@@ -172,7 +172,7 @@ async fn a_cap_on_time_holds_for_kept_replies_too() {
     let dir = tempfile::tempdir().unwrap();
     let server = server().await;
     ask(&client(&server.uri(), dir.path(), LlmCache::Record, None), &call()).await.0.unwrap();
-    let replies = Arc::new(ReplyFolder::new(dir.path().to_owned()));
+    let replies = Arc::new(ReplyCacheFolder::new(dir.path().to_owned()));
     let mut access = HttpAccess::new(preset("openrouter").unwrap(), Some(KEY.into()));
     access.base_url = format!("{}/v1", server.uri());
     let config = ProviderConfig {
@@ -193,7 +193,7 @@ async fn a_kept_reply_takes_nothing_from_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     let server = server().await;
     ask(&client(&server.uri(), dir.path(), LlmCache::Record, None), &call()).await.0.unwrap();
-    let replies = Arc::new(ReplyFolder::new(dir.path().to_owned()));
+    let replies = Arc::new(ReplyCacheFolder::new(dir.path().to_owned()));
     let mut access = HttpAccess::new(preset("openrouter").unwrap(), Some(KEY.into()));
     access.base_url = format!("{}/v1", server.uri());
     let config = ProviderConfig {
@@ -226,7 +226,7 @@ async fn replies_of_commands_are_kept_by_what_they_were_given() {
             key: None,
             deadline: std::time::Duration::from_secs(20),
         };
-        let replies = Arc::new(ReplyFolder::new(dir.path().to_owned()));
+        let replies = Arc::new(ReplyCacheFolder::new(dir.path().to_owned()));
         let config = ProviderConfig {
             cache: Some(CacheAccess { mode, replies, seed: None }),
             ..ProviderConfig::new("test", "m", 4, Access::Command(access))

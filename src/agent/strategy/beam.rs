@@ -1,7 +1,8 @@
 //! Several branches that go on side by side.
 
 use super::{
-    Policy, Proposal, Purpose, Seen, Step, Strategy, better, close, going_on, is_solved, numbers,
+    FinishedAttempt, Policy, Proposal, Purpose, Step, Strategy, better, close, going_on, is_solved,
+    numbers,
 };
 
 /// Makes `width` attempts at once, round after round. Between two rounds the best attempts so far
@@ -20,7 +21,7 @@ pub(super) struct Beam {
 }
 
 impl Strategy for Beam {
-    fn next(&self, seen: &[Seen], policy: &Policy) -> Step {
+    fn next(&self, seen: &[FinishedAttempt], policy: &Policy) -> Step {
         let total = self.width.saturating_mul(self.depth).min(policy.max_attempts);
         let is_missing = |number: &u32| seen.iter().all(|seen| seen.number() != *number);
         let Some(first_missing) = (1..=total).find(is_missing) else { return close(seen, policy) };
@@ -43,15 +44,21 @@ impl Beam {
         (number - 1) % self.width + 1
     }
 
-    fn proposal(&self, number: u32, known: &[Seen], parents: &[(u32, &Seen)]) -> Proposal {
+    fn proposal(
+        &self,
+        number: u32,
+        known: &[FinishedAttempt],
+        parents: &[(u32, &FinishedAttempt)],
+    ) -> Proposal {
         let branch = self.branch(number);
         let best = parents.iter().find(|(of, _)| *of == branch).map(|(_, best)| *best);
         let (purpose, parents) = match best {
             None => (Purpose::Initial, Vec::new()),
             // A branch that stays with its own goes on from its last attempt, as a repair would.
-            Some(best) if self.branch(best.number()) == branch => {
-                going_on(best, self.of_branch(known, branch).last().map_or(0, Seen::number))
-            }
+            Some(best) if self.branch(best.number()) == branch => going_on(
+                best,
+                self.of_branch(known, branch).last().map_or(0, FinishedAttempt::number),
+            ),
             Some(best) => going_on(best, best.number()),
         };
         Proposal {
@@ -66,13 +73,17 @@ impl Beam {
         }
     }
 
-    fn of_branch<'a>(&self, known: &'a [Seen], branch: u32) -> impl Iterator<Item = &'a Seen> {
+    fn of_branch<'a>(
+        &self,
+        known: &'a [FinishedAttempt],
+        branch: u32,
+    ) -> impl Iterator<Item = &'a FinishedAttempt> {
         let width = self.width;
         known.iter().filter(move |seen| (seen.number() - 1) % width + 1 == branch)
     }
 
     /// Returns the attempt that each branch goes on from; none before the first round.
-    fn parents<'a>(&self, known: &'a [Seen]) -> Vec<(u32, &'a Seen)> {
+    fn parents<'a>(&self, known: &'a [FinishedAttempt]) -> Vec<(u32, &'a FinishedAttempt)> {
         let chosen = self.chosen(known);
         let (mut own, mut moved): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
         for best in chosen {
@@ -92,11 +103,11 @@ impl Beam {
     }
 
     /// Returns the best attempts, the best first, at most one per branch of the next round.
-    fn chosen<'a>(&self, known: &'a [Seen]) -> Vec<&'a Seen> {
+    fn chosen<'a>(&self, known: &'a [FinishedAttempt]) -> Vec<&'a FinishedAttempt> {
         let of = |branch| self.of_branch(known, branch);
         let best_pass =
             |branch| of(branch).filter(|seen| seen.passed()).max_by(|a, b| better(a, b));
-        let sorted = |mut seen: Vec<&'a Seen>| {
+        let sorted = |mut seen: Vec<&'a FinishedAttempt>| {
             seen.sort_by(|a, b| better(b, a));
             seen
         };
@@ -104,7 +115,7 @@ impl Beam {
         let others = sorted(known.iter().filter(|seen| seen.passed()).collect());
         let failing = (1..=self.width).filter(|branch| best_pass(*branch).is_none());
         let failing = sorted(failing.filter_map(|branch| of(branch).last()).collect());
-        let mut chosen: Vec<&Seen> = Vec::new();
+        let mut chosen: Vec<&FinishedAttempt> = Vec::new();
         for candidate in firsts.into_iter().chain(others).chain(failing) {
             if chosen.iter().all(|other| !same_source(other, candidate)) {
                 chosen.push(candidate);
@@ -115,7 +126,7 @@ impl Beam {
     }
 }
 
-fn same_source(a: &Seen, b: &Seen) -> bool {
-    let original = |seen: &Seen| seen.record.duplicate_of.unwrap_or(seen.number());
+fn same_source(a: &FinishedAttempt, b: &FinishedAttempt) -> bool {
+    let original = |seen: &FinishedAttempt| seen.record.duplicate_of.unwrap_or(seen.number());
     original(a) == original(b)
 }

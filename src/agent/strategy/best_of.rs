@@ -1,6 +1,6 @@
 //! Several independent attempts, and the best of them refined.
 
-use super::{Policy, Proposal, Purpose, Seen, Step, Strategy, repair::one_more, winner};
+use super::{FinishedAttempt, Policy, Proposal, Purpose, Step, Strategy, repair::one_more, winner};
 
 /// Makes the first attempts all at once, from the same prompt, then goes on from the best of them
 /// one by one.
@@ -11,7 +11,7 @@ pub(super) struct BestOf {
 }
 
 impl Strategy for BestOf {
-    fn next(&self, seen: &[Seen], policy: &Policy) -> Step {
+    fn next(&self, seen: &[FinishedAttempt], policy: &Policy) -> Step {
         let samples = self.samples.min(policy.max_attempts);
         let missing: Vec<_> = (1..=samples)
             .filter(|number| seen.iter().all(|seen| seen.number() != *number))
@@ -20,9 +20,13 @@ impl Strategy for BestOf {
         if !missing.is_empty() {
             return Step::Attempts(missing);
         }
-        let latest = seen.last().map_or(0, Seen::number);
+        let latest = seen.last().map_or(0, FinishedAttempt::number);
         // The best sample is refined, whichever it is; from then on what came of it.
-        let last = if latest <= samples { winner(seen).map_or(0, Seen::number) } else { latest };
+        let last = if latest <= samples {
+            winner(seen).map_or(0, FinishedAttempt::number)
+        } else {
+            latest
+        };
         one_more(seen, policy, last, latest + 1, latest.saturating_sub(samples) + 2)
     }
 }

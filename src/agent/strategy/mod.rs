@@ -18,7 +18,7 @@ mod tests;
 use std::fmt::Debug;
 
 use crate::{
-    prompt::Past,
+    prompt::HistoryEntry,
     record::{self, Verdict},
     store::{AttemptRecord, Confirmation, Purpose, best, effective_verdict, rank},
 };
@@ -30,7 +30,7 @@ use repair::Repair;
 /// A way to search for a kernel.
 pub(super) trait Strategy: Debug + Send + Sync {
     /// Decides what comes next; `seen` is in the order of the numbers.
-    fn next(&self, seen: &[Seen], policy: &Policy) -> Step;
+    fn next(&self, seen: &[FinishedAttempt], policy: &Policy) -> Step;
 }
 
 /// How kernels are searched for.
@@ -83,14 +83,14 @@ pub struct Policy {
 
 /// A finished attempt with its confirmation.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct FinishedAttempt {
     pub(super) record: AttemptRecord,
     pub(super) confirmation: Option<Confirmation>,
     /// Its line in the history that a prompt shows; read from the store where it is missing.
-    pub(super) past: Option<Past>,
+    pub(super) past: Option<HistoryEntry>,
 }
 
-impl Seen {
+impl FinishedAttempt {
     /// Returns the verdict that counts.
     pub(super) fn verdict(&self) -> Verdict {
         effective_verdict(&self.record, self.confirmation.as_ref())
@@ -147,13 +147,13 @@ pub enum Ending {
 }
 
 /// Returns the best attempt by the store's rule.
-pub(super) fn winner(seen: &[Seen]) -> Option<&Seen> {
+pub(super) fn winner(seen: &[FinishedAttempt]) -> Option<&FinishedAttempt> {
     let number = best(seen.iter().map(|seen| (&seen.record, seen.confirmation.as_ref())))?.attempt;
     seen.iter().find(|seen| seen.number() == number)
 }
 
 /// Ends the search with what there is: the winner is judged again before it is reported.
-pub(super) fn close(seen: &[Seen], policy: &Policy) -> Step {
+pub(super) fn close(seen: &[FinishedAttempt], policy: &Policy) -> Step {
     let winner = winner(seen).filter(|winner| winner.passed());
     match winner {
         Some(winner) if winner.confirmation.is_none() && 0 < policy.confirm_seeds => {
@@ -165,7 +165,7 @@ pub(super) fn close(seen: &[Seen], policy: &Policy) -> Step {
 }
 
 /// Tells whether the winner is all that was asked for.
-fn is_solved(seen: &[Seen], policy: &Policy) -> bool {
+fn is_solved(seen: &[FinishedAttempt], policy: &Policy) -> bool {
     winner(seen).is_some_and(|winner| winner.passed() && is_good_enough(&winner.record, policy))
 }
 
@@ -177,7 +177,7 @@ fn is_good_enough(record: &AttemptRecord, policy: &Policy) -> bool {
 
 /// Returns the purpose and the parents of an attempt that goes on from `last`, where `best` is
 /// the best attempt of the line of attempts that it stands in.
-fn going_on(best: &Seen, last: u32) -> (Purpose, Vec<u32>) {
+fn going_on(best: &FinishedAttempt, last: u32) -> (Purpose, Vec<u32>) {
     if !best.passed() {
         return (Purpose::Repair, vec![last]);
     }
@@ -187,10 +187,10 @@ fn going_on(best: &Seen, last: u32) -> (Purpose, Vec<u32>) {
 }
 
 /// Compares two attempts; the greater is the better.
-fn better(a: &Seen, b: &Seen) -> std::cmp::Ordering {
+fn better(a: &FinishedAttempt, b: &FinishedAttempt) -> std::cmp::Ordering {
     rank((&a.record, a.verdict()), (&b.record, b.verdict()))
 }
 
-fn numbers(seen: &[Seen]) -> Vec<u32> {
-    seen.iter().map(Seen::number).collect()
+fn numbers(seen: &[FinishedAttempt]) -> Vec<u32> {
+    seen.iter().map(FinishedAttempt::number).collect()
 }

@@ -1,7 +1,8 @@
 //! One attempt after the other.
 
 use super::{
-    Policy, Proposal, Purpose, Seen, Step, Strategy, close, going_on, is_solved, numbers, winner,
+    FinishedAttempt, Policy, Proposal, Purpose, Step, Strategy, close, going_on, is_solved,
+    numbers, winner,
 };
 
 /// Repairs until a kernel is correct; then, where time can be measured, improves the best one
@@ -10,14 +11,20 @@ use super::{
 pub(super) struct Repair;
 
 impl Strategy for Repair {
-    fn next(&self, seen: &[Seen], policy: &Policy) -> Step {
-        let last = seen.last().map_or(0, Seen::number);
+    fn next(&self, seen: &[FinishedAttempt], policy: &Policy) -> Step {
+        let last = seen.last().map_or(0, FinishedAttempt::number);
         one_more(seen, policy, last, last + 1, last + 1)
     }
 }
 
 /// Makes one attempt that goes on from `last`, unless the search is over.
-pub(super) fn one_more(seen: &[Seen], policy: &Policy, last: u32, number: u32, round: u32) -> Step {
+pub(super) fn one_more(
+    seen: &[FinishedAttempt],
+    policy: &Policy,
+    last: u32,
+    number: u32,
+    round: u32,
+) -> Step {
     if policy.max_attempts < number || is_solved(seen, policy) {
         return close(seen, policy);
     }

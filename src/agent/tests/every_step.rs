@@ -9,7 +9,7 @@ use std::{
 
 use super::{Script, Trace, beam, best_of, records, resuming::rebuild};
 use crate::{
-    agent::{Search, Source},
+    agent::{CandidateSource, Search},
     llm::{self, Turn},
     record::{AttemptId, OpKey},
     store::{AttemptRecord, CallState, RecordedRun, Run, RunState, journal},
@@ -143,7 +143,7 @@ fn replaying(search: Search, recorded: &Path) -> (Script, llm::Client) {
     let recording = RecordedRun::new(Run::open(recorded).unwrap());
     let client = super::client(llm::Access::Replay(Arc::new(recording.clone())));
     let mut script = script(search);
-    script.plan.source = Source::Llm {
+    script.plan.source = CandidateSource::Llm {
         max_tokens: 1,
         temperature: None,
         calls_wait: false,

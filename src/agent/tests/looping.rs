@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Script, Trace, planned, told};
 use crate::{
-    agent::{Ending, Event, OpEnd, RunEnd, Source},
+    agent::{CandidateSource, Ending, Event, OpEnd, RunEnd},
     llm,
     record::{AttemptId, Implementation, OpKey, Verdict},
     store::{AttemptStatus, Purpose, RecordedRun, Run, RunStatus},
@@ -197,7 +197,7 @@ async fn given_kernels_are_judged_without_a_call() {
         (OpKey(op.to_owned()), Implementation::Kernel { source })
     };
     let kernels = [kernel("relu", "right"), kernel("add", "verdict=race")];
-    script.plan.source = Source::Given(kernels.into());
+    script.plan.source = CandidateSource::Given(kernels.into());
     script.plan.policy.confirm_seeds = 0;
     let trace = script.run_in(&root.path().join("r")).await;
     let verdicts: Vec<_> = trace.outcome.ops.iter().map(|op| op.verdict.unwrap()).collect();
@@ -217,7 +217,7 @@ async fn recorded_evaluations_are_reused_where_that_is_wanted() {
     let access = llm::Access::Replay(Arc::new(recording.clone()));
     let client = super::client(access);
     let mut script = Script::new(&replies);
-    script.plan.source = Source::Llm {
+    script.plan.source = CandidateSource::Llm {
         max_tokens: 1,
         temperature: None,
         calls_wait: false,

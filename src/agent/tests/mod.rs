@@ -21,8 +21,8 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::{
-    BoxError, Deps, Event, Judge, Llm, Material, PlannedOp, Policy, RunOutcome, RunPlan, Search,
-    Source, StopHandle, run,
+    BoxError, CandidateSource, Deps, EvaluationService, Event, Llm, Policy, RunInputs, RunOp,
+    RunOutcome, RunSpec, Search, ShutdownHandle, run,
 };
 use crate::{
     llm::{
@@ -145,7 +145,7 @@ pub(super) struct ScriptedJudge {
     pub(super) steps_aside: bool,
 }
 
-impl Judge for ScriptedJudge {
+impl EvaluationService for ScriptedJudge {
     async fn evaluate(
         &self,
         request: EvalRequest,
@@ -190,7 +190,7 @@ impl Judge for ScriptedJudge {
 /// Prompts that are easy to look at.
 pub(super) struct PlainMaterial;
 
-impl Material for PlainMaterial {
+impl RunInputs for PlainMaterial {
     fn cases(&self, _op: &str, _seed: u64) -> Result<Vec<Case>, BoxError> {
         Ok(Vec::new())
     }
@@ -263,7 +263,7 @@ pub(super) fn told(kernel: &str) -> &str {
 
 /// A run to be carried out in a test.
 pub(super) struct Script {
-    pub(super) plan: RunPlan,
+    pub(super) plan: RunSpec,
     pub(super) answer: Answer,
     pub(super) gate: Option<Arc<tokio::sync::Barrier>>,
     pub(super) delay: Delay,
@@ -271,7 +271,7 @@ pub(super) struct Script {
     pub(super) planner: Answer,
     /// Whether calls and evaluations give way to each other.
     pub(super) steps_aside: bool,
-    pub(super) stop: StopHandle,
+    pub(super) stop: ShutdownHandle,
     /// Whether the workers never fail.
     pub(super) is_mended: bool,
 }
@@ -311,9 +311,9 @@ impl Script {
             reply.cloned().ok_or_else(|| llm::Error::EndOfRecording { key: key.clone() })
         };
         Self {
-            plan: RunPlan {
+            plan: RunSpec {
                 ops,
-                source: Source::Llm {
+                source: CandidateSource::Llm {
                     max_tokens: 100,
                     temperature: None,
                     calls_wait: false,
@@ -342,7 +342,7 @@ impl Script {
             delay: Box::new(|_| Duration::ZERO),
             planner: Box::new(plan_of),
             steps_aside: false,
-            stop: StopHandle::default(),
+            stop: ShutdownHandle::default(),
             is_mended: false,
         }
     }
@@ -376,7 +376,7 @@ impl Script {
             ..ScriptedJudge::default()
         };
         let judged = Arc::clone(&judge.judged);
-        let deps = Deps { llm: Some(llm), judge, material: PlainMaterial, store, stop: self.stop };
+        let deps = Deps { llm: Some(llm), judge, inputs: PlainMaterial, store, stop: self.stop };
         let outcome = run(self.plan, deps, sender).await.unwrap();
         let mut events = Vec::new();
         while let Ok(event) = receiver.try_recv() {
@@ -393,8 +393,8 @@ pub(super) fn client(access: llm::Access) -> llm::Client {
     llm::Client::new(config, llm::Budget::default()).unwrap()
 }
 
-pub(super) fn planned(op: &str) -> PlannedOp {
-    PlannedOp { name: op.to_owned(), definition: None, key: OpKey(op.to_owned()) }
+pub(super) fn planned(op: &str) -> RunOp {
+    RunOp { name: op.to_owned(), definition: None, key: OpKey(op.to_owned()) }
 }
 
 fn info(run_id: RunId) -> RunInfo {

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::{Script, beam, best_of, records};
 use crate::{
-    agent::{Ending, OpEnd, RunEnd, Search, Source, Stop},
+    agent::{CandidateSource, Ending, OpEnd, RunEnd, Search, Shutdown},
     llm,
     record::{Cap, CapKind, CapScope},
     store::AttemptRecord,
@@ -97,7 +97,7 @@ async fn every_call_that_waits_is_named() {
     let dir = root.path().join("r");
     let mailbox = || {
         let mut script = script(best_of(3));
-        script.plan.source = Source::Llm {
+        script.plan.source = CandidateSource::Llm {
             max_tokens: 1,
             temperature: None,
             calls_wait: true,
@@ -185,7 +185,7 @@ async fn a_wrong_key_stops_the_siblings_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_leaves_nothing_of_any_sibling_behind() {
-    for stop in [Stop::Drain, Stop::Now] {
+    for stop in [Shutdown::Graceful, Shutdown::Immediate] {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("r");
         let mut script = script(best_of(3));
@@ -197,7 +197,7 @@ async fn a_stop_leaves_nothing_of_any_sibling_behind() {
         });
         let trace = script.run_in(&dir).await;
         assert!(matches!(trace.outcome.end, RunEnd::Interrupted));
-        let n_stored = if stop == Stop::Drain { 3 } else { 1 };
+        let n_stored = if stop == Shutdown::Graceful { 3 } else { 1 };
         let trace = self::script(best_of(3)).run_in(&dir).await;
         assert_eq!(trace.asked.len(), 6 - n_stored, "{stop:?}");
         assert_eq!(trace.outcome.ops[0].n_attempts, 6);

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{Script, Trace, beam};
 use crate::{
-    agent::{OpEnd, RunEnd, Search, Source, Stop},
+    agent::{CandidateSource, OpEnd, RunEnd, Search, Shutdown},
     llm::{self, Turn},
     record::{AttemptId, Cap, CapKind, CapScope, OpKey},
     store::{AttemptStatus, CallState, Run, RunState},
@@ -103,7 +103,7 @@ async fn branches_whose_neighbours_have_no_plan_wait_with_them() {
     let dir = root.path().join("r");
     let mailbox = || {
         let mut script = script(beam(2, 2));
-        script.plan.source = Source::Llm {
+        script.plan.source = CandidateSource::Llm {
             max_tokens: 1,
             temperature: None,
             calls_wait: true,
@@ -172,7 +172,7 @@ async fn where_the_code_is_stored_a_plan_that_failed_is_not_asked_for_again() {
     let (answer, handle) = (stopped.answer, stopped.stop.clone());
     stopped.answer = Box::new(move |key| {
         if key.attempt.number == 2 {
-            handle.raise(Stop::Drain);
+            handle.raise(Shutdown::Graceful);
         }
         answer(key)
     });

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::{Script, ScriptedLlm, plan_of};
 use crate::{
-    agent::{Error, Llm, OpEnd, RunEnd, Source, Stop},
+    agent::{CandidateSource, Error, Llm, OpEnd, RunEnd, Shutdown},
     llm::{self, Call, CallLog, Reply},
     record::{Cap, CapKind, CapScope},
 };
@@ -53,7 +53,7 @@ async fn calls_that_wait_are_left_pending_and_taken_up_under_their_name() {
     let dir = root.path().join("r");
     let mailbox = || {
         let mut script = Script::new(&REPLIES);
-        script.plan.source = Source::Llm {
+        script.plan.source = CandidateSource::Llm {
             max_tokens: 1,
             temperature: None,
             calls_wait: true,
@@ -160,7 +160,7 @@ async fn a_worker_that_fails_over_one_op_leaves_the_others_to_be_judged() {
 
 #[tokio::test]
 async fn a_stopped_run_keeps_what_was_begun_and_goes_on_later() {
-    for (stop, n_stored) in [(Stop::Drain, 1), (Stop::Now, 1)] {
+    for (stop, n_stored) in [(Shutdown::Graceful, 1), (Shutdown::Immediate, 1)] {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("r");
         let mut script = Script::new(&REPLIES);
@@ -194,7 +194,7 @@ async fn an_op_whose_prompt_is_too_long_leaves_the_others_to_be_solved() {
         "{message}"
     );
     assert!(trace.outcome.ops[1].passed());
-    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Material { .. })));
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::RunInputs { .. })));
 }
 
 /// Takes one call at a time.
@@ -222,7 +222,7 @@ async fn calls_that_wait_for_their_turn_are_not_sent_after_a_stop() {
     let (handle, asked) = (script.stop.clone(), Arc::new(Mutex::new(Vec::new())));
     let llm = ScriptedLlm {
         answer: Box::new(move |key| {
-            handle.raise(Stop::Drain);
+            handle.raise(Shutdown::Graceful);
             answer(key)
         }),
         asked: Arc::clone(&asked),

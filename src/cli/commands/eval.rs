@@ -15,13 +15,13 @@ use clap::Args;
 use rand::TryRngCore;
 
 use crate::{
-    agent::Material,
+    agent::RunInputs,
     cli::{
         CommandError, Context,
         args::{DeviceArgs, FormatArgs, SuiteArgs},
         exit_codes::Exit,
         machine,
-        material::{material, settle_baselines, wants_python, warn_of_idle_flags},
+        run_inputs::{inputs, settle_baselines, wants_python, warn_of_idle_flags},
         selection, session,
         ui::{self, Format},
     },
@@ -148,8 +148,8 @@ async fn judge(
     let on_gpu = machine.pool.has_gpu();
     let mut settings = settings.clone();
     settle_baselines(&context.ui, &mut settings, on_gpu)?;
-    let material = material(&settings, selection, machine.pool.target(), on_gpu, None)?;
-    let timing = material.timing(&op.name);
+    let inputs = inputs(&settings, selection, machine.pool.target(), on_gpu, None)?;
+    let timing = inputs.timing(&op.name);
     if let Some(timing) = timing.as_ref().filter(|_| on_gpu) {
         let has = |name: &str| timing.baselines.iter().any(|baseline| baseline.name == name);
         // One of a folder is named `triton`, not `triton=DIR`.

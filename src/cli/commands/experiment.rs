@@ -1,6 +1,6 @@
 //! `kgen experiment`: a matrix of settings becomes runs, which are carried out and compared.
 
-mod carry;
+mod execute;
 mod plan;
 
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
         context.ui.note(&format!("{n} below {}; nothing was done", plan.dir.display()));
         return Ok(Exit::Ok);
     }
-    carry::carry_out(context, plan, args.format)
+    execute::carry_out(context, plan, args.format)
 }
 
 /// Lists the runs and how they stand.

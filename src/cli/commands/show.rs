@@ -6,19 +6,19 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::{
-    agent::{BoxError, Material, SuiteMaterial},
+    agent::{BoxError, RunInputs, SuiteInputs},
     cli::{
         CommandError, Context,
         args::{FormatArgs, SuiteArgs},
         exit_codes::Exit,
-        material::{material, settle_baselines},
         providers,
+        run_inputs::{inputs, settle_baselines},
         selection::{self, Selection},
         ui::{self, Format},
     },
     llm::Turn,
     op::OpDef,
-    prompt::{LastAttempt, Past, Rendered, Situation},
+    prompt::{HistoryEntry, LastAttempt, Rendered, Situation},
     record::{Case, Verdict},
     report::TextTable,
     settings::Overrides,
@@ -92,8 +92,8 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     cases.retain(|case| selection.dtypes().is_none_or(|dtypes| dtypes.contains(&case.dtype)));
     let provider = providers::described(&settings);
     let target = settings.device.emu.target();
-    let material = material(&settings, &selection, &target, false, provider.as_ref())?;
-    let prompt = prompt(&material, &op.name, args.turn);
+    let inputs = inputs(&settings, &selection, &target, false, provider.as_ref())?;
+    let prompt = prompt(&inputs, &op.name, args.turn);
     let prompt = prompt.map_err(|error| CommandError::new(Exit::Config, error))?;
     match args.format.format {
         Format::Json => ui::json(&context.ui, &as_json(op, &cases, &prompt))?,
@@ -107,12 +107,12 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
 }
 
 /// Renders the prompt of a turn for the device that the emulator pretends to be.
-fn prompt(material: &SuiteMaterial, op: &str, turn: TurnArg) -> Result<Rendered, BoxError> {
+fn prompt(inputs: &SuiteInputs, op: &str, turn: TurnArg) -> Result<Rendered, BoxError> {
     let asked = if turn == TurnArg::Plan { Turn::Plan } else { Turn::Code };
     let Some(verdict) = turn.verdict() else {
-        return material.prompt(op, &Situation::first(asked));
+        return inputs.prompt(op, &Situation::first(asked));
     };
-    let past = Past {
+    let past = HistoryEntry {
         number: 1,
         parents: Vec::new(),
         change: Some("made up".to_owned()),
@@ -132,7 +132,7 @@ fn prompt(material: &SuiteMaterial, op: &str, turn: TurnArg) -> Result<Rendered,
         }),
         ..Situation::first(asked)
     };
-    material.prompt(op, &situation)
+    inputs.prompt(op, &situation)
 }
 
 /// Says beside a prompt what is not in it.

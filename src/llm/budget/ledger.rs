@@ -188,7 +188,7 @@ impl<T> Ledger<T> {
     }
 
     /// Replaces a reservation by what the call took.
-    pub(super) fn settle(&mut self, op: &OpKey, worst: Amount, actual: Amount) {
+    pub(super) fn charge_reserved(&mut self, op: &OpKey, worst: Amount, actual: Amount) {
         self.run.reserved = self.run.reserved.minus(worst);
         self.run.settled = self.run.settled.plus(actual);
         let account = self.account(op);

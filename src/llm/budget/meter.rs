@@ -1,6 +1,6 @@
 //! The books of one call over all its tries.
 
-use super::{Budget, Reservation, Settled, Worst};
+use super::{Budget, CallCharge, Reservation, Worst};
 use crate::{
     llm::{CallLog, Error, RequestRecord, Usage},
     record::{OpKey, Spend},
@@ -71,9 +71,9 @@ impl<'a> Meter<'a> {
     }
 
     /// Settles the call by its reply.
-    pub(in crate::llm) fn settle(mut self, usage: &Usage, seconds: f64) -> Settled {
+    pub(in crate::llm) fn charge(mut self, usage: &Usage, seconds: f64) -> CallCharge {
         let open = self.open.take();
-        let mut settled = open.map_or_else(Settled::default, |open| open.settle(usage, seconds));
+        let mut settled = open.map_or_else(CallCharge::default, |open| open.charge(usage, seconds));
         settled.spend += self.lost;
         settled
     }

@@ -347,8 +347,8 @@ impl Budget {
         }
     }
 
-    fn settle(&self, op: &OpKey, worst: Amount, actual: Amount) {
-        self.ledger().settle(op, worst, actual);
+    fn charge_reserved(&self, op: &OpKey, worst: Amount, actual: Amount) {
+        self.ledger().charge_reserved(op, worst, actual);
         self.pump();
     }
 }
@@ -393,7 +393,7 @@ struct Grant {
 impl Grant {
     fn close(&mut self, actual: Amount) {
         if std::mem::take(&mut self.is_open) {
-            self.budget.settle(&self.op, self.worst, actual);
+            self.budget.charge_reserved(&self.op, self.worst, actual);
         }
     }
 }
@@ -416,7 +416,7 @@ pub struct Reservation {
 
 /// What a call came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Settled {
+pub struct CallCharge {
     /// What is added to the books.
     pub spend: Spend,
     /// Cost in US dollars; `None` where it is unknown.
@@ -429,7 +429,7 @@ impl Reservation {
     /// Settles a call by what its reply says it took. What the reply does not say is charged at its
     /// worst case.
     #[must_use]
-    pub fn settle(mut self, usage: &Usage, seconds: f64) -> Settled {
+    pub fn charge(mut self, usage: &Usage, seconds: f64) -> CallCharge {
         let pricer = &self.grant().budget.0.pricer;
         let mut spend = Spend { calls: 1, seconds, ..Spend::default() };
         let mut priced = None;
@@ -451,7 +451,7 @@ impl Reservation {
             }
         }
         self.close(&spend);
-        Settled {
+        CallCharge {
             spend,
             cost: priced.as_ref().map(|priced| priced.usd),
             price_source: priced.map(|priced| priced.source),

@@ -123,7 +123,7 @@ impl Model {
                         calls: 1,
                     },
                 };
-                self.ledger.settle(&done.op, worst, actual);
+                self.ledger.charge_reserved(&done.op, worst, actual);
                 let settled = self.settled.entry(done.op).or_default();
                 *settled = settled.plus(actual);
             }
@@ -255,7 +255,7 @@ async fn one_call(schedule: Arc<Schedule>, seed: u64) {
                 output: random.maybe(|random| random.below(worst.output_tokens + 1)),
                 ..Usage::default()
             };
-            reservation.settle(&usage, 0.0).spend
+            reservation.charge(&usage, 0.0).spend
         }
     };
     schedule.told.lock().unwrap().push((op, spend));
@@ -340,7 +340,7 @@ async fn a_call_waits_for_open_ones_and_goes_when_they_took_less() {
     time::sleep(Duration::from_secs(1)).await;
     assert!(!second.is_finished(), "two worst cases are $0.012");
     let usage = Usage { input: Some(0), output: Some(100), ..Usage::default() };
-    let settled = first.settle(&usage, 0.0);
+    let settled = first.charge(&usage, 0.0);
     assert_eq!((settled.cost, settled.price_source.as_deref()), (Some(0.0005), Some("config")));
     assert!(second.await.unwrap().is_ok());
 }

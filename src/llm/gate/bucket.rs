@@ -101,7 +101,7 @@ impl PerMinute {
     }
 
     /// Replaces what a call was thought to count by what it did.
-    pub(super) fn settle(&mut self, number: u64, counts: u64) {
+    pub(super) fn charge(&mut self, number: u64, counts: u64) {
         if let Some(entry) = self.sent.iter_mut().find(|entry| entry.0 == number) {
             self.sum = self.sum - entry.2 + counts;
             entry.2 = counts;

@@ -71,7 +71,7 @@ struct State {
 
 /// A call's place among those in flight.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct CallPermit<'a> {
     gate: &'a Gate,
     permit: Option<SemaphorePermit<'a>>,
 }
@@ -105,9 +105,9 @@ impl Gate {
 
     /// Waits for a free place; it is held for a whole call, retries included, but for waits for room in the
     /// budget.
-    pub(super) async fn enter(&self) -> Place<'_> {
+    pub(super) async fn enter(&self) -> CallPermit<'_> {
         let permit = self.places.acquire().await.expect("the semaphore is never closed");
-        Place { gate: self, permit: Some(permit) }
+        CallPermit { gate: self, permit: Some(permit) }
     }
 
     /// Waits until no pause and no limit forbids a request, and counts it.
@@ -146,7 +146,7 @@ impl Gate {
     pub(super) fn replied(&self, sent: Sent, tokens: Option<u64>) {
         let mut state = self.state();
         if let (Some(own), Some(tokens)) = (&mut state.own_tokens, tokens) {
-            own.settle(sent.number, tokens);
+            own.charge(sent.number, tokens);
         }
         let Some(good) = state.good else { return };
         if good + 1 < state.allowed {
@@ -230,7 +230,7 @@ fn shares(need: Need) -> [u64; 4] {
     [1, need.input, need.input, 1]
 }
 
-impl Place<'_> {
+impl CallPermit<'_> {
     /// Gives the place to others for a while.
     pub(super) fn leave(&mut self) {
         let Some(permit) = self.permit.take() else { return };
@@ -249,7 +249,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         self.leave();
     }

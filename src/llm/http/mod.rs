@@ -18,7 +18,7 @@ use failure::{Failure, silence};
 use super::{
     Call, Error, HttpAccess, ResponseRecord, RetryEvent,
     budget::Meter,
-    gate::{Gate, Need, Place, Sent},
+    gate::{CallPermit, Gate, Need, Sent},
     redact::Redactor,
     retry,
     wire::{self, Built, Completion},
@@ -48,7 +48,7 @@ pub(super) struct Received {
 
 /// What came of a request.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct HttpExchange {
     /// The reply, or why there is none and what came in its place.
     pub(super) result: Result<Received, (Error, Option<ResponseRecord>)>,
     /// What was tried again.
@@ -122,10 +122,10 @@ impl Http {
         &self,
         call: &Call,
         built: &Built,
-        (gate, place): (&Gate, &mut Place<'_>),
+        (gate, place): (&Gate, &mut CallPermit<'_>),
         need: Need,
         meter: &mut Meter<'_>,
-    ) -> Outcome {
+    ) -> HttpExchange {
         let policy = &self.access.retry;
         let start = Instant::now();
         let mut waited = Duration::ZERO;
@@ -139,12 +139,12 @@ impl Http {
             if left.is_zero() {
                 let error = self.give_up(failure::out_of_time(policy.total), tries).await;
                 meter.failed(false);
-                return Outcome { result: Err(error), retries };
+                return HttpExchange { result: Err(error), retries };
             }
             let failure = match timeout(left, self.try_once(built, gate)).await {
                 Ok(Ok(received)) => {
                     gate.replied(sent, used(&received.completion));
-                    return Outcome { result: Ok(received), retries };
+                    return HttpExchange { result: Ok(received), retries };
                 }
                 Ok(Err(failure)) => *failure,
                 Err(_) => silence("no complete reply", policy.total),
@@ -163,7 +163,7 @@ impl Http {
             let used = start.elapsed().saturating_sub(waited);
             let in_time = used.saturating_add(wait) <= policy.total;
             if !failure.retryable || max_tries <= tries || !in_time {
-                return Outcome { result: Err(self.give_up(failure, tries).await), retries };
+                return HttpExchange { result: Err(self.give_up(failure, tries).await), retries };
             }
             let at_s = start.elapsed().as_secs_f64();
             // On record also where the budget has no room for another try: it says what this one met.
@@ -176,7 +176,7 @@ impl Http {
             });
             let asked = Instant::now();
             if let Err(error) = room_for_another(meter, place).await {
-                return Outcome { result: Err((error, failure.response)), retries };
+                return HttpExchange { result: Err((error, failure.response)), retries };
             }
             waited += asked.elapsed();
             tracing::warn!(
@@ -207,7 +207,7 @@ impl Http {
 
 /// Waits for room in the budget for another try. A place is not held meanwhile: the calls that have the
 /// room may wait for it.
-async fn room_for_another(meter: &mut Meter<'_>, place: &mut Place<'_>) -> Result<(), Error> {
+async fn room_for_another(meter: &mut Meter<'_>, place: &mut CallPermit<'_>) -> Result<(), Error> {
     let mut again = pin!(meter.again());
     match again.as_mut().now_or_never() {
         Some(room) => room,

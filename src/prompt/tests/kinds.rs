@@ -156,7 +156,7 @@ fn what_is_said_depends_on_the_kind_of_op() {
 #[test]
 fn a_kind_that_is_off_is_not_in_the_rest_of_the_prompt_either() {
     let (failed, passed) = (compile_error(), timed());
-    let history = [Past::new(1, &failed), Past::new(2, &passed)];
+    let history = [HistoryEntry::new(1, &failed), HistoryEntry::new(2, &passed)];
     let prompt = |kinds: FeedbackSet| {
         let feedback = feedback(&passed, KERNEL, kinds);
         let parent =
@@ -180,7 +180,7 @@ fn a_kind_that_is_off_is_not_in_the_rest_of_the_prompt_either() {
 #[test]
 fn that_a_failure_came_back_is_said_where_its_reason_is() {
     let failed = compile_error();
-    let history = [Past::new(1, &failed), Past::new(2, &failed)];
+    let history = [HistoryEntry::new(1, &failed), HistoryEntry::new(2, &failed)];
     let prompt = |kinds: FeedbackSet| {
         let feedback = feedback(&failed, KERNEL, kinds);
         let parent =
@@ -216,7 +216,7 @@ fn a_hidden_case_keeps_its_sizes_to_itself() {
     let wrong = drawn_only(passing(Verdict::WrongOutput), &wrong_output());
     let fault = drawn_only(passing(Verdict::Fault), &fault());
     for evaluation in [wrong, fault] {
-        let said = format!("{}\n{}", told(&evaluation), Past::new(1, &evaluation).reason);
+        let said = format!("{}\n{}", told(&evaluation), HistoryEntry::new(1, &evaluation).reason);
         for number in ["124", "125", "127"] {
             assert!(!said.contains(number), "{number} shows: {said}");
         }

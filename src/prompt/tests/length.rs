@@ -6,11 +6,11 @@ use crate::llm::size;
 /// A long search: many attempts, long sources, a long feedback.
 fn situation_of<T>(use_it: impl FnOnce(&Situation<'_>) -> T) -> T {
     let failed = wrong_output();
-    let history: Vec<Past> = (1..=60)
-        .map(|number| Past {
+    let history: Vec<HistoryEntry> = (1..=60)
+        .map(|number| HistoryEntry {
             parents: vec![number - 1],
             change: Some(format!("idea {number}: {}", "longer words ".repeat(9))),
-            ..Past::new(number, &failed)
+            ..HistoryEntry::new(number, &failed)
         })
         .collect();
     let feedback = told(&failed);

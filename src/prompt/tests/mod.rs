@@ -12,8 +12,8 @@ use kgen_profile::sass::SassMix;
 use ptx_emu::{Counters, Executed, Traffic};
 
 use super::{
-    BestAttempt, Error, LastAttempt, Past, PromptContext, Prompts, Rendered, Situation, feedback,
-    template::TEMPLATES,
+    BestAttempt, Error, HistoryEntry, LastAttempt, PromptContext, Prompts, Rendered, Situation,
+    feedback, template::TEMPLATES,
 };
 use crate::{
     llm::Turn,

@@ -11,7 +11,7 @@ use crate::{
 /// Renders the prompt of a turn after one attempt with this evaluation.
 fn after(evaluation: &Evaluation, turn: Turn) -> String {
     let feedback = told(evaluation);
-    let past = Past::new(1, evaluation);
+    let past = HistoryEntry::new(1, evaluation);
     let kernel = (evaluation.verdict != Verdict::NoCode).then_some(KERNEL);
     let parent = Some(LastAttempt { past: &past, kernel, feedback: &feedback });
     let history = std::slice::from_ref(&past);
@@ -116,10 +116,10 @@ fn a_later_prompt_shows_attempts_the_best_kernel_the_plan_and_the_branch() {
     let feedback = told(&evaluation);
     let change = Some("16-byte loads | `Pack`".to_owned());
     let history = [
-        Past::new(1, &compile_error()),
-        Past { parents: vec![1], change, ..Past::new(2, &timed()) },
-        Past { parents: vec![2], duplicate_of: Some(2), ..Past::new(3, &timed()) },
-        Past { parents: vec![2], ..Past::new(4, &evaluation) },
+        HistoryEntry::new(1, &compile_error()),
+        HistoryEntry { parents: vec![1], change, ..HistoryEntry::new(2, &timed()) },
+        HistoryEntry { parents: vec![2], duplicate_of: Some(2), ..HistoryEntry::new(3, &timed()) },
+        HistoryEntry { parents: vec![2], ..HistoryEntry::new(4, &evaluation) },
     ];
     let past = &history[3];
     let best = BestAttempt { number: 2, kernel: "the best\n", speedup: evaluation.speedup() };
@@ -156,9 +156,9 @@ fn a_reply_without_code_and_a_repeated_failure_say_so() {
     evaluation.cases.clear();
     evaluation.findings.push(Finding::new("the reply has no code block"));
     let feedback = feedback(&evaluation, "", FeedbackSet::ALL);
-    let past = Past::new(2, &evaluation);
+    let past = HistoryEntry::new(2, &evaluation);
     let last = LastAttempt { past: &past, kernel: None, feedback: &feedback };
-    let history = [Past::new(1, &evaluation), past.clone()];
+    let history = [HistoryEntry::new(1, &evaluation), past.clone()];
     let parent = Some(last);
     let user =
         render(&Situation { history: &history, parent, ..Situation::first(Turn::Code) }).user;
@@ -184,7 +184,7 @@ fn a_flood_of_findings_stays_short() {
     evaluation.findings = vec![Finding::new("y ".repeat(50_000)); 9];
     let text = told(&evaluation);
     check(&evaluation, "", &text);
-    assert!(Past::new(1, &evaluation).reason.len() < 220);
+    assert!(HistoryEntry::new(1, &evaluation).reason.len() < 220);
 }
 
 #[test]

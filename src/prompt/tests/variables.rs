@@ -29,7 +29,7 @@ fn leaves(path: &str, value: &Value, found: &mut BTreeSet<String>) {
 #[test]
 fn the_documented_variables_are_those_that_there_are() {
     let evaluation = timed();
-    let history = vec![Past::new(1, &evaluation); 40];
+    let history = vec![HistoryEntry::new(1, &evaluation); 40];
     let plan = Plan { bottleneck: String::new(), evidence: String::new(), change: String::new() };
     let branch = Branch { number: 1, of: 2, taken: vec![String::new()] };
     let situation = Situation {

@@ -10,7 +10,7 @@ pub(super) struct Islands;
 const ISLANDS: u32 = 2;
 
 impl Strategy for Islands {
-    fn next(&self, seen: &[Seen], policy: &Policy) -> Step {
+    fn next(&self, seen: &[FinishedAttempt], policy: &Policy) -> Step {
         if !seen.is_empty() && policy.max_attempts <= u32::try_from(seen.len()).unwrap() {
             return close(seen, policy);
         }
@@ -20,11 +20,11 @@ impl Strategy for Islands {
     }
 }
 
-fn of(seen: &[Seen], island: u32) -> Vec<&Seen> {
+fn of(seen: &[FinishedAttempt], island: u32) -> Vec<&FinishedAttempt> {
     seen.iter().filter(|seen| (seen.number() - 1) % ISLANDS == island).collect()
 }
 
-fn proposal(seen: &[Seen], island: u32) -> Option<Proposal> {
+fn proposal(seen: &[FinishedAttempt], island: u32) -> Option<Proposal> {
     let own = of(seen, island);
     let n_own = u32::try_from(own.len()).unwrap();
     let mut knows: Vec<_> = own.iter().map(|seen| seen.number()).collect();

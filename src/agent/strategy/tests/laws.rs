@@ -8,12 +8,12 @@ use rand_chacha::ChaCha8Rng;
 use super::{islands::Islands, *};
 
 /// What becomes of an attempt, whenever it is made.
-fn outcome(world: u64, number: u32) -> Seen {
+fn outcome(world: u64, number: u32) -> FinishedAttempt {
     let mut rng = ChaCha8Rng::seed_from_u64(world << 32 | u64::from(number));
     if rng.random_bool(0.4) { fast(number, 0.0) } else { fast(number, rng.random_range(0.5..2.2)) }
 }
 
-fn finished(seen: &[Seen], number: u32) -> bool {
+fn finished(seen: &[FinishedAttempt], number: u32) -> bool {
     seen.iter().any(|seen| seen.number() == number)
 }
 
@@ -24,9 +24,9 @@ fn search(
     policy: &Policy,
     world: u64,
     order: u64,
-) -> (BTreeMap<u32, Proposal>, Vec<Seen>, Ending) {
+) -> (BTreeMap<u32, Proposal>, Vec<FinishedAttempt>, Ending) {
     let mut rng = ChaCha8Rng::seed_from_u64(order);
-    let mut seen: Vec<Seen> = Vec::new();
+    let mut seen: Vec<FinishedAttempt> = Vec::new();
     let (mut proposed, mut under_way) = (BTreeMap::new(), BTreeMap::new());
     loop {
         match strategy.next(&seen, policy) {
@@ -54,7 +54,7 @@ fn search(
                 let number = *under_way.keys().nth(index).unwrap();
                 under_way.remove(&number);
                 seen.push(outcome(world, number));
-                seen.sort_by_key(Seen::number);
+                seen.sort_by_key(FinishedAttempt::number);
             }
             Step::Confirm { number } => {
                 assert!(under_way.is_empty(), "{under_way:?}");

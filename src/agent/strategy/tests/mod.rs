@@ -13,8 +13,13 @@ const EMU: Policy =
     Policy { max_attempts: 3, target_speedup: 2.0, can_time: false, confirm_seeds: 3 };
 const GPU: Policy = Policy { can_time: true, ..EMU };
 
-fn seen(number: u32, verdict: Verdict, speedup: Option<f64>, confirmed: Option<bool>) -> Seen {
-    Seen {
+fn seen(
+    number: u32,
+    verdict: Verdict,
+    speedup: Option<f64>,
+    confirmed: Option<bool>,
+) -> FinishedAttempt {
+    FinishedAttempt {
         record: test_record(number, verdict, usize::from(verdict.is_pass()) * 9, speedup),
         confirmation: confirmed.map(|passed| Confirmation { passed, seeds: Vec::new() }),
         past: None,
@@ -22,7 +27,7 @@ fn seen(number: u32, verdict: Verdict, speedup: Option<f64>, confirmed: Option<b
 }
 
 /// A finished attempt in short: a speedup is a pass, 0 is a wrong output.
-fn fast(number: u32, speedup: f64) -> Seen {
+fn fast(number: u32, speedup: f64) -> FinishedAttempt {
     if speedup == 0.0 {
         seen(number, Verdict::WrongOutput, None, None)
     } else {
@@ -31,7 +36,7 @@ fn fast(number: u32, speedup: f64) -> Seen {
 }
 
 /// Finished attempts numbered from 1.
-fn all(speedups: &[f64]) -> Vec<Seen> {
+fn all(speedups: &[f64]) -> Vec<FinishedAttempt> {
     (1..).zip(speedups).map(|(number, speedup)| fast(number, *speedup)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn next_step(seen: &[Seen], policy: &Policy) -> Step {
+fn next_step(seen: &[FinishedAttempt], policy: &Policy) -> Step {
     Repair.next(seen, policy)
 }
 

@@ -22,7 +22,7 @@ impl Fingerprint {
 
 /// What an op's kernels are, and who judges which.
 #[derive(Debug, Default)]
-pub(super) struct Originals {
+pub(super) struct DuplicateRegistry {
     known: Mutex<HashMap<Fingerprint, Entry>>,
     changed: watch::Sender<()>,
 }
@@ -34,21 +34,21 @@ struct Entry {
 }
 
 /// Who judges a kernel.
-pub(super) enum Judged<'a> {
+pub(super) enum DuplicateCheck<'a> {
     /// The attempt itself; others with the same kernel wait until this is settled or dropped.
-    ByItself(Claim<'a>),
+    Original(Claim<'a>),
     /// This finished attempt was judged for the same kernel.
-    By(u32),
+    DuplicateOf(u32),
 }
 
 /// An attempt's right to judge a kernel.
 pub(super) struct Claim<'a> {
-    originals: &'a Originals,
+    originals: &'a DuplicateRegistry,
     fingerprint: Fingerprint,
     number: u32,
 }
 
-impl Originals {
+impl DuplicateRegistry {
     /// Takes the kernels of attempts that are finished, and of those that have an evaluation but
     /// no record yet: that evaluation is theirs, so whoever has the same kernel waits for them.
     pub(super) fn new(kernels: BTreeMap<u32, (Fingerprint, bool)>) -> Self {
@@ -71,15 +71,19 @@ impl Originals {
     }
 
     /// Says who judges a kernel; waits for another attempt that is at it.
-    pub(super) async fn claim(&self, fingerprint: Fingerprint, number: u32) -> Judged<'_> {
+    pub(super) async fn claim(&self, fingerprint: Fingerprint, number: u32) -> DuplicateCheck<'_> {
         let mut changes = self.changed.subscribe();
         loop {
             changes.mark_unchanged();
             match self.enter(fingerprint, number) {
                 entry if entry.number == number => {
-                    return Judged::ByItself(Claim { originals: self, fingerprint, number });
+                    return DuplicateCheck::Original(Claim {
+                        originals: self,
+                        fingerprint,
+                        number,
+                    });
                 }
-                Entry { number, is_finished: true } => return Judged::By(number),
+                Entry { number, is_finished: true } => return DuplicateCheck::DuplicateOf(number),
                 Entry { is_finished: false, .. } => {}
             }
             changes.changed().await.expect("`self` keeps the channel open");
@@ -119,7 +123,7 @@ impl Drop for Claim<'_> {
 
 /// An attempt at work; dropped, nobody waits for it any more.
 pub(super) struct Owner<'a> {
-    originals: &'a Originals,
+    originals: &'a DuplicateRegistry,
     number: u32,
 }
 
@@ -140,14 +144,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_an_evaluation_whose_attempt_ended_before_it_claimed_it() {
         let kernel = Fingerprint::of("k");
-        let originals = Originals::new(BTreeMap::from([(1, (kernel, false))]));
+        let originals = DuplicateRegistry::new(BTreeMap::from([(1, (kernel, false))]));
         let owner = originals.owner(1);
         let mut waiting = Box::pin(originals.claim(kernel, 2));
         assert!(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
         drop(owner);
         let judged = timeout(Duration::from_secs(1), waiting).await.expect("it still waits");
-        let Judged::ByItself(claim) = judged else { panic!("nobody judged it") };
+        let DuplicateCheck::Original(claim) = judged else { panic!("nobody judged it") };
         claim.settle();
-        assert!(matches!(originals.claim(kernel, 3).await, Judged::By(2)));
+        assert!(matches!(originals.claim(kernel, 3).await, DuplicateCheck::DuplicateOf(2)));
     }
 }

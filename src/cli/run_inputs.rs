@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use super::{CommandError, machine, selection::Selection, ui::Ui};
 use crate::{
-    agent::SuiteMaterial,
+    agent::SuiteInputs,
     baseline::{self, BUILTIN, python},
     llm::ProviderConfig,
     prompt::Prompts,
@@ -92,19 +92,19 @@ pub(crate) fn settle_baselines(
 }
 
 /// Collects suite, prompts and baselines for a device; `provider` is whom the prompts go to.
-pub(crate) fn material(
+pub(crate) fn inputs(
     settings: &Settings,
     selection: &Selection,
     target: &Target,
     can_time: bool,
     provider: Option<&ProviderConfig>,
-) -> Result<SuiteMaterial, CommandError> {
+) -> Result<SuiteInputs, CommandError> {
     let names = &settings.timing.baselines;
     let mut baselines = BTreeMap::new();
     for op in &selection.ops {
         baselines.insert(op.name.clone(), baseline::requests(names, op)?);
     }
-    Ok(SuiteMaterial {
+    Ok(SuiteInputs {
         suite: selection.suite.clone(),
         dtypes: settings.suite.dtypes.clone(),
         prompts: Prompts::load(settings.prompts.dir.as_deref())?,

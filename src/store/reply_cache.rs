@@ -9,18 +9,18 @@ use std::{
 use super::{
     Error,
     atomic::{self, Durability},
+    blocking::wait_for_disk,
     run::read_json,
-    waiting::wait_for_disk,
 };
-use crate::llm::{KeptReplies, KeptReply, KeptRequest, LogError};
+use crate::llm::{CachedReply, CachedRequest, LogError, ReplyCache};
 
 /// A folder of kept replies; runs may share it.
 #[derive(Debug, Clone)]
-pub struct ReplyFolder {
+pub struct ReplyCacheFolder {
     dir: PathBuf,
 }
 
-impl ReplyFolder {
+impl ReplyCacheFolder {
     /// Opens a folder; it is made when the first reply is kept.
     #[must_use]
     pub fn new(dir: PathBuf) -> Self {
@@ -58,12 +58,12 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
-impl KeptReplies for ReplyFolder {
-    fn get(&self, key: &str) -> Result<Option<KeptReply>, LogError> {
+impl ReplyCache for ReplyCacheFolder {
+    fn get(&self, key: &str) -> Result<Option<CachedReply>, LogError> {
         Ok(wait_for_disk(|| read_json(&self.path(key)))?)
     }
 
-    fn put(&self, reply: &KeptReply) -> Result<(), LogError> {
+    fn put(&self, reply: &CachedReply) -> Result<(), LogError> {
         let path = self.path(&reply.key);
         let folder = path.parent().unwrap_or(&self.dir);
         let mut text = serde_json::to_string_pretty(reply)?;
@@ -75,8 +75,8 @@ impl KeptReplies for ReplyFolder {
         Ok(())
     }
 
-    fn recent(&self, limit: usize) -> Result<Vec<KeptRequest>, LogError> {
-        let read = |file: PathBuf| read_json::<KeptReply>(&file).ok().flatten();
+    fn recent(&self, limit: usize) -> Result<Vec<CachedRequest>, LogError> {
+        let read = |file: PathBuf| read_json::<CachedReply>(&file).ok().flatten();
         let requests = wait_for_disk(|| {
             let files = self.files()?.into_iter().take(limit);
             Ok::<_, Error>(files.filter_map(read).map(|kept| kept.request).collect())

@@ -14,7 +14,7 @@ use crate::record::{AttemptId, OpKey};
 
 /// How far a run got, kept up to date with every write.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct RunIndex {
     state: Mutex<RunState>,
     /// Ops whose folders are known to be there.
     folders: Mutex<BTreeSet<OpKey>>,
@@ -22,7 +22,7 @@ pub(super) struct Held {
     copies: Mutex<BTreeMap<OpKey, u32>>,
 }
 
-impl Held {
+impl RunIndex {
     /// Reads how far a run got, and removes what interrupted writes left.
     pub(super) fn of(run: &Run) -> Result<Self, Error> {
         for entry in entries(run.dir())? {

@@ -22,11 +22,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a run is asked to do.
 #[derive(Debug)]
-pub struct RunPlan {
+pub struct RunSpec {
     /// The ops, in the order in which work on them begins.
-    pub ops: Vec<PlannedOp>,
+    pub ops: Vec<RunOp>,
     /// Where kernels come from.
-    pub source: Source,
+    pub source: CandidateSource,
     /// How kernels are searched for.
     pub search: Search,
     /// When an op is over.
@@ -55,7 +55,7 @@ pub struct RunPlan {
 
 /// An op of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedOp {
+pub struct RunOp {
     /// Its name in kgen.
     pub name: String,
     /// The text that defines it, where it is not of the catalogue.
@@ -64,7 +64,7 @@ pub struct PlannedOp {
     pub key: OpKey,
 }
 
-impl From<&OpDef> for PlannedOp {
+impl From<&OpDef> for RunOp {
     fn from(op: &OpDef) -> Self {
         let (name, definition) = (op.name.clone(), op.definition.clone());
         Self { name, definition, key: OpKey::from(op) }
@@ -73,7 +73,7 @@ impl From<&OpDef> for PlannedOp {
 
 /// Where kernels come from.
 #[derive(Debug)]
-pub enum Source {
+pub enum CandidateSource {
     /// An LLM, or a person or a recording in its place.
     Llm {
         /// Tokens that a reply may have.
@@ -111,7 +111,7 @@ impl Llm for Client {
 }
 
 /// Judges kernels; the pool of workers does.
-pub trait Judge: Send + Sync + 'static {
+pub trait EvaluationService: Send + Sync + 'static {
     /// Judges one kernel file and reports each stage as it is entered.
     fn evaluate(
         &self,
@@ -120,7 +120,7 @@ pub trait Judge: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Evaluation, BoxError>> + Send;
 }
 
-impl Judge for Arc<Pool> {
+impl EvaluationService for Arc<Pool> {
     async fn evaluate(
         &self,
         request: EvalRequest,
@@ -131,7 +131,7 @@ impl Judge for Arc<Pool> {
 }
 
 /// Knows the ops: their cases and their prompts.
-pub trait Material: Send + Sync + 'static {
+pub trait RunInputs: Send + Sync + 'static {
     /// Returns the cases of an op, those drawn from the seed included.
     ///
     /// # Errors
@@ -152,28 +152,28 @@ pub trait Material: Send + Sync + 'static {
 
 /// How urgently a run is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
+pub enum Shutdown {
     /// Not at all.
-    No,
+    Running,
     /// Nothing new is started; what was begun is finished and stored.
-    Drain,
+    Graceful,
     /// What was begun is dropped: calls in flight are lost.
-    Now,
+    Immediate,
 }
 
 /// Stops a run from outside, for example on Ctrl-C. Clones stop the same run.
 #[derive(Debug, Clone)]
-pub struct StopHandle(watch::Sender<Stop>);
+pub struct ShutdownHandle(watch::Sender<Shutdown>);
 
-impl Default for StopHandle {
+impl Default for ShutdownHandle {
     fn default() -> Self {
-        Self(watch::Sender::new(Stop::No))
+        Self(watch::Sender::new(Shutdown::Running))
     }
 }
 
-impl StopHandle {
+impl ShutdownHandle {
     /// Asks for a stop at least as urgent as `stop`.
-    pub fn raise(&self, stop: Stop) {
+    pub fn raise(&self, stop: Shutdown) {
         self.0.send_if_modified(|current| {
             let more_urgent = *current < stop;
             *current = stop.max(*current);
@@ -183,12 +183,12 @@ impl StopHandle {
 
     /// Returns how urgently the run is to stop.
     #[must_use]
-    pub fn level(&self) -> Stop {
+    pub fn level(&self) -> Shutdown {
         *self.0.borrow()
     }
 
     /// Waits until the run is to stop at least as urgently as `stop`.
-    pub(super) async fn reached(&self, stop: Stop) {
+    pub(super) async fn reached(&self, stop: Shutdown) {
         let mut receiver = self.0.subscribe();
         let reached = receiver.wait_for(|level| stop <= *level).await;
         reached.expect("this handle keeps the channel open");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::plan::Plan;
 use crate::{
-    agent::{RunEnd, Stop, StopHandle},
+    agent::{RunEnd, Shutdown, ShutdownHandle},
     cli::{
         CommandError, Context,
         backends::Backend,
@@ -16,7 +16,7 @@ use crate::{
         machine::{self, Machine},
         selection,
         session::{self, Job, RunTarget, plural},
-        stop,
+        signals,
         ui::Format,
     },
     record::{CapScope, RunId},
@@ -83,8 +83,8 @@ async fn work(context: &Context, plan: Plan, format: CompareFormat) -> Result<Ex
         if !plan.is_begun {
             store.write_info(&info(&plan))?;
         }
-        let stop = StopHandle::default();
-        let listener = stop::listen(context.ui.clone(), stop.clone(), plan.calls_wait());
+        let stop = ShutdownHandle::default();
+        let listener = signals::listen(context.ui.clone(), stop.clone(), plan.calls_wait());
         Box::pin(all(context, &plan, &machine, &stop, &mut course)).await;
         listener.abort();
         machine.pool.shutdown().await;
@@ -110,7 +110,7 @@ async fn all(
     context: &Context,
     plan: &Plan,
     machine: &Machine,
-    stop: &StopHandle,
+    stop: &ShutdownHandle,
     course: &mut Course,
 ) {
     // What every run has taken counts, whichever comes first.
@@ -121,7 +121,7 @@ async fn all(
         }
     }
     for (at, cell) in plan.cells.iter().enumerate() {
-        if stop.level() != Stop::No {
+        if stop.level() != Shutdown::Running {
             return course.end = Some(End::Interrupted);
         }
         match plan.finished(cell) {
@@ -144,7 +144,7 @@ async fn one(
     plan: &Plan,
     cell: &Cell,
     machine: &Machine,
-    stop: &StopHandle,
+    stop: &ShutdownHandle,
     course: &mut Course,
 ) -> Result<Option<End>, CommandError> {
     let target = match plan.begun(cell)? {

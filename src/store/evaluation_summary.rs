@@ -114,7 +114,7 @@ const DETAILS: [Detail; 6] = [
 
 /// Shortens an evaluation until its text has at most [`EVAL_LIMIT_BYTES`]; returns both.
 #[must_use]
-pub fn condense(evaluation: &Evaluation) -> (StoredEvaluation, String) {
+pub fn summarise(evaluation: &Evaluation) -> (StoredEvaluation, String) {
     let mut shortest = None;
     for detail in &DETAILS {
         let stored = shorten(evaluation, detail);
@@ -399,7 +399,7 @@ pub(crate) mod tests {
     }
 
     fn check(evaluation: &Evaluation, shortened: bool) {
-        let (stored, text) = condense(evaluation);
+        let (stored, text) = summarise(evaluation);
         assert!(text.len() <= EVAL_LIMIT_BYTES, "{} bytes", text.len());
         assert_eq!(stored.shortened, shortened);
         let back: StoredEvaluation = serde_json::from_str(&text).unwrap();

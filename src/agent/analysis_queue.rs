@@ -6,24 +6,24 @@ use tokio::sync::watch;
 
 /// Which attempts of an op are past their planning.
 #[derive(Debug)]
-pub(super) struct Plans(watch::Sender<BTreeMap<u32, bool>>);
+pub(super) struct AnalysisQueue(watch::Sender<BTreeMap<u32, bool>>);
 
 /// Makes known that an attempt is past its planning, or will not come to it.
-pub(super) struct Planning<'a> {
-    plans: &'a Plans,
+pub(super) struct AnalysisTurn<'a> {
+    plans: &'a AnalysisQueue,
     number: u32,
     is_past: bool,
 }
 
-impl Plans {
+impl AnalysisQueue {
     /// Takes the attempts that are finished.
     pub(super) fn new(finished: impl Iterator<Item = u32>) -> Self {
         Self(watch::Sender::new(finished.map(|number| (number, true)).collect()))
     }
 
     /// Takes note of an attempt that begins.
-    pub(super) fn begin(&self, number: u32) -> Planning<'_> {
-        Planning { plans: self, number, is_past: false }
+    pub(super) fn begin(&self, number: u32) -> AnalysisTurn<'_> {
+        AnalysisTurn { plans: self, number, is_past: false }
     }
 
     /// Waits until attempts are past their planning; `false` where one of them never will be.
@@ -35,24 +35,24 @@ impl Plans {
     }
 }
 
-impl Planning<'_> {
+impl AnalysisTurn<'_> {
     /// Says that the plan is stored, or that none is made.
     pub(super) fn is_past(&mut self) {
         self.is_past = true;
-        self.tell();
+        self.notify();
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.plans.0.send_modify(|plans| {
             plans.insert(self.number, self.is_past);
         });
     }
 }
 
-impl Drop for Planning<'_> {
+impl Drop for AnalysisTurn<'_> {
     fn drop(&mut self) {
         if !self.is_past {
-            self.tell();
+            self.notify();
         }
     }
 }

@@ -6,13 +6,13 @@ use tokio::{
 };
 
 use super::ui::Ui;
-use crate::agent::{Stop, StopHandle};
+use crate::agent::{Shutdown, ShutdownHandle};
 
 /// Listens for signals until the task is aborted.
 ///
 /// Where `calls_wait`, replies may come in days and are not lost by stopping, so the first signal
 /// stops at once.
-pub(crate) fn listen(ui: Ui, stop: StopHandle, calls_wait: bool) -> JoinHandle<()> {
+pub(crate) fn listen(ui: Ui, stop: ShutdownHandle, calls_wait: bool) -> JoinHandle<()> {
     tokio::spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -26,12 +26,12 @@ pub(crate) fn listen(ui: Ui, stop: StopHandle, calls_wait: bool) -> JoinHandle<(
                 _ = terminate.recv() => {}
             }
             match stop.level() {
-                Stop::No if !calls_wait => {
-                    stop.raise(Stop::Drain);
+                Shutdown::Running if !calls_wait => {
+                    stop.raise(Shutdown::Graceful);
                     ui.note("stopping: what was begun is finished first; once more stops at once");
                 }
-                Stop::No | Stop::Drain | Stop::Now => {
-                    stop.raise(Stop::Now);
+                Shutdown::Running | Shutdown::Graceful | Shutdown::Immediate => {
+                    stop.raise(Shutdown::Immediate);
                     ui.note("stopping at once");
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{BoxError, Material};
+use super::{BoxError, RunInputs};
 use crate::{
     prompt::{PromptContext, Prompts, Rendered, Situation},
     record::{BaselineRequest, Case, DType, FeedbackSet, Precision, Target, TimingRequest},
@@ -12,7 +12,7 @@ use crate::{
 
 /// What a run knows about the ops of its suite.
 #[derive(Debug)]
-pub struct SuiteMaterial {
+pub struct SuiteInputs {
     /// The suite.
     pub suite: Suite,
     /// Element types to judge in; empty takes all that the suite has.
@@ -39,13 +39,13 @@ pub struct SuiteMaterial {
     pub prompt_tokens: u64,
 }
 
-impl SuiteMaterial {
+impl SuiteInputs {
     fn dtypes(&self) -> Option<&[DType]> {
         (!self.dtypes.is_empty()).then_some(self.dtypes.as_slice())
     }
 }
 
-impl Material for SuiteMaterial {
+impl RunInputs for SuiteInputs {
     fn cases(&self, op: &str, seed: u64) -> Result<Vec<Case>, BoxError> {
         Ok(self.suite.cases(op, self.dtypes(), seed)?)
     }

@@ -16,7 +16,7 @@ use tokio::{
 /// those that wait for a place sleep.
 const MAX_FLUSHES: usize = 32;
 
-static PLACES: Places = Places::new(MAX_FLUSHES);
+static PLACES: ThreadSemaphore = ThreadSemaphore::new(MAX_FLUSHES);
 
 /// Does what waits for the disk.
 pub(super) fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
@@ -32,28 +32,28 @@ pub(super) fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// A semaphore for threads.
-struct Places {
+struct ThreadSemaphore {
     n_free: Mutex<usize>,
     freed: Condvar,
 }
 
-struct Place<'a>(&'a Places);
+struct ThreadPermit<'a>(&'a ThreadSemaphore);
 
-impl Places {
+impl ThreadSemaphore {
     const fn new(n_free: usize) -> Self {
         Self { n_free: Mutex::new(n_free), freed: Condvar::new() }
     }
 
-    fn take(&self) -> Place<'_> {
+    fn take(&self) -> ThreadPermit<'_> {
         let n_free = self.n_free.lock().unwrap_or_else(PoisonError::into_inner);
         let none_free = |n_free: &mut usize| *n_free == 0;
         let waited = self.freed.wait_while(n_free, none_free);
         *waited.unwrap_or_else(PoisonError::into_inner) -= 1;
-        Place(self)
+        ThreadPermit(self)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for ThreadPermit<'_> {
     fn drop(&mut self) {
         *self.0.n_free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.0.freed.notify_one();
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn no_more_wait_at_once_than_there_are_places() {
-        let places = Places::new(2);
+        let places = ThreadSemaphore::new(2);
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -14,17 +14,17 @@ use crate::record::{AttemptId, OpKey};
 
 impl RunStore {
     /// Brings all that is derived up to date, after a process ended between two writes.
-    pub(super) fn mend(&self) -> Result<(), Error> {
+    pub(super) fn refresh_derived(&self) -> Result<(), Error> {
         let state = self.state();
         let ops: Vec<_> = state.ops.iter().collect();
-        for mended in in_parallel(&ops, |(op, state)| self.mend_op(op, state)) {
+        for mended in in_parallel(&ops, |(op, state)| self.refresh_op(op, state)) {
             // The state has a note on a damaged file, which says what happens to it.
             unless_damaged(mended)?;
         }
-        self.mend_index(&state)
+        self.refresh_index(&state)
     }
 
-    fn mend_op(&self, op: &OpKey, state: &OpState) -> Result<(), Error> {
+    fn refresh_op(&self, op: &OpKey, state: &OpState) -> Result<(), Error> {
         let Some(wanted) = derived::metadata(&finished(op, state)) else { return Ok(()) };
         let stored = unless_damaged(self.run.metadata(op))?.flatten();
         let is_current = stored.is_some_and(|stored| {
@@ -80,7 +80,7 @@ impl RunStore {
     }
 
     /// Rebuilds the index unless it has a line for every finished attempt and nothing else.
-    fn mend_index(&self, state: &RunState) -> Result<(), Error> {
+    fn refresh_index(&self, state: &RunState) -> Result<(), Error> {
         let text = self.run.index_text()?;
         let lines: BTreeSet<&str> = text.lines().collect();
         let attempts = state.ops.values().flat_map(|op| op.attempts.values());

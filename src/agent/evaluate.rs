@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::{
-    BoxError, Error, Event, Judge, Llm, Material, PlannedOp, context::Context, context::Halt, seeds,
+    BoxError, Error, EvaluationService, Event, Llm, RunInputs, RunOp, context::AttemptError,
+    context::Context, seeds,
 };
 use crate::{
     record::{
@@ -15,19 +16,20 @@ use crate::{
 };
 
 /// Judges an implementation with a seed of its own; `judgement` counts the evaluations of an attempt.
-pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
+pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Context<L, J, M>,
-    op: &PlannedOp,
+    op: &RunOp,
     attempt: &AttemptId,
     implementation: &Implementation,
     judgement: u32,
-) -> Result<Evaluation, Halt> {
+) -> Result<Evaluation, AttemptError> {
     let plan = &context.plan;
     let seed = seeds::evaluation_seed(plan.seed, attempt, judgement)
         .map_err(|error| Error::Entropy(BoxError::from(error)))?;
-    let material = &context.deps.material;
-    let cases = material.cases(&op.name, seed).map_err(|error| Halt::material(&op.name, error))?;
-    let mut timing = material.timing(&op.name);
+    let inputs = &context.deps.inputs;
+    let cases =
+        inputs.cases(&op.name, seed).map_err(|error| AttemptError::inputs(&op.name, error))?;
+    let mut timing = inputs.timing(&op.name);
     if let Some(timing) = timing.as_mut().filter(|_| judgement > 0) {
         // The winner was chosen for being fast, by luck or not: what is reported is measured anew.
         timing.profile = Profile::Final;
@@ -61,21 +63,21 @@ pub(super) async fn judge<L: Llm, J: Judge, M: Material>(
     evaluation.map_err(|source| {
         let of_one = source.downcast_ref().is_some_and(worker::Error::is_of_one_evaluation);
         let error = Error::Judge { attempt: attempt.to_string(), source };
-        if of_one { Halt::OfOp(error) } else { Halt::Failed(error) }
+        if of_one { AttemptError::OfOp(error) } else { AttemptError::Failed(error) }
     })
 }
 
 /// Judges a winner again with fresh seeds, all at once; returns the first evaluation that failed
 /// beside what is stored.
-pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
+pub(super) async fn confirm<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Context<L, J, M>,
-    op: &PlannedOp,
+    op: &RunOp,
     attempt: &AttemptId,
     kernel: &str,
-) -> Result<(Confirmation, Option<Evaluation>), Halt> {
+) -> Result<(Confirmation, Option<Evaluation>), AttemptError> {
     let judgements = 1..=context.plan.policy.confirm_seeds;
     let kernel = Implementation::Kernel { source: kernel.to_owned() };
-    let judgements = judgements.map(|nth| judge(context, op, attempt, &kernel, nth));
+    let judgements = judgements.map(|nth| evaluate(context, op, attempt, &kernel, nth));
     let mut seeds = Vec::new();
     let mut failure = None;
     for evaluation in futures_util::future::join_all(judgements).await {
@@ -100,7 +102,7 @@ pub(super) async fn confirm<L: Llm, J: Judge, M: Material>(
 /// Returns the evaluation of a reply that holds no kernel file.
 pub(super) fn no_code<L, J, M>(
     context: &Context<L, J, M>,
-    op: &PlannedOp,
+    op: &RunOp,
     finding: &Finding,
 ) -> Evaluation {
     Evaluation {
