@@ -28,7 +28,7 @@ pub(crate) struct Provider {
 /// Replaces `auto` by the provider whose key is there, else by a replay of the bundled session.
 ///
 /// Returns whether it came to the latter.
-pub(crate) fn settle(settings: &mut Settings) -> bool {
+pub(crate) fn resolve(settings: &mut Settings) -> bool {
     if settings.llm.provider != "auto" {
         return false;
     }
@@ -71,7 +71,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
 /// starting anything, for what is only shown.
 pub(crate) fn described(settings: &Settings) -> Option<ProviderConfig> {
     let mut settings = settings.clone();
-    settle(&mut settings);
+    resolve(&mut settings);
     let Settings { llm, providers, models, .. } = &settings;
     // What stands for a missing key is sent nowhere.
     let lookup = |name: &str| Some(env::secret(name).unwrap_or_else(|| "none".into()));

@@ -54,7 +54,7 @@ pub(crate) fn wants_python(settings: &Settings) -> Result<bool, CommandError> {
 /// Settles what `auto` stands for among the baselines: PyTorch's operators, where a GPU and a
 /// Python with PyTorch are found, then kgen's own kernels. Says once where one that was asked for
 /// cannot be had.
-pub(crate) fn settle_baselines(
+pub(crate) fn resolve_baselines(
     ui: &Ui,
     settings: &mut Settings,
     has_gpu: bool,

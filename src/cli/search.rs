@@ -6,7 +6,7 @@ use super::ui::Ui;
 use crate::{record::Strategy, settings::Settings, store::Run};
 
 /// Says where `run.max_attempts` leaves a search shorter than its own settings say.
-pub(super) fn tell_cut(ui: &Ui, settings: &Settings) {
+pub(super) fn warn_cut(ui: &Ui, settings: &Settings) {
     if let Some((planned, flags)) = cut(settings) {
         ui.warn(&format!(
             "{flags} ask for {planned} attempts per op; run.max_attempts = {} cuts the search short \
@@ -30,7 +30,7 @@ fn cut(settings: &Settings) -> Option<(u32, &'static str)> {
 }
 
 /// Says by name which settings of a recording are not those of its replay.
-pub(super) fn tell_differing(ui: &Ui, settings: &Settings, name: &str, recording: &Run) {
+pub(super) fn warn_differing(ui: &Ui, settings: &Settings, name: &str, recording: &Run) {
     // One whose settings this kgen does not know has replies all the same.
     let Ok(then) = Settings::stored(recording.info().settings.clone()) else { return };
     let mut paths = search_paths(&then, settings);

@@ -17,7 +17,7 @@ use super::{
     machine::{self, Machine},
     progress::Progress,
     providers::{self, Provider},
-    run_inputs::{inputs, settle_baselines, wants_python},
+    run_inputs::{inputs, resolve_baselines, wants_python},
     search,
     selection::Selection,
     signals,
@@ -66,7 +66,7 @@ pub(crate) enum RunTarget {
 }
 
 /// Carries out a job and prints its table.
-pub(crate) fn carry_out(context: &Context, job: Job) -> Result<Exit, CommandError> {
+pub(crate) fn run(context: &Context, job: Job) -> Result<Exit, CommandError> {
     let runtime = runtime()?;
     runtime.block_on(Box::pin(work(context, job)))
 }
@@ -122,15 +122,15 @@ impl Ready {
             Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
         };
         if provider.is_some() {
-            search::tell_cut(&context.ui, &job.settings);
+            search::warn_cut(&context.ui, &job.settings);
         }
         let budget = match &provider {
             Some(provider) => budget::open(&context.ui, &job.settings, provider)?,
             None => Budget::default(),
         };
         if let Some((name, recording)) = provider.as_ref().and_then(|p| p.recording.as_ref()) {
-            tell_unrecorded(&context.ui, &job.selection, name, recording)?;
-            search::tell_differing(&context.ui, &job.settings, name, recording);
+            warn_unrecorded(&context.ui, &job.selection, name, recording)?;
+            search::warn_differing(&context.ui, &job.settings, name, recording);
         }
         let store = match &job.target {
             RunTarget::New(_) => {
@@ -162,7 +162,7 @@ impl Ready {
         let Self { mut job, provider, budget, store } = self;
         let (ui, pool) = (&context.ui, &machine.pool);
         job.settings.device.device = machine.device;
-        settle_baselines(ui, &mut job.settings, pool.has_gpu())?;
+        resolve_baselines(ui, &mut job.settings, pool.has_gpu())?;
         if let Backend::Python(kind) = job.backend {
             // It would be compared with itself.
             job.settings.timing.baselines.retain(|name| name != kind.name());
@@ -210,7 +210,7 @@ impl Done {
 }
 
 /// Says which ops a recording has no reply for.
-fn tell_unrecorded(
+fn warn_unrecorded(
     ui: &ui::Ui,
     selection: &Selection,
     name: &str,
@@ -479,7 +479,7 @@ fn finish(context: &Context, done: Done) -> Result<Exit, CommandError> {
     match outcome.end {
         RunEnd::Finished => Ok(if outcome.all_passed() { Exit::Ok } else { Exit::NotSolved }),
         RunEnd::AwaitingReplies => {
-            let n_waiting = tell_awaited(ui, &outcome);
+            let n_waiting = report_awaited(ui, &outcome);
             let verb = if n_waiting == 1 { "awaits its reply" } else { "await replies" };
             ui.note(&format!("{} {verb}; {resume}", plural(n_waiting, "prompt")));
             Ok(Exit::AwaitingReplies)
@@ -499,7 +499,7 @@ fn finish(context: &Context, done: Done) -> Result<Exit, CommandError> {
 }
 
 /// Says where prompts are and where their replies go; returns how many there are.
-pub(crate) fn tell_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
+pub(crate) fn report_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
     let awaited: Vec<_> = outcome
         .ops
         .iter()

@@ -78,14 +78,14 @@ mod base64_bytes {
 
 /// Why there is no product.
 #[derive(Debug)]
-pub enum CompileStop {
+pub enum CompileError {
     /// The source is at fault: a verdict.
     Failed(Vec<Diagnostic>),
     /// The toolchain is at fault: an error.
     Machine(Error),
 }
 
-impl From<Error> for CompileStop {
+impl From<Error> for CompileError {
     fn from(error: Error) -> Self {
         Self::Machine(error)
     }
@@ -130,9 +130,9 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// [`CompileStop::Failed`] with what the compiler or the assembler says about the source;
-    /// [`CompileStop::Machine`] when NVRTC itself does not work.
-    pub fn compile(&self, job: &Job<'_>) -> Result<Compiled, CompileStop> {
+    /// [`CompileError::Failed`] with what the compiler or the assembler says about the source;
+    /// [`CompileError::Machine`] when NVRTC itself does not work.
+    pub fn compile(&self, job: &Job<'_>) -> Result<Compiled, CompileError> {
         let code = blank_comments(job.source).map_err(|finding| failed(&finding))?;
         let names = names_of(job, &code)?;
         let macros = macros(job)?;
@@ -165,7 +165,7 @@ impl Compiler {
         headers: &[Header],
         options: &[String],
         names: &[String],
-    ) -> Result<Compiled, CompileStop> {
+    ) -> Result<Compiled, CompileError> {
         let compiling = Compiling::begin();
         let output = nvrtc::compile(code, headers, options, names)?;
         drop(compiling);
@@ -174,7 +174,7 @@ impl Compiler {
         let log = log::read(&output.log, job.source, &folders);
         match output.product {
             Some(product) => Ok(finish(job, product, log)),
-            None => Err(CompileStop::Failed(explain(job, code, log))),
+            None => Err(CompileError::Failed(explain(job, code, log))),
         }
     }
 
@@ -202,7 +202,7 @@ impl Compiler {
 }
 
 /// Returns the macros of the plan, checked.
-fn macros<'a>(job: &Job<'a>) -> Result<Vec<(&'a str, &'a str)>, CompileStop> {
+fn macros<'a>(job: &Job<'a>) -> Result<Vec<(&'a str, &'a str)>, CompileError> {
     for (name, value) in job.defines {
         if job.types.iter().any(|(taken, _)| taken == name) {
             return Err(failed(&Finding::new(format!(
@@ -214,7 +214,7 @@ fn macros<'a>(job: &Job<'a>) -> Result<Vec<(&'a str, &'a str)>, CompileStop> {
     Ok(job.defines.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect())
 }
 
-fn check_macro(name: &str, value: &str) -> Result<(), CompileStop> {
+fn check_macro(name: &str, value: &str) -> Result<(), CompileError> {
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_value = value.len() <= 256
@@ -232,11 +232,11 @@ fn check_macro(name: &str, value: &str) -> Result<(), CompileStop> {
 }
 
 /// Turns a refusal into a diagnostic.
-fn failed(finding: &Finding) -> CompileStop {
+fn failed(finding: &Finding) -> CompileError {
     let line = finding.span.as_ref().map(|span| span.line);
     let source_line = finding.span.as_ref().map(|span| span.text.clone());
     let message = finding.message.clone();
-    CompileStop::Failed(vec![Diagnostic { line, severity: Severity::Error, message, source_line }])
+    CompileError::Failed(vec![Diagnostic { line, severity: Severity::Error, message, source_line }])
 }
 
 fn error(message: String) -> Diagnostic {
@@ -244,11 +244,11 @@ fn error(message: String) -> Diagnostic {
 }
 
 /// Returns the name expressions: all kernels' own names, then all their types.
-fn names_of(job: &Job<'_>, code: &str) -> Result<Vec<String>, CompileStop> {
+fn names_of(job: &Job<'_>, code: &str) -> Result<Vec<String>, CompileError> {
     if let Some(bad) = job.kernels.iter().find(|name| !signature::is_kernel_name(name)) {
         let known = list_kernels(code);
         let message = format!("`{bad}` is no kernel name; {known}");
-        return Err(CompileStop::Failed(vec![error(message)]));
+        return Err(CompileError::Failed(vec![error(message)]));
     }
     let entries = job.kernels.iter().map(|name| signature::entry_expression(name));
     let types = job.kernels.iter().map(|name| signature::type_expression(name));

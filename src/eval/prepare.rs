@@ -12,7 +12,7 @@ use std::{
 
 use crate::{
     baseline::BUILTIN,
-    compile::{self, CompileStop, Compiler, Job, guard_ptx, guard_source},
+    compile::{self, CompileError, Compiler, Job, guard_ptx, guard_source},
     kernel::{self, KernelFile, plan},
     op::OpDef,
     record::{
@@ -121,11 +121,11 @@ fn own_kernels(
             cubin: compiled.cubin,
             ptx: compiled.ptx,
         }),
-        Err(CompileStop::Failed(diagnostics)) => {
+        Err(CompileError::Failed(diagnostics)) => {
             let first = diagnostics.into_iter().find(|d| d.severity == Severity::Error);
             Err(Error::OwnKernels(first.map_or_else(String::new, |d| d.message)))
         }
-        Err(CompileStop::Machine(error)) => Err(error.into()),
+        Err(CompileError::Machine(error)) => Err(error.into()),
     }
 }
 
@@ -263,14 +263,14 @@ fn resolve_all(
                     }
                 }
             }
-            Err(plan::PlanStop::Declined { line, condition }) => {
+            Err(plan::LaunchPlanError::Declined { line, condition }) => {
                 let mut finding =
                     Finding::new(format!("the plan's require({condition}) declined the case"));
                 finding.span = Some(file.span(line, 0));
                 let result = failed(case, Verdict::Declined, Level::Static, finding);
                 draft.case_done(index, result);
             }
-            Err(plan::PlanStop::Error(error)) => {
+            Err(plan::LaunchPlanError::Error(error)) => {
                 let finding = error.finding(file);
                 if !findings.contains(&finding) {
                     findings.push(finding.clone());
@@ -517,13 +517,13 @@ impl Linker<'_> {
             arch: &self.request.target.arch,
         }) {
             Ok(compiled) => compiled,
-            Err(CompileStop::Failed(diagnostics)) => {
+            Err(CompileError::Failed(diagnostics)) => {
                 let finding =
                     Finding::new(format!("NVRTC refuses the kernel with {}", key.describe()));
                 let findings = vec![finding];
                 return Ok(Err(Halt { verdict: Verdict::CompileError, findings, diagnostics }));
             }
-            Err(CompileStop::Machine(error)) => return Err(error.into()),
+            Err(CompileError::Machine(error)) => return Err(error.into()),
         };
         if let Err(finding) = guard_ptx(&compiled) {
             return Ok(Err(Halt::new(Verdict::Rejected, *finding)));

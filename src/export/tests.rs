@@ -51,8 +51,8 @@ fn resolve(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Opt
     let chosen: BTreeMap<_, _> = chosen.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
     match plan::resolve(&KernelFile::parse(kernel).unwrap(), &env, &chosen) {
         Ok(plan) => Some(plan),
-        Err(plan::PlanStop::Declined { .. }) => None,
-        Err(plan::PlanStop::Error(error)) => panic!("{} {}: {error}", op.name, case.id),
+        Err(plan::LaunchPlanError::Declined { .. }) => None,
+        Err(plan::LaunchPlanError::Error(error)) => panic!("{} {}: {error}", op.name, case.id),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, ffi::OsString, time::Duration};
 
 use kgen_profile::ncu::{
-    Advice, HotLine, Launch, SECTIONS, Trouble, advice, hot_lines, launches, metrics, trouble,
+    Advice, HotLine, Launch, NcuError, SECTIONS, advice, failure, hot_lines, launches, metrics,
 };
 
 use crate::record::RawOutput;
@@ -53,16 +53,16 @@ pub(super) fn run(
     let mut log = String::new();
     for _ in 0..=MAX_RETRIES {
         log = attempt(stage, &profiler, &entries)?;
-        match trouble(&log) {
+        match failure(&log) {
             None => break,
-            Some(Trouble::Metric(name)) if !profiler.known.unknown_metrics.contains(&name) => {
+            Some(NcuError::Metric(name)) if !profiler.known.unknown_metrics.contains(&name) => {
                 profiler.known.unknown_metrics.push(name);
                 profilers.remember("ncu", &profiler.known);
             }
-            Some(trouble) => {
+            Some(failure) => {
                 keep(raw, "ncu.log", &log);
-                let reason = reason(&trouble);
-                if trouble == Trouble::NotPermitted {
+                let reason = reason(&failure);
+                if failure == NcuError::NotPermitted {
                     profiler.known.refused = Some(reason.clone());
                     profilers.remember("ncu", &profiler.known);
                 }
@@ -159,16 +159,18 @@ fn first_line(text: &str, or: &str) -> String {
 }
 
 /// Says in one line why there is no profile, and what to do about it.
-fn reason(trouble: &Trouble) -> String {
-    match trouble {
-        Trouble::NotPermitted => "the driver lets only administrators read the counters: run as \
+fn reason(failure: &NcuError) -> String {
+    match failure {
+        NcuError::NotPermitted => "the driver lets only administrators read the counters: run as \
                                   root, in a container with --cap-add=SYS_ADMIN, or load the \
                                   driver with NVreg_RestrictProfilingToAdminUsers=0"
             .to_owned(),
-        Trouble::Metric(name) => format!("it does not know the metric {name}"),
-        Trouble::NoLaunch => "it saw no launch of the kernel".to_owned(),
-        Trouble::Fault => "the kernel faults when no guard zones are around its buffers".to_owned(),
-        Trouble::Busy => "another tool uses the counters".to_owned(),
-        Trouble::Other(line) => line.clone(),
+        NcuError::Metric(name) => format!("it does not know the metric {name}"),
+        NcuError::NoLaunch => "it saw no launch of the kernel".to_owned(),
+        NcuError::Fault => {
+            "the kernel faults when no guard zones are around its buffers".to_owned()
+        }
+        NcuError::Busy => "another tool uses the counters".to_owned(),
+        NcuError::Other(line) => line.clone(),
     }
 }

@@ -23,7 +23,7 @@ struct Group {
 }
 
 /// Arguments with the families and dtypes they are run in.
-struct Row {
+struct CaseLine {
     args: String,
     families: Vec<Family>,
     dtypes: Vec<DType>,
@@ -47,7 +47,7 @@ pub(super) fn view(cases: &[Case], can_time: bool, max_lines: usize) -> CasesVie
         CaseClass::Huge,
     ];
     let groups = classes.into_iter().filter_map(|class| {
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<CaseLine> = Vec::new();
         for case in public().filter(|case| case.class == class) {
             add(&mut rows, case, &usual);
         }
@@ -96,12 +96,12 @@ const fn title(class: CaseClass, can_time: bool) -> &'static str {
     }
 }
 
-fn add(rows: &mut Vec<Row>, case: &Case, usual: &[String]) {
+fn add(rows: &mut Vec<CaseLine>, case: &Case, usual: &[String]) {
     let args = args(case, usual);
     let row = match rows.iter_mut().find(|row| row.args == args) {
         Some(row) => row,
         None => {
-            rows.push(Row { args, families: Vec::new(), dtypes: Vec::new() });
+            rows.push(CaseLine { args, families: Vec::new(), dtypes: Vec::new() });
             rows.last_mut().expect("it was just added")
         }
     };
@@ -113,7 +113,7 @@ fn add(rows: &mut Vec<Row>, case: &Case, usual: &[String]) {
     }
 }
 
-impl Row {
+impl CaseLine {
     fn line(&self, all: &[DType]) -> String {
         let mut line = self.args.clone();
         let unusual: Vec<_> = self

@@ -18,7 +18,7 @@ const MAX_CHANGE: usize = 160;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct HistoryView {
     /// Rows, oldest first.
-    rows: Vec<Row>,
+    rows: Vec<HistoryRow>,
     /// Whether there is a column of speedups.
     timed: bool,
     /// What older rows are not listed, in a sentence.
@@ -27,7 +27,7 @@ pub(super) struct HistoryView {
 
 /// One attempt.
 #[derive(Debug, Serialize)]
-struct Row {
+struct HistoryRow {
     number: u32,
     /// The attempts that it was made from.
     from: String,
@@ -53,11 +53,11 @@ pub(super) fn view(
     }
 }
 
-fn row(context: &PromptContext<'_>, past: &HistoryEntry, timed: bool) -> Row {
+fn row(context: &PromptContext<'_>, past: &HistoryEntry, timed: bool) -> HistoryRow {
     let parents: Vec<_> = past.parents.iter().map(u32::to_string).collect();
     let change = past.change.as_ref().map(|change| cell(change, MAX_CHANGE));
     let speedup = past.speedup.as_ref().map_or_else(|| "-".to_owned(), speedup_words);
-    Row {
+    HistoryRow {
         number: past.number,
         from: if parents.is_empty() { "-".to_owned() } else { parents.join(", ") },
         change: match past.duplicate_of {

@@ -23,7 +23,7 @@ const POISON: u8 = 0xff;
 
 /// How emulator and GPU agree on one kernel, over all seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct KernelAgreement {
     /// The kernel.
     pub kernel: String,
     /// The architecture it was compiled for; empty where this GPU is too old for it.
@@ -44,7 +44,7 @@ pub struct Row {
     pub emulator_ms: f64,
 }
 
-impl Row {
+impl KernelAgreement {
     fn new(kernel: &Kernel, arch: &str) -> Self {
         Self {
             kernel: kernel.name.to_owned(),
@@ -78,8 +78,8 @@ impl Row {
 pub fn agreement(
     compiler: &Compiler,
     device: &mut CudaDevice,
-    done: &mut dyn FnMut(&Row, &Golden),
-) -> Result<(Vec<Row>, Golden), Error> {
+    done: &mut dyn FnMut(&KernelAgreement, &Golden),
+) -> Result<(Vec<KernelAgreement>, Golden), Error> {
     let target = device.target().clone();
     let (major, minor) = compiler.version();
     let mut golden = Golden {
@@ -92,7 +92,7 @@ pub fn agreement(
     let mut rows = Vec::new();
     let capability = target.cc_major * 10 + target.cc_minor;
     for kernel in kernels::all().into_iter().filter(|kernel| kernel.arch <= capability) {
-        let mut row = Row::new(&kernel, &target.arch);
+        let mut row = KernelAgreement::new(&kernel, &target.arch);
         match build(compiler, kernel.source, kernel.entry, None, &target.arch) {
             Ok(built) => {
                 for seed in SEEDS {
@@ -115,7 +115,7 @@ fn compare(
     built: &Built,
     kernel: &Kernel,
     seed: u64,
-    row: &mut Row,
+    row: &mut KernelAgreement,
 ) -> Result<Option<Run>, Error> {
     let case = kernel.case(seed);
     let emulated = on_emulator(built, kernel, seed, row);
@@ -149,7 +149,12 @@ fn compare(
 }
 
 /// Runs one seed on the emulator; whatever it finds is a problem of the row.
-fn on_emulator(built: &Built, kernel: &Kernel, seed: u64, row: &mut Row) -> Option<Emulated> {
+fn on_emulator(
+    built: &Built,
+    kernel: &Kernel,
+    seed: u64,
+    row: &mut KernelAgreement,
+) -> Option<Emulated> {
     let module = match Module::parse(&built.compiled.ptx) {
         Ok(module) => module,
         Err(error) => {

@@ -15,7 +15,7 @@ use crate::process::{self, DEVICE_ENV, SELF_EXE, Spec};
 
 use super::{
     Error,
-    mutant::{MutantRun, Outcome},
+    mutant::{MutantEffect, MutantRun},
 };
 
 /// Children at once: starting one takes longer than most mutants.
@@ -170,7 +170,7 @@ fn end_by(
 ) {
     if let Some(id) = current {
         rest.retain(|other| *other != id);
-        keep(MutantRun::new(&id, Outcome::Changed, what));
+        keep(MutantRun::new(&id, MutantEffect::Changed, what));
     }
 }
 
@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_they_were_written() {
-        let run = MutantRun::new("softmax.off_by_one.1", Outcome::Changed, "seed 1:\n  `y`[3]");
+        let run =
+            MutantRun::new("softmax.off_by_one.1", MutantEffect::Changed, "seed 1:\n  `y`[3]");
         assert_eq!(run.detail, "seed 1: `y`[3]");
         for line in [Line::Begin(run.id.clone()), Line::End(run)] {
             assert_eq!(Line::read(&line.text()), Some(line));

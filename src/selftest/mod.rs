@@ -12,11 +12,11 @@ mod mutant;
 mod source;
 pub mod timing;
 
-pub use agreement::{Row, agreement};
+pub use agreement::{KernelAgreement, agreement};
 pub use classify::{Child, Line, classify};
 pub use cuda::{GpuOutputs, run_on_gpu};
 pub use emulated::{Emulated, emulate};
-pub use mutant::{MutantRun, Outcome, SEEDS, run_mutant};
+pub use mutant::{MutantEffect, MutantRun, SEEDS, run_mutant};
 pub use source::{Built, build};
 
 use crate::{compile, device, process};

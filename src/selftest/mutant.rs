@@ -28,7 +28,7 @@ extern "C" __global__ void poison_shared(int n) {
 /// What a GPU shows of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum MutantEffect {
     /// Its outputs are right for all seeds.
     Same,
     /// For a seed an output is wrong, it faults, hangs or writes outside of a buffer.
@@ -43,13 +43,13 @@ pub struct MutantRun {
     /// The mutant.
     pub id: String,
     /// What it shows.
-    pub outcome: Outcome,
+    pub outcome: MutantEffect,
     /// What was wrong first, in one line.
     pub detail: String,
 }
 
 impl MutantRun {
-    pub(super) fn new(id: &str, outcome: Outcome, detail: &str) -> Self {
+    pub(super) fn new(id: &str, outcome: MutantEffect, detail: &str) -> Self {
         // The detail is to fit a line of the protocol.
         let detail = detail.split_whitespace().collect::<Vec<_>>().join(" ");
         Self { id: id.to_owned(), outcome, detail }
@@ -77,7 +77,7 @@ pub fn run_mutant(
     let kernel = &mutant.kernel;
     let built = match build(compiler, &mutant.source, kernel.entry, Some(&alias), &arch) {
         Ok(built) => built,
-        Err(Error::Source { reason, .. }) => return run(Outcome::Refused, &reason),
+        Err(Error::Source { reason, .. }) => return run(MutantEffect::Refused, &reason),
         Err(error) => return Err(error),
     };
     // Leftovers of this kernel may be what one without its initialisation needs.
@@ -95,16 +95,16 @@ pub fn run_mutant(
         let outputs = match run_on_gpu(device, &built, kernel, &case, (!bare).then_some(*byte)) {
             Ok(outputs) => outputs,
             Err(Stop::Machine(error)) => return Err(error.into()),
-            Err(stop) => return run(Outcome::Changed, &format!("seed {seed}: {stop}")),
+            Err(stop) => return run(MutantEffect::Changed, &format!("seed {seed}: {stop}")),
         };
         if bare {
             continue;
         }
         if let Err(wrong) = kernel.check(&case, &outputs) {
-            return run(Outcome::Changed, &format!("seed {seed}: {wrong}"));
+            return run(MutantEffect::Changed, &format!("seed {seed}: {wrong}"));
         }
     }
-    run(Outcome::Same, if bare { "its outputs were not looked at" } else { "" })
+    run(MutantEffect::Same, if bare { "its outputs were not looked at" } else { "" })
 }
 
 fn poison_shared(device: &mut CudaDevice, built: &Built) -> Result<(), Stop> {

@@ -1,6 +1,6 @@
 //! Kernels of the corpus, compiled as a candidate is.
 
-use crate::compile::{CompileStop, Compiled, Compiler, Job};
+use crate::compile::{CompileError, Compiled, Compiler, Job};
 
 use super::Error;
 
@@ -40,8 +40,8 @@ pub fn build(
             };
             Ok(Built { entry, compiled })
         }
-        Err(CompileStop::Machine(error)) => Err(error.into()),
-        Err(CompileStop::Failed(diagnostics)) => {
+        Err(CompileError::Machine(error)) => Err(error.into()),
+        Err(CompileError::Failed(diagnostics)) => {
             let lines: Vec<_> = diagnostics
                 .iter()
                 .map(|said| match said.line {

@@ -64,7 +64,7 @@ struct Ran {
 
 /// What the emulator says about a mutant.
 #[derive(Debug)]
-struct Judged {
+struct MutantReport {
     mutant: Mutant,
     nature: Option<Nature>,
     /// Kind and line of each finding that makes the kernel wrong, or of what stopped it.
@@ -73,7 +73,7 @@ struct Judged {
     wrong_output: bool,
 }
 
-impl Judged {
+impl MutantReport {
     /// Whether the mutant should be detected.
     fn counts(&self) -> bool {
         matches!(self.nature, Some(Nature::Changed | Nature::Undefined))
@@ -169,7 +169,7 @@ fn stopped(end: &Result<(), Stop>) -> Option<(String, Vec<u32>)> {
     Some((kind.to_owned(), line.into_iter().collect()))
 }
 
-fn judge(mutant: Mutant, nature: Option<Nature>, runs: &[Ran]) -> Judged {
+fn judge(mutant: Mutant, nature: Option<Nature>, runs: &[Ran]) -> MutantReport {
     let mut found: Vec<(String, Vec<u32>)> = Vec::new();
     for run in runs {
         let findings = run.report.errors().map(|finding| {
@@ -183,7 +183,7 @@ fn judge(mutant: Mutant, nature: Option<Nature>, runs: &[Ran]) -> Judged {
         }
     }
     let wrong_output = runs.iter().any(|run| run.wrong_output.is_some());
-    Judged { mutant, nature, found, wrong_output }
+    MutantReport { mutant, nature, found, wrong_output }
 }
 
 /// Runs the kernels as they should be; returns what a launch of each costs, and the problems.

@@ -51,7 +51,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 ];
 
 /// A source file without its comments and without its test modules.
-struct Source {
+struct SourceFile {
     path: PathBuf,
     text: String,
     code: String,
@@ -61,7 +61,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn rust_files(folder: &Path) -> Vec<Source> {
+fn rust_files(folder: &Path) -> Vec<SourceFile> {
     let mut sources = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -71,7 +71,7 @@ fn rust_files(folder: &Path) -> Vec<Source> {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
-                sources.push(Source { code: code_of(&path, &text), path, text });
+                sources.push(SourceFile { code: code_of(&path, &text), path, text });
             }
         }
     }
@@ -95,7 +95,7 @@ fn code_of(path: &Path, text: &str) -> String {
 }
 
 /// The top-level module of a file in `src`.
-fn module_of(source: &Source) -> String {
+fn module_of(source: &SourceFile) -> String {
     let relative = source.path.strip_prefix(root().join("src")).unwrap();
     let first = relative.components().next().unwrap().as_os_str().to_string_lossy();
     first.trim_end_matches(".rs").to_owned()

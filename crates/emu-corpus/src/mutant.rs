@@ -49,7 +49,7 @@ pub struct Mutant {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct MutantSpec {
     class: Class,
     line: u32,
     from: String,
@@ -60,7 +60,7 @@ struct Row {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    mutant: Vec<Row>,
+    mutant: Vec<MutantSpec>,
 }
 
 /// The mutants of all kernels.
@@ -104,7 +104,7 @@ fn snake(name: &str) -> String {
 }
 
 /// The source with `from` replaced by `to` in the row's line.
-fn mutate(source: &str, row: &Row) -> Result<String, String> {
+fn mutate(source: &str, row: &MutantSpec) -> Result<String, String> {
     let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
     let line = lines.get_mut(row.line as usize - 1).ok_or("there is no such line")?;
     if line.matches(&row.from).count() != 1 {

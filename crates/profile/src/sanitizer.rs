@@ -40,7 +40,7 @@ impl Tool {
 
 /// A place in the source.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Place {
+pub struct SourceLocation {
     /// The function.
     pub function: String,
     /// Its file, without folders; empty where the code has no line information.
@@ -55,9 +55,9 @@ pub struct Report {
     /// What happened, for example `Invalid __global__ write of size 4 bytes is out of bounds`.
     pub what: String,
     /// Where.
-    pub place: Place,
+    pub place: SourceLocation,
     /// The other access of a race: what it is and where.
-    pub other: Option<(String, Place)>,
+    pub other: Option<(String, SourceLocation)>,
     /// The thread that was reported first, and its block.
     pub thread: Option<[u32; 3]>,
     /// See [`Self::thread`].
@@ -81,7 +81,7 @@ impl Report {
     }
 }
 
-fn at(place: &Place) -> String {
+fn at(place: &SourceLocation) -> String {
     let inside =
         if place.function.is_empty() { String::new() } else { format!(" in {}", place.function) };
     match place.line {

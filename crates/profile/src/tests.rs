@@ -2,7 +2,7 @@
 //! nvdisasm of CUDA 13.0), trimmed.
 
 use crate::{
-    ncu::{self, Trouble},
+    ncu::{self, NcuError},
     rules::{self, Bound},
     sanitizer::{self, Tool},
     sass,
@@ -66,21 +66,21 @@ fn a_metric_that_does_not_exist_is_absent() {
     assert!(
         ncu::launches(text).iter().all(|launch| launch.metric("no__such_metric.sum").is_none())
     );
-    assert_eq!(ncu::trouble(text), None);
+    assert_eq!(ncu::failure(text), None);
 }
 
 #[test]
 fn the_log_says_why_there_is_no_profile() {
-    assert_eq!(ncu::trouble(fixture!("ncu-softmax_rows.log")), None);
-    assert_eq!(ncu::trouble(fixture!("ncu-no-kernel.log")), Some(Trouble::NoLaunch));
+    assert_eq!(ncu::failure(fixture!("ncu-softmax_rows.log")), None);
+    assert_eq!(ncu::failure(fixture!("ncu-no-kernel.log")), Some(NcuError::NoLaunch));
     let denied = "==PROF== Connected to process 1\n==ERROR== ERR_NVGPUCTRPERM - The user does not \
                   have permission to access NVIDIA GPU Performance Counters on the target device 0.";
-    assert_eq!(ncu::trouble(denied), Some(Trouble::NotPermitted));
-    let metric = Trouble::Metric("sm__no_such.sum".to_owned());
-    assert_eq!(ncu::trouble("==ERROR== Failed to find metric sm__no_such.sum\n"), Some(metric));
-    assert_eq!(ncu::trouble(fixture!("ncu-fault.log")), Some(Trouble::Fault));
-    let other = Trouble::Other("Failed to connect to process".to_owned());
-    assert_eq!(ncu::trouble("==ERROR== Failed to connect to process\n"), Some(other));
+    assert_eq!(ncu::failure(denied), Some(NcuError::NotPermitted));
+    let metric = NcuError::Metric("sm__no_such.sum".to_owned());
+    assert_eq!(ncu::failure("==ERROR== Failed to find metric sm__no_such.sum\n"), Some(metric));
+    assert_eq!(ncu::failure(fixture!("ncu-fault.log")), Some(NcuError::Fault));
+    let other = NcuError::Other("Failed to connect to process".to_owned());
+    assert_eq!(ncu::failure("==ERROR== Failed to connect to process\n"), Some(other));
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn garbage_is_read_without_a_panic() {
             for launch in ncu::launches(&text) {
                 drop(rules::fired(&launch));
             }
-            drop((ncu::advice(&text), ncu::hot_lines(&text, 4), ncu::trouble(&text)));
+            drop((ncu::advice(&text), ncu::hot_lines(&text, 4), ncu::failure(&text)));
             drop((sanitizer::parse_xml(&text), sanitizer::parse_text(&text), sass::parse(&text)));
         }
     }

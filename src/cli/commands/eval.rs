@@ -21,7 +21,7 @@ use crate::{
         args::{DeviceArgs, FormatArgs, SuiteArgs},
         exit_codes::Exit,
         machine,
-        run_inputs::{inputs, settle_baselines, wants_python, warn_of_idle_flags},
+        run_inputs::{inputs, resolve_baselines, wants_python, warn_of_idle_flags},
         selection, session,
         ui::{self, Format},
     },
@@ -147,7 +147,7 @@ async fn judge(
     let machine = machine::start(&context.ui, settings).await?;
     let on_gpu = machine.pool.has_gpu();
     let mut settings = settings.clone();
-    settle_baselines(&context.ui, &mut settings, on_gpu)?;
+    resolve_baselines(&context.ui, &mut settings, on_gpu)?;
     let inputs = inputs(&settings, selection, machine.pool.target(), on_gpu, None)?;
     let timing = inputs.timing(&op.name);
     if let Some(timing) = timing.as_ref().filter(|_| on_gpu) {

@@ -1,7 +1,7 @@
 //! `kgen experiment`: a matrix of settings becomes runs, which are carried out and compared.
 
 mod execute;
-mod plan;
+mod expand;
 
 use std::path::PathBuf;
 
@@ -71,25 +71,25 @@ impl ExperimentArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, CommandError> {
-    let file = plan::read(&args.file)?;
+    let file = expand::read(&args.file)?;
     let n_runs = file.parsed.n_runs();
     if n_runs.is_none_or(|n| MAX_RUNS < n) && !args.yes {
         let n = n_runs.map_or_else(|| "countless".to_owned(), |n| n.to_string());
         return Err(CommandError::usage(format!("the matrix makes {n} runs"))
             .hint("--yes carries out more than 1,000 of them; shorter lists make fewer"));
     }
-    let plan = plan::plan(context, args, file)?;
+    let plan = expand::plan(context, args, file)?;
     if args.dry_run {
         context.ui.data(&table(&plan)?)?;
         let n = plural(plan.cells.len(), "run");
         context.ui.note(&format!("{n} below {}; nothing was done", plan.dir.display()));
         return Ok(Exit::Ok);
     }
-    execute::carry_out(context, plan, args.format)
+    execute::run(context, plan, args.format)
 }
 
 /// Lists the runs and how they stand.
-fn table(plan: &plan::Plan) -> Result<String, CommandError> {
+fn table(plan: &expand::ExpandedExperiment) -> Result<String, CommandError> {
     let mut table = TextTable::new(&["run", "model", "strategy", "feedback", ">seed", "state"]);
     for cell in &plan.cells {
         let Cell { run, model, strategy, feedback, seed } = cell;

@@ -82,7 +82,7 @@ pub(super) fn start(
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;
     warn_of_idle_flags(&context.ui, &settings, flags)?;
-    if providers::settle(&mut settings) {
+    if providers::resolve(&mut settings) {
         context.ui.announce(NO_KEY);
     }
     let selection = match providers::recorded(&settings)? {
@@ -100,7 +100,7 @@ pub(super) fn start(
         target: RunTarget::New(run_id),
         format,
     };
-    session::carry_out(context, job)
+    session::run(context, job)
 }
 
 /// Checks the ID of a new run.

@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::Existing(dir);
     let format = args.format.format;
-    session::carry_out(context, Job { settings, selection, backend, kernels, target, format })
+    session::run(context, Job { settings, selection, backend, kernels, target, format })
 }
 
 /// Refuses another search where there are attempts of the one before.

@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, Comm
     let mut selection = selection::select(&context.ui, &settings.suite)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::New(run_id);
-    session::carry_out(context, Job { settings, selection, backend, kernels, target, format })
+    session::run(context, Job { settings, selection, backend, kernels, target, format })
 }
 
 /// Collects the kernels of a backend that has files; ops that were not asked for by name and have

@@ -18,7 +18,7 @@ use crate::{
     compile::{Compiler, Toolchain},
     device::CudaDevice,
     report::TextTable,
-    selftest::{self, Child, Line, Outcome, Row, SEEDS},
+    selftest::{self, Child, KernelAgreement, Line, MutantEffect, SEEDS},
     settings::{DeviceChoice, Overrides, Settings},
 };
 
@@ -156,7 +156,7 @@ fn agreement(
     let ui = &context.ui;
     let mut failed = Ok(());
     let mut rows = Vec::new();
-    let mut done = |row: &Row, golden: &Golden| {
+    let mut done = |row: &KernelAgreement, golden: &Golden| {
         ui.detail(&row.kernel);
         rows.push(row.clone());
         failed = write(out, "agreement.json", &json!({ "rows": rows, "golden": golden }));
@@ -170,7 +170,7 @@ fn agreement(
     Ok(if n_agree == rows.len() { Exit::Ok } else { Exit::NotSolved })
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[KernelAgreement]) -> String {
     let headers = [
         "kernel",
         "arch",
@@ -223,7 +223,7 @@ fn classify(
     }
     ui.data(&table.render())?;
     let count = |outcome| runs.iter().filter(|run| run.outcome == outcome).count();
-    let (n_changed, n_refused) = (count(Outcome::Changed), count(Outcome::Refused));
+    let (n_changed, n_refused) = (count(MutantEffect::Changed), count(MutantEffect::Refused));
     ui.data(&format!("\n{n_changed} of {} mutants changed, {n_refused} refused", runs.len()))?;
     Ok(if n_refused == 0 { Exit::Ok } else { Exit::NotSolved })
 }

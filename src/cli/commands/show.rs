@@ -12,7 +12,7 @@ use crate::{
         args::{FormatArgs, SuiteArgs},
         exit_codes::Exit,
         providers,
-        run_inputs::{inputs, settle_baselines},
+        run_inputs::{inputs, resolve_baselines},
         selection::{self, Selection},
         ui::{self, Format},
     },
@@ -83,7 +83,7 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     flags.set("feedback.prompt_tokens", args.prompt_tokens);
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
     let mut settings = context.settings(&flags)?;
-    settle_baselines(&context.ui, &mut settings, false)?;
+    resolve_baselines(&context.ui, &mut settings, false)?;
     let selection = selection::select(&context.ui, &settings.suite)?;
     let Some(op) = selection.ops.first() else {
         return Err(CommandError::usage("no op is given"));
@@ -98,7 +98,7 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     match args.format.format {
         Format::Json => ui::json(&context.ui, &as_json(op, &cases, &prompt))?,
         Format::Table if args.prompt => {
-            say_what_it_is(context, args.turn, &prompt);
+            report_turn(context, args.turn, &prompt);
             context.ui.data(&prompt_text(&prompt))?;
         }
         Format::Table => context.ui.data(&as_text(op, &selection, &cases, &prompt))?,
@@ -136,7 +136,7 @@ fn prompt(inputs: &SuiteInputs, op: &str, turn: TurnArg) -> Result<Rendered, Box
 }
 
 /// Says beside a prompt what is not in it.
-fn say_what_it_is(context: &Context, turn: TurnArg, prompt: &Rendered) {
+fn report_turn(context: &Context, turn: TurnArg, prompt: &Rendered) {
     let mut notes = vec![format!(
         "{} tokens by kgen's estimate; on a GPU the prompt names that GPU",
         prompt.tokens

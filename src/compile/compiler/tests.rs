@@ -17,8 +17,8 @@ fn stop(source: &str, kernels: &[&str]) -> Vec<Diagnostic> {
     let kernels: Vec<String> = kernels.iter().map(|name| (*name).to_owned()).collect();
     let job = Job { source, defines: &[], types: &[], kernels: &kernels, arch: "sm_90a" };
     match compiler().compile(&job).unwrap_err() {
-        CompileStop::Failed(diagnostics) => diagnostics,
-        CompileStop::Machine(error) => panic!("{error}"),
+        CompileError::Failed(diagnostics) => diagnostics,
+        CompileError::Machine(error) => panic!("{error}"),
     }
 }
 
@@ -151,7 +151,7 @@ fn a_macro_of_a_plan_cannot_smuggle_anything() {
             arch: "sm_90a",
         };
         let stop = compiler().compile(&job).unwrap_err();
-        assert!(matches!(stop, CompileStop::Failed(_)), "{name}={value}");
+        assert!(matches!(stop, CompileError::Failed(_)), "{name}={value}");
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     ast::{CallArg, Expr},
     buffer::pointer,
     builtin::Builtin,
-    eval::{Evaluator, Stop},
+    eval::{Evaluator, PlanEvalError},
     math::{absolute, has, length, multiple, power, range, to_float, to_int},
     near,
     value::Value,
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
         args: &[CallArg],
         call: &Expr,
         target: Option<String>,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, PlanEvalError> {
         if matches!(builtin, Builtin::Min | Builtin::Max) {
             return self.extreme(builtin, args, call);
         }
@@ -123,7 +123,7 @@ impl Evaluator<'_> {
         builtin: Builtin,
         args: &'e [CallArg],
         call: &'e Expr,
-    ) -> Result<Args<'e>, Stop> {
+    ) -> Result<Args<'e>, PlanEvalError> {
         let spec = builtin.spec();
         let usage = || format!("usage: `{}`", spec.usage);
         let mut slots: Vec<Option<Given<'e>>> = vec![None; spec.params.len()];
@@ -156,7 +156,12 @@ impl Evaluator<'_> {
         Ok(Args { call, slots })
     }
 
-    fn extreme(&mut self, builtin: Builtin, args: &[CallArg], call: &Expr) -> Result<Value, Stop> {
+    fn extreme(
+        &mut self,
+        builtin: Builtin,
+        args: &[CallArg],
+        call: &Expr,
+    ) -> Result<Value, PlanEvalError> {
         let name = builtin.spec().name;
         if let Some(named) = args.iter().find(|arg| arg.name.is_some()) {
             let message = format!("`{name}` has no named arguments");
@@ -188,7 +193,7 @@ impl Evaluator<'_> {
         best.ok_or_else(|| Problem::new(call.start, format!("`{name}` of nothing")).into())
     }
 
-    fn require(&self, args: &Args<'_>) -> Result<Value, Stop> {
+    fn require(&self, args: &Args<'_>) -> Result<Value, PlanEvalError> {
         let (condition, expr) = args.get(0);
         let holds = match condition {
             Value::Bool(value) => *value,
@@ -205,7 +210,7 @@ impl Evaluator<'_> {
             return Ok(Value::None);
         }
         let condition = message.map_or_else(|| self.source(expr), str::to_owned);
-        Err(Stop::Declined { offset: args.call.start, condition })
+        Err(PlanEvalError::Declined { offset: args.call.start, condition })
     }
 
     fn param(&mut self, args: &Args<'_>) -> Result<Value, Problem> {

@@ -18,12 +18,12 @@ const FUEL: u32 = 10_000;
 
 /// Why an evaluation stops early.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum PlanEvalError {
     Problem(Problem),
     Declined { offset: usize, condition: String },
 }
 
-impl From<Problem> for Stop {
+impl From<Problem> for PlanEvalError {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
@@ -36,7 +36,7 @@ pub(super) fn run(
     body: &[Stmt],
     env: &Env,
     chosen: &BTreeMap<String, i64>,
-) -> Result<ResolvedPlan, Stop> {
+) -> Result<ResolvedPlan, PlanEvalError> {
     let mut evaluator = Evaluator {
         text,
         env,
@@ -87,11 +87,11 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn block(&mut self, body: &[Stmt]) -> Result<(), Stop> {
+    fn block(&mut self, body: &[Stmt]) -> Result<(), PlanEvalError> {
         body.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    fn statement(&mut self, statement: &Stmt) -> Result<(), Stop> {
+    fn statement(&mut self, statement: &Stmt) -> Result<(), PlanEvalError> {
         match statement {
             Stmt::Assign { targets, value } => self.assign(targets, value),
             Stmt::Augment { target, op, value } => {
@@ -116,7 +116,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn assign(&mut self, targets: &[Target], value: &Expr) -> Result<(), Stop> {
+    fn assign(&mut self, targets: &[Target], value: &Expr) -> Result<(), PlanEvalError> {
         if let [target] = targets {
             self.target = Some(target.name.clone());
             let value = self.expr(value);
@@ -140,7 +140,12 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn for_loop(&mut self, target: &Target, iterable: &Expr, body: &[Stmt]) -> Result<(), Stop> {
+    fn for_loop(
+        &mut self,
+        target: &Target,
+        iterable: &Expr,
+        body: &[Stmt],
+    ) -> Result<(), PlanEvalError> {
         let over = self.expr(iterable)?;
         match over {
             Value::Range { start, stop, step } => {
@@ -184,7 +189,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates an expression.
-    pub(super) fn expr(&mut self, expr: &Expr) -> Result<Value, Stop> {
+    pub(super) fn expr(&mut self, expr: &Expr) -> Result<Value, PlanEvalError> {
         self.spend(expr.start)?;
         // Only the outermost call of an assignment makes the buffer of that name.
         let target = self.target.take();
@@ -224,12 +229,12 @@ impl Evaluator<'_> {
         }
     }
 
-    fn condition(&mut self, expr: &Expr) -> Result<bool, Stop> {
+    fn condition(&mut self, expr: &Expr) -> Result<bool, PlanEvalError> {
         let value = self.expr(expr)?;
         Ok(truth(&value, expr.start)?)
     }
 
-    fn tuple(&mut self, items: &[Expr]) -> Result<Value, Stop> {
+    fn tuple(&mut self, items: &[Expr]) -> Result<Value, PlanEvalError> {
         let mut values = Vec::with_capacity(items.len());
         for item in items {
             let value = self.expr(item)?;
@@ -245,7 +250,7 @@ impl Evaluator<'_> {
         Ok(Value::Tuple(values.into()))
     }
 
-    fn attribute(&mut self, of: &Expr, name: &str) -> Result<Value, Stop> {
+    fn attribute(&mut self, of: &Expr, name: &str) -> Result<Value, PlanEvalError> {
         let value = self.expr(of)?;
         match &value {
             Value::Tensor(tensor) => tensor.attribute(name).ok_or_else(|| {
@@ -264,7 +269,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn index(&mut self, of: &Expr, index: &Expr) -> Result<Value, Stop> {
+    fn index(&mut self, of: &Expr, index: &Expr) -> Result<Value, PlanEvalError> {
         let value = self.expr(of)?;
         let at = self.int(index)?;
         let Value::Tuple(items) = &value else {
@@ -286,14 +291,18 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates an expression that must be an integer.
-    pub(super) fn int(&mut self, expr: &Expr) -> Result<i64, Stop> {
+    pub(super) fn int(&mut self, expr: &Expr) -> Result<i64, PlanEvalError> {
         let value = self.expr(expr)?;
         value.as_int().ok_or_else(|| {
             Problem::new(expr.start, format!("expected an integer, found {}", value.kind())).into()
         })
     }
 
-    fn compare(&mut self, first: &Expr, rest: &[(CompareOp, Expr)]) -> Result<Value, Stop> {
+    fn compare(
+        &mut self,
+        first: &Expr,
+        rest: &[(CompareOp, Expr)],
+    ) -> Result<Value, PlanEvalError> {
         let mut left = self.expr(first)?;
         for (op, expr) in rest {
             let right = self.expr(expr)?;
@@ -311,7 +320,7 @@ impl Evaluator<'_> {
         left: &Value,
         right: &Value,
         offset: usize,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, PlanEvalError> {
         match op {
             CompareOp::Equal => self.equal(left, right, offset),
             CompareOp::NotEqual => Ok(!self.equal(left, right, offset)?),
@@ -350,7 +359,7 @@ impl Evaluator<'_> {
     }
 
     /// Compares as Python's `==` does; every comparison is a step.
-    fn equal(&mut self, left: &Value, right: &Value, offset: usize) -> Result<bool, Stop> {
+    fn equal(&mut self, left: &Value, right: &Value, offset: usize) -> Result<bool, PlanEvalError> {
         self.spend(offset)?;
         match (left, right) {
             (Value::None, Value::None) => Ok(true),

@@ -51,7 +51,7 @@ const MAX_PLAN_BYTES: usize = 64 << 10;
 
 /// Why a plan gave no launches.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanStop {
+pub enum LaunchPlanError {
     /// The plan is wrong.
     #[error(transparent)]
     Error(#[from] PlanError),
@@ -103,17 +103,17 @@ impl PlanError {
 ///
 /// # Errors
 ///
-/// [`PlanStop::Error`] where the plan is wrong, [`PlanStop::Declined`] where a `require` fails.
+/// [`LaunchPlanError::Error`] where the plan is wrong, [`LaunchPlanError::Declined`] where a `require` fails.
 pub fn resolve(
     file: &KernelFile,
     env: &Env,
     chosen: &BTreeMap<String, i64>,
-) -> Result<ResolvedPlan, PlanStop> {
+) -> Result<ResolvedPlan, LaunchPlanError> {
     let text = file.text();
-    let stop = |stop: eval::Stop| match stop {
-        eval::Stop::Problem(problem) => PlanStop::Error(problem.locate(text)),
-        eval::Stop::Declined { offset, condition } => {
-            PlanStop::Declined { line: line_of(text, offset), condition }
+    let stop = |stop: eval::PlanEvalError| match stop {
+        eval::PlanEvalError::Problem(problem) => LaunchPlanError::Error(problem.locate(text)),
+        eval::PlanEvalError::Declined { offset, condition } => {
+            LaunchPlanError::Declined { line: line_of(text, offset), condition }
         }
     };
     let range = file.plan_range();

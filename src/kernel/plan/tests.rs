@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{Builtin, Env, PlanError, PlanStop, resolve};
+use super::{Builtin, Env, LaunchPlanError, PlanError, resolve};
 use crate::kernel::KernelFile;
 use crate::record::{
     Arg, ArgValue, BufferRef, Case, CaseClass, DType, Family, Gen, PlanArg, ResolvedPlan, Step,
@@ -54,7 +54,7 @@ fn env() -> Env {
     Env::new(&case, &[TensorSpec::contiguous(DType::F32, &[6, 8])], &Target::h100_class())
 }
 
-fn run(env: &Env, plan: &str, chosen: &[(&str, i64)]) -> Result<ResolvedPlan, PlanStop> {
+fn run(env: &Env, plan: &str, chosen: &[(&str, i64)]) -> Result<ResolvedPlan, LaunchPlanError> {
     let file = KernelFile::parse(&format!("/*@plan\n{plan}\n@*/\n")).unwrap();
     let chosen: BTreeMap<_, _> = chosen.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
     resolve(&file, env, &chosen)
@@ -66,7 +66,7 @@ fn resolved(plan: &str) -> ResolvedPlan {
 
 fn error(plan: &str) -> PlanError {
     match run(&env(), plan, &[]) {
-        Err(PlanStop::Error(error)) => error,
+        Err(LaunchPlanError::Error(error)) => error,
         other => panic!("{plan}: {other:?}"),
     }
 }
@@ -164,7 +164,8 @@ fn a_launch_takes_forty_arguments_and_a_copy_eight_dimensions() {
         stride: (0..9).map(|dim| 1 << dim).collect(),
         ..TensorSpec::contiguous(DType::I8, &[2; 9])
     };
-    let Err(PlanStop::Error(error)) = run(&relu(transposed), "x = contiguous(self)", &[]) else {
+    let Err(LaunchPlanError::Error(error)) = run(&relu(transposed), "x = contiguous(self)", &[])
+    else {
         panic!("nine dimensions are copied");
     };
     assert!(error.to_string().contains("at most 8 dimensions"), "{error}");
@@ -361,7 +362,9 @@ fn a_plan_may_begin_on_the_line_of_its_comment() {
     let file = KernelFile::parse("/*@plan a = 1\n   launch('k', a, 1)\n   @*/").unwrap();
     assert_eq!(resolve(&file, &env(), &BTreeMap::new()).unwrap().steps.len(), 1);
     let file = KernelFile::parse("é /*@plan nope() @*/").unwrap();
-    let Err(PlanStop::Error(error)) = resolve(&file, &env(), &BTreeMap::new()) else { panic!() };
+    let Err(LaunchPlanError::Error(error)) = resolve(&file, &env(), &BTreeMap::new()) else {
+        panic!()
+    };
     assert_eq!((error.line, error.column), (1, 11));
 }
 
@@ -448,7 +451,7 @@ fn a_declined_case_says_which_condition() {
     ];
     for (plan, condition) in cases {
         let stop = run(&env(), plan, &[]).unwrap_err();
-        assert_eq!(stop, PlanStop::Declined { line: 2, condition: condition.to_owned() });
+        assert_eq!(stop, LaunchPlanError::Declined { line: 2, condition: condition.to_owned() });
     }
     assert_eq!(resolved("require(k == 7)\nlaunch('k', 1, 1)").steps.len(), 1);
 }

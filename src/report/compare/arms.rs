@@ -83,7 +83,7 @@ pub fn arms(
             None => arms.push(data::Arm { name: String::new(), facts, runs: vec![loaded] }),
         }
     }
-    tell_apart(&mut arms);
+    disambiguate_names(&mut arms);
     let differing = differing(&arms.iter().map(|arm| &arm.facts[..]).collect::<Vec<_>>());
     let name = |arm: &data::Arm| match grouping {
         Grouping::Runs => arm.runs[0].id.clone(),
@@ -99,7 +99,7 @@ pub fn arms(
 }
 
 /// Makes sure that runs have different IDs: those of one ID are told apart by their folders.
-fn tell_apart(arms: &mut [data::Arm]) {
+fn disambiguate_names(arms: &mut [data::Arm]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut runs: Vec<&mut data::Run> = arms.iter_mut().flat_map(|arm| &mut arm.runs).collect();
     for run in &runs {

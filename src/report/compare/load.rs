@@ -156,19 +156,19 @@ fn load_op(run: &Run, key: &OpKey, detail: Detail) -> Result<Option<data::Op>, s
         let short = run.short_confirmation(&AttemptId { op: key.clone(), number })?;
         confirmations.extend(short.map(|confirmation| (number, confirmation)));
     }
-    let judged = Judged { run, key, metadata, confirmations };
+    let judged = OpLoader { run, key, metadata, confirmations };
     judged.op(records, detail)
 }
 
 /// An op's state while it is put together.
-struct Judged<'a> {
+struct OpLoader<'a> {
     run: &'a Run,
     key: &'a OpKey,
     metadata: Option<OpMetadata>,
     confirmations: BTreeMap<u32, Confirmation>,
 }
 
-impl Judged<'_> {
+impl OpLoader<'_> {
     fn id(&self, number: u32) -> AttemptId {
         AttemptId { op: self.key.clone(), number }
     }

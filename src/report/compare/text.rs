@@ -95,15 +95,19 @@ fn add_speeds(
         Some(gpu) => format!("{} on {gpu}", arm.name),
         None => arm.name.clone(),
     };
-    let fast = FACTORS.iter().enumerate().map(|(at, p)| (format!("fast_{p}"), Row::Fast(at)));
-    let means = [("geomean".to_owned(), Row::Geomean), ("median".to_owned(), Row::Median)];
+    let fast =
+        FACTORS.iter().enumerate().map(|(at, p)| (format!("fast_{p}"), SpeedupStatistic::Fast(at)));
+    let means = [
+        ("geomean".to_owned(), SpeedupStatistic::Geomean),
+        ("median".to_owned(), SpeedupStatistic::Median),
+    ];
     for (what, row) in fast.chain(means) {
         let cell = |baseline: &String, all: bool| {
             let speeds = speeds.iter().find(|speeds| speeds.baseline == *baseline);
             let Some(speeds) = speeds else { return NOT_MEASURED.to_owned() };
             row.cell(if all { &speeds.all } else { &speeds.long })
         };
-        let is_first = row == Row::Fast(0);
+        let is_first = row == SpeedupStatistic::Fast(0);
         let mut cells = vec![if is_first { name.clone() } else { String::new() }, what];
         cells.extend(baselines.iter().map(|baseline| cell(baseline, false)));
         cells.extend(baselines.iter().map(|baseline| cell(baseline, true)));
@@ -113,14 +117,14 @@ fn add_speeds(
 
 /// What a row of the speedups is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Row {
+enum SpeedupStatistic {
     /// The share above one of [`FACTORS`].
     Fast(usize),
     Geomean,
     Median,
 }
 
-impl Row {
+impl SpeedupStatistic {
     fn cell(self, speed: &Speed) -> String {
         let (found, show): (Option<Estimate>, &dyn Fn(f64) -> String) = match self {
             Self::Fast(at) => (speed.fast[at].share, &share),

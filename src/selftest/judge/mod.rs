@@ -11,5 +11,5 @@ mod report;
 mod request;
 
 pub use data::{DataError, Item, Kind, items, items_in};
-pub use report::{Count, End, Report, Row, Rules, conclude};
+pub use report::{ControlResult, Count, End, Report, Rules, conclude};
 pub use request::{Requests, request};

@@ -34,7 +34,7 @@ pub struct Rules {
 
 /// An item with what the judge made of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct ControlResult {
     /// The item.
     #[serde(flatten)]
     pub item: Item,
@@ -57,7 +57,7 @@ pub struct Row {
 
 /// Concludes what an evaluation says about an item.
 #[must_use]
-pub fn conclude(item: &Item, evaluation: &Evaluation) -> Row {
+pub fn conclude(item: &Item, evaluation: &Evaluation) -> ControlResult {
     let verdict = evaluation.verdict;
     let end = match (item.kind, verdict) {
         (_, verdict) if item.expect.contains(&verdict) => End::Right,
@@ -70,7 +70,7 @@ pub fn conclude(item: &Item, evaluation: &Evaluation) -> Row {
     };
     let by_comparison = matches!(verdict, Verdict::WrongOutput | Verdict::Nondeterministic);
     let counts = by_comparison || verdict.is_pass();
-    Row {
+    ControlResult {
         item: item.clone(),
         verdict,
         end,
@@ -144,7 +144,7 @@ pub struct Count {
 }
 
 impl Count {
-    fn add(&mut self, row: &Row) {
+    fn add(&mut self, row: &ControlResult) {
         match row.item.kind {
             Kind::Variant => {
                 self.n_variants += 1;
@@ -170,7 +170,7 @@ impl Count {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
     /// All items.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ControlResult>,
 }
 
 impl Report {
@@ -201,7 +201,7 @@ impl Report {
 
     /// Returns the items of which the judge said something unexpected, known mistakes of the judge
     /// among them.
-    pub fn surprises(&self) -> impl Iterator<Item = &Row> {
+    pub fn surprises(&self) -> impl Iterator<Item = &ControlResult> {
         self.rows.iter().filter(|row| !matches!(row.end, End::Right | End::Unseen))
     }
 

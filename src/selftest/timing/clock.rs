@@ -2,7 +2,7 @@
 
 use kgen_measure::Profile;
 
-use super::{Lab, Row, Setting, Work};
+use super::{Lab, Setting, TimingCheck, Work};
 use crate::selftest::Error;
 
 /// Lengths, in nanoseconds.
@@ -10,7 +10,7 @@ const SPINS: [u64; 9] =
     [2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000];
 
 /// Times kernels that wait for a known time: kgen's time must be that plus the launch.
-pub(super) fn spins(lab: &mut dyn Lab) -> Result<Vec<Row>, Error> {
+pub(super) fn spins(lab: &mut dyn Lab) -> Result<Vec<TimingCheck>, Error> {
     const CHECK: &str = "known lengths";
     let params = Profile::Standard.params();
     let mut points = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn spins(lab: &mut dyn Lab) -> Result<Vec<Row>, Error> {
     let Some(line) = Line::fit(&points) else { return Ok(Vec::new()) };
     let worst = points.iter().map(|(x, y)| (y - line.at(*x)).abs()).fold(0.0, f64::max);
     let passed = (line.slope - 1.0).abs() <= 0.005 && worst <= 1.0;
-    let row = Row::judged(CHECK, "spin kernels of 2 us to 1 ms", passed)
+    let row = TimingCheck::judged(CHECK, "spin kernels of 2 us to 1 ms", passed)
         .found(format!(
             "slope {:.4}, intercept {:.2} us, furthest {worst:.2} us",
             line.slope, line.intercept
@@ -35,13 +35,13 @@ pub(super) fn spins(lab: &mut dyn Lab) -> Result<Vec<Row>, Error> {
 
 /// Times kernels while the GPU is held up until all launches wait in its queue, and while it is
 /// not: a difference means that it waits for the host inside timed regions.
-pub(super) fn starvation(lab: &mut dyn Lab, works: &[Work]) -> Result<Vec<Row>, Error> {
+pub(super) fn starvation(lab: &mut dyn Lab, works: &[Work]) -> Result<Vec<TimingCheck>, Error> {
     const CHECK: &str = "queue never empty";
     let mut rows = Vec::new();
     for work in works {
         let [free, held] = lab.free_and_held(*work)?.map(|timing| timing.median_us);
         let passed = (free - held).abs() <= (0.01 * held).max(0.1);
-        let row = Row::judged(CHECK, work.to_string(), passed)
+        let row = TimingCheck::judged(CHECK, work.to_string(), passed)
             .found(format!("{free:.2} us, held back {held:.2} us"))
             .asked("within 1 % or 0.1 us")
             .value("free_us", free)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kgen_measure::Profile;
 
-use super::{GpuLab, Lab, Row, Setting, Work, clock::Line};
+use super::{GpuLab, Lab, Setting, TimingCheck, Work, clock::Line};
 use crate::{
     baseline::side::{Client, Cubin, CubinArg, CubinLaunch, Flush, Sampling},
     device::{KernelArg, Launch, SharedBuffer},
@@ -59,7 +59,7 @@ pub fn climb(lab: &mut dyn Lab) -> Result<Vec<f64>, Error> {
 /// # Errors
 ///
 /// When the GPU cannot be used. What the process cannot do is a row.
-pub fn python(lab: &mut GpuLab<'_>, client: &mut Client) -> Result<Vec<Row>, Error> {
+pub fn python(lab: &mut GpuLab<'_>, client: &mut Client) -> Result<Vec<TimingCheck>, Error> {
     const CLOCK: &str = "clock of Python";
     const TRITON: &str = "Triton's do_bench";
     let mut rows = Vec::new();
@@ -74,13 +74,17 @@ pub fn python(lab: &mut GpuLab<'_>, client: &mut Client) -> Result<Vec<Row>, Err
             (client.time_cubin(&call, sampling, LIMIT), client.do_bench_cubin(&call, LIMIT))
         })?;
         let Some((ours, (samples, bench))) = asked else {
-            rows.push(Row::not_measured(CLOCK, work.to_string(), "memory cannot be shared"));
+            rows.push(TimingCheck::not_measured(
+                CLOCK,
+                work.to_string(),
+                "memory cannot be shared",
+            ));
             break;
         };
         rows.push(match samples.map(kgen_measure::Timing::of) {
             Ok(Some(theirs)) => agrees(CLOCK, *work, ours, theirs.median_us, 0.02, 0.5),
-            Ok(None) => Row::not_measured(CLOCK, work.to_string(), "no samples"),
-            Err(error) => Row::not_measured(CLOCK, work.to_string(), error.to_string()),
+            Ok(None) => TimingCheck::not_measured(CLOCK, work.to_string(), "no samples"),
+            Err(error) => TimingCheck::not_measured(CLOCK, work.to_string(), error.to_string()),
         });
         match bench {
             // Its clock runs while a short kernel is being launched.
@@ -88,7 +92,11 @@ pub fn python(lab: &mut GpuLab<'_>, client: &mut Client) -> Result<Vec<Row>, Err
             Ok(theirs) => rows.push(agrees(TRITON, *work, ours, theirs.median_us, 0.03, 0.0)),
             Err(error) => {
                 if !rows.iter().any(|row| row.check == TRITON) {
-                    rows.push(Row::not_measured(TRITON, work.to_string(), error.to_string()));
+                    rows.push(TimingCheck::not_measured(
+                        TRITON,
+                        work.to_string(),
+                        error.to_string(),
+                    ));
                 }
             }
         }
@@ -124,7 +132,7 @@ fn agrees(
     theirs: f64,
     share: f64,
     least_us: f64,
-) -> Row {
+) -> TimingCheck {
     let passed = (ours - theirs).abs() <= (share * theirs).max(least_us);
     let percent = 100.0 * share;
     let asked = if least_us > 0.0 {
@@ -132,7 +140,7 @@ fn agrees(
     } else {
         format!("within {percent:.0} %")
     };
-    Row::judged(check, work.to_string(), passed)
+    TimingCheck::judged(check, work.to_string(), passed)
         .found(format!("{ours:.2} us, there {theirs:.2} us"))
         .asked(asked)
         .value("ours_us", ours)
@@ -142,7 +150,7 @@ fn agrees(
 /// Compares kgen's times of the ladder with a profiler's durations, in microseconds.
 ///
 /// The offset between the two is that of the empty work: what kgen's events hold beside the kernel.
-pub(super) fn profiler(ours: &[f64], theirs: &[f64]) -> Vec<Row> {
+pub(super) fn profiler(ours: &[f64], theirs: &[f64]) -> Vec<TimingCheck> {
     const CHECK: &str = NSIGHT;
     let (Some(our_floor), Some(their_floor)) = (ours.first(), theirs.first()) else {
         return Vec::new();
@@ -152,7 +160,7 @@ pub(super) fn profiler(ours: &[f64], theirs: &[f64]) -> Vec<Row> {
         theirs.iter().copied().zip(ours.iter().copied()).skip(1).collect();
     let mut rows = Vec::new();
     if let Some(line) = Line::fit(&points) {
-        let row = Row::judged(CHECK, "all of the ladder", (line.slope - 1.0).abs() <= 0.02)
+        let row = TimingCheck::judged(CHECK, "all of the ladder", (line.slope - 1.0).abs() <= 0.02)
             .found(format!(
                 "slope {:.4}, intercept {:.2} us; an empty kernel {offset:+.2} us",
                 line.slope, line.intercept
@@ -166,7 +174,7 @@ pub(super) fn profiler(ours: &[f64], theirs: &[f64]) -> Vec<Row> {
     for (work, (theirs, ours)) in LADDER.iter().skip(1).zip(points) {
         let passed = (ours - offset - theirs).abs() <= (0.03 * theirs).max(1.0);
         rows.push(
-            Row::judged(CHECK, work.to_string(), passed)
+            TimingCheck::judged(CHECK, work.to_string(), passed)
                 .found(format!("{ours:.2} - {offset:.2} us, there {theirs:.2} us"))
                 .asked("within 3 % or 1 us")
                 .value("ours_us", ours)

@@ -2,7 +2,7 @@
 
 use kgen_measure::{Flush, Profile};
 
-use super::{Lab, Row, Setting, Work};
+use super::{Lab, Setting, TimingCheck, Work};
 use crate::{record::Target, selftest::Error};
 
 /// Bytes that the bandwidth checks move: far more than any L2.
@@ -12,7 +12,7 @@ const BYTES: u64 = 4 << 30;
 const SHARES: [f64; 2] = [0.75, 1.02];
 
 /// Times a working set of a quarter of L2 after a flush by writing, one by reading, and none.
-pub(super) fn flush(lab: &mut dyn Lab, target: &Target) -> Result<Vec<Row>, Error> {
+pub(super) fn flush(lab: &mut dyn Lab, target: &Target) -> Result<Vec<TimingCheck>, Error> {
     const CHECK: &str = "L2 flush";
     // A quarter of L2, half of it read and half written, in floats.
     let work = Work::Relu((target.l2_bytes / 32).next_multiple_of(4));
@@ -22,13 +22,13 @@ pub(super) fn flush(lab: &mut dyn Lab, target: &Target) -> Result<Vec<Row>, Erro
         Ok::<_, Error>(timing.median_us)
     };
     let (written, read, none) = (times(Flush::Memset)?, times(Flush::Read)?, times(Flush::None)?);
-    let works = Row::judged(CHECK, format!("{work}, a quarter of L2"), read > 1.05 * none)
+    let works = TimingCheck::judged(CHECK, format!("{work}, a quarter of L2"), read > 1.05 * none)
         .found(format!("cold {read:.2} us, hot {none:.2} us"))
         .asked("cold > 1.05 hot")
         .value("cold_us", read)
         .value("hot_us", none);
     let dirty = |what: String, written: f64, read: f64| {
-        Row::told(CHECK, what)
+        TimingCheck::informational(CHECK, what)
             .found(format!("written {written:.2} us, read {read:.2} us: {:+.2} us", written - read))
             .value("write_flush_us", written)
             .value("read_flush_us", read)
@@ -44,7 +44,7 @@ pub(super) fn flush(lab: &mut dyn Lab, target: &Target) -> Result<Vec<Row>, Erro
 }
 
 /// Compares bandwidths with the data sheet.
-pub(super) fn bandwidth(lab: &mut dyn Lab, target: &Target) -> Result<Vec<Row>, Error> {
+pub(super) fn bandwidth(lab: &mut dyn Lab, target: &Target) -> Result<Vec<TimingCheck>, Error> {
     const CHECK: &str = "bandwidth";
     let floats = BYTES / 4;
     let params = Profile::Standard.params();
@@ -55,11 +55,11 @@ pub(super) fn bandwidth(lab: &mut dyn Lab, target: &Target) -> Result<Vec<Row>, 
         let what = format!("{what} of 4 GiB");
         let found = format!("{:.0} GB/s", rate / 1e9);
         let row = match target.peak_bandwidth {
-            None => Row::told(CHECK, what).found(found),
+            None => TimingCheck::informational(CHECK, what).found(found),
             Some(peak) => {
                 let share = rate / peak;
                 let [low, high] = SHARES;
-                Row::judged(CHECK, what, (low..=high).contains(&share))
+                TimingCheck::judged(CHECK, what, (low..=high).contains(&share))
                     .found(format!("{found}, {:.1} % of the data sheet", 100.0 * share))
                     .asked("75 to 102 %")
                     .value("data_sheet_percent", 100.0 * share)

@@ -3,6 +3,7 @@
 //! Every check is a function of a [`Lab`], so that the checks themselves are proven on simulated
 //! ones that are right, and on ones that are wrong in one way each.
 
+mod check;
 mod clock;
 mod cross;
 mod gpu;
@@ -10,7 +11,6 @@ mod lab;
 mod memory;
 mod nsight;
 mod pairs;
-mod row;
 mod work;
 
 #[cfg(test)]
@@ -18,12 +18,12 @@ mod tests;
 
 use kgen_measure::Profile;
 
+pub use check::{CheckStatus, TimingCheck};
 pub use cross::{LADDER, climb, python};
 use cross::{NSIGHT, profiler};
 pub use gpu::GpuLab;
 pub use lab::{How, Lab, Setting};
 pub use nsight::{N_LAUNCHES, nsight};
-pub use row::{Outcome, Row};
 pub use work::Work;
 
 use self::pairs::Series;
@@ -35,13 +35,13 @@ const SIZES: [u64; 4] = [1 << 20, 4 << 20, 16 << 20, 64 << 20];
 
 /// What is tried, and how often.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct CheckSchedule {
     equal: Vec<Series>,
     injected: Vec<Series>,
     seed: u64,
 }
 
-impl Plan {
+impl CheckSchedule {
     /// Everything that the page promises: 200 comparisons of equal kernels of 36 µs among it.
     #[must_use]
     pub fn full(seed: u64) -> Self {
@@ -52,26 +52,26 @@ impl Plan {
         let dirty = How { flush: Flush::Memset, ..cold };
         let graph = How { mode: Mode::Graph, flush: Flush::None };
         let series = |work, profile, how, n| Series { work, profile, how, n, judged: true };
-        let told = |work, profile, how, n| Series { work, profile, how, n, judged: false };
+        let informational = |work, profile, how, n| Series { work, profile, how, n, judged: false };
         Self {
             equal: vec![
                 series(medium, Profile::Screen, cold, 200),
                 series(large, Profile::Screen, cold, 50),
                 series(medium, Profile::Standard, cold, 30),
-                told(medium, Profile::Screen, dirty, 50),
-                told(tiny, Profile::Screen, cold, 50),
-                told(tiny, Profile::Standard, cold, 20),
-                told(small, Profile::Standard, cold, 20),
-                told(tiny, Profile::Screen, graph, 50),
-                told(small, Profile::Screen, graph, 50),
+                informational(medium, Profile::Screen, dirty, 50),
+                informational(tiny, Profile::Screen, cold, 50),
+                informational(tiny, Profile::Standard, cold, 20),
+                informational(small, Profile::Standard, cold, 20),
+                informational(tiny, Profile::Screen, graph, 50),
+                informational(small, Profile::Screen, graph, 50),
             ],
             injected: vec![
                 series(medium, Profile::Standard, cold, 50),
                 series(spin, Profile::Standard, cold, 30),
                 series(medium, Profile::Screen, cold, 50),
-                told(medium, Profile::Standard, dirty, 20),
-                told(tiny, Profile::Standard, cold, 20),
-                told(small, Profile::Standard, graph, 20),
+                informational(medium, Profile::Standard, dirty, 20),
+                informational(tiny, Profile::Standard, cold, 20),
+                informational(small, Profile::Standard, graph, 20),
             ],
             seed,
         }
@@ -86,11 +86,11 @@ impl Plan {
 pub fn run(
     lab: &mut dyn Lab,
     target: &Target,
-    plan: &Plan,
-    done: &mut dyn FnMut(&Row),
-) -> Result<Vec<Row>, Error> {
+    plan: &CheckSchedule,
+    done: &mut dyn FnMut(&TimingCheck),
+) -> Result<Vec<TimingCheck>, Error> {
     let mut rows = Vec::new();
-    let mut add = |more: Vec<Row>| {
+    let mut add = |more: Vec<TimingCheck>| {
         more.iter().for_each(&mut *done);
         rows.extend(more);
     };

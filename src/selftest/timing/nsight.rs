@@ -3,9 +3,9 @@
 use std::{ffi::OsString, path::Path, time::Duration};
 
 use kgen_measure::stats::median;
-use kgen_profile::ncu::{launches, trouble};
+use kgen_profile::ncu::{failure, launches};
 
-use super::{LADDER, Row, Work, profiler};
+use super::{LADDER, TimingCheck, Work, profiler};
 use crate::{
     compile::find_tool,
     process::{self, DEVICE_ENV, Spec},
@@ -24,10 +24,10 @@ const METRIC: &str = "gpu__time_duration.sum";
 ///
 /// `args`: what makes this program launch the ladder. What the profiler cannot do is a row.
 #[must_use]
-pub fn nsight(ours: &[f64], args: Vec<OsString>) -> Vec<Row> {
+pub fn nsight(ours: &[f64], args: Vec<OsString>) -> Vec<TimingCheck> {
     match durations(args) {
         Ok(theirs) => profiler(ours, &theirs),
-        Err(reason) => vec![Row::not_measured(super::NSIGHT, "all of the ladder", reason)],
+        Err(reason) => vec![TimingCheck::not_measured(super::NSIGHT, "all of the ladder", reason)],
     }
 }
 
@@ -41,9 +41,9 @@ fn durations(args: Vec<OsString>) -> Result<Vec<f64>, String> {
     let output = process::run(&spec).map_err(|error| error.to_string())?;
     let log = String::from_utf8_lossy(&output.stdout).into_owned() + "\n" + &output.stderr_text();
     let found = read(&log);
-    match (found.len() == LADDER.len() * N_LAUNCHES, trouble(&log)) {
+    match (found.len() == LADDER.len() * N_LAUNCHES, failure(&log)) {
         (true, _) => Ok(found.chunks(N_LAUNCHES).filter_map(median).collect()),
-        (false, Some(trouble)) => Err(format!("ncu: {trouble:?}")),
+        (false, Some(failure)) => Err(format!("ncu: {failure:?}")),
         (false, None) => Err(format!("ncu saw {} launches", found.len())),
     }
 }

@@ -2,7 +2,7 @@
 
 use kgen_measure::{Flush, Measured, Mode, Params, Profile, TimeVerdict, stats::median};
 
-use super::{How, Lab, Row, Work};
+use super::{How, Lab, TimingCheck, Work};
 use crate::selftest::Error;
 
 /// The difference that must be found.
@@ -61,7 +61,7 @@ impl Tally {
         n as f64 / self.n as f64
     }
 
-    fn describe(&self, row: Row) -> Row {
+    fn describe(&self, row: TimingCheck) -> TimingCheck {
         let percent = |n| 100.0 * self.share(n);
         let found = format!(
             "{} faster, {} slower, {} same of {}; ratio {:.4}, +-{:.2} %",
@@ -84,7 +84,7 @@ impl Tally {
 }
 
 /// Compares a kernel with itself.
-pub(super) fn equal(lab: &mut dyn Lab, series: &Series, seed: u64) -> Result<Row, Error> {
+pub(super) fn equal(lab: &mut dyn Lab, series: &Series, seed: u64) -> Result<TimingCheck, Error> {
     const CHECK: &str = "equal kernels";
     let Series { work, profile, how, n, judged } = *series;
     let params = profile.params();
@@ -92,26 +92,31 @@ pub(super) fn equal(lab: &mut dyn Lab, series: &Series, seed: u64) -> Result<Row
         .map(|i| lab.compare(work, work, how, &params, seed + i))
         .collect::<Result<_, _>>()?;
     let Some(tally) = Tally::of(&all) else {
-        return Ok(Row::not_measured(CHECK, work.to_string(), "no comparisons"));
+        return Ok(TimingCheck::not_measured(CHECK, work.to_string(), "no comparisons"));
     };
     let what = format!("{work}, {:.1} us {}, {profile}", tally.median_us, name(how));
     let wrong = tally.share(tally.faster + tally.slower);
     let is_right = wrong <= 0.02 && tally.share(tally.same) >= 0.95;
     let passed = is_right && (tally.speedup - 1.0).abs() <= 0.003;
     let row = if judged {
-        Row::judged(CHECK, what, passed).asked("<= 2 % wrong, >= 95 % same, ratio 1 +- 0.003")
+        TimingCheck::judged(CHECK, what, passed)
+            .asked("<= 2 % wrong, >= 95 % same, ratio 1 +- 0.003")
     } else {
-        Row::told(CHECK, what)
+        TimingCheck::informational(CHECK, what)
     };
     Ok(tally.describe(row))
 }
 
 /// Compares a kernel with one that takes 2 % longer.
-pub(super) fn injected(lab: &mut dyn Lab, series: &Series, seed: u64) -> Result<Row, Error> {
+pub(super) fn injected(
+    lab: &mut dyn Lab,
+    series: &Series,
+    seed: u64,
+) -> Result<TimingCheck, Error> {
     const CHECK: &str = "2 % injected";
     let Series { work, profile, how, n, judged } = *series;
     let Some(slower) = slower(lab, work, how)? else {
-        return Ok(Row::not_measured(
+        return Ok(TimingCheck::not_measured(
             CHECK,
             work.to_string(),
             "its time does not grow with its size",
@@ -122,16 +127,16 @@ pub(super) fn injected(lab: &mut dyn Lab, series: &Series, seed: u64) -> Result<
         .map(|i| lab.compare(slower, work, how, &params, seed + i))
         .collect::<Result<_, _>>()?;
     let Some(tally) = Tally::of(&all) else {
-        return Ok(Row::not_measured(CHECK, work.to_string(), "no comparisons"));
+        return Ok(TimingCheck::not_measured(CHECK, work.to_string(), "no comparisons"));
     };
     let what = format!("{work}, {:.1} us {}, {profile}", tally.median_us, name(how));
     let least = if profile == Profile::Screen { 0.8 } else { 0.9 };
     let passed = tally.share(tally.faster) >= least && tally.slower == 0;
     let row = if judged {
         let asked = format!(">= {:.0} % faster, none slower", 100.0 * least);
-        Row::judged(CHECK, what, passed).asked(asked)
+        TimingCheck::judged(CHECK, what, passed).asked(asked)
     } else {
-        Row::told(CHECK, what)
+        TimingCheck::informational(CHECK, what)
     };
     Ok(tally.describe(row))
 }

@@ -129,8 +129,8 @@ fn quick(params: &Params) -> Params {
 }
 
 /// The full plan with a fifth of the comparisons.
-fn thinned() -> Plan {
-    let mut plan = Plan::full(1);
+fn thinned() -> CheckSchedule {
+    let mut plan = CheckSchedule::full(1);
     plan.equal
         .iter_mut()
         .chain(&mut plan.injected)
@@ -145,7 +145,7 @@ fn failed(machine: &Machine) -> Vec<String> {
     let mut heard = 0;
     let rows = run(&mut machine.clone(), &target, &thinned(), &mut |_| heard += 1).unwrap();
     assert_eq!(heard, rows.len());
-    let failed = rows.iter().filter(|row| row.outcome == Outcome::Failed);
+    let failed = rows.iter().filter(|row| row.outcome == CheckStatus::Failed);
     failed.map(|row| format!("{}: {}", row.check, row.what)).collect()
 }
 
@@ -196,12 +196,12 @@ fn memory_that_is_faster_than_its_data_sheet_is_seen() {
 #[test]
 fn a_profiler_that_agrees_but_for_an_offset_passes_and_one_that_does_not_fails() {
     let theirs: Vec<f64> = (0..).take(LADDER.len()).map(|i| 1.5 + 4.0 * 2.5_f64.powi(i)).collect();
-    let with = |factor: f64| -> Vec<Outcome> {
+    let with = |factor: f64| -> Vec<CheckStatus> {
         let ours: Vec<f64> = theirs.iter().map(|us| us * factor + 1.8).collect();
         profiler(&ours, &theirs).into_iter().map(|row| row.outcome).collect()
     };
-    assert!(with(1.0).iter().all(|outcome| *outcome == Outcome::Passed));
+    assert!(with(1.0).iter().all(|outcome| *outcome == CheckStatus::Passed));
     assert_eq!(with(1.0).len(), LADDER.len());
-    assert!(with(1.05).contains(&Outcome::Failed));
+    assert!(with(1.05).contains(&CheckStatus::Failed));
     assert_eq!(profiler(&[], &[]), []);
 }

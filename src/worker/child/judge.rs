@@ -42,7 +42,7 @@ pub trait Judge {
     ) -> Result<Half, String>;
 
     /// Hears the number of the GPU's Python process before a job there; `None` where none runs.
-    fn meet(&mut self, python_pid: Option<u32>);
+    fn set_python_pid(&mut self, python_pid: Option<u32>);
 
     /// Does the half on the GPU; `program` is the line that the first half made, `side` the GPU's
     /// Python process, `usage` how the GPU is used meanwhile.
@@ -118,7 +118,7 @@ impl Judge for CpuJudge {
         Ok(Half { evaluation: outcome.evaluation, program, retire: false, side_broken: false })
     }
 
-    fn meet(&mut self, _python_pid: Option<u32>) {}
+    fn set_python_pid(&mut self, _python_pid: Option<u32>) {}
 
     fn gpu(
         &mut self,
@@ -155,7 +155,7 @@ impl Judge for GpuJudge {
         Err("a gpu worker has no compiler".to_owned())
     }
 
-    fn meet(&mut self, python_pid: Option<u32>) {
+    fn set_python_pid(&mut self, python_pid: Option<u32>) {
         self.device.set_python(python_pid);
     }
 

@@ -82,7 +82,7 @@ fn judge_line(
         Job::Gpu { request, evaluation, side, python_pid, usage } => {
             let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
             catch_unwind(AssertUnwindSafe(|| {
-                judge.meet(python_pid);
+                judge.set_python_pid(python_pid);
                 judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut tell)
             }))
         }

@@ -51,7 +51,7 @@ impl Judge for Scripted {
         Self::judge(request, program, progress)
     }
 
-    fn meet(&mut self, python_pid: Option<u32>) {
+    fn set_python_pid(&mut self, python_pid: Option<u32>) {
         self.python_pid = python_pid;
     }
 

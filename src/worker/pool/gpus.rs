@@ -57,7 +57,7 @@ pub(super) async fn start(config: &PoolConfig) -> Result<Option<(Slots, Vec<Gpu>
         match gpus.first().and_then(|first| difference(first, &gpu)) {
             Some(difference) => {
                 config.notices.warn(format!("cuda:{index} is left out: {difference}"));
-                if let Err(error) = worker.dismiss().await {
+                if let Err(error) = worker.shut_down().await {
                     tracing::warn!(%error, "a worker did not end");
                 }
             }

@@ -9,7 +9,7 @@ use crate::{
 use super::{
     deadline::Deadlines,
     ledger::Ledger,
-    link::{Silence, Worker, ended_over_memory, verdict_of},
+    link::{JobError, Worker, ended_over_memory, verdict_of},
     python::Pythons,
     slots::{Lease, Slots},
 };
@@ -40,7 +40,7 @@ pub(super) struct Task<'a> {
 impl Task<'_> {
     /// Has a worker carry the job out; its death becomes a verdict. A GPU that is given up before
     /// the job began there hands it to the next one.
-    pub(super) async fn carry_out(&self, slots: &Slots) -> Result<Half, Error> {
+    pub(super) async fn run(&self, slots: &Slots) -> Result<Half, Error> {
         loop {
             let mut lease = slots.lease().await?;
             match self.carry_out_on(&mut lease).await {
@@ -55,7 +55,7 @@ impl Task<'_> {
         loop {
             let mut worker = lease.worker().await?;
             if self.fresh && worker.is_used() {
-                worker.dismiss().await?;
+                worker.shut_down().await?;
                 worker = lease.worker().await?;
             }
             let side = match self.pythons {
@@ -71,21 +71,21 @@ impl Task<'_> {
                     if answer.fit {
                         lease.put_back(worker);
                     } else {
-                        worker.dismiss().await?;
+                        worker.shut_down().await?;
                     }
                     return Ok(Half { evaluation: answer.evaluation, program: answer.program });
                 }
                 Err(silence) => silence,
             };
             // A worker that sat out its wait for the Python process says that the latter hangs.
-            let hangs = matches!(silence, Silence::Overdue(_)) && ledger.is_waiting();
+            let hangs = matches!(silence, JobError::Overdue(_)) && ledger.is_waiting();
             self.release_python(lease, &side, hangs).await;
             let died = match silence {
-                Silence::Closed => worker.own_end().await,
-                Silence::Overdue(_)
-                | Silence::Garbage(_)
-                | Silence::Panicked(_)
-                | Silence::Failed(_) => None,
+                JobError::Closed => worker.own_end().await,
+                JobError::Overdue(_)
+                | JobError::Garbage(_)
+                | JobError::Panicked(_)
+                | JobError::Failed(_) => None,
             };
             let undead = end(&mut worker, lease).await;
             let role = worker.role();
@@ -95,16 +95,16 @@ impl Task<'_> {
             let is_candidates = ledger.is_waiting() || ledger.is_candidates();
             match (silence, undead) {
                 // A fresh process may find the machine in better order, once.
-                (Silence::Failed(_), Ok(())) if !is_retry => is_retry = true,
-                (Silence::Failed(message), Ok(())) => return Err(Error::Judge { role, message }),
+                (JobError::Failed(_), Ok(())) if !is_retry => is_retry = true,
+                (JobError::Failed(message), Ok(())) => return Err(Error::Judge { role, message }),
                 // Something else may have killed it, for want of memory say: only who dies twice has died
                 // over this candidate.
-                (Silence::Closed | Silence::Garbage(_), Ok(()))
+                (JobError::Closed | JobError::Garbage(_), Ok(()))
                     if !is_retry && !ended_over_memory(died) =>
                 {
                     is_retry = true;
                 }
-                (Silence::Failed(_) | Silence::Closed, Err(error)) if !had_begun => {
+                (JobError::Failed(_) | JobError::Closed, Err(error)) if !had_begun => {
                     return Err(error);
                 }
                 (silence, _) => {

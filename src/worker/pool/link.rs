@@ -71,7 +71,7 @@ pub(super) struct Answer {
 
 /// Why a worker did not answer.
 #[derive(Debug)]
-pub(super) enum Silence {
+pub(super) enum JobError {
     /// It was silent for longer than it may; it still runs.
     Overdue(Duration),
     /// Its pipe closed: it died or is about to.
@@ -84,7 +84,7 @@ pub(super) enum Silence {
     Failed(String),
 }
 
-impl Silence {
+impl JobError {
     /// Returns what the log should hold.
     pub(super) fn detail(&self) -> String {
         match self {
@@ -200,27 +200,27 @@ impl Worker {
 
     /// Sends a job and waits for its answer; progress goes into the ledger.
     ///
-    /// After [`Silence`] other than `Failed` the worker is of no use any more: end it.
+    /// After [`JobError`] other than `Failed` the worker is of no use any more: end it.
     pub(super) async fn judge(
         &mut self,
         job: &[&[u8]],
         deadlines: Deadlines,
         ledger: &mut Ledger<'_>,
-    ) -> Result<Answer, Silence> {
+    ) -> Result<Answer, JobError> {
         self.is_used = true;
         let mut allowed = Deadlines::first();
         let mut deadline = Instant::now() + allowed;
         for part in job {
             match timeout_at(deadline, self.stdin.write_all(part)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(Silence::Closed),
-                Err(_) => return Err(Silence::Overdue(allowed)),
+                Ok(Err(_)) => return Err(JobError::Closed),
+                Err(_) => return Err(JobError::Overdue(allowed)),
             }
         }
         loop {
             let line = self.line_before(deadline, allowed).await?;
             let message = serde_json::from_slice(&line)
-                .map_err(|error| Silence::Garbage(format!("{error} in {}", excerpt(&line))))?;
+                .map_err(|error| JobError::Garbage(format!("{error} in {}", excerpt(&line))))?;
             match message {
                 Message::Progress { progress } => {
                     allowed = match progress {
@@ -245,13 +245,13 @@ impl Worker {
                     return Ok(Answer { evaluation, program, fit, side_broken });
                 }
                 Message::Failed { message, panicked: false } => {
-                    return Err(Silence::Failed(message));
+                    return Err(JobError::Failed(message));
                 }
                 Message::Failed { message, panicked: true } => {
-                    return Err(Silence::Panicked(message));
+                    return Err(JobError::Panicked(message));
                 }
                 Message::Hello { .. } => {
-                    return Err(Silence::Garbage("a second hello".to_owned()));
+                    return Err(JobError::Garbage("a second hello".to_owned()));
                 }
             }
         }
@@ -275,15 +275,15 @@ impl Worker {
         &mut self,
         deadline: Instant,
         allowed: Duration,
-    ) -> Result<Vec<u8>, Silence> {
+    ) -> Result<Vec<u8>, JobError> {
         match timeout_at(deadline, self.next_line()).await {
             Ok(Ok(Some(line))) => Ok(line),
-            Ok(Ok(None)) => Err(Silence::Closed),
+            Ok(Ok(None)) => Err(JobError::Closed),
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(Silence::Garbage(error.to_string()))
+                Err(JobError::Garbage(error.to_string()))
             }
-            Ok(Err(_)) => Err(Silence::Closed),
-            Err(_) => Err(Silence::Overdue(allowed)),
+            Ok(Err(_)) => Err(JobError::Closed),
+            Err(_) => Err(JobError::Overdue(allowed)),
         }
     }
 
@@ -308,7 +308,7 @@ impl Worker {
     }
 
     /// Lets an idle worker end by itself: its input closes.
-    pub(super) async fn dismiss(self) -> Result<Status, Error> {
+    pub(super) async fn shut_down(self) -> Result<Status, Error> {
         let Self { child, stdin, role, .. } = self;
         drop(stdin);
         if let Ok(status) = timeout(OWN_END_LIMIT, child.wait()).await {
@@ -333,14 +333,14 @@ pub(super) const fn ended_over_memory(died: Option<Status>) -> bool {
 ///
 /// `died` is how the process ended if it did so by itself; `is_candidates` whether it was the
 /// candidate that took the time.
-pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates: bool) -> End {
+pub(super) fn verdict_of(silence: &JobError, died: Option<Status>, is_candidates: bool) -> End {
     match silence {
-        Silence::Overdue(allowed) if is_candidates => End {
+        JobError::Overdue(allowed) if is_candidates => End {
             verdict: Verdict::TimedOut,
             what: format!("nothing happened for {:.1} s", allowed.as_secs_f64()),
             hint: None,
         },
-        Silence::Overdue(allowed) => End {
+        JobError::Overdue(allowed) => End {
             verdict: Verdict::Unsupported,
             what: format!(
                 "kgen's own work took more than {:.0} s, which is not the kernel's fault",
@@ -348,7 +348,7 @@ pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates:
             ),
             hint: None,
         },
-        Silence::Closed if ended_over_memory(died) => End {
+        JobError::Closed if ended_over_memory(died) => End {
             verdict: Verdict::CompileError,
             what: format!(
                 "the compiler takes more than {} MiB of memory for this source",
@@ -356,7 +356,7 @@ pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates:
             ),
             hint: Some("initialise less, unroll less, nest fewer templates and macros".to_owned()),
         },
-        Silence::Closed => End {
+        JobError::Closed => End {
             verdict: Verdict::Crashed,
             what: match died {
                 Some(status) => format!("the worker {status}"),
@@ -364,12 +364,12 @@ pub(super) fn verdict_of(silence: &Silence, died: Option<Status>, is_candidates:
             },
             hint: None,
         },
-        Silence::Garbage(_) => End {
+        JobError::Garbage(_) => End {
             verdict: Verdict::Crashed,
             what: "the worker's memory is corrupt: it sent an unreadable message".to_owned(),
             hint: None,
         },
-        Silence::Panicked(message) | Silence::Failed(message) => End {
+        JobError::Panicked(message) | JobError::Failed(message) => End {
             verdict: Verdict::Unsupported,
             what: format!("kgen itself failed, which is not the kernel's fault: {message}"),
             hint: None,

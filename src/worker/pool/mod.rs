@@ -273,7 +273,7 @@ impl Pool {
             // PyTorch takes seconds to import: that overlaps what needs no GPU.
             self.warm_up(gpu);
         }
-        match (gpu, first.carry_out(&self.cpu).await?) {
+        match (gpu, first.run(&self.cpu).await?) {
             (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
                 program.push(b'\n');
                 let first = GpuJob { request, evaluation, program, observer };
@@ -318,7 +318,7 @@ impl Pool {
             // What is claimed is measured in processes of their own, each with other addresses.
             fresh: request.timing.as_ref().is_some_and(|t| 1 < t.profile.n_processes()),
         };
-        Ok(task.carry_out(gpu).await?.evaluation)
+        Ok(task.run(gpu).await?.evaluation)
     }
 
     /// Starts the Python process of every gpu worker, once; what goes wrong is met again by the job

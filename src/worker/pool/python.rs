@@ -153,7 +153,9 @@ impl Python {
             if let Some(mut process) = self.process.take() {
                 let why = match process.child.status() {
                     Some(_) => process.how_it_ended(),
-                    None => format!("it did not answer{}", told(&process.stderr.text())),
+                    None => {
+                        format!("it did not answer{}", last_stderr_line(&process.stderr.text()))
+                    }
                 };
                 process.kill().await;
                 self.note_end(pythons, device, &why);
@@ -286,12 +288,12 @@ impl Process {
                 let ended = timeout(OWN_END_LIMIT, child.wait()).await;
                 stderr.ended(OWN_END_LIMIT).await;
                 let how = ended.map_or("closed its pipe".to_owned(), |status| status.to_string());
-                let said = told(&stderr.text());
+                let said = last_stderr_line(&stderr.text());
                 return Err(Failure::Died(format!("{at} {how} before it was ready{said}")));
             }
             Ok(Err(error)) => return Err(failed(&error)),
             Err(_) => {
-                let said = told(&stderr.text());
+                let said = last_stderr_line(&stderr.text());
                 let seconds = limit.as_secs_f64();
                 return Err(Failure::Died(format!("{at} was not ready after {seconds} s{said}")));
             }
@@ -307,7 +309,7 @@ impl Process {
 
     fn how_it_ended(&self) -> String {
         let status = self.child.status().map_or("ended".to_owned(), |status| status.to_string());
-        format!("it {status}{}", told(&self.stderr.text()))
+        format!("it {status}{}", last_stderr_line(&self.stderr.text()))
     }
 
     async fn kill(&mut self) {
@@ -353,7 +355,7 @@ fn greeted(line: &[u8], uuid: Option<&str>) -> Result<PythonFacts, String> {
 }
 
 /// Returns the last line that a process wrote, as the end of a sentence.
-fn told(stderr: &str) -> String {
+fn last_stderr_line(stderr: &str) -> String {
     let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
     last.map_or(String::new(), |line| {
         let line: String = line.chars().take(300).collect();

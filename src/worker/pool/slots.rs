@@ -110,7 +110,7 @@ impl Slot {
         let Self { worker, mut python, .. } = self;
         let worker = async {
             if let Some(worker) = worker
-                && let Err(error) = worker.dismiss().await
+                && let Err(error) = worker.shut_down().await
             {
                 tracing::warn!(%error, "a worker did not end");
             }

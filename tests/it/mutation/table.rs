@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, fs};
 
-use super::{Judged, Nature, root};
+use super::{MutantReport, Nature, root};
 
 const HEAD: &str = "\
 # Mutation score of the emulator
@@ -24,7 +24,7 @@ share.
 
 /// Numbers of one row.
 #[derive(Default)]
-struct Row {
+struct ClassCounts {
     mutants: usize,
     changed: usize,
     undefined: usize,
@@ -36,8 +36,8 @@ struct Row {
     strict: usize,
 }
 
-impl Row {
-    fn add(&mut self, one: &Judged) {
+impl ClassCounts {
+    fn add(&mut self, one: &MutantReport) {
         self.mutants += 1;
         match one.nature {
             Some(Nature::Changed) => self.changed += 1,
@@ -71,7 +71,7 @@ impl Row {
     }
 }
 
-fn table(title: &str, rows: &BTreeMap<String, Row>, total: Option<&Row>) -> String {
+fn table(title: &str, rows: &BTreeMap<String, ClassCounts>, total: Option<&ClassCounts>) -> String {
     let mut text = format!(
         "| {title} | mutants | changed | undefined | equivalent | detected | by output alone | \
          line right | equivalent, reported |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
@@ -86,14 +86,14 @@ fn table(title: &str, rows: &BTreeMap<String, Row>, total: Option<&Row>) -> Stri
 }
 
 /// Makes the page.
-pub(super) fn render(judged: &[Judged], n_kernels: usize) -> String {
+pub(super) fn render(judged: &[MutantReport], n_kernels: usize) -> String {
     let (mut classes, mut kernels) = (BTreeMap::new(), BTreeMap::new());
-    let mut total = Row::default();
+    let mut total = ClassCounts::default();
     for one in judged {
         let class = one.mutant.id.split('.').nth(1).unwrap_or_default().replace('_', " ");
         let kernel = format!("`{}`", one.mutant.kernel.name);
-        classes.entry(class).or_insert_with(Row::default).add(one);
-        kernels.entry(kernel).or_insert_with(Row::default).add(one);
+        classes.entry(class).or_insert_with(ClassCounts::default).add(one);
+        kernels.entry(kernel).or_insert_with(ClassCounts::default).add(one);
         total.add(one);
     }
     let n_counted = total.changed + total.undefined;
@@ -116,16 +116,16 @@ pub(super) fn render(judged: &[Judged], n_kernels: usize) -> String {
     }
     write!(text, "\n{}", table("class", &classes, Some(&total))).unwrap();
     write!(text, "\n{}", table("kernel", &kernels, None)).unwrap();
-    let should = |one: &&Judged| one.nature != Some(Nature::Equivalent);
+    let should = |one: &&MutantReport| one.nature != Some(Nature::Equivalent);
     list(&mut text, "Not detected", judged.iter().filter(should).filter(|one| !one.is_detected()));
-    let off = |one: &&Judged| one.line_is_right() == Some(false);
+    let off = |one: &&MutantReport| one.line_is_right() == Some(false);
     list(&mut text, "With another line", judged.iter().filter(should).filter(off));
-    let strict = |one: &&Judged| one.nature == Some(Nature::Equivalent) && one.is_detected();
+    let strict = |one: &&MutantReport| one.nature == Some(Nature::Equivalent) && one.is_detected();
     list(&mut text, "Equivalent by output, and reported", judged.iter().filter(strict));
     text
 }
 
-fn list<'a>(text: &mut String, title: &str, which: impl Iterator<Item = &'a Judged>) {
+fn list<'a>(text: &mut String, title: &str, which: impl Iterator<Item = &'a MutantReport>) {
     let mut which = which.peekable();
     if which.peek().is_none() {
         return;

@@ -10,7 +10,7 @@ use super::{
     number::{Cost, Count, Plain, Seconds, Times},
     ops::outcome,
     overall::swatch,
-    texts::{Place, Texts},
+    texts::{AttemptKey, Texts},
 };
 use crate::{
     data::{Attempt, Op, Run, Speedup},
@@ -101,7 +101,7 @@ fn one_sample<'a>(
     *rows_left -= sample.op.attempts.len();
     table(markup, context, run, sample.op);
     for (attempt, _) in sample.op.attempts.iter().enumerate() {
-        let place = Place { arm: sample.arm, run: sample.run, op: &sample.op.name, attempt };
+        let place = AttemptKey { arm: sample.arm, run: sample.run, op: &sample.op.name, attempt };
         if let Some(text) = texts.get(&place) {
             markup.append(text);
         }

@@ -11,7 +11,7 @@ pub const MOST_BYTES: usize = 2 << 20;
 
 /// Which attempt a text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place<'a> {
+pub(crate) struct AttemptKey<'a> {
     pub(crate) arm: usize,
     pub(crate) run: usize,
     pub(crate) op: &'a str,
@@ -22,7 +22,7 @@ pub(crate) struct Place<'a> {
 /// What is shown of the attempts that have a source or feedback.
 #[derive(Default)]
 pub(crate) struct Texts<'a> {
-    shown: HashMap<Place<'a>, Markup>,
+    shown: HashMap<AttemptKey<'a>, Markup>,
     left_out: usize,
 }
 
@@ -30,14 +30,14 @@ impl<'a> Texts<'a> {
     /// Makes them in the order of their worth, until the page is full.
     pub(crate) fn new(context: &Context<'a>) -> Self {
         let mut texts = Self::default();
-        let mut wanted: Vec<(u8, Place<'a>, &'a Op)> = Vec::new();
+        let mut wanted: Vec<(u8, AttemptKey<'a>, &'a Op)> = Vec::new();
         for (arm, runs) in context.arms.iter().map(|arm| &arm.runs).enumerate() {
             for (run, ops) in runs.iter().map(|run| &run.ops).enumerate() {
                 for op in ops {
                     for (attempt, one) in op.attempts.iter().enumerate() {
                         texts.left_out += usize::from(one.texts_left_out);
                         if one.source.is_some() || one.feedback.is_some() {
-                            let place = Place { arm, run, op: &op.name, attempt };
+                            let place = AttemptKey { arm, run, op: &op.name, attempt };
                             wanted.push((worth(op, one), place, op));
                         }
                     }
@@ -64,7 +64,7 @@ impl<'a> Texts<'a> {
     }
 
     /// What is shown of an attempt.
-    pub(crate) fn get(&self, place: &Place<'a>) -> Option<&Markup> {
+    pub(crate) fn get(&self, place: &AttemptKey<'a>) -> Option<&Markup> {
         self.shown.get(place)
     }
 

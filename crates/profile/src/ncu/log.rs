@@ -2,7 +2,7 @@
 
 /// Why there is no profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum NcuError {
     /// The driver lets only administrators read the counters.
     NotPermitted,
     /// A metric that this GPU or this version does not have.
@@ -19,7 +19,7 @@ pub enum Trouble {
 
 /// Reads what went wrong out of the log; `None` where nothing did.
 #[must_use]
-pub fn trouble(log: &str) -> Option<Trouble> {
+pub fn failure(log: &str) -> Option<NcuError> {
     let errors: Vec<&str> = log
         .lines()
         .filter_map(|line| line.trim().strip_prefix("==ERROR=="))
@@ -27,23 +27,23 @@ pub fn trouble(log: &str) -> Option<Trouble> {
         .collect();
     let says = |text: &str| log.contains(text);
     if says("ERR_NVGPUCTRPERM") || says("permission to access NVIDIA GPU Performance Counters") {
-        return Some(Trouble::NotPermitted);
+        return Some(NcuError::NotPermitted);
     }
     if let Some(metric) = errors.iter().find_map(|line| missing_metric(line)) {
-        return Some(Trouble::Metric(metric));
+        return Some(NcuError::Metric(metric));
     }
     if says("another instance of the Nsight Compute")
         || says("Profiling failed because a driver resource was unavailable")
     {
-        return Some(Trouble::Busy);
+        return Some(NcuError::Busy);
     }
     if errors.iter().any(|line| line.starts_with("LaunchFailed")) {
-        return Some(Trouble::Fault);
+        return Some(NcuError::Fault);
     }
     if says("No kernels were profiled") {
-        return Some(Trouble::NoLaunch);
+        return Some(NcuError::NoLaunch);
     }
-    errors.first().map(|line| Trouble::Other((*line).to_owned()))
+    errors.first().map(|line| NcuError::Other((*line).to_owned()))
 }
 
 /// Reads `Failed to find metric no__such.sum`, and the list form of some versions.

@@ -6,7 +6,7 @@ mod raw;
 mod source;
 
 pub use details::{Advice, advice};
-pub use log::{Trouble, trouble};
+pub use log::{NcuError, failure};
 pub use raw::{Launch, launches};
 pub use source::{HotLine, hot_lines};
 
@@ -32,7 +32,7 @@ pub const STALLS: &[&str] = &[
 ];
 
 /// Metrics that are collected; those that a GPU does not have are left out by the tool or by the
-/// caller ([`Trouble::Metric`]).
+/// caller ([`NcuError::Metric`]).
 const METRICS: &[&str] = &[
     "gpu__time_duration.sum",
     "gpc__cycles_elapsed.max",

@@ -1,6 +1,6 @@
 //! The form for people, which every version writes.
 
-use super::{Place, Report, join, without_folders};
+use super::{Report, SourceLocation, join, without_folders};
 
 const MARK: &str = "=========";
 
@@ -76,14 +76,14 @@ fn with_reason(headline: &str, details: &[&str]) -> String {
 }
 
 /// Reads `Error: Race reported between Write access at k+0xe0 in k.cu:13`.
-fn race(headline: &str) -> Option<(String, Place)> {
+fn race(headline: &str) -> Option<(String, SourceLocation)> {
     let (_, rest) = headline.split_once("Race reported between ")?;
     let (kind, place) = access(rest)?;
     Some((format!("Race condition: {kind}"), place))
 }
 
 /// Reads `Write access at k+0xe0 in k.cu:13 [2048 hazards]`.
-fn access(text: &str) -> Option<(String, Place)> {
+fn access(text: &str) -> Option<(String, SourceLocation)> {
     let (kind, rest) = text.split_once(" access at ")?;
     let rest = rest.split_once(" [").map_or(rest, |(place, _)| place);
     Some((kind.to_lowercase(), place_of(rest)))
@@ -95,11 +95,11 @@ fn hazards(line: &str) -> Option<u64> {
 }
 
 /// Reads `kernel+0xd0 in k.cu:11`; older versions put parameters behind the name.
-fn place_of(text: &str) -> Place {
+fn place_of(text: &str) -> SourceLocation {
     let (function, rest) = text.split_once(" in ").unwrap_or((text, ""));
     let function = function.split_once("+0x").map_or(function, |(name, _)| name);
     let (file, line) = rest.rsplit_once(':').unwrap_or((rest, ""));
-    Place {
+    SourceLocation {
         function: function.split('(').next().unwrap_or_default().to_owned(),
         file: without_folders(file),
         line: line.parse().ok(),

@@ -2,7 +2,7 @@
 
 use roxmltree::{Document, Node};
 
-use super::{Place, Report, join, without_folders};
+use super::{Report, SourceLocation, join, without_folders};
 
 /// Reads what was found; `None` where `text` is no report of the tool.
 ///
@@ -41,7 +41,7 @@ fn report(record: Node<'_, '_>) -> Report {
 
 /// Returns the place in the kernel itself: the outermost frame of the device, where an inlined
 /// function of a header is the innermost.
-fn own_frame(record: Node<'_, '_>) -> Option<Place> {
+fn own_frame(record: Node<'_, '_>) -> Option<SourceLocation> {
     let stack = child(record, "deviceStack");
     let mut frames = stack.into_iter().flat_map(|stack| stack.children());
     let outermost = frames.rfind(|node| node.has_tag_name("frame"));
@@ -52,12 +52,12 @@ fn access<'a>(node: Option<Node<'a, '_>>) -> &'a str {
     node.map_or("", |node| value(node, "direction"))
 }
 
-fn place(node: Node<'_, '_>) -> Place {
+fn place(node: Node<'_, '_>) -> SourceLocation {
     child(node, "where").map(place_of).unwrap_or_default()
 }
 
-fn place_of(node: Node<'_, '_>) -> Place {
-    Place {
+fn place_of(node: Node<'_, '_>) -> SourceLocation {
+    SourceLocation {
         function: value(node, "func").to_owned(),
         file: without_folders(value(node, "path")),
         line: value(node, "line").parse().ok(),

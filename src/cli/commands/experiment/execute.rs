@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::plan::Plan;
+use super::expand::ExpandedExperiment;
 use crate::{
     agent::{RunEnd, Shutdown, ShutdownHandle},
     cli::{
@@ -52,15 +52,19 @@ enum End {
 }
 
 /// Carries an experiment out, or goes on with it.
-pub(super) fn carry_out(
+pub(super) fn run(
     context: &Context,
-    plan: Plan,
+    plan: ExpandedExperiment,
     format: CompareFormat,
 ) -> Result<Exit, CommandError> {
     session::runtime()?.block_on(Box::pin(work(context, plan, format)))
 }
 
-async fn work(context: &Context, plan: Plan, format: CompareFormat) -> Result<Exit, CommandError> {
+async fn work(
+    context: &Context,
+    plan: ExpandedExperiment,
+    format: CompareFormat,
+) -> Result<Exit, CommandError> {
     session::check_output_dir(&plan.dir)?;
     let store = ExperimentStore::hold(&plan.dir)?;
     let mut course = Course { all_solved: true, ..Course::default() };
@@ -93,7 +97,7 @@ async fn work(context: &Context, plan: Plan, format: CompareFormat) -> Result<Ex
     finish(context, &plan, course, compared)
 }
 
-fn info(plan: &Plan) -> ExperimentInfo<Cell> {
+fn info(plan: &ExpandedExperiment) -> ExperimentInfo<Cell> {
     ExperimentInfo {
         format: FORMAT,
         name: plan.name.clone(),
@@ -108,7 +112,7 @@ fn info(plan: &Plan) -> ExperimentInfo<Cell> {
 /// Carries out what is not finished, until something ends it.
 async fn all(
     context: &Context,
-    plan: &Plan,
+    plan: &ExpandedExperiment,
     machine: &Machine,
     stop: &ShutdownHandle,
     course: &mut Course,
@@ -141,7 +145,7 @@ async fn all(
 /// Carries out one run; returns why no other is to follow, if that is so.
 async fn one(
     context: &Context,
-    plan: &Plan,
+    plan: &ExpandedExperiment,
     cell: &Cell,
     machine: &Machine,
     stop: &ShutdownHandle,
@@ -178,7 +182,7 @@ async fn one(
             None
         }
         RunEnd::AwaitingReplies => {
-            session::tell_awaited(&context.ui, &done.outcome);
+            session::report_awaited(&context.ui, &done.outcome);
             course.awaiting = true;
             None
         }
@@ -232,7 +236,7 @@ fn compare(
 /// Says how it ended and how to go on.
 fn finish(
     context: &Context,
-    plan: &Plan,
+    plan: &ExpandedExperiment,
     course: Course,
     compared: Result<(), CommandError>,
 ) -> Result<Exit, CommandError> {

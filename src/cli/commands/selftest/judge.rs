@@ -10,7 +10,7 @@ use crate::{
     record::EvalRequest,
     report::TextTable,
     selftest::{
-        judge::{self, Count, End, Item, Kind, Report, Requests, Row},
+        judge::{self, ControlResult, Count, End, Item, Kind, Report, Requests},
         timing,
     },
     settings::Settings,
@@ -25,14 +25,14 @@ pub(super) fn run(
     context: &Context,
     args: &SelftestArgs,
     settings: &Settings,
-) -> Result<(Exit, timing::Row), CommandError> {
+) -> Result<(Exit, timing::TimingCheck), CommandError> {
     let items = chosen(args)?;
     let runtime = session::runtime()?;
     let report = runtime.block_on(Box::pin(judge_all(context, settings, args, items)))?;
     let exit = print(context, &report, args.out.as_deref())?;
     let total = report.total();
     let what = format!("{} controls, {} variants", total.n_controls, total.n_variants);
-    let row = timing::Row::judged("judge", what, report.is_clean())
+    let row = timing::TimingCheck::judged("judge", what, report.is_clean())
         .found(format!(
             "{} false accepts, {} false rejects",
             total.n_false_accepts, total.n_false_rejects
@@ -115,8 +115,8 @@ fn print(context: &Context, report: &Report, out: Option<&Path>) -> Result<Exit,
 }
 
 /// One item in words.
-fn line(row: &Row) -> String {
-    let Row { item, verdict, end, reason, speedup, seconds, .. } = row;
+fn line(row: &ControlResult) -> String {
+    let ControlResult { item, verdict, end, reason, speedup, seconds, .. } = row;
     let end = match end {
         End::Right => "as expected",
         End::FalseAccept => "FALSE ACCEPT",

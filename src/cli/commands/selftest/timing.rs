@@ -16,7 +16,7 @@ use crate::{
     selftest::{
         self,
         judge::{self, Kind, Requests},
-        timing::{self, GpuLab, LADDER, N_LAUNCHES, Outcome, Plan, Row},
+        timing::{self, CheckSchedule, CheckStatus, GpuLab, LADDER, N_LAUNCHES, TimingCheck},
     },
     settings::Settings,
     worker::LonePython,
@@ -34,7 +34,7 @@ struct Page<'a> {
     protocol: &'static str,
     target: &'a Target,
     session: &'a Session,
-    rows: &'a [Row],
+    rows: &'a [TimingCheck],
 }
 
 /// Runs all checks on one GPU and prints the page. `judged` is what the judge made of all known
@@ -44,7 +44,7 @@ pub(super) fn run(
     args: &SelftestArgs,
     settings: &Settings,
     toolchain: &Toolchain,
-    judged: Option<Row>,
+    judged: Option<TimingCheck>,
 ) -> Result<Exit, CommandError> {
     let ui = &context.ui;
     let ordinal = settings.device.device.first_gpu();
@@ -53,11 +53,11 @@ pub(super) fn run(
     let lock = alone(context, &target);
     let session = device.begin_session().map_err(selftest::Error::from)?.clone();
     let runtime = session::runtime()?;
-    let mut rows: Vec<Row> = judged.into_iter().collect();
-    let mut heard = |row: &Row| ui.detail(&line(row));
+    let mut rows: Vec<TimingCheck> = judged.into_iter().collect();
+    let mut heard = |row: &TimingCheck| ui.detail(&line(row));
     let ours = {
         let mut lab = GpuLab::new(&compiler(settings, toolchain)?, &mut device)?;
-        rows.extend(timing::run(&mut lab, &target, &Plan::full(SEED), &mut heard)?);
+        rows.extend(timing::run(&mut lab, &target, &CheckSchedule::full(SEED), &mut heard)?);
         let ours = timing::climb(&mut lab)?;
         let config = machine::pool_config(ui, settings, settings.device.device, toolchain.clone());
         let start = LonePython::start(&config, ordinal, target.uuid.as_deref());
@@ -74,7 +74,7 @@ pub(super) fn run(
     let page = Page { protocol, target: &target, session: &session, rows: &rows };
     write(args.out.as_deref(), "timing.json", &page)?;
     ui.data(&text(&page))?;
-    let failed = rows.iter().any(|row| row.outcome == Outcome::Failed);
+    let failed = rows.iter().any(|row| row.outcome == CheckStatus::Failed);
     Ok(if failed { Exit::NotSolved } else { Exit::Ok })
 }
 
@@ -109,8 +109,9 @@ pub(super) fn ladder(settings: &Settings, toolchain: &Toolchain) -> Result<Exit,
 }
 
 /// Compares kgen's clock with that of the Python process, if there is one.
-fn other_clocks(lab: &mut GpuLab<'_>, side: &Side) -> Result<Vec<Row>, CommandError> {
-    let missing = |reason: String| Ok(vec![Row::not_measured("clock of Python", "", reason)]);
+fn other_clocks(lab: &mut GpuLab<'_>, side: &Side) -> Result<Vec<TimingCheck>, CommandError> {
+    let missing =
+        |reason: String| Ok(vec![TimingCheck::not_measured("clock of Python", "", reason)]);
     match side {
         Side::None => missing("no Python process was asked for".to_owned()),
         Side::Unavailable { reason } => missing(reason.clone()),
@@ -123,7 +124,10 @@ fn other_clocks(lab: &mut GpuLab<'_>, side: &Side) -> Result<Vec<Row>, CommandEr
 
 /// Judges kernels that do less once they are called again, timing included: as a candidate is, and
 /// without the emulator, which finds most of them before a GPU runs them.
-async fn adversaries(context: &Context, settings: &Settings) -> Result<Vec<Row>, CommandError> {
+async fn adversaries(
+    context: &Context,
+    settings: &Settings,
+) -> Result<Vec<TimingCheck>, CommandError> {
     const CHECK: &str = "adversaries";
     let mut items = judge::items().map_err(|error| CommandError::new(Exit::Config, error))?;
     items.retain(|item| item.family == FAMILY && item.op == "relu" && item.kind == Kind::Control);
@@ -137,24 +141,24 @@ async fn adversaries(context: &Context, settings: &Settings) -> Result<Vec<Row>,
         let mut request = judge::request(&mut requests, item, pool.target(), pool.has_gpu())?;
         request.screen = screen;
         let evaluation = Box::pin(pool.evaluate(request)).await?;
-        rows.push(Row::refused(CHECK, &judge::conclude(item, &evaluation), screen));
+        rows.push(TimingCheck::refused(CHECK, &judge::conclude(item, &evaluation), screen));
     }
     machine.pool.shutdown().await;
     Ok(rows)
 }
 
 /// One row in words.
-fn line(row: &Row) -> String {
-    let Row { check, what, found, .. } = row;
+fn line(row: &TimingCheck) -> String {
+    let TimingCheck { check, what, found, .. } = row;
     format!("{check}: {what}: {found}: {}", result(row))
 }
 
-fn result(row: &Row) -> &'static str {
+fn result(row: &TimingCheck) -> &'static str {
     match row.outcome {
-        Outcome::Passed => "passed",
-        Outcome::Failed => "FAILED",
-        Outcome::Told => "-",
-        Outcome::NotMeasured(_) => "not measured",
+        CheckStatus::Passed => "passed",
+        CheckStatus::Failed => "FAILED",
+        CheckStatus::Informational => "-",
+        CheckStatus::NotMeasured(_) => "not measured",
     }
 }
 
@@ -163,18 +167,20 @@ fn text(page: &Page<'_>) -> String {
     let mut table = TextTable::new(&["check", "of", "found", "must be", "result"]);
     for row in page.rows {
         let found = match &row.outcome {
-            Outcome::NotMeasured(reason) => reason.clone(),
-            Outcome::Passed | Outcome::Failed | Outcome::Told => row.found.clone(),
+            CheckStatus::NotMeasured(reason) => reason.clone(),
+            CheckStatus::Passed | CheckStatus::Failed | CheckStatus::Informational => {
+                row.found.clone()
+            }
         };
         let (check, result) = (row.check.to_owned(), result(row).to_owned());
         table.row(vec![check, row.what.clone(), found, row.asked.clone(), result]);
     }
-    let count = |wanted: &dyn Fn(&Outcome) -> bool| {
+    let count = |wanted: &dyn Fn(&CheckStatus) -> bool| {
         page.rows.iter().filter(|row| wanted(&row.outcome)).count()
     };
-    let n_passed = count(&|outcome| *outcome == Outcome::Passed);
-    let n_failed = count(&|outcome| *outcome == Outcome::Failed);
-    let n_missing = count(&|outcome| matches!(outcome, Outcome::NotMeasured(_)));
+    let n_passed = count(&|outcome| *outcome == CheckStatus::Passed);
+    let n_failed = count(&|outcome| *outcome == CheckStatus::Failed);
+    let n_missing = count(&|outcome| matches!(outcome, CheckStatus::NotMeasured(_)));
     format!(
         "{}{}\n\n{}\n\n{n_passed} passed, {n_failed} failed, {n_missing} not measured",
         head(page.target),
@@ -213,8 +219,8 @@ mod tests {
     #[test]
     fn the_page_says_what_was_found_and_what_was_not_measured() {
         let rows = [
-            Row::judged("equal kernels", "relu 16M", true).found("200 same of 200"),
-            Row::not_measured("clock of Python", "", "no Python with torch"),
+            TimingCheck::judged("equal kernels", "relu 16M", true).found("200 same of 200"),
+            TimingCheck::not_measured("clock of Python", "", "no Python with torch"),
         ];
         let session = Session::default();
         let target = Target::h100_class();

@@ -26,7 +26,7 @@ pub(crate) struct Series<'a> {
 }
 
 /// Where a point lies in the drawing.
-type Place<'a> = dyn Fn(&(f64, Estimate)) -> (f64, f64) + 'a;
+type Projection<'a> = dyn Fn(&(f64, Estimate)) -> (f64, f64) + 'a;
 
 /// Room for the names right of the area.
 pub(crate) fn area_for(series: &[Series<'_>]) -> Area {
@@ -102,7 +102,7 @@ fn whisker(markup: &mut Markup, axes: (&Axis<'_>, &Axis<'_>), (x, estimate): &(f
 }
 
 /// Writes each arm's name right of the area, as high as its line ends there.
-fn names(markup: &mut Markup, area: &Area, series: &[Series<'_>], place: &Place<'_>) {
+fn names(markup: &mut Markup, area: &Area, series: &[Series<'_>], place: &Projection<'_>) {
     let ends: Vec<(&Series<'_>, (f64, f64))> =
         series.iter().filter_map(|one| Some((one, place(one.points.last()?)))).collect();
     let wishes: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();

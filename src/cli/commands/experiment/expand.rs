@@ -29,7 +29,7 @@ pub(super) struct File {
 }
 
 /// What is to be carried out.
-pub(super) struct Plan {
+pub(super) struct ExpandedExperiment {
     /// Its file.
     pub(super) file: PathBuf,
     /// The experiment's name.
@@ -65,7 +65,7 @@ pub(super) fn plan(
     context: &Context,
     args: &ExperimentArgs,
     file: File,
-) -> Result<Plan, CommandError> {
+) -> Result<ExpandedExperiment, CommandError> {
     let File { path, text, parsed } = file;
     let bad =
         |reason: String| CommandError::config(format!("experiment {}: {reason}", path.display()));
@@ -106,7 +106,8 @@ pub(super) fn plan(
     };
     let mut settings = settings.with(&args.caps())?;
     settings.run.output_dir.clone_from(&dir);
-    let mut plan = Plan { file: path, name: parsed.name, dir, text, settings, cells, is_begun };
+    let mut plan =
+        ExpandedExperiment { file: path, name: parsed.name, dir, text, settings, cells, is_begun };
     plan.check(context)?;
     Ok(plan)
 }
@@ -143,7 +144,7 @@ fn contradictions(file: &ExperimentFile) -> Result<(), String> {
     Ok(())
 }
 
-impl Plan {
+impl ExpandedExperiment {
     /// Returns the settings of a run.
     pub(super) fn settings_of(&self, cell: &Cell) -> Result<Settings, CommandError> {
         let mut settings = self.settings.clone();
@@ -213,7 +214,7 @@ impl Plan {
         let mut seen = BTreeSet::new();
         for cell in self.cells.iter().filter(|cell| seen.insert(cell.model.clone())) {
             let mut settings = self.settings_of(cell)?;
-            if providers::settle(&mut settings) {
+            if providers::resolve(&mut settings) {
                 return Err(CommandError::new(
                     Exit::Llm,
                     "no provider is named, and no key is there",

@@ -9,20 +9,20 @@ use crate::selftest::judge;
 /// What came of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CheckStatus {
     /// As it should be.
     Passed,
     /// Not as it should be.
     Failed,
     /// Measured, and nothing was asked of it.
-    Told,
+    Informational,
     /// Not measured, with the reason.
     NotMeasured(String),
 }
 
 /// A check or a part of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct TimingCheck {
     /// The check.
     pub check: &'static str,
     /// What was measured.
@@ -32,22 +32,22 @@ pub struct Row {
     /// What it must be; empty where nothing is asked.
     pub asked: String,
     /// Whether it is.
-    pub outcome: Outcome,
+    pub outcome: CheckStatus,
     /// What was found, as numbers by their names.
     pub values: BTreeMap<&'static str, f64>,
 }
 
-impl Row {
+impl TimingCheck {
     /// A row that is judged.
     #[must_use]
     pub fn judged(check: &'static str, what: impl Into<String>, passed: bool) -> Self {
-        let outcome = if passed { Outcome::Passed } else { Outcome::Failed };
+        let outcome = if passed { CheckStatus::Passed } else { CheckStatus::Failed };
         Self::new(check, what, outcome)
     }
 
     /// A row of which nothing is asked.
-    pub(super) fn told(check: &'static str, what: impl Into<String>) -> Self {
-        Self::new(check, what, Outcome::Told)
+    pub(super) fn informational(check: &'static str, what: impl Into<String>) -> Self {
+        Self::new(check, what, CheckStatus::Informational)
     }
 
     /// A row that could not be measured.
@@ -57,7 +57,7 @@ impl Row {
         what: impl Into<String>,
         reason: impl Into<String>,
     ) -> Self {
-        Self::new(check, what, Outcome::NotMeasured(reason.into()))
+        Self::new(check, what, CheckStatus::NotMeasured(reason.into()))
     }
 
     /// What the judge made of a kernel that must be refused.
@@ -65,12 +65,12 @@ impl Row {
     /// Without the emulator one may pass: its outputs were right then, those of timed launches too,
     /// so that what it meant to leave out it did not.
     #[must_use]
-    pub fn refused(check: &'static str, judged: &judge::Row, screened: bool) -> Self {
+    pub fn refused(check: &'static str, judged: &judge::ControlResult, screened: bool) -> Self {
         let what = &judged.item.mechanism;
         let reason: String = judged.reason.chars().take(60).collect();
         if !screened && judged.verdict.is_pass() {
             let what = format!("{what}, without the emulator");
-            return Self::told(check, what).found("passed: it computed everything");
+            return Self::informational(check, what).found("passed: it computed everything");
         }
         let how = if screened { "" } else { ", without the emulator" };
         Self::judged(check, format!("{what}{how}"), judged.end == judge::End::Right)
@@ -78,7 +78,7 @@ impl Row {
             .asked("refused")
     }
 
-    fn new(check: &'static str, what: impl Into<String>, outcome: Outcome) -> Self {
+    fn new(check: &'static str, what: impl Into<String>, outcome: CheckStatus) -> Self {
         Self {
             check,
             what: what.into(),
