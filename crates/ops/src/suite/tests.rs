@@ -1,5 +1,6 @@
 mod cheats;
 mod opinfo;
+mod values;
 
 use std::collections::BTreeSet;
 
