@@ -17,7 +17,7 @@ use crate::{
     compile::{PRELUDE, bundled_headers},
     kernel::{KernelFile, KernelFileError},
     op::{OpDef, Role, Schema},
-    record::{ArgValue, Case, DType, Family, Gen, TensorArg},
+    record::{ArgValue, Case, DType, Family, Gen, List, TensorArg},
 };
 
 /// The first line of every module.
@@ -306,6 +306,8 @@ fn kind(generator: Gen) -> String {
         Gen::Constant { value } => ("constant", vec![float(value)]),
         Gen::LoneNan { rest } => ("constant", vec![float(f64::from(rest))]),
         Gen::Lone { rest, .. } => ("constant", vec![rest.to_string()]),
+        Gen::Listed { list: List::Probabilities | List::Alternating } => ("mask", vec![float(0.5)]),
+        Gen::Cancelling { scale, .. } => ("normal", vec!["0.0".to_owned(), float(scale)]),
         Gen::HeavyTail
         | Gen::Specials
         | Gen::SpecialRows { .. }

@@ -146,7 +146,10 @@ const fn words(family: Family) -> &'static str {
         Family::Uniform => "values in [0, 1)",
         Family::Zeros => "all elements 0",
         Family::Subnormal => "subnormal values",
-        Family::Edges => "indices of the first and the last place alone",
+        Family::Edges => {
+            "values at which formulas change, indices of the first and the last place alone"
+        }
+        Family::Cancelling => "large products that nearly cancel",
         Family::Wide => "integers over the whole range of their type (i64: to 2^52)",
         Family::OneHot => "one 1 per row of the second factor",
         Family::Specials => "NaN, +Inf, -Inf and -0 among normal values",

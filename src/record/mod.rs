@@ -22,8 +22,8 @@ pub mod timing;
 pub mod verdict;
 
 pub use kgen_ops::record::{
-    Arg, ArgValue, Case, CaseClass, DType, Family, Gen, HostTensor, TensorArg, TensorSpec, number,
-    tensor,
+    Arg, ArgValue, Case, CaseClass, DType, Family, Gen, HostTensor, List, TensorArg, TensorSpec,
+    number, tensor,
 };
 
 pub use kgen_measure::{

@@ -125,6 +125,7 @@ impl Recipe {
             | Gen::Wide { .. }
             | Gen::SpecialRows { .. }
             | Gen::LoneInfinity
+            | Gen::Cancelling { .. }
             | Gen::LoneNan { .. }
             | Gen::Listed { .. }
             | Gen::Lone { .. }

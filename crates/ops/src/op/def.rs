@@ -1,6 +1,6 @@
 //! The definition of an op.
 
-use crate::record::{ArgValue, Case, DType, TensorSpec};
+use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 
 use super::{
     Array, Call, Engine, InferError, Inputs, Kind, Layout, Param, Role, Work, catalogue,
@@ -141,6 +141,19 @@ impl Row {
         self.with(|op| {
             let param = op.params.iter_mut().find(|param| param.name == name);
             param.expect("the signature has the parameter").role = role;
+        })
+    }
+
+    /// Says how floating-point values of a tensor parameter are made in the family of edges.
+    ///
+    /// # Panics
+    ///
+    /// When the signature has no such parameter: a mistake in the catalogue.
+    #[must_use]
+    pub fn edges(self, name: &str, generator: Gen) -> Self {
+        self.with(|op| {
+            let param = op.params.iter_mut().find(|param| param.name == name);
+            param.expect("the signature has the parameter").edges = Some(generator);
         })
     }
 

@@ -289,6 +289,18 @@ pub trait Engine: Send + Sync + fmt::Debug {
         if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 
+    /// Returns the generator of a parameter in the family of cancelling products; `None` where the op
+    /// sums no products.
+    fn cancelling(&self, _call: &Call<'_>, _param: &Param) -> Option<Gen> {
+        None
+    }
+
+    /// Returns the power of the inputs that results are in the family of subnormal values: products of
+    /// two that are subnormal are 0.
+    fn degree(&self) -> u32 {
+        1
+    }
+
     /// Returns mean and standard deviation of the shifted family.
     fn shifted(&self) -> (f64, f64) {
         (100.0, 1.0)

@@ -45,8 +45,8 @@ pub fn generate(tensor: &TensorArg, seed: u64, case_id: &str, arg_name: &str) ->
         numel: tensor.spec.numel(),
         row: tensor.spec.shape.last().copied().unwrap_or(1).max(1),
     };
-    if let Gen::Wide { bits, nonzero } = tensor.generator {
-        fill_wide(&mut host, &stream, bits, nonzero);
+    if let Gen::Wide { bits, except } = tensor.generator {
+        fill_wide(&mut host, &stream, bits, except);
     } else if tensor.spec.is_contiguous() {
         fill_contiguous(&mut host, &stream);
     } else {
@@ -113,11 +113,11 @@ fn fill_strided(host: &mut HostTensor, stream: &Stream) {
 }
 
 /// f64 does not hold them all.
-fn fill_wide(host: &mut HostTensor, stream: &Stream, bits: u32, nonzero: bool) {
+fn fill_wide(host: &mut HostTensor, stream: &Stream, bits: u32, except: Option<i64>) {
     let mut rng = ChaCha8Rng::from_seed(stream.key);
     for (index, at) in host.spec.storage_indices().into_iter().enumerate() {
         let value = wide::value(&mut rng, index, bits);
-        host.set_integer(at, if nonzero && value == 0 { 1 } else { value });
+        host.set_integer(at, if except == Some(value) { value + 1 } else { value });
     }
 }
 
@@ -196,6 +196,10 @@ impl Stream {
             }
             Gen::LoneInfinity if self.is_lone(index) => f64::INFINITY,
             Gen::LoneInfinity => normal(rng),
+            Gen::Cancelling { scale, extent, inner } => {
+                let magnitude = scale * (1.0 + rng.random::<f64>() / 8.0);
+                magnitude * cancelling_sign(rng, index as u64, extent.max(1), inner.max(1))
+            }
             Gen::LoneNan { .. } if self.is_lone(index) => f64::NAN,
             Gen::LoneNan { rest } => f64::from(rest),
             Gen::Listed { list } => listed::value(rng, list, index),
@@ -278,6 +282,16 @@ fn simplex(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {
 
 fn sign(rng: &mut ChaCha8Rng) -> f64 {
     if rng.random() { 1.0 } else { -1.0 }
+}
+
+fn cancelling_sign(rng: &mut ChaCha8Rng, index: u64, extent: u64, inner: u64) -> f64 {
+    let drawn = sign(rng);
+    let (run, place) = (index / (inner * extent), index / inner % extent);
+    match run % 3 {
+        2 => drawn,
+        _ if 2 * place < extent => 1.0,
+        _ => -1.0,
+    }
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {

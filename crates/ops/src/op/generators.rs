@@ -25,6 +25,25 @@ pub(crate) const EXACT_SUM: usize = 1 << 24;
 /// Sums of magnitude below this are in the range of f16.
 pub(crate) const F16_SUM: usize = 60_000;
 
+/// Smallest magnitude of the first factors of products that cancel.
+const CANCELLING_SCALE: f64 = 16_384.0;
+
+/// The second factors of products that cancel.
+pub(super) const CANCELLING_SECOND: Gen = Gen::Uniform { low: 1.0, high: 1.125 };
+
+/// Returns the generator of the first factor of sums that cancel along one of its dimensions.
+///
+/// `extent`, `inner`: as in [`Gen::Cancelling`]; `terms`: products in a sum. Half of them come to
+/// more than f16 holds, and their sum to less.
+pub(super) fn cancelling(extent: usize, inner: usize, terms: usize) -> Gen {
+    let longest = f64::from(1 << 18) / (terms.max(1) as f64).sqrt();
+    Gen::Cancelling {
+        scale: CANCELLING_SCALE.min(longest),
+        extent: extent.max(1) as u64,
+        inner: inner.max(1) as u64,
+    }
+}
+
 /// Returns a generator for each tensor of the case, in the order of [`Case::tensors`].
 pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, FamilyError> {
     let call = op.call(case);
@@ -50,6 +69,9 @@ pub(super) fn by_role<E: Engine + ?Sized>(
 ) -> Result<Gen, FamilyError> {
     let dtype = dtype_of(call, param);
     let family = call.case.family;
+    if let Some(edges) = param.edges.filter(|_| family == Family::Edges && dtype.is_float()) {
+        return Ok(edges);
+    }
     Ok(match param.role {
         // An offset that is no integer would make the sums inexact.
         Role::Bias if family == Family::Exact => exact(engine, call, param)?,
@@ -69,7 +91,7 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::Positive if family == Family::Normal => Gen::LogNormal { std: 1.0 },
         Role::Between(low, high) if family == Family::Normal => Gen::Uniform { low, high },
         Role::Divisor if dtype.is_int() && family == Family::Wide => {
-            Gen::Wide { bits: wide(call, dtype), nonzero: true }
+            Gen::Wide { bits: wide(call, dtype), except: Some(0) }
         }
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
         Role::Divisor if dtype.is_float() && family == Family::Edges => {
@@ -80,9 +102,7 @@ pub(super) fn by_role<E: Engine + ?Sized>(
             Gen::Int { low: -40, high: 40 }
         }
         Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
-        _ if dtype.is_int() && family == Family::Wide => {
-            Gen::Wide { bits: wide(call, dtype), nonzero: false }
-        }
+        _ if dtype.is_int() && family == Family::Wide => wide_data(call, dtype),
         _ if dtype == DType::Bool => Gen::Mask { p: 0.5 },
         _ if dtype.is_int() => integers(dtype, family),
         Role::Second | Role::Exponent => data(engine, call, param, true)?,
@@ -110,21 +130,30 @@ const fn integers(dtype: DType, family: Family) -> Gen {
     }
 }
 
+/// Tells whether the op divides by one of its tensors.
+fn divides(call: &Call<'_>) -> bool {
+    call.op.params.iter().any(|param| param.role == Role::Divisor)
+}
+
+/// Integers over the range of their type; the smallest one has no quotient by -1.
+fn wide_data(call: &Call<'_>, dtype: DType) -> Gen {
+    let bits = wide(call, dtype);
+    Gen::Wide { bits, except: divides(call).then_some(i64::MIN >> (63 - bits)) }
+}
+
 /// Returns how many bits wide integers may be: all of their type, or as many as a reference in f64
-/// holds with the op's results. The smallest integer has no quotient by -1.
+/// holds with the op's results.
 fn wide(call: &Call<'_>, dtype: DType) -> u32 {
     let width = match dtype {
+        // 2^8 is 0 in it.
+        DType::U8 if divides(call) => 7,
         DType::U8 => 8,
         DType::I8 => 7,
         DType::I16 => 15,
         DType::I32 => 31,
         _ => 63,
     };
-    match call.op.name.as_str() {
-        "floor_divide" | "fmod" | "remainder" => width - 1,
-        _ if is_exact_beyond_f64(call) => width,
-        _ => width.min(52),
-    }
+    if is_exact_beyond_f64(call) { width } else { width.min(52) }
 }
 
 /// In the family of edges about one index in four is the last, the others are the first.
@@ -158,28 +187,17 @@ fn data<E: Engine + ?Sized>(
             Gen::Normal { mean, std }
         }
         Family::Constant => Gen::Constant { value: engine.constant() },
-        Family::Edges => match call.op.name.as_str() {
-            "floor_divide" | "remainder" | "fmod" | "div.Tensor_mode" => {
-                Gen::Listed { list: List::Multiples }
-            }
-            "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "maximum" | "minimum" | "add" | "sub"
-            | "outer" => Gen::Listed { list: List::Extremes },
-            // A target of 0, a weight of 0 and padding meet it.
-            "kl_div" => Gen::LoneInfinity,
-            "nll_loss" => Gen::Listed { list: List::Extremes },
-            "conv1d" | "conv2d" if !second => Gen::LoneInfinity,
-            // Half of the sums overflow f16.
-            "mm" | "mv" if !second => Gen::Normal { mean: 0.0, std: 1e4 },
-            "round" | "trunc" | "ceil" | "floor" => Gen::Listed { list: List::Halves },
-            _ => normal,
-        },
-        Family::Normal => normal,
+        Family::Normal | Family::Edges => normal,
         Family::Uniform => Gen::Uniform { low: 0.0, high: 1.0 },
-        // Products of two that are subnormal are 0.
-        Family::Subnormal if matches!(call.op.name.as_str(), "mul" | "square") => {
-            Gen::Normal { mean: 0.0, std: subnormal(dtype).sqrt() }
+        Family::Subnormal => {
+            let std = subnormal(dtype).powf(f64::from(engine.degree()).recip());
+            Gen::Normal { mean: 0.0, std }
         }
-        Family::Subnormal => Gen::Normal { mean: 0.0, std: subnormal(dtype) },
+        Family::Cancelling => engine.cancelling(call, param).ok_or_else(|| FamilyError {
+            op: call.op.name.clone(),
+            family,
+            reason: "it sums no products",
+        })?,
         Family::Zeros => Gen::Constant { value: 0.0 },
         Family::OneHot => one_hot(call, param, second),
         Family::HeavyTail | Family::Large | Family::Ties if second => normal,
@@ -247,4 +265,13 @@ fn exact<E: Engine + ?Sized>(
     }
     let narrow = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     Ok(Gen::Exact { magnitude: narrow(magnitude), nonzero: narrow(nonzero), row: narrow(row) })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn values_are_chosen_without_the_names_of_ops() {
+        let text = include_str!("generators.rs");
+        assert!(!text.contains(concat!("name", ".as_str()")));
+    }
 }

@@ -1,6 +1,6 @@
 //! Parameters of an op.
 
-use crate::record::ArgValue;
+use crate::record::{ArgValue, Gen};
 
 /// One parameter of an op's schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Param {
     pub default: Option<ArgValue>,
     /// What its values are for, where it is a tensor.
     pub role: Role,
+    /// How floating-point values of the family of edges are made; `None` where its role says it.
+    pub edges: Option<Gen>,
     /// What a string may be; empty where anything goes.
     pub choices: &'static [&'static str],
 }

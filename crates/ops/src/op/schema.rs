@@ -116,7 +116,7 @@ fn param(text: &str) -> Result<Param, String> {
         None => optional.then_some(ArgValue::None),
     };
     let role = if kind.holds_tensors() { Role::Second } else { Role::None };
-    Ok(Param { name: name.to_owned(), kind, optional, default, role, choices: &[] })
+    Ok(Param { name: name.to_owned(), kind, optional, default, role, edges: None, choices: &[] })
 }
 
 /// Reads a type; for a list of known length, the length too.

@@ -149,6 +149,14 @@ pub enum List {
     Extremes,
     /// Numbers beside halves and beside the largest that have a fraction.
     Halves,
+    /// Probabilities, mostly exactly 0 and 1.
+    Probabilities,
+    /// Weights of an interpolation at which its formula changes: 0, halves and 1.
+    Weights,
+    /// 0 and 1 by turns.
+    Alternating,
+    /// Small numbers among which -Inf is frequent, and Inf and NaN are rare.
+    Infinities,
 }
 
 /// How the values of one tensor are made from a seed.
@@ -218,18 +226,28 @@ pub enum Gen {
     Wide {
         /// Values are in `-2^bits..2^bits`, at most 63.
         bits: u32,
-        /// Whether 0 is left out.
-        nonzero: bool,
+        /// The value that is left out: the next one stands in for it.
+        except: Option<i64>,
     },
     /// Rows along the last dimension: one NaN at an end or inside, one infinity, infinities alone,
-    /// zeros of either sign, values near -20,000, -150, -95 and beyond 70,000, a late rise, and normal
-    /// values.
+    /// -Inf in the first half, zeros of either sign, values near -20,000, -150, -95 and beyond 70,000,
+    /// a late rise, and normal values.
     SpecialRows {
         /// Whether some NaN have their sign bit set.
         negative_nan: bool,
     },
     /// Normal values and one infinity.
     LoneInfinity,
+    /// Magnitudes of `scale` to `1.125 scale`, positive in the first half of a dimension and negative
+    /// in the second; of three runs along it one has signs by chance.
+    Cancelling {
+        /// Smallest magnitude.
+        scale: f64,
+        /// Elements along the dimension.
+        extent: u64,
+        /// Elements behind it in row-major order: between neighbours along it.
+        inner: u64,
+    },
     /// Equal values and one NaN.
     LoneNan {
         /// Each of the others.
@@ -337,14 +355,16 @@ pub enum Family {
     Subnormal,
     /// Rows with a single 1 in the second factor: each result is one element of the first.
     OneHot,
-    /// Normal values, indices that name the first and the last place alone, many times, and
-    /// probabilities that are 0 or 1.
+    /// Values at which the op's formula changes or shortcuts of it go wrong, indices that name the
+    /// first and the last place alone, many times, and probabilities that are 0 or 1.
     Edges,
     /// Integers over the whole range of their type.
     Wide,
     /// Rows that hold one special value alone, or nothing but special values, among normal ones;
     /// second factors have one infinity, which meets zeros.
     SpecialRows,
+    /// Products that nearly cancel: partial sums leave the range of f16, most results do not.
+    Cancelling,
 }
 
 impl Family {
@@ -367,6 +387,7 @@ impl Family {
             Self::Edges => "edges",
             Self::Wide => "wide",
             Self::SpecialRows => "special_rows",
+            Self::Cancelling => "cancelling",
         }
     }
 }

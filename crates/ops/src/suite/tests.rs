@@ -1,5 +1,12 @@
 mod cheats;
 mod opinfo;
+#[expect(
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "drawn values are exact, and extents are small"
+)]
+mod values;
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,12 @@
 //! Contractions.
 
 use super::super::{Role, def::Row, families::contraction::Contraction};
+use crate::record::{Gen, List};
+
+/// Half of the sums overflow f16.
+const LARGE: Gen = Gen::Normal { mean: 0.0, std: 1e4 };
+
+const EXTREMES: Gen = Gen::Listed { list: List::Extremes };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -22,6 +28,7 @@ fn products() -> Vec<Row> {
             infinity reaches every output that it is a factor of.",
         )
         .alias(&["mm.out"])
+        .edges("self", LARGE)
         .outputs(&["the product"]),
         Row::new(
             "bmm(Tensor self, Tensor mat2) -> Tensor",
@@ -148,6 +155,7 @@ fn vectors() -> Vec<Row> {
             infinity reaches every output that it is a factor of.",
         )
         .alias(&["mv.out"])
+        .edges("self", LARGE)
         .outputs(&["the product"]),
         Row::new(
             "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> \
@@ -188,6 +196,8 @@ fn vectors() -> Vec<Row> {
             empty matrix.",
         )
         .alias(&["outer.out", "ger"])
+        .edges("self", EXTREMES)
+        .edges("vec2", EXTREMES)
         .outputs(&["the outer product"]),
     ]
 }

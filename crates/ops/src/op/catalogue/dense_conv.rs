@@ -1,6 +1,7 @@
 //! Convolutions.
 
 use super::super::{Role, def::Row, families::conv::Conv};
+use crate::record::Gen;
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -63,6 +64,7 @@ fn plain() -> Vec<Row> {
             0 gives an empty result.",
         )
         .alias(&["nn.functional.conv1d"])
+        .edges("input", Gen::LoneInfinity)
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
         Row::new(
@@ -86,6 +88,7 @@ fn plain() -> Vec<Row> {
             0 gives an empty result.",
         )
         .alias(&["nn.functional.conv2d"])
+        .edges("input", Gen::LoneInfinity)
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
         Row::new(

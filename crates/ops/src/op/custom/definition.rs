@@ -101,6 +101,7 @@ impl Definition {
             optional: false,
             default: None,
             role: tensor.role,
+            edges: None,
             choices: &[],
         });
         let scalars = self.scalars.iter().map(|(name, default)| Param {
@@ -109,6 +110,7 @@ impl Definition {
             optional: false,
             default: Some(default.clone()),
             role: Role::None,
+            edges: None,
             choices: &[],
         });
         tensors.chain(scalars).collect()

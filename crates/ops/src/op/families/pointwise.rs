@@ -100,6 +100,8 @@ pub(crate) struct Pointwise {
     pub flops: f64,
     /// Scale of intermediate values where it is larger than the result.
     pub hint: Option<Map>,
+    /// Power of the inputs that the result is.
+    pub degree: u32,
     /// Whether integers give integers, so that exact inputs ask for equal bits.
     pub integers_stay: bool,
     /// Standard deviation of the large family: in f16, in other types.
@@ -122,6 +124,7 @@ impl Pointwise {
             divisor: None,
             flops,
             hint: None,
+            degree: 1,
             integers_stay: false,
             large: (1e4, 1e15),
             main: Family::Normal,
@@ -418,6 +421,10 @@ impl Engine for Pointwise {
         }
         let case = Case { family: self.main, ..call.case.clone() };
         generators::by_role(self, &call.op.call(&case), param)
+    }
+
+    fn degree(&self) -> u32 {
+        self.degree
     }
 
     fn large(&self, dtype: DType) -> f64 {

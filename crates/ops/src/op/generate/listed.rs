@@ -29,6 +29,29 @@ const HALVES: [f32; 12] = [
 const EXTREMES: [f64; 10] =
     [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, 65_504.0, -65_504.0, 6e-8, 1e-40];
 
+const PROBABILITIES: [f64; 6] = [0.0, 0.0, 1.0, 1.0, 0.5, 0.25];
+
+const WEIGHTS: [f64; 8] = [0.0, -0.0, 1.0, 0.5, -0.5, 0.25, 0.75, 1.5];
+
+const INFINITIES: [f64; 16] = [
+    f64::NEG_INFINITY,
+    f64::NEG_INFINITY,
+    f64::NEG_INFINITY,
+    f64::INFINITY,
+    f64::NAN,
+    0.0,
+    -0.0,
+    0.25,
+    0.5,
+    -0.5,
+    1.0,
+    -1.0,
+    1.5,
+    -2.0,
+    3.0,
+    -4.0,
+];
+
 /// Returns an element of a tensor.
 pub(super) fn value(rng: &mut ChaCha8Rng, list: List, index: usize) -> f64 {
     let divisor = DECIMALS[index % DECIMALS.len()];
@@ -37,6 +60,10 @@ pub(super) fn value(rng: &mut ChaCha8Rng, list: List, index: usize) -> f64 {
         // The product is rounded to f32, as the elements of an f32 tensor are.
         List::Multiples => f64::from(divisor * f32::from(rng.random_range(-200_i16..=200))),
         List::Extremes => EXTREMES[rng.random_range(0..EXTREMES.len())],
+        List::Probabilities => PROBABILITIES[rng.random_range(0..PROBABILITIES.len())],
+        List::Weights => WEIGHTS[rng.random_range(0..WEIGHTS.len())],
+        List::Alternating => f64::from(u8::from(index % 2 == 1)),
+        List::Infinities => INFINITIES[rng.random_range(0..INFINITIES.len())],
         List::Halves => f64::from(HALVES[rng.random_range(0..HALVES.len())]),
     }
 }

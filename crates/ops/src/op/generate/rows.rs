@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use super::normal;
 
 /// Kinds of rows; the last one is normal.
-const KINDS: usize = 18;
+const KINDS: usize = 19;
 
 /// Values that a maximum which begins at -10,000 does not see; f16 holds them.
 const FAR_BELOW: f64 = -20_000.0;
@@ -52,6 +52,7 @@ pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usi
         14 => f64::INFINITY,
         15 => FAR_ABOVE + value.abs(),
         16 => NEAR_NOTHING + value,
+        17 if place < row / 2 => f64::NEG_INFINITY,
         13 if place >= row - row / 4 => RISE + value,
         _ => value,
     }
@@ -95,6 +96,11 @@ mod tests {
         let all: Vec<f64> = (0..KINDS * row).map(|at| value(&mut rng, &key, at, row)).collect();
         let rows = |is: &dyn Fn(&[f64]) -> bool| all.chunks(row).filter(|row| is(row)).count();
         let count = |row: &[f64], is: fn(f64) -> bool| row.iter().filter(|x| is(**x)).count();
+        let masked = |row: &[f64]| count(row, |x| x < -1e300) == row.len() / 2;
+        assert_eq!(
+            rows(&|row| masked(row) && row[0] < -1e300 && row[row.len() / 2].is_finite()),
+            1
+        );
         assert_eq!(rows(&|row| count(row, f64::is_nan) == 1), 2);
         assert_eq!(rows(&|row| count(row, f64::is_nan) == 2), 2);
         assert_eq!(rows(&|row| count(row, |x| x.is_nan() && x.is_sign_negative()) == 1), 1);

@@ -8,6 +8,9 @@ use super::super::super::{
         formulas,
     },
 };
+use crate::record::{Gen, List};
+
+const PROBABILITIES: Gen = Gen::Listed { list: List::Probabilities };
 
 /// How every one of these losses is reduced and computed.
 const REDUCED: &str = "reduction 0 returns the values, 1 their mean, 2 their sum (0-dim outputs: one \
@@ -91,7 +94,9 @@ fn entropies() -> Vec<Row> {
             "NaN gives NaN, also a negative target; infinities follow IEEE arithmetic: target 0 with \
             self -Inf is NaN (0 * Inf).",
         )
-        .role("target", Role::Simplex),
+        .role("target", Role::Simplex)
+        // A target of 0, a weight of 0 and padding meet it.
+        .edges("self", Gen::LoneInfinity),
         loss(
             "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) \
             -> Tensor",
@@ -111,7 +116,9 @@ fn entropies() -> Vec<Row> {
             inputs.",
         )
         .role("target", Role::Between(0.0, 1.0))
-        .role("weight", Role::Gain),
+        .role("weight", Role::Gain)
+        .edges("self", PROBABILITIES)
+        .edges("target", PROBABILITIES),
         loss(
             "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, \
             Tensor? pos_weight=None, int reduction=1) -> Tensor",
@@ -133,7 +140,10 @@ fn entropies() -> Vec<Row> {
         )
         .role("target", Role::Between(0.0, 1.0))
         .role("weight", Role::Gain)
-        .role("pos_weight", Role::Gain),
+        .role("pos_weight", Role::Gain)
+        .edges("self", Gen::Listed { list: List::Infinities })
+        .edges("target", PROBABILITIES)
+        .edges("weight", Gen::Listed { list: List::Alternating }),
         loss(
             "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
             Elementwise {

@@ -1,6 +1,6 @@
 //! Losses of rows: of classes, of angles, of distances.
 
-use crate::record::ArgValue;
+use crate::record::{ArgValue, Gen, List};
 
 use super::super::super::{
     Role,
@@ -10,6 +10,9 @@ use super::super::super::{
         distance::Distance,
     },
 };
+
+/// Weights of classes of which every second one is 0: infinities meet it.
+const ZERO_WEIGHTS: Gen = Gen::Listed { list: List::Alternating };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -37,6 +40,8 @@ fn classes() -> Vec<Row> {
         .default("ignore_index", ArgValue::Int(-100))
         .role("target", Role::ClassIndex)
         .role("weight", Role::Gain)
+        .edges("self", Gen::Listed { list: List::Extremes })
+        .edges("weight", ZERO_WEIGHTS)
         .outputs(&["the loss", "the sum of the weights that count"]),
         Row::new(
             "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int \
@@ -62,6 +67,8 @@ fn classes() -> Vec<Row> {
         .alias(&["cross_entropy"])
         .role("target", Role::ClassIndex)
         .role("weight", Role::Gain)
+        .edges("self", Gen::Listed { list: List::Infinities })
+        .edges("weight", ZERO_WEIGHTS)
         .outputs(&["the loss"]),
     ]
 }

@@ -7,9 +7,10 @@ use super::{
         families::pointwise::{Map, Output, Pointwise, Takes},
         formulas::{arithmetic as of, floor_scale},
     },
-    BROADCAST, PROMOTED, ROUNDED, floats,
+    BROADCAST, EXTREMES, PROMOTED, ROUNDED, floats,
     ulps::max_ulps,
 };
+use crate::record::{Gen, List};
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -18,6 +19,9 @@ pub(super) fn rows() -> Vec<Row> {
         .flatten()
         .collect()
 }
+
+/// Multiples of the divisors that the family of edges has.
+const MULTIPLES: Gen = Gen::Listed { list: List::Multiples };
 
 const IEEE: &str = "NaN and infinities follow IEEE arithmetic.";
 
@@ -62,7 +66,9 @@ fn sums() -> Vec<Row> {
             Pointwise::binary(2.0, Map::Call(of::add)),
             "out = self + alpha * other, alpha being a number",
             &sum,
-        ),
+        )
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES),
         with_number(
             "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
             number(Map::Call(of::add_scalar)),
@@ -76,7 +82,9 @@ fn sums() -> Vec<Row> {
             "out = self - alpha * other, alpha being a number",
             &difference,
         )
-        .alias(&["subtract"]),
+        .alias(&["subtract"])
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES),
         with_number(
             "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
             number(Map::Call(of::sub_scalar)),
@@ -103,7 +111,7 @@ fn products() -> Vec<Row> {
     vec![
         two(
             "mul.Tensor(Tensor self, Tensor other) -> Tensor",
-            Pointwise { large, ..Pointwise::binary(1.0, Map::Two(of::mul)) },
+            Pointwise { large, degree: 2, ..Pointwise::binary(1.0, Map::Two(of::mul)) },
             "out = self * other",
             &specials,
         )
@@ -168,7 +176,8 @@ fn quotients() -> Vec<Row> {
         )
         .name("div.Tensor_mode")
         .choices("rounding_mode", &["trunc", "floor"])
-        .role("other", Role::Divisor),
+        .role("other", Role::Divisor)
+        .edges("self", MULTIPLES),
         two(
             "floor_divide(Tensor self, Tensor other) -> Tensor",
             Pointwise {
@@ -182,7 +191,8 @@ fn quotients() -> Vec<Row> {
                 not 0 and its sign is not that of other. {whole} An infinite self gives NaN."
             ),
         )
-        .role("other", Role::Divisor),
+        .role("other", Role::Divisor)
+        .edges("self", MULTIPLES),
     ]
 }
 
@@ -204,6 +214,7 @@ fn remainders() -> Vec<Row> {
             &format!("{specials} A finite x by Inf is x. {integers}"),
         )
         .role("other", Role::Divisor)
+        .edges("self", MULTIPLES)
         .exact(),
         two(
             "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -216,6 +227,7 @@ fn remainders() -> Vec<Row> {
             ),
         )
         .role("other", Role::Divisor)
+        .edges("self", MULTIPLES)
         .exact(),
     ]
 }
@@ -350,6 +362,8 @@ fn fused() -> Vec<Row> {
         .name("lerp.Scalar")
         .alias(&["lerp"])
         .role("end", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("end", EXTREMES)
         .outputs(&["the interpolation"]),
         Row::new(
             "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
@@ -359,6 +373,9 @@ fn fused() -> Vec<Row> {
         .name("lerp.Tensor")
         .role("end", Role::Main)
         .role("weight", Role::Between(-0.25, 1.25))
+        .edges("self", EXTREMES)
+        .edges("end", EXTREMES)
+        .edges("weight", Gen::Listed { list: List::Weights })
         .outputs(&["the interpolation"]),
     ]
 }

@@ -7,7 +7,7 @@ use super::{
         families::pointwise::{Map, Output, Pointwise, Takes},
         formulas::{Bound, logic as of},
     },
-    BROADCAST, PROMOTED, of_self,
+    BROADCAST, EXTREMES, PROMOTED, of_self,
 };
 use crate::record::{DType, Family};
 
@@ -80,7 +80,10 @@ fn comparisons() -> Vec<Row> {
             &text,
         );
         rows.push(
-            row.role("other", Role::Main).alias(&[other_name, &format!("{other_name}.Tensor")]),
+            row.role("other", Role::Main)
+                .edges("self", EXTREMES)
+                .edges("other", EXTREMES)
+                .alias(&[other_name, &format!("{other_name}.Tensor")]),
         );
         let text = format!(
             "out[i] = self[i] {relation} other, which is a number. {PROMOTED} The number is converted \

@@ -13,6 +13,7 @@ use super::super::{
     def::Row,
     families::pointwise::{Map, Output, Pointwise, Takes},
 };
+use crate::record::{Gen, List};
 
 /// How results of f32 arithmetic become outputs.
 const ROUNDED: &str = "in f32, rounded once to the output's dtype";
@@ -28,6 +29,9 @@ const BROADCAST: &str = "Shapes broadcast: they are aligned at their last dimens
 const PROMOTED: &str = "Inputs of different types are converted to the promoted type first: \
     floating-point over integer over bool, the wider of two of a kind (f16 with bf16: f32), where a \
     0-dim tensor or a number counts only if its kind is higher.";
+
+/// Values of which two tensors often have the same, or 0 and an infinity.
+const EXTREMES: Gen = Gen::Listed { list: List::Extremes };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {

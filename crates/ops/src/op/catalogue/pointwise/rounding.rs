@@ -9,6 +9,9 @@ use super::{
     ROUNDED, of_self,
     ulps::max_ulps,
 };
+use crate::record::{Gen, List};
+
+const HALVES: Gen = Gen::Listed { list: List::Halves };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<Row> {
@@ -42,10 +45,13 @@ pub(super) fn rows() -> Vec<Row> {
             .dtypes(def::ALL)
             .exact()
             .outputs(&["the signs"]),
-        exact("floor", f64::floor, "the largest whole number <= self[i]", "infinities stay"),
-        exact("ceil", f64::ceil, "the smallest whole number >= self[i]", "infinities stay"),
+        exact("floor", f64::floor, "the largest whole number <= self[i]", "infinities stay")
+            .edges("self", HALVES),
+        exact("ceil", f64::ceil, "the smallest whole number >= self[i]", "infinities stay")
+            .edges("self", HALVES),
         exact("trunc", f64::trunc, "self[i] without its fraction (towards 0)", "infinities stay")
-            .alias(&["fix"]),
+            .alias(&["fix"])
+            .edges("self", HALVES),
         exact(
             "round",
             f64::round_ties_even,
@@ -53,7 +59,8 @@ pub(super) fn rows() -> Vec<Row> {
             gives 2, roundf is wrong here)",
             "infinities stay",
         )
-        .alias(&["special_round"]),
+        .alias(&["special_round"])
+        .edges("self", HALVES),
         Row::new(
             &of_self("frac"),
             Pointwise { takes: Takes::Floats, ..Pointwise::choice(Map::One(of::frac)) },
@@ -68,6 +75,7 @@ pub(super) fn rows() -> Vec<Row> {
             Pointwise {
                 output: Output::Number,
                 large: (50.0, 1e15),
+                degree: 2,
                 ..Pointwise::choice(Map::One(of::square))
             },
             &format!(

@@ -7,7 +7,7 @@ use super::{
         families::pointwise::{Map, Output, Pointwise},
         formulas::select as of,
     },
-    BROADCAST, PROMOTED,
+    BROADCAST, EXTREMES, PROMOTED,
 };
 
 /// Returns the rows of this table.
@@ -33,6 +33,8 @@ fn limits() -> Vec<Row> {
             ),
         )
         .role("other", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES)
         .dtypes(def::ALL)
         .outputs(&["the chosen values"])
     };

@@ -3,11 +3,15 @@
 mod form;
 mod product;
 
-use crate::{record::DType, reference::Error};
+use crate::{
+    record::{DType, Gen},
+    reference::Error,
+};
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Locality, Matrices, Role, Scalar, Shaped,
-    generators::F16_SUM, integer_limit, sum_limit, unravel,
+    Array, Call, Engine, InferError, Inputs, Locality, Matrices, Param, Role, Scalar, Shaped,
+    generators::{self, F16_SUM},
+    integer_limit, sum_limit, unravel,
 };
 
 pub(crate) use form::Plan;
@@ -217,6 +221,18 @@ impl Engine for Contraction {
             (_, DType::F16) => 300.0,
             _ => 1e15,
         }
+    }
+
+    fn cancelling(&self, call: &Call<'_>, param: &Param) -> Option<Gen> {
+        let plan = self.plan(call).ok().filter(|_| self.sums_products())?;
+        if param.name == plan.right.name {
+            return Some(generators::CANCELLING_SECOND);
+        }
+        if param.name != plan.left.name {
+            return Some(Gen::Normal { mean: 0.0, std: 1.0 });
+        }
+        let extent = call.tensor(plan.left.name).ok()?.shape.last().copied()?;
+        Some(generators::cancelling(extent, 1, plan.n_terms()))
     }
 
     /// Ones: an f16 accumulator stops counting at 2048.

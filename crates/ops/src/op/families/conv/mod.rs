@@ -3,10 +3,14 @@
 mod geometry;
 mod sums;
 
-use crate::{record::DType, reference::Error};
+use crate::{
+    record::{DType, Gen},
+    reference::Error,
+};
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, generators::EXACT_SUM,
+    Array, Call, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
+    generators::{self, EXACT_SUM},
     integer_limit,
 };
 
@@ -139,6 +143,16 @@ impl Engine for Conv {
 
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 300.0 } else { 1e15 }
+    }
+
+    /// Channels cancel.
+    fn cancelling(&self, call: &Call<'_>, param: &Param) -> Option<Gen> {
+        if param.name != "input" {
+            return Some(generators::CANCELLING_SECOND);
+        }
+        let geometry = self.geometry(call).ok()?;
+        let places = geometry.input.iter().product();
+        Some(generators::cancelling(geometry.in_channels, places, geometry.n_terms()))
     }
 
     /// Ones: an f16 accumulator stops counting at 2048.

@@ -194,6 +194,9 @@ impl Engine for Elementwise {
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+        if call.case.family == Family::Edges && param.edges.is_some() {
+            return generators::by_role(self, call, param);
+        }
         if let Role::Between(low, high) = param.role {
             return Ok(Gen::Uniform { low, high });
         }
