@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kgen_measure::Flush;
-use ptx_emu::{Blocks, Checks, Config, Coverage, Emulator, FindingKind, Module, Options};
+use ptx_emu::{Blocks, Checks, Config, Coverage, Edges, Emulator, FindingKind, Module, Options};
 
 use super::{
     BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedCall,
@@ -24,8 +24,10 @@ pub struct EmuDevice {
     options: Options,
     buffers: HashMap<BufferId, Buffer>,
     modules: HashMap<ModuleId, Module>,
-    /// What the launches of each module reached.
+    /// What launches of each module reached whose outputs were judged.
     coverage: HashMap<ModuleId, Coverage>,
+    /// What the launches since then reached.
+    unjudged: Vec<(ModuleId, Coverage)>,
     next_id: u32,
     observed: Observed,
     /// Lane instructions that launches may still spend.
@@ -51,6 +53,7 @@ impl EmuDevice {
             buffers: HashMap::new(),
             modules: HashMap::new(),
             coverage: HashMap::new(),
+            unjudged: Vec::new(),
             next_id: 0,
             observed: Observed::default(),
             budget: u64::MAX,
@@ -75,6 +78,14 @@ impl EmuDevice {
         };
     }
 
+    /// Keeps what the launches since the last call reached, or forgets it where nobody has judged their
+    /// outputs.
+    pub fn settle_coverage(&mut self, judged: bool) {
+        for (module, coverage) in self.unjudged.drain(..).filter(|_| judged) {
+            self.coverage.entry(module).or_default().merge(&coverage);
+        }
+    }
+
     /// Returns the lines of the kernel file that a module has code of, each with whether a thread
     /// executed any of it.
     #[must_use]
@@ -86,6 +97,12 @@ impl EmuDevice {
     #[must_use]
     pub fn loops(&self, module: ModuleId) -> BTreeMap<u32, bool> {
         self.modules[&module].loops(self.coverage.get(&module).unwrap_or(&Coverage::default()))
+    }
+
+    /// Returns the lines of a module's branches that ran, each with the ways that they went.
+    #[must_use]
+    pub fn branches(&self, module: ModuleId) -> BTreeMap<u32, Edges> {
+        self.modules[&module].branches(self.coverage.get(&module).unwrap_or(&Coverage::default()))
     }
 
     fn buffer(&self, id: BufferId) -> Buffer {
@@ -207,9 +224,7 @@ impl Device for EmuDevice {
         self.budget = self.budget.saturating_sub(report.lane_instructions);
         self.observed.lane_instructions += report.lane_instructions;
         self.observed.findings.extend(report.findings.iter().cloned().map(finding));
-        if let Some(coverage) = &report.coverage {
-            self.coverage.entry(id).or_default().merge(coverage);
-        }
+        self.unjudged.extend(report.coverage.take().map(|coverage| (id, coverage)));
         if let Some(counters) = report.counters.take() {
             let kernel = launch.kernel.clone();
             self.observed.counters.push(LaunchCounters { kernel, counters });

@@ -16,6 +16,7 @@ use super::{
     draft::{Draft, Halt, blank},
     emulate::emulate,
     facts,
+    link::Linker,
     prepare::{prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference},
     program::ReferenceProgram,
     reference_kernel,
@@ -48,8 +49,8 @@ pub fn cpu_half(
     {
         return uncompiled(request, implementation, compiler, draft);
     }
-    let mut program = match prepare(request, compiler, &mut draft)? {
-        Ok(program) => program,
+    let (mut program, linker) = match prepare(request, compiler, &mut draft)? {
+        Ok(prepared) => prepared,
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
     };
     program.reference = reference(request, compiler)?;
@@ -57,7 +58,7 @@ pub fn cpu_half(
     thread::scope(|scope| {
         // A process of its own, which runs beside the emulator and the compiler.
         let code = code.map(|code| scope.spawn(move || code.count(compiler)));
-        let mut outcome = screen(request, compiler, draft, program)?;
+        let mut outcome = screen(request, linker, draft, program)?;
         if let Some(code) = code {
             let mixes = code.join().unwrap_or_else(|panic| resume_unwind(panic));
             facts::add_code(mixes, &mut outcome.evaluation.resources);
@@ -69,14 +70,15 @@ pub fn cpu_half(
 /// Runs small cases on the emulator and compiles what a GPU needs besides the candidate.
 fn screen(
     request: &EvalRequest,
-    compiler: &Compiler,
+    mut linker: Linker<'_>,
     mut draft: Draft<'_>,
     mut program: Program,
 ) -> Result<CpuOutcome, Error> {
     if !request.on_gpu || request.screen {
         draft.enter(Stage::Emulate);
-        emulate(request, &program, &mut draft)?;
+        emulate(request, &program, &mut linker, &mut draft)?;
     }
+    let compiler = linker.compiler();
     let mut evaluation = if request.on_gpu { draft.settle() } else { done(draft).settle() };
     let goes_on = request.on_gpu
         && (!request.screen
@@ -141,7 +143,7 @@ fn uncompiled(
 
 /// Enables the kernel that is the op's reference, where it has one, and returns what the GPU's half
 /// needs of it.
-fn reference(
+pub(super) fn reference(
     request: &EvalRequest,
     compiler: &Compiler,
 ) -> Result<Option<Box<ReferenceProgram>>, Error> {

@@ -109,11 +109,14 @@ impl<'a> Draft<'a> {
         (self.progress)(Progress::Waiting { limit_s: limit.as_secs_f64() });
     }
 
-    /// Stores a case's result.
+    /// Stores a case's result, that of a further case behind the others.
     pub(super) fn case_done(&mut self, index: usize, mut result: CaseResult) {
         result.findings.iter_mut().for_each(|finding| quote_line(self.kernel, finding));
         (self.progress)(Progress::CaseDone { index, result: Box::new(result.clone()) });
-        self.evaluation.cases[index] = result;
+        match self.evaluation.cases.get_mut(index) {
+            Some(known) => *known = result,
+            None => self.evaluation.cases.push(result),
+        }
     }
 
     /// Ends the evaluation at this stage.

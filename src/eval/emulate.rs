@@ -1,18 +1,22 @@
 //! The cases of an evaluation on the emulator.
 
+use std::collections::BTreeSet;
+
 use crate::{
     device::{Device, EmuDevice, Image, ModuleId, Stop},
-    record::{Case, CaseResult, EvalRequest, Finding, Level, Outcome, Verdict},
+    record::{Case, CaseResult, Coverage, EvalRequest, Finding, Level, Outcome, Verdict},
 };
 
 use super::{
-    CaseProgram, Error, Program,
+    CaseProgram, Error, Program, Variant,
     blocks::{self, Sampled},
     budget::{self, Allowance, Purse},
-    coverage,
+    coverage::{self, Launches},
     cpu::RoundingPools,
     draft::{self, Draft, blank},
     execute::{Ran, run_case},
+    link::Linker,
+    rounds,
     session::Modules,
     subject::Subject,
 };
@@ -20,42 +24,39 @@ use super::{
 /// Part of a case's lane instructions that a sample of its blocks may spend besides.
 const SAMPLED_SHARE: u64 = 4;
 
-/// Runs the cases that fit on the emulator.
+/// Runs the cases that fit on the emulator, and further ones where they leave gaps.
 pub(super) fn emulate(
     request: &EvalRequest,
     program: &Program,
+    linker: &mut Linker<'_>,
     draft: &mut Draft<'_>,
 ) -> Result<(), Error> {
     let mut device = EmuDevice::new(&request.target);
     device.set_emulation(request.emulation);
-    let variants = load(&mut device, program)?;
     let copy = load_copy(&mut device, program)?;
-    let (purse, pools) = (Purse::new(request), RoundingPools::default());
-    let mut emulation = Emulation { request, program, variants, copy, device, purse, pools };
+    let mut emulation = Emulation {
+        request,
+        program,
+        variants: Vec::new(),
+        used: program.cases.iter().map(|case| case.variant).collect(),
+        copy,
+        device,
+        purse: Purse::new(request),
+        pools: RoundingPools::default(),
+        launches: Launches::default(),
+    };
+    program.variants.iter().try_for_each(|variant| emulation.load(variant))?;
     for (operations, case) in cheapest_first(request, program) {
         emulation.judge(operations, case, draft)?;
     }
-    let Emulation { variants, device, pools, .. } = emulation;
-    pools.judge(draft, Level::Emu);
-    let loaded: Vec<_> = variants.iter().map(|module| module.as_ref().ok().copied()).collect();
-    draft.evaluation().coverage = coverage::of(&request.kernel, program, &device, &loaded);
+    emulation.pools.judge(draft, Level::Emu);
+    let coverage = rounds::draw(&mut emulation, linker, draft)?;
+    draft.evaluation().coverage = coverage;
     Ok(())
 }
 
 /// A variant's module, or why the emulator does not take it.
 type Loaded = Result<ModuleId, (Verdict, Finding)>;
-
-fn load(device: &mut EmuDevice, program: &Program) -> Result<Vec<Loaded>, Error> {
-    let load = |variant: &super::program::Variant| match device
-        .load(&Image { ptx: &variant.ptx, cubin: &variant.cubin })
-    {
-        Ok(module) => Ok(Ok(module)),
-        Err(Stop::Verdict { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
-        Err(Stop::Budget { reason, .. }) => Ok(Err((Verdict::Unsupported, Finding::new(reason)))),
-        Err(Stop::Machine(error)) => Err(error.into()),
-    };
-    program.variants.iter().map(load).collect()
-}
 
 fn load_copy(device: &mut EmuDevice, program: &Program) -> Result<Option<ModuleId>, Error> {
     let Some(copy) = &program.copy else { return Ok(None) };
@@ -66,17 +67,43 @@ fn load_copy(device: &mut EmuDevice, program: &Program) -> Result<Option<ModuleI
 }
 
 /// The state of an evaluation on the emulator.
-struct Emulation<'a> {
-    request: &'a EvalRequest,
+pub(super) struct Emulation<'a> {
+    pub(super) request: &'a EvalRequest,
     program: &'a Program,
-    variants: Vec<Loaded>,
-    copy: Option<ModuleId>,
-    device: EmuDevice,
-    purse: Purse,
+    pub(super) variants: Vec<Loaded>,
+    /// The variants of cases.
+    pub(super) used: BTreeSet<usize>,
+    pub(super) copy: Option<ModuleId>,
+    pub(super) device: EmuDevice,
+    pub(super) purse: Purse,
     pools: RoundingPools,
+    /// The launches of cases that ran.
+    pub(super) launches: Launches,
 }
 
 impl Emulation<'_> {
+    /// Loads a variant behind the others.
+    pub(super) fn load(&mut self, variant: &Variant) -> Result<(), Error> {
+        let image = Image { ptx: &variant.ptx, cubin: &variant.cubin };
+        self.variants.push(match self.device.load(&image) {
+            Ok(module) => Ok(module),
+            Err(Stop::Verdict { verdict, finding, .. }) => Err((verdict, *finding)),
+            Err(Stop::Budget { reason, .. }) => Err((Verdict::Unsupported, Finding::new(reason))),
+            Err(Stop::Machine(error)) => return Err(error.into()),
+        });
+        Ok(())
+    }
+
+    /// Returns what the cases have reached so far.
+    pub(super) fn coverage(&self, linker: &Linker<'_>) -> Option<Coverage> {
+        let loaded = self.used.iter().filter_map(|&variant| {
+            let module = self.variants.get(variant)?.as_ref().ok()?;
+            Some((linker.variant(variant).types.as_slice(), *module))
+        });
+        let loaded: Vec<_> = loaded.collect();
+        coverage::of(self.request, self.program, &self.device, &loaded, &self.launches)
+    }
+
     /// Judges a case, or leaves it out.
     fn judge(
         &mut self,
@@ -122,6 +149,10 @@ impl Emulation<'_> {
         let allowance = Allowance::of(operations, self.request.limits.emu_lane_instructions);
         self.device.set_budget(allowance.lanes);
         let mut ran = run_case(&mut self.device, subject, None, program, modules)?;
+        self.device.settle_coverage(!ran.unproven);
+        if !ran.unproven {
+            self.launches.add(program);
+        }
         let is_stopped = ran.unproven && !allowance.blames;
         blame_or_skip(case, &mut ran, allowance);
         if is_stopped {
@@ -145,7 +176,9 @@ impl Emulation<'_> {
     ) -> Result<(), Error> {
         let variant = &self.program.variants[program.variant];
         let seed = self.request.seed;
-        match blocks::sample(&mut self.device, subject, program, variant, modules, seed)? {
+        let sampled = blocks::sample(&mut self.device, subject, program, variant, modules, seed)?;
+        self.device.settle_coverage(sampled.is_some());
+        match sampled {
             Some(Sampled::Wrong(wrong)) => *result = *wrong,
             Some(Sampled::Right { blocks, of, elements }) => {
                 if let Outcome::Skipped { reason } = &mut result.outcome {

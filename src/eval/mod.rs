@@ -19,15 +19,18 @@ mod execute;
 mod external;
 mod facts;
 mod full;
+mod further;
 mod gpu;
 mod judged;
 mod library;
+mod link;
 mod memory;
 mod pattern;
 mod prepare;
 mod program;
 mod reference_kernel;
 mod rehearse;
+mod rounds;
 mod session;
 mod side;
 mod subject;
@@ -73,7 +76,7 @@ pub enum Progress {
     Queued,
     /// A case ended.
     CaseDone {
-        /// Its index in the request.
+        /// Its index in the request; behind them for a further case.
         index: usize,
         /// Its result.
         result: Box<CaseResult>,

@@ -1,30 +1,23 @@
 //! From kernel file to program: guards, plans, compile variants, bound arguments.
 
-use std::{
-    collections::BTreeMap,
-    panic::resume_unwind,
-    sync::{
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    },
-    thread,
-};
+use std::collections::BTreeMap;
 
 use crate::{
     baseline::BUILTIN,
-    compile::{self, CompileError, Compiler, Job, guard_ptx, guard_source},
-    kernel::{self, KernelFile, plan},
+    compile::{self, CompileError, Compiler, Job, guard_source},
+    kernel::{KernelFile, plan},
     op::OpDef,
     record::{
         Case, CaseClass, DType, EvalRequest, Finding, Implementation, Level, ResolvedPlan,
-        Resources, Severity, Signature, Stage, Step, Verdict,
+        Severity, Stage, Step, TensorSpec, Verdict,
     },
 };
 
 use super::{
-    BaselineProgram, BoundLaunch, CaseProgram, Error, FullSizeProgram, Program, Variant,
+    BaselineProgram, Error, FullSizeProgram, Program, Variant,
     draft::{Draft, Halt, failed},
     facts, full, library,
+    link::{Linker, Planned},
     subject::op_of,
 };
 
@@ -175,15 +168,18 @@ fn messages(halt: Halt) -> String {
     messages.chain(diagnostics).collect::<Vec<_>>().join("; ")
 }
 
+/// A program, and what can compile more of its kernel file.
+pub(super) type Prepared<'a> = (Program, Linker<'a>);
+
 /// Turns a request's kernel file into a program.
 ///
 /// `Ok(Err(halt))`: a stage ended the evaluation.
-pub(super) fn prepare(
-    request: &EvalRequest,
-    compiler: &Compiler,
+pub(super) fn prepare<'a>(
+    request: &'a EvalRequest,
+    compiler: &'a Compiler,
     draft: &mut Draft<'_>,
-) -> Result<Result<Program, Halt>, Error> {
-    prepare_cases(request, compiler, draft, &|_| true)
+) -> Result<Result<Prepared<'a>, Halt>, Error> {
+    prepare_linked(request, compiler, draft, &|_| true)
 }
 
 fn prepare_cases(
@@ -192,6 +188,16 @@ fn prepare_cases(
     draft: &mut Draft<'_>,
     wanted: &dyn Fn(&Case) -> bool,
 ) -> Result<Result<Program, Halt>, Error> {
+    let prepared = prepare_linked(request, compiler, draft, wanted)?;
+    Ok(prepared.map(|(program, _)| program))
+}
+
+fn prepare_linked<'a>(
+    request: &'a EvalRequest,
+    compiler: &'a Compiler,
+    draft: &mut Draft<'_>,
+    wanted: &dyn Fn(&Case) -> bool,
+) -> Result<Result<Prepared<'a>, Halt>, Error> {
     let op = op_of(request)?;
     draft.enter(Stage::Guard);
     if let Err(finding) = guard_source(&request.kernel) {
@@ -210,7 +216,7 @@ fn prepare_cases(
         Err(halt) => return Ok(Err(halt)),
     };
     draft.enter(Stage::Compile);
-    let mut linker = Linker { request, file: &file, compiler, keys: Vec::new(), built: Vec::new() };
+    let mut linker = Linker::new(request, file, compiler);
     let program = linker.link(plans, draft)?;
     let mut resources = linker.worst_resources();
     if let Ok(program) = &program {
@@ -218,15 +224,34 @@ fn prepare_cases(
     }
     draft.evaluation().resources = resources;
     draft.evaluation().diagnostics = linker.warnings();
-    Ok(program)
+    Ok(program.map(|program| (program, linker)))
 }
 
-/// A case's plan with what its compile variant depends on.
-struct Planned {
-    case: usize,
-    types: Vec<(String, DType)>,
-    plan: ResolvedPlan,
-    tuning: bool,
+/// Evaluates the plan for a case.
+pub(super) fn resolve(
+    request: &EvalRequest,
+    op: &'static OpDef,
+    file: &KernelFile,
+    case: &Case,
+) -> Result<Result<ResolvedPlan, plan::LaunchPlanError>, Error> {
+    let outputs = op.infer(case)?;
+    let env = env(request, op, case, &outputs);
+    let chosen = plan::resolve(file, &env, &request.params);
+    Ok(match chosen {
+        Err(_) if !request.params.is_empty() => plan::resolve(file, &env, &BTreeMap::new()),
+        chosen => chosen,
+    })
+}
+
+/// Returns what the plan of a case sees.
+fn env(
+    request: &EvalRequest,
+    op: &'static OpDef,
+    case: &Case,
+    outputs: &[TensorSpec],
+) -> plan::Env {
+    let env = plan::Env::new(case, outputs, &request.target);
+    if op.returns_list { env.with_output_list(outputs) } else { env }
 }
 
 /// Evaluates the plan for every case; declined cases are noted and left out.
@@ -240,20 +265,13 @@ fn resolve_all(
     let mut plans = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     for (index, case) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
-        let outputs = op.infer(case)?;
-        let env = plan::Env::new(case, &outputs, &request.target);
-        let env = if op.returns_list { env.with_output_list(&outputs) } else { env };
         let types = op.type_macros(case)?;
-        let chosen = plan::resolve(file, &env, &request.params);
-        let chosen = match chosen {
-            Err(_) if !request.params.is_empty() => plan::resolve(file, &env, &BTreeMap::new()),
-            chosen => chosen,
-        };
-        match chosen {
+        match resolve(request, op, file, case)? {
             Ok(plan) => {
                 let axes = plan.params.clone();
                 plans.push(Planned { case: index, types: types.clone(), plan, tuning: false });
                 if request.timing.is_some() && case.class == CaseClass::Realistic {
+                    let env = env(request, op, case, &op.infer(case)?);
                     for chosen in choices(&axes).into_iter().skip(1) {
                         // A choice that the plan declines or rejects is not among the candidates.
                         if let Ok(plan) = plan::resolve(file, &env, &chosen) {
@@ -304,321 +322,9 @@ fn choices(axes: &[crate::record::ParamAxis]) -> Vec<BTreeMap<String, i64>> {
     choices
 }
 
-/// Everything that a compilation depends on, besides the source.
-#[derive(PartialEq)]
-struct VariantKey {
-    types: Vec<(String, DType)>,
-    defines: Vec<(String, String)>,
-}
-
-/// The type macros of one dtype with the plan's macros that go with them.
-type VariantCount<'a> = (&'a [(String, DType)], Vec<&'a [(String, String)]>);
-
 /// Compiles kgen's own copy kernel.
-fn copy_kernel(request: &EvalRequest, compiler: &Compiler) -> Result<Variant, Error> {
+pub(super) fn copy_kernel(request: &EvalRequest, compiler: &Compiler) -> Result<Variant, Error> {
     let sizes = [1, 2, 4, 8].into_iter().filter_map(compile::copy_kernel);
     let kernels: Vec<String> = sizes.map(str::to_owned).collect();
     own_kernels(request, compiler, compile::copy_source(), &[], &kernels)
-}
-
-/// A compiled variant with what binding needs.
-struct Built {
-    variant: Variant,
-    signatures: Vec<Signature>,
-    entries: Vec<String>,
-    resources: Vec<Resources>,
-    diagnostics: Vec<crate::record::Diagnostic>,
-}
-
-/// All variants, each with its key.
-type Variants = (Vec<VariantKey>, Vec<Built>);
-
-/// Compiles variants on demand and binds launches to them.
-struct Linker<'a> {
-    request: &'a EvalRequest,
-    file: &'a KernelFile,
-    compiler: &'a Compiler,
-    keys: Vec<VariantKey>,
-    built: Vec<Built>,
-}
-
-impl Linker<'_> {
-    fn link(
-        &mut self,
-        plans: Vec<Planned>,
-        draft: &mut Draft<'_>,
-    ) -> Result<Result<Program, Halt>, Error> {
-        if let Some(halt) = self.too_many_variants(&plans) {
-            return Ok(Err(halt));
-        }
-        let needs_copy = plans
-            .iter()
-            .any(|planned| planned.plan.steps.iter().any(|step| matches!(step, Step::Copy { .. })));
-        let this = &*self;
-        let (all, copy) = thread::scope(|scope| {
-            let copy = || copy_kernel(this.request, this.compiler);
-            let copy = needs_copy.then(|| scope.spawn(copy));
-            let all = this.build_all(&plans, draft);
-            if matches!(all, Ok(Ok(_))) {
-                draft.enter(Stage::Link);
-            }
-            let copy = copy.map(|copy| copy.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            (all, copy)
-        });
-        match all? {
-            Ok((keys, built)) => (self.keys, self.built) = (keys, built),
-            Err(halt) => return Ok(Err(halt)),
-        }
-        let copy = copy.transpose()?;
-        let mut program = Program {
-            variants: Vec::new(),
-            cases: Vec::new(),
-            tunings: Vec::new(),
-            copy,
-            baselines: Vec::new(),
-            full_size: None,
-            refused: Vec::new(),
-            reference: None,
-        };
-        for planned in plans {
-            let case = &self.request.cases[planned.case];
-            match self.bind(&planned) {
-                Ok(bound) => {
-                    let entry = CaseProgram {
-                        case: planned.case,
-                        variant: self.position(&planned.types, &planned.plan.defines),
-                        plan: planned.plan,
-                        bound,
-                    };
-                    if planned.tuning {
-                        program.tunings.push(entry);
-                    } else {
-                        program.cases.push(entry);
-                    }
-                }
-                Err(finding) => {
-                    let result = failed(case, Verdict::PlanError, Level::Static, *finding.clone());
-                    draft.case_done(planned.case, result);
-                    return Ok(Err(Halt::new(Verdict::PlanError, *finding)));
-                }
-            }
-        }
-        program.variants = self.built.iter().map(|built| built.variant.clone()).collect();
-        Ok(Ok(program))
-    }
-
-    /// Complains where correctness alone needs more variants of one dtype than allowed.
-    fn too_many_variants(&self, plans: &[Planned]) -> Option<Halt> {
-        let mut per_types: Vec<VariantCount<'_>> = Vec::new();
-        for planned in plans.iter().filter(|planned| !planned.tuning) {
-            let position = per_types.iter().position(|(types, _)| *types == planned.types);
-            let position = position.unwrap_or_else(|| {
-                per_types.push((&planned.types, Vec::new()));
-                per_types.len() - 1
-            });
-            let defines = &mut per_types[position].1;
-            if !defines.contains(&planned.plan.defines.as_slice()) {
-                defines.push(&planned.plan.defines);
-            }
-        }
-        let most = per_types.iter().map(|(_, defines)| defines.len()).max()?;
-        let allowed = self.request.limits.max_variants as usize;
-        if most <= allowed {
-            return None;
-        }
-        let mut finding = Finding::new(format!(
-            "the plan's define() values need {most} compile variants for one dtype; at most \
-             {allowed} are allowed"
-        ));
-        finding.hint =
-            Some("pass sizes as kernel arguments and define only a few constants".to_owned());
-        Some(Halt::new(Verdict::PlanError, finding))
-    }
-
-    fn position(&self, types: &[(String, DType)], defines: &[(String, String)]) -> usize {
-        let found = self.keys.iter().position(|key| key.types == types && key.defines == defines);
-        found.expect("every planned variant was built before it is looked up")
-    }
-
-    /// Compiles every variant that the plans need: the first alone, since a wrong kernel mostly is
-    /// so in all of them, the others on two threads.
-    fn build_all(
-        &self,
-        plans: &[Planned],
-        draft: &mut Draft<'_>,
-    ) -> Result<Result<Variants, Halt>, Error> {
-        let mut jobs: Vec<(VariantKey, Vec<String>)> = Vec::new();
-        for planned in plans {
-            let defines = &planned.plan.defines;
-            if jobs.iter().any(|(key, _)| key.types == planned.types && key.defines == *defines) {
-                continue;
-            }
-            let same = plans
-                .iter()
-                .filter(|other| other.types == planned.types && other.plan.defines == *defines);
-            let key = VariantKey { types: planned.types.clone(), defines: defines.clone() };
-            jobs.push((key, kernels_of(same)));
-        }
-        let (first, rest) = jobs.split_at(jobs.len().min(1));
-        let mut built: Vec<Result<Built, Halt>> = Vec::with_capacity(jobs.len());
-        for (key, kernels) in first {
-            draft.enter(Stage::Compile);
-            match self.build(key, kernels)? {
-                Ok(variant) => built.push(Ok(variant)),
-                Err(halt) => return Ok(Err(halt)),
-            }
-        }
-        built.extend(self.build_rest(rest, draft)?);
-        let built: Result<Vec<Built>, Halt> = built.into_iter().collect();
-        let keys = jobs.into_iter().map(|(key, _)| key).collect();
-        Ok(built.map(|built| (keys, built)))
-    }
-
-    /// Compiles variants on two threads; returns them in order.
-    fn build_rest(
-        &self,
-        jobs: &[(VariantKey, Vec<String>)],
-        draft: &mut Draft<'_>,
-    ) -> Result<Vec<Result<Built, Halt>>, Error> {
-        let next = AtomicUsize::new(0);
-        let (sender, receiver) = mpsc::channel();
-        let mut built: Vec<_> = jobs.iter().map(|_| None).collect();
-        thread::scope(|scope| {
-            for sender in [sender.clone(), sender].into_iter().take(jobs.len()) {
-                let next = &next;
-                scope.spawn(move || {
-                    while let Some((index, (key, kernels))) = {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        jobs.get(index).map(|job| (index, job))
-                    } {
-                        let done = (index, self.build(key, kernels));
-                        if sender.send(done).is_err() {
-                            return;
-                        }
-                    }
-                });
-            }
-            // Each compilation has its own deadline, which the parent sets by this message.
-            draft.enter(Stage::Compile);
-            while let Ok((index, variant)) = receiver.recv() {
-                draft.enter(Stage::Compile);
-                built[index] = Some(variant);
-            }
-        });
-        built.into_iter().map(|variant| variant.expect("every job was done")).collect()
-    }
-
-    fn build(&self, key: &VariantKey, kernels: &[String]) -> Result<Result<Built, Halt>, Error> {
-        let compiled = match self.compiler.compile(&Job {
-            source: self.file.text(),
-            defines: &key.defines,
-            types: &key.types,
-            kernels,
-            arch: &self.request.target.arch,
-        }) {
-            Ok(compiled) => compiled,
-            Err(CompileError::Failed(diagnostics)) => {
-                let finding =
-                    Finding::new(format!("NVRTC refuses the kernel with {}", key.describe()));
-                let findings = vec![finding];
-                return Ok(Err(Halt { verdict: Verdict::CompileError, findings, diagnostics }));
-            }
-            Err(CompileError::Machine(error)) => return Err(error.into()),
-        };
-        if let Err(finding) = guard_ptx(&compiled) {
-            return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
-        }
-        Ok(Ok(Built {
-            variant: Variant {
-                types: key.types.clone(),
-                defines: key.defines.clone(),
-                cubin: compiled.cubin,
-                ptx: compiled.ptx,
-            },
-            signatures: compiled.signatures,
-            entries: compiled.entries,
-            resources: compiled.resources,
-            diagnostics: compiled.diagnostics,
-        }))
-    }
-
-    /// Binds the arguments of every launch to the compiled kernels.
-    fn bind(&self, planned: &Planned) -> Result<Vec<Option<BoundLaunch>>, Box<Finding>> {
-        let built = &self.built[self.position(&planned.types, &planned.plan.defines)];
-        let mut bound = Vec::with_capacity(planned.plan.steps.len());
-        for step in &planned.plan.steps {
-            let Step::Launch { kernel, args, line, .. } = step else {
-                bound.push(None);
-                continue;
-            };
-            let at_line = |message: String| {
-                let mut finding = Finding::new(message);
-                finding.span = Some(self.file.span(*line, 0));
-                Box::new(finding)
-            };
-            let known = built.signatures.iter().zip(&built.entries);
-            let found = known.into_iter().find(|(signature, _)| &signature.kernel == kernel);
-            let (signature, entry) =
-                found.ok_or_else(|| at_line(format!("there is no kernel `{kernel}`")))?;
-            let args = kernel::bind(args, signature).map_err(|error| at_line(error.to_string()))?;
-            bound.push(Some(BoundLaunch { entry: entry.clone(), args }));
-        }
-        Ok(bound)
-    }
-
-    /// Returns the resources of every kernel of every variant.
-    fn resources(&self) -> Vec<&[Resources]> {
-        self.built.iter().map(|built| built.resources.as_slice()).collect()
-    }
-
-    /// Returns the largest figures of each kernel over its variants.
-    fn worst_resources(&self) -> Vec<Resources> {
-        let mut worst: Vec<Resources> = Vec::new();
-        for resources in self.built.iter().flat_map(|built| &built.resources) {
-            match worst.iter_mut().find(|known| known.kernel == resources.kernel) {
-                None => worst.push(resources.clone()),
-                Some(known) => {
-                    known.registers = known.registers.max(resources.registers);
-                    known.spill_stores = known.spill_stores.max(resources.spill_stores);
-                    known.spill_loads = known.spill_loads.max(resources.spill_loads);
-                    known.stack_bytes = known.stack_bytes.max(resources.stack_bytes);
-                    known.smem_bytes = known.smem_bytes.max(resources.smem_bytes);
-                }
-            }
-        }
-        worst
-    }
-
-    /// Returns the distinct messages of all compilations.
-    fn warnings(&self) -> Vec<crate::record::Diagnostic> {
-        let mut all = Vec::new();
-        for diagnostic in self.built.iter().flat_map(|built| &built.diagnostics) {
-            if !all.contains(diagnostic) {
-                all.push(diagnostic.clone());
-            }
-        }
-        all
-    }
-}
-
-impl VariantKey {
-    /// Returns the macros in words, for example `T_self=f32 T_out=f32 VEC=4`.
-    fn describe(&self) -> String {
-        let types = self.types.iter().map(|(name, dtype)| format!("{name}={}", dtype.cuda_type()));
-        let defines = self.defines.iter().map(|(name, value)| format!("{name}={value}"));
-        types.chain(defines).collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// Returns the names of all kernels that some of these plans launch.
-fn kernels_of<'a>(plans: impl Iterator<Item = &'a Planned>) -> Vec<String> {
-    let mut kernels: Vec<String> = Vec::new();
-    for step in plans.flat_map(|planned| &planned.plan.steps) {
-        if let Step::Launch { kernel, .. } = step
-            && !kernels.contains(kernel)
-        {
-            kernels.push(kernel.clone());
-        }
-    }
-    kernels
 }

@@ -1,5 +1,7 @@
 //! Kernels for each kind of argument pass on the emulator.
 
+mod coverage;
+
 use std::io::Write as _;
 
 use super::{CpuOutcome, cpu_half};
@@ -256,35 +258,6 @@ extern "C" __global__ void cast(const T_self* x, T_out* y, long long n, const T_
     let cases = r#"[{ self = "[65]", scale = "[]" }, { self = "[7, 33] transposed", scale = "[]" },
         { self = "[3, 3]", scale = "[]", dtype = "f8e5m2" }]"#;
     passes("quantize_fp8", r#"["f32", "bf16"]"#, cases, kernel);
-}
-
-#[test]
-fn lines_that_no_case_reached_are_named() {
-    let kernel = r#"/*@plan
-launch("relu", grid=cdiv(self.numel, 128), block=128, args=[self, out, self.numel])
-@*/
-extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
-  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
-  if (i >= n) return;
-  y[i] = x[i] > (T_self)0 ? x[i] : (T_self)0;
-  if (n > 10000) {
-    __threadfence(); y[i] = (T_self)7;
-  }
-}
-"#;
-    let evaluation = judged("relu", r#"["f32", "i32"]"#, r#"[{ self = "[300]" }]"#, kernel);
-    assert_eq!(evaluation.verdict, Verdict::Passed);
-    let coverage = evaluation.coverage.unwrap();
-    assert_eq!(coverage.n_unreached(), 1);
-    let gap = &coverage.gaps[0];
-    assert_eq!((gap.line, gap.text.as_str()), (9, "__threadfence(); y[i] = (T_self)7;"));
-    assert!(gap.dtypes.is_empty(), "in all types");
-
-    let cases = r#"[{ self = "[300]" }, { self = "[10001]", dtypes = ["i32"] }]"#;
-    let evaluation = judged("relu", r#"["f32", "i32"]"#, cases, kernel);
-    assert_eq!(evaluation.verdict, Verdict::WrongOutput, "once it is reached");
-    let gap = &evaluation.coverage.unwrap().gaps[0];
-    assert_eq!(gap.dtypes, [crate::record::DType::F32], "reached in the other type");
 }
 
 /// A kernel that passes values inside through a function `inside`, which rounds them to a type.

@@ -90,6 +90,7 @@ const fn title(class: CaseClass, can_time: bool) -> &'static str {
         CaseClass::Layout => "Layouts (strides and offset count elements):",
         CaseClass::Values => "Values:",
         CaseClass::Drawn => "Drawn:",
+        CaseClass::Further => "Further:",
         CaseClass::Realistic if can_time => "Realistic sizes, which are timed:",
         CaseClass::Realistic => "Realistic sizes:",
         CaseClass::Huge => "More than 2^31 elements (on a GPU; not timed):",

@@ -30,7 +30,7 @@ pub use kgen_measure::{
     Comparison, Flag, L2, Mode, Profile, Session, TimeVerdict, Timing, roofline::Roofline,
 };
 
-pub use coverage::{Coverage, Gap};
+pub use coverage::{Coverage, Gap, GapKind, Grids};
 pub use evaluation::{
     CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
     StepTime,

@@ -67,6 +67,17 @@ pub enum GapKind {
     LineNeverExecuted,
     /// The body of a loop that begins or ends on the line never ran twice.
     LoopNeverRepeated,
+    /// The branches of the line that ran all went the same way.
+    BranchOneWay,
+}
+
+/// Ways that the conditional branches of a line went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Edges {
+    /// One was taken.
+    pub taken: bool,
+    /// One was not taken.
+    pub passed: bool,
 }
 
 /// A part of a module that no launch reached.
@@ -104,6 +115,35 @@ impl Module {
         loops
     }
 
+    /// The lines of conditional branches that ran, each with the ways that they went.
+    ///
+    /// Left out are branches whose other way leads to a line that never ran, and lines of loops whose body
+    /// never ran twice: those gaps say the same.
+    #[must_use]
+    pub fn branches(&self, coverage: &Coverage) -> BTreeMap<u32, Edges> {
+        let program = self.program();
+        let (lines, loops) = (self.lines(coverage), self.loops(coverage));
+        let mut branches: BTreeMap<u32, Edges> = BTreeMap::new();
+        for pc in reachable_ops(program) {
+            let Op::Branch(_, _, target) = program.ops[pc] else { continue };
+            let line = program.origins[pc].line;
+            let [taken, passed] = [TAKEN, PASSED].map(|mark| coverage.has(pc as u32, mark));
+            let leads_nowhere = match (taken, passed) {
+                (true, true) => false,
+                (true, false) => lines.get(&line_from(program, pc + 1)) == Some(&false),
+                (false, true) => lines.get(&line_from(program, target as usize)) == Some(&false),
+                (false, false) => true,
+            };
+            if line != 0 && !leads_nowhere {
+                let edges = branches.entry(line).or_default();
+                edges.taken |= taken;
+                edges.passed |= passed;
+            }
+        }
+        branches.retain(|line, _| loops.get(line) != Some(&false));
+        branches
+    }
+
     /// The parts that no launch reached, by line. Copies of a line (inlined, unrolled) count as one.
     #[must_use]
     pub fn gaps(&self, coverage: &Coverage) -> Vec<CoverageGap> {
@@ -115,9 +155,28 @@ impl Module {
         let kind = GapKind::LoopNeverRepeated;
         let once = self.loops(coverage).into_iter().filter(|(_, repeated)| !repeated);
         gaps.extend(once.map(|(line, _)| CoverageGap { line, kind }));
+        let kind = GapKind::BranchOneWay;
+        let branches = self.branches(coverage).into_iter();
+        let one_way = branches.filter(|(_, edges)| !(edges.taken && edges.passed));
+        gaps.extend(one_way.map(|(line, _)| CoverageGap { line, kind }));
         gaps.sort_unstable();
         gaps
     }
+}
+
+/// The line of the first operation from `pc` on that has one, behind jumps.
+fn line_from(program: &Program, mut pc: usize) -> u32 {
+    // An endless loop of jumps alone has no such operation.
+    for _ in 0..program.ops.len() {
+        match program.ops.get(pc) {
+            Some(Op::Jump(target)) => pc = *target as usize,
+            Some(Op::Nop) => pc += 1,
+            Some(_) if program.origins[pc].line == 0 => pc += 1,
+            Some(_) => return program.origins[pc].line,
+            None => return 0,
+        }
+    }
+    0
 }
 
 /// Operations of the functions that kernels may call.

@@ -38,7 +38,7 @@ mod parse;
 mod report;
 
 pub use counters::{Atomics, Counters, Executed, SharedTraffic, Traffic};
-pub use coverage::{Coverage, CoverageGap, GapKind};
+pub use coverage::{Coverage, CoverageGap, Edges, GapKind};
 pub use emulator::{Config, Emulator};
 pub use exec::Launch;
 pub use finding::{Finding, FindingKind, Other, Severity};

@@ -1,6 +1,7 @@
 //! `kgen eval`: judges one kernel file and prints everything that was found.
 
 mod counters;
+mod coverage;
 mod full_size;
 mod resources;
 mod timings;
@@ -26,8 +27,8 @@ use crate::{
         ui::{self, Format},
     },
     record::{
-        Case, CaseResult, Coverage, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch,
-        Outcome, Place, ProfileRequest, Severity, Stage,
+        Case, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome,
+        Place, ProfileRequest, Severity, Stage,
     },
     settings::{Overrides, Settings},
 };
@@ -191,7 +192,9 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     for finding in &evaluation.findings {
         add_finding(&mut out, finding, "");
     }
-    add_coverage(&mut out, evaluation);
+    if let Some(coverage) = evaluation.coverage.as_ref().filter(|_| evaluation.verdict.is_pass()) {
+        out.push_str(&coverage::text(coverage));
+    }
     for diagnostic in &evaluation.diagnostics {
         add_diagnostic(&mut out, diagnostic);
     }
@@ -210,22 +213,6 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
         line(&mut out, &python.to_string());
     }
     out
-}
-
-/// Names the lines of a right kernel that no case reached: the verdict says nothing of them.
-fn add_coverage(out: &mut String, evaluation: &Evaluation) {
-    let Some(coverage) = evaluation.coverage.as_ref().filter(|_| evaluation.verdict.is_pass())
-    else {
-        return;
-    };
-    if coverage.gaps.is_empty() {
-        return;
-    }
-    let Coverage { lines, executed, gaps } = coverage;
-    line(out, &format!("{executed} of {lines} lines ran on the emulator; not reached there:"));
-    for gap in gaps {
-        line(out, &format!("  {gap}"));
-    }
 }
 
 fn line(out: &mut String, text: &str) {

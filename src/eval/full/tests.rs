@@ -77,7 +77,7 @@ fn kit(device: &mut EmuDevice) -> Kit {
 fn program(request: &EvalRequest) -> Program {
     let mut ignore = |_| {};
     let mut draft = Draft::new(request, &mut ignore);
-    prepare(request, &compiler(), &mut draft).unwrap().unwrap()
+    prepare(request, &compiler(), &mut draft).unwrap().unwrap().0
 }
 
 /// A request and the trusted kernel, loaded.

@@ -126,6 +126,22 @@ pub fn resolve(
     eval::run(text, range.start, &body, env, chosen).map_err(stop)
 }
 
+/// Returns the lines of a plan's `launch` calls in the kernel file, whether or not a case makes them.
+#[must_use]
+pub fn launch_lines(file: &KernelFile) -> Vec<u32> {
+    let text = file.text();
+    let Ok(tokens) = lexer::tokens(text, file.plan_range()) else { return Vec::new() };
+    let calls = tokens.windows(2).filter(|pair| {
+        let is_name = pair[0].kind == lexer::Kind::Name;
+        is_name
+            && &text[pair[0].start..pair[0].end] == "launch"
+            && pair[1].kind == lexer::Kind::Op("(")
+    });
+    let mut lines: Vec<u32> = calls.map(|pair| line_of(text, pair[0].start)).collect();
+    lines.dedup();
+    lines
+}
+
 /// An error with its byte offset in the kernel file.
 #[derive(Debug)]
 struct Problem {

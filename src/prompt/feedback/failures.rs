@@ -16,11 +16,12 @@ const MAX_GROUPS: usize = 4;
 const MAX_NAMES: usize = 4;
 
 /// The classes with their names in prompts.
-pub(super) const CLASSES: [(CaseClass, &str); 6] = [
+pub(super) const CLASSES: [(CaseClass, &str); 7] = [
     (CaseClass::Edge, "size"),
     (CaseClass::Layout, "layout"),
     (CaseClass::Values, "values"),
     (CaseClass::Drawn, "hidden"),
+    (CaseClass::Further, "further"),
     (CaseClass::Realistic, "realistic"),
     (CaseClass::Huge, "more than 2^31 elements"),
 ];
@@ -117,9 +118,13 @@ fn name(case: &CaseResult) -> String {
         return format!("a hidden {} case", case.dtype);
     }
     let args = inline(&case.args, 120);
-    match case.family {
+    let name = match case.family {
         Family::Normal => format!("`{args}`"),
         other => format!("`{args}` ({})", other.name()),
+    };
+    match case.class {
+        CaseClass::Further => format!("{name} (drawn for code that no other case reached)"),
+        _ => name,
     }
 }
 

@@ -137,7 +137,7 @@ pub(super) const fn kind_of(verdict: Verdict) -> FeedbackKind {
     }
 }
 
-/// Most lines that no case reached which are named.
+/// Most parts that no case reached which are named.
 const MAX_GAPS: usize = 6;
 
 /// Names what no case reached of a right kernel: the verdict says nothing of it.
@@ -150,8 +150,8 @@ fn unreached(evaluation: &Evaluation) -> Option<Section> {
     let more = gaps.len() - named.len();
     let more = if more == 0 { String::new() } else { format!("\n* and {more} more") };
     let text = format!(
-        "No case reached these parts of the kernel, so nothing shows that they are right. Remove what \
-         is not needed, or make sure of it:\n\n{}{more}",
+        "The cases left these parts of the kernel open, so nothing shows that they are right. Remove \
+         what is not needed, or make sure of it:\n\n{}{more}",
         named.join("\n")
     );
     Some(Section::new(FeedbackKind::Correctness, text))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::record::FeedbackKind;
+use crate::record::{Coverage, FeedbackKind, Gap, GapKind};
 
 fn set(kinds: &[FeedbackKind]) -> FeedbackSet {
     kinds.iter().copied().collect()
@@ -225,6 +225,35 @@ fn a_hidden_case_keeps_its_sizes_to_itself() {
     let text = "8 bytes at element -12 of `out2` (127 elements), st.f32";
     let masked = "n bytes at element -n of `out2` (n elements), st.f32";
     assert_eq!(crate::prompt::text::without_numbers(text), masked);
+}
+
+#[test]
+fn a_further_case_is_shown_with_its_arguments() {
+    let mut evaluation = wrong_output();
+    let failed = |case: &&mut CaseResult| {
+        !matches!(case.outcome, Outcome::Judged(Verdict::Passed) | Outcome::Skipped { .. })
+    };
+    for case in evaluation.cases.iter_mut().filter(failed) {
+        case.class = CaseClass::Further;
+        case.args = "self=f32[1201,7]".to_owned();
+    }
+    let said = told(&evaluation);
+    assert!(
+        said.contains("`self=f32[1201,7]` (drawn for code that no other case reached)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn open_parts_of_a_right_kernel_are_told() {
+    let mut evaluation = evaluation(Verdict::Passed, Stage::Done);
+    pass_all(&mut evaluation);
+    let text = "if (i < n) {".to_owned();
+    let gap = Gap { line: 7, text, kind: GapKind::BranchOneWay, dtypes: Vec::new(), grids: None };
+    evaluation.coverage = Some(Coverage { lines: 9, executed: 9, further: 12, gaps: vec![gap] });
+    let said = told(&evaluation);
+    let line = "* line 7: its condition always came out the same way: if (i < n) {";
+    assert!(said.contains("left these parts of the kernel open") && said.contains(line), "{said}");
 }
 
 #[test]

@@ -118,8 +118,9 @@ impl<'a> Ledger<'a> {
             Progress::Waiting { .. } => {}
             Progress::CaseDone { index, result } => {
                 self.in_flight = None;
-                if let Some(slot) = self.evaluation.cases.get_mut(index) {
-                    *slot = *result;
+                match self.evaluation.cases.get_mut(index) {
+                    Some(slot) => *slot = *result,
+                    None => self.evaluation.cases.push(*result),
                 }
             }
         }

@@ -313,6 +313,8 @@ pub enum CaseClass {
     Values,
     /// Drawn from the secret seed of the evaluation.
     Drawn,
+    /// Derived from other cases, for parts of a kernel that those did not reach.
+    Further,
     /// A size that real models use; these cases are timed.
     Realistic,
     /// More than 2^31 elements, which indices of 32 bits do not count; judged on a GPU.

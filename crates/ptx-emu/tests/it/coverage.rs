@@ -95,3 +95,43 @@ fn nothing_is_recorded_unless_asked_for() {
     let launch = Launch { kernel: "k".to_owned(), grid, block, args, ..Launch::default() };
     assert!(emulator.launch(&module, &launch, &Options::default()).coverage.is_none());
 }
+
+/// Stores on line 3, and once more on the same line where `n` is above 100: no line shows that.
+const SAME_LINE: &str = r#"
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 k_out, .param .u32 k_n)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<2>;
+  .loc 1 2 0
+  ld.param.u64 %rd1, [k_out];
+  ld.param.u32 %r1, [k_n];
+  .loc 1 3 0
+  st.global.u32 [%rd1], %r1;
+  setp.le.s32 %p1, %r1, 100;
+  @%p1 bra $L1;
+  bra.uni $L2;
+$L2:
+  .loc 1 3 9
+  st.global.u32 [%rd1+4], %r1;
+$L1:
+  .loc 1 4 0
+  ret;
+}
+.file 1 "k.cu"
+"#;
+
+#[test]
+fn branches_that_all_went_one_way_are_gaps_unless_a_line_says_so() {
+    let module = Module::parse(SAME_LINE).unwrap();
+    let mut all = run(&module, 7);
+    assert_eq!(module.gaps(&all), [gap(3, GapKind::BranchOneWay)]);
+    assert!(all.merge(&run(&module, 101)), "the other way");
+    assert_eq!(module.gaps(&all), []);
+
+    let module = Module::parse(&SAME_LINE.replace(".loc 1 3 9", ".loc 1 5 0")).unwrap();
+    assert_eq!(module.gaps(&run(&module, 7)), [gap(5, GapKind::LineNeverExecuted)]);
+}
