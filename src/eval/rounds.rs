@@ -2,7 +2,6 @@
 
 use crate::{
     device::Device as _,
-    kernel::plan::LaunchPlanError,
     op::OpDef,
     record::{Case, CaseResult, Coverage, EvalRequest, Finding, Level, Outcome, Stage, Verdict},
 };
@@ -129,7 +128,7 @@ impl Rounds<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Judges a case; one that the plan declines, that is beyond the budget or that the emulator
+    /// Judges a case; one that the plan does not take, that is beyond the budget or that the emulator
     /// cannot run leaves no result.
     fn judge(&mut self, case: &Case, draft: &mut Draft<'_>) -> Result<(), Error> {
         let request = self.emulation.request;
@@ -174,14 +173,8 @@ impl Rounds<'_, '_, '_, '_> {
     ) -> Result<Option<Result<CaseProgram, Halt>>, Error> {
         let request = self.emulation.request;
         let file = self.linker.file();
-        let plan = match resolve(request, self.op, file, case)? {
-            Ok(plan) => plan,
-            Err(LaunchPlanError::Declined { .. }) => return Ok(None),
-            Err(LaunchPlanError::Error(error)) => {
-                let halt = Halt::new(Verdict::PlanError, error.finding(file));
-                return Ok(Some(Err(halt)));
-            }
-        };
+        // Limits of the plan language, such as that of launches, are no fault of the kernel.
+        let Ok(plan) = resolve(request, self.op, file, case)? else { return Ok(None) };
         let planned =
             Planned { case: index, types: self.op.type_macros(case)?, plan, tuning: false };
         let may_compile = 0 < self.variants;
