@@ -178,6 +178,44 @@ fn the_variance_is_that_of_pairs() {
     close(&std[0], &out[0].mapv(f64::sqrt));
 }
 
+/// A kernel of two passes, with sums of 32 lanes in f32.
+fn std_in_f32(x: &[f32]) -> f64 {
+    let total = |of: &dyn Fn(f32) -> f32| -> f32 {
+        let lane = |lane| x.iter().skip(lane).step_by(32).fold(0.0, |sum, &x| sum + of(x));
+        (0..32).map(lane).sum()
+    };
+    let mean = total(&|x| x) / x.len() as f32;
+    let squares = total(&|x| (x - mean) * (x - mean));
+    f64::from((squares / (x.len() as f32 - 1.0)).sqrt())
+}
+
+#[test]
+fn the_deviation_of_distant_values_may_have_the_error_of_their_mean() {
+    let op = find("std").unwrap();
+    let values = [("self".to_owned(), shape(&[1, 17_588])), ("dim".to_owned(), dims(&[1]).1)];
+    let draft = CaseDraft {
+        dtype: DType::F32,
+        class: CaseClass::Edge,
+        family: Family::Normal,
+        values: values.into_iter().collect(),
+    };
+    let case = build_case(op, &draft).unwrap();
+    for distance in [0.0, 1e3, 1e4, 1e5] {
+        let mut hosts = hosts(&case);
+        let x: Vec<f32> =
+            (0..17_588).map(|at| (distance + 0.6 * hosts[0].get(at)) as f32).collect();
+        x.iter().enumerate().for_each(|(at, &x)| hosts[0].set(at, f64::from(x)));
+        let reference = Reference::new(op, &case, &hosts).unwrap();
+        let outputs = reference.evaluate().unwrap();
+        let y = outputs[0].iter().next().copied().unwrap();
+        let bounds = reference.bounds(&outputs).unwrap().remove(0);
+        let scale = y.max(bounds.hint.unwrap()[0]) * f64::from(f32::EPSILON) / 2.0;
+        let bound = 4.0 * 17_588_f64.sqrt() * (scale + bounds.s[0]);
+        let error = (std_in_f32(&x) - y).abs();
+        assert!(error < bound, "{distance}: {error} of {bound}");
+    }
+}
+
 #[test]
 fn sorting_counts_smaller_elements_and_topk_is_its_end() {
     let x = ("self", shape(&X));
