@@ -26,6 +26,7 @@ pub use context::Deps;
 pub use event::{Event, PromptMatch};
 pub use outcome::{Error, OpEnd, OpOutcome, RunEnd, RunOutcome};
 pub use run::run;
+pub use seeds::fresh as fresh_seed;
 pub use spec::{
     BoxError, CandidateSource, EvaluationService, Llm, RunInputs, RunOp, RunSpec, Shutdown,
     ShutdownHandle,

@@ -19,14 +19,26 @@ pub(super) fn evaluation_seed(
     attempt: &AttemptId,
     judgement: u32,
 ) -> Result<u64, rand::rand_core::OsError> {
-    let Some(run_seed) = run_seed else { return OsRng.try_next_u64() };
+    let Some(run_seed) = run_seed else { return fresh() };
     let mut hasher = Sha256::new();
     hasher.update(run_seed.to_le_bytes());
     hasher.update(judgement.to_le_bytes());
     hasher.update(attempt.to_string());
     let hash = hasher.finalize();
     let (first, _) = hash.split_first_chunk().expect("a SHA-256 has 32 bytes");
-    Ok(u64::from_le_bytes(*first))
+    Ok(u64::from_le_bytes(*first) & SEED_BITS)
+}
+
+/// Bits of a seed that kgen draws: `--seed` and TOML take integers of 64 bits with a sign.
+const SEED_BITS: u64 = i64::MAX.cast_unsigned();
+
+/// Returns a seed from the operating system that `--seed` can repeat.
+///
+/// # Errors
+///
+/// When the operating system has no entropy.
+pub fn fresh() -> Result<u64, rand::rand_core::OsError> {
+    Ok(OsRng.try_next_u64()? & SEED_BITS)
 }
 
 #[cfg(test)]
@@ -47,6 +59,7 @@ mod tests {
             seed(Some(1), attempt("relu", 1), 1),
             seed(None, attempt("relu", 1), 0),
         ] {
+            assert!(i64::try_from(other).is_ok(), "--seed takes {other}");
             assert_ne!(first, other);
         }
     }

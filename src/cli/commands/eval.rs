@@ -13,10 +13,9 @@ use std::{
 };
 
 use clap::Args;
-use rand::TryRngCore;
 
 use crate::{
-    agent::RunInputs,
+    agent::{RunInputs, fresh_seed},
     cli::{
         CommandError, Context,
         args::{DeviceArgs, FormatArgs, SuiteArgs},
@@ -139,9 +138,7 @@ async fn judge(
     let op = selection.ops.first().ok_or_else(|| CommandError::usage("no op is given"))?;
     let seed = match settings.run.seed {
         Some(seed) => seed,
-        None => rand::rngs::OsRng
-            .try_next_u64()
-            .map_err(|error| CommandError::new(Exit::Device, error))?,
+        None => fresh_seed().map_err(|error| CommandError::new(Exit::Device, error))?,
     };
     let cases = selection.suite.cases(&op.name, selection.dtypes(), seed)?;
     wants_python(settings)?;
