@@ -2,13 +2,14 @@
 # The judge on a GPU: its own controls, the held-out set, attacks on it, every op of the catalogue with its cases, and
 # PyTorch as a candidate, as accurate as itself.
 #   scripts/judge_gpu.sh KGEN OUT [STEP..]
-# KGEN: the binary. OUT: the folder for logs. STEP: smoke, heldout, attacks, controls, opinfo, aten, products; all without.
+# KGEN: the binary. OUT: the folder for logs. STEP: smoke, products, attacks, heldout, controls, opinfo, aten_opinfo,
+# aten_models; all without.
 # Needs no Rust; needs NVRTC 12.8 or newer. Each step has a limit of its own; together at most 25 minutes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 kgen=$1 out=$2
 shift 2
-steps=" ${*:-smoke heldout attacks controls opinfo aten products} "
+steps=" ${*:-smoke products attacks heldout controls opinfo aten_opinfo aten_models} "
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 mkdir -p "$out"
@@ -69,8 +70,6 @@ if wants heldout; then
 fi
 wants controls && step 480 "$kgen" selftest --judge --device cuda:0 --controls controls --out "$out"
 wants opinfo && suite 400 opinfo builtin
-if wants aten; then
-  suite 240 opinfo aten --precision eager
-  suite 240 huggingface aten --precision eager
-fi
+wants aten_opinfo && suite 240 opinfo aten --precision eager --keep-going
+wants aten_models && suite 240 huggingface aten --precision eager --keep-going
 cat "$log"
