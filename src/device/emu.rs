@@ -6,7 +6,7 @@ use kgen_measure::Flush;
 use ptx_emu::{Blocks, Checks, Config, Coverage, Edges, Emulator, FindingKind, Module, Options};
 
 use super::{
-    BufferId, Device, Image, KernelArg, Launch, ModuleId, Observed, Stop, TimedCall,
+    BufferId, Device, Image, KernelArg, Launch, LaunchError, ModuleId, Observed, TimedCall,
     limits::check_limits,
 };
 use crate::record::{
@@ -140,10 +140,13 @@ impl Device for EmuDevice {
         self.budget = lane_instructions;
     }
 
-    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, LaunchError> {
         // NVRTC made the text: what the parser does not know is its own limit.
         let module = Module::parse(image.ptx).map_err(|error| {
-            Stop::verdict(Verdict::Unsupported, Finding::new(format!("unsupported: {error}")))
+            LaunchError::verdict(
+                Verdict::Unsupported,
+                Finding::new(format!("unsupported: {error}")),
+            )
         })?;
         let id = ModuleId(self.next_id());
         self.modules.insert(id, module);
@@ -155,7 +158,12 @@ impl Device for EmuDevice {
         self.coverage.remove(&module);
     }
 
-    fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop> {
+    fn alloc(
+        &mut self,
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<BufferId, LaunchError> {
         let raw = self.emulator.alloc(label, bytes, element_bytes);
         let id = BufferId(self.next_id());
         self.buffers.insert(id, Buffer { raw, bytes });
@@ -172,32 +180,37 @@ impl Device for EmuDevice {
         self.buffer(buffer).bytes
     }
 
-    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), Stop> {
+    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), LaunchError> {
         let buffer = self.buffer(buffer);
         self.emulator.write(buffer.raw, &bytes[..bytes.len().min(buffer.bytes)]);
         Ok(())
     }
 
-    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop> {
+    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, LaunchError> {
         Ok(self.emulator.bytes(self.buffer(buffer).raw).to_vec())
     }
 
-    fn read_part(&mut self, buffer: BufferId, from: usize, len: usize) -> Result<Vec<u8>, Stop> {
+    fn read_part(
+        &mut self,
+        buffer: BufferId,
+        from: usize,
+        len: usize,
+    ) -> Result<Vec<u8>, LaunchError> {
         Ok(self.emulator.bytes(self.buffer(buffer).raw)[from..][..len].to_vec())
     }
 
-    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop> {
+    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), LaunchError> {
         self.emulator.poison(self.buffer(buffer).raw, pattern);
         Ok(())
     }
 
-    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), Stop> {
+    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), LaunchError> {
         let buffer = self.buffer(buffer);
         self.emulator.write(buffer.raw, &vec![byte; buffer.bytes]);
         Ok(())
     }
 
-    fn check_guards(&mut self, _buffer: BufferId) -> Result<(), Stop> {
+    fn check_guards(&mut self, _buffer: BufferId) -> Result<(), LaunchError> {
         Ok(())
     }
 
@@ -206,7 +219,7 @@ impl Device for EmuDevice {
         Some(written.into_iter().map(|written| !written).collect())
     }
 
-    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
+    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), LaunchError> {
         check_limits(launch, &self.target)?;
         let args = launch.args.iter().map(|arg| self.argument(arg)).collect();
         let id = module;
@@ -236,7 +249,7 @@ impl Device for EmuDevice {
         std::mem::take(&mut self.observed)
     }
 
-    fn sync(&mut self) -> Result<(), Stop> {
+    fn sync(&mut self) -> Result<(), LaunchError> {
         Ok(())
     }
 
@@ -245,26 +258,30 @@ impl Device for EmuDevice {
         _calls: &[TimedCall],
         _order: &[usize],
         _flush: Flush,
-    ) -> Result<Option<Vec<f64>>, Stop> {
+    ) -> Result<Option<Vec<f64>>, LaunchError> {
         Ok(None)
     }
 }
 
 /// Turns the emulator's stop into kgen's.
-fn stopped(stop: ptx_emu::Stop) -> Stop {
+fn stopped(stop: ptx_emu::Stop) -> LaunchError {
     match stop {
-        ptx_emu::Stop::Fault(fault) => Stop::verdict(verdict_of(fault.kind), finding(*fault)),
+        ptx_emu::Stop::Fault(fault) => {
+            LaunchError::verdict(verdict_of(fault.kind), finding(*fault))
+        }
         ptx_emu::Stop::Unsupported { message, line, .. } => {
             at_line(Verdict::Unsupported, message, line)
         }
         ptx_emu::Stop::Deadlock { message, line, .. } => at_line(Verdict::Deadlock, message, line),
         ptx_emu::Stop::Launch { message } => at_line(Verdict::LaunchError, message, None),
-        ptx_emu::Stop::Budget { message, .. } => Stop::Budget { reason: message, endless: false },
+        ptx_emu::Stop::Budget { message, .. } => {
+            LaunchError::Budget { reason: message, endless: false }
+        }
     }
 }
 
-fn at_line(verdict: Verdict, message: String, line: Option<u32>) -> Stop {
-    Stop::verdict(verdict, Finding { span: span(line), ..Finding::new(message) })
+fn at_line(verdict: Verdict, message: String, line: Option<u32>) -> LaunchError {
+    LaunchError::verdict(verdict, Finding { span: span(line), ..Finding::new(message) })
 }
 
 /// Returns a span without text: the device does not know the kernel file.

@@ -1,10 +1,10 @@
 //! The limits of a launch that every device keeps.
 
-use super::{Launch, Stop};
+use super::{Launch, LaunchError};
 use crate::record::{Finding, Target, Verdict};
 
 /// Refuses what every GPU refuses, in words that say which limit it is.
-pub(super) fn check_limits(launch: &Launch, target: &Target) -> Result<(), Stop> {
+pub(super) fn check_limits(launch: &Launch, target: &Target) -> Result<(), LaunchError> {
     let Launch { kernel, grid, block, smem, .. } = launch;
     let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
     let reason = if grid.contains(&0) || block.contains(&0) {
@@ -25,8 +25,8 @@ pub(super) fn check_limits(launch: &Launch, target: &Target) -> Result<(), Stop>
 }
 
 /// Returns the verdict of a launch that is impossible.
-pub(super) fn launch_error(message: String) -> Stop {
-    Stop::verdict(Verdict::LaunchError, Finding::new(message))
+pub(super) fn launch_error(message: String) -> LaunchError {
+    LaunchError::verdict(Verdict::LaunchError, Finding::new(message))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Devices behind one trait: a GPU through the driver API, and the emulator.
 //!
 //! A device knows buffers, modules and launches, nothing of ops or cases. What a kernel does wrong
-//! comes back as [`Stop::Verdict`]; [`Error`] means that the device itself cannot be used.
+//! comes back as [`LaunchError::Kernel`]; [`Error`] means that the device itself cannot be used.
 
-mod company;
 mod cuda;
 mod emu;
+mod foreign_processes;
 mod limits;
 mod lock;
 mod nvml;
@@ -130,10 +130,10 @@ impl TimedCall {
 
 /// Why a device did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum Stop {
+pub enum LaunchError {
     /// The kernel is at fault, or cannot be run here ([`Verdict::Unsupported`]).
     #[error("{verdict}: {}", .finding.message)]
-    Verdict {
+    Kernel {
         /// The verdict.
         verdict: Verdict,
         /// What was found.
@@ -154,11 +154,11 @@ pub enum Stop {
     Machine(#[from] Error),
 }
 
-impl Stop {
+impl LaunchError {
     /// Returns a stop that leaves the device usable.
     #[must_use]
     pub fn verdict(verdict: Verdict, finding: Finding) -> Self {
-        Self::Verdict { verdict, finding: Box::new(finding), device_lost: false }
+        Self::Kernel { verdict, finding: Box::new(finding), device_lost: false }
     }
 }
 
@@ -222,8 +222,8 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// [`Stop::Verdict`] where the code is refused.
-    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop>;
+    /// [`LaunchError::Kernel`] where the code is refused.
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, LaunchError>;
 
     /// Unloads a module; its variables are gone.
     fn unload(&mut self, module: ModuleId);
@@ -235,8 +235,13 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// [`Stop::Verdict`] where there is not enough memory.
-    fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop>;
+    /// [`LaunchError::Kernel`] where there is not enough memory.
+    fn alloc(
+        &mut self,
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<BufferId, LaunchError>;
 
     /// Frees a buffer.
     fn free(&mut self, buffer: BufferId);
@@ -248,22 +253,27 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// [`Stop::Machine`] where the device is at fault.
-    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), Stop>;
+    /// [`LaunchError::Machine`] where the device is at fault.
+    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), LaunchError>;
 
     /// Reads a whole buffer.
     ///
     /// # Errors
     ///
-    /// What earlier launches left behind ([`Stop::Verdict`]), or [`Stop::Machine`].
-    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop>;
+    /// What earlier launches left behind ([`LaunchError::Kernel`]), or [`LaunchError::Machine`].
+    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, LaunchError>;
 
     /// Reads a part of a buffer.
     ///
     /// # Errors
     ///
     /// As [`Device::read`].
-    fn read_part(&mut self, buffer: BufferId, from: usize, len: usize) -> Result<Vec<u8>, Stop>;
+    fn read_part(
+        &mut self,
+        buffer: BufferId,
+        from: usize,
+        len: usize,
+    ) -> Result<Vec<u8>, LaunchError>;
 
     /// Returns the bytes that can still be allocated, where the device has a limit of its own.
     fn free_bytes(&mut self) -> Option<u64> {
@@ -275,22 +285,22 @@ pub trait Device {
     /// # Errors
     ///
     /// As [`Device::read`].
-    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop>;
+    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), LaunchError>;
 
     /// Sets every byte of a buffer, which then counts as written: a plan's `fill`.
     ///
     /// # Errors
     ///
     /// As [`Device::read`].
-    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), Stop>;
+    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), LaunchError>;
 
     /// Checks that the guard zones of a buffer are untouched; always so on the emulator, which
     /// stops at the access itself.
     ///
     /// # Errors
     ///
-    /// [`Stop::Verdict`] with [`Verdict::OutOfBoundsWrite`].
-    fn check_guards(&mut self, buffer: BufferId) -> Result<(), Stop>;
+    /// [`LaunchError::Kernel`] with [`Verdict::OutOfBoundsWrite`].
+    fn check_guards(&mut self, buffer: BufferId) -> Result<(), LaunchError>;
 
     /// Returns how another process finds a buffer; `None` where the device has no way to share one.
     ///
@@ -307,18 +317,18 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// What the kernel did wrong, the spent budget, or [`Stop::Machine`].
-    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop>;
+    /// What the kernel did wrong, the spent budget, or [`LaunchError::Machine`].
+    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), LaunchError>;
 
     /// Enqueues a matrix product of NVIDIA's library.
     ///
     /// # Errors
     ///
     /// [`Verdict::Unsupported`] where there is no such library, or it does not take the product.
-    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), Stop> {
+    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
         _ = call;
         let finding = Finding::new("this device has no library of matrix products");
-        Err(Stop::verdict(Verdict::Unsupported, finding))
+        Err(LaunchError::verdict(Verdict::Unsupported, finding))
     }
 
     /// Takes what was seen in the launches since the last call; a GPU sees nothing.
@@ -331,7 +341,7 @@ pub trait Device {
     /// # Errors
     ///
     /// As [`Device::launch`].
-    fn sync(&mut self) -> Result<(), Stop>;
+    fn sync(&mut self) -> Result<(), LaunchError>;
 
     /// Sets how long a candidate's kernels may run; the emulator has a budget instead.
     fn limit_kernels(&mut self, limit: Duration) {
@@ -344,7 +354,7 @@ pub trait Device {
     ///
     /// As [`Device::launch`]; [`Verdict::TimedOut`] for those that run too long, and the device is
     /// then lost.
-    fn sync_kernels(&mut self) -> Result<(), Stop> {
+    fn sync_kernels(&mut self) -> Result<(), LaunchError> {
         self.sync()
     }
 
@@ -362,7 +372,7 @@ pub trait Device {
         calls: &[TimedCall],
         order: &[usize],
         flush: Flush,
-    ) -> Result<Option<Vec<f64>>, Stop>;
+    ) -> Result<Option<Vec<f64>>, LaunchError>;
 
     /// Returns the bytes that a flush of the L2 cache writes or reads.
     fn flush_bytes(&self) -> u64 {
@@ -375,7 +385,11 @@ pub trait Device {
     /// # Errors
     ///
     /// As [`Device::launch`].
-    fn record_graph(&mut self, calls: &[TimedCall], n: usize) -> Result<Option<GraphId>, Stop> {
+    fn record_graph(
+        &mut self,
+        calls: &[TimedCall],
+        n: usize,
+    ) -> Result<Option<GraphId>, LaunchError> {
         _ = (calls, n);
         Ok(None)
     }

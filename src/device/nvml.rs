@@ -10,7 +10,7 @@ use nvml_wrapper::{
     enum_wrappers::device::{Clock, ClockId},
 };
 
-use super::company;
+use super::foreign_processes;
 
 /// The library; loaded once, or found missing once.
 static LIBRARY: OnceLock<Result<Nvml, String>> = OnceLock::new();
@@ -72,7 +72,7 @@ impl Monitor {
     pub(super) fn n_foreign(&self, own: &[u32]) -> Option<u32> {
         let listed = self.device.running_compute_processes().ok()?;
         let listed: Vec<u32> = listed.iter().map(|process| process.pid).collect();
-        company::n_foreign(&listed, own)
+        foreign_processes::n_foreign(&listed, own)
     }
 }
 

@@ -5,13 +5,13 @@
 //! no scratch memory, no atomics on global memory.
 
 use crate::{
-    device::{Device, EmuDevice, Stop},
+    device::{Device, EmuDevice, LaunchError},
     record::{CaseResult, Finding, Step, Verdict, tensor::encode},
 };
 
 use super::{
-    CaseProgram, Error, draft::failed, program::Variant, session::Modules, session::Session,
-    subject::Subject,
+    CaseProgram, Error, builder::failed, prepared_case::PreparedCase, program::Variant,
+    session::Modules, session::Session,
 };
 
 /// Blocks that run.
@@ -35,7 +35,7 @@ pub(super) enum Sampled {
 /// When the emulator itself fails.
 pub(super) fn sample(
     device: &mut EmuDevice,
-    subject: &Subject<'_>,
+    subject: &PreparedCase<'_>,
     program: &CaseProgram,
     variant: &Variant,
     modules: Modules<'_>,
@@ -52,9 +52,9 @@ pub(super) fn sample(
     drop(device.observed());
     let (outputs, elements) = match ran {
         Ok(found) => found,
-        Err(Stop::Machine(error)) => return Err(error.into()),
+        Err(LaunchError::Machine(error)) => return Err(error.into()),
         // The writes of another block may be missing.
-        Err(Stop::Verdict { .. } | Stop::Budget { .. }) => return Ok(None),
+        Err(LaunchError::Kernel { .. } | LaunchError::Budget { .. }) => return Ok(None),
     };
     let compared = outputs.iter().enumerate();
     let mut compared = compared.map(|(index, bytes)| subject.compare(index, bytes, &|_| false));
@@ -88,11 +88,11 @@ fn has_global_atomics(ptx: &str) -> bool {
 /// elements that somebody wrote.
 fn written(
     device: &mut EmuDevice,
-    subject: &Subject<'_>,
+    subject: &PreparedCase<'_>,
     program: &CaseProgram,
     modules: Modules<'_>,
-) -> Result<(Vec<Vec<u8>>, usize), Stop> {
-    let Subject { case, inputs, outputs, .. } = subject;
+) -> Result<(Vec<Vec<u8>>, usize), LaunchError> {
+    let PreparedCase { case, inputs, outputs, .. } = subject;
     let session = Session::open(device, case, program, modules, inputs, outputs)?;
     let ran = session.poison(device, POISON).and_then(|()| session.run(device));
     let read = ran.and_then(|()| {
@@ -112,7 +112,7 @@ fn written(
 
 /// Puts the reference where nobody wrote; returns the number of other elements.
 fn fill_unwritten(
-    subject: &Subject<'_>,
+    subject: &PreparedCase<'_>,
     output: usize,
     bytes: &mut [u8],
     unwritten: &[bool],

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::record::{Case, EvalRequest};
 
-use super::subject::op_of;
+use super::prepared_case::op_of;
 
 /// Lane instructions per elementary operation that no sensible kernel needs: whoever spends more is
 /// to blame. Software division, a `pow` in f64 or a linear search per element stay far below.

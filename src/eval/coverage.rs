@@ -8,7 +8,7 @@ use crate::{
     record::{Coverage, DType, EvalRequest, Gap, GapKind, Grids, Step},
 };
 
-use super::{CaseProgram, Program, draft::describe_args};
+use super::{CaseProgram, Program, builder::describe_args};
 
 /// Blocks along x that 16 bits count.
 const MANY_BLOCKS: u32 = 65_535;

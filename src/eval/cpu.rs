@@ -12,14 +12,13 @@ use crate::{
 
 use super::{
     Error, Program, Progress,
+    builder::{EarlyVerdict, EvaluationBuilder, blank},
     compare::RoundingStats,
-    draft::{Draft, Halt, blank},
     emulate::emulate,
-    facts,
     link::Linker,
     prepare::{prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference},
     program::ReferenceProgram,
-    reference_kernel,
+    reference_kernel, static_facts,
 };
 
 /// What the CPU half came to.
@@ -41,7 +40,7 @@ pub fn cpu_half(
     compiler: &Compiler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CpuOutcome, Error> {
-    let mut draft = Draft::new(request, progress);
+    let mut draft = EvaluationBuilder::new(request, progress);
     let (major, minor) = compiler.version();
     draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
     if let Some(implementation @ (Implementation::Library { .. } | Implementation::Python { .. })) =
@@ -54,14 +53,14 @@ pub fn cpu_half(
         Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
     };
     program.reference = reference(request, compiler)?;
-    let code = request.count_code.then(|| facts::Code::of(&program)).flatten();
+    let code = request.count_code.then(|| static_facts::MachineCode::of(&program)).flatten();
     thread::scope(|scope| {
         // A process of its own, which runs beside the emulator and the compiler.
         let code = code.map(|code| scope.spawn(move || code.count(compiler)));
         let mut outcome = screen(request, linker, draft, program)?;
         if let Some(code) = code {
             let mixes = code.join().unwrap_or_else(|panic| resume_unwind(panic));
-            facts::add_code(mixes, &mut outcome.evaluation.resources);
+            static_facts::add_code(mixes, &mut outcome.evaluation.resources);
         }
         Ok(outcome)
     })
@@ -71,7 +70,7 @@ pub fn cpu_half(
 fn screen(
     request: &EvalRequest,
     mut linker: Linker<'_>,
-    mut draft: Draft<'_>,
+    mut draft: EvaluationBuilder<'_>,
     mut program: Program,
 ) -> Result<CpuOutcome, Error> {
     if !request.on_gpu || request.screen {
@@ -79,7 +78,7 @@ fn screen(
         emulate(request, &program, &mut linker, &mut draft)?;
     }
     let compiler = linker.compiler();
-    let mut evaluation = if request.on_gpu { draft.settle() } else { done(draft).settle() };
+    let mut evaluation = if request.on_gpu { draft.build() } else { done(draft).build() };
     let goes_on = request.on_gpu
         && (!request.screen
             || matches!(
@@ -118,11 +117,11 @@ fn uncompiled(
     request: &EvalRequest,
     implementation: &Implementation,
     compiler: &Compiler,
-    mut draft: Draft<'_>,
+    mut draft: EvaluationBuilder<'_>,
 ) -> Result<CpuOutcome, Error> {
     if !request.on_gpu {
         let finding = Finding::new("what is no kernel file can be judged on a GPU alone");
-        let evaluation = draft.halt(Halt::new(Verdict::Unsupported, finding));
+        let evaluation = draft.halt(EarlyVerdict::new(Verdict::Unsupported, finding));
         return Ok(CpuOutcome { evaluation, program: None });
     }
     let mut program = match implementation {
@@ -138,7 +137,7 @@ fn uncompiled(
     program.reference = reference(request, compiler)?;
     program.baselines = prepare_baselines(request, compiler)?;
     program.full_size = prepare_full_size(request, compiler)?;
-    Ok(CpuOutcome { evaluation: draft.settle(), program: Some(program) })
+    Ok(CpuOutcome { evaluation: draft.build(), program: Some(program) })
 }
 
 /// Enables the kernel that is the op's reference, where it has one, and returns what the GPU's half
@@ -154,7 +153,7 @@ pub(super) fn reference(
 }
 
 /// Marks the last stage where the cases left nothing to complain about.
-fn done(mut draft: Draft<'_>) -> Draft<'_> {
+fn done(mut draft: EvaluationBuilder<'_>) -> EvaluationBuilder<'_> {
     let evaluation = draft.evaluation();
     let no_failure = evaluation.failed().next().is_none();
     if no_failure && evaluation.n_passed() > 0 {
@@ -203,7 +202,7 @@ impl RoundingPools {
     }
 
     /// Fails the worst case of each dtype whose pooled rounding is off.
-    pub(super) fn judge(&self, draft: &mut Draft<'_>, level: Level) {
+    pub(super) fn judge(&self, draft: &mut EvaluationBuilder<'_>, level: Level) {
         for pool in &self.0 {
             let Some(complaint) = pool.stats.complaint() else { continue };
             let index = pool.worst.0;
@@ -221,7 +220,7 @@ impl RoundingPools {
 mod tests {
     use super::unscreened;
     use crate::{
-        eval::{draft::failed, unbegun},
+        eval::{builder::failed, unbegun},
         record::{
             EvalRequest, Evaluation, Finding, Implementation, Level, Limits, Outcome, Precision,
             Target, Verdict,

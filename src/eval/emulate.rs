@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    device::{Device, EmuDevice, Image, ModuleId, Stop},
+    device::{Device, EmuDevice, Image, LaunchError, ModuleId},
     record::{Case, CaseResult, Coverage, EvalRequest, Finding, Level, Outcome, Verdict},
 };
 
@@ -11,14 +11,14 @@ use super::{
     CaseProgram, Error, Program, Variant,
     blocks::{self, Sampled},
     budget::{self, Allowance, Purse},
+    builder::{self, EvaluationBuilder, blank},
     coverage::{self, Launches},
     cpu::RoundingPools,
-    draft::{self, Draft, blank},
     execute::{Ran, run_case},
     link::Linker,
+    prepared_case::PreparedCase,
     rounds,
     session::Modules,
-    subject::Subject,
 };
 
 /// Part of a case's lane instructions that a sample of its blocks may spend besides.
@@ -29,7 +29,7 @@ pub(super) fn emulate(
     request: &EvalRequest,
     program: &Program,
     linker: &mut Linker<'_>,
-    draft: &mut Draft<'_>,
+    draft: &mut EvaluationBuilder<'_>,
 ) -> Result<(), Error> {
     let mut device = EmuDevice::new(&request.target);
     device.set_emulation(request.emulation);
@@ -87,9 +87,11 @@ impl Emulation<'_> {
         let image = Image { ptx: &variant.ptx, cubin: &variant.cubin };
         self.variants.push(match self.device.load(&image) {
             Ok(module) => Ok(module),
-            Err(Stop::Verdict { verdict, finding, .. }) => Err((verdict, *finding)),
-            Err(Stop::Budget { reason, .. }) => Err((Verdict::Unsupported, Finding::new(reason))),
-            Err(Stop::Machine(error)) => return Err(error.into()),
+            Err(LaunchError::Kernel { verdict, finding, .. }) => Err((verdict, *finding)),
+            Err(LaunchError::Budget { reason, .. }) => {
+                Err((Verdict::Unsupported, Finding::new(reason)))
+            }
+            Err(LaunchError::Machine(error)) => return Err(error.into()),
         });
         Ok(())
     }
@@ -109,7 +111,7 @@ impl Emulation<'_> {
         &mut self,
         operations: u64,
         program: &CaseProgram,
-        draft: &mut Draft<'_>,
+        draft: &mut EvaluationBuilder<'_>,
     ) -> Result<(), Error> {
         let case = &self.request.cases[program.case];
         let skip = self
@@ -125,12 +127,12 @@ impl Emulation<'_> {
             (Some(reason), _) => blank(case, Outcome::Skipped { reason }, Level::Static),
             (None, Err((verdict, finding))) => {
                 draft.case_started(program.case);
-                draft::failed(case, *verdict, Level::Emu, finding.clone())
+                builder::failed(case, *verdict, Level::Emu, finding.clone())
             }
             (None, Ok(candidate)) => {
                 draft.case_started(program.case);
                 let modules = Modules::loaded(Some(*candidate), self.copy);
-                let subject = draft.reference(|| Subject::new(self.request, case))?;
+                let subject = draft.reference(|| PreparedCase::new(self.request, case))?;
                 self.run(&subject, operations, program, modules)?
             }
         };
@@ -140,7 +142,7 @@ impl Emulation<'_> {
 
     fn run(
         &mut self,
-        subject: &Subject<'_>,
+        subject: &PreparedCase<'_>,
         operations: u64,
         program: &CaseProgram,
         modules: Modules<'_>,
@@ -169,7 +171,7 @@ impl Emulation<'_> {
     /// Judges some blocks of a case that was stopped, and puts into its result what that came to.
     fn look_at_blocks(
         &mut self,
-        subject: &Subject<'_>,
+        subject: &PreparedCase<'_>,
         program: &CaseProgram,
         modules: Modules<'_>,
         result: &mut CaseResult,

@@ -1,7 +1,7 @@
 //! Runs one case on a device and judges its outputs.
 
 use crate::{
-    device::{Device, Observed, Stop},
+    device::{Device, LaunchError, Observed},
     record::{
         Case, CaseResult, Finding, Level, Mismatch, Outcome, TensorSpec, Verdict, number::Number,
     },
@@ -9,11 +9,11 @@ use crate::{
 
 use super::{
     CaseProgram, Error,
+    builder::{blank, failed},
+    case_data::{CaseData, InputSource},
     compare::{Comparison, RoundingStats},
-    draft::{blank, failed},
-    judged::{Judged, Source},
+    prepared_case::PreparedCase,
     session::{Modules, Session},
-    subject::Subject,
 };
 
 /// Bytes that outputs and scratch hold before the first and the second run on a GPU: NaN in every
@@ -46,8 +46,8 @@ impl Ran {
 /// `other`: the case on other data, which the kernel then has to compute from the same addresses.
 pub(super) fn run_case(
     device: &mut dyn Device,
-    subject: &Subject<'_>,
-    other: Option<&Subject<'_>>,
+    subject: &PreparedCase<'_>,
+    other: Option<&PreparedCase<'_>>,
     program: &CaseProgram,
     modules: Modules,
 ) -> Result<Ran, Error> {
@@ -72,7 +72,7 @@ pub(super) fn run_case(
     Ok(ran)
 }
 
-impl Judged for Subject<'_> {
+impl CaseData for PreparedCase<'_> {
     fn case(&self) -> &Case {
         self.case
     }
@@ -81,7 +81,7 @@ impl Judged for Subject<'_> {
         &self.outputs
     }
 
-    fn source(&self) -> &dyn Source {
+    fn source(&self) -> &dyn InputSource {
         &self.inputs
     }
 
@@ -111,9 +111,9 @@ impl Judged for Subject<'_> {
 /// Compares outputs that lie in the buffers of a session.
 fn check_again(
     device: &mut dyn Device,
-    subject: &Subject<'_>,
+    subject: &PreparedCase<'_>,
     session: &Session<'_>,
-) -> Result<Option<Mismatch>, Stop> {
+) -> Result<Option<Mismatch>, LaunchError> {
     session.check(device, &subject.inputs)?;
     let outputs = (0..subject.outputs.len()).map(|index| session.output(device, index));
     let outputs: Vec<Vec<u8>> = outputs.collect::<Result<_, _>>()?;
@@ -151,30 +151,30 @@ fn add_observed(result: &mut CaseResult, observed: Observed) {
 }
 
 /// Turns a stop of the device into a case result.
-pub(super) fn from_stop(case: &Case, level: Level, stop: Stop) -> Result<Ran, Error> {
+pub(super) fn from_stop(case: &Case, level: Level, stop: LaunchError) -> Result<Ran, Error> {
     let rounding = RoundingStats::default();
     match stop {
-        Stop::Verdict { verdict, finding, device_lost } => {
+        LaunchError::Kernel { verdict, finding, device_lost } => {
             let ran = Ran::of(failed(case, verdict, level, *finding), rounding);
             Ok(Ran { device_lost, ..ran })
         }
-        Stop::Budget { reason, endless } => {
+        LaunchError::Budget { reason, endless } => {
             let mut finding = Finding::new(format!("the kernel does not end: {reason}"));
             finding.hint = Some("look for a loop whose condition never turns false".to_owned());
             let result = failed(case, Verdict::TimedOut, level, finding);
             Ok(Ran { unproven: !endless, ..Ran::of(result, rounding) })
         }
-        Stop::Machine(error) => Err(error.into()),
+        LaunchError::Machine(error) => Err(error.into()),
     }
 }
 
 /// Runs the case as often as the device needs and compares every run.
 fn judge(
     device: &mut dyn Device,
-    subject: &Subject<'_>,
-    other: Option<&Subject<'_>>,
+    subject: &PreparedCase<'_>,
+    other: Option<&PreparedCase<'_>>,
     session: &Session<'_>,
-) -> Result<(CaseResult, RoundingStats), Stop> {
+) -> Result<(CaseResult, RoundingStats), LaunchError> {
     // The emulator knows which bytes were written; a GPU tells by what survives two poisons.
     let poisons = if device.level() == Level::Emu { &POISONS[..1] } else { &POISONS[..] };
     let runs = run_all(device, subject, session, poisons)?;
@@ -203,9 +203,9 @@ fn judge(
 /// Judges the case on other data at the same addresses: what was kept of the first data shows.
 fn judge_other(
     device: &mut dyn Device,
-    other: &Subject<'_>,
+    other: &PreparedCase<'_>,
     session: &Session<'_>,
-) -> Result<(CaseResult, RoundingStats), Stop> {
+) -> Result<(CaseResult, RoundingStats), LaunchError> {
     session.rewrite(device, &other.inputs)?;
     let poisons = &POISONS[..1];
     let runs = run_all(device, other, session, poisons)?;
@@ -224,10 +224,10 @@ fn judge_other(
 /// Runs the steps once per poison and returns the bytes of the outputs of each run.
 fn run_all(
     device: &mut dyn Device,
-    subject: &Subject<'_>,
+    subject: &PreparedCase<'_>,
     session: &Session<'_>,
     poisons: &[u8],
-) -> Result<Vec<Vec<Vec<u8>>>, Stop> {
+) -> Result<Vec<Vec<Vec<u8>>>, LaunchError> {
     let mut runs = Vec::new();
     for &poison in poisons {
         session.poison(device, poison)?;
@@ -242,7 +242,7 @@ fn run_all(
 /// Compares every run that differs from those before it.
 fn compare_all<'r>(
     device: &mut dyn Device,
-    subject: &Subject<'_>,
+    subject: &PreparedCase<'_>,
     session: &Session<'_>,
     poisons: &[u8],
     runs: &'r [Vec<Vec<u8>>],

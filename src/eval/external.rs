@@ -3,7 +3,7 @@
 use kgen_measure::Flush;
 
 use crate::{
-    device::{BufferId, Device, Stop},
+    device::{BufferId, Device, LaunchError},
     record::{Case, TensorSpec},
 };
 
@@ -25,16 +25,21 @@ pub(super) trait External {
         &'s self,
         device: &mut dyn Device,
         buffers: CaseBuffers<'_>,
-    ) -> Result<Box<dyn BoundCall + 's>, Stop>;
+    ) -> Result<Box<dyn BoundCall + 's>, LaunchError>;
 }
 
 /// A call that is bound to its buffers; dropping it lets go of them.
 pub(super) trait BoundCall {
     /// Computes the outputs and waits for them.
-    fn run(&self, device: &mut dyn Device) -> Result<(), Stop>;
+    fn run(&self, device: &mut dyn Device) -> Result<(), LaunchError>;
 
     /// Takes so many samples of the call, in microseconds, each after a flush.
     ///
     /// The GPU is handed over: it is idle before the first sample and after the last.
-    fn sample(&self, device: &mut dyn Device, n: usize, flush: Flush) -> Result<Vec<f64>, Stop>;
+    fn sample(
+        &self,
+        device: &mut dyn Device,
+        n: usize,
+        flush: Flush,
+    ) -> Result<Vec<f64>, LaunchError>;
 }

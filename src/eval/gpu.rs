@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     baseline::side::Side,
-    device::{Device, Image, ModuleId, Stop},
+    device::{Device, Image, LaunchError, ModuleId},
     record::{
         BaselineRequest, Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level,
         Outcome, Stage, Verdict, speedups,
@@ -20,16 +20,16 @@ use crate::{
 
 use super::{
     CaseProgram, Error, Program, Progress, Variant,
+    builder::{EvaluationBuilder, blank, failed},
+    case_data::{CaseData, InputSource},
     cpu::RoundingPools,
-    draft::{Draft, blank, failed},
     execute::{Ran, run_case},
     external::External,
-    full,
-    judged::{Judged, Source},
-    memory, reference_kernel,
+    full, memory,
+    prepared_case::{PreparedCase, op_of},
+    reference_kernel,
     session::{Modules, Session},
     side::{Process, Python},
-    subject::{Subject, op_of},
     timing,
 };
 
@@ -60,7 +60,7 @@ pub fn gpu_half(
     side: &Side,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
-    let mut draft = Draft::resume(request, partial, progress);
+    let mut draft = EvaluationBuilder::resume(request, partial, progress);
     draft.evaluation().target = device.target().clone();
     if let Some(reference) = &program.reference {
         reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
@@ -83,7 +83,7 @@ pub fn gpu_half(
     let python = python.as_ref();
     let trusted = full::Loaded::new(program.full_size.as_deref());
     let baselines = python_baselines(request, &process)?;
-    let mut judge = Judge {
+    let mut judge = GpuEvaluation {
         request,
         loader,
         trusted,
@@ -137,7 +137,7 @@ fn python_baselines<'a>(
 }
 
 /// The state of a GPU half.
-struct Judge<'a, 'd> {
+struct GpuEvaluation<'a, 'd> {
     request: &'a EvalRequest,
     loader: Loader<'a>,
     /// Where the candidate runs in the Python process.
@@ -146,14 +146,14 @@ struct Judge<'a, 'd> {
     baselines: &'a [(&'a str, Python<'a>)],
     trusted: full::Loaded<'a>,
     device: &'d mut dyn Device,
-    draft: Draft<'d>,
+    draft: EvaluationBuilder<'d>,
     pools: RoundingPools,
     lost: bool,
     /// Waits for memory so far.
     memory_waits: u32,
 }
 
-impl<'a> Judge<'a, '_> {
+impl<'a> GpuEvaluation<'a, '_> {
     /// Returns why no further case can run, if so.
     fn given_up(&self) -> Option<&'static str> {
         let reason = match self.python {
@@ -174,9 +174,9 @@ impl<'a> Judge<'a, '_> {
                 scope.spawn(move || {
                     for program in programs.iter().skip(turn).step_by(n_ahead) {
                         let case = &request.cases[program.case];
-                        let subject = Subject::new(request, case);
+                        let subject = PreparedCase::new(request, case);
                         let both =
-                            subject.and_then(|one| Ok((one, Subject::other(request, case)?)));
+                            subject.and_then(|one| Ok((one, PreparedCase::other(request, case)?)));
                         // Nobody listens where the device was lost.
                         if sender.send(both).is_err() {
                             return;
@@ -235,7 +235,7 @@ impl<'a> Judge<'a, '_> {
                         }
                         self.run(program, &host.subject, None)?;
                         let recheck = |device: &mut dyn Device, session: &Session<'_>| {
-                            let other = Subject::other(request, host.subject.case)?;
+                            let other = PreparedCase::other(request, host.subject.case)?;
                             other.recheck(device, session)
                         };
                         let other = host.other_inputs.as_ref();
@@ -253,8 +253,8 @@ impl<'a> Judge<'a, '_> {
     fn run(
         &mut self,
         program: &'a CaseProgram,
-        subject: &Subject<'_>,
-        other: Option<&Subject<'_>>,
+        subject: &PreparedCase<'_>,
+        other: Option<&PreparedCase<'_>>,
     ) -> Result<(), Error> {
         let Some(modules) = self.begin(program)? else { return Ok(()) };
         let ran = run_case(self.device, subject, other, program, modules)?;
@@ -351,8 +351,8 @@ impl<'a> Judge<'a, '_> {
     fn time(
         &mut self,
         program: &'a CaseProgram,
-        subject: &dyn Judged,
-        baseline_inputs: &dyn Source,
+        subject: &dyn CaseData,
+        baseline_inputs: &dyn InputSource,
         other: Option<timing::Other<'_>>,
     ) -> Result<(), Error> {
         let Some(timing) = &self.request.timing else { return Ok(()) };
@@ -382,9 +382,9 @@ impl<'a> Judge<'a, '_> {
             externals: &externals,
         };
         match timing::time_case(&job, &mut self.loader, self.device)? {
-            timing::Outcome::Timed(timed) => self.draft.evaluation().timings.push(*timed),
-            timing::Outcome::NotMeasured => {}
-            timing::Outcome::Failed(result) => self.draft.case_done(program.case, *result),
+            timing::TimingOutcome::Timed(timed) => self.draft.evaluation().timings.push(*timed),
+            timing::TimingOutcome::NotMeasured => {}
+            timing::TimingOutcome::Failed(result) => self.draft.case_done(program.case, *result),
         }
         self.draft.enter(Stage::Execute);
         Ok(())
@@ -407,7 +407,7 @@ impl<'a> Judge<'a, '_> {
             self.draft.evaluation().speedups = speedups;
             self.draft.enter(Stage::Done);
         }
-        self.draft.settle()
+        self.draft.build()
     }
 }
 
@@ -432,7 +432,7 @@ enum Prepared<'a> {
 
 /// A case with inputs and references.
 struct Host<'a> {
-    subject: Subject<'a>,
+    subject: PreparedCase<'a>,
     /// Inputs of the baseline: equal shapes, other values.
     baseline_inputs: Vec<HostTensor>,
     /// Inputs of a second argument set.
@@ -447,13 +447,13 @@ impl<'a> Prepared<'a> {
         let has_baseline =
             request.timing.as_ref().is_some_and(|timing| !timing.baselines.is_empty());
         let baseline_inputs = if has_baseline {
-            Subject::inputs(case, request.seed ^ timing::BASELINE_SEED)
+            PreparedCase::inputs(case, request.seed ^ timing::BASELINE_SEED)
         } else {
             Vec::new()
         };
         let other_inputs = (request.timing.is_some() && leaves_traces(request, case)?)
-            .then(|| Subject::other_inputs(request, case));
-        let subject = Subject::new(request, case)?;
+            .then(|| PreparedCase::other_inputs(request, case));
+        let subject = PreparedCase::new(request, case)?;
         Ok(Self::Host(Box::new(Host { subject, baseline_inputs, other_inputs })))
     }
 }
@@ -525,8 +525,10 @@ pub(super) fn load(
 ) -> Result<Result<ModuleId, (Verdict, Finding)>, Error> {
     match device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }) {
         Ok(module) => Ok(Ok(module)),
-        Err(Stop::Verdict { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
-        Err(Stop::Budget { reason, .. }) => Ok(Err((Verdict::LaunchError, Finding::new(reason)))),
-        Err(Stop::Machine(error)) => Err(error.into()),
+        Err(LaunchError::Kernel { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
+        Err(LaunchError::Budget { reason, .. }) => {
+            Ok(Err((Verdict::LaunchError, Finding::new(reason))))
+        }
+        Err(LaunchError::Machine(error)) => Err(error.into()),
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-use super::{CaseProgram, Error, subject::op_of};
+use super::{CaseProgram, Error, prepared_case::op_of};
 
 /// Indices of cases, each with why it is not computed.
 type Refused = Vec<(usize, String)>;

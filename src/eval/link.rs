@@ -20,7 +20,7 @@ use crate::{
 
 use super::{
     BoundLaunch, CaseProgram, Error, Program, Variant,
-    draft::{Draft, Halt, failed},
+    builder::{EarlyVerdict, EvaluationBuilder, failed},
     prepare::copy_kernel,
 };
 
@@ -108,8 +108,8 @@ impl<'a> Linker<'a> {
     pub(super) fn link(
         &mut self,
         plans: Vec<Planned>,
-        draft: &mut Draft<'_>,
-    ) -> Result<Result<Program, Halt>, Error> {
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<Result<Program, EarlyVerdict>, Error> {
         if let Some(halt) = self.too_many_variants(&plans) {
             return Ok(Err(halt));
         }
@@ -156,7 +156,7 @@ impl<'a> Linker<'a> {
                 Err(finding) => {
                     let result = failed(case, Verdict::PlanError, Level::Static, *finding.clone());
                     draft.case_done(planned.case, result);
-                    return Ok(Err(Halt::new(Verdict::PlanError, *finding)));
+                    return Ok(Err(EarlyVerdict::new(Verdict::PlanError, *finding)));
                 }
             }
         }
@@ -171,7 +171,7 @@ impl<'a> Linker<'a> {
         &mut self,
         planned: Planned,
         compiles: Option<&mut dyn FnMut()>,
-    ) -> Result<Option<Result<CaseProgram, Halt>>, Error> {
+    ) -> Result<Option<Result<CaseProgram, EarlyVerdict>>, Error> {
         let kernels = kernels_of(std::iter::once(&planned));
         let key =
             VariantKey { types: planned.types.clone(), defines: planned.plan.defines.clone() };
@@ -200,7 +200,7 @@ impl<'a> Linker<'a> {
         };
         Ok(Some(match self.bind(&planned, variant) {
             Ok(bound) => Ok(CaseProgram { case: planned.case, variant, plan: planned.plan, bound }),
-            Err(finding) => Err(Halt::new(Verdict::PlanError, *finding)),
+            Err(finding) => Err(EarlyVerdict::new(Verdict::PlanError, *finding)),
         }))
     }
 
@@ -211,7 +211,7 @@ impl<'a> Linker<'a> {
     }
 
     /// Complains where correctness alone needs more variants of one dtype than allowed.
-    fn too_many_variants(&self, plans: &[Planned]) -> Option<Halt> {
+    fn too_many_variants(&self, plans: &[Planned]) -> Option<EarlyVerdict> {
         let mut per_types: Vec<VariantCount<'_>> = Vec::new();
         for planned in plans.iter().filter(|planned| !planned.tuning) {
             let position = per_types.iter().position(|(types, _)| *types == planned.types);
@@ -235,7 +235,7 @@ impl<'a> Linker<'a> {
         ));
         finding.hint =
             Some("pass sizes as kernel arguments and define only a few constants".to_owned());
-        Some(Halt::new(Verdict::PlanError, finding))
+        Some(EarlyVerdict::new(Verdict::PlanError, finding))
     }
 
     fn position(&self, types: &[(String, DType)], defines: &[(String, String)]) -> usize {
@@ -248,8 +248,8 @@ impl<'a> Linker<'a> {
     fn build_all(
         &self,
         plans: &[Planned],
-        draft: &mut Draft<'_>,
-    ) -> Result<Result<Variants, Halt>, Error> {
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<Result<Variants, EarlyVerdict>, Error> {
         let mut jobs: Vec<(VariantKey, Vec<String>)> = Vec::new();
         for planned in plans {
             let defines = &planned.plan.defines;
@@ -263,7 +263,7 @@ impl<'a> Linker<'a> {
             jobs.push((key, kernels_of(same)));
         }
         let (first, rest) = jobs.split_at(jobs.len().min(1));
-        let mut built: Vec<Result<Built, Halt>> = Vec::with_capacity(jobs.len());
+        let mut built: Vec<Result<Built, EarlyVerdict>> = Vec::with_capacity(jobs.len());
         for (key, kernels) in first {
             draft.enter(Stage::Compile);
             match self.build(key, kernels)? {
@@ -272,7 +272,7 @@ impl<'a> Linker<'a> {
             }
         }
         built.extend(self.build_rest(rest, draft)?);
-        let built: Result<Vec<Built>, Halt> = built.into_iter().collect();
+        let built: Result<Vec<Built>, EarlyVerdict> = built.into_iter().collect();
         let keys = jobs.into_iter().map(|(key, _)| key).collect();
         Ok(built.map(|built| (keys, built)))
     }
@@ -281,8 +281,8 @@ impl<'a> Linker<'a> {
     fn build_rest(
         &self,
         jobs: &[(VariantKey, Vec<String>)],
-        draft: &mut Draft<'_>,
-    ) -> Result<Vec<Result<Built, Halt>>, Error> {
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<Vec<Result<Built, EarlyVerdict>>, Error> {
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         let mut built: Vec<_> = jobs.iter().map(|_| None).collect();
@@ -311,7 +311,11 @@ impl<'a> Linker<'a> {
         built.into_iter().map(|variant| variant.expect("every job was done")).collect()
     }
 
-    fn build(&self, key: &VariantKey, kernels: &[String]) -> Result<Result<Built, Halt>, Error> {
+    fn build(
+        &self,
+        key: &VariantKey,
+        kernels: &[String],
+    ) -> Result<Result<Built, EarlyVerdict>, Error> {
         let compiled = match self.compiler.compile(&Job {
             source: self.file.text(),
             defines: &key.defines,
@@ -324,12 +328,16 @@ impl<'a> Linker<'a> {
                 let finding =
                     Finding::new(format!("NVRTC refuses the kernel with {}", key.describe()));
                 let findings = vec![finding];
-                return Ok(Err(Halt { verdict: Verdict::CompileError, findings, diagnostics }));
+                return Ok(Err(EarlyVerdict {
+                    verdict: Verdict::CompileError,
+                    findings,
+                    diagnostics,
+                }));
             }
             Err(CompileError::Machine(error)) => return Err(error.into()),
         };
         if let Err(finding) = guard_ptx(&compiled) {
-            return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
+            return Ok(Err(EarlyVerdict::new(Verdict::Rejected, *finding)));
         }
         Ok(Ok(Built {
             variant: Variant {

@@ -5,47 +5,47 @@
 //! all cases on a GPU and times those that are timed. What becomes of a candidate is data
 //! ([`crate::record::Evaluation`]); [`Error`] means that kgen or its machine failed.
 
-mod across;
 mod blocks;
 pub mod bound;
 mod budget;
+mod builder;
+mod case_data;
 pub mod compare;
 mod copy;
 mod coverage;
 mod cpu;
-mod draft;
 mod emulate;
+mod error;
 mod execute;
 mod external;
-mod facts;
 mod full;
 mod further;
 mod gpu;
-mod judged;
 mod library;
 mod link;
 mod memory;
+mod merge;
 mod pattern;
 mod prepare;
+mod prepared_case;
 mod program;
 mod reference_kernel;
 mod rehearse;
 mod rounds;
 mod session;
 mod side;
-mod subject;
+mod static_facts;
 mod timing;
-mod trouble;
 mod tuned;
 
 #[cfg(test)]
 mod tests;
 
-pub use across::across;
+pub use builder::{build, describe_args, not_reached, unbegun};
 pub use cpu::{CpuOutcome, cpu_half};
-pub use draft::{describe_args, not_reached, settle, unbegun};
 pub use gpu::gpu_half;
 pub(crate) use memory::was_lacking;
+pub use merge::across;
 pub use program::{BaselineProgram, BoundLaunch, CaseProgram, FullSizeProgram, Program, Variant};
 pub use rehearse::rehearse;
 pub use tuned::{join_tuned, tuned};

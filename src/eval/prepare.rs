@@ -15,10 +15,11 @@ use crate::{
 
 use super::{
     BaselineProgram, Error, FullSizeProgram, Program, Variant,
-    draft::{Draft, Halt, failed},
-    facts, full, library,
+    builder::{EarlyVerdict, EvaluationBuilder, failed},
+    full, library,
     link::{Linker, Planned},
-    subject::op_of,
+    prepared_case::op_of,
+    static_facts,
 };
 
 /// Compile variants that autotuning may add.
@@ -44,7 +45,7 @@ pub(super) fn prepare_baselines(
         };
         let request = EvalRequest { kernel, timing: None, ..request.clone() };
         let mut ignore = |_| {};
-        let mut draft = Draft::new(&request, &mut ignore);
+        let mut draft = EvaluationBuilder::new(&request, &mut ignore);
         match prepare_cases(&request, compiler, &mut draft, &timed)? {
             Ok(program) => baselines.push(BaselineProgram { name, program }),
             Err(halt) => return Err(Error::Baseline { name, reason: messages(halt) }),
@@ -67,7 +68,7 @@ pub(super) fn prepare_full_size(
     }
     let request = EvalRequest { kernel: kernel.to_owned(), timing: None, ..request.clone() };
     let mut ignore = |_| {};
-    let mut draft = Draft::new(&request, &mut ignore);
+    let mut draft = EvaluationBuilder::new(&request, &mut ignore);
     let trusted = match prepare_cases(&request, compiler, &mut draft, &wanted)? {
         Ok(program) => program,
         Err(halt) => {
@@ -150,7 +151,7 @@ pub(super) fn prepare_reference(
         ..request.clone()
     };
     let mut ignore = |_| {};
-    let mut draft = Draft::new(&request, &mut ignore);
+    let mut draft = EvaluationBuilder::new(&request, &mut ignore);
     match prepare_cases(&request, compiler, &mut draft, &|_| true)? {
         Ok(program) if program.cases.len() == request.cases.len() => Ok(Some(Box::new(program))),
         Ok(_) => Err(Error::ReferenceKernel("its plan declines a case".to_owned())),
@@ -159,7 +160,7 @@ pub(super) fn prepare_reference(
 }
 
 /// Returns what a halt says, in one line.
-fn messages(halt: Halt) -> String {
+fn messages(halt: EarlyVerdict) -> String {
     let messages = halt.findings.into_iter().map(|finding| finding.message);
     let diagnostics = halt.diagnostics.into_iter().map(|diagnostic| match diagnostic.line {
         Some(line) => format!("line {line}: {}", diagnostic.message),
@@ -177,17 +178,17 @@ pub(super) type Prepared<'a> = (Program, Linker<'a>);
 pub(super) fn prepare<'a>(
     request: &'a EvalRequest,
     compiler: &'a Compiler,
-    draft: &mut Draft<'_>,
-) -> Result<Result<Prepared<'a>, Halt>, Error> {
+    draft: &mut EvaluationBuilder<'_>,
+) -> Result<Result<Prepared<'a>, EarlyVerdict>, Error> {
     prepare_linked(request, compiler, draft, &|_| true)
 }
 
 fn prepare_cases(
     request: &EvalRequest,
     compiler: &Compiler,
-    draft: &mut Draft<'_>,
+    draft: &mut EvaluationBuilder<'_>,
     wanted: &dyn Fn(&Case) -> bool,
-) -> Result<Result<Program, Halt>, Error> {
+) -> Result<Result<Program, EarlyVerdict>, Error> {
     let prepared = prepare_linked(request, compiler, draft, wanted)?;
     Ok(prepared.map(|(program, _)| program))
 }
@@ -195,20 +196,20 @@ fn prepare_cases(
 fn prepare_linked<'a>(
     request: &'a EvalRequest,
     compiler: &'a Compiler,
-    draft: &mut Draft<'_>,
+    draft: &mut EvaluationBuilder<'_>,
     wanted: &dyn Fn(&Case) -> bool,
-) -> Result<Result<Prepared<'a>, Halt>, Error> {
+) -> Result<Result<Prepared<'a>, EarlyVerdict>, Error> {
     let op = op_of(request)?;
     draft.enter(Stage::Guard);
     if let Err(finding) = guard_source(&request.kernel) {
-        return Ok(Err(Halt::new(Verdict::Rejected, *finding)));
+        return Ok(Err(EarlyVerdict::new(Verdict::Rejected, *finding)));
     }
     draft.enter(Stage::Plan);
     let file = match KernelFile::parse(&request.kernel) {
         Ok(file) => file,
         Err(error) => {
             let finding = Finding::new(error.to_string());
-            return Ok(Err(Halt::new(Verdict::PlanError, finding)));
+            return Ok(Err(EarlyVerdict::new(Verdict::PlanError, finding)));
         }
     };
     let plans = match resolve_all(request, op, &file, draft, wanted)? {
@@ -220,7 +221,7 @@ fn prepare_linked<'a>(
     let program = linker.link(plans, draft)?;
     let mut resources = linker.worst_resources();
     if let Ok(program) = &program {
-        facts::add_launches(request, program, &linker.resources(), &mut resources);
+        static_facts::add_launches(request, program, &linker.resources(), &mut resources);
     }
     draft.evaluation().resources = resources;
     draft.evaluation().diagnostics = linker.warnings();
@@ -259,9 +260,9 @@ fn resolve_all(
     request: &EvalRequest,
     op: &'static OpDef,
     file: &KernelFile,
-    draft: &mut Draft<'_>,
+    draft: &mut EvaluationBuilder<'_>,
     wanted: &dyn Fn(&Case) -> bool,
-) -> Result<Result<Vec<Planned>, Halt>, Error> {
+) -> Result<Result<Vec<Planned>, EarlyVerdict>, Error> {
     let mut plans = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     for (index, case) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
@@ -300,7 +301,7 @@ fn resolve_all(
     if findings.is_empty() {
         return Ok(Ok(plans));
     }
-    Ok(Err(Halt { verdict: Verdict::PlanError, findings, diagnostics: Vec::new() }))
+    Ok(Err(EarlyVerdict { verdict: Verdict::PlanError, findings, diagnostics: Vec::new() }))
 }
 
 /// Returns all choices of parameters, the default first, capped.

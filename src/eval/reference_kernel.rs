@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    device::{Device as _, EmuDevice, Image, ModuleId, Stop},
+    device::{Device as _, EmuDevice, Image, LaunchError, ModuleId},
     op::{Array, Call, Inputs, OpDef},
     record::{
         Case, Emulation, EvalRequest, HostTensor, Sanitize, Target, TensorSpec,
@@ -16,11 +16,11 @@ use crate::{
 
 use super::{
     CaseProgram, Error, Program, budget,
-    draft::describe_args,
-    judged::Source,
+    builder::describe_args,
+    case_data::InputSource,
+    prepared_case::op_of,
     program::ReferenceProgram,
     session::{Modules, Session},
-    subject::op_of,
 };
 
 /// Calls whose programs are kept; more than the suites of a session have.
@@ -106,9 +106,11 @@ fn evaluate(call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, String> 
     device.set_emulation(Emulation { sanitize: Sanitize::Memory, counters: false });
     launch(&mut device, &run.reference, &case, program, &hosts, &outputs).map_err(|stop| match stop
     {
-        Stop::Verdict { verdict, finding, .. } => format!("{verdict}: {}", finding.message),
-        Stop::Budget { reason, .. } => format!("it takes too long on the emulator: {reason}"),
-        Stop::Machine(error) => error.to_string(),
+        LaunchError::Kernel { verdict, finding, .. } => format!("{verdict}: {}", finding.message),
+        LaunchError::Budget { reason, .. } => {
+            format!("it takes too long on the emulator: {reason}")
+        }
+        LaunchError::Machine(error) => error.to_string(),
     })
 }
 
@@ -117,11 +119,11 @@ fn launch(
     reference: &ReferenceProgram,
     case: &Case,
     program: &CaseProgram,
-    hosts: &dyn Source,
+    hosts: &dyn InputSource,
     outputs: &[(String, TensorSpec)],
-) -> Result<Vec<Array>, Stop> {
+) -> Result<Vec<Array>, LaunchError> {
     let mut load =
-        |ptx: &str| -> Result<ModuleId, Stop> { device.load(&Image { ptx, cubin: &[] }) };
+        |ptx: &str| -> Result<ModuleId, LaunchError> { device.load(&Image { ptx, cubin: &[] }) };
     let candidate = load(&reference.ptx[program.variant])?;
     let modules =
         Modules::loaded(Some(candidate), reference.copy_ptx.as_deref().map(load).transpose()?);

@@ -8,8 +8,8 @@ use crate::{
 use super::{
     Error, Program,
     gpu::Loader,
+    prepared_case::{PreparedCase, op_of},
     session::Session,
-    subject::{Subject, op_of},
 };
 
 /// Runs cases of a program once each; outputs are neither poisoned nor looked at.
@@ -35,7 +35,7 @@ pub fn rehearse(
             Ok(modules) => modules,
             Err((_, finding)) => return Ok(Err(finding.message)),
         };
-        let inputs = Subject::inputs(case, request.seed);
+        let inputs = PreparedCase::inputs(case, request.seed);
         let specs = op.infer(case)?;
         let names = op.output_names(specs.len());
         let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();

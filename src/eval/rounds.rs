@@ -9,15 +9,15 @@ use crate::{
 use super::{
     CaseProgram, Error,
     budget::{self, Allowance},
+    builder::{self, EarlyVerdict, EvaluationBuilder},
     cpu,
-    draft::{self, Draft, Halt},
     emulate::Emulation,
     execute::run_case,
     further::further,
     link::{Linker, Planned},
     prepare::resolve,
+    prepared_case::{PreparedCase, op_of},
     session::Modules,
-    subject::{Subject, op_of},
 };
 
 /// Rounds at most.
@@ -44,7 +44,7 @@ const MAX_VARIANTS: usize = 3;
 pub(super) fn draw(
     emulation: &mut Emulation<'_>,
     linker: &mut Linker<'_>,
-    draft: &mut Draft<'_>,
+    draft: &mut EvaluationBuilder<'_>,
 ) -> Result<Option<Coverage>, Error> {
     let request = emulation.request;
     let op = op_of(request)?;
@@ -78,13 +78,13 @@ pub(super) fn draw(
 }
 
 /// Tells whether some case passed and none failed.
-fn all_right(draft: &mut Draft<'_>) -> bool {
+fn all_right(draft: &mut EvaluationBuilder<'_>) -> bool {
     let evaluation = draft.evaluation();
     evaluation.failed().next().is_none() && 0 < evaluation.n_passed()
 }
 
 /// Returns the cases of the request that passed.
-fn passed<'a>(request: &'a EvalRequest, draft: &mut Draft<'_>) -> Vec<&'a Case> {
+fn passed<'a>(request: &'a EvalRequest, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
     let results = &draft.evaluation().cases;
     let both = request.cases.iter().zip(results);
     let passed = both.filter(|(_, result)| result.outcome == Outcome::Judged(Verdict::Passed));
@@ -118,7 +118,11 @@ impl Rounds<'_, '_, '_, '_> {
     }
 
     /// Judges cases until one fails or the budget is spent.
-    fn judge_all(&mut self, cases: &[Case], draft: &mut Draft<'_>) -> Result<(), Error> {
+    fn judge_all(
+        &mut self,
+        cases: &[Case],
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<(), Error> {
         for case in cases {
             if self.lanes == 0 || self.emulation.purse.spent().is_some() || !all_right(draft) {
                 break;
@@ -130,7 +134,7 @@ impl Rounds<'_, '_, '_, '_> {
 
     /// Judges a case; one that the plan does not take, that is beyond the budget or that the emulator
     /// cannot run leaves no result.
-    fn judge(&mut self, case: &Case, draft: &mut Draft<'_>) -> Result<(), Error> {
+    fn judge(&mut self, case: &Case, draft: &mut EvaluationBuilder<'_>) -> Result<(), Error> {
         let request = self.emulation.request;
         let index = draft.evaluation().cases.len();
         let operations = budget::operations(request, case);
@@ -145,11 +149,11 @@ impl Rounds<'_, '_, '_, '_> {
                 let finding = halt.findings.into_iter().next();
                 let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
                 draft.evaluation().diagnostics.extend(halt.diagnostics);
-                draft::failed(case, halt.verdict, Level::Static, finding)
+                builder::failed(case, halt.verdict, Level::Static, finding)
             }
             Some(Ok(program)) => {
                 draft.case_started(index);
-                let Ok(subject) = draft.reference(|| Subject::new(request, case)) else {
+                let Ok(subject) = draft.reference(|| PreparedCase::new(request, case)) else {
                     return Ok(());
                 };
                 self.operations -= operations;
@@ -169,8 +173,8 @@ impl Rounds<'_, '_, '_, '_> {
         &mut self,
         case: &Case,
         index: usize,
-        draft: &mut Draft<'_>,
-    ) -> Result<Option<Result<CaseProgram, Halt>>, Error> {
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<Option<Result<CaseProgram, EarlyVerdict>>, Error> {
         let request = self.emulation.request;
         let file = self.linker.file();
         // Limits of the plan language, such as that of launches, are no fault of the kernel.
@@ -196,7 +200,7 @@ impl Rounds<'_, '_, '_, '_> {
     /// Runs a case; `None` where that shows nothing.
     fn run(
         &mut self,
-        subject: &Subject<'_>,
+        subject: &PreparedCase<'_>,
         operations: u64,
         program: &CaseProgram,
     ) -> Result<Option<CaseResult>, Error> {

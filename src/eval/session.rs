@@ -1,16 +1,16 @@
 //! The buffers of one case on a device, and its steps.
 
 use crate::{
-    device::{BufferId, Device, KernelArg, Launch, ModuleId, Stop, TimedOp},
+    device::{BufferId, Device, KernelArg, Launch, LaunchError, ModuleId, TimedOp},
     kernel::BoundArg,
     record::{BufferRef, Case, Finding, Step, TensorSpec, Verdict, View},
 };
 
 use super::{
     BoundLaunch, CaseProgram,
+    case_data::InputSource,
     copy::copy_launch,
     external::{BoundCall, CaseBuffers, External},
-    judged::Source,
 };
 
 /// Operations that are queued before they are waited for: a queue that is full makes the launch wait,
@@ -82,9 +82,9 @@ impl<'a> Session<'a> {
         case: &'a Case,
         program: &'a CaseProgram,
         modules: Modules<'a>,
-        inputs: &dyn Source,
+        inputs: &dyn InputSource,
         outputs: &[(String, TensorSpec)],
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, LaunchError> {
         let mut session = Self::without_buffers(case, program, &modules);
         let ready = session.allocate(device, inputs, outputs);
         match ready.and_then(|()| session.bind(device, modules.external, outputs)) {
@@ -101,7 +101,7 @@ impl<'a> Session<'a> {
         device: &mut dyn Device,
         external: Option<&'a dyn External>,
         outputs: &[(String, TensorSpec)],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         let Some(external) = external else { return Ok(()) };
         let buffers = CaseBuffers {
             case: self.case,
@@ -121,7 +121,7 @@ impl<'a> Session<'a> {
         program: &'a CaseProgram,
         modules: Modules<'a>,
         outputs: &[(String, TensorSpec)],
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, LaunchError> {
         let mut session = Self {
             inputs: of.inputs.clone(),
             borrows: true,
@@ -139,9 +139,9 @@ impl<'a> Session<'a> {
     fn allocate(
         &mut self,
         device: &mut dyn Device,
-        inputs: &dyn Source,
+        inputs: &dyn InputSource,
         outputs: &[(String, TensorSpec)],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         for (name, tensor) in self.case.tensors() {
             let spec = &tensor.spec;
             self.inputs.push(device.alloc(&name, spec.storage_bytes(), spec.dtype.size())?);
@@ -154,13 +154,13 @@ impl<'a> Session<'a> {
         &mut self,
         device: &mut dyn Device,
         outputs: &[(String, TensorSpec)],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         for (name, spec) in outputs {
             self.outputs.push(device.alloc(name, spec.storage_bytes(), spec.dtype.size())?);
         }
         for scratch in &self.program.plan.scratch {
             let bytes = usize::try_from(scratch.bytes).map_err(|_| {
-                Stop::verdict(Verdict::LaunchError, Finding::new("scratch too large"))
+                LaunchError::verdict(Verdict::LaunchError, Finding::new("scratch too large"))
             })?;
             self.scratch.push(device.alloc(&scratch.label, bytes, scratch.element_bytes)?);
         }
@@ -168,7 +168,11 @@ impl<'a> Session<'a> {
     }
 
     /// Writes other data into the inputs.
-    pub(super) fn rewrite(&self, device: &mut dyn Device, inputs: &dyn Source) -> Result<(), Stop> {
+    pub(super) fn rewrite(
+        &self,
+        device: &mut dyn Device,
+        inputs: &dyn InputSource,
+    ) -> Result<(), LaunchError> {
         inputs.write(device, &self.inputs)
     }
 
@@ -183,7 +187,7 @@ impl<'a> Session<'a> {
     }
 
     /// Fills outputs and scratch with a byte that no honest result consists of.
-    pub(super) fn poison(&self, device: &mut dyn Device, byte: u8) -> Result<(), Stop> {
+    pub(super) fn poison(&self, device: &mut dyn Device, byte: u8) -> Result<(), LaunchError> {
         for &buffer in self.outputs.iter().chain(&self.scratch) {
             device.fill(buffer, &[byte])?;
         }
@@ -201,7 +205,7 @@ impl<'a> Session<'a> {
     }
 
     /// Computes the outputs once and waits for them: by the plan's steps, or by a call.
-    pub(super) fn run(&self, device: &mut dyn Device) -> Result<(), Stop> {
+    pub(super) fn run(&self, device: &mut dyn Device) -> Result<(), LaunchError> {
         if let Some(call) = &self.call {
             return call.run(device);
         }
@@ -219,7 +223,7 @@ impl<'a> Session<'a> {
     }
 
     /// Waits for the kernels; only a candidate's have a limit.
-    fn wait(&self, device: &mut dyn Device) -> Result<(), Stop> {
+    fn wait(&self, device: &mut dyn Device) -> Result<(), LaunchError> {
         if self.borrows { device.sync() } else { device.sync_kernels() }
     }
 
@@ -297,7 +301,11 @@ impl<'a> Session<'a> {
     }
 
     /// Checks guard zones and inputs after a run.
-    pub(super) fn check(&self, device: &mut dyn Device, inputs: &dyn Source) -> Result<(), Stop> {
+    pub(super) fn check(
+        &self,
+        device: &mut dyn Device,
+        inputs: &dyn InputSource,
+    ) -> Result<(), LaunchError> {
         for &buffer in self.inputs.iter().chain(&self.outputs).chain(&self.scratch) {
             device.check_guards(buffer)?;
         }
@@ -306,7 +314,7 @@ impl<'a> Session<'a> {
         let finding = Finding::new(format!(
             "input `{name}` was changed, first at storage element {element}: inputs are read-only"
         ));
-        Err(Stop::verdict(Verdict::InputModified, finding))
+        Err(LaunchError::verdict(Verdict::InputModified, finding))
     }
 
     /// Returns the buffer of an output.
@@ -315,12 +323,16 @@ impl<'a> Session<'a> {
     }
 
     /// Reads an output back.
-    pub(super) fn output(&self, device: &mut dyn Device, index: usize) -> Result<Vec<u8>, Stop> {
+    pub(super) fn output(
+        &self,
+        device: &mut dyn Device,
+        index: usize,
+    ) -> Result<Vec<u8>, LaunchError> {
         device.read(self.outputs[index])
     }
 
     /// Reads all outputs back.
-    pub(super) fn outputs(&self, device: &mut dyn Device) -> Result<Vec<Vec<u8>>, Stop> {
+    pub(super) fn outputs(&self, device: &mut dyn Device) -> Result<Vec<Vec<u8>>, LaunchError> {
         self.outputs.iter().map(|&output| device.read(output)).collect()
     }
 

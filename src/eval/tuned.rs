@@ -7,7 +7,7 @@ use crate::{
     record::{EvalRequest, Evaluation, Finding, Outcome},
 };
 
-use super::subject::op_of;
+use super::prepared_case::op_of;
 
 /// A choice of parameter values.
 type Choice = BTreeMap<String, i64>;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     compile::Compiler,
-    device::{self, CudaDevice, Device as _, Stop},
+    device::{self, CudaDevice, Device as _, LaunchError},
 };
 
 use super::{Built, Emulated, Error, build, emulate, run_on_gpu};
@@ -121,10 +121,10 @@ fn compare(
     let emulated = on_emulator(built, kernel, seed, row);
     let gpu = match run_on_gpu(device, built, kernel, &case, Some(POISON)) {
         Ok(outputs) => outputs,
-        Err(Stop::Machine(error)) => return Err(error.into()),
+        Err(LaunchError::Machine(error)) => return Err(error.into()),
         Err(stop) => {
             row.problem(format!("seed {seed}, GPU: {stop}"));
-            if matches!(stop, Stop::Verdict { device_lost: true, .. }) {
+            if matches!(stop, LaunchError::Kernel { device_lost: true, .. }) {
                 return Err(device::Error::Lost.into());
             }
             return Ok(None);

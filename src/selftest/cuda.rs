@@ -2,7 +2,9 @@
 
 use emu_corpus::{Case, Kernel, Role};
 
-use crate::device::{BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, ModuleId, Stop};
+use crate::device::{
+    BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, LaunchError, ModuleId,
+};
 
 use super::Built;
 
@@ -22,7 +24,7 @@ pub fn run_on_gpu(
     kernel: &Kernel,
     case: &Case,
     poison: Option<u8>,
-) -> Result<GpuOutputs, Stop> {
+) -> Result<GpuOutputs, LaunchError> {
     let image = Image { ptx: &built.compiled.ptx, cubin: &built.compiled.cubin };
     let module = device.load(&image)?;
     let mut buffers = Vec::new();
@@ -42,7 +44,7 @@ fn run(
     case: &Case,
     poison: Option<u8>,
     buffers: &mut Vec<(BufferId, Role)>,
-) -> Result<GpuOutputs, Stop> {
+) -> Result<GpuOutputs, LaunchError> {
     let mut args = Vec::new();
     for arg in &case.args {
         let data = match arg {

@@ -40,7 +40,7 @@ pub enum Error {
     Device(#[from] device::Error),
     /// A kernel of the selftest did not run.
     #[error("a kernel of the selftest failed")]
-    Kernel(#[source] device::Stop),
+    Kernel(#[source] device::LaunchError),
     /// The GPU timed nothing.
     #[error("the GPU gave no times")]
     NoTimes,
@@ -52,10 +52,10 @@ pub enum Error {
     Idle(String),
 }
 
-impl From<device::Stop> for Error {
-    fn from(stop: device::Stop) -> Self {
+impl From<device::LaunchError> for Error {
+    fn from(stop: device::LaunchError) -> Self {
         match stop {
-            device::Stop::Machine(error) => Self::Device(error),
+            device::LaunchError::Machine(error) => Self::Device(error),
             other => Self::Kernel(other),
         }
     }

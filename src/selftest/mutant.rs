@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     compile::Compiler,
-    device::{CudaDevice, Device as _, Image, KernelArg, Launch, Stop},
+    device::{CudaDevice, Device as _, Image, KernelArg, Launch, LaunchError},
 };
 
 use super::{Built, Error, build, run_on_gpu};
@@ -94,7 +94,7 @@ pub fn run_mutant(
         }
         let outputs = match run_on_gpu(device, &built, kernel, &case, (!bare).then_some(*byte)) {
             Ok(outputs) => outputs,
-            Err(Stop::Machine(error)) => return Err(error.into()),
+            Err(LaunchError::Machine(error)) => return Err(error.into()),
             Err(stop) => return run(MutantEffect::Changed, &format!("seed {seed}: {stop}")),
         };
         if bare {
@@ -107,7 +107,7 @@ pub fn run_mutant(
     run(MutantEffect::Same, if bare { "its outputs were not looked at" } else { "" })
 }
 
-fn poison_shared(device: &mut CudaDevice, built: &Built) -> Result<(), Stop> {
+fn poison_shared(device: &mut CudaDevice, built: &Built) -> Result<(), LaunchError> {
     let image = Image { ptx: &built.compiled.ptx, cubin: &built.compiled.cubin };
     let module = device.load(&image)?;
     let bytes = device.target().smem_max;
@@ -125,10 +125,10 @@ fn poison_shared(device: &mut CudaDevice, built: &Built) -> Result<(), Stop> {
 }
 
 /// kgen's own kernel can only fail with the machine.
-fn machine(stop: Stop) -> Error {
+fn machine(stop: LaunchError) -> Error {
     match stop {
-        Stop::Machine(error) => error.into(),
-        Stop::Verdict { .. } | Stop::Budget { .. } => {
+        LaunchError::Machine(error) => error.into(),
+        LaunchError::Kernel { .. } | LaunchError::Budget { .. } => {
             Error::Source { kernel: "poison_shared".to_owned(), reason: stop.to_string() }
         }
     }

@@ -9,8 +9,8 @@ use kgen::{
         copy_kernel, copy_source, guard_ptx, guard_source, locate, provision,
     },
     device::{
-        BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, ModuleId, Stop, TimedCall,
-        TimedOp, TimedWork, driver_version, gpus,
+        BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, LaunchError, ModuleId,
+        TimedCall, TimedOp, TimedWork, driver_version, gpus,
     },
     record::Verdict,
     settings::{NvrtcSettings, env},
@@ -92,9 +92,9 @@ fn long(value: i64) -> KernelArg {
     KernelArg::Bytes(value.to_le_bytes().to_vec())
 }
 
-fn verdict(result: Result<(), Stop>) -> (Verdict, String) {
+fn verdict(result: Result<(), LaunchError>) -> (Verdict, String) {
     match result {
-        Err(Stop::Verdict { verdict, finding, .. }) => (verdict, finding.message),
+        Err(LaunchError::Kernel { verdict, finding, .. }) => (verdict, finding.message),
         other => panic!("{other:?}"),
     }
 }
@@ -256,7 +256,7 @@ fn faults(device: &mut CudaDevice, module: ModuleId) {
     let out = device.alloc("out", 400, 4).unwrap();
     device.launch(module, &launch("wild", 1, 1, vec![pointer(out)])).unwrap();
     match device.sync().unwrap_err() {
-        Stop::Verdict { verdict, finding, device_lost } => {
+        LaunchError::Kernel { verdict, finding, device_lost } => {
             println!("{}", finding.message);
             assert_eq!((verdict, device_lost), (Verdict::Fault, true));
             assert!(finding.message.contains("`wild`"));
@@ -264,7 +264,7 @@ fn faults(device: &mut CudaDevice, module: ModuleId) {
         other => panic!("{other:?}"),
     }
     let again = device.launch(module, &launch("wild", 1, 1, vec![pointer(out)]));
-    assert!(matches!(again, Err(Stop::Machine(Error::Lost))), "{again:?}");
-    assert!(matches!(device.read(out), Err(Stop::Machine(Error::Lost))));
-    assert!(matches!(device.sync(), Err(Stop::Machine(Error::Lost))));
+    assert!(matches!(again, Err(LaunchError::Machine(Error::Lost))), "{again:?}");
+    assert!(matches!(device.read(out), Err(LaunchError::Machine(Error::Lost))));
+    assert!(matches!(device.sync(), Err(LaunchError::Machine(Error::Lost))));
 }

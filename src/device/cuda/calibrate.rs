@@ -6,7 +6,7 @@ use cudarc::driver::{result, sys::CUdeviceptr};
 use kgen_measure::{Calibration, Flush, Timing};
 
 use super::{CudaDevice, support::Support};
-use crate::device::Stop;
+use crate::device::LaunchError;
 
 /// Pairs of events between which nothing lies.
 const N_PAIRS: usize = 400;
@@ -26,7 +26,7 @@ const N_BUFFERS: usize = 3;
 
 impl CudaDevice {
     /// Measures what a launch costs, how fast memory is, and whether a flush works.
-    pub(super) fn calibrate(&mut self) -> Result<Calibration, Stop> {
+    pub(super) fn calibrate(&mut self) -> Result<Calibration, LaunchError> {
         let began = Instant::now();
         let gaps = self.sample_nothing(N_PAIRS)?;
         let mut calibration = Calibration {
@@ -41,13 +41,13 @@ impl CudaDevice {
         Ok(calibration)
     }
 
-    fn median_of(&mut self, kernel: Support, flush: Flush) -> Result<Option<f64>, Stop> {
+    fn median_of(&mut self, kernel: Support, flush: Flush) -> Result<Option<f64>, LaunchError> {
         let samples = self.sample_own(kernel, N_WARM_UP + N_SAMPLES, flush)?;
         Ok(median(samples[N_WARM_UP..].to_vec()))
     }
 
     /// Reads a working set that fits into the L2 cache, with and without a flush before.
-    fn look_at_flush(&mut self, calibration: &mut Calibration) -> Result<(), Stop> {
+    fn look_at_flush(&mut self, calibration: &mut Calibration) -> Result<(), LaunchError> {
         let bytes = self.target.l2_bytes / 4;
         let set = self.allocate(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         let times = [Flush::None, Flush::Memset, Flush::Read]
@@ -61,7 +61,7 @@ impl CudaDevice {
         Ok(())
     }
 
-    fn look_at_bandwidth(&mut self, calibration: &mut Calibration) -> Result<(), Stop> {
+    fn look_at_bandwidth(&mut self, calibration: &mut Calibration) -> Result<(), LaunchError> {
         let memory = result::mem_get_info();
         let (free, _) = memory.map_err(|error| self.stop("ask for free memory", error))?;
         let bytes = BUFFER.min(free / (2 * N_BUFFERS));
@@ -80,7 +80,7 @@ impl CudaDevice {
         &mut self,
         bytes: usize,
         buffers: &mut Vec<CUdeviceptr>,
-    ) -> Result<[Option<f64>; 3], Stop> {
+    ) -> Result<[Option<f64>; 3], LaunchError> {
         while buffers.len() < N_BUFFERS {
             buffers.push(self.allocate(bytes)?);
         }
@@ -99,7 +99,7 @@ impl CudaDevice {
     }
 
     /// Allocates memory and writes it, so that no page of it is touched for the first time later.
-    fn allocate(&mut self, bytes: usize) -> Result<CUdeviceptr, Stop> {
+    fn allocate(&mut self, bytes: usize) -> Result<CUdeviceptr, LaunchError> {
         // SAFETY: freed in `release`.
         let allocated = unsafe { result::malloc_sync(bytes) };
         let address = allocated.map_err(|error| self.stop("calibrate the GPU", error))?;

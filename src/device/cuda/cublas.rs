@@ -26,7 +26,7 @@ use cudarc::{
 
 use crate::{
     compile::{LocateOptions, load_library, locate_cublaslt},
-    device::{Stop, limits::launch_error},
+    device::{LaunchError, limits::launch_error},
     record::{DType, Finding, Gemm, Matrix, MatrixPlace, Verdict},
     settings::NvrtcSettings,
 };
@@ -47,7 +47,7 @@ pub(super) struct Cublas {
 
 impl Cublas {
     /// Loads the library and allocates its workspace.
-    pub(super) fn open(driver_version: Option<u32>) -> Result<Self, Stop> {
+    pub(super) fn open(driver_version: Option<u32>) -> Result<Self, LaunchError> {
         load(located(driver_version).as_deref(), is_present)?;
         let handle = lt::create_handle().map_err(|error| refused("be opened", error))?;
         // SAFETY: freed in `close`.
@@ -67,7 +67,7 @@ impl Cublas {
     }
 
     /// Chooses an algorithm: the first that the library's heuristic names.
-    pub(super) fn ready(&self, call: &Gemm<CUdeviceptr>) -> Result<ReadyGemm, Stop> {
+    pub(super) fn ready(&self, call: &Gemm<CUdeviceptr>) -> Result<ReadyGemm, LaunchError> {
         let types = types(call);
         let addend = call.addend.unwrap_or(call.out);
         let mut ready = ReadyGemm {
@@ -127,18 +127,18 @@ fn is_present() -> bool {
     unsafe { sys::is_culib_present() }
 }
 
-fn load(located: Option<&Path>, is_present: impl FnOnce() -> bool) -> Result<(), Stop> {
+fn load(located: Option<&Path>, is_present: impl FnOnce() -> bool) -> Result<(), LaunchError> {
     if let Some(path) = located {
         load_library(path, "libcublasLt.so").map_err(|error| unsupported(error.to_string()))?;
     }
     if is_present() { Ok(()) } else { Err(unsupported(MISSING)) }
 }
 
-fn unsupported(reason: impl Into<String>) -> Stop {
-    Stop::verdict(Verdict::Unsupported, Finding::new(reason))
+fn unsupported(reason: impl Into<String>) -> LaunchError {
+    LaunchError::verdict(Verdict::Unsupported, Finding::new(reason))
 }
 
-fn refused(what: &str, error: CublasError) -> Stop {
+fn refused(what: &str, error: CublasError) -> LaunchError {
     unsupported(format!("cuBLASLt cannot {what}: {error}"))
 }
 
@@ -207,7 +207,7 @@ pub(super) struct ReadyGemm {
 }
 
 impl ReadyGemm {
-    fn choose(&mut self) -> Result<(), Stop> {
+    fn choose(&mut self) -> Result<(), LaunchError> {
         let preference = Preference::new()?;
         preference.set(Pref::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &(WORKSPACE as u64))?;
         preference.set(Pref::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &REDUCTIONS)?;
@@ -239,7 +239,7 @@ impl ReadyGemm {
     }
 
     /// Enqueues the product.
-    pub(super) fn enqueue(&self, stream: CUstream) -> Result<(), Stop> {
+    pub(super) fn enqueue(&self, stream: CUstream) -> Result<(), LaunchError> {
         let [a, b, c, d] = self.addresses;
         let [la, lb, lc, ld] = &self.layouts;
         let [alpha, beta] = self.factors.pointers();
@@ -274,12 +274,12 @@ impl ReadyGemm {
 struct Operation(sys::cublasLtMatmulDesc_t);
 
 impl Operation {
-    fn new(compute: Compute, scale: DataType) -> Result<Self, Stop> {
+    fn new(compute: Compute, scale: DataType) -> Result<Self, LaunchError> {
         let made = lt::create_matmul_desc(compute, scale);
         made.map(Self).map_err(|error| refused("describe a product", error))
     }
 
-    fn set<T>(&self, attribute: Desc, value: &T) -> Result<(), Stop> {
+    fn set<T>(&self, attribute: Desc, value: &T) -> Result<(), LaunchError> {
         // SAFETY: the descriptor is alive; the value is copied before the call returns.
         let set = unsafe {
             lt::set_matmul_desc_attribute(
@@ -309,7 +309,7 @@ impl LayoutOf {
         matrix: Matrix<CUdeviceptr>,
         [rows, columns]: [usize; 2],
         batch: usize,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, LaunchError> {
         // In the library's eyes the neighbours are the rows.
         let (rows, columns) = if matrix.row_major { (columns, rows) } else { (rows, columns) };
         let too_large = |_| unsupported("the matrix is too large for cuBLASLt");
@@ -323,7 +323,7 @@ impl LayoutOf {
         Ok(layout)
     }
 
-    fn set<T>(&self, attribute: Layout, value: &T) -> Result<(), Stop> {
+    fn set<T>(&self, attribute: Layout, value: &T) -> Result<(), LaunchError> {
         // SAFETY: the layout is alive; the value is copied before the call returns.
         let set = unsafe {
             lt::set_matrix_layout_attribute(
@@ -348,12 +348,12 @@ impl Drop for LayoutOf {
 struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
-    fn new() -> Result<Self, Stop> {
+    fn new() -> Result<Self, LaunchError> {
         let made = lt::create_matmul_pref();
         made.map(Self).map_err(|error| refused("be asked for an algorithm", error))
     }
 
-    fn set<T>(&self, attribute: Pref, value: &T) -> Result<(), Stop> {
+    fn set<T>(&self, attribute: Pref, value: &T) -> Result<(), LaunchError> {
         // SAFETY: the preference is alive; the value is copied before the call returns.
         let set = unsafe {
             lt::set_matmul_pref_attribute(
@@ -378,9 +378,9 @@ impl Drop for Preference {
 mod tests {
     use super::*;
 
-    fn refusal(loaded: Result<(), Stop>) -> String {
+    fn refusal(loaded: Result<(), LaunchError>) -> String {
         match loaded.unwrap_err() {
-            Stop::Verdict { verdict: Verdict::Unsupported, finding, device_lost: false } => {
+            LaunchError::Kernel { verdict: Verdict::Unsupported, finding, device_lost: false } => {
                 finding.message
             }
             stop => panic!("{stop:?}"),

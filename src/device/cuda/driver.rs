@@ -6,7 +6,7 @@ use cudarc::driver::{
 };
 
 use crate::{
-    device::{Error, Stop},
+    device::{Error, LaunchError},
     record::{Fault, Finding, Verdict},
 };
 
@@ -59,7 +59,7 @@ pub(super) fn text(error: DriverError) -> String {
 /// Turns an error of a call after a launch into what it says about the launched kernels.
 ///
 /// `kernels`: the kernels launched since the last success, oldest first.
-pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String]) -> Stop {
+pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String]) -> LaunchError {
     let (kind, verdict) = match error.0 {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => ("illegal_address", Verdict::Fault),
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => ("misaligned_address", Verdict::Fault),
@@ -70,7 +70,7 @@ pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String])
         CUresult::CUDA_ERROR_ASSERT => ("assertion", Verdict::Fault),
         CUresult::CUDA_ERROR_LAUNCH_FAILED => ("launch_failed", Verdict::Fault),
         CUresult::CUDA_ERROR_LAUNCH_TIMEOUT => ("timeout", Verdict::TimedOut),
-        _ => return Stop::Machine(machine(action, error)),
+        _ => return LaunchError::Machine(machine(action, error)),
     };
     let names = kernels.join("`, `");
     let reason = text(error);
@@ -97,5 +97,5 @@ pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String])
     let hint = "the emulator names the thread, the line and the buffer: run it with `--device emu`";
     let finding = Finding { message, span: None, hint: Some(hint.to_owned()), fault: Some(fault) };
     // All of these errors stick to the context: every later call fails with them.
-    Stop::Verdict { verdict, finding: Box::new(finding), device_lost: true }
+    LaunchError::Kernel { verdict, finding: Box::new(finding), device_lost: true }
 }

@@ -13,7 +13,7 @@ use cudarc::driver::{
 use super::driver::{machine, text};
 use crate::{
     device::{
-        Launch, Stop,
+        Launch, LaunchError,
         limits::{check_limits, launch_error},
     },
     record::Target,
@@ -53,7 +53,7 @@ impl Module {
     }
 
     /// Returns a function with at least `smem` bytes of dynamic shared memory allowed.
-    fn function(&mut self, name: &str, smem: u32) -> Result<CUfunction, Stop> {
+    fn function(&mut self, name: &str, smem: u32) -> Result<CUfunction, LaunchError> {
         if let Some(known) = self.functions.get(name).filter(|known| known.smem_max >= smem) {
             return Ok(known.raw);
         }
@@ -64,7 +64,7 @@ impl Module {
         let raw = unsafe { result::module::get_function(self.raw, c_name) };
         let raw = raw.map_err(|error| match error.0 {
             CUresult::CUDA_ERROR_NOT_FOUND => no_such(),
-            _ => Stop::Machine(machine("find a kernel", error)),
+            _ => LaunchError::Machine(machine("find a kernel", error)),
         })?;
         let mut smem_max = SMEM_DEFAULT;
         if smem > SMEM_DEFAULT {
@@ -106,7 +106,7 @@ impl Ready {
         launch: &Launch,
         args: &[Vec<u8>],
         target: &Target,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, LaunchError> {
         check_limits(launch, target)?;
         let function = module.function(&launch.kernel, launch.smem)?;
         check_parameters(function, launch, args, target)?;
@@ -158,7 +158,7 @@ impl Ready {
 
     /// Turns an error of [`Self::enqueue`] into what it says about the launch; `None` when it
     /// says something about an earlier one.
-    pub(super) fn refused(&self, error: DriverError) -> Option<Stop> {
+    pub(super) fn refused(&self, error: DriverError) -> Option<LaunchError> {
         let refusals = [
             CUresult::CUDA_ERROR_INVALID_VALUE,
             CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
@@ -204,7 +204,7 @@ fn check_parameters(
     launch: &Launch,
     args: &[Vec<u8>],
     target: &Target,
-) -> Result<(), Stop> {
+) -> Result<(), LaunchError> {
     if target.driver_version.is_none_or(|version| version < 12_040) {
         return Ok(());
     }

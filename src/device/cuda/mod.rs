@@ -32,8 +32,8 @@ use self::{
     time::Graph,
 };
 use super::{
-    BufferId, Device, Error, GraphId, Image, KernelArg, Launch, ModuleId, SharedBuffer, Stop,
-    TimedCall, limits::launch_error, nvml::Monitor,
+    BufferId, Device, Error, GraphId, Image, KernelArg, Launch, LaunchError, ModuleId,
+    SharedBuffer, TimedCall, limits::launch_error, nvml::Monitor,
 };
 use crate::record::{Gemm, Level, Target, Verdict};
 
@@ -136,9 +136,13 @@ impl CudaDevice {
     ///
     /// As [`Device::launch`]; a grid that does not fit the GPU at once is a
     /// [`Verdict::LaunchError`].
-    pub fn launch_cooperative(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
+    pub fn launch_cooperative(
+        &mut self,
+        module: ModuleId,
+        launch: &Launch,
+    ) -> Result<(), LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         let mut ready = self.ready(module, launch)?.cooperative();
         self.enqueue(&mut ready)
@@ -157,16 +161,20 @@ impl CudaDevice {
     }
 
     /// Turns an error of the driver into a stop, and remembers a lost context.
-    fn stop(&mut self, action: &'static str, error: DriverError) -> Stop {
+    fn stop(&mut self, action: &'static str, error: DriverError) -> LaunchError {
         if self.lost {
-            return Stop::Machine(Error::Lost);
+            return LaunchError::Machine(Error::Lost);
         }
         let stop = driver::stop(action, error, &self.launched);
-        self.lost = matches!(stop, Stop::Verdict { device_lost: true, .. });
+        self.lost = matches!(stop, LaunchError::Kernel { device_lost: true, .. });
         stop
     }
 
-    fn check(&mut self, action: &'static str, status: Result<(), DriverError>) -> Result<(), Stop> {
+    fn check(
+        &mut self,
+        action: &'static str,
+        status: Result<(), DriverError>,
+    ) -> Result<(), LaunchError> {
         status.map_err(|error| self.stop(action, error))
     }
 
@@ -181,7 +189,7 @@ impl CudaDevice {
     }
 
     /// Resolves a launch's arguments and checks it.
-    fn ready(&mut self, module: ModuleId, launch: &Launch) -> Result<Ready, Stop> {
+    fn ready(&mut self, module: ModuleId, launch: &Launch) -> Result<Ready, LaunchError> {
         let args: Vec<Vec<u8>> = launch
             .args
             .iter()
@@ -198,7 +206,7 @@ impl CudaDevice {
         Ready::new(module, launch, &args, &self.target)
     }
 
-    fn enqueue(&mut self, ready: &mut Ready) -> Result<(), Stop> {
+    fn enqueue(&mut self, ready: &mut Ready) -> Result<(), LaunchError> {
         let is_new = self.launched.iter().all(|kernel| kernel != ready.kernel());
         if is_new {
             self.launched.push(ready.kernel().to_owned());
@@ -217,9 +225,9 @@ impl CudaDevice {
     }
 
     /// Makes a matrix product ready.
-    fn ready_gemm(&mut self, call: &Gemm<BufferId>) -> Result<ReadyGemm, Stop> {
+    fn ready_gemm(&mut self, call: &Gemm<BufferId>) -> Result<ReadyGemm, LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         let call = call.map(|buffer| self.buffer(buffer).address());
         let library = match self.cublas.take() {
@@ -229,7 +237,7 @@ impl CudaDevice {
         self.cublas.insert(library).ready(&call)
     }
 
-    fn enqueue_gemm(&mut self, gemm: &ReadyGemm) -> Result<(), Stop> {
+    fn enqueue_gemm(&mut self, gemm: &ReadyGemm) -> Result<(), LaunchError> {
         self.launched.push("a matrix product of cuBLASLt".to_owned());
         gemm.enqueue(self.stream)
     }
@@ -246,9 +254,9 @@ impl Device for CudaDevice {
 
     fn set_budget(&mut self, _lane_instructions: u64) {}
 
-    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         let module = Module::new(image.cubin).map_err(|error| self.stop("load a module", error))?;
         let id = ModuleId(self.next_id());
@@ -265,7 +273,12 @@ impl Device for CudaDevice {
         }
     }
 
-    fn alloc(&mut self, label: &str, bytes: usize, element_bytes: usize) -> Result<BufferId, Stop> {
+    fn alloc(
+        &mut self,
+        label: &str,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<BufferId, LaunchError> {
         let allocated = if self.bare {
             Buffer::bare(label, bytes, element_bytes)
         } else {
@@ -297,17 +310,22 @@ impl Device for CudaDevice {
         self.buffer(buffer).len()
     }
 
-    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), Stop> {
+    fn write(&mut self, buffer: BufferId, bytes: &[u8]) -> Result<(), LaunchError> {
         let status = self.buffer(buffer).write(bytes, self.stream);
         self.check("copy to the GPU", status)
     }
 
-    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, Stop> {
+    fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, LaunchError> {
         let bytes = self.buffer(buffer).read(self.stream);
         bytes.map_err(|error| self.stop("copy from the GPU", error))
     }
 
-    fn read_part(&mut self, buffer: BufferId, from: usize, len: usize) -> Result<Vec<u8>, Stop> {
+    fn read_part(
+        &mut self,
+        buffer: BufferId,
+        from: usize,
+        len: usize,
+    ) -> Result<Vec<u8>, LaunchError> {
         let bytes = self.buffer(buffer).read_part(from, len, self.stream);
         bytes.map_err(|error| self.stop("copy from the GPU", error))
     }
@@ -316,23 +334,23 @@ impl Device for CudaDevice {
         result::mem_get_info().ok().map(|(free, _)| free as u64)
     }
 
-    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), Stop> {
+    fn fill(&mut self, buffer: BufferId, pattern: &[u8]) -> Result<(), LaunchError> {
         let status = self.buffer(buffer).fill(pattern, self.stream);
         self.check("fill a buffer", status)
     }
 
-    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), Stop> {
+    fn clear(&mut self, buffer: BufferId, byte: u8) -> Result<(), LaunchError> {
         let status = self.buffer(buffer).set_bytes(byte, self.stream);
         self.check("fill a buffer", status)
     }
 
-    fn check_guards(&mut self, buffer: BufferId) -> Result<(), Stop> {
+    fn check_guards(&mut self, buffer: BufferId) -> Result<(), LaunchError> {
         if !self.is_damaged(buffer)? {
             return Ok(());
         }
         let damage = self.buffer(buffer).damage(self.stream);
         match damage.map_err(|error| self.stop("read a guard zone", error))? {
-            Some(finding) => Err(Stop::verdict(Verdict::OutOfBoundsWrite, finding)),
+            Some(finding) => Err(LaunchError::verdict(Verdict::OutOfBoundsWrite, finding)),
             None => Ok(()),
         }
     }
@@ -345,15 +363,15 @@ impl Device for CudaDevice {
         None
     }
 
-    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), Stop> {
+    fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         let mut ready = self.ready(module, launch)?;
         self.enqueue(&mut ready)
     }
 
-    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), Stop> {
+    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
         let ready = self.ready_gemm(call)?;
         self.enqueue_gemm(&ready)
     }
@@ -362,14 +380,14 @@ impl Device for CudaDevice {
         self.kernel_limit = limit;
     }
 
-    fn sync_kernels(&mut self) -> Result<(), Stop> {
+    fn sync_kernels(&mut self) -> Result<(), LaunchError> {
         self.wait_for_kernels()?;
         self.sync()
     }
 
-    fn sync(&mut self) -> Result<(), Stop> {
+    fn sync(&mut self) -> Result<(), LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         // SAFETY: the stream is alive.
         let status = unsafe { stream::synchronize(self.stream) };
@@ -383,11 +401,15 @@ impl Device for CudaDevice {
         calls: &[TimedCall],
         order: &[usize],
         flush: Flush,
-    ) -> Result<Option<Vec<f64>>, Stop> {
+    ) -> Result<Option<Vec<f64>>, LaunchError> {
         self.sample(calls, order, flush).map(Some)
     }
 
-    fn record_graph(&mut self, calls: &[TimedCall], n: usize) -> Result<Option<GraphId>, Stop> {
+    fn record_graph(
+        &mut self,
+        calls: &[TimedCall],
+        n: usize,
+    ) -> Result<Option<GraphId>, LaunchError> {
         self.capture(calls, n).map(Some)
     }
 

@@ -4,15 +4,15 @@ use cudarc::driver::{result::device, sys::CUdevice_attribute};
 use kgen_measure::{Fingerprint, Session};
 
 use super::CudaDevice;
-use crate::device::{Stop, nvml::Monitor};
+use crate::device::{LaunchError, nvml::Monitor};
 
 impl CudaDevice {
     /// Begins to watch the GPU and measures what every other measurement rests on; takes about 0.2 s.
     ///
     /// # Errors
     ///
-    /// [`Stop::Machine`] where the GPU cannot run kgen's own kernels.
-    pub fn begin_session(&mut self) -> Result<&Session, Stop> {
+    /// [`LaunchError::Machine`] where the GPU cannot run kgen's own kernels.
+    pub fn begin_session(&mut self) -> Result<&Session, LaunchError> {
         let uuid = self.target.uuid.clone().unwrap_or_default();
         let mut fingerprint = self.fingerprint();
         match Monitor::open(&uuid) {

@@ -4,7 +4,7 @@ use cudarc::driver::sys::CUdeviceptr;
 
 use super::{CudaDevice, Module, Ready, driver::machine};
 use crate::{
-    device::{Launch, Stop},
+    device::{Launch, LaunchError},
     record::Target,
 };
 
@@ -83,13 +83,13 @@ impl Support {
 
 impl CudaDevice {
     /// Enqueues a launch of a kernel of kgen's own, which takes no blame for what goes wrong.
-    pub(super) fn enqueue_own(&mut self, ready: &mut Ready) -> Result<(), Stop> {
+    pub(super) fn enqueue_own(&mut self, ready: &mut Ready) -> Result<(), LaunchError> {
         let status = ready.enqueue(self.stream);
         self.check("launch one of kgen's own kernels", status)
     }
 
     /// Makes a launch of a kernel of kgen's own ready.
-    pub(super) fn support(&mut self, support: Support) -> Result<Ready, Stop> {
+    pub(super) fn support(&mut self, support: Support) -> Result<Ready, LaunchError> {
         if self.support.is_none() {
             let mut image = PTX.as_bytes().to_vec();
             image.push(0);

@@ -7,7 +7,9 @@ use cudarc::driver::{
 use kgen_measure::Flush;
 
 use super::{CudaDevice, Ready, cublas::ReadyGemm, support::Support};
-use crate::device::{BufferId, Device as _, Error, GraphId, Stop, TimedCall, TimedOp, TimedWork};
+use crate::device::{
+    BufferId, Device as _, Error, GraphId, LaunchError, TimedCall, TimedOp, TimedWork,
+};
 
 /// Nanoseconds that the GPU is kept busy per operation that is enqueued meanwhile, where no flush
 /// does that. A launch takes the host 2 to 5 µs.
@@ -39,16 +41,16 @@ impl CudaDevice {
         calls: &[TimedCall],
         order: &[usize],
         flush: Flush,
-    ) -> Result<Vec<f64>, Stop> {
+    ) -> Result<Vec<f64>, LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         // Everything that takes the host's time comes before the first flush. From then on the GPU
         // has always more to do than the host has to enqueue.
         let ready = |call: &TimedCall| {
             Ok(ReadyCall { poison: call.poison.clone(), ops: self.ready_ops(call)? })
         };
-        let mut ready = calls.iter().map(ready).collect::<Result<Vec<_>, Stop>>()?;
+        let mut ready = calls.iter().map(ready).collect::<Result<Vec<_>, LaunchError>>()?;
         self.sample_ready(&mut ready, order, flush)
     }
 
@@ -58,13 +60,13 @@ impl CudaDevice {
         kernel: Support,
         n: usize,
         flush: Flush,
-    ) -> Result<Vec<f64>, Stop> {
+    ) -> Result<Vec<f64>, LaunchError> {
         let ops = vec![ReadyOp::Own(self.support(kernel)?)];
         self.sample_ready(&mut [ReadyCall { poison: Vec::new(), ops }], &vec![0; n], flush)
     }
 
     /// Returns the time between two events with nothing between them, `n` times, in microseconds.
-    pub(super) fn sample_nothing(&mut self, n: usize) -> Result<Vec<f64>, Stop> {
+    pub(super) fn sample_nothing(&mut self, n: usize) -> Result<Vec<f64>, LaunchError> {
         let mut nothing = [ReadyCall { poison: Vec::new(), ops: Vec::new() }];
         self.sample_ready(&mut nothing, &vec![0; n], Flush::None)
     }
@@ -74,7 +76,7 @@ impl CudaDevice {
         calls: &mut [ReadyCall],
         order: &[usize],
         flush: Flush,
-    ) -> Result<Vec<f64>, Stop> {
+    ) -> Result<Vec<f64>, LaunchError> {
         let mut flush = self.ready_flush(flush)?;
         self.need_events(2 * order.len())?;
         if flush.is_none() {
@@ -103,7 +105,7 @@ impl CudaDevice {
         (0..order.len()).map(|sample| self.elapsed_us(sample)).collect()
     }
 
-    fn ready_ops(&mut self, call: &TimedCall) -> Result<Vec<ReadyOp>, Stop> {
+    fn ready_ops(&mut self, call: &TimedCall) -> Result<Vec<ReadyOp>, LaunchError> {
         let ops = match &call.work {
             TimedWork::Graph(graph) => return Ok(vec![ReadyOp::Graph(*graph)]),
             TimedWork::Ops(ops) if ops.is_empty() => {
@@ -121,7 +123,7 @@ impl CudaDevice {
         ops.iter().map(ready).collect()
     }
 
-    fn enqueue_op(&mut self, op: &mut ReadyOp) -> Result<(), Stop> {
+    fn enqueue_op(&mut self, op: &mut ReadyOp) -> Result<(), LaunchError> {
         match op {
             ReadyOp::Launch(launch) => self.enqueue(launch),
             ReadyOp::Gemm(gemm) => self.enqueue_gemm(gemm),
@@ -140,14 +142,14 @@ impl CudaDevice {
 
     /// Keeps the GPU busy while so many operations are enqueued without a flush between them, lest
     /// samples hold the time in which the GPU waits for the host.
-    fn hold(&mut self, n_ops: usize) -> Result<(), Stop> {
+    fn hold(&mut self, n_ops: usize) -> Result<(), LaunchError> {
         let ns = (n_ops as u64).saturating_mul(HOLD_NS).min(MAX_HOLD_NS);
         let mut spin = self.support(Support::Spin(ns))?;
         self.enqueue_own(&mut spin)
     }
 
     /// Returns the buffer that flushes the L2 cache.
-    pub(super) fn flush_buffer(&mut self) -> Result<(CUdeviceptr, usize), Stop> {
+    pub(super) fn flush_buffer(&mut self) -> Result<(CUdeviceptr, usize), LaunchError> {
         const ACTION: &str = "flush the L2 cache";
         if let Some(buffer) = self.flush {
             return Ok(buffer);
@@ -163,13 +165,13 @@ impl CudaDevice {
         Ok((address, bytes))
     }
 
-    fn overwrite(&mut self, address: CUdeviceptr, bytes: usize) -> Result<(), Stop> {
+    fn overwrite(&mut self, address: CUdeviceptr, bytes: usize) -> Result<(), LaunchError> {
         // SAFETY: the allocation has that many bytes.
         let status = unsafe { result::memset_d8_async(address, 0x5a, bytes, self.stream) };
         self.check("flush the L2 cache", status)
     }
 
-    fn ready_flush(&mut self, flush: Flush) -> Result<Option<ReadyFlush>, Stop> {
+    fn ready_flush(&mut self, flush: Flush) -> Result<Option<ReadyFlush>, LaunchError> {
         if flush == Flush::None {
             return Ok(None);
         }
@@ -180,7 +182,7 @@ impl CudaDevice {
         }))
     }
 
-    fn enqueue_flush(&mut self, flush: &mut ReadyFlush) -> Result<(), Stop> {
+    fn enqueue_flush(&mut self, flush: &mut ReadyFlush) -> Result<(), LaunchError> {
         match flush {
             ReadyFlush::Memset(address, bytes) => self.overwrite(*address, *bytes),
             ReadyFlush::Read(launch) => self.enqueue_own(launch),
@@ -188,7 +190,7 @@ impl CudaDevice {
     }
 
     /// Makes sure that there are so many events.
-    fn need_events(&mut self, n: usize) -> Result<(), Stop> {
+    fn need_events(&mut self, n: usize) -> Result<(), LaunchError> {
         while self.events.len() < n {
             let made = event::create(CUevent_flags::CU_EVENT_DEFAULT);
             let event = made.map_err(|error| self.stop("make an event", error))?;
@@ -197,14 +199,14 @@ impl CudaDevice {
         Ok(())
     }
 
-    fn record_event(&mut self, index: usize) -> Result<(), Stop> {
+    fn record_event(&mut self, index: usize) -> Result<(), LaunchError> {
         // SAFETY: event and stream are alive and of one context.
         let status = unsafe { event::record(self.events[index], self.stream) };
         self.check("record an event", status)
     }
 
     /// Returns the time between the two events of a sample, in microseconds.
-    fn elapsed_us(&mut self, sample: usize) -> Result<f64, Stop> {
+    fn elapsed_us(&mut self, sample: usize) -> Result<f64, LaunchError> {
         // SAFETY: both events are recorded and, after the wait, complete.
         let elapsed =
             unsafe { event::elapsed(self.events[2 * sample], self.events[2 * sample + 1]) };
@@ -214,10 +216,14 @@ impl CudaDevice {
     }
 
     /// Records calls as [`crate::device::Device::record_graph`] says.
-    pub(super) fn capture(&mut self, calls: &[TimedCall], n: usize) -> Result<GraphId, Stop> {
+    pub(super) fn capture(
+        &mut self,
+        calls: &[TimedCall],
+        n: usize,
+    ) -> Result<GraphId, LaunchError> {
         const ACTION: &str = "record a graph";
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         let mut ready =
             calls.iter().map(|call| self.ready_ops(call)).collect::<Result<Vec<_>, _>>()?;

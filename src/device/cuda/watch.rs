@@ -12,7 +12,7 @@ use cudarc::driver::{
 
 use super::{CudaDevice, buffer::Buffer, support::Support};
 use crate::{
-    device::{BufferId, Device as _, Error, Stop},
+    device::{BufferId, Device as _, Error, LaunchError},
     record::{Finding, Verdict},
 };
 
@@ -28,9 +28,9 @@ const COUNTER_BYTES: usize = 256;
 impl CudaDevice {
     /// Waits until everything launched has ended, or for as long as a candidate's kernels may run: what
     /// takes longer has lost the device, since nothing can end a kernel but the end of its process.
-    pub(super) fn wait_for_kernels(&mut self) -> Result<(), Stop> {
+    pub(super) fn wait_for_kernels(&mut self) -> Result<(), LaunchError> {
         if self.lost {
-            return Err(Stop::Machine(Error::Lost));
+            return Err(LaunchError::Machine(Error::Lost));
         }
         let began = Instant::now();
         loop {
@@ -51,16 +51,20 @@ impl CudaDevice {
         }
     }
 
-    fn overdue(&self) -> Stop {
+    fn overdue(&self) -> LaunchError {
         let seconds = self.kernel_limit.as_secs_f64();
         let names = self.launched.join("`, `");
         let mut finding = Finding::new(format!("`{names}` ran for more than {seconds:.0} s"));
         finding.hint = Some("look for a loop whose condition never turns false".to_owned());
-        Stop::Verdict { verdict: Verdict::TimedOut, finding: Box::new(finding), device_lost: true }
+        LaunchError::Kernel {
+            verdict: Verdict::TimedOut,
+            finding: Box::new(finding),
+            device_lost: true,
+        }
     }
 
     /// Tells whether anything in the allocation of a buffer was written outside of the buffer.
-    pub(super) fn is_damaged(&mut self, buffer: BufferId) -> Result<bool, Stop> {
+    pub(super) fn is_damaged(&mut self, buffer: BufferId) -> Result<bool, LaunchError> {
         const ACTION: &str = "look at guard zones";
         let count = self.counter()?;
         // SAFETY: the counter has that many bytes.
@@ -82,7 +86,7 @@ impl CudaDevice {
         Ok(n_differing != [0; 4])
     }
 
-    fn counter(&mut self) -> Result<CUdeviceptr, Stop> {
+    fn counter(&mut self) -> Result<CUdeviceptr, LaunchError> {
         if let Some(counter) = self.counter {
             return Ok(counter);
         }
@@ -93,7 +97,7 @@ impl CudaDevice {
     }
 
     /// Overwrites the shared memory of every multiprocessor: what a launch left there is gone.
-    pub(super) fn scrub(&mut self) -> Result<(), Stop> {
+    pub(super) fn scrub(&mut self) -> Result<(), LaunchError> {
         let mut launch = self.support(Support::Scrub)?;
         self.enqueue_own(&mut launch)
     }

@@ -39,7 +39,7 @@ impl Bench {
         Self { device, module, x, out }
     }
 
-    fn launch(&mut self, kernel: &str, grid: u32, n: i32) -> Result<(), Stop> {
+    fn launch(&mut self, kernel: &str, grid: u32, n: i32) -> Result<(), LaunchError> {
         let pointer = |buffer| KernelArg::Pointer { buffer, byte_offset: 0 };
         let n = KernelArg::Bytes(n.to_le_bytes().to_vec());
         let launch = Launch {
@@ -53,9 +53,9 @@ impl Bench {
     }
 }
 
-fn verdict(result: Result<(), Stop>) -> (Verdict, Finding) {
+fn verdict(result: Result<(), LaunchError>) -> (Verdict, Finding) {
     match result {
-        Err(Stop::Verdict { verdict, finding, device_lost: false }) => (verdict, *finding),
+        Err(LaunchError::Kernel { verdict, finding, device_lost: false }) => (verdict, *finding),
         other => panic!("{other:?}"),
     }
 }
@@ -97,9 +97,9 @@ fn impossible_and_endless_launches_end() {
     assert_eq!(verdict(bench.launch("add", 0, 10)).0, Verdict::LaunchError);
     bench.device.set_budget(10_000);
     match bench.launch("spin", 1, 1).unwrap_err() {
-        Stop::Budget { .. } => {}
-        Stop::Verdict { verdict, .. } => assert_eq!(verdict, Verdict::Deadlock),
-        Stop::Machine(error) => panic!("{error}"),
+        LaunchError::Budget { .. } => {}
+        LaunchError::Kernel { verdict, .. } => assert_eq!(verdict, Verdict::Deadlock),
+        LaunchError::Machine(error) => panic!("{error}"),
     }
 }
 

@@ -5,12 +5,12 @@ use crate::{
     eval::{CaseProgram, Error, FullSizeProgram, gpu, session::Modules},
 };
 
-use super::kit::Kit;
+use super::device_kernels::DeviceKernels;
 
 /// The kernel that outputs are compared with, beside kgen's own.
 #[derive(Clone, Copy)]
 pub(in crate::eval) struct Trusted<'a> {
-    pub(super) kit: Kit,
+    pub(super) kit: DeviceKernels,
     pub(super) program: &'a CaseProgram,
     pub(super) modules: Modules<'a>,
 }
@@ -63,6 +63,6 @@ impl<'a> Loaded<'a> {
             }
         };
         let modules = code.loader.modules(device, program.variant)?.map_err(refused)?;
-        Ok(Trusted { kit: Kit { module: own }, program, modules })
+        Ok(Trusted { kit: DeviceKernels { module: own }, program, modules })
     }
 }

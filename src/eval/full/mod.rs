@@ -6,10 +6,10 @@
 //! the candidate on the same data. Elements that differ by more than rounding are held against the
 //! f64 reference, the farthest first, and so are some thousand chosen elements in any case.
 
-mod judge;
-mod kit;
+mod device_kernels;
 mod load;
-mod points;
+mod run;
+mod sampled_elements;
 mod source;
 
 #[cfg(test)]
@@ -23,14 +23,14 @@ use crate::{
 };
 
 use self::{
-    points::{Points, Question},
+    sampled_elements::{ElementQuery, SampledElements},
     source::Values,
 };
-use super::{Error, subject::op_of};
+use super::{Error, prepared_case::op_of};
 
-pub(super) use judge::judge;
-pub(super) use kit::{defines, kernels, source as kernel_source};
+pub(super) use device_kernels::{defines, kernels, source as kernel_source};
 pub(super) use load::Loaded;
+pub(super) use run::judge;
 
 /// Elements of its largest tensor from which on a case is full-size.
 pub(super) const FROM_ELEMENTS: usize = 1 << 20;
@@ -107,7 +107,7 @@ struct DataSet {
     values: Values,
     /// All inputs, where elements are evaluated one by one.
     hosts: Option<Vec<HostTensor>>,
-    points: Points,
+    points: SampledElements,
 }
 
 impl<'a> Prepared<'a> {
@@ -117,7 +117,7 @@ impl<'a> Prepared<'a> {
         let specs = op.infer(case)?;
         let outputs: Vec<_> = op.output_names(specs.len()).into_iter().zip(specs).collect();
         let alone = trusted(request) == Some(request.kernel.as_str());
-        let question = Question { op, case, precision: request.precision, outputs: &outputs };
+        let question = ElementQuery { op, case, precision: request.precision, outputs: &outputs };
         let values = |seed: u64| {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
@@ -139,8 +139,8 @@ impl<'a> Prepared<'a> {
         Ok(Self { case, outputs, op, precision, sets, baseline, alone })
     }
 
-    fn question(&self) -> Question<'_> {
+    fn question(&self) -> ElementQuery<'_> {
         let Self { case, op, precision, outputs, .. } = self;
-        Question { op, case, precision: *precision, outputs }
+        ElementQuery { op, case, precision: *precision, outputs }
     }
 }

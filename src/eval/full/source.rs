@@ -1,14 +1,14 @@
 //! Inputs that a device makes by itself.
 
 use crate::{
-    device::{BufferId, Device, Stop},
-    eval::judged::Source,
+    device::{BufferId, Device, LaunchError},
+    eval::case_data::InputSource,
     op::Counter,
     record::{Case, HostTensor, TensorArg, TensorSpec, tensor::decode},
     reference::Runs,
 };
 
-use super::kit::Kit;
+use super::device_kernels::DeviceKernels;
 
 /// The values of a case's tensors on one data set.
 #[derive(Debug, Clone)]
@@ -61,11 +61,11 @@ impl Values {
 /// Values with the kernels that make them.
 pub(in crate::eval) struct Generated<'a> {
     pub(super) values: &'a Values,
-    pub(super) kit: Kit,
+    pub(super) kit: DeviceKernels,
 }
 
-impl Source for Generated<'_> {
-    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), Stop> {
+impl InputSource for Generated<'_> {
+    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), LaunchError> {
         for (&buffer, (counter, spec)) in inputs.iter().zip(&self.values.tensors) {
             self.kit.fill(device, buffer, spec.numel(), counter)?;
         }
@@ -76,7 +76,7 @@ impl Source for Generated<'_> {
         &self,
         device: &mut dyn Device,
         inputs: &[BufferId],
-    ) -> Result<Option<(usize, usize)>, Stop> {
+    ) -> Result<Option<(usize, usize)>, LaunchError> {
         for (input, (&buffer, (counter, spec))) in
             inputs.iter().zip(&self.values.tensors).enumerate()
         {

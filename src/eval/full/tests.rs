@@ -4,7 +4,7 @@ use std::{io::Write as _, sync::LazyLock};
 
 use super::{
     Prepared,
-    kit::{Differing, Kit, Near, Pair},
+    device_kernels::{DeviceKernels, DifferingElements, NearBound, OutputPair},
     load::Trusted,
 };
 use crate::{
@@ -12,10 +12,10 @@ use crate::{
     device::{Device, EmuDevice, Image, ModuleId},
     eval::{
         Program, Variant,
-        draft::Draft,
+        builder::EvaluationBuilder,
+        case_data::CaseData as _,
         execute::Ran,
         full,
-        judged::Judged as _,
         prepare::{full_size_kernels, prepare},
         session::{Modules, Session},
     },
@@ -65,18 +65,18 @@ fn load(device: &mut EmuDevice, variant: &Variant) -> ModuleId {
     device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }).unwrap()
 }
 
-fn kit(device: &mut EmuDevice) -> Kit {
+fn kit(device: &mut EmuDevice) -> DeviceKernels {
     static OWN: LazyLock<Variant> = LazyLock::new(|| {
         let request = request("relu", "f32", r#"self = "[1]""#, "");
         let dtypes: Vec<DType> = DType::ALL.into_iter().filter(|dtype| !dtype.is_fp8()).collect();
         full_size_kernels(&request, &compiler(), &dtypes).unwrap()
     });
-    Kit { module: load(device, &OWN) }
+    DeviceKernels { module: load(device, &OWN) }
 }
 
 fn program(request: &EvalRequest) -> Program {
     let mut ignore = |_| {};
-    let mut draft = Draft::new(request, &mut ignore);
+    let mut draft = EvaluationBuilder::new(request, &mut ignore);
     prepare(request, &compiler(), &mut draft).unwrap().unwrap().0
 }
 
@@ -174,7 +174,7 @@ fn the_device_makes_the_bits_that_the_host_makes() {
 }
 
 /// Compares two f32 tensors.
-fn differ(left: &[f32], right: &[f32], near: Near, capacity: usize) -> Differing {
+fn differ(left: &[f32], right: &[f32], near: NearBound, capacity: usize) -> DifferingElements {
     let mut device = device();
     let kit = kit(&mut device);
     let mut buffer = |values: &[f32]| {
@@ -184,11 +184,11 @@ fn differ(left: &[f32], right: &[f32], near: Near, capacity: usize) -> Differing
         buffer
     };
     let (candidate, trusted) = (buffer(left), buffer(right));
-    let pair = Pair { candidate, trusted, dtype: DType::F32, numel: left.len() };
+    let pair = OutputPair { candidate, trusted, dtype: DType::F32, numel: left.len() };
     kit.differ(&mut device, pair, 0x5b, near, capacity).unwrap()
 }
 
-const NEAR: Near = Near { exact: false, signed_zero: false, ulps: 2.0, absolute: 1e-3 };
+const NEAR: NearBound = NearBound { exact: false, signed_zero: false, ulps: 2.0, absolute: 1e-3 };
 
 #[test]
 fn elements_are_told_apart_by_how_far_apart_they_are() {
@@ -202,7 +202,7 @@ fn elements_are_told_apart_by_how_far_apart_they_are() {
     let at = |distance: usize| found.by_distance[distance - 1];
     assert_eq!((at(1), at(3), at(19), at(63)), (1, 1, 1, 2));
     assert_eq!(found.listed, [1, 2, 5, 6, 7, 8]);
-    let exact = Near { exact: true, signed_zero: true, ..NEAR };
+    let exact = NearBound { exact: true, signed_zero: true, ..NEAR };
     assert_eq!(differ(&left, &right, exact, 10).listed, [0, 1, 2, 3, 5, 6, 7, 8]);
     // Too many: the farthest.
     assert_eq!(differ(&left, &right, NEAR, 4).listed, [2, 5, 6, 7]);

@@ -10,14 +10,14 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-use crate::device::{self, BufferId, Device, Stop};
+use crate::device::{self, BufferId, Device, LaunchError};
 
 /// One file per buffer.
 pub(super) struct Files(Vec<NamedTempFile>);
 
 impl Files {
     /// Makes files as large as the buffers.
-    pub(super) fn new(device: &dyn Device, buffers: &[BufferId]) -> Result<Self, Stop> {
+    pub(super) fn new(device: &dyn Device, buffers: &[BufferId]) -> Result<Self, LaunchError> {
         let file = |&buffer: &BufferId| {
             let file = tempfile::Builder::new().prefix("tensor-").tempfile()?;
             file.as_file().set_len(device.size(buffer) as u64)?;
@@ -36,7 +36,7 @@ impl Files {
         &mut self,
         device: &mut dyn Device,
         buffers: &[BufferId],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         for (file, &buffer) in self.0.iter_mut().zip(buffers) {
             let bytes = device.read(buffer)?;
             file.rewind().and_then(|()| file.write_all(&bytes)).map_err(stop)?;
@@ -49,7 +49,7 @@ impl Files {
         &mut self,
         device: &mut dyn Device,
         buffers: &[BufferId],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         for (file, &buffer) in self.0.iter_mut().zip(buffers) {
             let mut bytes = Vec::with_capacity(device.size(buffer));
             file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(stop)?;
@@ -59,7 +59,7 @@ impl Files {
     }
 }
 
-fn stop(error: io::Error) -> Stop {
+fn stop(error: io::Error) -> LaunchError {
     let action = "share a buffer with the Python process through a file";
-    Stop::Machine(device::Error::Driver { action, reason: error.to_string() })
+    LaunchError::Machine(device::Error::Driver { action, reason: error.to_string() })
 }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, fmt, time::Duration};
 
 use crate::{
     baseline::side::{Client, Error, Ready, Refusal, RefusalKind, Side},
-    device::Stop,
+    device::LaunchError,
     record::{Finding, PythonFacts, PythonKind, PythonSettings, Target, Verdict},
 };
 
@@ -62,7 +62,7 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// Returns what it means for a candidate of a kind.
-    pub(in crate::eval) fn into_stop(self, kind: PythonKind) -> Stop {
+    pub(in crate::eval) fn into_stop(self, kind: PythonKind) -> LaunchError {
         let message = self.to_string();
         let (verdict, detail, device_lost) = match self {
             Self::Unavailable { .. } => (Verdict::Unsupported, None, true),
@@ -75,7 +75,7 @@ impl Failure {
         };
         let traceback = detail.iter().flat_map(|text| text.lines());
         let lines = traceback.fold(message, |lines, line| lines + "\n    " + line);
-        Stop::Verdict { verdict, finding: Box::new(Finding::new(lines)), device_lost }
+        LaunchError::Kernel { verdict, finding: Box::new(Finding::new(lines)), device_lost }
     }
 }
 
@@ -149,7 +149,7 @@ impl<'s> Process<'s> {
     }
 
     /// Asks for something that nobody waits for, if the process is there at all.
-    pub(in crate::eval) fn tell(&self, what: impl FnOnce(&mut Client) -> Result<(), Error>) {
+    pub(in crate::eval) fn send(&self, what: impl FnOnce(&mut Client) -> Result<(), Error>) {
         let Side::Ready(ready) = self.side else { return };
         let mut state = self.state.borrow_mut();
         let State::Connected(client) = &mut *state else { return };

@@ -6,7 +6,7 @@ use crate::{
     baseline::side::{
         Callee, Client, Flush, Location, Prepare, Prepared, RefusalKind, Sampling, call,
     },
-    device::{BufferId, Device, Stop},
+    device::{BufferId, Device, LaunchError},
     eval::external::{BoundCall, CaseBuffers, External},
     op::OpDef,
     record::{Finding, Implementation, Precision, PythonKind, Target, TensorSpec, Verdict},
@@ -70,7 +70,7 @@ impl<'p> Python<'p> {
         &self,
         device: &mut dyn Device,
         buffers: CaseBuffers<'_>,
-    ) -> Result<Call<'_>, Trouble> {
+    ) -> Result<Call<'_>, PythonCallError> {
         device.sync()?;
         let target = device.target().clone();
         if let Some((inputs, outputs)) = on_gpu(device, buffers) {
@@ -105,11 +105,13 @@ impl<'p> Python<'p> {
         buffers: CaseBuffers<'_>,
         inputs: &[Location],
         outputs: Vec<Location>,
-    ) -> Result<Prepare, Trouble> {
+    ) -> Result<Prepare, PythonCallError> {
         let specs = buffers.specs.iter().map(|(_, spec)| spec.clone());
         let outputs: Vec<(TensorSpec, Location)> = specs.zip(outputs).collect();
         call(self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
-            |error| Stop::verdict(Verdict::Unsupported, Finding::new(error.to_string())).into(),
+            |error| {
+                LaunchError::verdict(Verdict::Unsupported, Finding::new(error.to_string())).into()
+            },
         )
     }
 
@@ -144,28 +146,28 @@ impl External for Python<'_> {
         &'s self,
         device: &mut dyn Device,
         buffers: CaseBuffers<'_>,
-    ) -> Result<Box<dyn BoundCall + 's>, Stop> {
+    ) -> Result<Box<dyn BoundCall + 's>, LaunchError> {
         match self.prepare(device, buffers) {
             Ok(call) => Ok(Box::new(call)),
-            Err(Trouble::Process(failure)) => Err(failure.into_stop(self.callee.kind)),
-            Err(Trouble::Device(stop)) => Err(stop),
+            Err(PythonCallError::Process(failure)) => Err(failure.into_stop(self.callee.kind)),
+            Err(PythonCallError::Device(stop)) => Err(stop),
         }
     }
 }
 
-enum Trouble {
+enum PythonCallError {
     Process(Failure),
-    Device(Stop),
+    Device(LaunchError),
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for PythonCallError {
     fn from(failure: Failure) -> Self {
         Self::Process(failure)
     }
 }
 
-impl From<Stop> for Trouble {
-    fn from(stop: Stop) -> Self {
+impl From<LaunchError> for PythonCallError {
+    fn from(stop: LaunchError) -> Self {
         Self::Device(stop)
     }
 }
@@ -205,7 +207,7 @@ struct Call<'p> {
 }
 
 impl BoundCall for Call<'_> {
-    fn run(&self, device: &mut dyn Device) -> Result<(), Stop> {
+    fn run(&self, device: &mut dyn Device) -> Result<(), LaunchError> {
         device.sync()?;
         if let Some(shared) = &self.shared {
             shared.borrow_mut().inputs.fill(device, &self.inputs)?;
@@ -223,7 +225,7 @@ impl BoundCall for Call<'_> {
         device: &mut dyn Device,
         n: usize,
         flush: kgen_measure::Flush,
-    ) -> Result<Vec<f64>, Stop> {
+    ) -> Result<Vec<f64>, LaunchError> {
         device.sync()?;
         let bytes = device.flush_bytes();
         let flush = match flush {
@@ -241,6 +243,6 @@ impl BoundCall for Call<'_> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         // The process must close its mappings before kgen frees the memory behind them.
-        self.process.tell(|client| client.drop_handle(self.handle, DROP_LIMIT));
+        self.process.send(|client| client.drop_handle(self.handle, DROP_LIMIT));
     }
 }

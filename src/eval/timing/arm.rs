@@ -1,10 +1,10 @@
 //! One arm of a comparison: its argument sets on the device.
 
 use crate::{
-    device::{Device, Stop, TimedCall, TimedWork},
+    device::{Device, LaunchError, TimedCall, TimedWork},
     eval::{
         CaseProgram,
-        judged::Source,
+        case_data::InputSource,
         session::{Modules, Session},
     },
     record::{Case, TensorSpec},
@@ -35,8 +35,8 @@ impl<'a> Sets<'a> {
     pub(super) fn open(
         device: &mut dyn Device,
         recipe: Recipe<'_, 'a>,
-        sources: &[&dyn Source],
-    ) -> Result<Self, Stop> {
+        sources: &[&dyn InputSource],
+    ) -> Result<Self, LaunchError> {
         let Recipe { case, program, modules, outputs } = recipe;
         let mut sets = Self { sessions: Vec::new() };
         for source in sources {

@@ -9,21 +9,21 @@ use std::{
 use kgen_measure::{Arm, Bench, Chunk, Flush};
 
 use crate::{
-    device::{Device, GraphId, Stop, TimedCall, TimedWork},
+    device::{Device, GraphId, LaunchError, TimedCall, TimedWork},
     eval::external::BoundCall,
 };
 
 /// Why a comparison ended without a result.
-pub(super) enum Halt {
+pub(super) enum BenchError {
     /// The device or the candidate stopped.
-    Stop(Stop),
+    LaunchError(LaunchError),
     /// The baseline cannot be timed, for this reason.
     Baseline(String),
 }
 
-impl From<Stop> for Halt {
-    fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
+impl From<LaunchError> for BenchError {
+    fn from(stop: LaunchError) -> Self {
+        Self::LaunchError(stop)
     }
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Calls<'d> {
     device: &'d mut dyn Device,
     /// The argument sets of the candidate, then those of the baseline, as far as they are timed here.
     calls: Vec<TimedCall>,
-    candidate: Place<'d>,
-    baseline: Place<'d>,
+    candidate: ArmRunner<'d>,
+    baseline: ArmRunner<'d>,
     flush: Flush,
 }
 
 /// Where an arm is timed.
-enum Place<'s> {
+enum ArmRunner<'s> {
     /// In these calls; so many samples were taken.
     Here {
         calls: Range<usize>,
@@ -82,15 +82,15 @@ impl<'d> Calls<'d> {
             Samples::Here(more) => {
                 let first = calls.len();
                 calls.extend(more);
-                Place::Here { calls: first..calls.len(), taken: 0 }
+                ArmRunner::Here { calls: first..calls.len(), taken: 0 }
             }
-            Samples::Elsewhere(call) => Place::Elsewhere(call),
+            Samples::Elsewhere(call) => ArmRunner::Elsewhere(call),
         };
         let (candidate, baseline) = (place(candidate), place(baseline));
         Self { device, calls, candidate, baseline, flush }
     }
 
-    const fn place(&mut self, arm: Arm) -> &mut Place<'d> {
+    const fn place(&mut self, arm: Arm) -> &mut ArmRunner<'d> {
         match arm {
             Arm::Candidate => &mut self.candidate,
             Arm::Baseline => &mut self.baseline,
@@ -98,10 +98,10 @@ impl<'d> Calls<'d> {
     }
 
     /// Takes samples of arms that are timed here, their argument sets in turn.
-    fn here(&mut self, order: &[Arm]) -> Result<Vec<f64>, Stop> {
+    fn here(&mut self, order: &[Arm]) -> Result<Vec<f64>, LaunchError> {
         let mut indices = Vec::with_capacity(order.len());
         for &arm in order {
-            if let Place::Here { calls, taken } = self.place(arm) {
+            if let ArmRunner::Here { calls, taken } = self.place(arm) {
                 indices.push(calls.start + *taken % calls.len().max(1));
                 *taken += 1;
             }
@@ -111,17 +111,17 @@ impl<'d> Calls<'d> {
     }
 
     /// Takes samples of one arm, after another process has had the GPU or before it has it.
-    fn run(&mut self, arm: Arm, n: usize) -> Result<Vec<f64>, Halt> {
+    fn run(&mut self, arm: Arm, n: usize) -> Result<Vec<f64>, BenchError> {
         let call = match self.place(arm) {
-            Place::Here { .. } => {
+            ArmRunner::Here { .. } => {
                 let mut samples = self.here(&vec![arm; N_AFTER_HAND_OVER + n])?;
                 return Ok(samples.split_off(N_AFTER_HAND_OVER));
             }
-            Place::Elsewhere(call) => *call,
+            ArmRunner::Elsewhere(call) => *call,
         };
         match call.sample(self.device, n, self.flush) {
-            Err(Stop::Verdict { finding, .. }) if arm == Arm::Baseline => {
-                Err(Halt::Baseline(finding.message))
+            Err(LaunchError::Kernel { finding, .. }) if arm == Arm::Baseline => {
+                Err(BenchError::Baseline(finding.message))
             }
             samples => Ok(samples?),
         }
@@ -129,11 +129,11 @@ impl<'d> Calls<'d> {
 }
 
 impl Bench for Calls<'_> {
-    type Error = Halt;
+    type Error = BenchError;
 
-    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, Halt> {
+    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, BenchError> {
         let began = Instant::now();
-        let here = |place: &Place<'_>| matches!(place, Place::Here { .. });
+        let here = |place: &ArmRunner<'_>| matches!(place, ArmRunner::Here { .. });
         let samples_us = if here(&self.candidate) && here(&self.baseline) {
             self.here(order)?
         } else {
@@ -170,7 +170,7 @@ impl<'d> Graphs<'d> {
         device: &'d mut dyn Device,
         arms: &[&[TimedCall]],
         n: usize,
-    ) -> Result<Option<Self>, Stop> {
+    ) -> Result<Option<Self>, LaunchError> {
         let mut graphs = Self { device, calls: Vec::new(), graphs: Vec::new(), n };
         for calls in arms {
             for n in [n, 2 * n] {
@@ -199,10 +199,10 @@ impl<'d> Graphs<'d> {
 }
 
 impl Bench for Graphs<'_> {
-    type Error = Halt;
+    type Error = BenchError;
 
     #[expect(clippy::cast_precision_loss, reason = "a graph has few calls")]
-    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, Halt> {
+    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, BenchError> {
         let began = Instant::now();
         let pair = |arm: &Arm| match arm {
             Arm::Candidate => [0, 1],

@@ -5,15 +5,15 @@ use kgen_measure::{
 };
 
 use crate::{
-    device::{Device, Stop, TimedCall},
+    device::{Device, LaunchError, TimedCall},
     eval::{Program, session::Modules},
     record::{BaselineRequest, BaselineTiming, Finding, Flag, Mode, Timing, Verdict},
 };
 
 use super::{
-    Job, Loader, Sets, Trouble,
+    EvalError, Job, Loader, Sets,
     arm::Recipe,
-    bench::{Calls, Graphs, Halt, Samples},
+    bench::{BenchError, Calls, Graphs, Samples},
     recipe,
 };
 
@@ -43,7 +43,7 @@ impl Compared {
         device: &mut dyn Device,
         candidate: &Sets<'_>,
         setting: Setting,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, EvalError> {
         let mut baselines = Vec::new();
         let mut first: Option<(Timing, Vec<Flag>)> = None;
         for request in &job.timing.baselines {
@@ -90,7 +90,7 @@ fn by_itself(
     device: &mut dyn Device,
     candidate: &Sets<'_>,
     setting: Setting,
-) -> Result<(Timing, Vec<Flag>), Trouble> {
+) -> Result<(Timing, Vec<Flag>), EvalError> {
     let samples = candidate.samples();
     let params = params(job, samples.width());
     let measured = if setting.mode == Mode::Graph {
@@ -102,14 +102,14 @@ fn by_itself(
     match measured {
         Ok(Some(Alone { candidate, flags, .. })) => Ok((candidate, flags)),
         Ok(None) => Err(no_times().into()),
-        Err(Halt::Stop(stop)) => Err(stop.into()),
-        Err(Halt::Baseline(note)) => unreachable!("there is no baseline: {note}"),
+        Err(BenchError::LaunchError(stop)) => Err(stop.into()),
+        Err(BenchError::Baseline(note)) => unreachable!("there is no baseline: {note}"),
     }
 }
 
 /// The device's clock cannot tell how long the candidate takes.
-fn no_times() -> Stop {
-    Stop::verdict(
+fn no_times() -> LaunchError {
+    LaunchError::verdict(
         Verdict::Suspicious,
         Finding::new("its calls take no time that could be measured"),
     )
@@ -124,7 +124,7 @@ fn against(
     candidate: &Sets<'_>,
     request: &BaselineRequest,
     setting: Setting,
-) -> Result<Result<Measured, String>, Trouble> {
+) -> Result<Result<Measured, String>, EvalError> {
     let external = job.externals.iter().find(|(name, _)| *name == request.name);
     let uncompiled = Program::without_code(job.default.case + 1);
     let program = match (external, loader.program.baseline(&request.name)) {
@@ -155,7 +155,7 @@ pub(super) fn modules<'a>(
     own: &mut Loader<'a>,
     device: &mut dyn Device,
     variant: usize,
-) -> Result<Result<Modules<'a>, String>, Trouble> {
+) -> Result<Result<Modules<'a>, String>, EvalError> {
     Ok(own.modules(device, variant)?.map_err(|(_, finding)| finding.message))
 }
 
@@ -167,34 +167,37 @@ fn against_loaded(
     recipe: Recipe<'_, '_>,
     calls_library: bool,
     setting: Setting,
-) -> Result<Result<Measured, String>, Trouble> {
+) -> Result<Result<Measured, String>, EvalError> {
     let is_external = recipe.modules.is_external();
     // Another process has its own data; here the baseline gets as many argument sets as the candidate.
     let n_sets = if is_external { 1 } else { candidate.sessions().len() };
     let sources = [job.baseline_inputs; 2];
     let baseline = match Sets::open(device, recipe, &sources[..n_sets]) {
         Ok(baseline) => baseline,
-        Err(stop) => return told(is_external, stop),
+        Err(stop) => return baseline_note(is_external, stop),
     };
     // Whether a library is there, and takes the call, shows when it is made.
     if calls_library && let Err(stop) = baseline.sessions()[0].run(device) {
         baseline.close(device);
-        return told(false, stop);
+        return baseline_note(false, stop);
     }
     let measured = in_turn(job, device, candidate, &baseline, setting);
     baseline.close(device);
     match measured {
         Ok(Some(measured)) => Ok(Ok(measured)),
         Ok(None) => Ok(Err("the device gave samples that are no times".to_owned())),
-        Err(Halt::Baseline(note)) => Ok(Err(note)),
-        Err(Halt::Stop(stop)) => Err(stop.into()),
+        Err(BenchError::Baseline(note)) => Ok(Err(note)),
+        Err(BenchError::LaunchError(stop)) => Err(stop.into()),
     }
 }
 
 /// Turns what a baseline cannot do into a note: it is not the candidate's fault.
-pub(super) fn told<T>(is_external: bool, stop: Stop) -> Result<Result<T, String>, Trouble> {
+pub(super) fn baseline_note<T>(
+    is_external: bool,
+    stop: LaunchError,
+) -> Result<Result<T, String>, EvalError> {
     match stop {
-        Stop::Verdict { finding, device_lost, .. } if is_external || !device_lost => {
+        LaunchError::Kernel { finding, device_lost, .. } if is_external || !device_lost => {
             Ok(Err(finding.message))
         }
         stop => Err(stop.into()),
@@ -207,7 +210,7 @@ fn in_turn(
     candidate: &Sets<'_>,
     baseline: &Sets<'_>,
     setting: Setting,
-) -> Result<Option<Measured>, Halt> {
+) -> Result<Option<Measured>, BenchError> {
     let seed = job.request.seed;
     let (ours, theirs) = (candidate.samples(), baseline.samples());
     let params = params(job, ours.width().max(theirs.width()));
@@ -218,7 +221,7 @@ fn in_turn(
         (Samples::Here(ours), Samples::Here(theirs)) => {
             with_graphs(device, &[&ours, &theirs], setting, |bench| compare(bench, &params, seed))?
         }
-        _ => Err(Halt::Baseline("not timed inside a graph".to_owned())),
+        _ => Err(BenchError::Baseline("not timed inside a graph".to_owned())),
     }
 }
 
@@ -227,8 +230,8 @@ fn with_graphs<T>(
     device: &mut dyn Device,
     arms: &[&[TimedCall]],
     setting: Setting,
-    measure: impl FnOnce(&mut Graphs<'_>) -> Result<T, Halt>,
-) -> Result<Result<T, Halt>, Stop> {
+    measure: impl FnOnce(&mut Graphs<'_>) -> Result<T, BenchError>,
+) -> Result<Result<T, BenchError>, LaunchError> {
     let graphs = Graphs::record(device, arms, setting.n_calls)?;
     let mut graphs = graphs.expect("an empty kernel was recorded, so the device has graphs");
     let measured = measure(&mut graphs);
@@ -238,7 +241,10 @@ fn with_graphs<T>(
 
 /// Returns the time of an empty kernel inside a graph, in microseconds; `None` where the device has
 /// no graphs.
-pub(super) fn empty_in_graphs(device: &mut dyn Device, n: usize) -> Result<Option<f64>, Stop> {
+pub(super) fn empty_in_graphs(
+    device: &mut dyn Device,
+    n: usize,
+) -> Result<Option<f64>, LaunchError> {
     use kgen_measure::{Arm, Bench as _};
     let Some(mut graphs) = Graphs::record(device, &[&[TimedCall::EMPTY]], n)? else {
         return Ok(None);
@@ -247,7 +253,7 @@ pub(super) fn empty_in_graphs(device: &mut dyn Device, n: usize) -> Result<Optio
     graphs.close();
     match chunk {
         Ok(chunk) => Ok(Timing::of(chunk.samples_us).map(|timing| timing.median_us)),
-        Err(Halt::Stop(stop)) => Err(stop),
-        Err(Halt::Baseline(_)) => Ok(None),
+        Err(BenchError::LaunchError(stop)) => Err(stop),
+        Err(BenchError::Baseline(_)) => Ok(None),
     }
 }

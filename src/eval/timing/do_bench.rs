@@ -7,7 +7,7 @@ use kgen_measure::{
     do_bench::{Counts, DoBench, N_ESTIMATE, Summary, summarise},
 };
 
-use crate::device::{Device, Stop, TimedCall};
+use crate::device::{Device, LaunchError, TimedCall};
 
 /// Samples that are enqueued at once.
 const CHUNK: usize = 128;
@@ -19,7 +19,7 @@ const CHUNK: usize = 128;
 pub(super) fn measure(
     device: &mut dyn Device,
     call: &[TimedCall],
-) -> Result<Option<Summary>, Stop> {
+) -> Result<Option<Summary>, LaunchError> {
     let began = Instant::now();
     let n = usize::try_from(N_ESTIMATE).unwrap_or(usize::MAX);
     if device.time(call, &vec![0; n], Flush::Memset)?.is_none() {
@@ -38,7 +38,7 @@ fn sample(
     call: &[TimedCall],
     n: u32,
     flush: Flush,
-) -> Result<Vec<f64>, Stop> {
+) -> Result<Vec<f64>, LaunchError> {
     let mut samples = Vec::new();
     let n = usize::try_from(n).unwrap_or(usize::MAX);
     while samples.len() < n {

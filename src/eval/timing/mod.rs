@@ -18,7 +18,7 @@ use kgen_measure::{Flush, L2, roofline::is_overhead_dominated};
 use rand::{TryRngCore, rngs::OsRng};
 
 use crate::{
-    device::{Device, Stop, TimedCall},
+    device::{Device, LaunchError, TimedCall},
     record::{
         CaseResult, CaseTiming, EvalRequest, Finding, Flag, Mode, Roofline, Timing, TimingRequest,
         Verdict,
@@ -32,13 +32,13 @@ use self::{
 };
 use super::{
     CaseProgram, Error,
-    draft::{describe_args, failed},
+    builder::{describe_args, failed},
+    case_data::{CaseData, InputSource},
+    error::EvalError,
     external::External,
     gpu::Loader,
-    judged::{Judged, Source},
+    prepared_case::op_of,
     session::{Modules, Session},
-    subject::op_of,
-    trouble::Trouble,
 };
 
 /// Samples of a quick look.
@@ -51,9 +51,9 @@ pub(super) const BASELINE_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct Job<'s, 'a> {
     pub(super) request: &'s EvalRequest,
     pub(super) timing: &'s TimingRequest,
-    pub(super) subject: &'s dyn Judged,
+    pub(super) subject: &'s dyn CaseData,
     /// Inputs of the baseline.
-    pub(super) baseline_inputs: &'s dyn Source,
+    pub(super) baseline_inputs: &'s dyn InputSource,
     /// The case on other data, for a second argument set; `None` where the case is so large that
     /// nothing of it outlives the next sample.
     pub(super) other: Option<Other<'s>>,
@@ -63,7 +63,7 @@ pub(super) struct Job<'s, 'a> {
     pub(super) externals: &'s [(&'s str, &'s dyn External)],
 }
 
-/// What [`Judged::recheck`] does.
+/// What [`CaseData::recheck`] does.
 pub(super) type Recheck<'s> =
     dyn Fn(&mut dyn Device, &Session<'_>) -> Result<Option<CaseResult>, Error> + 's;
 
@@ -71,13 +71,13 @@ pub(super) type Recheck<'s> =
 #[derive(Clone, Copy)]
 pub(super) struct Other<'s> {
     /// Its inputs.
-    pub(super) inputs: &'s dyn Source,
+    pub(super) inputs: &'s dyn InputSource,
     /// Judges outputs against its reference, which is evaluated then and seldom needed.
     pub(super) recheck: &'s Recheck<'s>,
 }
 
 /// What timing one case came to.
-pub(super) enum Outcome {
+pub(super) enum TimingOutcome {
     /// The times.
     Timed(Box<CaseTiming>),
     /// The device cannot time.
@@ -91,20 +91,20 @@ pub(super) fn time_case<'a>(
     job: &Job<'_, 'a>,
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
-) -> Result<Outcome, Error> {
+) -> Result<TimingOutcome, Error> {
     let fail = |verdict, finding, level| {
-        Ok(Outcome::Failed(Box::new(failed(job.subject.case(), verdict, level, finding))))
+        Ok(TimingOutcome::Failed(Box::new(failed(job.subject.case(), verdict, level, finding))))
     };
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
-        Err(Trouble::Stop(Stop::Verdict { verdict, finding, .. })) => {
+        Err(EvalError::LaunchError(LaunchError::Kernel { verdict, finding, .. })) => {
             fail(verdict, *finding, device.level())
         }
-        Err(Trouble::Stop(Stop::Budget { reason, .. })) => {
+        Err(EvalError::LaunchError(LaunchError::Budget { reason, .. })) => {
             fail(Verdict::TimedOut, Finding::new(reason), device.level())
         }
-        Err(Trouble::Stop(Stop::Machine(error))) => Err(error.into()),
-        Err(Trouble::Error(error)) => Err(error),
+        Err(EvalError::LaunchError(LaunchError::Machine(error))) => Err(error.into()),
+        Err(EvalError::Error(error)) => Err(error),
     }
 }
 
@@ -112,13 +112,13 @@ fn attempt<'a>(
     job: &Job<'_, 'a>,
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
-) -> Result<Outcome, Trouble> {
+) -> Result<TimingOutcome, EvalError> {
     let flush = match job.timing.l2 {
         L2::Cold => Flush::Memset,
         L2::Hot => Flush::None,
     };
     let Some(floor_us) = quick(device, &[TimedCall::EMPTY], flush)? else {
-        return Ok(Outcome::NotMeasured);
+        return Ok(TimingOutcome::NotMeasured);
     };
     let chosen = tune::choose(job, loader, device, flush)?;
     let recipe = recipe(job, chosen, load(loader, device, chosen.variant)?);
@@ -132,9 +132,9 @@ fn attempt<'a>(
             timing.flags.extend(shared.then_some(Flag::Shared));
             timing.params =
                 chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect();
-            Ok(Outcome::Timed(Box::new(timing)))
+            Ok(TimingOutcome::Timed(Box::new(timing)))
         }
-        Err(result) => Ok(Outcome::Failed(result)),
+        Err(result) => Ok(TimingOutcome::Failed(result)),
     }
 }
 
@@ -165,7 +165,7 @@ fn open<'x>(
     job: &Job<'_, '_>,
     device: &mut dyn Device,
     recipe: Recipe<'x, 'x>,
-) -> Result<(Sets<'x>, Option<Outputs>), Stop> {
+) -> Result<(Sets<'x>, Option<Outputs>), LaunchError> {
     // What runs elsewhere takes no second set: there, a call is bound to its buffers.
     if let Some(other) = job.other.filter(|_| !recipe.modules.is_external()) {
         let sources = [job.subject.source(), other.inputs];
@@ -184,7 +184,7 @@ fn open<'x>(
 }
 
 /// Runs a set once and returns its outputs.
-fn untimed(device: &mut dyn Device, session: &Session<'_>) -> Result<Outputs, Stop> {
+fn untimed(device: &mut dyn Device, session: &Session<'_>) -> Result<Outputs, LaunchError> {
     session.poison(device, 0xff)?;
     session.run(device)?;
     session.outputs(device)
@@ -198,7 +198,7 @@ fn timed(
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,
     (flush, floor_us): (Flush, f64),
-) -> Result<Result<CaseTiming, Box<CaseResult>>, Trouble> {
+) -> Result<Result<CaseTiming, Box<CaseResult>>, EvalError> {
     let setting = setting(job, device, sets, flush, floor_us)?;
     let compared = Compared::measure(job, loader, device, sets, setting)?;
     if let Some(result) = check_samples(job, device, sets, other, flush)? {
@@ -256,7 +256,7 @@ fn setting(
     sets: &Sets<'_>,
     flush: Flush,
     floor_us: f64,
-) -> Result<Setting, Stop> {
+) -> Result<Setting, LaunchError> {
     let mode = if flush == Flush::None { Mode::Hot } else { Mode::Cold };
     let single = Setting { mode, flush, floor_us, n_calls: 1 };
     let Samples::Here(calls) = sets.samples() else { return Ok(single) };
@@ -284,7 +284,11 @@ fn setting(
 }
 
 /// Returns the median of a few samples of each call in turn; `None` where the device cannot time.
-fn quick(device: &mut dyn Device, calls: &[TimedCall], flush: Flush) -> Result<Option<f64>, Stop> {
+fn quick(
+    device: &mut dyn Device,
+    calls: &[TimedCall],
+    flush: Flush,
+) -> Result<Option<f64>, LaunchError> {
     let order: Vec<usize> = (0..N_QUICK).map(|sample| sample % calls.len()).collect();
     let samples = device.time(calls, &order, flush)?;
     Ok(samples.and_then(Timing::of).map(|timing| timing.median_us))
@@ -294,9 +298,9 @@ fn load<'a>(
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
     variant: usize,
-) -> Result<Modules<'a>, Trouble> {
+) -> Result<Modules<'a>, EvalError> {
     let loaded = loader.modules(device, variant)?;
-    Ok(loaded.map_err(|(verdict, finding)| Stop::verdict(verdict, finding))?)
+    Ok(loaded.map_err(|(verdict, finding)| LaunchError::verdict(verdict, finding))?)
 }
 
 /// Samples at most between two that are judged.
@@ -313,7 +317,7 @@ fn check_samples(
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,
     flush: Flush,
-) -> Result<Option<CaseResult>, Trouble> {
+) -> Result<Option<CaseResult>, EvalError> {
     let mut wrong = recheck(job, device, sets, other)?;
     let Samples::Here(calls) = sets.samples() else { return Ok(wrong) };
     for _ in 1..N_CHECKED {
@@ -335,7 +339,7 @@ fn recheck(
     device: &mut dyn Device,
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,
-) -> Result<Option<CaseResult>, Trouble> {
+) -> Result<Option<CaseResult>, EvalError> {
     if let Samples::Elsewhere(call) = sets.samples() {
         // What is timed elsewhere leaves its outputs there.
         call.run(device)?;
@@ -370,7 +374,7 @@ fn idle_in_graphs(
     device: &mut dyn Device,
     sets: &Sets<'_>,
     candidate: &Timing,
-) -> Result<Option<Finding>, Stop> {
+) -> Result<Option<Finding>, LaunchError> {
     let alone = quick(device, &sets.calls(), Flush::None)?;
     let empty = quick(device, &[TimedCall::EMPTY], Flush::None)?;
     let Some((alone_us, empty_us)) = alone.zip(empty) else { return Ok(None) };

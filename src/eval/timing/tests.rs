@@ -10,7 +10,7 @@ use std::{
 use kgen_measure::{Arm, Bench as _, Health};
 
 use super::{
-    bench::{Calls, Graphs, Halt},
+    bench::{BenchError, Calls, Graphs},
     *,
 };
 use crate::{
@@ -57,9 +57,12 @@ impl Device for Scripted {
         Level::Cuda
     }
     fn set_budget(&mut self, _: u64) {}
-    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, Stop> {
+    fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, LaunchError> {
         if image.cubin.is_empty() {
-            return Err(Stop::verdict(Verdict::CompileError, Finding::new("no code for this GPU")));
+            return Err(LaunchError::verdict(
+                Verdict::CompileError,
+                Finding::new("no code for this GPU"),
+            ));
         }
         self.n_loaded += 1;
         Ok(ModuleId(7))
@@ -67,38 +70,38 @@ impl Device for Scripted {
     fn unload(&mut self, _: ModuleId) {
         self.n_loaded -= 1;
     }
-    fn alloc(&mut self, _: &str, _: usize, _: usize) -> Result<BufferId, Stop> {
+    fn alloc(&mut self, _: &str, _: usize, _: usize) -> Result<BufferId, LaunchError> {
         unimplemented!()
     }
     fn free(&mut self, _: BufferId) {}
     fn size(&self, _: BufferId) -> usize {
         0
     }
-    fn write(&mut self, _: BufferId, _: &[u8]) -> Result<(), Stop> {
+    fn write(&mut self, _: BufferId, _: &[u8]) -> Result<(), LaunchError> {
         Ok(())
     }
-    fn read(&mut self, _: BufferId) -> Result<Vec<u8>, Stop> {
+    fn read(&mut self, _: BufferId) -> Result<Vec<u8>, LaunchError> {
         Ok(Vec::new())
     }
-    fn read_part(&mut self, _: BufferId, _: usize, _: usize) -> Result<Vec<u8>, Stop> {
+    fn read_part(&mut self, _: BufferId, _: usize, _: usize) -> Result<Vec<u8>, LaunchError> {
         Ok(Vec::new())
     }
-    fn fill(&mut self, _: BufferId, _: &[u8]) -> Result<(), Stop> {
+    fn fill(&mut self, _: BufferId, _: &[u8]) -> Result<(), LaunchError> {
         Ok(())
     }
-    fn clear(&mut self, _: BufferId, _: u8) -> Result<(), Stop> {
+    fn clear(&mut self, _: BufferId, _: u8) -> Result<(), LaunchError> {
         Ok(())
     }
-    fn check_guards(&mut self, _: BufferId) -> Result<(), Stop> {
+    fn check_guards(&mut self, _: BufferId) -> Result<(), LaunchError> {
         Ok(())
     }
     fn unwritten(&mut self, _: BufferId) -> Option<Vec<bool>> {
         None
     }
-    fn launch(&mut self, _: ModuleId, _: &Launch) -> Result<(), Stop> {
+    fn launch(&mut self, _: ModuleId, _: &Launch) -> Result<(), LaunchError> {
         unimplemented!()
     }
-    fn sync(&mut self) -> Result<(), Stop> {
+    fn sync(&mut self) -> Result<(), LaunchError> {
         Ok(())
     }
     fn time(
@@ -106,7 +109,7 @@ impl Device for Scripted {
         calls: &[TimedCall],
         order: &[usize],
         flush: Flush,
-    ) -> Result<Option<Vec<f64>>, Stop> {
+    ) -> Result<Option<Vec<f64>>, LaunchError> {
         let is_poisoned = |call: &TimedCall| !call.poison.is_empty();
         assert!(calls.iter().all(|call| is_poisoned(call) || length(&call.work) != 10));
         self.turns.borrow_mut().push_str(&"h".repeat(order.len()));
@@ -122,7 +125,11 @@ impl Device for Scripted {
         self.chunks.push((lengths, flush));
         Ok(Some(samples))
     }
-    fn record_graph(&mut self, calls: &[TimedCall], n: usize) -> Result<Option<GraphId>, Stop> {
+    fn record_graph(
+        &mut self,
+        calls: &[TimedCall],
+        n: usize,
+    ) -> Result<Option<GraphId>, LaunchError> {
         if !self.has_graphs {
             return Ok(None);
         }
@@ -162,15 +169,15 @@ struct Elsewhere {
 }
 
 impl BoundCall for Elsewhere {
-    fn run(&self, _: &mut dyn Device) -> Result<(), Stop> {
+    fn run(&self, _: &mut dyn Device) -> Result<(), LaunchError> {
         Ok(())
     }
 
-    fn sample(&self, _: &mut dyn Device, n: usize, flush: Flush) -> Result<Vec<f64>, Stop> {
+    fn sample(&self, _: &mut dyn Device, n: usize, flush: Flush) -> Result<Vec<f64>, LaunchError> {
         assert_eq!(flush, Flush::Memset);
         if self.is_gone {
             let finding = Finding::new("the process is gone");
-            return Err(Stop::Verdict {
+            return Err(LaunchError::Kernel {
                 verdict: Verdict::Crashed,
                 finding: Box::new(finding),
                 device_lost: true,
@@ -205,13 +212,15 @@ fn another_process_takes_its_turns_and_never_both_at_once() {
     let mut calls =
         Calls::new(&mut device, candidate, Samples::Elsewhere(&elsewhere), Flush::Memset);
     match calls.chunk(&order) {
-        Err(Halt::Baseline(note)) => assert_eq!(note, "the process is gone"),
-        Ok(_) | Err(Halt::Stop(_)) => panic!("the baseline is gone, the candidate is not"),
+        Err(BenchError::Baseline(note)) => assert_eq!(note, "the process is gone"),
+        Ok(_) | Err(BenchError::LaunchError(_)) => {
+            panic!("the baseline is gone, the candidate is not")
+        }
     }
     // The same end of the candidate is the candidate's.
     let none = Samples::Here(Vec::new());
     let mut calls = Calls::new(&mut device, Samples::Elsewhere(&elsewhere), none, Flush::Memset);
-    assert!(matches!(calls.chunk(&[Arm::Candidate]), Err(Halt::Stop(_))));
+    assert!(matches!(calls.chunk(&[Arm::Candidate]), Err(BenchError::LaunchError(_))));
 }
 
 #[test]
@@ -243,8 +252,11 @@ fn a_quick_look_takes_the_median_of_all_sets() {
 
 #[test]
 fn a_library_that_is_missing_is_a_note_beside_the_baseline() {
-    let missing = Stop::verdict(Verdict::Unsupported, Finding::new("cuBLASLt was not found"));
-    let Ok(told) = compared::told::<()>(false, missing) else { panic!("it ends the evaluation") };
+    let missing =
+        LaunchError::verdict(Verdict::Unsupported, Finding::new("cuBLASLt was not found"));
+    let Ok(told) = compared::baseline_note::<()>(false, missing) else {
+        panic!("it ends the evaluation")
+    };
     assert_eq!(told, Err("cuBLASLt was not found".to_owned()));
 }
 

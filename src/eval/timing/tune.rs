@@ -3,12 +3,12 @@
 use kgen_measure::Flush;
 
 use crate::{
-    device::{Device, Stop},
+    device::{Device, LaunchError},
     eval::CaseProgram,
     record::{Outcome, Timing, Verdict},
 };
 
-use super::{Job, Loader, N_QUICK, Sets, Trouble, load, recipe};
+use super::{EvalError, Job, Loader, N_QUICK, Sets, load, recipe};
 
 /// Samples of a choice that are thrown away.
 const N_WARM_UP: usize = 3;
@@ -22,7 +22,7 @@ pub(super) fn choose<'a>(
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
     flush: Flush,
-) -> Result<&'a CaseProgram, Trouble> {
+) -> Result<&'a CaseProgram, EvalError> {
     let tunings = loader.program.tunings.iter();
     let mut choices: Vec<&CaseProgram> =
         tunings.filter(|tuning| tuning.case == job.default.case).collect();
@@ -42,7 +42,8 @@ pub(super) fn choose<'a>(
                 let timing = Timing::of(samples[N_WARM_UP..].to_vec());
                 ranked.extend(timing.map(|timing| (timing.median_us, choice)));
             }
-            Ok(None) | Err(Stop::Verdict { device_lost: false, .. } | Stop::Budget { .. }) => {}
+            Ok(None)
+            | Err(LaunchError::Kernel { device_lost: false, .. } | LaunchError::Budget { .. }) => {}
             Err(stop) => return Err(stop.into()),
         }
     }

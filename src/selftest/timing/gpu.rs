@@ -16,8 +16,8 @@ use super::{
 use crate::{
     compile::Compiler,
     device::{
-        BufferId, CudaDevice, Device as _, GraphId, Image, KernelArg, Launch, ModuleId,
-        SharedBuffer, Stop, TimedCall, TimedOp, TimedWork,
+        BufferId, CudaDevice, Device as _, GraphId, Image, KernelArg, Launch, LaunchError,
+        ModuleId, SharedBuffer, TimedCall, TimedOp, TimedWork,
     },
     selftest::{Error, build},
 };
@@ -60,7 +60,7 @@ impl<'d> GpuLab<'d> {
     }
 
     /// Gives a work its memory, with values in it.
-    fn open(&mut self, work: Work, seed: u32) -> Result<Sets, Stop> {
+    fn open(&mut self, work: Work, seed: u32) -> Result<Sets, LaunchError> {
         let mut sets =
             Sets { work, buffers: Vec::new(), launches: Vec::new(), outputs: Vec::new() };
         for set in 0..N_SETS {
@@ -78,7 +78,7 @@ impl<'d> GpuLab<'d> {
         }
     }
 
-    fn add_set(&mut self, seed: u32, sets: &mut Sets) -> Result<(), Stop> {
+    fn add_set(&mut self, seed: u32, sets: &mut Sets) -> Result<(), LaunchError> {
         let work = sets.work;
         let sm_count = self.device.target().sm_count;
         let mut args = Vec::new();
@@ -114,7 +114,7 @@ impl<'d> GpuLab<'d> {
         Ok(())
     }
 
-    fn alloc(&mut self, label: &str, n: u64, sets: &mut Sets) -> Result<BufferId, Stop> {
+    fn alloc(&mut self, label: &str, n: u64, sets: &mut Sets) -> Result<BufferId, LaunchError> {
         let bytes = usize::try_from(4 * n).unwrap_or(usize::MAX);
         let buffer = self.device.alloc(label, bytes, 4)?;
         sets.buffers.push(buffer);
@@ -177,7 +177,7 @@ impl<'d> GpuLab<'d> {
     }
 
     /// Takes chunks of a work while the GPU is not held up, and while it is, in turn.
-    fn chunks_in_turn(&mut self, sets: &Sets) -> Result<[Vec<f64>; 2], Stop> {
+    fn chunks_in_turn(&mut self, sets: &Sets) -> Result<[Vec<f64>; 2], LaunchError> {
         let calls = sets.calls(self.module);
         let (device, module) = (&mut *self.device, self.module);
         let (calls, setting) = ([calls.clone(), calls], Setting::CLEAN);
@@ -229,7 +229,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn hold(&mut self) -> Result<(), Stop> {
+    fn hold(&mut self) -> Result<(), LaunchError> {
         let spin = Launch {
             kernel: "spin".to_owned(),
             grid: [1; 3],
@@ -242,9 +242,9 @@ impl Pair<'_> {
 }
 
 impl Bench for Pair<'_> {
-    type Error = Stop;
+    type Error = LaunchError;
 
-    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, Stop> {
+    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, LaunchError> {
         let began = Instant::now();
         if self.setting.held {
             self.hold()?;
@@ -277,7 +277,7 @@ struct Graphs<'a> {
 }
 
 impl Graphs<'_> {
-    fn record(&mut self, arms: &[Vec<TimedCall>; 2]) -> Result<(), Stop> {
+    fn record(&mut self, arms: &[Vec<TimedCall>; 2]) -> Result<(), LaunchError> {
         for calls in arms {
             for n in [N_CALLS, 2 * N_CALLS] {
                 self.graphs.extend(self.device.record_graph(calls, n)?);
@@ -288,9 +288,9 @@ impl Graphs<'_> {
 }
 
 impl Bench for Graphs<'_> {
-    type Error = Stop;
+    type Error = LaunchError;
 
-    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, Stop> {
+    fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, LaunchError> {
         let began = Instant::now();
         let call =
             |graph: &GraphId| TimedCall { poison: Vec::new(), work: TimedWork::Graph(*graph) };
@@ -316,7 +316,7 @@ impl GpuLab<'_> {
         how: How,
         params: &Params,
         seed: u64,
-    ) -> Result<Option<Measured>, Stop> {
+    ) -> Result<Option<Measured>, LaunchError> {
         if how.mode != Mode::Graph {
             let setting = Setting { flush: how.flush, held: false };
             let (device, module) = (&mut *self.device, self.module);

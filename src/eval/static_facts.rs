@@ -9,7 +9,7 @@ use crate::{
     record::{CaseClass, EvalRequest, LaunchFacts, Resources, Step, Target},
 };
 
-use super::{CaseProgram, Program, draft::describe_args};
+use super::{CaseProgram, Program, builder::describe_args};
 
 /// Launches of one kernel that are kept.
 const MAX_LAUNCHES: usize = 3;
@@ -44,13 +44,13 @@ pub(super) fn add_launches(
 }
 
 /// Machine code to be counted.
-pub(super) struct Code {
+pub(super) struct MachineCode {
     cubin: Vec<u8>,
     /// Names in the plan and in the module.
     kernels: Vec<(String, String)>,
 }
 
-impl Code {
+impl MachineCode {
     /// Takes the variant of the largest launch.
     pub(super) fn of(program: &Program) -> Option<Self> {
         let largest = |case: &&CaseProgram| -> u64 { launched(case).map(|(_, _, n)| n).sum() };
@@ -238,10 +238,10 @@ mod tests {
             cases: vec![case(0, 4), case(1, 9), case(0, 7)],
             ..Program::without_code(0)
         };
-        let code = Code::of(&program).unwrap();
+        let code = MachineCode::of(&program).unwrap();
         assert_eq!(code.cubin, [2]);
         assert_eq!(code.kernels, [("relu".to_owned(), "relu_1".to_owned())]);
-        assert!(Code::of(&Program::without_code(3)).is_none());
+        assert!(MachineCode::of(&Program::without_code(3)).is_none());
 
         let mut resources = ["other", "relu"]
             .map(|kernel| Resources { kernel: kernel.to_owned(), ..Resources::default() });

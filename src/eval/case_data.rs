@@ -1,7 +1,7 @@
 //! What judging and timing need to know of a case, wherever its values come from.
 
 use crate::{
-    device::{BufferId, Device, Stop},
+    device::{BufferId, Device, LaunchError},
     record::{Case, CaseResult, HostTensor, TensorSpec},
 };
 
@@ -12,9 +12,9 @@ use super::{
 };
 
 /// Where the values of a case's inputs come from.
-pub(super) trait Source {
+pub(super) trait InputSource {
     /// Writes the values of all inputs into their buffers.
-    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), Stop>;
+    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), LaunchError>;
 
     /// Returns an input that no longer holds its values, by its position, and the first storage
     /// element that differs.
@@ -22,11 +22,11 @@ pub(super) trait Source {
         &self,
         device: &mut dyn Device,
         inputs: &[BufferId],
-    ) -> Result<Option<(usize, usize)>, Stop>;
+    ) -> Result<Option<(usize, usize)>, LaunchError>;
 }
 
-impl Source for Vec<HostTensor> {
-    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), Stop> {
+impl InputSource for Vec<HostTensor> {
+    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), LaunchError> {
         for (&buffer, tensor) in inputs.iter().zip(self) {
             device.write(buffer, &tensor.storage)?;
         }
@@ -37,7 +37,7 @@ impl Source for Vec<HostTensor> {
         &self,
         device: &mut dyn Device,
         inputs: &[BufferId],
-    ) -> Result<Option<(usize, usize)>, Stop> {
+    ) -> Result<Option<(usize, usize)>, LaunchError> {
         for (input, (&buffer, tensor)) in inputs.iter().zip(self).enumerate() {
             let now = device.read(buffer)?;
             if now == tensor.storage {
@@ -51,7 +51,7 @@ impl Source for Vec<HostTensor> {
 }
 
 /// A case on one set of data.
-pub(super) trait Judged {
+pub(super) trait CaseData {
     /// Returns the case.
     fn case(&self) -> &Case;
 
@@ -59,7 +59,7 @@ pub(super) trait Judged {
     fn outputs(&self) -> &[(String, TensorSpec)];
 
     /// Returns the values of the inputs.
-    fn source(&self) -> &dyn Source;
+    fn source(&self) -> &dyn InputSource;
 
     /// Runs a program of the case and judges its outputs.
     fn run(

@@ -10,7 +10,7 @@ use crate::{
         Error,
         bound::{BoundParams, Bounds},
         compare::{Comparison, Expected, compare},
-        subject::{bounds, equal_bits, sample},
+        prepared_case::{bounds, equal_bits, sample},
     },
     op::{Array, Locality, OpDef, Origin},
     record::{
@@ -47,14 +47,14 @@ const MAX_FOLLOWED: usize = 1 << 14;
 const MAX_FOLLOWED_SUMS: usize = 1 << 12;
 
 /// A case, its outputs, and how single elements of it are evaluated.
-pub(super) struct Question<'a> {
+pub(super) struct ElementQuery<'a> {
     pub(super) op: &'static OpDef,
     pub(super) case: &'a Case,
     pub(super) precision: Precision,
     pub(super) outputs: &'a [(String, TensorSpec)],
 }
 
-impl Question<'_> {
+impl ElementQuery<'_> {
     fn locality(&self) -> Locality {
         self.op.engine.locality(&self.op.call(self.case))
     }
@@ -145,7 +145,7 @@ impl Question<'_> {
         values: &Values,
         hosts: Option<&[HostTensor]>,
         indices: &[usize],
-    ) -> Result<Points, Error> {
+    ) -> Result<SampledElements, Error> {
         if let Some(points) = self.copied(values, indices) {
             return Ok(points);
         }
@@ -171,11 +171,11 @@ impl Question<'_> {
         };
         let expected = evaluated.into_iter().map(|all| all.into_iter().collect()).collect();
         let runs = part.outputs.clone();
-        Ok(Points { runs, expected, bounds, part: Some((part, hosts)) })
+        Ok(SampledElements { runs, expected, bounds, part: Some((part, hosts)) })
     }
 
     /// Returns the elements where the op copies each from an input; `None` for other ops.
-    fn copied(&self, values: &Values, indices: &[usize]) -> Option<Points> {
+    fn copied(&self, values: &Values, indices: &[usize]) -> Option<SampledElements> {
         let read = |tensor: usize, index: usize| values.element(tensor, index);
         let origins = self.op.engine.origins(&self.op.call(self.case), indices, &read)?;
         let value = |origin: Origin| match origin {
@@ -184,7 +184,7 @@ impl Question<'_> {
         };
         let expected = origins.into_iter().map(value).collect();
         let runs = vec![Runs { starts: indices.to_vec(), len: 1 }];
-        Some(Points { runs, expected: vec![expected], bounds: Vec::new(), part: None })
+        Some(SampledElements { runs, expected: vec![expected], bounds: Vec::new(), part: None })
     }
 
     /// Evaluates single elements of the one output of a case, which the question's has at
@@ -195,13 +195,13 @@ impl Question<'_> {
         hosts: &[HostTensor],
         own: &[usize],
         indices: &[usize],
-    ) -> Result<Points, Error> {
+    ) -> Result<SampledElements, Error> {
         let reference = Reference::new(self.op, case, hosts)?;
         let expected = vec![reference.evaluate_at(0, own)?];
         let exact = self.exact(&self.outputs[0].1);
         let bounds = if exact { Vec::new() } else { vec![reference.bound_at(0, own)?] };
         let runs = vec![Runs { starts: indices.to_vec(), len: 1 }];
-        Ok(Points { runs, expected, bounds, part: None })
+        Ok(SampledElements { runs, expected, bounds, part: None })
     }
 
     /// Tells whether an output must be equal bit for bit.
@@ -211,9 +211,9 @@ impl Question<'_> {
 
     fn bounds<'p>(
         &self,
-        points: &'p Points,
+        points: &'p SampledElements,
         output: usize,
-        typical: &'p Points,
+        typical: &'p SampledElements,
     ) -> Option<Bounds<'p>> {
         let spec = &self.outputs[output].1;
         if self.exact(spec) {
@@ -225,7 +225,7 @@ impl Question<'_> {
     }
 
     /// Returns the smallest bound at the points; 0 for an exact output.
-    pub(super) fn least_bound(&self, points: &Points, output: usize) -> f64 {
+    pub(super) fn least_bound(&self, points: &SampledElements, output: usize) -> f64 {
         let Some(bounds) = self.bounds(points, output, points) else { return 0.0 };
         let all = points.expected[output].iter().enumerate();
         let finite = all.filter(|(_, y)| y.is_finite()).map(|(at, &y)| bounds.at(at, y));
@@ -237,8 +237,8 @@ impl Question<'_> {
     /// `typical`: points that stand for the whole output, which bounds are partly taken from.
     pub(super) fn compare(
         &self,
-        points: &Points,
-        typical: &Points,
+        points: &SampledElements,
+        typical: &SampledElements,
         mut got: Vec<Vec<u8>>,
         poison: u8,
     ) -> Vec<Comparison> {
@@ -266,7 +266,7 @@ impl Question<'_> {
     }
 
     /// Rewrites what the op leaves open to the reference's choice.
-    fn canonicalise(&self, points: &Points, got: &mut [Vec<u8>]) {
+    fn canonicalise(&self, points: &SampledElements, got: &mut [Vec<u8>]) {
         let Some((part, hosts)) = &points.part else { return };
         if !self.op.engine.leaves_choices() {
             return;
@@ -310,7 +310,7 @@ fn gathered(part: &Part, values: &Values) -> Vec<HostTensor> {
 }
 
 /// Elements of every output with their references.
-pub(super) struct Points {
+pub(super) struct SampledElements {
     /// Which they are.
     pub(super) runs: Vec<Runs>,
     expected: Vec<Vec<f64>>,
@@ -320,7 +320,7 @@ pub(super) struct Points {
     part: Option<(Part, Vec<HostTensor>)>,
 }
 
-impl Points {
+impl SampledElements {
     /// Returns the number of elements.
     pub(super) fn count(&self) -> u64 {
         self.runs.iter().map(|runs| runs.numel() as u64).sum()

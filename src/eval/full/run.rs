@@ -4,24 +4,24 @@ use std::{ops::Range, time::Instant};
 
 use crate::{
     baseline::BUILTIN,
-    device::{Device, Stop},
+    device::{Device, LaunchError},
     eval::{
         CaseProgram, Error,
+        case_data::{CaseData, InputSource},
         compare::{Comparison, RoundingStats},
+        error::EvalError,
         execute::{Ran, conclude, from_stop, wrong_when_timed},
-        judged::{Judged, Source},
         memory,
         session::{Modules, Session},
-        trouble::Trouble,
     },
     record::{Case, CaseResult, DType, Finding, FullSize, Outcome, StepTime, TensorSpec, Verdict},
 };
 
 use super::{
     DataSet, Prepared,
-    kit::{Differing, Near, Pair},
+    device_kernels::{DifferingElements, NearBound, OutputPair},
     load::Trusted,
-    points::Points,
+    sampled_elements::SampledElements,
     source::Generated,
 };
 
@@ -91,19 +91,19 @@ fn run_sets(
             result.full_size = Some(run.log.record);
             Ok(Ran::of(result, rounding))
         }
-        Err(Trouble::Stop(stop)) => {
+        Err(EvalError::LaunchError(stop)) => {
             let mut ran = from_stop(prepared.case, level, stop)?;
             ran.result.full_size = Some(run.log.record);
             Ok(ran)
         }
-        Err(Trouble::Error(error)) => Err(error),
+        Err(EvalError::Error(error)) => Err(error),
     }
 }
 
 /// A stop of the trusted kernel says nothing about the candidate.
-fn distrust(stop: Stop) -> Trouble {
-    Trouble::Error(match stop {
-        Stop::Machine(error) => error.into(),
+fn distrust(stop: LaunchError) -> EvalError {
+    EvalError::Error(match stop {
+        LaunchError::Machine(error) => error.into(),
         stop => Error::Baseline { name: BUILTIN.to_owned(), reason: stop.to_string() },
     })
 }
@@ -127,7 +127,7 @@ impl<'p> Run<'p> {
         program: &CaseProgram,
         modules: Modules,
         sets: Range<usize>,
-    ) -> Result<Vec<Comparison>, Trouble> {
+    ) -> Result<Vec<Comparison>, EvalError> {
         let (prepared, first) = (self.prepared, self.source(sets.start));
         let session = self.log.step(device, "inputs", |device| {
             Session::open(device, prepared.case, program, modules, &first, &prepared.outputs)
@@ -149,7 +149,7 @@ impl<'p> Run<'p> {
         session: &Session<'_>,
         beside: &mut Option<Session<'p>>,
         sets: Range<usize>,
-    ) -> Result<Vec<Comparison>, Trouble> {
+    ) -> Result<Vec<Comparison>, EvalError> {
         let mut all = Vec::new();
         let first = sets.start;
         for set in sets {
@@ -179,7 +179,7 @@ impl<'p> Run<'p> {
         beside: &mut Option<Session<'p>>,
         set: usize,
         poison: u8,
-    ) -> Result<Vec<Comparison>, Trouble> {
+    ) -> Result<Vec<Comparison>, EvalError> {
         let Trusted { program, modules, .. } = self.trusted;
         let Prepared { case, outputs, .. } = self.prepared;
         let ran = self.log.step(device, "trusted kernel", |device| {
@@ -193,7 +193,7 @@ impl<'p> Run<'p> {
         let mut found = Vec::new();
         for (output, (_, spec)) in outputs.iter().enumerate() {
             let near = self.near(set, output, spec);
-            let pair = Pair {
+            let pair = OutputPair {
                 candidate: session.output_buffer(output),
                 trusted: other.output_buffer(output),
                 dtype: spec.dtype,
@@ -208,10 +208,10 @@ impl<'p> Run<'p> {
         self.follow_up(device, session, set, poison, &found)
     }
 
-    fn near(&self, set: usize, output: usize, spec: &TensorSpec) -> Near {
+    fn near(&self, set: usize, output: usize, spec: &TensorSpec) -> NearBound {
         let question = self.prepared.question();
         let bound = question.least_bound(&self.prepared.sets[set].points, output);
-        Near {
+        NearBound {
             exact: question.exact(spec),
             signed_zero: question.op.signed_zero,
             ulps: near_ulps(spec.dtype),
@@ -226,8 +226,8 @@ impl<'p> Run<'p> {
         session: &Session<'_>,
         set: usize,
         poison: u8,
-        found: &[Differing],
-    ) -> Result<Vec<Comparison>, Trouble> {
+        found: &[DifferingElements],
+    ) -> Result<Vec<Comparison>, EvalError> {
         let question = self.prepared.question();
         let DataSet { values, hosts, points } = &self.prepared.sets[set];
         let got = self.read(device, session, points)?;
@@ -268,8 +268,8 @@ impl<'p> Run<'p> {
         &mut self,
         device: &mut dyn Device,
         session: &Session<'_>,
-        points: &Points,
-    ) -> Result<Vec<Vec<u8>>, Trouble> {
+        points: &SampledElements,
+    ) -> Result<Vec<Vec<u8>>, EvalError> {
         let kit = self.trusted.kit;
         let outputs = self.prepared.outputs.iter().zip(&points.runs).enumerate();
         let all = outputs.map(|(output, ((_, spec), runs))| {
@@ -302,8 +302,8 @@ impl Log {
         &mut self,
         device: &mut dyn Device,
         step: &str,
-        run: impl FnOnce(&mut dyn Device) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
+        run: impl FnOnce(&mut dyn Device) -> Result<T, LaunchError>,
+    ) -> Result<T, LaunchError> {
         let began = Instant::now();
         let done = run(device)?;
         device.sync()?;
@@ -319,12 +319,17 @@ impl Log {
         }
     }
 
-    fn compared(&mut self, outputs: &[(String, TensorSpec)], found: &[Differing], alone: bool) {
+    fn compared(
+        &mut self,
+        outputs: &[(String, TensorSpec)],
+        found: &[DifferingElements],
+        alone: bool,
+    ) {
         let record = &mut self.record;
         record.data_sets += 1;
         record.against_itself = alone;
         record.compared += outputs.iter().map(|(_, spec)| spec.numel() as u64).sum::<u64>();
-        record.differing += found.iter().map(Differing::count).sum::<u64>();
+        record.differing += found.iter().map(DifferingElements::count).sum::<u64>();
         self.n_poisoned += found.iter().map(|found| found.n_poisoned).sum::<u64>();
     }
 
@@ -357,7 +362,7 @@ pub(in crate::eval) struct View<'p> {
     source: Generated<'p>,
 }
 
-impl Judged for View<'_> {
+impl CaseData for View<'_> {
     fn case(&self) -> &Case {
         self.prepared.case
     }
@@ -366,7 +371,7 @@ impl Judged for View<'_> {
         &self.prepared.outputs
     }
 
-    fn source(&self) -> &dyn Source {
+    fn source(&self) -> &dyn InputSource {
         &self.source
     }
 
@@ -388,7 +393,7 @@ impl Judged for View<'_> {
         let (prepared, level) = (self.prepared, device.level());
         let mut run = Run { prepared, trusted: self.trusted, log: Log::default() };
         let mut beside = None;
-        let checked = session.check(device, &self.source).map_err(Trouble::from);
+        let checked = session.check(device, &self.source).map_err(EvalError::from);
         let compared =
             checked.and_then(|()| run.compare(device, session, &mut beside, self.set, POISONS[0]));
         if let Some(beside) = beside {
@@ -399,8 +404,10 @@ impl Judged for View<'_> {
                 let wrong = compared.into_iter().find_map(|output| output.mismatch);
                 Ok(wrong.map(|mismatch| wrong_when_timed(prepared.case, level, mismatch)))
             }
-            Err(Trouble::Stop(stop)) => Ok(Some(from_stop(prepared.case, level, stop)?.result)),
-            Err(Trouble::Error(error)) => Err(error),
+            Err(EvalError::LaunchError(stop)) => {
+                Ok(Some(from_stop(prepared.case, level, stop)?.result))
+            }
+            Err(EvalError::Error(error)) => Err(error),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::Progress;
 
 /// Why a stage ends an evaluation before any case ran.
 #[derive(Debug)]
-pub(super) struct Halt {
+pub(super) struct EarlyVerdict {
     /// The verdict.
     pub(super) verdict: Verdict,
     /// What was found.
@@ -21,7 +21,7 @@ pub(super) struct Halt {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl Halt {
+impl EarlyVerdict {
     /// Returns a halt with one finding.
     pub(super) fn new(verdict: Verdict, finding: Finding) -> Self {
         Self { verdict, findings: vec![finding], diagnostics: Vec::new() }
@@ -29,7 +29,7 @@ impl Halt {
 }
 
 /// An evaluation under construction.
-pub(super) struct Draft<'a> {
+pub(super) struct EvaluationBuilder<'a> {
     /// The kernel file, for the text of the lines that findings name.
     kernel: &'a str,
     evaluation: Evaluation,
@@ -39,7 +39,7 @@ pub(super) struct Draft<'a> {
     references_s: f64,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> EvaluationBuilder<'a> {
     /// Begins an evaluation in which no case has run.
     pub(super) fn new(request: &'a EvalRequest, progress: &'a mut dyn FnMut(Progress)) -> Self {
         let evaluation = unbegun(request, Verdict::Unsupported);
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Ends the evaluation at this stage.
-    pub(super) fn halt(mut self, mut halt: Halt) -> Evaluation {
+    pub(super) fn halt(mut self, mut halt: EarlyVerdict) -> Evaluation {
         halt.findings.iter_mut().for_each(|finding| quote_line(self.kernel, finding));
         self.evaluation.verdict = halt.verdict;
         self.evaluation.findings.extend(halt.findings);
@@ -129,8 +129,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Ends the evaluation; the cases decide.
-    pub(super) fn settle(mut self) -> Evaluation {
-        settle(&mut self.evaluation);
+    pub(super) fn build(mut self) -> Evaluation {
+        build(&mut self.evaluation);
         self.close()
     }
 
@@ -155,7 +155,7 @@ fn quote_line(kernel: &str, finding: &mut Finding) {
 ///
 /// The first case that failed decides; a case that the plan declined or the emulator cannot run
 /// decides only where no other failed. Without a single passed case nothing has passed.
-pub fn settle(evaluation: &mut Evaluation) {
+pub fn build(evaluation: &mut Evaluation) {
     let verdicts = || {
         evaluation.cases.iter().filter_map(|case| match case.outcome {
             Outcome::Judged(verdict) => Some((verdict, case.level)),

@@ -1,7 +1,7 @@
 //! kgen's own kernels on a device: inputs are made, watched and outputs compared where they lie.
 
 use crate::{
-    device::{BufferId, Device, KernelArg, Launch, ModuleId, Stop},
+    device::{BufferId, Device, KernelArg, Launch, LaunchError, ModuleId},
     op::{Counter, Recipe},
     record::DType,
 };
@@ -37,7 +37,7 @@ pub(in crate::eval) fn kernels(dtypes: &[DType]) -> Vec<String> {
 
 /// Two outputs that are compared.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair {
+pub(super) struct OutputPair {
     pub(super) candidate: BufferId,
     pub(super) trusted: BufferId,
     pub(super) dtype: DType,
@@ -46,7 +46,7 @@ pub(super) struct Pair {
 
 /// What counts as near, see `kernels.cu`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Near {
+pub(super) struct NearBound {
     pub(super) exact: bool,
     pub(super) signed_zero: bool,
     /// Ulps of the trusted element.
@@ -56,7 +56,7 @@ pub(super) struct Near {
 
 /// What a comparison found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Differing {
+pub(super) struct DifferingElements {
     /// Elements by their distance, from 1 on.
     pub(super) by_distance: Vec<u64>,
     /// Elements of the candidate that still hold the poison.
@@ -65,7 +65,7 @@ pub(super) struct Differing {
     pub(super) listed: Vec<usize>,
 }
 
-impl Differing {
+impl DifferingElements {
     /// Returns how many elements differ by more than is near.
     pub(super) fn count(&self) -> u64 {
         self.by_distance.iter().sum()
@@ -74,18 +74,18 @@ impl Differing {
 
 /// The kernels, loaded.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kit {
+pub(super) struct DeviceKernels {
     pub(super) module: ModuleId,
 }
 
-impl Kit {
+impl DeviceKernels {
     fn launch(
         self,
         device: &mut dyn Device,
         kernel: String,
         numel: usize,
         args: Vec<KernelArg>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         let most = device.target().sm_count.max(1) * BLOCKS_PER_SM;
         let blocks = u32::try_from(numel.div_ceil(BLOCK as usize)).unwrap_or(most).clamp(1, most);
         let (grid, block) = ([blocks, 1, 1], [BLOCK, 1, 1]);
@@ -99,7 +99,7 @@ impl Kit {
         buffer: BufferId,
         numel: usize,
         counter: &Counter,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         let mut args = vec![pointer(buffer), word(numel as u64)];
         args.extend(recipe(counter));
         self.launch(device, format!("kg_fill_{}", counter.dtype), numel, args)
@@ -112,7 +112,7 @@ impl Kit {
         buffer: BufferId,
         numel: usize,
         counter: &Counter,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>, LaunchError> {
         let start = [0_u64, u64::MAX].map(u64::to_le_bytes).concat();
         with_buffer(device, start.len(), |device, result| {
             device.write(result, &start)?;
@@ -130,11 +130,11 @@ impl Kit {
     pub(super) fn differ(
         self,
         device: &mut dyn Device,
-        pair: Pair,
+        pair: OutputPair,
         poison: u8,
-        near: Near,
+        near: NearBound,
         capacity: usize,
-    ) -> Result<Differing, Stop> {
+    ) -> Result<DifferingElements, LaunchError> {
         let found = self.differ_from(device, pair, poison, near, capacity, 1)?;
         if found.count() <= capacity as u64 {
             return Ok(found);
@@ -153,12 +153,12 @@ impl Kit {
     fn differ_from(
         self,
         device: &mut dyn Device,
-        pair: Pair,
+        pair: OutputPair,
         poison: u8,
-        near: Near,
+        near: NearBound,
         capacity: usize,
         least: usize,
-    ) -> Result<Differing, Stop> {
+    ) -> Result<DifferingElements, LaunchError> {
         let poisoned = u64::from_le_bytes([poison; 8]) >> (64 - 8 * pair.dtype.size());
         with_buffer(device, 8 * N_RESULT, |device, result| {
             with_buffer(device, 8 * capacity, |device, list| {
@@ -188,7 +188,7 @@ impl Kit {
                     listed.extend(places.into_iter().filter_map(|at| usize::try_from(at).ok()));
                     listed.sort_unstable();
                 }
-                Ok(Differing {
+                Ok(DifferingElements {
                     by_distance: counts[1..N_DISTANCES].to_vec(),
                     n_poisoned: counts[N_DISTANCES],
                     listed,
@@ -204,7 +204,7 @@ impl Kit {
         buffer: BufferId,
         element_bytes: usize,
         indices: &[usize],
-    ) -> Result<Vec<u8>, Stop> {
+    ) -> Result<Vec<u8>, LaunchError> {
         let places: Vec<u8> =
             indices.iter().flat_map(|&index| (index as u64).to_le_bytes()).collect();
         with_buffer(device, places.len(), |device, at| {
@@ -229,8 +229,8 @@ impl Kit {
 fn with_buffer<T>(
     device: &mut dyn Device,
     bytes: usize,
-    then: impl FnOnce(&mut dyn Device, BufferId) -> Result<T, Stop>,
-) -> Result<T, Stop> {
+    then: impl FnOnce(&mut dyn Device, BufferId) -> Result<T, LaunchError>,
+) -> Result<T, LaunchError> {
     let buffer = device.alloc("kgen's own", bytes, 1)?;
     let done = then(device, buffer);
     device.free(buffer);

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// A case with everything that is known before a device sees it.
-pub(super) struct Subject<'a> {
+pub(super) struct PreparedCase<'a> {
     pub(super) case: &'a Case,
     op: &'static OpDef,
     precision: Precision,
@@ -46,7 +46,7 @@ struct Right {
     comparisons: Vec<Comparison>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> PreparedCase<'a> {
     /// Makes a case's inputs from the seed.
     pub(super) fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
         let tensors = case.tensors();

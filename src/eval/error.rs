@@ -1,0 +1,23 @@
+//! What ends the work on a case early.
+
+use crate::device::LaunchError;
+
+use super::Error;
+
+/// A stop of the candidate or a failure of kgen.
+pub(super) enum EvalError {
+    LaunchError(LaunchError),
+    Error(Error),
+}
+
+impl From<LaunchError> for EvalError {
+    fn from(stop: LaunchError) -> Self {
+        Self::LaunchError(stop)
+    }
+}
+
+impl From<Error> for EvalError {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
