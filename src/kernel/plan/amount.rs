@@ -5,8 +5,9 @@
 
 use super::{Env, Problem};
 
-/// Most bytes of scratch, whatever the case.
-const SCRATCH_MAX: u64 = 8 << 30;
+/// Most bytes of scratch where the tensors are small, and as a multiple of theirs beyond: partial
+/// sums in f32 of a bf16 result, two for each.
+const SCRATCH_MAX: Bound = Bound { least: 8 << 30, per_byte: 4 };
 
 /// Scratch that every case may have, and how often its tensors may fit into it: a product that is
 /// split 32 ways keeps that many partial sums, in twice the bytes.
@@ -39,7 +40,7 @@ pub(super) struct Amounts {
 
 impl Amounts {
     pub(super) fn scratch(&mut self, bytes: u64, env: &Env, at: usize) -> Result<(), Problem> {
-        let limit = SCRATCH.of(env).min(SCRATCH_MAX).min(env.memory_bytes / 2);
+        let limit = SCRATCH.of(env).min(SCRATCH_MAX.of(env)).min(env.memory_bytes / 2);
         add(&mut self.scratch, bytes, limit, at, "scratch buffers come to", "bytes")
     }
 
