@@ -14,7 +14,7 @@ use super::{
 use crate::{
     alu::simd::Task,
     memory::{INITIALISED, WRITTEN, shared_address, shared_parts, window_base, window_of},
-    op::{D, MemoryOp, Place, R, Reg, W, Window},
+    op::{D, MemoryOp, Place, R, Reg, Register, W, Window},
 };
 
 /// Lanes that move together.
@@ -356,7 +356,7 @@ impl Span<'_> {
     /// Loads; `None` if anything is unusual.
     #[inline(always)]
     fn load(&self, m: &MemoryOp, regs: &mut Registers<'_>, mask: u32) -> Option<()> {
-        use Reg::{D, W};
+        use Register::{D, W};
         let base = Base::of(m);
         match (m.regs.as_slice(), m.bytes) {
             (&[Some(W(a))], 4) => self.load_w::<u32, 1>(base, regs, [a], mask),
@@ -377,7 +377,7 @@ impl Span<'_> {
     /// Stores what fits.
     #[inline(always)]
     fn store(&mut self, m: &MemoryOp, regs: &Registers<'_>, mask: u32) {
-        use Reg::{D, W};
+        use Register::{D, W};
         let wide;
         let at = row!(Base::of(m), regs, wide);
         match (m.regs.as_slice(), m.bytes) {
@@ -426,7 +426,7 @@ fn places(variable: Variable, base: Base, delta: u64, regs: &Registers<'_>) -> (
 
 /// Whether [`Span::store`] knows the form.
 fn is_common_store(m: &MemoryOp) -> bool {
-    use Reg::{D, W};
+    use Register::{D, W};
     match m.regs.as_slice() {
         [Some(W(_))] => matches!(m.bytes, 1 | 2 | 4),
         [Some(W(_)), Some(W(_))] | [Some(W(_)), Some(W(_)), Some(W(_)), Some(W(_))] => m.bytes == 4,

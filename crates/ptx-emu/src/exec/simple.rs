@@ -9,7 +9,7 @@ use crate::{
     alu::integer,
     finding::FindingKind,
     memory::window_of,
-    op::{CarryKind, CarryOp, D, LaneMask, Op, Reg, Special, W, Window},
+    op::{CarryKind, CarryOp, Class, D, LaneMask, Op, Reg, Special, W, Window},
     report::Stop,
 };
 
@@ -22,70 +22,28 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) -> Result<(), Stop> {
-        /// The registers named by the operands.
-        macro_rules! w {
-            ($r:expr) => {
-                &regs.w[$r as usize]
-            };
-        }
-        macro_rules! d {
-            ($r:expr) => {
-                &regs.d[$r as usize]
-            };
-        }
-        /// Runs what computes the whole row `to`; inactive lanes keep their values.
-        macro_rules! into_w {
-            ($to:ident, $run:expr) => {
-                if mask == u32::MAX {
-                    $run;
-                } else {
-                    let old = *w!($to);
-                    $run;
-                    put_w(&mut regs.w[$to as usize], &old, !mask);
-                }
-            };
-        }
-        macro_rules! into_d {
-            ($to:ident, $run:expr) => {
-                if mask == u32::MAX {
-                    $run;
-                } else {
-                    let old = *d!($to);
-                    $run;
-                    put_d(&mut regs.d[$to as usize], &old, !mask);
-                }
-            };
-        }
         match op {
-            Op::W1(f, to, a) => into_w!(to, f.run(regs.w, to, (a,))),
-            Op::W2(f, to, a, b) => into_w!(to, f.run(regs.w, to, (a, b))),
-            Op::W3(f, to, a, b, c) => into_w!(to, f.run(regs.w, to, (a, b, c))),
-            Op::W4(f, to, a, b, c, e) => into_w!(to, f.run(regs.w, to, (a, b, c, e))),
-            Op::D1(f, to, a) => into_d!(to, f.run(regs.d, to, (a,))),
-            Op::D2(f, to, a, b) => into_d!(to, f.run(regs.d, to, (a, b))),
-            Op::D3(f, to, a, b, c) => into_d!(to, f.run(regs.d, to, (a, b, c))),
-            Op::WtoD(f, to, a) => into_d!(to, f.run(regs.d, regs.w, to, (a,))),
-            Op::DtoW(f, to, a) => into_w!(to, f.run(regs.w, regs.d, to, (a,))),
-            Op::WWtoD(f, to, a, b) => into_d!(to, f.run(regs.d, regs.w, to, (a, b))),
-            Op::WWDtoD(f, to, a, b, c) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c))),
-            Op::DWtoD(f, to, a, b) => into_d!(to, f.run(regs.d, regs.w, to, (a, b))),
-            Op::DWWtoD(f, to, a, b, c) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c))),
-            Op::DDWWtoD(f, to, a, b, c, e) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c, e))),
-            Op::WtoP(f, to, a) => {
-                let v = f.run(regs.w, a);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
-            Op::DtoP(f, to, a) => {
-                let v = f.run(regs.d, a);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
-            Op::WWtoP(f, to, a, b) => {
-                let v = f.run(regs.w, a, b);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
-            Op::DDtoP(f, to, a, b) => {
-                let v = f.run(regs.d, a, b);
-                put_p(&mut regs.p[to as usize], v, mask);
+            Op::Lanes(f, _, ref r) if mask == u32::MAX => f.run(regs.w, regs.d, regs.p, r),
+            Op::Lanes(f, classes, ref r) => {
+                // The loop writes the whole register; inactive lanes get their values back.
+                let to = r[0] as usize;
+                match classes.to {
+                    Class::W => {
+                        let old = regs.w[to];
+                        f.run(regs.w, regs.d, regs.p, r);
+                        put_w(&mut regs.w[to], &old, !mask);
+                    }
+                    Class::D => {
+                        let old = regs.d[to];
+                        f.run(regs.w, regs.d, regs.p, r);
+                        put_d(&mut regs.d[to], &old, !mask);
+                    }
+                    Class::P => {
+                        let old = regs.p[to];
+                        f.run(regs.w, regs.d, regs.p, r);
+                        put_p(&mut regs.p[to], old, !mask);
+                    }
+                }
             }
             Op::P2(f, to, a, b) => {
                 let v = f(regs.p[a as usize], regs.p[b as usize]);
@@ -93,18 +51,18 @@ impl Machine<'_> {
             }
             Op::SelectW(to, a, b, p) => {
                 let p = regs.p[p as usize];
-                let mut v = *w!(b);
-                put_w(&mut v, w!(a), p);
+                let mut v = regs.w[b as usize];
+                put_w(&mut v, &regs.w[a as usize], p);
                 put_w(&mut regs.w[to as usize], &v, mask);
             }
             Op::SelectD(to, a, b, p) => {
                 let p = regs.p[p as usize];
-                let mut v = *d!(b);
-                put_d(&mut v, d!(a), p);
+                let mut v = regs.d[b as usize];
+                put_d(&mut v, &regs.d[a as usize], p);
                 put_d(&mut regs.d[to as usize], &v, mask);
             }
             Op::AddBase(to, a, base) => {
-                let v = d!(a).map(|a| a.wrapping_add(base));
+                let v = regs.d[a as usize].map(|a| a.wrapping_add(base));
                 put_d(&mut regs.d[to as usize], &v, mask);
             }
             Op::Memory(index) => {

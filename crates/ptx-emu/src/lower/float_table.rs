@@ -1,12 +1,12 @@
 //! The floating-point half of the opcode table.
 
-use super::table::{Compare, Fun, Modifiers};
+use super::table::Modifiers;
 use crate::alu::{
     approx,
     convert::Round,
     double,
     half::{self, Bf16Type, F16Type, Half, pair1, pair2, pair3},
-    lanes::{d1, d2, d3, dd_to_p, w1, w2, w3, ww_to_p},
+    lanes::{LaneFunction, d1, d2, d3, dd_to_p, w1, w2, w3, ww_to_p},
     single,
 };
 
@@ -81,7 +81,7 @@ fn rounding(m: &Modifiers<'_>) -> Option<Round> {
 }
 
 /// The lane function of a floating-point instruction.
-pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     match m.ty() {
         "f32" => f32_function(op, m),
         "f64" => f64_function(op, m),
@@ -93,7 +93,7 @@ pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
     }
 }
 
-fn f32_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn f32_function(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     if m.has("relu") {
         return None;
     }
@@ -101,71 +101,71 @@ fn f32_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
         return f32_directed(op, m, round);
     }
     Some(match op {
-        "add" => Fun::W2(ftz_sat!(w2, m, single::add)),
-        "sub" => Fun::W2(ftz_sat!(w2, m, single::sub)),
-        "mul" => Fun::W2(ftz_sat!(w2, m, single::mul)),
-        "fma" | "mad" => Fun::W3(match (m.has("ftz"), m.has("sat")) {
+        "add" => ftz_sat!(w2, m, single::add),
+        "sub" => ftz_sat!(w2, m, single::sub),
+        "mul" => ftz_sat!(w2, m, single::mul),
+        "fma" | "mad" => match (m.has("ftz"), m.has("sat")) {
             (false, false) => w3!(single::fma::<false, false>, single::fma_fused::<false, false>),
             (false, true) => w3!(single::fma::<false, true>, single::fma_fused::<false, true>),
             (true, false) => w3!(single::fma::<true, false>, single::fma_fused::<true, false>),
             (true, true) => w3!(single::fma::<true, true>, single::fma_fused::<true, true>),
-        }),
-        "div" if m.has("approx") => Fun::W2(ftz!(w2, m, approx::div)),
-        "div" if m.has("full") => Fun::W2(ftz!(w2, m, approx::div_full)),
-        "div" if m.has("rn") => Fun::W2(ftz!(w2, m, single::div)),
+        },
+        "div" if m.has("approx") => ftz!(w2, m, approx::div),
+        "div" if m.has("full") => ftz!(w2, m, approx::div_full),
+        "div" if m.has("rn") => ftz!(w2, m, single::div),
         "rcp" if m.has("rn") => {
             if m.has("ftz") {
-                Fun::W1(w1!(|a: u32| single::div::<true>(0x3f80_0000, a)))
+                w1!(|a| single::div::<true>(0x3f80_0000, a))
             } else {
-                Fun::W1(w1!(|a: u32| single::div::<false>(0x3f80_0000, a)))
+                w1!(|a| single::div::<false>(0x3f80_0000, a))
             }
         }
-        "rcp" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::rcp)),
-        "sqrt" if m.has("rn") => Fun::W1(ftz!(w1, m, single::sqrt)),
-        "sqrt" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::sqrt)),
-        "rsqrt" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::rsqrt)),
-        "sin" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::sin)),
-        "cos" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::cos)),
-        "lg2" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::lg2)),
-        "ex2" if m.has("approx") => Fun::W1(ftz!(w1, m, approx::ex2)),
-        "tanh" if m.has("approx") => Fun::W1(w1!(approx::tanh)),
-        "min" => Fun::W2(extreme!(m, min, false)),
-        "max" => Fun::W2(extreme!(m, max, true)),
-        "abs" => Fun::W1(ftz!(w1, m, single::abs)),
-        "neg" => Fun::W1(ftz!(w1, m, single::neg)),
-        "copysign" => Fun::W2(w2!(single::copysign)),
+        "rcp" if m.has("approx") => ftz!(w1, m, approx::rcp),
+        "sqrt" if m.has("rn") => ftz!(w1, m, single::sqrt),
+        "sqrt" if m.has("approx") => ftz!(w1, m, approx::sqrt),
+        "rsqrt" if m.has("approx") => ftz!(w1, m, approx::rsqrt),
+        "sin" if m.has("approx") => ftz!(w1, m, approx::sin),
+        "cos" if m.has("approx") => ftz!(w1, m, approx::cos),
+        "lg2" if m.has("approx") => ftz!(w1, m, approx::lg2),
+        "ex2" if m.has("approx") => ftz!(w1, m, approx::ex2),
+        "tanh" if m.has("approx") => w1!(approx::tanh),
+        "min" => extreme!(m, min, false),
+        "max" => extreme!(m, max, true),
+        "abs" => ftz!(w1, m, single::abs),
+        "neg" => ftz!(w1, m, single::neg),
+        "copysign" => w2!(single::copysign),
         _ => return None,
     })
 }
 
-fn f32_directed(op: &str, m: &Modifiers<'_>, round: Round) -> Option<Fun> {
+fn f32_directed(op: &str, m: &Modifiers<'_>, round: Round) -> Option<LaneFunction> {
     Some(match op {
-        "add" => Fun::W2(rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::add_round)),
+        "add" => rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::add_round),
         "sub" => sub_directed(m, round),
-        "mul" => Fun::W2(rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::mul_round)),
+        "mul" => rounded_ftz_sat!(w2, m, round, (a: u32, b: u32), single::mul_round),
         "fma" | "mad" => {
-            Fun::W3(rounded_ftz_sat!(w3, m, round, (a: u32, b: u32, c: u32), single::fma_round))
+            rounded_ftz_sat!(w3, m, round, (a: u32, b: u32, c: u32), single::fma_round)
         }
         "div" if m.has("ftz") => {
-            Fun::W2(rounded!(w2, round, (a: u32, b: u32), single::div_round::<true>))
+            rounded!(w2, round, (a: u32, b: u32), single::div_round::<true>)
         }
-        "div" => Fun::W2(rounded!(w2, round, (a: u32, b: u32), single::div_round::<false>)),
-        "rcp" if m.has("ftz") => Fun::W1(rounded!(w1, round, (a: u32), |a, r| {
+        "div" => rounded!(w2, round, (a: u32, b: u32), single::div_round::<false>),
+        "rcp" if m.has("ftz") => rounded!(w1, round, (a: u32), |a, r| {
             single::div_round::<true>(0x3f80_0000, a, r)
-        })),
-        "rcp" => Fun::W1(rounded!(w1, round, (a: u32), |a, r| {
+        }),
+        "rcp" => rounded!(w1, round, (a: u32), |a, r| {
             single::div_round::<false>(0x3f80_0000, a, r)
-        })),
+        }),
         "sqrt" if m.has("ftz") => {
-            Fun::W1(rounded!(w1, round, (a: u32), single::sqrt_round::<true>))
+            rounded!(w1, round, (a: u32), single::sqrt_round::<true>)
         }
-        "sqrt" => Fun::W1(rounded!(w1, round, (a: u32), single::sqrt_round::<false>)),
+        "sqrt" => rounded!(w1, round, (a: u32), single::sqrt_round::<false>),
         _ => return None,
     })
 }
 
 /// `sub` in a direction: the addition of the opposite.
-fn sub_directed(m: &Modifiers<'_>, round: Round) -> Fun {
+fn sub_directed(m: &Modifiers<'_>, round: Round) -> LaneFunction {
     macro_rules! sub {
         ($ftz:literal, $sat:literal) => {
             rounded!(w2, round, (a: u32, b: u32), |a, b: u32, r| {
@@ -173,50 +173,50 @@ fn sub_directed(m: &Modifiers<'_>, round: Round) -> Fun {
             })
         };
     }
-    Fun::W2(match (m.has("ftz"), m.has("sat")) {
+    match (m.has("ftz"), m.has("sat")) {
         (false, false) => sub!(false, false),
         (false, true) => sub!(false, true),
         (true, false) => sub!(true, false),
         (true, true) => sub!(true, true),
-    })
+    }
 }
 
-fn f64_function(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn f64_function(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     if m.has("sat") || m.has("relu") || m.has("NaN") {
         return None;
     }
     if let Some(round @ (Round::Zero | Round::Down | Round::Up)) = rounding(m) {
         return Some(match op {
-            "add" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::add_round)),
-            "sub" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::sub_round)),
-            "mul" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::mul_round)),
-            "div" => Fun::D2(rounded!(d2, round, (a: u64, b: u64), double::div_round)),
-            "rcp" => Fun::D1(rounded!(d1, round, (a: u64), |a, r| {
+            "add" => rounded!(d2, round, (a: u64, b: u64), double::add_round),
+            "sub" => rounded!(d2, round, (a: u64, b: u64), double::sub_round),
+            "mul" => rounded!(d2, round, (a: u64, b: u64), double::mul_round),
+            "div" => rounded!(d2, round, (a: u64, b: u64), double::div_round),
+            "rcp" => rounded!(d1, round, (a: u64), |a, r| {
                 double::div_round(1.0_f64.to_bits(), a, r)
-            })),
+            }),
             "fma" | "mad" => {
-                Fun::D3(rounded!(d3, round, (a: u64, b: u64, c: u64), double::fma_round))
+                rounded!(d3, round, (a: u64, b: u64, c: u64), double::fma_round)
             }
-            "sqrt" => Fun::D1(rounded!(d1, round, (a: u64), double::sqrt_round)),
+            "sqrt" => rounded!(d1, round, (a: u64), double::sqrt_round),
             _ => return None,
         });
     }
     Some(match op {
-        "add" => Fun::D2(d2!(double::add)),
-        "sub" => Fun::D2(d2!(double::sub)),
-        "mul" => Fun::D2(d2!(double::mul)),
-        "fma" | "mad" => Fun::D3(d3!(double::fma, double::fma_fused)),
-        "div" => Fun::D2(d2!(double::div)),
-        "rcp" if m.has("approx") => Fun::D1(d1!(approx::rcp64)),
-        "rcp" => Fun::D1(d1!(double::rcp)),
-        "sqrt" => Fun::D1(d1!(double::sqrt)),
-        "rsqrt" if m.has("ftz") => Fun::D1(d1!(approx::rsqrt64)),
-        "rsqrt" => Fun::D1(d1!(approx::rsqrt64_full)),
-        "min" => Fun::D2(d2!(double::min)),
-        "max" => Fun::D2(d2!(double::max)),
-        "abs" => Fun::D1(d1!(|a: u64| a & !(1 << 63))),
-        "neg" => Fun::D1(d1!(|a: u64| a ^ (1 << 63))),
-        "copysign" => Fun::D2(d2!(double::copysign)),
+        "add" => d2!(double::add),
+        "sub" => d2!(double::sub),
+        "mul" => d2!(double::mul),
+        "fma" | "mad" => d3!(double::fma, double::fma_fused),
+        "div" => d2!(double::div),
+        "rcp" if m.has("approx") => d1!(approx::rcp64),
+        "rcp" => d1!(double::rcp),
+        "sqrt" => d1!(double::sqrt),
+        "rsqrt" if m.has("ftz") => d1!(approx::rsqrt64),
+        "rsqrt" => d1!(approx::rsqrt64_full),
+        "min" => d2!(double::min),
+        "max" => d2!(double::max),
+        "abs" => d1!(|a| a & !(1 << 63)),
+        "neg" => d1!(|a| a ^ (1 << 63)),
+        "copysign" => d2!(double::copysign),
         _ => return None,
     })
 }
@@ -267,21 +267,21 @@ macro_rules! half_extreme {
 /// One value per register: three operands.
 macro_rules! alone3 {
     ($f:expr) => {
-        w3!(|a: u32, b: u32, c: u32| $f(a, b, c))
+        w3!(|a, b, c| $f(a, b, c))
     };
 }
 
 /// Two values per register: two operands.
 macro_rules! both2 {
     ($f:expr) => {
-        w2!(|a: u32, b: u32| pair2($f, a, b))
+        w2!(|a, b| pair2($f, a, b))
     };
 }
 
 /// Two values per register: three operands.
 macro_rules! both3 {
     ($f:expr) => {
-        w3!(|a: u32, b: u32, c: u32| pair3($f, a, b, c))
+        w3!(|a, b, c| pair3($f, a, b, c))
     };
 }
 
@@ -289,54 +289,54 @@ macro_rules! both3 {
 /// a type parameter.
 macro_rules! half_functions {
     ($single:ident, $pair:ident, $half:ty, $bfloat:literal) => {
-fn $single(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn $single(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     type H = $half;
     if matches!(rounding(m), Some(r) if r != Round::Nearest) || ($bfloat && m.has("ftz") && op != "ex2") {
         return None;
     }
     Some(match op {
-        "add" => Fun::W2(half_binary!(m, add, w2)),
-        "sub" => Fun::W2(half_binary!(m, sub, w2)),
-        "mul" => Fun::W2(half_binary!(m, mul, w2)),
-        "fma" => Fun::W3(half_fma!(m, alone3)),
-        "min" => Fun::W2(half_extreme!(m, false, w2)),
-        "max" => Fun::W2(half_extreme!(m, true, w2)),
-        "abs" if m.has("ftz") => Fun::W1(w1!(|a: u32| half::abs(half::flush::<H>(a)))),
-        "abs" => Fun::W1(w1!(half::abs)),
-        "neg" if m.has("ftz") => Fun::W1(w1!(|a: u32| half::neg::<H>(half::flush::<H>(a)))),
-        "neg" => Fun::W1(w1!(half::neg::<H>)),
-        "ex2" if $bfloat => Fun::W1(w1!(approx::ex2_bf16)),
-        "ex2" if !m.has("ftz") => Fun::W1(w1!(approx::ex2_f16)),
-        "tanh" if $bfloat => Fun::W1(w1!(approx::tanh_bf16)),
-        "tanh" => Fun::W1(w1!(approx::tanh_f16)),
+        "add" => half_binary!(m, add, w2),
+        "sub" => half_binary!(m, sub, w2),
+        "mul" => half_binary!(m, mul, w2),
+        "fma" => half_fma!(m, alone3),
+        "min" => half_extreme!(m, false, w2),
+        "max" => half_extreme!(m, true, w2),
+        "abs" if m.has("ftz") => w1!(|a| half::abs(half::flush::<H>(a))),
+        "abs" => w1!(half::abs),
+        "neg" if m.has("ftz") => w1!(|a| half::neg::<H>(half::flush::<H>(a))),
+        "neg" => w1!(half::neg::<H>),
+        "ex2" if $bfloat => w1!(approx::ex2_bf16),
+        "ex2" if !m.has("ftz") => w1!(approx::ex2_f16),
+        "tanh" if $bfloat => w1!(approx::tanh_bf16),
+        "tanh" => w1!(approx::tanh_f16),
         _ => return None,
     })
 }
 
-fn $pair(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn $pair(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     type H = $half;
     if matches!(rounding(m), Some(r) if r != Round::Nearest) || ($bfloat && m.has("ftz") && op != "ex2") {
         return None;
     }
     Some(match op {
-        "add" => Fun::W2(half_binary!(m, add, both2)),
-        "sub" => Fun::W2(half_binary!(m, sub, both2)),
-        "mul" => Fun::W2(half_binary!(m, mul, both2)),
-        "fma" => Fun::W3(half_fma!(m, both3)),
-        "min" => Fun::W2(half_extreme!(m, false, both2)),
-        "max" => Fun::W2(half_extreme!(m, true, both2)),
+        "add" => half_binary!(m, add, both2),
+        "sub" => half_binary!(m, sub, both2),
+        "mul" => half_binary!(m, mul, both2),
+        "fma" => half_fma!(m, both3),
+        "min" => half_extreme!(m, false, both2),
+        "max" => half_extreme!(m, true, both2),
         "abs" if m.has("ftz") => {
-            Fun::W1(w1!(|a: u32| pair1(|a| half::abs(half::flush::<H>(a)), a)))
+            w1!(|a| pair1(|a| half::abs(half::flush::<H>(a)), a))
         }
-        "abs" => Fun::W1(w1!(|a: u32| pair1(half::abs, a))),
+        "abs" => w1!(|a| pair1(half::abs, a)),
         "neg" if m.has("ftz") => {
-            Fun::W1(w1!(|a: u32| pair1(|a| half::neg::<H>(half::flush::<H>(a)), a)))
+            w1!(|a| pair1(|a| half::neg::<H>(half::flush::<H>(a)), a))
         }
-        "neg" => Fun::W1(w1!(|a: u32| pair1(half::neg::<H>, a))),
-        "ex2" if $bfloat => Fun::W1(w1!(|a: u32| pair1(approx::ex2_bf16, a))),
-        "ex2" if !m.has("ftz") => Fun::W1(w1!(|a: u32| pair1(approx::ex2_f16, a))),
-        "tanh" if $bfloat => Fun::W1(w1!(|a: u32| pair1(approx::tanh_bf16, a))),
-        "tanh" => Fun::W1(w1!(|a: u32| pair1(approx::tanh_f16, a))),
+        "neg" => w1!(|a| pair1(half::neg::<H>, a)),
+        "ex2" if $bfloat => w1!(|a| pair1(approx::ex2_bf16, a)),
+        "ex2" if !m.has("ftz") => w1!(|a| pair1(approx::ex2_f16, a)),
+        "tanh" if $bfloat => w1!(|a| pair1(approx::tanh_bf16, a)),
+        "tanh" => w1!(|a| pair1(approx::tanh_f16, a)),
         _ => return None,
     })
 }
@@ -369,21 +369,21 @@ macro_rules! float_compare {
 }
 
 /// The comparison `cmp` on floats of type `ty`.
-pub(super) fn compare(cmp: &str, ty: &str, ftz: bool) -> Option<Compare> {
+pub(super) fn compare(cmp: &str, ty: &str, ftz: bool) -> Option<LaneFunction> {
     Some(match (ty, ftz) {
-        ("f32", false) => Compare::W(float_compare!(ww_to_p, cmp, |a: u32| f32::from_bits(a))),
+        ("f32", false) => float_compare!(ww_to_p, cmp, |a: u32| f32::from_bits(a)),
         ("f32", true) => {
-            Compare::W(float_compare!(ww_to_p, cmp, |a: u32| f32::from_bits(single::flush(a))))
+            float_compare!(ww_to_p, cmp, |a: u32| f32::from_bits(single::flush(a)))
         }
-        ("f64", false) => Compare::D(float_compare!(dd_to_p, cmp, |a: u64| f64::from_bits(a))),
+        ("f64", false) => float_compare!(dd_to_p, cmp, |a: u64| f64::from_bits(a)),
         ("f16", false) => {
-            Compare::W(float_compare!(ww_to_p, cmp, |a: u32| F16Type::to_f32(a & 0xffff)))
+            float_compare!(ww_to_p, cmp, |a: u32| F16Type::to_f32(a & 0xffff))
         }
-        ("f16", true) => Compare::W(float_compare!(ww_to_p, cmp, |a: u32| {
-            F16Type::to_f32(half::flush::<F16Type>(a))
-        })),
+        ("f16", true) => {
+            float_compare!(ww_to_p, cmp, |a: u32| { F16Type::to_f32(half::flush::<F16Type>(a)) })
+        }
         ("bf16", false) => {
-            Compare::W(float_compare!(ww_to_p, cmp, |a: u32| Bf16Type::to_f32(a & 0xffff)))
+            float_compare!(ww_to_p, cmp, |a: u32| Bf16Type::to_f32(a & 0xffff))
         }
         _ => return None,
     })

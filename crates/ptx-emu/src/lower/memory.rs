@@ -193,7 +193,7 @@ impl<'a> Builder<'a, '_> {
     pub(super) fn create_policy(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let policy = self.constant(1, crate::op::Const::Value(0));
         let d = self.dst_d(operand(i, 0)?)?;
-        self.push(Op::D1(copy_d(), d, policy));
+        self.push(copy_d().op(d, &[policy]));
         Ok(())
     }
 

@@ -5,33 +5,10 @@ use crate::alu::{
     half::pair2,
     integer,
     lanes::{
-        d_to_p, d_to_w, d1, d2, d3, dd_to_p, ddww_to_d, dw_to_d, dww_to_d, w_to_p, w1, w2, w3, w4,
-        ww_to_d, ww_to_p, wwd_to_d,
+        LaneFunction, d_to_p, d_to_w, d1, d2, d3, dd_to_p, ddww_to_d, dw_to_d, dww_to_d, w_to_p,
+        w1, w2, w3, w4, ww_to_d, ww_to_p, wwd_to_d,
     },
-    simd,
 };
-
-/// A lane function by the classes of its operands; see [`crate::op::Op`].
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Fun {
-    W1(simd::W1),
-    W2(simd::W2),
-    W3(simd::W3),
-    W4(simd::W4),
-    D1(simd::D1),
-    D2(simd::D2),
-    D3(simd::D3),
-    DtoW(simd::DtoW),
-    WWtoD(simd::WWtoD),
-    WWDtoD(simd::WWDtoD),
-    DWtoD(simd::DWtoD),
-    DWWtoD(simd::DWWtoD),
-    DDWWtoD(simd::DDWWtoD),
-    WtoP(simd::WtoP),
-    DtoP(simd::DtoP),
-    P1(fn(u32, u32) -> u32),
-    P2(fn(u32, u32) -> u32),
-}
 
 /// An opcode's modifiers, sorted out.
 #[derive(Debug, Default, Clone)]
@@ -75,17 +52,17 @@ impl<'a> Modifiers<'a> {
 /// `vabsdiff2` or `vabsdiff4`, by the bits of a part.
 macro_rules! video {
     ($m:expr, $bits:literal) => {
-        Fun::W3(match ($m.types[1] == "s32", $m.has("add")) {
+        match ($m.types[1] == "s32", $m.has("add")) {
             (false, false) => w3!(integer::video_abs_diff::<$bits, false, false>),
             (false, true) => w3!(integer::video_abs_diff::<$bits, false, true>),
             (true, false) => w3!(integer::video_abs_diff::<$bits, true, false>),
             (true, true) => w3!(integer::video_abs_diff::<$bits, true, true>),
-        })
+        }
     };
 }
 
 /// The lane function of an instruction whose operands stand in plain order.
-pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     if matches!(m.ty(), "f32" | "f64" | "f16" | "bf16" | "f16x2" | "bf16x2")
         && !matches!(op, "mov" | "slct")
     {
@@ -104,132 +81,130 @@ pub(super) fn find(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
     }
 }
 
-fn arithmetic(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn arithmetic(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     if !m.only(&["lo", "hi", "wide", "sat"]) || m.types.len() != 1 {
         return None;
     }
     let half = m.flags.first().copied().unwrap_or("");
     match (op, &m.flags[..]) {
         ("mad", ["hi", "sat"]) => {
-            return Some(Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-                integer::add_sat_s32(integer::mul_hi_s32(a, b), c)
-            })));
+            return Some(w3!(|a, b, c| { integer::add_sat_s32(integer::mul_hi_s32(a, b), c) }));
         }
         ("mad24", ["hi", "sat"]) => {
-            return Some(Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+            return Some(w3!(|a, b, c| {
                 integer::add_sat_s32(integer::mul24::<true, true>(a, b), c)
-            })));
+            }));
         }
         (_, [] | [_]) => {}
         _ => return None,
     }
     Some(match (op, half, m.ty()) {
-        ("add", "", "s16" | "u16") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_add(b) & 0xffff)),
-        ("add", "", "s32" | "u32") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_add(b))),
-        ("add", "", "s64" | "u64") => Fun::D2(d2!(|a: u64, b: u64| a.wrapping_add(b))),
-        ("add", "sat", "s32") => Fun::W2(w2!(integer::add_sat_s32)),
+        ("add", "", "s16" | "u16") => w2!(|a, b| a.wrapping_add(b) & 0xffff),
+        ("add", "", "s32" | "u32") => w2!(|a, b| a.wrapping_add(b)),
+        ("add", "", "s64" | "u64") => d2!(|a, b| a.wrapping_add(b)),
+        ("add", "sat", "s32") => w2!(integer::add_sat_s32),
         ("add", "", "u16x2" | "s16x2") => {
-            Fun::W2(w2!(|a: u32, b: u32| pair2(|a, b| a.wrapping_add(b), a, b)))
+            w2!(|a, b| pair2(|a, b| a.wrapping_add(b), a, b))
         }
-        ("sub", "", "s16" | "u16") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_sub(b) & 0xffff)),
-        ("sub", "", "s32" | "u32") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_sub(b))),
-        ("sub", "", "s64" | "u64") => Fun::D2(d2!(|a: u64, b: u64| a.wrapping_sub(b))),
-        ("sub", "sat", "s32") => Fun::W2(w2!(integer::sub_sat_s32)),
-        ("mul", "lo", "s16" | "u16") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_mul(b) & 0xffff)),
-        ("mul", "hi", "u16") => Fun::W2(w2!(|a: u32, b: u32| ((a & 0xffff) * (b & 0xffff)) >> 16)),
-        ("mul", "hi", "s16") => Fun::W2(w2!(|a: u32, b: u32| {
-            ((integer::sx16(a) * integer::sx16(b)) >> 16) as u32 & 0xffff
-        })),
-        ("mul", "wide", "u16") => Fun::W2(w2!(|a: u32, b: u32| (a & 0xffff) * (b & 0xffff))),
+        ("sub", "", "s16" | "u16") => w2!(|a, b| a.wrapping_sub(b) & 0xffff),
+        ("sub", "", "s32" | "u32") => w2!(|a, b| a.wrapping_sub(b)),
+        ("sub", "", "s64" | "u64") => d2!(|a, b| a.wrapping_sub(b)),
+        ("sub", "sat", "s32") => w2!(integer::sub_sat_s32),
+        ("mul", "lo", "s16" | "u16") => w2!(|a, b| a.wrapping_mul(b) & 0xffff),
+        ("mul", "hi", "u16") => w2!(|a, b| ((a & 0xffff) * (b & 0xffff)) >> 16),
+        ("mul", "hi", "s16") => {
+            w2!(|a, b| { ((integer::sx16(a) * integer::sx16(b)) >> 16) as u32 & 0xffff })
+        }
+        ("mul", "wide", "u16") => w2!(|a, b| (a & 0xffff) * (b & 0xffff)),
         ("mul", "wide", "s16") => {
-            Fun::W2(w2!(|a: u32, b: u32| (integer::sx16(a) * integer::sx16(b)) as u32))
+            w2!(|a, b| (integer::sx16(a) * integer::sx16(b)) as u32)
         }
-        ("mul", "lo", "s32" | "u32") => Fun::W2(w2!(|a: u32, b: u32| a.wrapping_mul(b))),
-        ("mul", "hi", "s32") => Fun::W2(w2!(integer::mul_hi_s32)),
-        ("mul", "hi", "u32") => Fun::W2(w2!(integer::mul_hi_u32)),
-        ("mul", "wide", "s32") => Fun::WWtoD(ww_to_d!(integer::mul_wide_s32)),
-        ("mul", "wide", "u32") => Fun::WWtoD(ww_to_d!(integer::mul_wide_u32)),
-        ("mul", "lo", "s64" | "u64") => Fun::D2(d2!(|a: u64, b: u64| a.wrapping_mul(b))),
-        ("mul", "hi", "s64") => Fun::D2(d2!(integer::mul_hi_s64)),
-        ("mul", "hi", "u64") => Fun::D2(d2!(integer::mul_hi_u64)),
-        ("mul24", "lo", "s32") => Fun::W2(w2!(integer::mul24::<true, false>)),
-        ("mul24", "hi", "s32") => Fun::W2(w2!(integer::mul24::<true, true>)),
-        ("mul24", "lo", "u32") => Fun::W2(w2!(integer::mul24::<false, false>)),
-        ("mul24", "hi", "u32") => Fun::W2(w2!(integer::mul24::<false, true>)),
+        ("mul", "lo", "s32" | "u32") => w2!(|a, b| a.wrapping_mul(b)),
+        ("mul", "hi", "s32") => w2!(integer::mul_hi_s32),
+        ("mul", "hi", "u32") => w2!(integer::mul_hi_u32),
+        ("mul", "wide", "s32") => ww_to_d!(integer::mul_wide_s32),
+        ("mul", "wide", "u32") => ww_to_d!(integer::mul_wide_u32),
+        ("mul", "lo", "s64" | "u64") => d2!(|a, b| a.wrapping_mul(b)),
+        ("mul", "hi", "s64") => d2!(integer::mul_hi_s64),
+        ("mul", "hi", "u64") => d2!(integer::mul_hi_u64),
+        ("mul24", "lo", "s32") => w2!(integer::mul24::<true, false>),
+        ("mul24", "hi", "s32") => w2!(integer::mul24::<true, true>),
+        ("mul24", "lo", "u32") => w2!(integer::mul24::<false, false>),
+        ("mul24", "hi", "u32") => w2!(integer::mul24::<false, true>),
         _ => return multiply_add(op, half, m.ty()),
     })
 }
 
-fn multiply_add(op: &str, half: &str, ty: &str) -> Option<Fun> {
+fn multiply_add(op: &str, half: &str, ty: &str) -> Option<LaneFunction> {
     Some(match (op, half, ty) {
         ("mad", "lo", "s16" | "u16") => {
-            Fun::W3(w3!(|a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c) & 0xffff))
+            w3!(|a, b, c| a.wrapping_mul(b).wrapping_add(c) & 0xffff)
         }
-        ("mad", "hi", "u16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            (((a & 0xffff) * (b & 0xffff)) >> 16).wrapping_add(c) & 0xffff
-        })),
-        ("mad", "hi", "s16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
+        ("mad", "hi", "u16") => {
+            w3!(|a, b, c| { (((a & 0xffff) * (b & 0xffff)) >> 16).wrapping_add(c) & 0xffff })
+        }
+        ("mad", "hi", "s16") => w3!(|a, b, c| {
             (((integer::sx16(a) * integer::sx16(b)) >> 16) as u32).wrapping_add(c) & 0xffff
-        })),
+        }),
         ("mad", "wide", "u16") => {
-            Fun::W3(w3!(|a: u32, b: u32, c: u32| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)))
+            w3!(|a, b, c| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c))
         }
-        ("mad", "wide", "s16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            ((integer::sx16(a) * integer::sx16(b)) as u32).wrapping_add(c)
-        })),
+        ("mad", "wide", "s16") => {
+            w3!(|a, b, c| { ((integer::sx16(a) * integer::sx16(b)) as u32).wrapping_add(c) })
+        }
         ("mad", "lo", "s32" | "u32") => {
-            Fun::W3(w3!(|a: u32, b: u32, c: u32| a.wrapping_mul(b).wrapping_add(c)))
+            w3!(|a, b, c| a.wrapping_mul(b).wrapping_add(c))
         }
         ("mad", "hi", "s32") => {
-            Fun::W3(w3!(|a: u32, b: u32, c: u32| integer::mul_hi_s32(a, b).wrapping_add(c)))
+            w3!(|a, b, c| integer::mul_hi_s32(a, b).wrapping_add(c))
         }
         ("mad", "hi", "u32") => {
-            Fun::W3(w3!(|a: u32, b: u32, c: u32| integer::mul_hi_u32(a, b).wrapping_add(c)))
+            w3!(|a, b, c| integer::mul_hi_u32(a, b).wrapping_add(c))
         }
-        ("mad", "wide", "s32") => Fun::WWDtoD(wwd_to_d!(|a: u32, b: u32, c: u64| {
-            integer::mul_wide_s32(a, b).wrapping_add(c)
-        })),
-        ("mad", "wide", "u32") => Fun::WWDtoD(wwd_to_d!(|a: u32, b: u32, c: u64| {
-            integer::mul_wide_u32(a, b).wrapping_add(c)
-        })),
+        ("mad", "wide", "s32") => {
+            wwd_to_d!(|a, b, c| { integer::mul_wide_s32(a, b).wrapping_add(c) })
+        }
+        ("mad", "wide", "u32") => {
+            wwd_to_d!(|a, b, c| { integer::mul_wide_u32(a, b).wrapping_add(c) })
+        }
         ("mad", "lo", "s64" | "u64") => {
-            Fun::D3(d3!(|a: u64, b: u64, c: u64| a.wrapping_mul(b).wrapping_add(c)))
+            d3!(|a, b, c| a.wrapping_mul(b).wrapping_add(c))
         }
         ("mad", "hi", "s64") => {
-            Fun::D3(d3!(|a: u64, b: u64, c: u64| integer::mul_hi_s64(a, b).wrapping_add(c)))
+            d3!(|a, b, c| integer::mul_hi_s64(a, b).wrapping_add(c))
         }
         ("mad", "hi", "u64") => {
-            Fun::D3(d3!(|a: u64, b: u64, c: u64| integer::mul_hi_u64(a, b).wrapping_add(c)))
+            d3!(|a, b, c| integer::mul_hi_u64(a, b).wrapping_add(c))
         }
-        ("mad24", "lo", "s32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            integer::mul24::<true, false>(a, b).wrapping_add(c)
-        })),
-        ("mad24", "hi", "s32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            integer::mul24::<true, true>(a, b).wrapping_add(c)
-        })),
-        ("mad24", "hi", "u32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            integer::mul24::<false, true>(a, b).wrapping_add(c)
-        })),
-        ("mad24", "lo", "u32") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            integer::mul24::<false, false>(a, b).wrapping_add(c)
-        })),
+        ("mad24", "lo", "s32") => {
+            w3!(|a, b, c| { integer::mul24::<true, false>(a, b).wrapping_add(c) })
+        }
+        ("mad24", "hi", "s32") => {
+            w3!(|a, b, c| { integer::mul24::<true, true>(a, b).wrapping_add(c) })
+        }
+        ("mad24", "hi", "u32") => {
+            w3!(|a, b, c| { integer::mul24::<false, true>(a, b).wrapping_add(c) })
+        }
+        ("mad24", "lo", "u32") => {
+            w3!(|a, b, c| { integer::mul24::<false, false>(a, b).wrapping_add(c) })
+        }
         _ => return None,
     })
 }
 
-fn more(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn more(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     if op == "dp4a" || op == "dp2a" {
         return dot(op, m);
     }
     if m.flags[..] == ["relu"] {
         return Some(match (op, m.ty()) {
-            ("min", "s32") => Fun::W2(w2!(|a: u32, b: u32| (a as i32).min(b as i32).max(0) as u32)),
-            ("max", "s32") => Fun::W2(w2!(|a: u32, b: u32| (a as i32).max(b as i32).max(0) as u32)),
+            ("min", "s32") => w2!(|a, b| (a as i32).min(b as i32).max(0) as u32),
+            ("max", "s32") => w2!(|a, b| (a as i32).max(b as i32).max(0) as u32),
             ("min", "s16x2") => {
-                Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<false, true>, a, b)))
+                w2!(|a, b| pair2(integer::extreme_s16::<false, true>, a, b))
             }
             ("max", "s16x2") => {
-                Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<true, true>, a, b)))
+                w2!(|a, b| pair2(integer::extreme_s16::<true, true>, a, b))
             }
             _ => return None,
         });
@@ -239,186 +214,177 @@ fn more(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
     }
     Some(match (op, m.ty()) {
         ("div", "u16") => {
-            Fun::W2(w2!(|a: u32, b: u32| integer::div_u32(a & 0xffff, b & 0xffff) & 0xffff))
+            w2!(|a, b| integer::div_u32(a & 0xffff, b & 0xffff) & 0xffff)
         }
-        ("div", "s16") => Fun::W2(w2!(|a: u32, b: u32| {
+        ("div", "s16") => w2!(|a, b| {
             integer::div_s32(integer::sx16(a) as u32, integer::sx16(b) as u32) & 0xffff
-        })),
-        ("div", "u32") => Fun::W2(w2!(integer::div_u32)),
-        ("div", "s32") => Fun::W2(w2!(integer::div_s32)),
-        ("div", "u64") => Fun::D2(d2!(integer::div_u64)),
-        ("div", "s64") => Fun::D2(d2!(integer::div_s64)),
-        ("rem", "u16") => Fun::W2(w2!(|a: u32, b: u32| integer::rem_u32(a & 0xffff, b & 0xffff))),
-        ("rem", "s16") => Fun::W2(w2!(|a: u32, b: u32| {
+        }),
+        ("div", "u32") => w2!(integer::div_u32),
+        ("div", "s32") => w2!(integer::div_s32),
+        ("div", "u64") => d2!(integer::div_u64),
+        ("div", "s64") => d2!(integer::div_s64),
+        ("rem", "u16") => w2!(|a, b| integer::rem_u32(a & 0xffff, b & 0xffff)),
+        ("rem", "s16") => w2!(|a, b| {
             integer::rem_s32(integer::sx16(a) as u32, integer::sx16(b) as u32) & 0xffff
-        })),
-        ("rem", "u32") => Fun::W2(w2!(integer::rem_u32)),
-        ("rem", "s32") => Fun::W2(w2!(integer::rem_s32)),
-        ("rem", "u64") => Fun::D2(d2!(integer::rem_u64)),
-        ("rem", "s64") => Fun::D2(d2!(integer::rem_s64)),
-        ("min", "u16") => Fun::W2(w2!(|a: u32, b: u32| (a & 0xffff).min(b & 0xffff))),
+        }),
+        ("rem", "u32") => w2!(integer::rem_u32),
+        ("rem", "s32") => w2!(integer::rem_s32),
+        ("rem", "u64") => d2!(integer::rem_u64),
+        ("rem", "s64") => d2!(integer::rem_s64),
+        ("min", "u16") => w2!(|a, b| (a & 0xffff).min(b & 0xffff)),
         ("min", "s16") => {
-            Fun::W2(w2!(|a: u32, b: u32| integer::sx16(a).min(integer::sx16(b)) as u32 & 0xffff))
+            w2!(|a, b| integer::sx16(a).min(integer::sx16(b)) as u32 & 0xffff)
         }
-        ("min", "u32") => Fun::W2(w2!(|a: u32, b: u32| a.min(b))),
-        ("min", "s32") => Fun::W2(w2!(|a: u32, b: u32| (a as i32).min(b as i32) as u32)),
-        ("min", "u64") => Fun::D2(d2!(|a: u64, b: u64| a.min(b))),
-        ("min", "s64") => Fun::D2(d2!(|a: u64, b: u64| (a as i64).min(b as i64) as u64)),
-        ("max", "u16") => Fun::W2(w2!(|a: u32, b: u32| (a & 0xffff).max(b & 0xffff))),
+        ("min", "u32") => w2!(|a, b| a.min(b)),
+        ("min", "s32") => w2!(|a, b| (a as i32).min(b as i32) as u32),
+        ("min", "u64") => d2!(|a, b| a.min(b)),
+        ("min", "s64") => d2!(|a, b| (a as i64).min(b as i64) as u64),
+        ("max", "u16") => w2!(|a, b| (a & 0xffff).max(b & 0xffff)),
         ("max", "s16") => {
-            Fun::W2(w2!(|a: u32, b: u32| integer::sx16(a).max(integer::sx16(b)) as u32 & 0xffff))
+            w2!(|a, b| integer::sx16(a).max(integer::sx16(b)) as u32 & 0xffff)
         }
-        ("max", "u32") => Fun::W2(w2!(|a: u32, b: u32| a.max(b))),
-        ("max", "s32") => Fun::W2(w2!(|a: u32, b: u32| (a as i32).max(b as i32) as u32)),
-        ("max", "u64") => Fun::D2(d2!(|a: u64, b: u64| a.max(b))),
-        ("max", "s64") => Fun::D2(d2!(|a: u64, b: u64| (a as i64).max(b as i64) as u64)),
-        ("min", "u16x2") => Fun::W2(w2!(|a: u32, b: u32| pair2(u32::min, a, b))),
-        ("max", "u16x2") => Fun::W2(w2!(|a: u32, b: u32| pair2(u32::max, a, b))),
+        ("max", "u32") => w2!(|a, b| a.max(b)),
+        ("max", "s32") => w2!(|a, b| (a as i32).max(b as i32) as u32),
+        ("max", "u64") => d2!(|a, b| a.max(b)),
+        ("max", "s64") => d2!(|a, b| (a as i64).max(b as i64) as u64),
+        ("min", "u16x2") => w2!(|a, b| pair2(u32::min, a, b)),
+        ("max", "u16x2") => w2!(|a, b| pair2(u32::max, a, b)),
         ("min", "s16x2") => {
-            Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<false, false>, a, b)))
+            w2!(|a, b| pair2(integer::extreme_s16::<false, false>, a, b))
         }
         ("max", "s16x2") => {
-            Fun::W2(w2!(|a: u32, b: u32| pair2(integer::extreme_s16::<true, false>, a, b)))
+            w2!(|a, b| pair2(integer::extreme_s16::<true, false>, a, b))
         }
-        ("abs", "s16") => Fun::W1(w1!(|a: u32| integer::sx16(a).unsigned_abs() & 0xffff)),
-        ("abs", "s32") => Fun::W1(w1!(|a: u32| (a as i32).unsigned_abs())),
-        ("abs", "s64") => Fun::D1(d1!(|a: u64| (a as i64).unsigned_abs())),
-        ("neg", "s16") => Fun::W1(w1!(|a: u32| a.wrapping_neg() & 0xffff)),
-        ("neg", "s32") => Fun::W1(w1!(|a: u32| a.wrapping_neg())),
-        ("neg", "s64") => Fun::D1(d1!(|a: u64| a.wrapping_neg())),
-        ("sad", "u16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            (a & 0xffff).abs_diff(b & 0xffff).wrapping_add(c) & 0xffff
-        })),
-        ("sad", "s16") => Fun::W3(w3!(|a: u32, b: u32, c: u32| {
-            integer::sx16(a).abs_diff(integer::sx16(b)).wrapping_add(c) & 0xffff
-        })),
-        ("sad", "u64") => Fun::D3(d3!(|a: u64, b: u64, c: u64| c.wrapping_add(a.abs_diff(b)))),
+        ("abs", "s16") => w1!(|a| integer::sx16(a).unsigned_abs() & 0xffff),
+        ("abs", "s32") => w1!(|a| (a as i32).unsigned_abs()),
+        ("abs", "s64") => d1!(|a| (a as i64).unsigned_abs()),
+        ("neg", "s16") => w1!(|a| a.wrapping_neg() & 0xffff),
+        ("neg", "s32") => w1!(|a| a.wrapping_neg()),
+        ("neg", "s64") => d1!(|a| a.wrapping_neg()),
+        ("sad", "u16") => {
+            w3!(|a, b, c| { (a & 0xffff).abs_diff(b & 0xffff).wrapping_add(c) & 0xffff })
+        }
+        ("sad", "s16") => {
+            w3!(|a, b, c| { integer::sx16(a).abs_diff(integer::sx16(b)).wrapping_add(c) & 0xffff })
+        }
+        ("sad", "u64") => d3!(|a, b, c| c.wrapping_add(a.abs_diff(b))),
         ("sad", "s64") => {
-            Fun::D3(d3!(|a: u64, b: u64, c: u64| { c.wrapping_add((a as i64).abs_diff(b as i64)) }))
+            d3!(|a, b, c| { c.wrapping_add((a as i64).abs_diff(b as i64)) })
         }
-        ("sad", "s32") => Fun::W3(w3!(integer::sad_s32)),
-        ("sad", "u32") => Fun::W3(w3!(integer::sad_u32)),
+        ("sad", "s32") => w3!(integer::sad_s32),
+        ("sad", "u32") => w3!(integer::sad_u32),
         _ => return None,
     })
 }
 
-fn dot(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn dot(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     let [a, b] = m.types[..] else { return None };
     Some(match (op, m.flags.first().copied(), a, b) {
-        ("dp4a", None, "u32", "u32") => Fun::W3(w3!(integer::dp4a::<false, false>)),
-        ("dp4a", None, "u32", "s32") => Fun::W3(w3!(integer::dp4a::<false, true>)),
-        ("dp4a", None, "s32", "u32") => Fun::W3(w3!(integer::dp4a::<true, false>)),
-        ("dp4a", None, "s32", "s32") => Fun::W3(w3!(integer::dp4a::<true, true>)),
-        ("dp2a", Some("lo"), "u32", "u32") => Fun::W3(w3!(integer::dp2a::<false, false, false>)),
-        ("dp2a", Some("lo"), "s32", "s32") => Fun::W3(w3!(integer::dp2a::<true, true, false>)),
-        ("dp2a", Some("lo"), "s32", "u32") => Fun::W3(w3!(integer::dp2a::<true, false, false>)),
-        ("dp2a", Some("lo"), "u32", "s32") => Fun::W3(w3!(integer::dp2a::<false, true, false>)),
-        ("dp2a", Some("hi"), "u32", "u32") => Fun::W3(w3!(integer::dp2a::<false, false, true>)),
-        ("dp2a", Some("hi"), "s32", "s32") => Fun::W3(w3!(integer::dp2a::<true, true, true>)),
-        ("dp2a", Some("hi"), "s32", "u32") => Fun::W3(w3!(integer::dp2a::<true, false, true>)),
-        ("dp2a", Some("hi"), "u32", "s32") => Fun::W3(w3!(integer::dp2a::<false, true, true>)),
+        ("dp4a", None, "u32", "u32") => w3!(integer::dp4a::<false, false>),
+        ("dp4a", None, "u32", "s32") => w3!(integer::dp4a::<false, true>),
+        ("dp4a", None, "s32", "u32") => w3!(integer::dp4a::<true, false>),
+        ("dp4a", None, "s32", "s32") => w3!(integer::dp4a::<true, true>),
+        ("dp2a", Some("lo"), "u32", "u32") => w3!(integer::dp2a::<false, false, false>),
+        ("dp2a", Some("lo"), "s32", "s32") => w3!(integer::dp2a::<true, true, false>),
+        ("dp2a", Some("lo"), "s32", "u32") => w3!(integer::dp2a::<true, false, false>),
+        ("dp2a", Some("lo"), "u32", "s32") => w3!(integer::dp2a::<false, true, false>),
+        ("dp2a", Some("hi"), "u32", "u32") => w3!(integer::dp2a::<false, false, true>),
+        ("dp2a", Some("hi"), "s32", "s32") => w3!(integer::dp2a::<true, true, true>),
+        ("dp2a", Some("hi"), "s32", "u32") => w3!(integer::dp2a::<true, false, true>),
+        ("dp2a", Some("hi"), "u32", "s32") => w3!(integer::dp2a::<false, true, true>),
         _ => return None,
     })
 }
 
-fn logic(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn logic(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     if op == "shf" {
         let clamp = m.has("clamp");
         return Some(match (m.has("l"), clamp) {
             _ if !m.only(&["l", "r", "clamp", "wrap"]) || m.ty() != "b32" => return None,
-            (true, true) => Fun::W3(w3!(integer::funnel_left::<true>)),
-            (true, false) => Fun::W3(w3!(integer::funnel_left::<false>)),
-            (false, true) => Fun::W3(w3!(integer::funnel_right::<true>)),
-            (false, false) => Fun::W3(w3!(integer::funnel_right::<false>)),
+            (true, true) => w3!(integer::funnel_left::<true>),
+            (true, false) => w3!(integer::funnel_left::<false>),
+            (false, true) => w3!(integer::funnel_right::<true>),
+            (false, false) => w3!(integer::funnel_right::<false>),
         });
     }
     if !m.flags.is_empty() || m.types.len() != 1 {
         return None;
     }
     Some(match (op, m.ty()) {
-        ("and", "pred") => Fun::P2(|a, b| a & b),
-        ("or", "pred") => Fun::P2(|a, b| a | b),
-        ("xor", "pred") => Fun::P2(|a, b| a ^ b),
-        ("not", "pred") => Fun::P1(|a, _| !a),
-        ("and", "b16" | "b32") => Fun::W2(w2!(|a: u32, b: u32| a & b)),
-        ("or", "b16" | "b32") => Fun::W2(w2!(|a: u32, b: u32| a | b)),
-        ("xor", "b16" | "b32") => Fun::W2(w2!(|a: u32, b: u32| a ^ b)),
-        ("not", "b16") => Fun::W1(w1!(|a: u32| !a & 0xffff)),
-        ("not", "b32") => Fun::W1(w1!(|a: u32| !a)),
-        ("cnot", "b16") => Fun::W1(w1!(|a: u32| u32::from(a & 0xffff == 0))),
-        ("cnot", "b32") => Fun::W1(w1!(|a: u32| u32::from(a == 0))),
-        ("and", "b64") => Fun::D2(d2!(|a: u64, b: u64| a & b)),
-        ("or", "b64") => Fun::D2(d2!(|a: u64, b: u64| a | b)),
-        ("xor", "b64") => Fun::D2(d2!(|a: u64, b: u64| a ^ b)),
-        ("not", "b64") => Fun::D1(d1!(|a: u64| !a)),
-        ("cnot", "b64") => Fun::D1(d1!(|a: u64| u64::from(a == 0))),
-        ("lop3", "b32") => Fun::W4(w4!(integer::lop3)),
-        ("shl", "b16") => Fun::W2(w2!(|a: u32, n: u32| integer::shl32(a, n) & 0xffff)),
-        ("shl", "b32") => Fun::W2(w2!(integer::shl32)),
-        ("shl", "b64") => Fun::DWtoD(dw_to_d!(integer::shl64)),
-        ("shr", "b16" | "u16") => Fun::W2(w2!(|a: u32, n: u32| integer::shr_u32(a & 0xffff, n))),
+        ("and", "pred") => LaneFunction::Masks(|a, b| a & b, 2),
+        ("or", "pred") => LaneFunction::Masks(|a, b| a | b, 2),
+        ("xor", "pred") => LaneFunction::Masks(|a, b| a ^ b, 2),
+        ("not", "pred") => LaneFunction::Masks(|a, _| !a, 1),
+        ("and", "b16" | "b32") => w2!(|a, b| a & b),
+        ("or", "b16" | "b32") => w2!(|a, b| a | b),
+        ("xor", "b16" | "b32") => w2!(|a, b| a ^ b),
+        ("not", "b16") => w1!(|a| !a & 0xffff),
+        ("not", "b32") => w1!(|a| !a),
+        ("cnot", "b16") => w1!(|a| u32::from(a & 0xffff == 0)),
+        ("cnot", "b32") => w1!(|a| u32::from(a == 0)),
+        ("and", "b64") => d2!(|a, b| a & b),
+        ("or", "b64") => d2!(|a, b| a | b),
+        ("xor", "b64") => d2!(|a, b| a ^ b),
+        ("not", "b64") => d1!(|a| !a),
+        ("cnot", "b64") => d1!(|a| u64::from(a == 0)),
+        ("lop3", "b32") => w4!(integer::lop3),
+        ("shl", "b16") => w2!(|a, n| integer::shl32(a, n) & 0xffff),
+        ("shl", "b32") => w2!(integer::shl32),
+        ("shl", "b64") => dw_to_d!(integer::shl64),
+        ("shr", "b16" | "u16") => w2!(|a, n| integer::shr_u32(a & 0xffff, n)),
         ("shr", "s16") => {
-            Fun::W2(w2!(|a: u32, n: u32| { integer::shr_s32(integer::sx16(a) as u32, n) & 0xffff }))
+            w2!(|a, n| { integer::shr_s32(integer::sx16(a) as u32, n) & 0xffff })
         }
-        ("shr", "b32" | "u32") => Fun::W2(w2!(integer::shr_u32)),
-        ("shr", "s32") => Fun::W2(w2!(integer::shr_s32)),
-        ("shr", "b64" | "u64") => Fun::DWtoD(dw_to_d!(integer::shr_u64)),
-        ("shr", "s64") => Fun::DWtoD(dw_to_d!(integer::shr_s64)),
+        ("shr", "b32" | "u32") => w2!(integer::shr_u32),
+        ("shr", "s32") => w2!(integer::shr_s32),
+        ("shr", "b64" | "u64") => dw_to_d!(integer::shr_u64),
+        ("shr", "s64") => dw_to_d!(integer::shr_s64),
         _ => return None,
     })
 }
 
-fn bits(op: &str, m: &Modifiers<'_>) -> Option<Fun> {
+fn bits(op: &str, m: &Modifiers<'_>) -> Option<LaneFunction> {
     let flag = m.flags.first().copied().unwrap_or("");
     if m.flags.len() > 1 || m.types.len() != 1 {
         return None;
     }
     Some(match (op, flag, m.ty()) {
-        ("bfe", "", "u32") => Fun::W3(w3!(integer::bfe_u32)),
-        ("bfe", "", "s32") => Fun::W3(w3!(integer::bfe_s32)),
-        ("bfe", "", "u64") => Fun::DWWtoD(dww_to_d!(integer::bfe_u64)),
-        ("bfe", "", "s64") => Fun::DWWtoD(dww_to_d!(integer::bfe_s64)),
-        ("bfi", "", "b32") => Fun::W4(w4!(integer::bfi32)),
-        ("bfi", "", "b64") => Fun::DDWWtoD(ddww_to_d!(integer::bfi64)),
-        ("bfind", "", "u32") => Fun::W1(w1!(integer::bfind32::<false, false>)),
-        ("bfind", "", "s32") => Fun::W1(w1!(integer::bfind32::<true, false>)),
-        ("bfind", "shiftamt", "u32") => Fun::W1(w1!(integer::bfind32::<false, true>)),
-        ("bfind", "shiftamt", "s32") => Fun::W1(w1!(integer::bfind32::<true, true>)),
-        ("bfind", "", "u64") => Fun::DtoW(d_to_w!(integer::bfind64::<false, false>)),
-        ("bfind", "", "s64") => Fun::DtoW(d_to_w!(integer::bfind64::<true, false>)),
-        ("bfind", "shiftamt", "u64") => Fun::DtoW(d_to_w!(integer::bfind64::<false, true>)),
-        ("bfind", "shiftamt", "s64") => Fun::DtoW(d_to_w!(integer::bfind64::<true, true>)),
-        ("brev", "", "b32") => Fun::W1(w1!(|a: u32| a.reverse_bits())),
-        ("brev", "", "b64") => Fun::D1(d1!(|a: u64| a.reverse_bits())),
-        ("popc", "", "b32") => Fun::W1(w1!(|a: u32| a.count_ones())),
-        ("popc", "", "b64") => Fun::DtoW(d_to_w!(|a: u64| a.count_ones())),
-        ("clz", "", "b32") => Fun::W1(w1!(|a: u32| a.leading_zeros())),
-        ("clz", "", "b64") => Fun::DtoW(d_to_w!(|a: u64| a.leading_zeros())),
-        ("fns", "", "b32") => Fun::W3(w3!(integer::fns)),
-        ("szext", "clamp", "u32") => Fun::W2(w2!(integer::szext::<true, false>)),
-        ("szext", "clamp", "s32") => Fun::W2(w2!(integer::szext::<true, true>)),
-        ("szext", "wrap", "u32") => Fun::W2(w2!(integer::szext::<false, false>)),
-        ("szext", "wrap", "s32") => Fun::W2(w2!(integer::szext::<false, true>)),
-        ("bmsk", "clamp", "b32") => Fun::W2(w2!(integer::bmsk::<true>)),
-        ("bmsk", "wrap", "b32") => Fun::W2(w2!(integer::bmsk::<false>)),
-        ("prmt", "", "b32") => Fun::W3(w3!(integer::prmt)),
-        ("prmt", "f4e", "b32") => Fun::W3(w3!(integer::prmt_f4e)),
-        ("prmt", "b4e", "b32") => Fun::W3(w3!(integer::prmt_b4e)),
-        ("prmt", "rc8", "b32") => Fun::W3(w3!(integer::prmt_rc8)),
-        ("prmt", "ecl", "b32") => Fun::W3(w3!(integer::prmt_ecl)),
-        ("prmt", "ecr", "b32") => Fun::W3(w3!(integer::prmt_ecr)),
-        ("prmt", "rc16", "b32") => Fun::W3(w3!(integer::prmt_rc16)),
+        ("bfe", "", "u32") => w3!(integer::bfe_u32),
+        ("bfe", "", "s32") => w3!(integer::bfe_s32),
+        ("bfe", "", "u64") => dww_to_d!(integer::bfe_u64),
+        ("bfe", "", "s64") => dww_to_d!(integer::bfe_s64),
+        ("bfi", "", "b32") => w4!(integer::bfi32),
+        ("bfi", "", "b64") => ddww_to_d!(integer::bfi64),
+        ("bfind", "", "u32") => w1!(integer::bfind32::<false, false>),
+        ("bfind", "", "s32") => w1!(integer::bfind32::<true, false>),
+        ("bfind", "shiftamt", "u32") => w1!(integer::bfind32::<false, true>),
+        ("bfind", "shiftamt", "s32") => w1!(integer::bfind32::<true, true>),
+        ("bfind", "", "u64") => d_to_w!(integer::bfind64::<false, false>),
+        ("bfind", "", "s64") => d_to_w!(integer::bfind64::<true, false>),
+        ("bfind", "shiftamt", "u64") => d_to_w!(integer::bfind64::<false, true>),
+        ("bfind", "shiftamt", "s64") => d_to_w!(integer::bfind64::<true, true>),
+        ("brev", "", "b32") => w1!(|a| a.reverse_bits()),
+        ("brev", "", "b64") => d1!(|a| a.reverse_bits()),
+        ("popc", "", "b32") => w1!(|a| a.count_ones()),
+        ("popc", "", "b64") => d_to_w!(|a| a.count_ones()),
+        ("clz", "", "b32") => w1!(|a| a.leading_zeros()),
+        ("clz", "", "b64") => d_to_w!(|a| a.leading_zeros()),
+        ("fns", "", "b32") => w3!(integer::fns),
+        ("szext", "clamp", "u32") => w2!(integer::szext::<true, false>),
+        ("szext", "clamp", "s32") => w2!(integer::szext::<true, true>),
+        ("szext", "wrap", "u32") => w2!(integer::szext::<false, false>),
+        ("szext", "wrap", "s32") => w2!(integer::szext::<false, true>),
+        ("bmsk", "clamp", "b32") => w2!(integer::bmsk::<true>),
+        ("bmsk", "wrap", "b32") => w2!(integer::bmsk::<false>),
+        ("prmt", "", "b32") => w3!(integer::prmt),
+        ("prmt", "f4e", "b32") => w3!(integer::prmt_f4e),
+        ("prmt", "b4e", "b32") => w3!(integer::prmt_b4e),
+        ("prmt", "rc8", "b32") => w3!(integer::prmt_rc8),
+        ("prmt", "ecl", "b32") => w3!(integer::prmt_ecl),
+        ("prmt", "ecr", "b32") => w3!(integer::prmt_ecr),
+        ("prmt", "rc16", "b32") => w3!(integer::prmt_rc16),
         _ => return None,
     })
-}
-
-/// A comparison of two registers.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Compare {
-    /// 32-bit registers.
-    W(simd::WWtoP),
-    /// 64-bit registers.
-    D(simd::DDtoP),
 }
 
 macro_rules! ordered {
@@ -436,29 +402,26 @@ macro_rules! ordered {
 }
 
 /// The comparison `cmp` on integers of type `ty`.
-pub(super) fn compare(cmp: &str, ty: &str, ftz: bool) -> Option<Compare> {
+pub(super) fn compare(cmp: &str, ty: &str, ftz: bool) -> Option<LaneFunction> {
     Some(match ty {
-        "b16" | "u16" => Compare::W(ordered!(ww_to_p, cmp, |a: u32| a & 0xffff)),
-        "s16" => Compare::W(ordered!(ww_to_p, cmp, integer::sx16)),
-        "b32" | "u32" => Compare::W(ordered!(ww_to_p, cmp, |a: u32| a)),
-        "s32" => Compare::W(ordered!(ww_to_p, cmp, |a: u32| a as i32)),
-        "b64" | "u64" => Compare::D(ordered!(dd_to_p, cmp, |a: u64| a)),
-        "s64" => Compare::D(ordered!(dd_to_p, cmp, |a: u64| a as i64)),
+        "b16" | "u16" => ordered!(ww_to_p, cmp, |a: u32| a & 0xffff),
+        "s16" => ordered!(ww_to_p, cmp, integer::sx16),
+        "b32" | "u32" => ordered!(ww_to_p, cmp, |a: u32| a),
+        "s32" => ordered!(ww_to_p, cmp, |a: u32| a as i32),
+        "b64" | "u64" => ordered!(dd_to_p, cmp, |a: u64| a),
+        "s64" => ordered!(dd_to_p, cmp, |a: u64| a as i64),
         _ => return float_table::compare(cmp, ty, ftz),
     })
 }
 
 /// `testp`
-pub(super) fn testp(test: &str, ty: &str) -> Option<Fun> {
+pub(super) fn testp(test: &str, ty: &str) -> Option<LaneFunction> {
     use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
     macro_rules! by {
-        ($variant:ident, $lift:ident, $float:ty, $bits:ty) => {{
+        ($lift:ident, $float:ty, $bits:ty) => {{
             macro_rules! class {
                 ($p:pat) => {
-                    Fun::$variant($lift!(|a: $bits| matches!(
-                        <$float>::from_bits(a).classify(),
-                        $p
-                    )))
+                    ($lift!(|a: $bits| matches!(<$float>::from_bits(a).classify(), $p)))
                 };
             }
             match test {
@@ -474,8 +437,8 @@ pub(super) fn testp(test: &str, ty: &str) -> Option<Fun> {
         }};
     }
     Some(match ty {
-        "f32" => by!(WtoP, w_to_p, f32, u32),
-        "f64" => by!(DtoP, d_to_p, f64, u64),
+        "f32" => by!(w_to_p, f32, u32),
+        "f64" => by!(d_to_p, f64, u64),
         _ => return None,
     })
 }

@@ -484,16 +484,23 @@ impl Machine<'_> {
         let matrix = &self.program.matrices[index as usize];
         let base = regs.frame.base;
         if regs.taint.active {
-            self.store_taint =
-                matrix.reads().fold(Mark::default(), |mark, r| join(mark, regs.taint.of(base, r)));
+            let mut mark = Mark::default();
+            matrix.visit(&mut |role, r| {
+                if role == Use::Read {
+                    mark = join(mark, regs.taint.of(base, r));
+                }
+            });
+            self.store_taint = mark;
         }
         self.load_taint = 0;
         self.matrix(index, regs, pc);
         self.store_taint = Mark::default();
         if self.load_taint != 0 {
-            for reg in matrix.writes() {
-                regs.taint.mark(base, reg, u32::MAX, pc);
-            }
+            matrix.visit(&mut |role, r| {
+                if role == Use::Write {
+                    regs.taint.mark(base, r, u32::MAX, pc);
+                }
+            });
         }
     }
 }
