@@ -152,6 +152,11 @@ pub(crate) fn div_round(a: u64, b: u64, round: Round) -> u64 {
     F64.pack(nx != ny, quotient, exponent, round)
 }
 
+/// `rcp.{rz,rm,rp}.f64`
+pub(crate) fn rcp_round(a: u64, round: Round) -> u64 {
+    div_round(1.0_f64.to_bits(), a, round)
+}
+
 /// A mantissa brought to 126 bits, and its exponent.
 fn normal(mantissa: u128, exponent: i32) -> (u128, i32) {
     let shift = mantissa.leading_zeros() as i32 - 2;

@@ -137,7 +137,6 @@ lift! { $
     d_to_w (a: u64) -> u32;
     ww_to_d (a: u32, b: u32) -> u64;
     wwd_to_d (a: u32, b: u32, c: u64) -> u64;
-    dw_to_d (a: u64, b: u32) -> u64;
     dww_to_d (a: u64, b: u32, c: u32) -> u64;
     ddww_to_d (a: u64, b: u64, c: u32, e: u32) -> u64;
     w_to_p (a: u32) -> bool;

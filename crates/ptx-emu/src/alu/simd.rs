@@ -220,7 +220,10 @@ pub(crate) trait Lane {
 
 /// A loop over the lanes of a warp: reads the registers `r[1..]`, writes all of `r[0]`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Loop(unsafe fn(&mut [W], &mut [D], &mut [u32], &[R; 5]));
+pub(crate) struct Loop(OverLanes);
+
+/// Takes the registers of a warp by class, and which of them to work on.
+type OverLanes = unsafe fn(&mut [W], &mut [D], &mut [u32], &[R; 5]);
 
 impl Loop {
     /// Lifts `L` to the lanes of a warp.

@@ -50,6 +50,11 @@ pub(crate) fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a) / input::<FTZ>(b))
 }
 
+/// `rcp.rn.f32`
+pub(crate) fn rcp<const FTZ: bool>(a: u32) -> u32 {
+    div::<FTZ>(1.0_f32.to_bits(), a)
+}
+
 /// `sqrt.rn.f32`
 pub(crate) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a).sqrt())
@@ -105,6 +110,12 @@ pub(crate) fn add_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round:
     directed::<FTZ, SAT>(sum, round)
 }
 
+/// `sub.{rz,rm,rp}.f32`: the addition of the opposite.
+#[inline(always)]
+pub(crate) fn sub_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
+    add_round::<FTZ, SAT>(a, b ^ 0x8000_0000, round)
+}
+
 /// `mul.{rz,rm,rp}.f32`
 #[inline(always)]
 pub(crate) fn mul_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
@@ -132,6 +143,11 @@ pub(crate) fn div_round<const FTZ: bool>(a: u32, b: u32, round: Round) -> u32 {
     }
     let error = -libm::fma(quotient, y, -x) * y.signum();
     directed::<FTZ, false>(odd(quotient, error), round)
+}
+
+/// `rcp.{rz,rm,rp}.f32`
+pub(crate) fn rcp_round<const FTZ: bool>(a: u32, round: Round) -> u32 {
+    div_round::<FTZ>(1.0_f32.to_bits(), a, round)
 }
 
 /// `sqrt.{rz,rm,rp}.f32`
@@ -164,7 +180,7 @@ pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
     } else {
         x.to_bits() | y.to_bits()
     };
-    extreme::<PROPAGATE>(x, y, pick)
+    or_number::<PROPAGATE>(x, y, pick)
 }
 
 /// `max.f32`
@@ -177,10 +193,10 @@ pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
     } else {
         x.to_bits() & y.to_bits()
     };
-    extreme::<PROPAGATE>(x, y, pick)
+    or_number::<PROPAGATE>(x, y, pick)
 }
 
-fn extreme<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
+fn or_number<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     let one_nan = if PROPAGATE {
         NAN
     } else if x.is_nan() {
@@ -199,13 +215,21 @@ fn extreme<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     }
 }
 
-/// `min.xorsign.abs.f32`, or `max` if `MAX`: the smaller (larger) magnitude with the product's sign.
-pub(crate) fn xorsign<const FTZ: bool, const PROPAGATE: bool, const MAX: bool>(
+/// `min.f32`, or `max` if `MAX`; `XORSIGN` takes magnitudes and gives the product's sign.
+pub(crate) fn extreme<
+    const MAX: bool,
+    const XORSIGN: bool,
+    const FTZ: bool,
+    const PROPAGATE: bool,
+>(
     a: u32,
     b: u32,
 ) -> u32 {
-    let (x, y) = (a & 0x7fff_ffff, b & 0x7fff_ffff);
-    let pick = if MAX { max::<FTZ, PROPAGATE>(x, y) } else { min::<FTZ, PROPAGATE>(x, y) };
+    let of = if MAX { max::<FTZ, PROPAGATE> } else { min::<FTZ, PROPAGATE> };
+    if !XORSIGN {
+        return of(a, b);
+    }
+    let pick = of(a & 0x7fff_ffff, b & 0x7fff_ffff);
     if f32::from_bits(pick).is_nan() { NAN } else { pick | ((a ^ b) & 0x8000_0000) }
 }
 

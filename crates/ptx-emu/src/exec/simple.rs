@@ -6,10 +6,10 @@ use super::{
     warp::{put_d, put_w},
 };
 use crate::{
-    alu::integer,
+    alu::{integer::Integer as _, simd::Loop},
     finding::FindingKind,
     memory::window_of,
-    op::{CarryKind, CarryOp, Class, D, LaneMask, Op, Reg, Special, W, Window},
+    op::{CarryKind, CarryOp, Class, D, LaneMask, Op, R, Reg, Special, W, Window},
     report::Stop,
 };
 
@@ -24,27 +24,7 @@ impl Machine<'_> {
     ) -> Result<(), Stop> {
         match op {
             Op::Lanes(f, _, ref r) if mask == u32::MAX => f.run(regs.w, regs.d, regs.p, r),
-            Op::Lanes(f, classes, ref r) => {
-                // The loop writes the whole register; inactive lanes get their values back.
-                let to = r[0] as usize;
-                match classes.to {
-                    Class::W => {
-                        let old = regs.w[to];
-                        f.run(regs.w, regs.d, regs.p, r);
-                        put_w(&mut regs.w[to], &old, !mask);
-                    }
-                    Class::D => {
-                        let old = regs.d[to];
-                        f.run(regs.w, regs.d, regs.p, r);
-                        put_d(&mut regs.d[to], &old, !mask);
-                    }
-                    Class::P => {
-                        let old = regs.p[to];
-                        f.run(regs.w, regs.d, regs.p, r);
-                        put_p(&mut regs.p[to], old, !mask);
-                    }
-                }
-            }
+            Op::Lanes(f, classes, ref r) => masked(f, classes.to, r, regs, mask),
             Op::P2(f, to, a, b) => {
                 let v = f(regs.p[a as usize], regs.p[b as usize]);
                 put_p(&mut regs.p[to as usize], v, mask);
@@ -175,6 +155,30 @@ impl Machine<'_> {
     }
 }
 
+/// Runs a loop for the lanes of `mask`: it writes the whole register, and the others get their
+/// values back.
+#[inline(never)]
+fn masked(f: Loop, to: Class, r: &[R; 5], regs: &mut Registers<'_>, mask: u32) {
+    let at = r[0] as usize;
+    match to {
+        Class::W => {
+            let old = regs.w[at];
+            f.run(regs.w, regs.d, regs.p, r);
+            put_w(&mut regs.w[at], &old, !mask);
+        }
+        Class::D => {
+            let old = regs.d[at];
+            f.run(regs.w, regs.d, regs.p, r);
+            put_d(&mut regs.d[at], &old, !mask);
+        }
+        Class::P => {
+            let old = regs.p[at];
+            f.run(regs.w, regs.d, regs.p, r);
+            put_p(&mut regs.p[at], old, !mask);
+        }
+    }
+}
+
 pub(super) fn put_p(to: &mut u32, value: u32, mask: u32) {
     *to = (*to & !mask) | (value & mask);
 }
@@ -210,12 +214,10 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
         let (x, y) = match op.kind {
             CarryKind::Add | CarryKind::Sub => (a[i], b[i]),
             CarryKind::MadLo => (a[i].wrapping_mul(b[i]) & all, c[i]),
-            CarryKind::MadHiUnsigned if op.wide => (integer::mul_hi_u64(a[i], b[i]), c[i]),
+            CarryKind::MadHiUnsigned if op.wide => (a[i].mul_hi(b[i]), c[i]),
             CarryKind::MadHiUnsigned => ((a[i] * b[i]) >> 32, c[i]),
-            CarryKind::MadHiSigned if op.wide => (integer::mul_hi_s64(a[i], b[i]), c[i]),
-            CarryKind::MadHiSigned => {
-                (u64::from(integer::mul_hi_s32(a[i] as u32, b[i] as u32)), c[i])
-            }
+            CarryKind::MadHiSigned if op.wide => ((a[i] as i64).mul_hi(b[i] as i64) as u64, c[i]),
+            CarryKind::MadHiSigned => (u64::from((a[i] as i32).mul_hi(b[i] as i32) as u32), c[i]),
         };
         let (value, carry) = if op.kind == CarryKind::Sub {
             // The flag is a borrow.

@@ -1,10 +1,6 @@
 //! Arithmetic, comparison, selection, moves and conversions.
 
-use super::{
-    Builder, Lowered, Operand, Symbol,
-    control::operand,
-    table::{self, Modifiers},
-};
+use super::{Builder, Lowered, Modifiers, Operand, Symbol, compare::compare, control::operand};
 use crate::{
     alu::{
         integer,
@@ -16,15 +12,14 @@ use crate::{
 
 impl<'a> Builder<'a, '_> {
     /// Lowers an instruction that applies a function lane by lane.
-    pub(super) fn lane_function(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let fun = table::find(m.name, m).ok_or(super::UNKNOWN)?;
-        self.lanes(fun, i, m.ty())
-    }
-
-    fn lanes(&mut self, f: LaneFunction, i: &Instruction<'a>, ty: &str) -> Lowered<()> {
-        let (to, from) = i.operands.split_first().ok_or("operands are missing")?;
-        let from = self.sources(f, from, ty)?;
-        let to = self.destination(f.result(), to)?;
+    pub(super) fn lanes(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'a>,
+        f: LaneFunction,
+    ) -> Lowered<()> {
+        let from = self.sources(f, &i.operands[1..], m.ty())?;
+        let to = self.destination(f.result(), &i.operands[0])?;
         self.push(f.op(to, &from));
         Ok(())
     }
@@ -234,7 +229,7 @@ impl<'a> Builder<'a, '_> {
     /// Pushes the comparison of operands 1 and 2 into a fresh predicate.
     fn comparison(&mut self, i: &Instruction<'a>, cmp: &str, ty: &str, ftz: bool) -> Lowered<R> {
         let t = self.temp(2);
-        let f = table::compare(cmp, ty, ftz).ok_or("the comparison is not known")?;
+        let f = compare(cmp, ty, ftz).ok_or("the comparison is not known")?;
         let from = self.sources(f, &i.operands[1..], ty)?;
         self.push(f.op(t, &from));
         Ok(t)
@@ -319,7 +314,7 @@ impl<'a> Builder<'a, '_> {
         m: &Modifiers<'a>,
     ) -> Lowered<[R; 2]> {
         let ty = if m.ty() == "f16x2" { "f16" } else { "bf16" };
-        let Some(f) = table::compare(cmp, ty, m.has("ftz")) else {
+        let Some(f) = compare(cmp, ty, m.has("ftz")) else {
             return Err("the comparison is not known".to_owned());
         };
         let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
@@ -417,18 +412,12 @@ impl<'a> Builder<'a, '_> {
         };
         let zero = self.const_w(0);
         let c = self.src_w(operand(i, 3)?, by)?;
-        let Some(f) = table::compare("ge", by, m.has("ftz")) else {
+        let Some(f) = compare("ge", by, m.has("ftz")) else {
             return Err("the selector's type is not known".to_owned());
         };
         let t = self.temp(2);
         self.push(f.op(t, &[c, zero]));
         self.select(operand(i, 0)?, operand(i, 1)?, operand(i, 2)?, t, ty)
-    }
-
-    pub(super) fn testp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let [test] = m.flags[..] else { return Err("the test is not known".to_owned()) };
-        let fun = table::testp(test, m.ty()).ok_or("the test is not known")?;
-        self.lanes(fun, i, m.ty())
     }
 
     pub(super) fn carry(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {

@@ -1,6 +1,6 @@
 //! mbarriers and clusters.
 
-use super::{Builder, Lowered, ModuleVariable, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, ModuleVariable, control::operand};
 use crate::{
     ast::{Instruction, Operand, Space},
     op::{

@@ -1,6 +1,6 @@
 //! Control flow, calls and the dispatch over opcodes.
 
-use super::{Builder, Lowered, Symbol, forms, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Symbol, forms};
 use crate::{
     ast::{Instruction, Operand},
     op::{BarrierKind, BarrierOp, Builtin, BuiltinOp, CallOp, CallTarget, Op, Reg, Window},

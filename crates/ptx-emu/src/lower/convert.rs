@@ -1,6 +1,6 @@
 //! Conversions between number formats.
 
-use super::{Builder, Lowered, Operand, Reg, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Operand, Reg, control::operand};
 use crate::{
     alu::{
         convert::{BF16, Conversion, F16, F32, F64, Number, Round},
@@ -204,7 +204,7 @@ fn fast_conversion(
             w_to_d!(|a| i64::from(a as i32) as u64).op(d, &[a])
         }
         ("u64" | "s64", "u32", Reg::D(d), Reg::W(a), None) if plain => {
-            w_to_d!(|a| u64::from(a)).op(d, &[a])
+            w_to_d!(u64::from).op(d, &[a])
         }
         ("u32" | "s32", "u64" | "s64", Reg::W(d), Reg::D(a), None) if plain => {
             d_to_w!(|a| a as u32).op(d, &[a])

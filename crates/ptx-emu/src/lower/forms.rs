@@ -3,6 +3,8 @@
 //! An opcode that no row of [`table`] accepts is not known, however close it comes to one: a
 //! modifier is never ignored.
 
+#[macro_use]
+mod lanes;
 mod pattern;
 mod table;
 
@@ -10,7 +12,7 @@ use std::{collections::HashMap, rc::Rc, sync::LazyLock};
 
 use self::pattern::Pattern;
 pub use self::table::Family;
-use super::{Builder, Lowered, table::Modifiers};
+use super::{Builder, Lowered, Modifiers};
 use crate::ast::Instruction;
 
 /// How much of a result the PTX ISA defines.

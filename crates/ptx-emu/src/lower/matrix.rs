@@ -1,6 +1,6 @@
 //! Tensor instructions and asynchronous copies.
 
-use super::{Builder, Lowered, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, control::operand};
 use crate::{
     ast::{Instruction, Operand},
     op::{

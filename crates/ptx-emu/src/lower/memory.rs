@@ -1,6 +1,6 @@
 //! Loads, stores, atomics and address conversions.
 
-use super::{Builder, Lowered, Symbol, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Symbol, control::operand};
 use crate::{
     alu::{
         double,
@@ -260,19 +260,23 @@ fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
         ("add", "bf16") => |a, b| low32(half::add::<Bf16Type, false, false>, a, b),
         ("add", "f16x2") => |a, b| low32(pairs(half::add::<F16Type, false, false>), a, b),
         ("add", "bf16x2") => |a, b| low32(pairs(half::add::<Bf16Type, false, false>), a, b),
-        ("min", "f16") => |a, b| low32(half::extreme::<F16Type, false, false, false>, a, b),
-        ("max", "f16") => |a, b| low32(half::extreme::<F16Type, true, false, false>, a, b),
-        ("min", "bf16") => |a, b| low32(half::extreme::<Bf16Type, false, false, false>, a, b),
-        ("max", "bf16") => |a, b| low32(half::extreme::<Bf16Type, true, false, false>, a, b),
-        ("min", "f16x2") => {
-            |a, b| low32(pairs(half::extreme::<F16Type, false, false, false>), a, b)
+        ("min", "f16") => |a, b| low32(half::extreme::<F16Type, false, false, false, false>, a, b),
+        ("max", "f16") => |a, b| low32(half::extreme::<F16Type, true, false, false, false>, a, b),
+        ("min", "bf16") => {
+            |a, b| low32(half::extreme::<Bf16Type, false, false, false, false>, a, b)
         }
-        ("max", "f16x2") => |a, b| low32(pairs(half::extreme::<F16Type, true, false, false>), a, b),
+        ("max", "bf16") => |a, b| low32(half::extreme::<Bf16Type, true, false, false, false>, a, b),
+        ("min", "f16x2") => {
+            |a, b| low32(pairs(half::extreme::<F16Type, false, false, false, false>), a, b)
+        }
+        ("max", "f16x2") => {
+            |a, b| low32(pairs(half::extreme::<F16Type, true, false, false, false>), a, b)
+        }
         ("min", "bf16x2") => {
-            |a, b| low32(pairs(half::extreme::<Bf16Type, false, false, false>), a, b)
+            |a, b| low32(pairs(half::extreme::<Bf16Type, false, false, false, false>), a, b)
         }
         ("max", "bf16x2") => {
-            |a, b| low32(pairs(half::extreme::<Bf16Type, true, false, false>), a, b)
+            |a, b| low32(pairs(half::extreme::<Bf16Type, true, false, false, false>), a, b)
         }
         ("inc", "u32") => |a, b| if a as u32 >= b as u32 { 0 } else { a + 1 },
         ("dec", "u32") => |a, b| if a == 0 || a as u32 > b as u32 { b } else { a - 1 },

@@ -6,23 +6,23 @@
 
 mod arithmetic;
 mod cluster;
+mod compare;
 mod control;
 mod convert;
-mod float_table;
 pub(crate) mod forms;
 mod layout;
 mod matrix;
 mod memory;
+mod modifiers;
 mod operand;
 mod order;
 mod sync;
-mod table;
 mod undefined;
 
 use std::{collections::HashMap, sync::OnceLock};
 
-use self::forms::Decoder;
 pub(crate) use self::undefined::targets;
+use self::{forms::Decoder, modifiers::Modifiers};
 use crate::{
     ParseError,
     alu::convert::Conversion,
