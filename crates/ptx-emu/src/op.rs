@@ -85,7 +85,7 @@ pub(crate) enum Op {
     Async(u32),
     /// mbarriers and clusters.
     Cluster(u32),
-    /// What the interpreter does not know: the message's index.
+    /// An unknown instruction: the message's index.
     Unsupported(u32),
 }
 
@@ -137,7 +137,7 @@ pub(crate) enum Special {
     DynamicShared,
     TotalShared,
     Cluster(ClusterSpecial),
-    /// `%envreg<n>`: what the driver tells the kernel.
+    /// `%envreg<n>`: the driver's messages to the kernel.
     Environment(u8),
 }
 
@@ -235,7 +235,7 @@ impl<'r> From<&'r mut Reg> for Register<&'r mut R> {
 
 /// Where an access goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StateSpace {
     /// By the address's window.
     Generic,
     /// Buffers.
@@ -254,7 +254,7 @@ pub(crate) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Address {
     /// Where it points into.
-    pub place: Place,
+    pub place: StateSpace,
     /// Base register, if any.
     pub base: Option<Reg>,
     /// Added to the base.
@@ -272,7 +272,7 @@ pub(crate) struct MemoryOp {
     pub signed: bool,
     /// May be waited on by other threads (volatile, acquire, relaxed).
     pub volatile: bool,
-    /// Makes known what came before it.
+    /// Makes known the accesses before it.
     pub release: bool,
     /// Where.
     pub address: Address,
@@ -280,7 +280,7 @@ pub(crate) struct MemoryOp {
     pub regs: Vec<Option<Reg>>,
 }
 
-/// What an atomic does to its cell.
+/// The operation of an atomic on its cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AtomicKind {
     /// One operand: old and operand to new.
@@ -304,14 +304,14 @@ pub(crate) struct AtomicOp {
     pub a: Vec<Reg>,
     /// New value of each cell of `cas`, which swaps all of them or none.
     pub b: Vec<Reg>,
-    /// Makes known what came before it.
+    /// Makes known the accesses before it.
     pub release: bool,
 }
 
 /// Arithmetic with the carry flag.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CarryOp {
-    /// What is added or subtracted.
+    /// The operation.
     pub kind: CarryKind,
     /// Reads the flag.
     pub carry_in: bool,
@@ -336,7 +336,7 @@ pub(crate) enum CarryKind {
 /// Warp-level rendezvous.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WarpSyncOp {
-    /// What happens when all have come.
+    /// The operation when all have come.
     pub kind: WarpSyncKind,
     /// Register of the member mask.
     pub members: R,
@@ -397,7 +397,7 @@ pub(crate) enum AsyncOp {
 /// Block barrier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BarrierOp {
-    /// What it does beside waiting.
+    /// Its operation beside waiting.
     pub kind: BarrierKind,
     /// Register of the barrier's number.
     pub id: R,
@@ -427,7 +427,7 @@ pub(crate) struct CallOp {
     pub results: Vec<u32>,
 }
 
-/// What is called.
+/// The function called.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CallTarget {
     /// A function by index.
@@ -469,7 +469,7 @@ pub(crate) struct Origin {
     pub ptx_line: u32,
     /// Byte range of the instruction in the PTX text.
     pub text: (u32, u32),
-    /// Row of the instruction table; see [`crate::isa::Row`].
+    /// Row of the instruction table; see [`crate::isa::InstructionForm`].
     pub form: u16,
 }
 

@@ -163,8 +163,8 @@ fn normal(mantissa: u128, exponent: i32) -> (u128, i32) {
     (mantissa << shift, exponent - shift)
 }
 
-/// `fma.{rz,rm,rp}.f64`: the exact product and the addend are aligned in 128 bits; what falls off
-/// the smaller one's end stays as its last bit.
+/// `fma.{rz,rm,rp}.f64`: the exact product and the addend are aligned in 128 bits; bits that fall
+/// off the smaller one's end stays as its last bit.
 pub(crate) fn fma_round(a: u64, b: u64, c: u64, round: Round) -> u64 {
     let (x, y, z) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
     if !(x.is_finite() && y.is_finite() && z.is_finite()) {
@@ -215,7 +215,7 @@ pub(crate) fn sqrt_round(a: u64, round: Round) -> u64 {
     F64.pack(false, root << 1 | u128::from(root * root != mantissa), exponent / 2 - 1, round)
 }
 
-/// What `min` and `max` make of two NaNs.
+/// The result of `min` and `max` of two NaNs.
 const NAN: u64 = 0x7fff_ffff_ffff_ffff;
 
 /// `min.f64`

@@ -97,8 +97,8 @@ pub(crate) fn fma<H: Half, const FTZ: bool, const SAT: bool, const RELU: bool>(
     if RELU && sum <= 0.0 { 0 } else { bits }
 }
 
-/// `min`, or `max` if `MAX`; NaN loses unless `PROPAGATE`; -0 is below +0. `XORSIGN` takes magnitudes
-/// and gives the product's sign.
+/// `min`, or `max` if `MAX`; NaN loses unless `PROPAGATE`; -0 is below +0. `XORSIGN` takes
+/// magnitudes and gives the product's sign.
 pub(crate) fn extreme<
     H: Half,
     const MAX: bool,

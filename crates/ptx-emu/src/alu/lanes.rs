@@ -1,9 +1,9 @@
 //! Lifts scalar functions to functions over the 32 lanes of a warp.
 //!
-//! Every macro yields a [`LaneFunction`], whose loop the compiler vectorises with the scalar function
-//! inlined. A second function, if given, is the form for hosts where `mul_add` is one instruction; it
-//! must give the same bits. The names give the classes of the sources and of the result: W 32 bits, D
-//! 64 bits, P predicate.
+//! Every macro yields a [`LaneFunction`], whose loop the compiler vectorises with the scalar
+//! function inlined. A second function, if given, is the form for hosts where `mul_add` is one
+//! instruction; it must give the same bits. The names give the classes of the sources and of the
+//! result: W 32 bits, D 64 bits, P predicate.
 
 use super::simd::{Lane, Loop, Output, Sources};
 use crate::op::{Class, Op, R};

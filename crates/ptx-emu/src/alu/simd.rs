@@ -78,7 +78,7 @@ impl Width {
     }
 }
 
-/// What [`Width::widely`] does. Only what is inlined into `run`, which must be inlined itself,
+/// The work of [`Width::widely`]. Only code inlined into `run`, which must be inlined itself,
 /// is compiled for the vector units; closures are not.
 pub(crate) trait Task {
     /// Its result.
@@ -87,7 +87,7 @@ pub(crate) trait Task {
     fn run(self) -> Self::Output;
 }
 
-/// What a lane of a register holds.
+/// The value of one lane of a register.
 pub(crate) trait Value: Copy {
     /// Class of its registers.
     const CLASS: Class;
@@ -113,7 +113,7 @@ impl Value for u64 {
     }
 }
 
-/// What a function of one lane takes.
+/// The arguments of a function of one lane.
 pub(crate) trait Sources: Copy {
     /// Classes of the sources.
     const CLASSES: &'static [Class];
@@ -149,7 +149,7 @@ sources!(A 0, B 1);
 sources!(A 0, B 1, C 2);
 sources!(A 0, B 1, C 2, E 3);
 
-/// What a function of one lane gives.
+/// The result of a function of one lane.
 pub(crate) trait Output {
     /// Class of its registers.
     const CLASS: Class;

@@ -134,7 +134,7 @@ pub(crate) fn fma_round<const FTZ: bool, const SAT: bool>(
     directed::<FTZ, SAT>(add_directed(product, f64::from(input::<FTZ>(c)), round), round)
 }
 
-/// `div.{rz,rm,rp}.f32`: the remainder of the f64 quotient tells on which side the exact one lies.
+/// `div.{rz,rm,rp}.f32`: the remainder of the f64 quotient shows the side of the exact one.
 pub(crate) fn div_round<const FTZ: bool>(a: u32, b: u32, round: Round) -> u32 {
     let (x, y) = (f64::from(input::<FTZ>(a)), f64::from(input::<FTZ>(b)));
     let quotient = x / y;

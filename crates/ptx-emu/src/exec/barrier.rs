@@ -19,7 +19,7 @@ const N_BARRIERS: u32 = 16;
 
 impl Machine<'_> {
     /// An operation at which threads meet: of the block at a barrier, or of the cluster.
-    pub(super) fn meet(
+    pub(super) fn rendezvous(
         &mut self,
         op: Op,
         regs: &mut Registers<'_>,
@@ -40,7 +40,7 @@ impl Machine<'_> {
             return Err(self.fault_here(FindingKind::BarrierDivergence, &what, regs, pc, mask));
         }
         if matches!(barrier.kind, BarrierKind::Arrive) {
-            let arrived = self.arrivals.entry(id).or_insert(0);
+            let arrived = self.block.arrivals.entry(id).or_insert(0);
             *arrived = arrived.saturating_add(mask.count_ones());
             // Arrivals alone complete a barrier too; those who come later wait for the next phase.
             if count.is_some_and(|count| *arrived >= count) {
@@ -74,12 +74,12 @@ impl Machine<'_> {
         let alive: u32 = warps.iter().map(|w| w.alive.count_ones()).sum();
         let mut any = false;
         for (id, count, total) in waiting {
-            let arrived = self.arrivals.get(&id).copied().unwrap_or(0);
+            let arrived = self.block.arrivals.get(&id).copied().unwrap_or(0);
             // Threads that have exited do not hold a barrier of the whole block; a stated number of
             // threads must all come.
             if total + arrived >= count.unwrap_or(alive) {
                 self.open(warps, id);
-                self.arrivals.remove(&id);
+                self.block.arrivals.remove(&id);
                 any = true;
             }
         }

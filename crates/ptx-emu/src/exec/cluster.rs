@@ -26,7 +26,7 @@ pub(super) struct Cluster {
     pub peers: Vec<Peer>,
 }
 
-/// What the blocks of a cluster see of each other.
+/// The part of a block that the others of its cluster see.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
     pub shared: Shared,
@@ -60,7 +60,7 @@ impl Cluster {
     }
 }
 
-/// What a rank field of a shared address names.
+/// The block that a rank field of a shared address names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The running block.
@@ -108,7 +108,7 @@ impl Machine<'_> {
     pub(super) fn shared_of(&mut self, peer: Option<usize>) -> &mut Shared {
         match peer.and_then(|rank| self.cluster.peers.get_mut(rank)) {
             Some(peer) => &mut peer.shared,
-            None => &mut self.shared,
+            None => &mut self.block.shared,
         }
     }
 
@@ -169,7 +169,7 @@ impl Machine<'_> {
                     return Err(self.fault_here(FindingKind::Cluster, what, regs, pc, twice));
                 }
                 regs.cluster.arrived |= mask;
-                self.changes += 1;
+                self.progress.changes += 1;
             }
             ClusterOp::Wait => {
                 let lost = mask & !(regs.cluster.arrived | regs.cluster.passed);
@@ -190,11 +190,11 @@ impl Machine<'_> {
     pub(super) fn cluster_special(&self, special: ClusterSpecial) -> u32 {
         let extents = self.cluster.extents;
         match special {
-            ClusterSpecial::Id(axis) => self.block[axis as usize] / extents[axis as usize],
+            ClusterSpecial::Id(axis) => self.block.at[axis as usize] / extents[axis as usize],
             ClusterSpecial::Number(axis) => {
                 self.launch.grid[axis as usize] / extents[axis as usize]
             }
-            ClusterSpecial::Block(axis) => self.block[axis as usize] % extents[axis as usize],
+            ClusterSpecial::Block(axis) => self.block.at[axis as usize] % extents[axis as usize],
             ClusterSpecial::Blocks(axis) => extents[axis as usize],
             ClusterSpecial::Rank => self.cluster.rank,
             ClusterSpecial::Ranks => self.cluster.len(),

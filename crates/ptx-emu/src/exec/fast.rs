@@ -14,13 +14,13 @@ use super::{
 use crate::{
     alu::simd::Task,
     memory::{INITIALISED, WRITTEN, shared_address, shared_parts, window_base, window_of},
-    op::{D, MemoryOp, Place, R, Reg, Register, W, Window},
+    op::{D, MemoryOp, R, Reg, Register, StateSpace, W, Window},
 };
 
 /// Lanes that move together.
 const GROUP: usize = 8;
 
-/// Bytes and their marks, and what is added to a lane's base address to give an offset in them.
+/// Bytes and their marks, and the difference of offsets in them to a lane's base address.
 pub(super) struct Span<'m> {
     pub data: &'m mut [u8],
     /// `None` if all bytes are initialised and nobody asks which are written.
@@ -374,7 +374,7 @@ impl Span<'_> {
         }
     }
 
-    /// Stores what fits.
+    /// Stores to places that fit.
     #[inline(always)]
     fn store(&mut self, m: &MemoryOp, regs: &Registers<'_>, mask: u32) {
         use Register::{D, W};
@@ -472,7 +472,7 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) -> bool {
-        if regs.taint.active || self.store_taint.lanes != 0 || self.count.is_some() {
+        if regs.taint.active || self.undefined.stored.lanes != 0 || self.observers.count.is_some() {
             return false;
         }
         self.pc = pc;
@@ -512,37 +512,37 @@ impl Machine<'_> {
         Some(())
     }
 
-    /// Where the lane with this base address accesses, and what to add to base addresses to get
-    /// offsets there.
+    /// Where the lane with this base address accesses, and the number to add to base addresses to
+    /// get offsets there.
     #[inline(always)]
     fn variable(&self, m: &MemoryOp, base: u64) -> Option<(Variable, u64)> {
         let head = base.wrapping_add(m.address.offset);
         let (place, window) = match m.address.place {
-            Place::Generic => match window_of(head) {
-                Window::Global | Window::Const => (Place::Global, 0),
-                Window::Shared => (Place::Shared, window_base(Window::Shared)),
+            StateSpace::Generic => match window_of(head) {
+                Window::Global | Window::Const => (StateSpace::Global, 0),
+                Window::Shared => (StateSpace::Shared, window_base(Window::Shared)),
                 Window::Local | Window::Param => return None,
             },
             place => (place, 0),
         };
         match place {
-            Place::Global => {
+            StateSpace::Global => {
                 let (index, offset) = self.memory.decode(head)?;
                 if m.store && self.memory.buffers[index].read_only {
                     return None;
                 }
                 Some((Variable::Buffer(index), (offset as u64).wrapping_sub(base)))
             }
-            Place::Shared => {
+            StateSpace::Shared => {
                 let own = head.wrapping_sub(window);
                 let (slot, _) = shared_parts(own);
-                let (start, size) = self.shared_map.get(slot).copied().flatten()?;
+                let (start, size) = self.layout.slots.get(slot).copied().flatten()?;
                 // Another block's address gives an offset outside.
                 let origin = shared_address(slot, start).wrapping_add(window);
                 Some((Variable::Shared(start, size), m.address.offset.wrapping_sub(origin)))
             }
-            Place::Param if !m.store => Some((Variable::Param, m.address.offset)),
-            Place::Param | Place::Local | Place::Frame | Place::Generic => None,
+            StateSpace::Param if !m.store => Some((Variable::Param, m.address.offset)),
+            StateSpace::Param | StateSpace::Local | StateSpace::Frame | StateSpace::Generic => None,
         }
     }
 
@@ -554,8 +554,8 @@ impl Machine<'_> {
                 Span { data: &mut buffer.data, flags: buffer.flags.as_deref_mut(), delta }
             }
             Variable::Shared(start, size) => {
-                let data = &mut self.shared.data[start..start + size];
-                let flags = &mut self.shared.flags[start..start + size];
+                let data = &mut self.block.shared.data[start..start + size];
+                let flags = &mut self.block.shared.flags[start..start + size];
                 Span { data, flags: Some(flags), delta }
             }
             Variable::Param => Span { data: &mut self.params, flags: None, delta },

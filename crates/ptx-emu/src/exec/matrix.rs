@@ -44,8 +44,8 @@ impl Machine<'_> {
         mask: u32,
         pc: u32,
     ) {
-        self.touched = true;
-        self.changes += u64::from(m.store);
+        self.progress.touched = true;
+        self.progress.changes += u64::from(m.store);
         self.pc = pc;
         self.act(&Action::Memory(m), m.address.place, at, regs, mask);
         self.record_refusals(regs, pc);
@@ -91,8 +91,9 @@ impl Machine<'_> {
         }
     }
 
-    /// Rows (columns) of a `wmma` matrix must start at multiples of 16 bytes, or of their length: where
-    /// the machine fetches whole rows, others are a fault; elsewhere the manual promises nothing.
+    /// Rows (columns) of a `wmma` matrix must start at multiples of 16 bytes, or of their length:
+    /// where the machine fetches whole rows, others are a fault; elsewhere the manual promises
+    /// nothing.
     fn check_rows(&mut self, op: &FragmentOp, base: &D, stride: &D, regs: &Registers<'_>, pc: u32) {
         let low = u64::from(op.alignment) - 1;
         let odd = lanes(u32::MAX, |i| (base[i] | stride[i]) & low != 0);

@@ -106,7 +106,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The window of a generic address; constants are told from other buffers.
+    /// The window of a generic address; constants are a window of their own.
     fn window(&self, address: u64) -> Window {
         match (window_of(address), self.memory.decode(address)) {
             (Window::Global, Some((index, _))) if self.memory.buffers[index].read_only => {
@@ -123,12 +123,12 @@ impl Machine<'_> {
         match special {
             Special::Tid(axis) => regs.tid[axis as usize].map(u64::from),
             Special::Ntid(axis) => same(self.launch.block[axis as usize]),
-            Special::Ctaid(axis) => same(self.block[axis as usize]),
+            Special::Ctaid(axis) => same(self.block.at[axis as usize]),
             Special::Nctaid(axis) => same(self.launch.grid[axis as usize]),
             Special::LaneId => lane(),
             Special::WarpId => same(regs.warp),
             Special::NWarpId => same(threads.div_ceil(32)),
-            Special::SmId => same(self.block_index as u32 % self.n_sm),
+            Special::SmId => same(self.block.index as u32 % self.n_sm),
             Special::NSmId => same(self.n_sm),
             Special::GridId => same(1),
             Special::LaneMask(kind) => lane().map(|i| {
@@ -145,7 +145,7 @@ impl Machine<'_> {
             Special::ClockHi | Special::TimerHi => [self.clock() >> 32; 32],
             Special::Clock64 | Special::Timer => [self.clock(); 32],
             Special::DynamicShared => same(self.launch.dynamic_smem),
-            Special::TotalShared => same(self.shared.data.len() as u32),
+            Special::TotalShared => same(self.block.shared.data.len() as u32),
             Special::Cluster(special) => same(self.cluster_special(special)),
             // Cooperative groups find the grid's workspace through these two.
             Special::Environment(1) => same((self.workspace_address() >> 32) as u32),

@@ -12,11 +12,11 @@ use crate::{
     report::Stop,
 };
 
-/// What a lane that does not take part yields to one that reads it: visibly wrong as a float and
+/// The value that a lane yields to a reader without taking part: visibly wrong as a float and
 /// as an integer.
 const GARBAGE: u32 = 0xffff_ffff;
 
-/// What the lanes bring to the rendezvous.
+/// The lanes' contributions to the rendezvous.
 struct Input {
     w: W,
     d: D,
@@ -67,8 +67,8 @@ pub(super) fn shuffle_source(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, 
     if in_range { (source & 31, true) } else { (lane, false) }
 }
 
-/// Gives `lanes` (one group's part of `members`) their results, and tells which of them read a lane
-/// that does not take part.
+/// Gives `lanes` (one group's part of `members`) their results, and names those of them that read a
+/// lane that does not take part.
 fn scatter(
     sync: &WarpSyncOp,
     regs: &mut Registers<'_>,
@@ -149,7 +149,7 @@ fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
 }
 
 /// Whether lanes at the two operations meet: the same opcode and modifiers.
-fn meets(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
+fn same_operation(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
     use WarpSyncKind::{Barrier, Elect, MatchAll, MatchAny, Matrix, Redux, Shuffle, Vote};
     match (a.kind, b.kind) {
         (Barrier, Barrier)
@@ -248,7 +248,7 @@ impl Machine<'_> {
         let mut present = 0;
         for index in 0..warp.groups.len() {
             let Some(other) = self.sync_at(&warp.groups[index]) else { continue };
-            if !meets(sync, &other) {
+            if !same_operation(sync, &other) {
                 continue;
             }
             let (frame, mask) = (warp.groups[index].frame, warp.groups[index].mask);

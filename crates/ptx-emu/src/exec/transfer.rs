@@ -42,7 +42,7 @@ impl Places {
     }
 }
 
-/// What is done at the resolved places.
+/// The action at the resolved places.
 pub(super) enum Action<'o> {
     Memory(&'o MemoryOp),
     Atomic(&'o AtomicOp),

@@ -32,7 +32,7 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// What changes nothing here.
+    /// An instruction that changes nothing here.
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
     pub(super) fn nothing(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         self.push(Op::Nop);

@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl<'a> Builder<'a, '_> {
-    /// `cvt.pack`: two integers clamped and put side by side, above them what the third operand holds.
+    /// `cvt.pack`: two integers clamped and put side by side, above them the value of the third
+    /// operand.
     pub(super) fn cvt_pack(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
         let c = match i.operands.get(3) {

@@ -2,7 +2,7 @@
 //!
 //! Of the diverged parts of a warp the one with the lowest program counter runs first and equal
 //! ones merge. That reconverges structured code when a loop's blocks are contiguous and stand
-//! before its exits, which is what a weak topological order gives.
+//! before its exits, as a weak topological order has them.
 
 use super::{Builder, CONST_MARK, order::weak_topological_order};
 use crate::op::{Code, Op, Origin, Register, visit_mut};

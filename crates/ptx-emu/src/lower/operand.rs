@@ -19,7 +19,7 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// A 32-bit source; `ty` tells how a literal is to be read.
+    /// A 32-bit source; `ty` is the type of a literal.
     pub(super) fn src_w(&mut self, operand: &Operand<'a>, ty: &str) -> Lowered<R> {
         match operand {
             Operand::Int(v) => {

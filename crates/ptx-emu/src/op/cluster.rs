@@ -21,7 +21,7 @@ pub(crate) enum ClusterOp {
     Wait,
 }
 
-/// What is done to an mbarrier. Registers are operands of the instruction.
+/// Operations on an mbarrier. Registers are operands of the instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MbarrierKind {
     /// `init` with the expected number of arrivals.
@@ -34,7 +34,7 @@ pub(crate) enum MbarrierKind {
     Complete(R),
     /// `arrive` and `arrive_drop`.
     Arrive(ArriveOp),
-    /// `test_wait` and `try_wait`: the predicate and what is waited for. A `try_wait` differs only
+    /// `test_wait` and `try_wait`: the predicate and the awaited phase. A `try_wait` differs only
     /// in how long hardware may suspend the thread.
     Wait(R, Awaited),
     /// `cp.async.mbarrier.arrive`; whether the arrival is among the expected ones (`.noinc`).

@@ -97,7 +97,8 @@ impl Shape {
     /// Row and column of element `i` of `lane` (PTX ISA, "Matrix Fragments for mma").
     ///
     /// Factors lie in blocks of eight rows (columns of B) by four registers, the accumulator in
-    /// blocks of eight by eight. `wmma` leaves the layout of its fragments open; it is the same here.
+    /// blocks of eight by eight. `wmma` leaves the layout of its fragments open; it is the same
+    /// here.
     pub(crate) fn place(
         self,
         operand: MatrixOperand,
@@ -131,7 +132,7 @@ impl Shape {
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
     pub element: Element,
-    /// 64-bit registers for `f64`, else 32-bit ones. Those past what the matrix needs repeat it.
+    /// 64-bit registers for `f64`, else 32-bit ones. Those past the matrix's end repeat it.
     pub regs: Vec<R>,
 }
 
@@ -150,7 +151,7 @@ pub(crate) struct FragmentOp {
     pub address: Address,
     /// Elements from one row (column) to the next.
     pub stride: R,
-    /// What each row (column) must start at a multiple of, in bytes: a power of two.
+    /// Alignment of each row (column) in bytes: a power of two.
     pub alignment: u32,
     pub accesses: Vec<FragmentAccess>,
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::lower::Program;
 
-/// What a register is to an operation.
+/// The role of a register in an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Its value goes into a result or memory.

@@ -2,10 +2,11 @@
 //!
 //! Products of 16-bit and smaller floats and of integers are exact in f32. Float sums start at C
 //! and are rounded to f32 after each product, in a fixed order: first the first elements of all
-//! words along `k`, then the second ones, and so on. An f16 result is rounded once more, at the end. The machine differs: it adds a group of products at once, aligned to the
-//! largest of them with the lower bits cut off, so the last bits of a result are not the same. For
-//! sums without cancellation the two agree to a few units in the last place of the largest partial
-//! sum. Integers and bits agree exactly. Infinities and NaN follow IEEE; a NaN result is canonical.
+//! words along `k`, then the second ones, and so on. An f16 result is rounded once more, at the
+//! end. The machine differs: it adds a group of products at once, aligned to the largest of them
+//! with the lower bits cut off, so the last bits of a result are not the same. For sums without
+//! cancellation the two agree to a few units in the last place of the largest partial sum. Integers
+//! and bits agree exactly. Infinities and NaN follow IEEE; a NaN result is canonical.
 
 use super::{
     super::access::Registers,
@@ -92,8 +93,8 @@ fn blocks(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
         .enumerate()
 }
 
-/// A whole number below 2^22 in magnitude, as all sums of integers are: the last place of 1.5 * 2^23
-/// is one, so the sum with it has the integer in its lower bits.
+/// A whole number below 2^22 in magnitude, as all sums of integers are: the last place of 1.5 *
+/// 2^23 is one, so the sum with it has the integer in its lower bits.
 #[inline]
 fn small_integer(sum: f32) -> i32 {
     const BASE: f32 = 12_582_912.0;

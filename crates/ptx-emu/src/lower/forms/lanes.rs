@@ -114,7 +114,7 @@ macro_rules! halves {
     };
 }
 
-/// Lifts a function of integers of the opcode's type; what stands behind `;` has 32 bits.
+/// Lifts a function of integers of the opcode's type; a source behind `;` has 32 bits.
 macro_rules! int {
     ($m:ident, |$($a:ident),+ $(; $n:ident)?| $e:expr) => {
         match $m.ty() {

@@ -1,8 +1,9 @@
 //! The table of instruction forms.
 //!
-//! A row: opcodes ([`super::pattern`]), operands ([`super::Row::operands`]), first architecture,
-//! how much of the result is defined, and the method of [`super::Builder`] that lowers it; behind
-//! `lanes`, the function that it applies lane by lane, given the opcode's modifiers.
+//! A row: opcodes ([`super::pattern`]), operands ([`super::InstructionForm::operands`]), first
+//! architecture, how much of the result is defined, and the method of [`super::Builder`] that
+//! lowers it; behind `lanes`, the function that it applies lane by lane, given the opcode's
+//! modifiers.
 
 use super::{
     Bits,
