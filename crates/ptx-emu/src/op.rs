@@ -25,6 +25,14 @@ pub(crate) type D = [u64; 32];
 /// Index of a register in its file.
 pub(crate) type R = u32;
 
+/// Registers of a warp, by class.
+pub(crate) struct Rows<'w> {
+    pub w: &'w mut [W],
+    pub d: &'w mut [D],
+    /// Predicates as lane masks.
+    pub p: &'w mut [u32],
+}
+
 /// An operation of a warp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {

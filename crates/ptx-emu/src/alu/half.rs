@@ -99,6 +99,7 @@ pub(crate) fn fma<H: Half, const FTZ: bool, const SAT: bool, const RELU: bool>(
 
 /// `min`, or `max` if `MAX`; NaN loses unless `PROPAGATE`; -0 is below +0. `XORSIGN` takes
 /// magnitudes and gives the product's sign.
+#[inline(always)]
 pub(crate) fn extreme<
     H: Half,
     const MAX: bool,
@@ -109,10 +110,19 @@ pub(crate) fn extreme<
     a: u32,
     b: u32,
 ) -> u32 {
-    if XORSIGN {
-        let pick = extreme::<H, MAX, false, PROPAGATE, FTZ>(a & 0x7fff, b & 0x7fff);
-        return if H::to_f32(pick).is_nan() { 0x7fff } else { pick | ((a ^ b) & 0x8000) };
+    let of = |a, b| signed_extreme::<H, MAX, PROPAGATE, FTZ>(a, b);
+    if !XORSIGN {
+        return of(a, b);
     }
+    let pick = of(a & 0x7fff, b & 0x7fff);
+    if H::to_f32(pick).is_nan() { 0x7fff } else { pick | ((a ^ b) & 0x8000) }
+}
+
+#[inline(always)]
+fn signed_extreme<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ: bool>(
+    a: u32,
+    b: u32,
+) -> u32 {
     let (x, y) = (input::<H, FTZ>(a), input::<H, FTZ>(b));
     if x.is_nan() || y.is_nan() {
         if PROPAGATE || (x.is_nan() && y.is_nan()) {

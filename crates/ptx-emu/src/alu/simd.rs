@@ -18,7 +18,7 @@
 //! dereferenced.
 #![expect(unsafe_code, reason = "calls of functions with target features, as explained above")]
 
-use crate::op::{Class, D, R, W};
+use crate::op::{Class, D, R, Rows, W};
 
 /// Whether fused multiply-add is one instruction on every host of the target.
 const FUSED_EVERYWHERE: bool =
@@ -92,15 +92,15 @@ pub(crate) trait Value: Copy {
     /// Class of its registers.
     const CLASS: Class;
     /// Copies a register.
-    fn row(w: &[W], d: &[D], r: R) -> [Self; 32];
+    fn row(rows: &Rows<'_>, r: R) -> [Self; 32];
 }
 
 impl Value for u32 {
     const CLASS: Class = Class::W;
 
     #[inline(always)]
-    fn row(w: &[W], _: &[D], r: R) -> W {
-        w[r as usize]
+    fn row(rows: &Rows<'_>, r: R) -> W {
+        rows.w[r as usize]
     }
 }
 
@@ -108,8 +108,8 @@ impl Value for u64 {
     const CLASS: Class = Class::D;
 
     #[inline(always)]
-    fn row(_: &[W], d: &[D], r: R) -> D {
-        d[r as usize]
+    fn row(rows: &Rows<'_>, r: R) -> D {
+        rows.d[r as usize]
     }
 }
 
@@ -118,27 +118,27 @@ pub(crate) trait Sources: Copy {
     /// Classes of the sources.
     const CLASSES: &'static [Class];
     /// Copies of the source registers.
-    type Rows;
+    type Copies;
     /// Copies the registers `r[1..]`.
-    fn rows(w: &[W], d: &[D], r: &[R; 5]) -> Self::Rows;
+    fn copy(rows: &Rows<'_>, r: &[R; 5]) -> Self::Copies;
     /// The values of lane `i`.
-    fn lane(rows: &Self::Rows, i: usize) -> Self;
+    fn lane(copies: &Self::Copies, i: usize) -> Self;
 }
 
 macro_rules! sources {
     ($($t:ident $n:tt),+) => {
         impl<$($t: Value),+> Sources for ($($t,)+) {
             const CLASSES: &'static [Class] = &[$($t::CLASS),+];
-            type Rows = ($([$t; 32],)+);
+            type Copies = ($([$t; 32],)+);
 
             #[inline(always)]
-            fn rows(w: &[W], d: &[D], r: &[R; 5]) -> Self::Rows {
-                ($($t::row(w, d, r[$n + 1]),)+)
+            fn copy(rows: &Rows<'_>, r: &[R; 5]) -> Self::Copies {
+                ($($t::row(rows, r[$n + 1]),)+)
             }
 
             #[inline(always)]
-            fn lane(rows: &Self::Rows, i: usize) -> Self {
-                ($(rows.$n[i],)+)
+            fn lane(copies: &Self::Copies, i: usize) -> Self {
+                ($(copies.$n[i],)+)
             }
         }
     };
@@ -158,7 +158,7 @@ pub(crate) trait Output {
     /// The part of lane `i`.
     fn part(self, i: usize) -> Self::Part;
     /// Writes the register `to`.
-    fn store(parts: [Self::Part; 32], w: &mut [W], d: &mut [D], p: &mut [u32], to: R);
+    fn store(parts: [Self::Part; 32], rows: &mut Rows<'_>, to: R);
 }
 
 impl Output for u32 {
@@ -171,8 +171,8 @@ impl Output for u32 {
     }
 
     #[inline(always)]
-    fn store(parts: W, w: &mut [W], _: &mut [D], _: &mut [u32], to: R) {
-        w[to as usize] = parts;
+    fn store(parts: W, rows: &mut Rows<'_>, to: R) {
+        rows.w[to as usize] = parts;
     }
 }
 
@@ -186,8 +186,8 @@ impl Output for u64 {
     }
 
     #[inline(always)]
-    fn store(parts: D, _: &mut [W], d: &mut [D], _: &mut [u32], to: R) {
-        d[to as usize] = parts;
+    fn store(parts: D, rows: &mut Rows<'_>, to: R) {
+        rows.d[to as usize] = parts;
     }
 }
 
@@ -201,8 +201,8 @@ impl Output for bool {
     }
 
     #[inline(always)]
-    fn store(parts: W, _: &mut [W], _: &mut [D], p: &mut [u32], to: R) {
-        p[to as usize] = parts.iter().fold(0, |mask, bit| mask | bit);
+    fn store(parts: W, rows: &mut Rows<'_>, to: R) {
+        rows.p[to as usize] = parts.iter().fold(0, |mask, bit| mask | bit);
     }
 }
 
@@ -220,33 +220,30 @@ pub(crate) trait Lane {
 
 /// A loop over the lanes of a warp: reads the registers `r[1..]`, writes all of `r[0]`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Loop(OverLanes);
-
-/// Takes the registers of a warp by class, and which of them to work on.
-type OverLanes = unsafe fn(&mut [W], &mut [D], &mut [u32], &[R; 5]);
+pub(crate) struct Loop(unsafe fn(&mut Rows<'_>, &[R; 5]));
 
 impl Loop {
     /// Lifts `L` to the lanes of a warp.
     pub(super) fn of<L: Lane>() -> Self {
         #[inline(always)]
-        fn lanes<L: Lane, const FUSED: bool>(w: &mut [W], d: &mut [D], p: &mut [u32], r: &[R; 5]) {
+        fn lanes<L: Lane, const FUSED: bool>(rows: &mut Rows<'_>, r: &[R; 5]) {
             // Copies, so that the compiler sees that no source changes meanwhile; it drops them
             // once the loop is vectorised.
-            let rows = L::From::rows(w, d, r);
+            let copies = L::From::copy(rows, r);
             let mut parts = [<L::To as Output>::Part::default(); 32];
             for i in 0..32 {
-                let from = L::From::lane(&rows, i);
+                let from = L::From::lane(&copies, i);
                 parts[i] = if FUSED { L::fused(from) } else { L::at(from) }.part(i);
             }
-            L::To::store(parts, w, d, p, r[0]);
+            L::To::store(parts, rows, r[0]);
         }
-        fn portable<L: Lane>(w: &mut [W], d: &mut [D], p: &mut [u32], r: &[R; 5]) {
-            lanes::<L, FUSED_EVERYWHERE>(w, d, p, r);
+        fn portable<L: Lane>(rows: &mut Rows<'_>, r: &[R; 5]) {
+            lanes::<L, FUSED_EVERYWHERE>(rows, r);
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-        fn wide<L: Lane>(w: &mut [W], d: &mut [D], p: &mut [u32], r: &[R; 5]) {
-            lanes::<L, true>(w, d, p, r);
+        fn wide<L: Lane>(rows: &mut Rows<'_>, r: &[R; 5]) {
+            lanes::<L, true>(rows, r);
         }
         #[cfg(target_arch = "x86_64")]
         if is_wide() {
@@ -257,9 +254,9 @@ impl Loop {
 
     /// Runs it on a warp's registers.
     #[inline]
-    pub(crate) fn run(self, w: &mut [W], d: &mut [D], p: &mut [u32], r: &[R; 5]) {
+    pub(crate) fn run(self, rows: &mut Rows<'_>, r: &[R; 5]) {
         // SAFETY: `of` took the wide loop only if the host has its features.
-        unsafe { (self.0)(w, d, p, r) }
+        unsafe { (self.0)(rows, r) }
     }
 }
 

@@ -51,6 +51,7 @@ pub(crate) fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
 }
 
 /// `rcp.rn.f32`
+#[inline(always)]
 pub(crate) fn rcp<const FTZ: bool>(a: u32) -> u32 {
     div::<FTZ>(1.0_f32.to_bits(), a)
 }
@@ -171,6 +172,7 @@ fn odd(value: f64, error: f64) -> f64 {
 }
 
 /// `min.f32`: a NaN loses against a number unless `PROPAGATE`; -0 is below +0.
+#[inline(always)]
 pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
     let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
     let pick = if x < y {
@@ -184,6 +186,7 @@ pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
 }
 
 /// `max.f32`
+#[inline(always)]
 pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
     let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
     let pick = if x > y {
@@ -196,6 +199,7 @@ pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
     or_number::<PROPAGATE>(x, y, pick)
 }
 
+#[inline(always)]
 fn or_number<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     let one_nan = if PROPAGATE {
         NAN
@@ -216,6 +220,7 @@ fn or_number<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
 }
 
 /// `min.f32`, or `max` if `MAX`; `XORSIGN` takes magnitudes and gives the product's sign.
+#[inline(always)]
 pub(crate) fn extreme<
     const MAX: bool,
     const XORSIGN: bool,
@@ -225,12 +230,15 @@ pub(crate) fn extreme<
     a: u32,
     b: u32,
 ) -> u32 {
-    let of = if MAX { max::<FTZ, PROPAGATE> } else { min::<FTZ, PROPAGATE> };
+    let (x, y) = if XORSIGN { (a & 0x7fff_ffff, b & 0x7fff_ffff) } else { (a, b) };
+    let pick = if MAX { max::<FTZ, PROPAGATE>(x, y) } else { min::<FTZ, PROPAGATE>(x, y) };
     if !XORSIGN {
-        return of(a, b);
+        pick
+    } else if f32::from_bits(pick).is_nan() {
+        NAN
+    } else {
+        pick | ((a ^ b) & 0x8000_0000)
     }
-    let pick = of(a & 0x7fff_ffff, b & 0x7fff_ffff);
-    if f32::from_bits(pick).is_nan() { NAN } else { pick | ((a ^ b) & 0x8000_0000) }
 }
 
 /// `abs.f32`

@@ -14,14 +14,12 @@ use crate::{
         Memory, PENDING, own_shared, shared_address, shared_parts, shared_variable, window_base,
         window_of,
     },
-    op::{Address, AtomicOp, D, MemoryOp, Reg, StateSpace, W, Window},
+    op::{Address, AtomicOp, D, MemoryOp, Reg, Rows, StateSpace, W, Window},
 };
 
 /// The part of a warp that an operation sees.
 pub(super) struct Registers<'w> {
-    pub w: &'w mut [W],
-    pub d: &'w mut [D],
-    pub p: &'w mut [u32],
+    pub rows: Rows<'w>,
     pub carry: &'w mut u32,
     pub local: &'w mut Local,
     pub copies: &'w mut Copies,
@@ -36,9 +34,11 @@ impl<'w> Registers<'w> {
     pub(super) fn new(warp: &'w mut Warp, frame: Frame) -> Self {
         let [w, d, p] = frame.base;
         Self {
-            w: &mut warp.r32[w as usize..],
-            d: &mut warp.r64[d as usize..],
-            p: &mut warp.pred[p as usize..],
+            rows: Rows {
+                w: &mut warp.r32[w as usize..],
+                d: &mut warp.r64[d as usize..],
+                p: &mut warp.pred[p as usize..],
+            },
             carry: &mut warp.carry,
             local: &mut warp.local,
             copies: &mut warp.copies,
@@ -72,8 +72,8 @@ impl Refusal {
 /// Addresses of the 32 lanes.
 pub(super) fn addresses(address: &Address, regs: &Registers<'_>) -> D {
     let mut out = match address.base {
-        Some(Reg::D(r)) => regs.d[r as usize],
-        Some(Reg::W(r)) => regs.w[r as usize].map(u64::from),
+        Some(Reg::D(r)) => regs.rows.d[r as usize],
+        Some(Reg::W(r)) => regs.rows.w[r as usize].map(u64::from),
         _ => [0; 32],
     };
     if address.offset != 0 {
@@ -176,8 +176,8 @@ impl Machine<'_> {
         let bytes = action.bytes();
         let lane = first(mask);
         let base = match address.base {
-            Some(Reg::D(r)) => regs.d[r as usize][lane],
-            Some(Reg::W(r)) => u64::from(regs.w[r as usize][lane]),
+            Some(Reg::D(r)) => regs.rows.d[r as usize][lane],
+            Some(Reg::W(r)) => u64::from(regs.rows.w[r as usize][lane]),
             _ => 0,
         };
         let head = base.wrapping_add(address.offset);

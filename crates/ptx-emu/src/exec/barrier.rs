@@ -33,8 +33,8 @@ impl Machine<'_> {
         };
         let barrier = self.program.barriers[index];
         let lane = mask.trailing_zeros() as usize & 31;
-        let id = regs.w[barrier.id as usize][lane];
-        let count = barrier.count.map(|c| regs.w[c as usize][lane]);
+        let id = regs.rows.w[barrier.id as usize][lane];
+        let count = barrier.count.map(|c| regs.rows.w[c as usize][lane]);
         if id >= N_BARRIERS {
             let what = format!("barrier {id} is not there: a block has {N_BARRIERS}");
             return Err(self.fault_here(FindingKind::BarrierDivergence, &what, regs, pc, mask));
@@ -109,7 +109,7 @@ impl Machine<'_> {
                         self.program.barriers[index as usize].kind
                 {
                     let regs = Registers::new(warp, frame);
-                    let p = regs.p[p as usize];
+                    let p = regs.rows.p[p as usize];
                     popc += ((if negated { !p } else { p }) & mask).count_ones();
                 }
             }
@@ -125,11 +125,15 @@ impl Machine<'_> {
                     let regs = Registers::new(warp, frame);
                     match self.program.barriers[index as usize].kind {
                         BarrierKind::Popc(d, ..) => {
-                            put_w(&mut regs.w[d as usize], &[popc; 32], mask);
+                            put_w(&mut regs.rows.w[d as usize], &[popc; 32], mask);
                         }
                         BarrierKind::Reduce(all, d, ..) => {
                             let hit = if all { popc == threads } else { popc > 0 };
-                            put_p(&mut regs.p[d as usize], if hit { u32::MAX } else { 0 }, mask);
+                            put_p(
+                                &mut regs.rows.p[d as usize],
+                                if hit { u32::MAX } else { 0 },
+                                mask,
+                            );
                         }
                         BarrierKind::Sync | BarrierKind::Arrive => {}
                     }

@@ -125,11 +125,11 @@ impl Machine<'_> {
                 return self.mbarrier(*kind, address, regs, pc, mask);
             }
             ClusterOp::PendingCount(to, state) => {
-                let counts = regs.d[*state as usize].map(super::mbarrier::pending_count);
-                put_w(&mut regs.w[*to as usize], &counts, mask);
+                let counts = regs.rows.d[*state as usize].map(super::mbarrier::pending_count);
+                put_w(&mut regs.rows.w[*to as usize], &counts, mask);
             }
             ClusterOp::Map { to, address, rank, generic } => {
-                let ranks = regs.w[*rank as usize];
+                let ranks = regs.rows.w[*rank as usize];
                 let blocks = self.cluster.len();
                 let beyond = (0..32).fold(0, |m, i| m | u32::from(ranks[i] >= blocks) << i) & mask;
                 if beyond != 0 {
@@ -150,17 +150,17 @@ impl Machine<'_> {
                 let own = u64::from(self.cluster.rank);
                 let at = read(*address, regs);
                 let v = at.map(|a| shared_rank(a.wrapping_sub(base)).unwrap_or(own) as u32);
-                put_w(&mut regs.w[*to as usize], &v, mask);
+                put_w(&mut regs.rows.w[*to as usize], &v, mask);
             }
             ClusterOp::IsShared(to, address, any) => {
                 let base = window_base(Window::Shared);
-                let at = regs.d[*address as usize];
+                let at = regs.rows.d[*address as usize];
                 let v = (0..32).fold(0, |m, i| {
                     let own = || self.holder(at[i].wrapping_sub(base)) == Holder::Own;
                     let hit = window_of(at[i]) == Window::Shared && (*any || own());
                     m | u32::from(hit) << i
                 });
-                put_p(&mut regs.p[*to as usize], v, mask);
+                put_p(&mut regs.rows.p[*to as usize], v, mask);
             }
             ClusterOp::Arrive => {
                 let twice = (regs.cluster.arrived | regs.cluster.passed) & mask;
@@ -221,8 +221,8 @@ pub(super) fn open(warp: &mut Warp) {
 
 fn read(reg: Reg, regs: &Registers<'_>) -> D {
     match reg {
-        Reg::W(r) => regs.w[r as usize].map(u64::from),
-        Reg::D(r) => regs.d[r as usize],
+        Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+        Reg::D(r) => regs.rows.d[r as usize],
         Reg::P(_) => [0; 32],
     }
 }

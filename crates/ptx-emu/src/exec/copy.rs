@@ -109,7 +109,7 @@ impl Machine<'_> {
             AsyncOp::Copy { to, from, bytes, size, scratch } => {
                 let source = addresses(from, regs);
                 let to = addresses(to, regs);
-                let sizes = size.map_or([*bytes; 32], |r| regs.w[r as usize]);
+                let sizes = size.map_or([*bytes; 32], |r| regs.rows.w[r as usize]);
                 self.undefined.loaded = 0;
                 let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask);
                 let undefined = self.undefined.loaded;
@@ -175,7 +175,7 @@ impl Machine<'_> {
             let m = access(false, 4, bytes / 4, StateSpace::Global, scratch);
             self.act(&Action::Memory(&m), StateSpace::Global, &source, regs, whole);
             for (w, word) in words.iter_mut().enumerate().take(bytes as usize / 4) {
-                let loaded = regs.w[scratch as usize + w];
+                let loaded = regs.rows.w[scratch as usize + w];
                 *word = std::array::from_fn(|i| if (whole >> i) & 1 == 1 { loaded[i] } else { 0 });
             }
         }
@@ -189,7 +189,7 @@ impl Machine<'_> {
             let at = source.map(|a| a.wrapping_add(u64::from(byte)));
             self.act(&Action::Memory(&m), StateSpace::Global, &at, regs, lanes);
             for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
-                let loaded = regs.w[scratch as usize][lane];
+                let loaded = regs.rows.w[scratch as usize][lane];
                 words[byte as usize / 4][lane] |= loaded << (8 * (byte % 4));
             }
         }
@@ -213,7 +213,7 @@ impl Machine<'_> {
                 continue;
             }
             copy.lanes &= !ready;
-            regs.w[scratch as usize..scratch as usize + 4].copy_from_slice(&copy.words);
+            regs.rows.w[scratch as usize..scratch as usize + 4].copy_from_slice(&copy.words);
             let m = access(true, 4, copy.bytes / 4, StateSpace::Shared, scratch);
             self.progress.changes += 1;
             self.pc = copy.pc;

@@ -286,8 +286,8 @@ impl Base {
     #[inline(always)]
     fn lane(self, regs: &Registers<'_>, lane: usize) -> u64 {
         match self {
-            Self::Row(r) => regs.d[r as usize][lane],
-            Self::Narrow(r) => u64::from(regs.w[r as usize][lane]),
+            Self::Row(r) => regs.rows.d[r as usize][lane],
+            Self::Narrow(r) => u64::from(regs.rows.w[r as usize][lane]),
             Self::Zero => 0,
         }
     }
@@ -301,9 +301,9 @@ static ZERO: D = [0; 32];
 macro_rules! row {
     ($base:expr, $regs:expr, $wide:ident) => {
         match $base {
-            Base::Row(r) => &$regs.d[r as usize],
+            Base::Row(r) => &$regs.rows.d[r as usize],
             Base::Narrow(r) => {
-                $wide = widen(&$regs.w[r as usize]);
+                $wide = widen(&$regs.rows.w[r as usize]);
                 &$wide
             }
             Base::Zero => &ZERO,
@@ -332,7 +332,7 @@ impl Span<'_> {
         let wide;
         let rows = gather::<E, N>(self, row!(base, regs, wide), mask)?;
         for n in 0..N {
-            put_w(&mut regs.w[to[n] as usize], &rows[n], mask);
+            put_w(&mut regs.rows.w[to[n] as usize], &rows[n], mask);
         }
         Some(())
     }
@@ -348,7 +348,7 @@ impl Span<'_> {
         let wide;
         let rows = gather::<u64, N>(self, row!(base, regs, wide), mask)?;
         for n in 0..N {
-            put_d(&mut regs.d[to[n] as usize], &rows[n], mask);
+            put_d(&mut regs.rows.d[to[n] as usize], &rows[n], mask);
         }
         Some(())
     }
@@ -381,25 +381,30 @@ impl Span<'_> {
         let wide;
         let at = row!(Base::of(m), regs, wide);
         match (m.regs.as_slice(), m.bytes) {
-            (&[Some(W(a))], 4) => scatter::<u32, 1>(self, at, mask, [&regs.w[a as usize]]),
+            (&[Some(W(a))], 4) => scatter::<u32, 1>(self, at, mask, [&regs.rows.w[a as usize]]),
             (&[Some(W(a)), Some(W(b))], 4) => {
-                let rows = [&regs.w[a as usize], &regs.w[b as usize]];
+                let rows = [&regs.rows.w[a as usize], &regs.rows.w[b as usize]];
                 scatter::<u32, 2>(self, at, mask, rows);
             }
             (&[Some(W(a)), Some(W(b)), Some(W(c)), Some(W(e))], 4) => {
                 let rows = [
-                    &regs.w[a as usize],
-                    &regs.w[b as usize],
-                    &regs.w[c as usize],
-                    &regs.w[e as usize],
+                    &regs.rows.w[a as usize],
+                    &regs.rows.w[b as usize],
+                    &regs.rows.w[c as usize],
+                    &regs.rows.w[e as usize],
                 ];
                 scatter::<u32, 4>(self, at, mask, rows);
             }
-            (&[Some(W(a))], 2) => scatter::<u16, 1>(self, at, mask, [&regs.w[a as usize]]),
-            (&[Some(W(a))], 1) => scatter::<u8, 1>(self, at, mask, [&regs.w[a as usize]]),
-            (&[Some(D(a))], 8) => scatter::<u64, 1>(self, at, mask, [&regs.d[a as usize]]),
+            (&[Some(W(a))], 2) => scatter::<u16, 1>(self, at, mask, [&regs.rows.w[a as usize]]),
+            (&[Some(W(a))], 1) => scatter::<u8, 1>(self, at, mask, [&regs.rows.w[a as usize]]),
+            (&[Some(D(a))], 8) => scatter::<u64, 1>(self, at, mask, [&regs.rows.d[a as usize]]),
             (&[Some(D(a)), Some(D(b))], 8) => {
-                scatter::<u64, 2>(self, at, mask, [&regs.d[a as usize], &regs.d[b as usize]]);
+                scatter::<u64, 2>(
+                    self,
+                    at,
+                    mask,
+                    [&regs.rows.d[a as usize], &regs.rows.d[b as usize]],
+                );
             }
             _ => {}
         }

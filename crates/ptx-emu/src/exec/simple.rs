@@ -17,33 +17,33 @@ impl Machine<'_> {
     #[inline]
     pub(super) fn simple(
         &mut self,
-        op: Op,
+        op: &Op,
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
     ) -> Result<(), Stop> {
-        match op {
-            Op::Lanes(f, _, ref r) if mask == u32::MAX => f.run(regs.w, regs.d, regs.p, r),
+        match *op {
+            Op::Lanes(f, _, ref r) if mask == u32::MAX => f.run(&mut regs.rows, r),
             Op::Lanes(f, classes, ref r) => masked(f, classes.to, r, regs, mask),
             Op::P2(f, to, a, b) => {
-                let v = f(regs.p[a as usize], regs.p[b as usize]);
-                put_p(&mut regs.p[to as usize], v, mask);
+                let v = f(regs.rows.p[a as usize], regs.rows.p[b as usize]);
+                put_p(&mut regs.rows.p[to as usize], v, mask);
             }
             Op::SelectW(to, a, b, p) => {
-                let p = regs.p[p as usize];
-                let mut v = regs.w[b as usize];
-                put_w(&mut v, &regs.w[a as usize], p);
-                put_w(&mut regs.w[to as usize], &v, mask);
+                let p = regs.rows.p[p as usize];
+                let mut v = regs.rows.w[b as usize];
+                put_w(&mut v, &regs.rows.w[a as usize], p);
+                put_w(&mut regs.rows.w[to as usize], &v, mask);
             }
             Op::SelectD(to, a, b, p) => {
-                let p = regs.p[p as usize];
-                let mut v = regs.d[b as usize];
-                put_d(&mut v, &regs.d[a as usize], p);
-                put_d(&mut regs.d[to as usize], &v, mask);
+                let p = regs.rows.p[p as usize];
+                let mut v = regs.rows.d[b as usize];
+                put_d(&mut v, &regs.rows.d[a as usize], p);
+                put_d(&mut regs.rows.d[to as usize], &v, mask);
             }
             Op::AddBase(to, a, base) => {
-                let v = regs.d[a as usize].map(|a| a.wrapping_add(base));
-                put_d(&mut regs.d[to as usize], &v, mask);
+                let v = regs.rows.d[a as usize].map(|a| a.wrapping_add(base));
+                put_d(&mut regs.rows.d[to as usize], &v, mask);
             }
             Op::Memory(index) => {
                 let program = self.program;
@@ -66,8 +66,8 @@ impl Machine<'_> {
             Op::Convert(index) => {
                 let (conversion, to, a, b) = &program.conversions[index as usize];
                 let read = |reg: &Reg| match *reg {
-                    Reg::W(r) => regs.w[r as usize].map(u64::from),
-                    Reg::D(r) => regs.d[r as usize],
+                    Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+                    Reg::D(r) => regs.rows.d[r as usize],
                     Reg::P(_) => [0; 32],
                 };
                 let mut v = read(a).map(|a| conversion.apply(a));
@@ -86,14 +86,14 @@ impl Machine<'_> {
             }
             Op::LocalAddress(to, offset) => {
                 let v = [u64::from(regs.frame.local + offset); 32];
-                put_d(&mut regs.d[to as usize], &v, mask);
+                put_d(&mut regs.rows.d[to as usize], &v, mask);
             }
             Op::IsSpace(to, a, window) => {
-                let a = regs.d[a as usize];
+                let a = regs.rows.d[a as usize];
                 let v = (0..32).fold(0, |m, i| m | u32::from(self.window(a[i]) == window) << i);
-                put_p(&mut regs.p[to as usize], v, mask);
+                put_p(&mut regs.rows.p[to as usize], v, mask);
             }
-            Op::ActiveMask(to) => put_w(&mut regs.w[to as usize], &[mask; 32], mask),
+            Op::ActiveMask(to) => put_w(&mut regs.rows.w[to as usize], &[mask; 32], mask),
             Op::Fence => self.fence(),
             Op::Async(index) => self.async_op(index, regs, pc, mask),
             Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
@@ -162,19 +162,19 @@ fn masked(f: Loop, to: Class, r: &[R; 5], regs: &mut Registers<'_>, mask: u32) {
     let at = r[0] as usize;
     match to {
         Class::W => {
-            let old = regs.w[at];
-            f.run(regs.w, regs.d, regs.p, r);
-            put_w(&mut regs.w[at], &old, !mask);
+            let old = regs.rows.w[at];
+            f.run(&mut regs.rows, r);
+            put_w(&mut regs.rows.w[at], &old, !mask);
         }
         Class::D => {
-            let old = regs.d[at];
-            f.run(regs.w, regs.d, regs.p, r);
-            put_d(&mut regs.d[at], &old, !mask);
+            let old = regs.rows.d[at];
+            f.run(&mut regs.rows, r);
+            put_d(&mut regs.rows.d[at], &old, !mask);
         }
         Class::P => {
-            let old = regs.p[at];
-            f.run(regs.w, regs.d, regs.p, r);
-            put_p(&mut regs.p[at], old, !mask);
+            let old = regs.rows.p[at];
+            f.run(&mut regs.rows, r);
+            put_p(&mut regs.rows.p[at], old, !mask);
         }
     }
 }
@@ -187,19 +187,19 @@ pub(super) fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
     match to {
         Reg::W(r) => {
             let v: W = v.map(|v| v as u32);
-            put_w(&mut regs.w[r as usize], &v, mask);
+            put_w(&mut regs.rows.w[r as usize], &v, mask);
         }
-        Reg::D(r) => put_d(&mut regs.d[r as usize], v, mask),
+        Reg::D(r) => put_d(&mut regs.rows.d[r as usize], v, mask),
         Reg::P(r) => {
             let bits = (0..32).fold(0, |m, i| m | u32::from(v[i] != 0) << i);
-            put_p(&mut regs.p[r as usize], bits, mask);
+            put_p(&mut regs.rows.p[r as usize], bits, mask);
         }
     }
 }
 
 fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
     let read = |r: u32| {
-        if op.wide { regs.d[r as usize] } else { regs.w[r as usize].map(u64::from) }
+        if op.wide { regs.rows.d[r as usize] } else { regs.rows.w[r as usize].map(u64::from) }
     };
     let mad =
         matches!(op.kind, CarryKind::MadLo | CarryKind::MadHiSigned | CarryKind::MadHiUnsigned);
@@ -231,10 +231,10 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
         flags |= u32::from(carry) << i;
     }
     if op.wide {
-        put_d(&mut regs.d[op.regs[0] as usize], &out, mask);
+        put_d(&mut regs.rows.d[op.regs[0] as usize], &out, mask);
     } else {
         let out: W = out.map(|v| v as u32);
-        put_w(&mut regs.w[op.regs[0] as usize], &out, mask);
+        put_w(&mut regs.rows.w[op.regs[0] as usize], &out, mask);
     }
     if op.carry_out {
         put_p(regs.carry, flags, mask);

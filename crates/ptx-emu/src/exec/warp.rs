@@ -378,21 +378,22 @@ impl Machine<'_> {
                 break Ok(End::Slice);
             }
             left -= 1;
+            let op = &ops[pc as usize];
             if self.observers.active
                 && let Some(count) = &mut self.observers.count
             {
-                count.operation(ops[pc as usize], pc, mask);
+                count.operation(*op, pc, mask);
             }
             if TAINT {
-                self.propagate(ops[pc as usize], regs, pc, mask);
+                self.propagate(*op, regs, pc, mask);
             }
-            match ops[pc as usize] {
+            match *op {
                 Op::Jump(target) => {
                     self.observers.coverage.mark(pc, TAKEN);
                     pc = target;
                 }
                 Op::Branch(p, negated, target) => {
-                    let p = regs.p[p as usize];
+                    let p = regs.rows.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
                     if taken == mask {
                         self.observers.coverage.mark(pc, TAKEN);
@@ -410,13 +411,13 @@ impl Machine<'_> {
                     }
                 }
                 Op::Guard(p, negated) => {
-                    let p = regs.p[p as usize];
+                    let p = regs.rows.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
                     if taken != 0 {
                         self.observers.coverage.mark(pc, TAKEN);
                     }
                     if taken != 0
-                        && let Err(stop) = self.simple(ops[pc as usize + 1], regs, pc + 1, taken)
+                        && let Err(stop) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
                     {
                         break Err(stop);
                     }
@@ -438,13 +439,12 @@ impl Machine<'_> {
                     Ok(false) => break Ok(End::Wait(Wait::Warp)),
                     Err(stop) => break Err(stop),
                 },
-                op @ (Op::Barrier(_) | Op::Cluster(_)) => match self.rendezvous(op, regs, pc, mask)
-                {
+                Op::Barrier(_) | Op::Cluster(_) => match self.rendezvous(*op, regs, pc, mask) {
                     Ok(Step::Next) => pc += 1,
                     Ok(Step::Wait(wait)) => break Ok(End::Wait(wait)),
                     Err(stop) => break Err(stop),
                 },
-                op => {
+                _ => {
                     let done = if self.observers.active {
                         self.observed(op, regs, pc, mask)
                     } else {

@@ -124,9 +124,9 @@ impl Machine<'_> {
             MbarrierKind::Wait(..) if done == 0 => {
                 return Ok(Step::Wait(Wait::Mbarrier(self.progress.changes)));
             }
-            MbarrierKind::Wait(to, _) => put_p(&mut regs.p[to as usize], done, mask),
+            MbarrierKind::Wait(to, _) => put_p(&mut regs.rows.p[to as usize], done, mask),
             MbarrierKind::Arrive(ArriveOp { state: Some(to), .. }) => {
-                put_d(&mut regs.d[to as usize], &states, mask);
+                put_d(&mut regs.rows.d[to as usize], &states, mask);
             }
             MbarrierKind::CopyArrive(_) => regs.copies.track(mask, at, address.place, pc),
             _ => {}
@@ -209,7 +209,7 @@ impl Machine<'_> {
         if matches!(kind, MbarrierKind::Wait(..)) && spot.peer.is_some() {
             return Err("a wait for an mbarrier of another block".to_owned());
         }
-        let w = |r: u32| regs.w[r as usize][lane];
+        let w = |r: u32| regs.rows.w[r as usize][lane];
         let found = self.shared_of(spot.peer).mbarrier(spot.at);
         let initialises = matches!(kind, MbarrierKind::Init(_));
         if found.is_ok() != initialises && !matches!(kind, MbarrierKind::Invalidate) {
@@ -255,7 +255,7 @@ impl Machine<'_> {
                 let parity = match awaited {
                     Awaited::Parity(r) => w(r) & 1 == 1,
                     Awaited::State(r) => {
-                        let state = Mbarrier::decode(regs.d[r as usize][lane]);
+                        let state = Mbarrier::decode(regs.rows.d[r as usize][lane]);
                         state.ok_or("a state that no arrival returned")?.parity
                     }
                 };
@@ -284,7 +284,7 @@ impl Machine<'_> {
                 if let ClusterOp::Mbarrier(MbarrierKind::Wait(done, _), _) =
                     self.program.cluster_ops[index as usize]
                 {
-                    put_p(&mut Registers::new(warp, frame).p[done as usize], 0, mask);
+                    put_p(&mut Registers::new(warp, frame).rows.p[done as usize], 0, mask);
                 }
             }
         }

@@ -126,8 +126,8 @@ pub(in crate::exec) struct Numbers {
 
 fn read(regs: &Registers<'_>, reg: Reg) -> D {
     match reg {
-        Reg::W(r) => regs.w[r as usize].map(u64::from),
-        Reg::D(r) => regs.d[r as usize],
+        Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+        Reg::D(r) => regs.rows.d[r as usize],
         Reg::P(_) => [0; 32],
     }
 }
@@ -137,7 +137,7 @@ impl Machine<'_> {
     #[inline(never)]
     pub(in crate::exec) fn observed(
         &mut self,
-        op: Op,
+        op: &Op,
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
@@ -150,7 +150,7 @@ impl Machine<'_> {
             return self.simple(op, regs, pc, mask);
         };
         let mut to = None;
-        visit(self.program, op, &mut |role, reg| {
+        visit(self.program, *op, &mut |role, reg| {
             if role == Use::Write {
                 to = Some(reg);
             }
@@ -158,19 +158,19 @@ impl Machine<'_> {
         let width = self.width;
         match to {
             Some(Reg::W(r)) => {
-                let before = regs.w[r as usize];
+                let before = regs.rows.w[r as usize];
                 self.simple(op, regs, pc, mask)?;
-                let row = &regs.w[r as usize];
+                let row = &regs.rows.w[r as usize];
                 if width.widely(AnyOdd(formats.result, row)) {
-                    self.check_numbers(op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
+                    self.check_numbers(*op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
                 }
             }
             Some(Reg::D(r)) => {
-                let before = regs.d[r as usize];
+                let before = regs.rows.d[r as usize];
                 self.simple(op, regs, pc, mask)?;
-                let row = &regs.d[r as usize];
+                let row = &regs.rows.d[r as usize];
                 if width.widely(AnyOdd(formats.result, row)) {
-                    self.check_numbers(op, (Reg::D(r), before), regs, pc, mask);
+                    self.check_numbers(*op, (Reg::D(r), before), regs, pc, mask);
                 }
             }
             Some(Reg::P(_)) | None => return self.simple(op, regs, pc, mask),

@@ -152,7 +152,7 @@ impl Machine<'_> {
         let program = self.program;
         if let Op::SelectW(d, a, b, p) | Op::SelectD(d, a, b, p) = op {
             let class = |r| if matches!(op, Op::SelectW(..)) { Reg::W(r) } else { Reg::D(r) };
-            let choice = regs.p[p as usize];
+            let choice = regs.rows.p[p as usize];
             let mut of = |reg, lanes| {
                 let mark = regs.taint.of(base, reg);
                 Mark { lanes: mark.lanes & lanes, ..mark }
@@ -180,8 +180,10 @@ impl Machine<'_> {
             Use::Write => {}
         });
         if let Op::P2(f, _, a, b) = op {
-            result.lanes =
-                undecided(f, [a, b].map(|p| (regs.p[p as usize], regs.taint.of(base, Reg::P(p)))));
+            result.lanes = undecided(
+                f,
+                [a, b].map(|p| (regs.rows.p[p as usize], regs.taint.of(base, Reg::P(p)))),
+            );
         }
         result.origin = self.origin_of(result, regs, pc, mask);
         let whole = matches!(op, Op::WarpSync(_)) && result.lanes & mask != 0;
@@ -223,7 +225,7 @@ impl Machine<'_> {
         };
         let base = regs.frame.base;
         let given = regs.taint.of(base, Reg::W(a));
-        let (at, clamp) = (regs.w[b as usize], regs.w[c as usize]);
+        let (at, clamp) = (regs.rows.w[b as usize], regs.rows.w[c as usize]);
         let from = |lane: u32| {
             let source = shuffle_source(mode, lane, at[lane as usize], clamp[lane as usize]).0;
             ((given.lanes >> source) & 1) << lane
