@@ -75,7 +75,7 @@ pub(crate) struct Function<'a> {
     pub body: Option<Vec<Statement<'a>>>,
 }
 
-/// What a kernel's directives demand of the clusters it is launched in.
+/// Demands of a kernel's directives on the clusters it is launched in.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ClusterRules {
     /// `.reqnctapercluster`: blocks along x, y, z.

@@ -1,4 +1,4 @@
-//! What a launch did, in numbers that hold on any GPU: no times, no cache hits.
+//! The work of a launch in numbers that hold on any GPU: no times, no cache hits.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Traffic {
     pub sectors: u64,
     /// Bytes asked for by threads.
     pub bytes: u64,
-    /// Different bytes touched in the whole launch: what a perfect kernel would move.
+    /// Different bytes touched in the whole launch: the traffic of a perfect kernel.
     pub unique_bytes: u64,
 }
 
@@ -58,14 +58,14 @@ pub struct Atomics {
     pub collisions: u64,
 }
 
-/// What a launch did.
+/// The work of a launch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// All instructions.
     pub total: Executed,
     /// By mnemonic.
     pub by_kind: BTreeMap<String, Executed>,
-    /// By line of the kernel file; what no line is known of is left out.
+    /// By line of the kernel file; instructions of unknown lines are left out.
     pub by_line: BTreeMap<u32, Executed>,
     /// Loads from global memory.
     pub global_loads: Traffic,

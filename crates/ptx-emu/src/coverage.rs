@@ -1,7 +1,7 @@
 //! Which parts of a module its launches reached.
 //!
-//! Only control operations leave a mark while they run; which operations ran follows from the marks by
-//! walking the program.
+//! Only control operations leave a mark while they run; which operations ran follows from the marks
+//! by walking the program.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) const PASSED: u8 = 2;
 /// A function, or a target of a branch table, that was entered.
 pub(crate) const ENTERED: u8 = 4;
 
-/// What launches of one module reached.
+/// The operations that launches of one module reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coverage {
     /// Marks by operation.
@@ -38,7 +38,7 @@ impl Coverage {
         }
     }
 
-    /// Adds what other launches of the same module reached; tells whether that was anything new.
+    /// Adds the coverage of other launches of the same module; gives whether any of it was new.
     pub fn merge(&mut self, other: &Self) -> bool {
         if self.marks.len() < other.marks.len() {
             self.marks.resize(other.marks.len(), 0);

@@ -149,8 +149,8 @@ impl Emulator {
         ranges
     }
 
-    /// The finding that a buffer, which the kernel should have written whole, is not; its ranges are
-    /// those of [`unwritten`](Self::unwritten).
+    /// The finding that a buffer, which the kernel should have written whole, is not; its ranges
+    /// are those of [`unwritten`](Self::unwritten).
     #[must_use]
     pub fn unwritten_finding(&self, buffer: BufferId, kernel: &str) -> Option<Finding> {
         let Buffer { label, data, element_bytes, .. } = &self.memory.buffers[buffer.0 as usize];

@@ -1,10 +1,10 @@
-//! What a kernel did wrong, as data and as text a kernel's author can act on.
+//! Errors of a kernel, as data and as text that a kernel's author can act on.
 
 use std::{fmt, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
-/// What a kernel did wrong.
+/// Kinds of errors of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,7 +42,7 @@ pub enum FindingKind {
     Assertion,
     /// Local memory exhausted by recursion.
     StackOverflow,
-    /// `free` of what `malloc` did not give, or twice.
+    /// `free` of an address that `malloc` did not give, or twice.
     InvalidFree,
     /// The first NaN or infinity that finite operands yielded.
     NonFinite,
@@ -84,7 +84,7 @@ impl FindingKind {
 pub enum Severity {
     /// Worth knowing; the kernel may be right.
     Info,
-    /// Hardware happens to do what was meant; CUDA does not promise it.
+    /// Hardware happens to do as was meant; CUDA does not promise it.
     Warning,
     /// The kernel is wrong.
     Error,
@@ -94,7 +94,7 @@ pub enum Severity {
 /// undefined value, the copy that was not waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Other {
-    /// What happened there, e.g. `write`.
+    /// The access there, e.g. `write`.
     pub what: String,
     /// Line of the kernel file.
     pub line: Option<u32>,
@@ -106,10 +106,10 @@ pub struct Other {
     pub thread: Option<[u32; 3]>,
 }
 
-/// Something a kernel did wrong at one line: the first occurrence and what all have in common.
+/// Something a kernel did wrong at one line: the first occurrence and the traits that all share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was done wrong.
+    /// The kind of error.
     pub kind: FindingKind,
     /// How bad it is.
     pub severity: Severity,
@@ -137,14 +137,14 @@ pub struct Finding {
     pub elements: Option<(i64, i64)>,
     /// The other place this is about.
     pub other: Option<Other>,
-    /// What would mend it, where that is known: the place of a missing barrier, say.
+    /// The remedy, where that is known: the place of a missing barrier, say.
     pub hint: Option<String>,
     /// The first occurrence in one line.
     pub message: String,
 }
 
 impl Finding {
-    /// What is to be said of these elements of an output; nothing, if there are none.
+    /// A sentence on these elements of an output; nothing, if there are none.
     pub(crate) fn unwritten(
         kernel: &str,
         buffer: &str,

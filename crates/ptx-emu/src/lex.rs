@@ -4,7 +4,7 @@
 
 use crate::ParseError;
 
-/// What a token is.
+/// Kinds of tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tok<'a> {
     /// Identifier, register, directive or dotted opcode.
@@ -24,7 +24,7 @@ pub(crate) enum Tok<'a> {
 /// A token and where it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub tok: Tok<'a>,
     /// Line of the PTX text, from 1.
     pub line: u32,

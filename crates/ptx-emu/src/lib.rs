@@ -1,9 +1,9 @@
 //! PTX interpreter and sanitizer.
 //!
-//! Runs what NVRTC emits on a CPU, a warp at a time, and fails closed. An access outside a buffer, a
-//! use of what nobody wrote or a race becomes a finding that names line, block, thread, buffer and
-//! element, and the launch goes on without the access; a barrier that can never open or an
-//! instruction that is not known ends it.
+//! Runs NVRTC's output on a CPU, a warp at a time, and fails closed. An access outside a buffer, a
+//! use of a value that nobody wrote or a race becomes a finding that names line, block, thread,
+//! buffer and element, and the launch goes on without the access; a barrier that can never open or
+//! an instruction that is not known ends it.
 //!
 //! ```text
 //! PTX text --lex, parse--> ast --lower--> ops over register indices --exec--> Report

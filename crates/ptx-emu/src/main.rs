@@ -1,4 +1,4 @@
-//! Runs one kernel of a PTX file on arrays given in files, and reports what it did wrong.
+//! Runs one kernel of a PTX file on arrays given in files, and reports its errors.
 #![forbid(unsafe_code)]
 
 mod cli;

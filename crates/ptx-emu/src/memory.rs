@@ -76,7 +76,7 @@ impl std::error::Error for AllocError {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub(crate) u32);
 
-/// What a state space's addresses are relative to.
+/// The generic address of a state space's start.
 pub(crate) fn window_base(window: Window) -> u64 {
     match window {
         Window::Global | Window::Const => 0,
@@ -114,8 +114,8 @@ pub(crate) fn shared_parts(address: u64) -> (usize, i64) {
     (slot as usize, offset as i64 - (1 << (SHARED_SLOT_BITS - 1)))
 }
 
-/// What an address has in common with all that were computed from the same variable of the same
-/// block.
+/// The bits that an address has in common with all that were computed from the same variable of the
+/// same block.
 pub(crate) fn shared_variable(address: u64) -> u64 {
     address >> SHARED_SLOT_BITS
 }
@@ -173,7 +173,7 @@ pub(crate) struct Memory {
     used: u64,
     /// Most bytes of the live ones.
     limit: u64,
-    /// Sizes of what kernels allocated, by buffer.
+    /// Sizes of the buffers that kernels allocated.
     heap: HashMap<u32, usize>,
     /// Bytes of the heap in use, overhead included.
     heap_bytes: usize,
@@ -187,7 +187,7 @@ fn zeros(bytes: usize) -> Option<Vec<u8>> {
     Some(vec![0; bytes])
 }
 
-/// Joins what differs from the original into our bytes.
+/// Takes bytes that differ from the original over into ours.
 fn take_bytes(ours: &mut [u8], original: &[u8], theirs: &[u8], joined: impl Fn(u8, u8) -> u8) {
     let chunks = ours.chunks_mut(4096).zip(original.chunks(4096)).zip(theirs.chunks(4096));
     for ((ours, original), theirs) in chunks.filter(|((_, original), theirs)| original != theirs) {
@@ -216,7 +216,7 @@ impl Memory {
         self.used
     }
 
-    /// Takes over what a kernel changed in a copy of `original`, which this once was.
+    /// Takes over the changes of a kernel to a copy of `original`, which this once was.
     pub(crate) fn take_changes(&mut self, original: &Self, copy: &Self) {
         let buffers = self.buffers.iter_mut().zip(&original.buffers).zip(&copy.buffers);
         for ((ours, original), theirs) in buffers {

@@ -14,7 +14,7 @@ use crate::{
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// What a kernel uses, device functions it can call included.
+/// Resources of a kernel, device functions it can call included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
@@ -66,7 +66,7 @@ impl Module {
         Some(signature.params.iter().map(|(_, size)| *size).collect())
     }
 
-    /// What a kernel uses; `None` if there is no such kernel.
+    /// Resources of a kernel; `None` if there is no such kernel.
     #[must_use]
     pub fn usage(&self, kernel: &str) -> Option<Usage> {
         let program = &self.program;

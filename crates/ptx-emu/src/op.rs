@@ -1,8 +1,8 @@
 //! The executable form of a module: dense operations over register indices.
 //!
 //! Arithmetic operations carry a pointer to a function over all 32 lanes (made from a scalar
-//! function of [`crate::alu`]), so one variant per operand shape serves every opcode. Rare
-//! operations hold an index into a side table, which keeps [`Op`] small.
+//! function of [`crate::alu`]) and the classes of its operands, so one variant serves every opcode.
+//! Rare operations hold an index into a side table, which keeps [`Op`] small.
 
 mod cluster;
 mod matrix;
@@ -14,9 +14,9 @@ pub(crate) use self::{
         Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand,
         ProductOp, RowsOp, Shape,
     },
-    operands::{Use, visit},
+    operands::{Use, visit, visit_mut},
 };
-use crate::alu::simd;
+use crate::alu::{lanes::Classes, simd::Loop};
 
 /// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
 pub(crate) type W = [u32; 32];
@@ -25,28 +25,20 @@ pub(crate) type D = [u64; 32];
 /// Index of a register in its file.
 pub(crate) type R = u32;
 
-/// `[d, a, b, ..]` register indices follow the function; the letters name the classes of the
-/// sources and then of the destination: W 32 bits, D 64 bits, P predicate.
+/// Registers of a warp, by class.
+pub(crate) struct Rows<'w> {
+    pub w: &'w mut [W],
+    pub d: &'w mut [D],
+    /// Predicates as lane masks.
+    pub p: &'w mut [u32],
+}
+
+/// An operation of a warp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
-    W1(simd::W1, R, R),
-    W2(simd::W2, R, R, R),
-    W3(simd::W3, R, R, R, R),
-    W4(simd::W4, R, R, R, R, R),
-    D1(simd::D1, R, R),
-    D2(simd::D2, R, R, R),
-    D3(simd::D3, R, R, R, R),
-    WtoD(simd::WtoD, R, R),
-    DtoW(simd::DtoW, R, R),
-    WWtoD(simd::WWtoD, R, R, R),
-    WWDtoD(simd::WWDtoD, R, R, R, R),
-    DWtoD(simd::DWtoD, R, R, R),
-    DWWtoD(simd::DWWtoD, R, R, R, R),
-    DDWWtoD(simd::DDWWtoD, R, R, R, R, R),
-    WtoP(simd::WtoP, R, R),
-    DtoP(simd::DtoP, R, R),
-    WWtoP(simd::WWtoP, R, R, R),
-    DDtoP(simd::DDtoP, R, R, R),
+    /// A function applied lane by lane: its loop, the classes of the registers, and these:
+    /// destination, then sources.
+    Lanes(Loop, Classes, [R; 5]),
     /// Predicates as lane masks.
     P2(fn(u32, u32) -> u32, R, R, R),
     /// `d = p ? a : b`
@@ -101,7 +93,7 @@ pub(crate) enum Op {
     Async(u32),
     /// mbarriers and clusters.
     Cluster(u32),
-    /// What the interpreter does not know: the message's index.
+    /// An unknown instruction: the message's index.
     Unsupported(u32),
 }
 
@@ -153,7 +145,7 @@ pub(crate) enum Special {
     DynamicShared,
     TotalShared,
     Cluster(ClusterSpecial),
-    /// `%envreg<n>`: what the driver tells the kernel.
+    /// `%envreg<n>`: the driver's messages to the kernel.
     Environment(u8),
 }
 
@@ -186,17 +178,72 @@ pub(crate) enum LaneMask {
     Ge,
 }
 
-/// A register with its class.
+/// Class of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reg {
-    W(R),
-    D(R),
-    P(R),
+pub(crate) enum Class {
+    /// 32 bits.
+    W = 1,
+    /// 64 bits.
+    D = 2,
+    /// Predicate.
+    P = 3,
+}
+
+/// A register with its class: its number, or a reference to that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Register<T> {
+    W(T),
+    D(T),
+    P(T),
+}
+
+/// A register with its class.
+pub(crate) type Reg = Register<R>;
+
+impl Class {
+    /// The register `r` of the class.
+    pub(crate) fn register<T>(self, r: T) -> Register<T> {
+        match self {
+            Self::W => Register::W(r),
+            Self::D => Register::D(r),
+            Self::P => Register::P(r),
+        }
+    }
+}
+
+impl Register<&R> {
+    fn copied(self) -> Reg {
+        match self {
+            Self::W(r) => Reg::W(*r),
+            Self::D(r) => Reg::D(*r),
+            Self::P(r) => Reg::P(*r),
+        }
+    }
+}
+
+impl<'r> From<&'r Reg> for Register<&'r R> {
+    fn from(reg: &'r Reg) -> Self {
+        match reg {
+            Reg::W(r) => Self::W(r),
+            Reg::D(r) => Self::D(r),
+            Reg::P(r) => Self::P(r),
+        }
+    }
+}
+
+impl<'r> From<&'r mut Reg> for Register<&'r mut R> {
+    fn from(reg: &'r mut Reg) -> Self {
+        match reg {
+            Reg::W(r) => Self::W(r),
+            Reg::D(r) => Self::D(r),
+            Reg::P(r) => Self::P(r),
+        }
+    }
 }
 
 /// Where an access goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StateSpace {
     /// By the address's window.
     Generic,
     /// Buffers.
@@ -215,7 +262,7 @@ pub(crate) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Address {
     /// Where it points into.
-    pub place: Place,
+    pub place: StateSpace,
     /// Base register, if any.
     pub base: Option<Reg>,
     /// Added to the base.
@@ -233,7 +280,7 @@ pub(crate) struct MemoryOp {
     pub signed: bool,
     /// May be waited on by other threads (volatile, acquire, relaxed).
     pub volatile: bool,
-    /// Makes known what came before it.
+    /// Makes known the accesses before it.
     pub release: bool,
     /// Where.
     pub address: Address,
@@ -241,7 +288,7 @@ pub(crate) struct MemoryOp {
     pub regs: Vec<Option<Reg>>,
 }
 
-/// What an atomic does to its cell.
+/// The operation of an atomic on its cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AtomicKind {
     /// One operand: old and operand to new.
@@ -265,14 +312,14 @@ pub(crate) struct AtomicOp {
     pub a: Vec<Reg>,
     /// New value of each cell of `cas`, which swaps all of them or none.
     pub b: Vec<Reg>,
-    /// Makes known what came before it.
+    /// Makes known the accesses before it.
     pub release: bool,
 }
 
 /// Arithmetic with the carry flag.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CarryOp {
-    /// What is added or subtracted.
+    /// The operation.
     pub kind: CarryKind,
     /// Reads the flag.
     pub carry_in: bool,
@@ -297,7 +344,7 @@ pub(crate) enum CarryKind {
 /// Warp-level rendezvous.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WarpSyncOp {
-    /// What happens when all have come.
+    /// The operation when all have come.
     pub kind: WarpSyncKind,
     /// Register of the member mask.
     pub members: R,
@@ -358,7 +405,7 @@ pub(crate) enum AsyncOp {
 /// Block barrier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BarrierOp {
-    /// What it does beside waiting.
+    /// Its operation beside waiting.
     pub kind: BarrierKind,
     /// Register of the barrier's number.
     pub id: R,
@@ -388,7 +435,7 @@ pub(crate) struct CallOp {
     pub results: Vec<u32>,
 }
 
-/// What is called.
+/// The function called.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CallTarget {
     /// A function by index.
@@ -430,7 +477,7 @@ pub(crate) struct Origin {
     pub ptx_line: u32,
     /// Byte range of the instruction in the PTX text.
     pub text: (u32, u32),
-    /// Row of the instruction table; see [`crate::isa::Row`].
+    /// Row of the instruction table; see [`crate::isa::InstructionForm`].
     pub form: u16,
 }
 

@@ -1,6 +1,6 @@
-//! How a launch is run: what is checked, counted and run, and what it may use up.
+//! How a launch is run: its checks, counters, blocks and limits.
 
-/// What a launch checks beside bounds and alignment, which always are.
+/// Checks of a launch beside bounds and alignment, which always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checks {
     /// Reads of bytes that nobody wrote.
@@ -49,7 +49,7 @@ pub enum Blocks {
     },
 }
 
-/// What a launch may use up.
+/// Limits of a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Instructions times active threads.
@@ -79,14 +79,14 @@ pub struct Options {
     /// Host threads to run blocks on, where that cannot change the result; 0 stands for as many as
     /// there are cores.
     pub threads: usize,
-    /// What is checked.
+    /// The checks.
     pub checks: Checks,
     /// Whether the report carries counters.
     pub counters: bool,
-    /// Whether the report carries what was reached.
+    /// Whether the report carries the coverage.
     pub coverage: bool,
     /// Which blocks run.
     pub blocks: Blocks,
-    /// What the launch may use up.
+    /// The limits.
     pub limits: Limits,
 }

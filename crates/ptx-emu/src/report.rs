@@ -1,4 +1,4 @@
-//! What a launch did and how it ended.
+//! The report of a launch.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct ParseError {
     pub line: u32,
     /// Column in bytes, from 1.
     pub column: u32,
-    /// What was expected.
+    /// The expectation that was not met.
     pub message: String,
 }
 
@@ -44,21 +44,21 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What a launch did.
+/// The report of a launch.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Whether all blocks came to their ends, and if not, why.
     pub end: Result<(), Stop>,
-    /// What the kernel did wrong, in order of first occurrence. The finding that ended the launch,
+    /// Errors of the kernel, in order of first occurrence. The finding that ended the launch,
     /// if one did, is the last.
     pub findings: Vec<Finding>,
     /// Instructions times active threads.
     pub lane_instructions: u64,
     /// Blocks that came to their ends.
     pub blocks: u64,
-    /// What ran, if that was asked for.
+    /// The counters, if they were asked for.
     pub counters: Option<Counters>,
-    /// What was reached, if that was asked for.
+    /// The coverage, if it was asked for.
     pub coverage: Option<Coverage>,
     /// Output of device `printf`.
     pub stdout: String,

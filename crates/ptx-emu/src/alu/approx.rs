@@ -30,7 +30,7 @@ pub(crate) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
 }
 
 /// Evaluates a function of period 2π as the machine does: the angle is turned into periods in f32,
-/// which is what makes large angles imprecise, and the result has an absolute error near 2^-21.
+/// which makes large angles imprecise, and the result has an absolute error near 2^-21.
 fn periodic(x: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEP: f64 = 1.0 / (1 << 20) as f64;
     let periods = f64::from((x * std::f64::consts::TAU.recip()) as f32);

@@ -160,7 +160,7 @@ pub(crate) fn integral(x: f64, round: Round) -> f64 {
     }
 }
 
-/// `a + b` rounded to odd, so that a second rounding to fewer bits gives what one would.
+/// `a + b` rounded to odd, so that a second rounding to fewer bits gives the result of one.
 ///
 /// Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums".
 #[inline(always)]

@@ -152,14 +152,19 @@ pub(crate) fn div_round(a: u64, b: u64, round: Round) -> u64 {
     F64.pack(nx != ny, quotient, exponent, round)
 }
 
+/// `rcp.{rz,rm,rp}.f64`
+pub(crate) fn rcp_round(a: u64, round: Round) -> u64 {
+    div_round(1.0_f64.to_bits(), a, round)
+}
+
 /// A mantissa brought to 126 bits, and its exponent.
 fn normal(mantissa: u128, exponent: i32) -> (u128, i32) {
     let shift = mantissa.leading_zeros() as i32 - 2;
     (mantissa << shift, exponent - shift)
 }
 
-/// `fma.{rz,rm,rp}.f64`: the exact product and the addend are aligned in 128 bits; what falls off
-/// the smaller one's end stays as its last bit.
+/// `fma.{rz,rm,rp}.f64`: the exact product and the addend are aligned in 128 bits; bits that fall
+/// off the smaller one's end stays as its last bit.
 pub(crate) fn fma_round(a: u64, b: u64, c: u64, round: Round) -> u64 {
     let (x, y, z) = (f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
     if !(x.is_finite() && y.is_finite() && z.is_finite()) {
@@ -210,7 +215,7 @@ pub(crate) fn sqrt_round(a: u64, round: Round) -> u64 {
     F64.pack(false, root << 1 | u128::from(root * root != mantissa), exponent / 2 - 1, round)
 }
 
-/// What `min` and `max` make of two NaNs.
+/// The result of `min` and `max` of two NaNs.
 const NAN: u64 = 0x7fff_ffff_ffff_ffff;
 
 /// `min.f64`

@@ -97,8 +97,29 @@ pub(crate) fn fma<H: Half, const FTZ: bool, const SAT: bool, const RELU: bool>(
     if RELU && sum <= 0.0 { 0 } else { bits }
 }
 
-/// `min`, or `max` if `MAX`; NaN loses unless `PROPAGATE`; -0 is below +0.
-pub(crate) fn extreme<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ: bool>(
+/// `min`, or `max` if `MAX`; NaN loses unless `PROPAGATE`; -0 is below +0. `XORSIGN` takes
+/// magnitudes and gives the product's sign.
+#[inline(always)]
+pub(crate) fn extreme<
+    H: Half,
+    const MAX: bool,
+    const XORSIGN: bool,
+    const PROPAGATE: bool,
+    const FTZ: bool,
+>(
+    a: u32,
+    b: u32,
+) -> u32 {
+    let of = |a, b| signed_extreme::<H, MAX, PROPAGATE, FTZ>(a, b);
+    if !XORSIGN {
+        return of(a, b);
+    }
+    let pick = of(a & 0x7fff, b & 0x7fff);
+    if H::to_f32(pick).is_nan() { 0x7fff } else { pick | ((a ^ b) & 0x8000) }
+}
+
+#[inline(always)]
+fn signed_extreme<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ: bool>(
     a: u32,
     b: u32,
 ) -> u32 {
@@ -123,27 +144,19 @@ pub(crate) fn extreme<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ
     }
 }
 
-/// `min.xorsign.abs`, or `max` if `MAX`: the smaller (larger) magnitude with the product's sign.
-pub(crate) fn xorsign<H: Half, const MAX: bool, const PROPAGATE: bool, const FTZ: bool>(
-    a: u32,
-    b: u32,
-) -> u32 {
-    let pick = extreme::<H, MAX, PROPAGATE, FTZ>(a & 0x7fff, b & 0x7fff);
-    if H::to_f32(pick).is_nan() { 0x7fff } else { pick | ((a ^ b) & 0x8000) }
-}
-
 /// A subnormal number as a zero of its sign.
 pub(crate) fn flush<H: Half>(a: u32) -> u32 {
     H::FORMAT.flush(u64::from(a & 0xffff)) as u32
 }
 
 /// `abs`
-pub(crate) fn abs(a: u32) -> u32 {
-    a & 0x7fff
+pub(crate) fn abs<H: Half, const FTZ: bool>(a: u32) -> u32 {
+    (if FTZ { flush::<H>(a) } else { a }) & 0x7fff
 }
 
 /// `neg`; a NaN becomes the canonical one, as the machine multiplies.
-pub(crate) fn neg<H: Half>(a: u32) -> u32 {
+pub(crate) fn neg<H: Half, const FTZ: bool>(a: u32) -> u32 {
+    let a = if FTZ { flush::<H>(a) } else { a };
     if H::to_f32(a & 0xffff).is_nan() { 0x7fff } else { (a ^ 0x8000) & 0xffff }
 }
 

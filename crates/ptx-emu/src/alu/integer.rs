@@ -6,64 +6,60 @@ pub(crate) fn sx16(a: u32) -> i32 {
     i32::from(a as u16 as i16)
 }
 
-/// `div.u32`; the machine gives all ones for a zero divisor.
-pub(crate) fn div_u32(a: u32, b: u32) -> u32 {
-    a.checked_div(b).unwrap_or(u32::MAX)
+/// Integers of the types of instructions.
+pub(crate) trait Integer: Sized {
+    /// The upper half of the product.
+    fn mul_hi(self, b: Self) -> Self;
+    /// The quotient; the machine gives all ones for a zero divisor.
+    fn quotient(self, b: Self) -> Self;
+    /// The remainder; the machine gives the dividend for a zero divisor.
+    fn remainder(self, b: Self) -> Self;
+    /// The distance to `b`, added to `c`.
+    fn sad(self, b: Self, c: Self) -> Self;
+    /// Shifted right; amounts beyond the width fill with the sign.
+    fn shift_right(self, n: u32) -> Self;
 }
 
-/// `div.s32`
-pub(crate) fn div_s32(a: u32, b: u32) -> u32 {
-    if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 }
+macro_rules! integer {
+    ($($t:ident $wide:ident;)+) => {$(
+        impl Integer for $t {
+            #[inline(always)]
+            fn mul_hi(self, b: Self) -> Self {
+                (($wide::from(self) * $wide::from(b)) >> Self::BITS) as Self
+            }
+
+            #[inline(always)]
+            fn quotient(self, b: Self) -> Self {
+                if b == 0 { !0 } else { self.wrapping_div(b) }
+            }
+
+            #[inline(always)]
+            fn remainder(self, b: Self) -> Self {
+                if b == 0 { self } else { self.wrapping_rem(b) }
+            }
+
+            #[inline(always)]
+            fn sad(self, b: Self, c: Self) -> Self {
+                c.wrapping_add(self.abs_diff(b) as Self)
+            }
+
+            #[inline(always)]
+            fn shift_right(self, n: u32) -> Self {
+                // All ones if the type has a sign.
+                let sign = Self::MIN >> (Self::BITS - 1);
+                self.checked_shr(n).unwrap_or((self >> (Self::BITS - 1)) & sign)
+            }
+        }
+    )+};
 }
 
-/// `rem.u32`
-pub(crate) fn rem_u32(a: u32, b: u32) -> u32 {
-    a.checked_rem(b).unwrap_or(a)
-}
-
-/// `rem.s32`
-pub(crate) fn rem_s32(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { (a as i32).wrapping_rem(b as i32) as u32 }
-}
-
-/// `div.u64`
-pub(crate) fn div_u64(a: u64, b: u64) -> u64 {
-    a.checked_div(b).unwrap_or(u64::MAX)
-}
-
-/// `div.s64`
-pub(crate) fn div_s64(a: u64, b: u64) -> u64 {
-    if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
-}
-
-/// `rem.u64`
-pub(crate) fn rem_u64(a: u64, b: u64) -> u64 {
-    a.checked_rem(b).unwrap_or(a)
-}
-
-/// `rem.s64`
-pub(crate) fn rem_s64(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 }
-}
-
-/// `mul.hi.s32`
-pub(crate) fn mul_hi_s32(a: u32, b: u32) -> u32 {
-    ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
-}
-
-/// `mul.hi.u32`
-pub(crate) fn mul_hi_u32(a: u32, b: u32) -> u32 {
-    ((u64::from(a) * u64::from(b)) >> 32) as u32
-}
-
-/// `mul.hi.s64`
-pub(crate) fn mul_hi_s64(a: u64, b: u64) -> u64 {
-    ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
-}
-
-/// `mul.hi.u64`
-pub(crate) fn mul_hi_u64(a: u64, b: u64) -> u64 {
-    ((u128::from(a) * u128::from(b)) >> 64) as u64
+integer! {
+    u16 u32;
+    i16 i32;
+    u32 u64;
+    i32 i64;
+    u64 u128;
+    i64 i128;
 }
 
 /// `mul.wide.s32`
@@ -89,6 +85,16 @@ pub(crate) fn mul24<const SIGNED: bool, const HI: bool>(a: u32, b: u32) -> u32 {
 /// `mad.hi.sat.s32` and the like end in this clamp.
 pub(crate) fn add_sat_s32(a: u32, b: u32) -> u32 {
     (a as i32).saturating_add(b as i32) as u32
+}
+
+/// `mad.hi.sat.s32`
+pub(crate) fn mad_hi_sat_s32(a: u32, b: u32, c: u32) -> u32 {
+    add_sat_s32((a as i32).mul_hi(b as i32) as u32, c)
+}
+
+/// `mad24.lo` and `mad24.hi`, signed or not.
+pub(crate) fn mad24<const SIGNED: bool, const HI: bool>(a: u32, b: u32, c: u32) -> u32 {
+    mul24::<SIGNED, HI>(a, b).wrapping_add(c)
 }
 
 /// `sub.sat.s32`
@@ -141,16 +147,6 @@ pub(crate) fn shl32(a: u32, n: u32) -> u32 {
     a.checked_shl(n).unwrap_or(0)
 }
 
-/// `shr.u32`
-pub(crate) fn shr_u32(a: u32, n: u32) -> u32 {
-    a.checked_shr(n).unwrap_or(0)
-}
-
-/// `shr.s32`: amounts beyond the width fill with the sign.
-pub(crate) fn shr_s32(a: u32, n: u32) -> u32 {
-    ((a as i32) >> n.min(31)) as u32
-}
-
 /// `shl.b64`
 pub(crate) fn shl64(a: u64, n: u32) -> u64 {
     a.checked_shl(n).unwrap_or(0)
@@ -161,21 +157,12 @@ pub(crate) fn shr_u64(a: u64, n: u32) -> u64 {
     a.checked_shr(n).unwrap_or(0)
 }
 
-/// `shr.s64`
-pub(crate) fn shr_s64(a: u64, n: u32) -> u64 {
-    ((a as i64) >> n.min(63)) as u64
-}
-
-/// `shf.l`: high half of `(b:a) << n`; the amount wraps or clamps at 32.
-pub(crate) fn funnel_left<const CLAMP: bool>(a: u32, b: u32, n: u32) -> u32 {
+/// `shf`: the high half of `(b:a) << n` if `LEFT`, else the low half of `(b:a) >> n`; the amount
+/// wraps or clamps at 32.
+pub(crate) fn funnel<const LEFT: bool, const CLAMP: bool>(a: u32, b: u32, n: u32) -> u32 {
     let n = if CLAMP { n.min(32) } else { n & 31 };
-    ((((u64::from(b) << 32) | u64::from(a)) << n) >> 32) as u32
-}
-
-/// `shf.r`: low half of `(b:a) >> n`.
-pub(crate) fn funnel_right<const CLAMP: bool>(a: u32, b: u32, n: u32) -> u32 {
-    let n = if CLAMP { n.min(32) } else { n & 31 };
-    (((u64::from(b) << 32) | u64::from(a)) >> n) as u32
+    let both = (u64::from(b) << 32) | u64::from(a);
+    if LEFT { ((both << n) >> 32) as u32 } else { (both >> n) as u32 }
 }
 
 /// `lop3.b32` with its table as the fourth operand.
@@ -312,41 +299,6 @@ pub(crate) fn prmt(a: u32, b: u32, control: u32) -> u32 {
     (0..4).fold(0, |out, i| out | pick_byte(a, b, (control >> (4 * i)) & 15) << (8 * i))
 }
 
-/// `prmt.b32` with a mode: the selectors of each control value, lowest byte first.
-fn prmt_mode(a: u32, b: u32, control: u32, table: [u32; 4]) -> u32 {
-    prmt(a, b, table[(control & 3) as usize])
-}
-
-/// `prmt.b32.f4e`
-pub(crate) fn prmt_f4e(a: u32, b: u32, c: u32) -> u32 {
-    prmt_mode(a, b, c, [0x3210, 0x4321, 0x5432, 0x6543])
-}
-
-/// `prmt.b32.b4e`
-pub(crate) fn prmt_b4e(a: u32, b: u32, c: u32) -> u32 {
-    prmt_mode(a, b, c, [0x5670, 0x6701, 0x7012, 0x0123])
-}
-
-/// `prmt.b32.rc8`
-pub(crate) fn prmt_rc8(a: u32, b: u32, c: u32) -> u32 {
-    prmt_mode(a, b, c, [0x0000, 0x1111, 0x2222, 0x3333])
-}
-
-/// `prmt.b32.ecl`
-pub(crate) fn prmt_ecl(a: u32, b: u32, c: u32) -> u32 {
-    prmt_mode(a, b, c, [0x3210, 0x3211, 0x3222, 0x3333])
-}
-
-/// `prmt.b32.ecr`
-pub(crate) fn prmt_ecr(a: u32, b: u32, c: u32) -> u32 {
-    prmt_mode(a, b, c, [0x0000, 0x1110, 0x2210, 0x3210])
-}
-
-/// `prmt.b32.rc16`
-pub(crate) fn prmt_rc16(a: u32, b: u32, c: u32) -> u32 {
-    prmt_mode(a, b, c, [0x1010, 0x3232, 0x1010, 0x3232])
-}
-
 fn byte_of(a: u32, i: u32, signed: bool) -> i64 {
     let byte = (a >> (8 * i)) as u8;
     if signed { i64::from(byte as i8) } else { i64::from(byte) }
@@ -375,16 +327,6 @@ pub(crate) fn pack_clamped<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, 
         if SIGNED { (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) } else { (0, (1 << BITS) - 1) };
     let clamp = |x: u32| (x as i32).clamp(low, high) as u32 & ((1 << BITS) - 1);
     c.checked_shl(2 * BITS).unwrap_or(0) | clamp(a) << BITS | clamp(b)
-}
-
-/// `sad.s32`
-pub(crate) fn sad_s32(a: u32, b: u32, c: u32) -> u32 {
-    c.wrapping_add((a as i32).abs_diff(b as i32))
-}
-
-/// `sad.u32`
-pub(crate) fn sad_u32(a: u32, b: u32, c: u32) -> u32 {
-    c.wrapping_add(a.abs_diff(b))
 }
 
 #[cfg(test)]

@@ -10,15 +10,15 @@
 //! This module holds all of the crate's. A function compiled with a target feature must not run on
 //! a host without it; [`is_wide`] asks the host, and nothing else decides whether a `wide` function
 //! is called:
-//! * a shape ([`W2`] and the like) can only be made by its `of`, which puts the wide loop in only if
-//!   `is_wide()`, and a host's features do not change while a program runs;
+//! * a [`Loop`] can only be made by its `of`, which puts the wide loop in only if `is_wide()`, and a
+//!   host's features do not change while a program runs;
 //! * a [`Width`] can only be made by asking the host.
 //!
 //! Nothing else relies on the programmer: rows are indexed with bounds checks, and no pointer is
 //! dereferenced.
 #![expect(unsafe_code, reason = "calls of functions with target features, as explained above")]
 
-use crate::op::{D, R, W};
+use crate::op::{Class, D, R, Rows, W};
 
 /// Whether fused multiply-add is one instruction on every host of the target.
 const FUSED_EVERYWHERE: bool =
@@ -78,7 +78,7 @@ impl Width {
     }
 }
 
-/// What [`Width::widely`] does. Only what is inlined into `run`, which must be inlined itself,
+/// The work of [`Width::widely`]. Only code inlined into `run`, which must be inlined itself,
 /// is compiled for the vector units; closures are not.
 pub(crate) trait Task {
     /// Its result.
@@ -87,204 +87,178 @@ pub(crate) trait Task {
     fn run(self) -> Self::Output;
 }
 
-macro_rules! index {
-    ($name:ident) => {
-        R
-    };
+/// The value of one lane of a register.
+pub(crate) trait Value: Copy {
+    /// Class of its registers.
+    const CLASS: Class;
+    /// Copies a register.
+    fn row(rows: &Rows<'_>, r: R) -> [Self; 32];
 }
 
-/// A shape of lane functions: the trait of a function of one lane, and the loop over a warp's
-/// registers made from it.
-macro_rules! shape {
-    (
-        $(#[$doc:meta])* $shape:ident, $lane:ident, ($($file:ident: $files:ty),+),
-        $out:ident: $o:ty = $($from:ident[$a:ident]: $t:ty),+
-    ) => {
-        /// A function of one lane.
-        pub(crate) trait $lane {
-            /// The function.
-            fn at($($a: $t),+) -> $o;
+impl Value for u32 {
+    const CLASS: Class = Class::W;
 
-            /// The same for hosts where `mul_add` is one instruction.
+    #[inline(always)]
+    fn row(rows: &Rows<'_>, r: R) -> W {
+        rows.w[r as usize]
+    }
+}
+
+impl Value for u64 {
+    const CLASS: Class = Class::D;
+
+    #[inline(always)]
+    fn row(rows: &Rows<'_>, r: R) -> D {
+        rows.d[r as usize]
+    }
+}
+
+/// The arguments of a function of one lane.
+pub(crate) trait Sources: Copy {
+    /// Classes of the sources.
+    const CLASSES: &'static [Class];
+    /// Copies of the source registers.
+    type Copies;
+    /// Copies the registers `r[1..]`.
+    fn copy(rows: &Rows<'_>, r: &[R; 5]) -> Self::Copies;
+    /// The values of lane `i`.
+    fn lane(copies: &Self::Copies, i: usize) -> Self;
+}
+
+macro_rules! sources {
+    ($($t:ident $n:tt),+) => {
+        impl<$($t: Value),+> Sources for ($($t,)+) {
+            const CLASSES: &'static [Class] = &[$($t::CLASS),+];
+            type Copies = ($([$t; 32],)+);
+
             #[inline(always)]
-            fn fused($($a: $t),+) -> $o {
-                Self::at($($a),+)
-            }
-        }
-
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy)]
-        pub(crate) struct $shape(unsafe fn($($files),+, R, $(index!($a)),+));
-
-        impl $shape {
-            /// Lifts `L` to the lanes of a warp.
-            pub(crate) fn of<L: $lane>() -> Self {
-                #[inline(always)]
-                fn lanes<L: $lane, const FUSED: bool>($($file: $files),+, to: R, $($a: R),+) {
-                    // Copies, so that the compiler sees that no source changes meanwhile; it drops
-                    // them once the loop is vectorised.
-                    $(let $a = $from[$a as usize];)+
-                    let mut row: [$o; 32] = [0; 32];
-                    for i in 0..32 {
-                        row[i] = if FUSED { L::fused($($a[i]),+) } else { L::at($($a[i]),+) };
-                    }
-                    $out[to as usize] = row;
-                }
-                fn portable<L: $lane>($($file: $files),+, to: R, $($a: R),+) {
-                    lanes::<L, FUSED_EVERYWHERE>($($file),+, to, $($a),+);
-                }
-                #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-                fn wide<L: $lane>($($file: $files),+, to: R, $($a: R),+) {
-                    lanes::<L, true>($($file),+, to, $($a),+);
-                }
-                #[cfg(target_arch = "x86_64")]
-                if is_wide() {
-                    return Self(wide::<L>);
-                }
-                Self(portable::<L>)
+            fn copy(rows: &Rows<'_>, r: &[R; 5]) -> Self::Copies {
+                ($($t::row(rows, r[$n + 1]),)+)
             }
 
-            /// Computes the row `to` of all lanes from the rows of the sources.
-            #[inline]
-            pub(crate) fn run(
-                self,
-                $($file: $files),+,
-                to: R,
-                ($($a),+,): ($(index!($a)),+,),
-            ) {
-                // SAFETY: `of` took the wide loop only if the host has its features.
-                unsafe { (self.0)($($file),+, to, $($a),+) }
+            #[inline(always)]
+            fn lane(copies: &Self::Copies, i: usize) -> Self {
+                ($(copies.$n[i],)+)
             }
         }
     };
 }
 
-/// A shape of tests, whose results are the bits of a lane mask.
-macro_rules! test_shape {
-    (
-        $(#[$doc:meta])* $shape:ident, $lane:ident, ($file:ident: $files:ty), $($a:ident: $t:ty),+
-    ) => {
-        /// A test of one lane.
-        pub(crate) trait $lane {
-            /// The test.
-            fn at($($a: $t),+) -> bool;
-        }
+sources!(A 0);
+sources!(A 0, B 1);
+sources!(A 0, B 1, C 2);
+sources!(A 0, B 1, C 2, E 3);
 
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy)]
-        pub(crate) struct $shape(unsafe fn($files, $(index!($a)),+) -> u32);
-
-        impl $shape {
-            /// Lifts `L` to the lanes of a warp.
-            pub(crate) fn of<L: $lane>() -> Self {
-                #[inline(always)]
-                fn lanes<L: $lane>($file: $files, $($a: R),+) -> u32 {
-                    $(let $a = &$file[$a as usize];)+
-                    let mut bits = [0_u32; 32];
-                    for i in 0..32 {
-                        bits[i] = u32::from(L::at($($a[i]),+)) << i;
-                    }
-                    bits.iter().fold(0, |mask, bit| mask | bit)
-                }
-                fn portable<L: $lane>($file: $files, $($a: R),+) -> u32 {
-                    lanes::<L>($file, $($a),+)
-                }
-                #[cfg(target_arch = "x86_64")]
-                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-                fn wide<L: $lane>($file: $files, $($a: R),+) -> u32 {
-                    lanes::<L>($file, $($a),+)
-                }
-                #[cfg(target_arch = "x86_64")]
-                if is_wide() {
-                    return Self(wide::<L>);
-                }
-                Self(portable::<L>)
-            }
-
-            /// The lanes for which the test holds.
-            #[inline]
-            pub(crate) fn run(self, $file: $files, $($a: R),+) -> u32 {
-                // SAFETY: `of` took the wide loop only if the host has its features.
-                unsafe { (self.0)($file, $($a),+) }
-            }
-        }
-    };
+/// The result of a function of one lane.
+pub(crate) trait Output {
+    /// Class of its registers.
+    const CLASS: Class;
+    /// A lane's part of the register.
+    type Part: Copy + Default;
+    /// The part of lane `i`.
+    fn part(self, i: usize) -> Self::Part;
+    /// Writes the register `to`.
+    fn store(parts: [Self::Part; 32], rows: &mut Rows<'_>, to: R);
 }
 
-shape!(
-    /// 32 bits to 32 bits.
-    W1, LaneW1, (w: &mut [W]), w: u32 = w[a]: u32
-);
-shape!(
-    /// Two of 32 bits to 32 bits.
-    W2, LaneW2, (w: &mut [W]), w: u32 = w[a]: u32, w[b]: u32
-);
-shape!(
-    /// Three of 32 bits to 32 bits.
-    W3, LaneW3, (w: &mut [W]), w: u32 = w[a]: u32, w[b]: u32, w[c]: u32
-);
-shape!(
-    /// Four of 32 bits to 32 bits.
-    W4, LaneW4, (w: &mut [W]), w: u32 = w[a]: u32, w[b]: u32, w[c]: u32, w[e]: u32
-);
-shape!(
-    /// 64 bits to 64 bits.
-    D1, LaneD1, (d: &mut [D]), d: u64 = d[a]: u64
-);
-shape!(
-    /// Two of 64 bits to 64 bits.
-    D2, LaneD2, (d: &mut [D]), d: u64 = d[a]: u64, d[b]: u64
-);
-shape!(
-    /// Three of 64 bits to 64 bits.
-    D3, LaneD3, (d: &mut [D]), d: u64 = d[a]: u64, d[b]: u64, d[c]: u64
-);
-shape!(
-    /// 32 bits to 64 bits.
-    WtoD, LaneWtoD, (d: &mut [D], w: &[W]), d: u64 = w[a]: u32
-);
-shape!(
-    /// 64 bits to 32 bits.
-    DtoW, LaneDtoW, (w: &mut [W], d: &[D]), w: u32 = d[a]: u64
-);
-shape!(
-    /// Two of 32 bits to 64 bits.
-    WWtoD, LaneWWtoD, (d: &mut [D], w: &[W]), d: u64 = w[a]: u32, w[b]: u32
-);
-shape!(
-    /// Two of 32 bits and one of 64 to 64 bits.
-    WWDtoD, LaneWWDtoD, (d: &mut [D], w: &[W]), d: u64 = w[a]: u32, w[b]: u32, d[c]: u64
-);
-shape!(
-    /// 64 bits and 32 bits to 64 bits.
-    DWtoD, LaneDWtoD, (d: &mut [D], w: &[W]), d: u64 = d[a]: u64, w[b]: u32
-);
-shape!(
-    /// 64 bits and two of 32 to 64 bits.
-    DWWtoD, LaneDWWtoD, (d: &mut [D], w: &[W]), d: u64 = d[a]: u64, w[b]: u32, w[c]: u32
-);
-shape!(
-    /// Two of 64 bits and two of 32 to 64 bits.
-    DDWWtoD, LaneDDWWtoD, (d: &mut [D], w: &[W]),
-    d: u64 = d[a]: u64, d[b]: u64, w[c]: u32, w[e]: u32
-);
-test_shape!(
-    /// A test of 32 bits.
-    WtoP, LaneWtoP, (w: &[W]), a: u32
-);
-test_shape!(
-    /// A test of 64 bits.
-    DtoP, LaneDtoP, (d: &[D]), a: u64
-);
-test_shape!(
-    /// A comparison of 32 bits.
-    WWtoP, LaneWWtoP, (w: &[W]), a: u32, b: u32
-);
-test_shape!(
-    /// A comparison of 64 bits.
-    DDtoP, LaneDDtoP, (d: &[D]), a: u64, b: u64
-);
+impl Output for u32 {
+    const CLASS: Class = Class::W;
+    type Part = Self;
+
+    #[inline(always)]
+    fn part(self, _: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn store(parts: W, rows: &mut Rows<'_>, to: R) {
+        rows.w[to as usize] = parts;
+    }
+}
+
+impl Output for u64 {
+    const CLASS: Class = Class::D;
+    type Part = Self;
+
+    #[inline(always)]
+    fn part(self, _: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn store(parts: D, rows: &mut Rows<'_>, to: R) {
+        rows.d[to as usize] = parts;
+    }
+}
+
+impl Output for bool {
+    const CLASS: Class = Class::P;
+    type Part = u32;
+
+    #[inline(always)]
+    fn part(self, i: usize) -> u32 {
+        u32::from(self) << i
+    }
+
+    #[inline(always)]
+    fn store(parts: W, rows: &mut Rows<'_>, to: R) {
+        rows.p[to as usize] = parts.iter().fold(0, |mask, bit| mask | bit);
+    }
+}
+
+/// A function of one lane.
+pub(crate) trait Lane {
+    type From: Sources;
+    type To: Output;
+
+    /// The function.
+    fn at(from: Self::From) -> Self::To;
+
+    /// The same for hosts where `mul_add` is one instruction.
+    fn fused(from: Self::From) -> Self::To;
+}
+
+/// A loop over the lanes of a warp: reads the registers `r[1..]`, writes all of `r[0]`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Loop(unsafe fn(&mut Rows<'_>, &[R; 5]));
+
+impl Loop {
+    /// Lifts `L` to the lanes of a warp.
+    pub(super) fn of<L: Lane>() -> Self {
+        #[inline(always)]
+        fn lanes<L: Lane, const FUSED: bool>(rows: &mut Rows<'_>, r: &[R; 5]) {
+            // Copies, so that the compiler sees that no source changes meanwhile; it drops them
+            // once the loop is vectorised.
+            let copies = L::From::copy(rows, r);
+            let mut parts = [<L::To as Output>::Part::default(); 32];
+            for i in 0..32 {
+                let from = L::From::lane(&copies, i);
+                parts[i] = if FUSED { L::fused(from) } else { L::at(from) }.part(i);
+            }
+            L::To::store(parts, rows, r[0]);
+        }
+        fn portable<L: Lane>(rows: &mut Rows<'_>, r: &[R; 5]) {
+            lanes::<L, FUSED_EVERYWHERE>(rows, r);
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn wide<L: Lane>(rows: &mut Rows<'_>, r: &[R; 5]) {
+            lanes::<L, true>(rows, r);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if is_wide() {
+            return Self(wide::<L>);
+        }
+        Self(portable::<L>)
+    }
+
+    /// Runs it on a warp's registers.
+    #[inline]
+    pub(crate) fn run(self, rows: &mut Rows<'_>, r: &[R; 5]) {
+        // SAFETY: `of` took the wide loop only if the host has its features.
+        unsafe { (self.0)(rows, r) }
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -50,6 +50,12 @@ pub(crate) fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a) / input::<FTZ>(b))
 }
 
+/// `rcp.rn.f32`
+#[inline(always)]
+pub(crate) fn rcp<const FTZ: bool>(a: u32) -> u32 {
+    div::<FTZ>(1.0_f32.to_bits(), a)
+}
+
 /// `sqrt.rn.f32`
 pub(crate) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a).sqrt())
@@ -105,6 +111,12 @@ pub(crate) fn add_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round:
     directed::<FTZ, SAT>(sum, round)
 }
 
+/// `sub.{rz,rm,rp}.f32`: the addition of the opposite.
+#[inline(always)]
+pub(crate) fn sub_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
+    add_round::<FTZ, SAT>(a, b ^ 0x8000_0000, round)
+}
+
 /// `mul.{rz,rm,rp}.f32`
 #[inline(always)]
 pub(crate) fn mul_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
@@ -123,7 +135,7 @@ pub(crate) fn fma_round<const FTZ: bool, const SAT: bool>(
     directed::<FTZ, SAT>(add_directed(product, f64::from(input::<FTZ>(c)), round), round)
 }
 
-/// `div.{rz,rm,rp}.f32`: the remainder of the f64 quotient tells on which side the exact one lies.
+/// `div.{rz,rm,rp}.f32`: the remainder of the f64 quotient shows the side of the exact one.
 pub(crate) fn div_round<const FTZ: bool>(a: u32, b: u32, round: Round) -> u32 {
     let (x, y) = (f64::from(input::<FTZ>(a)), f64::from(input::<FTZ>(b)));
     let quotient = x / y;
@@ -132,6 +144,11 @@ pub(crate) fn div_round<const FTZ: bool>(a: u32, b: u32, round: Round) -> u32 {
     }
     let error = -libm::fma(quotient, y, -x) * y.signum();
     directed::<FTZ, false>(odd(quotient, error), round)
+}
+
+/// `rcp.{rz,rm,rp}.f32`
+pub(crate) fn rcp_round<const FTZ: bool>(a: u32, round: Round) -> u32 {
+    div_round::<FTZ>(1.0_f32.to_bits(), a, round)
 }
 
 /// `sqrt.{rz,rm,rp}.f32`
@@ -155,6 +172,7 @@ fn odd(value: f64, error: f64) -> f64 {
 }
 
 /// `min.f32`: a NaN loses against a number unless `PROPAGATE`; -0 is below +0.
+#[inline(always)]
 pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
     let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
     let pick = if x < y {
@@ -164,10 +182,11 @@ pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
     } else {
         x.to_bits() | y.to_bits()
     };
-    extreme::<PROPAGATE>(x, y, pick)
+    or_number::<PROPAGATE>(x, y, pick)
 }
 
 /// `max.f32`
+#[inline(always)]
 pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
     let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
     let pick = if x > y {
@@ -177,10 +196,11 @@ pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
     } else {
         x.to_bits() & y.to_bits()
     };
-    extreme::<PROPAGATE>(x, y, pick)
+    or_number::<PROPAGATE>(x, y, pick)
 }
 
-fn extreme<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
+#[inline(always)]
+fn or_number<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     let one_nan = if PROPAGATE {
         NAN
     } else if x.is_nan() {
@@ -199,14 +219,26 @@ fn extreme<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     }
 }
 
-/// `min.xorsign.abs.f32`, or `max` if `MAX`: the smaller (larger) magnitude with the product's sign.
-pub(crate) fn xorsign<const FTZ: bool, const PROPAGATE: bool, const MAX: bool>(
+/// `min.f32`, or `max` if `MAX`; `XORSIGN` takes magnitudes and gives the product's sign.
+#[inline(always)]
+pub(crate) fn extreme<
+    const MAX: bool,
+    const XORSIGN: bool,
+    const FTZ: bool,
+    const PROPAGATE: bool,
+>(
     a: u32,
     b: u32,
 ) -> u32 {
-    let (x, y) = (a & 0x7fff_ffff, b & 0x7fff_ffff);
+    let (x, y) = if XORSIGN { (a & 0x7fff_ffff, b & 0x7fff_ffff) } else { (a, b) };
     let pick = if MAX { max::<FTZ, PROPAGATE>(x, y) } else { min::<FTZ, PROPAGATE>(x, y) };
-    if f32::from_bits(pick).is_nan() { NAN } else { pick | ((a ^ b) & 0x8000_0000) }
+    if !XORSIGN {
+        pick
+    } else if f32::from_bits(pick).is_nan() {
+        NAN
+    } else {
+        pick | ((a ^ b) & 0x8000_0000)
+    }
 }
 
 /// `abs.f32`

@@ -3,7 +3,7 @@
 /// Number of a module variable.
 pub(super) type Variable = usize;
 
-/// What a name stands for.
+/// The object that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entity {
     /// A register, numbered within its function.
@@ -14,9 +14,9 @@ pub(super) enum Entity {
     Param(usize),
     /// A function that the module defines.
     Function(usize),
-    /// A function that only reads what its arguments point to.
+    /// A function that only reads through its arguments.
     Reader,
-    /// Labels, shared and local variables, special registers, what is not declared.
+    /// Labels, shared and local variables, special registers, undeclared names.
     Other,
 }
 

@@ -24,7 +24,7 @@ impl Pointer {
         Self { to: BTreeSet::from([variable]), is_wide: false }
     }
 
-    /// Adds what another may be; tells whether that is new.
+    /// Adds the targets of another; gives whether any is new.
     fn join(&mut self, other: &Self) -> bool {
         let before = (self.to.len(), self.is_wide);
         self.to.extend(&other.to);
@@ -48,7 +48,7 @@ enum Target {
 }
 
 /// Result of an instruction: the addresses that it passes on, or the one that it misuses.
-type Outcome = Result<Vec<(Target, Pointer)>, (Variable, MisuseKind)>;
+type StepResult = Result<Vec<(Target, Pointer)>, (Variable, MisuseKind)>;
 
 /// Bits of an offset that is far from making an address wrap around.
 const NARROW_BITS: u32 = 36;
@@ -97,7 +97,7 @@ pub(super) fn follow(module: &Resolved<'_>, facts: &mut Facts) {
 }
 
 impl Flow<'_, '_> {
-    /// Applies every instruction once; tells whether anything is new.
+    /// Applies every instruction once; gives whether anything is new.
     fn round(&mut self) -> bool {
         let mut changed = false;
         for (at, body) in self.module.bodies.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Flow<'_, '_> {
         self.any(at, args).map_or(Ok(()), |variable| Err((variable, kind)))
     }
 
-    fn step(&self, at: usize, step: &Step<'_>) -> Outcome {
+    fn step(&self, at: usize, step: &Step<'_>) -> StepResult {
         let args = &step.args[..];
         if step.head() != "call" && self.any(at, args).is_none() {
             return Ok(Vec::new());
@@ -226,12 +226,12 @@ impl Flow<'_, '_> {
         }
     }
 
-    fn refuse(&self, at: usize, args: &[Arg]) -> Outcome {
+    fn refuse(&self, at: usize, args: &[Arg]) -> StepResult {
         Err((self.any(at, args).unwrap_or_default(), MisuseKind::Computed))
     }
 
     /// Puts an address into a register, where `other` must be no address.
-    fn assign(&self, at: usize, to: &Arg, pointer: Option<Pointer>, other: &Arg) -> Outcome {
+    fn assign(&self, at: usize, to: &Arg, pointer: Option<Pointer>, other: &Arg) -> StepResult {
         match (to, pointer) {
             (Arg::Name(Entity::Register(register)), Some(pointer)) => {
                 Ok(vec![(Target::Register(*register), pointer)])
@@ -250,9 +250,9 @@ impl Flow<'_, '_> {
         }
     }
 
-    /// A comparison tells nothing of an address when both sides are addresses in one variable, or
+    /// A comparison reveals nothing of an address when both sides are addresses in one variable, or
     /// when one is null.
-    fn compare(&self, at: usize, step: &Step<'_>) -> Outcome {
+    fn compare(&self, at: usize, step: &Step<'_>) -> StepResult {
         if let [_, a, b, ..] = &step.args[..] {
             let is_equality = step.has("eq") || step.has("ne");
             let fine = match (self.value(at, a), self.value(at, b)) {
@@ -270,7 +270,7 @@ impl Flow<'_, '_> {
         Err((self.any(at, &step.args).unwrap_or_default(), MisuseKind::Compared))
     }
 
-    fn load(&self, at: usize, step: &Step<'_>, to: &Arg, from: &Arg, rest: &[Arg]) -> Outcome {
+    fn load(&self, at: usize, step: &Step<'_>, to: &Arg, from: &Arg, rest: &[Arg]) -> StepResult {
         self.free_of(at, rest, MisuseKind::Computed)?;
         let Arg::Address(base, offset) = from else { return self.refuse(at, &step.args) };
         let targets = to.parts();
@@ -309,7 +309,7 @@ impl Flow<'_, '_> {
     }
 
     /// A load of data that may be anything but addresses.
-    fn data(&self, at: usize, from: &Arg) -> Outcome {
+    fn data(&self, at: usize, from: &Arg) -> StepResult {
         let Arg::Address(base, _) = from else {
             return self.refuse(at, std::slice::from_ref(from));
         };
@@ -318,7 +318,7 @@ impl Flow<'_, '_> {
         held.copied().next().map_or_else(|| Ok(Vec::new()), |held| Err((held, MisuseKind::Stored)))
     }
 
-    fn store(&self, at: usize, step: &Step<'_>, to: &Arg, values: &[Arg]) -> Outcome {
+    fn store(&self, at: usize, step: &Step<'_>, to: &Arg, values: &[Arg]) -> StepResult {
         if let (Arg::Address(Entity::Param(param), offset), [value]) = (to, values) {
             let mut out = Vec::new();
             for (index, part) in value.parts().iter().enumerate() {
@@ -339,7 +339,7 @@ impl Flow<'_, '_> {
     }
 
     /// Passes parameters to the function that is called, and its results back.
-    fn call(&self, at: usize, args: &[Arg]) -> Outcome {
+    fn call(&self, at: usize, args: &[Arg]) -> StepResult {
         let (returns, rest) = match args {
             [Arg::Many(returns), rest @ ..] => (&returns[..], rest),
             rest => (&[][..], rest),
@@ -375,7 +375,7 @@ impl Flow<'_, '_> {
         Ok(out)
     }
 
-    fn copy(&self, at: usize, passed: &[Arg], params: &[usize]) -> Outcome {
+    fn copy(&self, at: usize, passed: &[Arg], params: &[usize]) -> StepResult {
         let mut out = Vec::new();
         for (index, arg) in passed.iter().enumerate() {
             if let (Arg::Name(Entity::Param(from)), Some(to)) = (arg, params.get(index)) {

@@ -1,9 +1,9 @@
 //! Facts about a module that are known without running it.
 //!
 //! Whoever runs a module many times wants to know that nothing in it outlives a launch. The address
-//! of a module variable is followed through registers and parameters; whatever is done with it other
-//! than adding offsets and loading from it is reported, and so is what the analysis does not know.
-//! An address that a kernel makes up, or finds by reading out of bounds, is beyond it.
+//! of a module variable is followed through registers and parameters; whatever is done with it
+//! other than adding offsets and loading from it is reported, and so is anything unknown. An
+//! address that a kernel makes up, or finds by reading out of bounds, is beyond it.
 
 mod args;
 mod flow;
@@ -19,7 +19,7 @@ use crate::{
     parse::parse,
 };
 
-/// What is known of a module.
+/// Facts of a module.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Facts {
@@ -62,7 +62,7 @@ pub struct Place {
     pub inlined_at: Option<(u32, u32)>,
 }
 
-/// What is done with the address of a module variable.
+/// Uses of the address of a module variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MisuseKind {
     /// Memory at it is written.
@@ -84,7 +84,7 @@ pub enum MisuseKind {
 pub struct Misuse {
     /// Name of the variable.
     pub variable: String,
-    /// What is done with it.
+    /// The use.
     pub kind: MisuseKind,
     /// Opcode of the instruction.
     pub opcode: String,
@@ -92,10 +92,10 @@ pub struct Misuse {
     pub place: Option<Place>,
 }
 
-/// Functions outside the module that only read what their arguments point to.
+/// Functions outside the module that only read through their arguments.
 const READERS: [&str; 2] = ["vprintf", "__assertfail"];
 
-/// Finds out what is known of a module without running it.
+/// Finds the facts of a module without running it.
 ///
 /// # Errors
 /// The first place where the text is not PTX.
@@ -113,8 +113,8 @@ pub fn analyse(ptx: &str) -> Result<Facts, ParseError> {
     Ok(facts)
 }
 
-/// Refuses characters that another reader of PTX may take for the end of a comment or string, or for
-/// its going on.
+/// Refuses characters that another reader of PTX may take for the end of a comment or string, or
+/// for its going on.
 fn plain_text(ptx: &str) -> Result<(), ParseError> {
     let bytes = ptx.as_bytes();
     let odd = |at: usize, byte: u8| match byte {

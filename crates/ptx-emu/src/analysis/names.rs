@@ -66,7 +66,7 @@ pub(super) fn resolve<'a>(tree: &Ptx<'a>, facts: &mut Facts) -> Resolved<'a> {
         known.insert(variable.name, Entity::Module(resolved.variables.len()));
         resolved.variables.push(variable.name);
     }
-    // Variables of functions may share a name, and so what they hold.
+    // Variables of functions may share a name, and so their contents.
     let held = |name: &str| -> BTreeSet<usize> {
         module_variables(tree)
             .filter(|variable| variable.name == name)

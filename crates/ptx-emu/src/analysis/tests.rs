@@ -77,7 +77,7 @@ fn every_way_of_writing_or_leaking_is_a_misuse() {
         ("mad.lo.s64 %rd3, %rd2, 4, %rd20;", Computed),
         ("selp.b32 %r1, tab, 0, %p1;", Computed),
         ("@%p1 mul.lo.s64 %rd3, %rd2, 8;", Computed),
-        // What is not known fails closed.
+        // Unknown instructions fail closed.
         ("frobnicate.b64 %rd3, %rd2;", Computed),
         ("prefetch.tensormap [%rd2, {%r1, %r2}];", Computed),
         ("cp.reduce.async.bulk.tensor.2d [%rd20, {%r1, tab}], [%r1];", Written),
@@ -114,7 +114,7 @@ fn loads_from_tables_are_no_misuse() {
         // A name of an inner scope is another register, and a register may be used again.
         "{ .reg .b64 t; mov.u64 t, tab; } { .reg .b64 t; mov.u64 t, %rd20; st.u32 [t], 1; }",
         "mov.u64 %rd3, tab; ld.f32 %f1, [%rd3]; shl.b64 %rd3, %rd20, 2;",
-        // An instruction that is not known may do anything with what is no address.
+        // An instruction that is not known may do anything with values that are no address.
         "frobnicate.b64 %rd3, %rd20; cp.reduce.async.bulk.tensor.2d [%rd20, {%r1, %r2}], [%r1];",
         "st.u32 [%rd20], 1; atom.add.u32 %r1, [%rd21], 1;",
     ];

@@ -10,12 +10,12 @@ use super::{
     spec::{self, Arg, Expect},
 };
 
-/// What to do.
+/// A command.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Print this.
     Help(&'static str),
-    /// Show what is in a PTX file.
+    /// Show the contents of a PTX file.
     List { ptx: String },
     /// Run a kernel.
     Run(Box<RunArgs>),
@@ -58,7 +58,7 @@ impl From<lexopt::Error> for Error {
 /// Reads the command line.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Its error.
 pub(super) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command> {
     let mut parser = Parser::from_args(args);
     match parser.next()? {

@@ -1,4 +1,4 @@
-//! Compares an array with what was expected.
+//! Compares an array with the expected one.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::array::Array;
 
-/// How an array differs from what was expected.
+/// How an array differs from the expected one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Comparison {
     /// Elements that differ by more than is allowed.

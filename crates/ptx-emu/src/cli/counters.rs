@@ -9,7 +9,7 @@ use super::source::Source;
 /// Kinds and lines that are shown.
 const SHOWN: usize = 8;
 
-/// A table of what ran.
+/// A table of the instructions that ran.
 pub(super) fn table(counters: &Counters, source: &Source) -> String {
     let mut out = String::from("counters\n");
     let total = &counters.total;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{
     Error, Exit, Result,
     compare::Comparison,
-    run::{Outcome, Output},
+    run::{Output, RunResult},
 };
 
 #[derive(Serialize)]
@@ -70,14 +70,14 @@ fn array(output: &Output) -> Array<'_> {
     }
 }
 
-/// What a program reads.
+/// The report for a program.
 ///
 /// # Errors
 /// None that is known.
-pub(super) fn report(outcome: &Outcome, launch: &Launch) -> Result<String> {
-    let report = &outcome.report;
+pub(super) fn report(result: &RunResult, launch: &Launch) -> Result<String> {
+    let report = &result.report;
     let document = Document {
-        kernel: &outcome.kernel,
+        kernel: &result.kernel,
         mangled: &launch.kernel,
         grid: launch.grid,
         block: launch.block,
@@ -87,7 +87,7 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch) -> Result<String> {
         blocks: report.blocks,
         counters: report.counters.as_ref(),
         stdout: &report.stdout,
-        outputs: outcome.outputs.iter().map(array).collect(),
+        outputs: result.outputs.iter().map(array).collect(),
     };
     let text = serde_json::to_string(&document)
         .map_err(|error| Error { exit: Exit::Files, message: error.to_string() })?;

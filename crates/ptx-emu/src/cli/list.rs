@@ -1,4 +1,4 @@
-//! Shows what is in a PTX file.
+//! Shows the contents of a PTX file.
 
 use std::fmt::Write as _;
 

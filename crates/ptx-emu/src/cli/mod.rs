@@ -20,12 +20,12 @@ use std::{ffi::OsString, fmt, process::ExitCode};
 
 use self::args::Command;
 
-/// What the process ends with.
+/// The exit codes of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     /// The kernel did nothing wrong.
     Clean = 0,
-    /// It did, or its output is not what was expected.
+    /// It did, or its output is not the expected one.
     Findings = 1,
     /// The command line, or a launch that no GPU takes.
     Usage = 2,
@@ -56,7 +56,7 @@ impl Error {
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// Runs the command in `args` and prints what it gives.
+/// Runs the command in `args` and prints its output.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let done = args::parse(args).and_then(|command| match command {
         Command::Help(text) => Ok((text.to_owned(), Exit::Clean)),

@@ -1,4 +1,4 @@
-//! Names of kernels: from what a user types to the mangled name in the PTX.
+//! Names of kernels: from a user's spelling to the mangled name in the PTX.
 
 use cpp_demangle::{DemangleOptions, Symbol};
 

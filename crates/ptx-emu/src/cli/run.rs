@@ -19,8 +19,8 @@ use super::{
     text,
 };
 
-/// What a run gave.
-pub(super) struct Outcome {
+/// The results of a run.
+pub(super) struct RunResult {
     /// The kernel's name in C++.
     pub kernel: String,
     /// Whether all blocks were to run.
@@ -40,18 +40,18 @@ pub(super) struct Output {
     pub unwritten: Option<Vec<Range<u64>>>,
     /// Where it was stored.
     pub file: Option<String>,
-    /// What came of `--expect`.
+    /// The comparison that `--expect` asked for.
     pub comparison: Option<Comparison>,
 }
 
-impl Outcome {
+impl RunResult {
     fn exit(&self) -> Exit {
         let failed = self.outputs.iter().filter_map(|o| o.comparison.as_ref()).any(|c| c.wrong > 0);
         match &self.report.end {
             Err(Stop::Unsupported { .. }) => Exit::Unsupported,
             Err(Stop::Launch { .. }) => Exit::Usage,
             Err(Stop::Deadlock { .. }) => Exit::Stuck,
-            // The budget after a first error is small; the error is what matters then.
+            // The budget after a first error is small; the error matters then.
             Err(Stop::Budget { .. }) if self.report.errors().next().is_none() => Exit::Stuck,
             _ if failed || !self.report.is_clean() => Exit::Findings,
             _ => Exit::Clean,
@@ -73,7 +73,7 @@ pub(super) fn module(path: &str) -> Result<Module> {
     })
 }
 
-/// Runs the kernel; gives what is to be printed.
+/// Runs the kernel; gives the text to print.
 ///
 /// # Errors
 /// If nothing could be run, or a file not be read or written.
@@ -115,16 +115,16 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     };
     let report = emulator.launch(&module, &launch, &options);
     let whole = args.blocks == Blocks::All;
-    let mut outcome =
-        Outcome { kernel: names::demangled(&kernel), whole, report, outputs: Vec::new() };
-    if !matches!(outcome.report.end, Err(Stop::Launch { .. })) {
-        collect(&mut outcome, &emulator, &kernel, args, &arguments, &wanted)?;
+    let mut result =
+        RunResult { kernel: names::demangled(&kernel), whole, report, outputs: Vec::new() };
+    if !matches!(result.report.end, Err(Stop::Launch { .. })) {
+        collect(&mut result, &emulator, &kernel, args, &arguments, &wanted)?;
     }
     let printed = match args.format {
-        Format::Text => text::report(&outcome, &launch, &source),
-        Format::Json => json::report(&outcome, &launch)?,
+        Format::Text => text::report(&result, &launch, &source),
+        Format::Json => json::report(&result, &launch)?,
     };
-    Ok((printed, outcome.exit()))
+    Ok((printed, result.exit()))
 }
 
 /// Compares the arguments with the kernel's parameters.
@@ -205,13 +205,13 @@ fn place_one(emulator: &mut Emulator, arg: &Arg) -> Result<Placed> {
     Ok(Placed { bytes, array: Some((buffer, element, shape)) })
 }
 
-/// What an array should hold afterwards.
+/// The values that an array should hold afterwards.
 struct Wanted {
     array: Array,
     tolerance: Option<f64>,
 }
 
-/// What `--expect` wants of each argument; read before the launch, which may take long.
+/// The expectation for each argument; read before the launch, which may take long.
 fn wanted(args: &RunArgs, arguments: &[Placed]) -> Result<Vec<Option<Wanted>>> {
     let mut all: Vec<Option<Wanted>> = args.args.iter().map(|_| None).collect();
     for Expect { name, data, tolerance } in &args.expect {
@@ -234,9 +234,9 @@ fn wanted(args: &RunArgs, arguments: &[Placed]) -> Result<Vec<Option<Wanted>>> {
     Ok(all)
 }
 
-/// Looks at the arrays after the launch: what was not written, files, comparisons.
+/// Looks at the arrays after the launch: unwritten elements, files, comparisons.
 fn collect(
-    outcome: &mut Outcome,
+    result: &mut RunResult,
     emulator: &Emulator,
     kernel: &str,
     args: &RunArgs,
@@ -253,8 +253,8 @@ fn collect(
         let unwritten = matches!(arg.value, Value::Out { .. }).then(|| emulator.unwritten(*buffer));
         // Looking through a large buffer takes time: not twice for nothing.
         let missing = unwritten.as_ref().is_some_and(|ranges| !ranges.is_empty());
-        if missing && outcome.whole && outcome.report.end.is_ok() {
-            outcome.report.findings.extend(emulator.unwritten_finding(*buffer, kernel));
+        if missing && result.whole && result.report.end.is_ok() {
+            result.report.findings.extend(emulator.unwritten_finding(*buffer, kernel));
         }
         let mut output = Output {
             name: arg.name.clone(),
@@ -271,12 +271,12 @@ fn collect(
                 array.store(file)?;
             }
             if let Some(expect) = expect {
-                let skip = output.unwritten.as_deref().filter(|_| !outcome.whole);
+                let skip = output.unwritten.as_deref().filter(|_| !result.whole);
                 let skip = skip.unwrap_or(&[]);
                 output.comparison = Some(compare(&array, &expect.array, expect.tolerance, skip));
             }
         }
-        outcome.outputs.push(output);
+        result.outputs.push(output);
     }
     Ok(())
 }

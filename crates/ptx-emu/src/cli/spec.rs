@@ -1,4 +1,4 @@
-//! What `--arg` and `--expect` say.
+//! The values of `--arg` and `--expect`.
 
 use super::{Error, Result, element::Element};
 
@@ -7,11 +7,11 @@ use super::{Error, Result, element::Element};
 pub(super) struct Arg {
     /// Name for messages.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: Value,
 }
 
-/// What is passed.
+/// The values passed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// An array that is read.
@@ -24,7 +24,7 @@ pub(super) enum Value {
     Bytes(Vec<u8>),
 }
 
-/// What an array must hold afterwards.
+/// The values that an array must hold afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Expect {
     /// The argument.
@@ -38,7 +38,7 @@ pub(super) struct Expect {
 /// Reads `NAME=..` of `--arg`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Its error.
 pub(super) fn arg(text: &str) -> Result<Arg> {
     let wrong = |why: &str| Error::usage(format!("--arg {text}: {why}"));
     let (name, rest) = text.split_once('=').ok_or_else(|| wrong("expected NAME=.."))?;
@@ -84,7 +84,7 @@ pub(super) fn arg(text: &str) -> Result<Arg> {
 /// Reads `NAME=DATA[:TOLERANCE]` of `--expect`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Its error.
 pub(super) fn expect(text: &str) -> Result<Expect> {
     let (name, rest) = text
         .split_once('=')

@@ -6,14 +6,14 @@ use ptx_emu::{Launch, Stop};
 
 use super::{
     counters,
-    run::{Outcome, Output, counts},
+    run::{Output, RunResult, counts},
     source::Source,
 };
 
-/// What a person reads.
-pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> String {
+/// The report for a person.
+pub(super) fn report(result: &RunResult, launch: &Launch, source: &Source) -> String {
     let mut out = String::new();
-    let report = &outcome.report;
+    let report = &result.report;
     if !report.stdout.is_empty() {
         out.push_str(&report.stdout);
         if !report.stdout.ends_with('\n') {
@@ -42,8 +42,8 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> Str
             }
         }
     }
-    for output in &outcome.outputs {
-        outputs(&mut out, output, outcome.whole);
+    for output in &result.outputs {
+        outputs(&mut out, output, result.whole);
     }
     if let Some(counters) = &report.counters {
         out.push_str(&counters::table(counters, source));
@@ -57,11 +57,10 @@ pub(super) fn report(outcome: &Outcome, launch: &Launch, source: &Source) -> Str
             format!("{}, {}", number(findings, "finding"), number(errors, "error"))
         }
     };
-    let blocks =
-        if outcome.whole { String::new() } else { number(report.blocks, "block") + " of " };
+    let blocks = if result.whole { String::new() } else { number(report.blocks, "block") + " of " };
     let summary = format!(
         "{}: {blocks}grid ({gx},{gy},{gz}), block ({bx},{by},{bz}), {} lane instructions: {verdict}",
-        outcome.kernel, report.lane_instructions
+        result.kernel, report.lane_instructions
     );
     line(&mut out, &summary);
     out

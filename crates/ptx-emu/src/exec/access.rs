@@ -14,14 +14,12 @@ use crate::{
         Memory, PENDING, own_shared, shared_address, shared_parts, shared_variable, window_base,
         window_of,
     },
-    op::{Address, AtomicOp, D, MemoryOp, Place, Reg, W, Window},
+    op::{Address, AtomicOp, D, MemoryOp, Reg, Rows, StateSpace, W, Window},
 };
 
-/// What an operation sees of its warp.
+/// The part of a warp that an operation sees.
 pub(super) struct Registers<'w> {
-    pub w: &'w mut [W],
-    pub d: &'w mut [D],
-    pub p: &'w mut [u32],
+    pub rows: Rows<'w>,
     pub carry: &'w mut u32,
     pub local: &'w mut Local,
     pub copies: &'w mut Copies,
@@ -36,9 +34,11 @@ impl<'w> Registers<'w> {
     pub(super) fn new(warp: &'w mut Warp, frame: Frame) -> Self {
         let [w, d, p] = frame.base;
         Self {
-            w: &mut warp.r32[w as usize..],
-            d: &mut warp.r64[d as usize..],
-            p: &mut warp.pred[p as usize..],
+            rows: Rows {
+                w: &mut warp.r32[w as usize..],
+                d: &mut warp.r64[d as usize..],
+                p: &mut warp.pred[p as usize..],
+            },
             carry: &mut warp.carry,
             local: &mut warp.local,
             copies: &mut warp.copies,
@@ -51,14 +51,14 @@ impl<'w> Registers<'w> {
     }
 }
 
-/// A refused access: what, which lanes, where.
+/// A refused access: kind, lanes, place.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub kind: FindingKind,
     pub lanes: u32,
     /// Address of each lane, and the state space they belong to.
     pub at: D,
-    pub place: Place,
+    pub place: StateSpace,
     pub bytes: u32,
 }
 
@@ -72,8 +72,8 @@ impl Refusal {
 /// Addresses of the 32 lanes.
 pub(super) fn addresses(address: &Address, regs: &Registers<'_>) -> D {
     let mut out = match address.base {
-        Some(Reg::D(r)) => regs.d[r as usize],
-        Some(Reg::W(r)) => regs.w[r as usize].map(u64::from),
+        Some(Reg::D(r)) => regs.rows.d[r as usize],
+        Some(Reg::W(r)) => regs.rows.w[r as usize].map(u64::from),
         _ => [0; 32],
     };
     if address.offset != 0 {
@@ -118,9 +118,9 @@ pub(super) enum Home {
 
 impl Machine<'_> {
     pub(super) fn memory_op(&mut self, m: &MemoryOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {
-        self.waited |= m.volatile;
-        self.touched |= m.address.place != Place::Param;
-        self.changes += u64::from(m.store);
+        self.progress.waited |= m.volatile;
+        self.progress.touched |= m.address.place != StateSpace::Param;
+        self.progress.changes += u64::from(m.store);
         if m.volatile && self.program.fences && self.races.is_some() {
             let at = addresses(&m.address, regs);
             self.pc = pc;
@@ -132,8 +132,8 @@ impl Machine<'_> {
     }
 
     pub(super) fn atomic_op(&mut self, a: &AtomicOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {
-        self.waited = true;
-        self.touched = true;
+        self.progress.waited = true;
+        self.progress.touched = true;
         if self.program.fences && self.races.is_some() {
             let at = addresses(&a.address, regs);
             self.pc = pc;
@@ -142,7 +142,7 @@ impl Machine<'_> {
         self.reach(&Action::Atomic(a), &a.address, regs, pc, mask);
     }
 
-    /// Does what can be done and records what cannot.
+    /// Does the lawful part of an access and records the rest.
     fn reach(
         &mut self,
         action: &Action<'_>,
@@ -176,22 +176,22 @@ impl Machine<'_> {
         let bytes = action.bytes();
         let lane = first(mask);
         let base = match address.base {
-            Some(Reg::D(r)) => regs.d[r as usize][lane],
-            Some(Reg::W(r)) => u64::from(regs.w[r as usize][lane]),
+            Some(Reg::D(r)) => regs.rows.d[r as usize][lane],
+            Some(Reg::W(r)) => u64::from(regs.rows.w[r as usize][lane]),
             _ => 0,
         };
         let head = base.wrapping_add(address.offset);
         let (place, window) = match address.place {
-            Place::Generic => match window_of(head) {
-                Window::Global | Window::Const => (Place::Global, 0),
-                Window::Shared => (Place::Shared, window_base(Window::Shared)),
-                Window::Local => (Place::Local, window_base(Window::Local)),
-                Window::Param => (Place::Param, window_base(Window::Param)),
+            StateSpace::Generic => match window_of(head) {
+                Window::Global | Window::Const => (StateSpace::Global, 0),
+                Window::Shared => (StateSpace::Shared, window_base(Window::Shared)),
+                Window::Local => (StateSpace::Local, window_base(Window::Local)),
+                Window::Param => (StateSpace::Param, window_base(Window::Param)),
             },
             place => (place, 0),
         };
         let (home, places) = match place {
-            Place::Global => {
+            StateSpace::Global => {
                 let Some((index, offset)) = self.memory.decode(head) else { return false };
                 let buffer = &self.memory.buffers[index];
                 if buffer.read_only && action.writes() {
@@ -201,9 +201,9 @@ impl Machine<'_> {
                 let size = buffer.data.len();
                 (Home::Buffer(index), places(address, regs, mask, delta, size, bytes))
             }
-            Place::Shared => {
+            StateSpace::Shared => {
                 let (slot, _) = shared_parts(head.wrapping_sub(window));
-                let variable = self.shared_map.get(slot).copied().flatten();
+                let variable = self.layout.slots.get(slot).copied().flatten();
                 let Some((start, size)) = variable else { return false };
                 let origin = shared_address(slot, start).wrapping_add(window);
                 let delta = address.offset.wrapping_sub(origin);
@@ -215,12 +215,13 @@ impl Machine<'_> {
                 }
                 (Home::Shared, places)
             }
-            Place::Param if !action.writes() => {
+            StateSpace::Param if !action.writes() => {
                 let delta = address.offset.wrapping_sub(window);
                 (Home::Param, places(address, regs, mask, delta, self.params.len(), bytes))
             }
-            Place::Local | Place::Frame => {
-                let frame = if place == Place::Frame { u64::from(regs.frame.local) } else { 0 };
+            StateSpace::Local | StateSpace::Frame => {
+                let frame =
+                    if place == StateSpace::Frame { u64::from(regs.frame.local) } else { 0 };
                 let delta = address.offset.wrapping_sub(window).wrapping_add(frame);
                 let code = &self.program.code[regs.frame.function as usize];
                 let size = (regs.frame.local + code.frame_bytes) as usize;
@@ -235,7 +236,7 @@ impl Machine<'_> {
                 }
                 (Home::Local, places)
             }
-            Place::Param | Place::Generic => return false,
+            StateSpace::Param | StateSpace::Generic => return false,
         };
         let Some(places) = places else { return false };
         if let Err(lanes) = self.perform(action, home, &places, regs, mask) {
@@ -246,7 +247,14 @@ impl Machine<'_> {
     }
 
     /// Notes that lanes were refused.
-    fn refuse(&mut self, action: &Action<'_>, kind: FindingKind, place: Place, at: &D, lanes: u32) {
+    fn refuse(
+        &mut self,
+        action: &Action<'_>,
+        kind: FindingKind,
+        place: StateSpace,
+        at: &D,
+        lanes: u32,
+    ) {
         self.refusals.push(Refusal { kind, lanes, at: *at, place, bytes: action.bytes() });
     }
 
@@ -255,7 +263,7 @@ impl Machine<'_> {
     pub(super) fn act(
         &mut self,
         action: &Action<'_>,
-        place: Place,
+        place: StateSpace,
         at: &D,
         regs: &mut Registers<'_>,
         mut mask: u32,
@@ -274,12 +282,12 @@ impl Machine<'_> {
             return;
         }
         match place {
-            Place::Global => self.act_global(action, at, regs, mask),
-            Place::Shared => self.act_shared(action, at, regs, mask),
-            Place::Local | Place::Frame | Place::Param => {
+            StateSpace::Global => self.act_global(action, at, regs, mask),
+            StateSpace::Shared => self.act_shared(action, at, regs, mask),
+            StateSpace::Local | StateSpace::Frame | StateSpace::Param => {
                 self.act_thread(action, place, at, regs, mask);
             }
-            Place::Generic => {
+            StateSpace::Generic => {
                 let key = |i: usize| window_of(at[i]) as u64;
                 split(mask, key, |part| {
                     let window = window_of(at[first(part)]);
@@ -289,10 +297,10 @@ impl Machine<'_> {
                         Window::Global | Window::Const => self.act_global(action, at, regs, part),
                         Window::Shared => self.act_shared(action, &relative, regs, part),
                         Window::Local => {
-                            self.act_thread(action, Place::Local, &relative, regs, part);
+                            self.act_thread(action, StateSpace::Local, &relative, regs, part);
                         }
                         Window::Param => {
-                            self.act_thread(action, Place::Param, &relative, regs, part);
+                            self.act_thread(action, StateSpace::Param, &relative, regs, part);
                         }
                     }
                 });
@@ -304,7 +312,7 @@ impl Machine<'_> {
     fn act_within(
         &mut self,
         action: &Action<'_>,
-        (home, place, start, size): (Home, Place, u64, usize),
+        (home, place, start, size): (Home, StateSpace, u64, usize),
         at: &D,
         offset: impl Fn(usize) -> u64,
         regs: &mut Registers<'_>,
@@ -338,7 +346,7 @@ impl Machine<'_> {
         let Some((index, _)) = self.memory.decode(at[first(mask)]) else {
             let null = Memory::is_null(at[first(mask)]);
             let kind = if null { FindingKind::NullPointer } else { action.bounds() };
-            self.refuse(action, kind, Place::Global, at, mask);
+            self.refuse(action, kind, StateSpace::Global, at, mask);
             action.blank(regs, mask);
             return;
         };
@@ -347,7 +355,7 @@ impl Machine<'_> {
         let size = if usable { buffer.data.len() } else { 0 };
         let base = Memory::address(crate::memory::BufferId(index as u32));
         let offset = |i: usize| at[i].wrapping_sub(base);
-        let home = (Home::Buffer(index), Place::Global, 0, size);
+        let home = (Home::Buffer(index), StateSpace::Global, 0, size);
         self.act_within(action, home, at, offset, regs, mask);
     }
 
@@ -358,19 +366,19 @@ impl Machine<'_> {
             return;
         }
         let (slot, _) = shared_parts(at[first(mask)]);
-        let (start, size) = self.shared_map.get(slot).copied().flatten().unwrap_or((0, 0));
+        let (start, size) = self.layout.slots.get(slot).copied().flatten().unwrap_or((0, 0));
         let base = shared_address(slot, start);
         let offset = |i: usize| own_shared(at[i]).wrapping_sub(base);
         let home = match self.holder(at[first(mask)]) {
             Holder::Own => Home::Shared,
             Holder::Peer(rank) => Home::Peer(rank),
             Holder::Exited(_) | Holder::None => {
-                self.refuse(action, FindingKind::Cluster, Place::Shared, at, mask);
+                self.refuse(action, FindingKind::Cluster, StateSpace::Shared, at, mask);
                 action.blank(regs, mask);
                 return;
             }
         };
-        let home = (home, Place::Shared, start as u64, size);
+        let home = (home, StateSpace::Shared, start as u64, size);
         self.act_within(action, home, at, offset, regs, mask);
     }
 
@@ -378,16 +386,16 @@ impl Machine<'_> {
     fn act_thread(
         &mut self,
         action: &Action<'_>,
-        place: Place,
+        place: StateSpace,
         at: &D,
         regs: &mut Registers<'_>,
         mask: u32,
     ) {
-        let frame = if place == Place::Frame { u64::from(regs.frame.local) } else { 0 };
+        let frame = if place == StateSpace::Frame { u64::from(regs.frame.local) } else { 0 };
         let code = &self.program.code[regs.frame.function as usize];
         let (home, size) = match place {
-            Place::Param if action.writes() => (Home::Param, 0),
-            Place::Param => (Home::Param, self.params.len()),
+            StateSpace::Param if action.writes() => (Home::Param, 0),
+            StateSpace::Param => (Home::Param, self.params.len()),
             _ => (Home::Local, (regs.frame.local + code.frame_bytes) as usize),
         };
         let offset = |i: usize| at[i].wrapping_add(frame);
@@ -414,7 +422,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         mask: u32,
     ) -> Result<(), u32> {
-        if self.count.is_some() {
+        if self.observers.count.is_some() {
             self.count_access(action, home, places, mask);
         }
         if self.races.is_some() {
@@ -425,7 +433,7 @@ impl Machine<'_> {
             done = self.check_pending(action, places, lanes);
         }
         if self.checks.taint {
-            if done.is_err() || regs.taint.active || self.store_taint.lanes != 0 {
+            if done.is_err() || regs.taint.active || self.undefined.stored.lanes != 0 {
                 return self.track(action, home, places, regs, mask, done);
             }
             Ok(())
@@ -436,7 +444,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Refuses the lanes that read what an asynchronous copy has not brought yet; gives the others.
+    /// Refuses the lanes that read bytes of an unfinished asynchronous copy; gives the others.
     fn check_pending(
         &mut self,
         action: &Action<'_>,
@@ -446,11 +454,11 @@ impl Machine<'_> {
         let bytes = action.bytes() as usize;
         let pending = lanes(dirty, |i| {
             let at = places.at[i] as usize;
-            self.shared.flags[at..at + bytes].iter().any(|f| f & PENDING != 0)
+            self.block.shared.flags[at..at + bytes].iter().any(|f| f & PENDING != 0)
         });
         if pending != 0 && self.checks.initialisation {
             let at = places.at.map(|at| self.shared_address_of(at));
-            self.refuse(action, FindingKind::AsyncRead, Place::Shared, &at, pending);
+            self.refuse(action, FindingKind::AsyncRead, StateSpace::Shared, &at, pending);
         }
         match dirty & !pending {
             0 => Ok(()),
@@ -466,7 +474,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         mask: u32,
     ) -> Result<(), u32> {
-        let changes = &mut self.changes;
+        let changes = &mut self.progress.changes;
         match home {
             Home::Buffer(index) => {
                 let buffer = &mut self.memory.buffers[index];
@@ -476,7 +484,7 @@ impl Machine<'_> {
             Home::Shared | Home::Peer(_) => {
                 let shared = match home {
                     Home::Peer(rank) => &mut self.cluster.peers[rank].shared,
-                    _ => &mut self.shared,
+                    _ => &mut self.block.shared,
                 };
                 let region = Region { data: &mut shared.data, flags: Some(&mut shared.flags) };
                 transfer(action, region, places, regs, mask, changes)
@@ -504,7 +512,7 @@ impl Machine<'_> {
     ) -> Option<&'f mut Vec<u8>> {
         match home {
             Home::Buffer(index) => self.memory.buffers[index].flags.as_mut(),
-            Home::Shared => Some(&mut self.shared.flags),
+            Home::Shared => Some(&mut self.block.shared.flags),
             Home::Peer(rank) => Some(&mut self.cluster.peers[rank].shared.flags),
             Home::Local => Some(&mut regs.local.flags),
             Home::Param => None,

@@ -19,7 +19,7 @@ const N_BARRIERS: u32 = 16;
 
 impl Machine<'_> {
     /// An operation at which threads meet: of the block at a barrier, or of the cluster.
-    pub(super) fn meet(
+    pub(super) fn rendezvous(
         &mut self,
         op: Op,
         regs: &mut Registers<'_>,
@@ -33,14 +33,14 @@ impl Machine<'_> {
         };
         let barrier = self.program.barriers[index];
         let lane = mask.trailing_zeros() as usize & 31;
-        let id = regs.w[barrier.id as usize][lane];
-        let count = barrier.count.map(|c| regs.w[c as usize][lane]);
+        let id = regs.rows.w[barrier.id as usize][lane];
+        let count = barrier.count.map(|c| regs.rows.w[c as usize][lane]);
         if id >= N_BARRIERS {
             let what = format!("barrier {id} is not there: a block has {N_BARRIERS}");
             return Err(self.fault_here(FindingKind::BarrierDivergence, &what, regs, pc, mask));
         }
         if matches!(barrier.kind, BarrierKind::Arrive) {
-            let arrived = self.arrivals.entry(id).or_insert(0);
+            let arrived = self.block.arrivals.entry(id).or_insert(0);
             *arrived = arrived.saturating_add(mask.count_ones());
             // Arrivals alone complete a barrier too; those who come later wait for the next phase.
             if count.is_some_and(|count| *arrived >= count) {
@@ -74,12 +74,12 @@ impl Machine<'_> {
         let alive: u32 = warps.iter().map(|w| w.alive.count_ones()).sum();
         let mut any = false;
         for (id, count, total) in waiting {
-            let arrived = self.arrivals.get(&id).copied().unwrap_or(0);
+            let arrived = self.block.arrivals.get(&id).copied().unwrap_or(0);
             // Threads that have exited do not hold a barrier of the whole block; a stated number of
             // threads must all come.
             if total + arrived >= count.unwrap_or(alive) {
                 self.open(warps, id);
-                self.arrivals.remove(&id);
+                self.block.arrivals.remove(&id);
                 any = true;
             }
         }
@@ -109,7 +109,7 @@ impl Machine<'_> {
                         self.program.barriers[index as usize].kind
                 {
                     let regs = Registers::new(warp, frame);
-                    let p = regs.p[p as usize];
+                    let p = regs.rows.p[p as usize];
                     popc += ((if negated { !p } else { p }) & mask).count_ones();
                 }
             }
@@ -125,11 +125,15 @@ impl Machine<'_> {
                     let regs = Registers::new(warp, frame);
                     match self.program.barriers[index as usize].kind {
                         BarrierKind::Popc(d, ..) => {
-                            put_w(&mut regs.w[d as usize], &[popc; 32], mask);
+                            put_w(&mut regs.rows.w[d as usize], &[popc; 32], mask);
                         }
                         BarrierKind::Reduce(all, d, ..) => {
                             let hit = if all { popc == threads } else { popc > 0 };
-                            put_p(&mut regs.p[d as usize], if hit { u32::MAX } else { 0 }, mask);
+                            put_p(
+                                &mut regs.rows.p[d as usize],
+                                if hit { u32::MAX } else { 0 },
+                                mask,
+                            );
                         }
                         BarrierKind::Sync | BarrierKind::Arrive => {}
                     }

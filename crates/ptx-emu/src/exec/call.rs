@@ -133,7 +133,7 @@ impl Machine<'_> {
         group.callers.push(group.frame);
         group.frame = frame;
         group.pc = code.entry;
-        self.coverage.mark(code.entry, ENTERED);
+        self.observers.coverage.mark(code.entry, ENTERED);
         warp.groups.push(group);
         Ok(())
     }
@@ -173,7 +173,8 @@ impl Machine<'_> {
             }
             Builtin::Printf => {
                 for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
-                    // What nobody keeps is not put into words: a flood would cost more than the rest.
+                    // A finding that nobody keeps gets no text: a flood would cost more than the
+                    // rest.
                     if self.limits.printf_bytes <= self.stdout.len() {
                         break;
                     }

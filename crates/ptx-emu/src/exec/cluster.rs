@@ -26,7 +26,7 @@ pub(super) struct Cluster {
     pub peers: Vec<Peer>,
 }
 
-/// What the blocks of a cluster see of each other.
+/// The part of a block that the others of its cluster see.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
     pub shared: Shared,
@@ -60,7 +60,7 @@ impl Cluster {
     }
 }
 
-/// What a rank field of a shared address names.
+/// The block that a rank field of a shared address names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The running block.
@@ -108,7 +108,7 @@ impl Machine<'_> {
     pub(super) fn shared_of(&mut self, peer: Option<usize>) -> &mut Shared {
         match peer.and_then(|rank| self.cluster.peers.get_mut(rank)) {
             Some(peer) => &mut peer.shared,
-            None => &mut self.shared,
+            None => &mut self.block.shared,
         }
     }
 
@@ -125,11 +125,11 @@ impl Machine<'_> {
                 return self.mbarrier(*kind, address, regs, pc, mask);
             }
             ClusterOp::PendingCount(to, state) => {
-                let counts = regs.d[*state as usize].map(super::mbarrier::pending_count);
-                put_w(&mut regs.w[*to as usize], &counts, mask);
+                let counts = regs.rows.d[*state as usize].map(super::mbarrier::pending_count);
+                put_w(&mut regs.rows.w[*to as usize], &counts, mask);
             }
             ClusterOp::Map { to, address, rank, generic } => {
-                let ranks = regs.w[*rank as usize];
+                let ranks = regs.rows.w[*rank as usize];
                 let blocks = self.cluster.len();
                 let beyond = (0..32).fold(0, |m, i| m | u32::from(ranks[i] >= blocks) << i) & mask;
                 if beyond != 0 {
@@ -150,17 +150,17 @@ impl Machine<'_> {
                 let own = u64::from(self.cluster.rank);
                 let at = read(*address, regs);
                 let v = at.map(|a| shared_rank(a.wrapping_sub(base)).unwrap_or(own) as u32);
-                put_w(&mut regs.w[*to as usize], &v, mask);
+                put_w(&mut regs.rows.w[*to as usize], &v, mask);
             }
             ClusterOp::IsShared(to, address, any) => {
                 let base = window_base(Window::Shared);
-                let at = regs.d[*address as usize];
+                let at = regs.rows.d[*address as usize];
                 let v = (0..32).fold(0, |m, i| {
                     let own = || self.holder(at[i].wrapping_sub(base)) == Holder::Own;
                     let hit = window_of(at[i]) == Window::Shared && (*any || own());
                     m | u32::from(hit) << i
                 });
-                put_p(&mut regs.p[*to as usize], v, mask);
+                put_p(&mut regs.rows.p[*to as usize], v, mask);
             }
             ClusterOp::Arrive => {
                 let twice = (regs.cluster.arrived | regs.cluster.passed) & mask;
@@ -169,7 +169,7 @@ impl Machine<'_> {
                     return Err(self.fault_here(FindingKind::Cluster, what, regs, pc, twice));
                 }
                 regs.cluster.arrived |= mask;
-                self.changes += 1;
+                self.progress.changes += 1;
             }
             ClusterOp::Wait => {
                 let lost = mask & !(regs.cluster.arrived | regs.cluster.passed);
@@ -190,11 +190,11 @@ impl Machine<'_> {
     pub(super) fn cluster_special(&self, special: ClusterSpecial) -> u32 {
         let extents = self.cluster.extents;
         match special {
-            ClusterSpecial::Id(axis) => self.block[axis as usize] / extents[axis as usize],
+            ClusterSpecial::Id(axis) => self.block.at[axis as usize] / extents[axis as usize],
             ClusterSpecial::Number(axis) => {
                 self.launch.grid[axis as usize] / extents[axis as usize]
             }
-            ClusterSpecial::Block(axis) => self.block[axis as usize] % extents[axis as usize],
+            ClusterSpecial::Block(axis) => self.block.at[axis as usize] % extents[axis as usize],
             ClusterSpecial::Blocks(axis) => extents[axis as usize],
             ClusterSpecial::Rank => self.cluster.rank,
             ClusterSpecial::Ranks => self.cluster.len(),
@@ -221,8 +221,8 @@ pub(super) fn open(warp: &mut Warp) {
 
 fn read(reg: Reg, regs: &Registers<'_>) -> D {
     match reg {
-        Reg::W(r) => regs.w[r as usize].map(u64::from),
-        Reg::D(r) => regs.d[r as usize],
+        Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+        Reg::D(r) => regs.rows.d[r as usize],
         Reg::P(_) => [0; 32],
     }
 }

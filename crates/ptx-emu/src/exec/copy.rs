@@ -1,5 +1,5 @@
 //! `cp.async`: a copy reads its source at once and reaches its destination only at the wait that
-//! covers it, so a kernel that forgets the wait sees what was there before.
+//! covers it, so a kernel that forgets the wait sees the former bytes.
 
 use super::{
     Machine,
@@ -9,7 +9,7 @@ use super::{
     warp::{Frame, Warp},
 };
 use crate::{
-    op::{Address, AsyncOp, D, MemoryOp, Place, R, Reg, W},
+    op::{Address, AsyncOp, D, MemoryOp, R, Reg, StateSpace, W},
     report::Stop,
 };
 
@@ -37,7 +37,7 @@ struct Arrival {
     lanes: u32,
     /// Address of each lane's mbarrier.
     at: D,
-    place: Place,
+    place: StateSpace,
     /// Copies issued by the warp before.
     serial: u64,
     /// The instruction.
@@ -64,7 +64,7 @@ impl Copies {
     }
 
     /// Notes that the copies of `lanes` so far are to arrive on the mbarriers at `at`.
-    pub(super) fn track(&mut self, lanes: u32, at: D, place: Place, pc: u32) {
+    pub(super) fn track(&mut self, lanes: u32, at: D, place: StateSpace, pc: u32) {
         let serial = self.issued;
         self.arrivals.push(Arrival { lanes, at, place, serial, pc });
     }
@@ -78,7 +78,7 @@ impl Copies {
 /// Most copies of a warp that are under way at once.
 const MAX_PENDING: usize = 4096;
 
-fn access(store: bool, bytes: u32, count: u32, place: Place, scratch: R) -> MemoryOp {
+fn access(store: bool, bytes: u32, count: u32, place: StateSpace, scratch: R) -> MemoryOp {
     MemoryOp {
         store,
         bytes,
@@ -109,11 +109,11 @@ impl Machine<'_> {
             AsyncOp::Copy { to, from, bytes, size, scratch } => {
                 let source = addresses(from, regs);
                 let to = addresses(to, regs);
-                let sizes = size.map_or([*bytes; 32], |r| regs.w[r as usize]);
-                self.load_taint = 0;
+                let sizes = size.map_or([*bytes; 32], |r| regs.rows.w[r as usize]);
+                self.undefined.loaded = 0;
                 let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask);
-                let undefined = self.load_taint;
-                self.act(&Action::Await(*bytes), Place::Shared, &to, regs, mask);
+                let undefined = self.undefined.loaded;
+                self.act(&Action::Await(*bytes), StateSpace::Shared, &to, regs, mask);
                 let refused = self.refusals.iter().fold(0, |m, r| m | r.lanes);
                 self.record_refusals(regs, pc);
                 self.last_copy = Some(pc);
@@ -133,8 +133,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Delivers the copies that are to arrive on mbarriers, and makes them arrive: at the end of the
-    /// warp's turn, so that a thread that does not wait sees what was there before.
+    /// Delivers the copies that are to arrive on mbarriers, and makes them arrive: at the end of
+    /// the warp's turn, so that a thread that does not wait sees the former bytes.
     pub(super) fn land(&mut self, warp: &mut Warp) -> Result<(), Stop> {
         // Registers to work in, behind those of all functions.
         let base = warp.r32.len();
@@ -155,7 +155,7 @@ impl Machine<'_> {
         done
     }
 
-    /// The source bytes of each lane, as words; what lies past a lane's size is zero.
+    /// The source bytes of each lane, as words; those past a lane's size are zero.
     #[expect(clippy::too_many_arguments, reason = "the instruction's operands")]
     fn read_source(
         &mut self,
@@ -167,15 +167,15 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) -> [W; 4] {
-        self.touched = true;
+        self.progress.touched = true;
         self.pc = pc;
         let mut words = [[0_u32; 32]; 4];
         let whole = (0..32).filter(|i| sizes[*i] >= bytes).fold(0, |m, i| m | 1 << i) & mask;
         if whole != 0 {
-            let m = access(false, 4, bytes / 4, Place::Global, scratch);
-            self.act(&Action::Memory(&m), Place::Global, &source, regs, whole);
+            let m = access(false, 4, bytes / 4, StateSpace::Global, scratch);
+            self.act(&Action::Memory(&m), StateSpace::Global, &source, regs, whole);
             for (w, word) in words.iter_mut().enumerate().take(bytes as usize / 4) {
-                let loaded = regs.w[scratch as usize + w];
+                let loaded = regs.rows.w[scratch as usize + w];
                 *word = std::array::from_fn(|i| if (whole >> i) & 1 == 1 { loaded[i] } else { 0 });
             }
         }
@@ -185,11 +185,11 @@ impl Machine<'_> {
             if lanes == 0 {
                 continue;
             }
-            let m = access(false, 1, 1, Place::Global, scratch);
+            let m = access(false, 1, 1, StateSpace::Global, scratch);
             let at = source.map(|a| a.wrapping_add(u64::from(byte)));
-            self.act(&Action::Memory(&m), Place::Global, &at, regs, lanes);
+            self.act(&Action::Memory(&m), StateSpace::Global, &at, regs, lanes);
             for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
-                let loaded = regs.w[scratch as usize][lane];
+                let loaded = regs.rows.w[scratch as usize][lane];
                 words[byte as usize / 4][lane] |= loaded << (8 * (byte % 4));
             }
         }
@@ -213,13 +213,13 @@ impl Machine<'_> {
                 continue;
             }
             copy.lanes &= !ready;
-            regs.w[scratch as usize..scratch as usize + 4].copy_from_slice(&copy.words);
-            let m = access(true, 4, copy.bytes / 4, Place::Shared, scratch);
-            self.changes += 1;
+            regs.rows.w[scratch as usize..scratch as usize + 4].copy_from_slice(&copy.words);
+            let m = access(true, 4, copy.bytes / 4, StateSpace::Shared, scratch);
+            self.progress.changes += 1;
             self.pc = copy.pc;
-            self.store_taint = Mark { lanes: copy.undefined, origin: copy.pc };
-            self.act(&Action::Memory(&m), Place::Shared, &copy.to, regs, ready);
-            self.store_taint = Mark::default();
+            self.undefined.stored = Mark { lanes: copy.undefined, origin: copy.pc };
+            self.act(&Action::Memory(&m), StateSpace::Shared, &copy.to, regs, ready);
+            self.undefined.stored = Mark::default();
             self.record_refusals(regs, copy.pc);
         }
         list.retain(|copy| copy.lanes != 0);

@@ -1,4 +1,4 @@
-//! Counts what runs.
+//! Counts operations and their traffic.
 
 use super::{
     Machine,
@@ -160,7 +160,7 @@ impl Machine<'_> {
             Home::Buffer(index) => self.memory.buffers[index].data.len(),
             _ => 0,
         };
-        if let Some(count) = &mut self.count {
+        if let Some(count) = &mut self.observers.count {
             count.access(action, home, places, size, mask);
         }
     }

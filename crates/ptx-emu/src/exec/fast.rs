@@ -14,13 +14,13 @@ use super::{
 use crate::{
     alu::simd::Task,
     memory::{INITIALISED, WRITTEN, shared_address, shared_parts, window_base, window_of},
-    op::{D, MemoryOp, Place, R, Reg, W, Window},
+    op::{D, MemoryOp, R, Reg, Register, StateSpace, W, Window},
 };
 
 /// Lanes that move together.
 const GROUP: usize = 8;
 
-/// Bytes and their marks, and what is added to a lane's base address to give an offset in them.
+/// Bytes and their marks, and the difference of offsets in them to a lane's base address.
 pub(super) struct Span<'m> {
     pub data: &'m mut [u8],
     /// `None` if all bytes are initialised and nobody asks which are written.
@@ -286,8 +286,8 @@ impl Base {
     #[inline(always)]
     fn lane(self, regs: &Registers<'_>, lane: usize) -> u64 {
         match self {
-            Self::Row(r) => regs.d[r as usize][lane],
-            Self::Narrow(r) => u64::from(regs.w[r as usize][lane]),
+            Self::Row(r) => regs.rows.d[r as usize][lane],
+            Self::Narrow(r) => u64::from(regs.rows.w[r as usize][lane]),
             Self::Zero => 0,
         }
     }
@@ -301,9 +301,9 @@ static ZERO: D = [0; 32];
 macro_rules! row {
     ($base:expr, $regs:expr, $wide:ident) => {
         match $base {
-            Base::Row(r) => &$regs.d[r as usize],
+            Base::Row(r) => &$regs.rows.d[r as usize],
             Base::Narrow(r) => {
-                $wide = widen(&$regs.w[r as usize]);
+                $wide = widen(&$regs.rows.w[r as usize]);
                 &$wide
             }
             Base::Zero => &ZERO,
@@ -332,7 +332,7 @@ impl Span<'_> {
         let wide;
         let rows = gather::<E, N>(self, row!(base, regs, wide), mask)?;
         for n in 0..N {
-            put_w(&mut regs.w[to[n] as usize], &rows[n], mask);
+            put_w(&mut regs.rows.w[to[n] as usize], &rows[n], mask);
         }
         Some(())
     }
@@ -348,7 +348,7 @@ impl Span<'_> {
         let wide;
         let rows = gather::<u64, N>(self, row!(base, regs, wide), mask)?;
         for n in 0..N {
-            put_d(&mut regs.d[to[n] as usize], &rows[n], mask);
+            put_d(&mut regs.rows.d[to[n] as usize], &rows[n], mask);
         }
         Some(())
     }
@@ -356,7 +356,7 @@ impl Span<'_> {
     /// Loads; `None` if anything is unusual.
     #[inline(always)]
     fn load(&self, m: &MemoryOp, regs: &mut Registers<'_>, mask: u32) -> Option<()> {
-        use Reg::{D, W};
+        use Register::{D, W};
         let base = Base::of(m);
         match (m.regs.as_slice(), m.bytes) {
             (&[Some(W(a))], 4) => self.load_w::<u32, 1>(base, regs, [a], mask),
@@ -374,32 +374,37 @@ impl Span<'_> {
         }
     }
 
-    /// Stores what fits.
+    /// Stores to places that fit.
     #[inline(always)]
     fn store(&mut self, m: &MemoryOp, regs: &Registers<'_>, mask: u32) {
-        use Reg::{D, W};
+        use Register::{D, W};
         let wide;
         let at = row!(Base::of(m), regs, wide);
         match (m.regs.as_slice(), m.bytes) {
-            (&[Some(W(a))], 4) => scatter::<u32, 1>(self, at, mask, [&regs.w[a as usize]]),
+            (&[Some(W(a))], 4) => scatter::<u32, 1>(self, at, mask, [&regs.rows.w[a as usize]]),
             (&[Some(W(a)), Some(W(b))], 4) => {
-                let rows = [&regs.w[a as usize], &regs.w[b as usize]];
+                let rows = [&regs.rows.w[a as usize], &regs.rows.w[b as usize]];
                 scatter::<u32, 2>(self, at, mask, rows);
             }
             (&[Some(W(a)), Some(W(b)), Some(W(c)), Some(W(e))], 4) => {
                 let rows = [
-                    &regs.w[a as usize],
-                    &regs.w[b as usize],
-                    &regs.w[c as usize],
-                    &regs.w[e as usize],
+                    &regs.rows.w[a as usize],
+                    &regs.rows.w[b as usize],
+                    &regs.rows.w[c as usize],
+                    &regs.rows.w[e as usize],
                 ];
                 scatter::<u32, 4>(self, at, mask, rows);
             }
-            (&[Some(W(a))], 2) => scatter::<u16, 1>(self, at, mask, [&regs.w[a as usize]]),
-            (&[Some(W(a))], 1) => scatter::<u8, 1>(self, at, mask, [&regs.w[a as usize]]),
-            (&[Some(D(a))], 8) => scatter::<u64, 1>(self, at, mask, [&regs.d[a as usize]]),
+            (&[Some(W(a))], 2) => scatter::<u16, 1>(self, at, mask, [&regs.rows.w[a as usize]]),
+            (&[Some(W(a))], 1) => scatter::<u8, 1>(self, at, mask, [&regs.rows.w[a as usize]]),
+            (&[Some(D(a))], 8) => scatter::<u64, 1>(self, at, mask, [&regs.rows.d[a as usize]]),
             (&[Some(D(a)), Some(D(b))], 8) => {
-                scatter::<u64, 2>(self, at, mask, [&regs.d[a as usize], &regs.d[b as usize]]);
+                scatter::<u64, 2>(
+                    self,
+                    at,
+                    mask,
+                    [&regs.rows.d[a as usize], &regs.rows.d[b as usize]],
+                );
             }
             _ => {}
         }
@@ -426,7 +431,7 @@ fn places(variable: Variable, base: Base, delta: u64, regs: &Registers<'_>) -> (
 
 /// Whether [`Span::store`] knows the form.
 fn is_common_store(m: &MemoryOp) -> bool {
-    use Reg::{D, W};
+    use Register::{D, W};
     match m.regs.as_slice() {
         [Some(W(_))] => matches!(m.bytes, 1 | 2 | 4),
         [Some(W(_)), Some(W(_))] | [Some(W(_)), Some(W(_)), Some(W(_)), Some(W(_))] => m.bytes == 4,
@@ -472,7 +477,7 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) -> bool {
-        if regs.taint.active || self.store_taint.lanes != 0 || self.count.is_some() {
+        if regs.taint.active || self.undefined.stored.lanes != 0 || self.observers.count.is_some() {
             return false;
         }
         self.pc = pc;
@@ -512,37 +517,37 @@ impl Machine<'_> {
         Some(())
     }
 
-    /// Where the lane with this base address accesses, and what to add to base addresses to get
-    /// offsets there.
+    /// Where the lane with this base address accesses, and the number to add to base addresses to
+    /// get offsets there.
     #[inline(always)]
     fn variable(&self, m: &MemoryOp, base: u64) -> Option<(Variable, u64)> {
         let head = base.wrapping_add(m.address.offset);
         let (place, window) = match m.address.place {
-            Place::Generic => match window_of(head) {
-                Window::Global | Window::Const => (Place::Global, 0),
-                Window::Shared => (Place::Shared, window_base(Window::Shared)),
+            StateSpace::Generic => match window_of(head) {
+                Window::Global | Window::Const => (StateSpace::Global, 0),
+                Window::Shared => (StateSpace::Shared, window_base(Window::Shared)),
                 Window::Local | Window::Param => return None,
             },
             place => (place, 0),
         };
         match place {
-            Place::Global => {
+            StateSpace::Global => {
                 let (index, offset) = self.memory.decode(head)?;
                 if m.store && self.memory.buffers[index].read_only {
                     return None;
                 }
                 Some((Variable::Buffer(index), (offset as u64).wrapping_sub(base)))
             }
-            Place::Shared => {
+            StateSpace::Shared => {
                 let own = head.wrapping_sub(window);
                 let (slot, _) = shared_parts(own);
-                let (start, size) = self.shared_map.get(slot).copied().flatten()?;
+                let (start, size) = self.layout.slots.get(slot).copied().flatten()?;
                 // Another block's address gives an offset outside.
                 let origin = shared_address(slot, start).wrapping_add(window);
                 Some((Variable::Shared(start, size), m.address.offset.wrapping_sub(origin)))
             }
-            Place::Param if !m.store => Some((Variable::Param, m.address.offset)),
-            Place::Param | Place::Local | Place::Frame | Place::Generic => None,
+            StateSpace::Param if !m.store => Some((Variable::Param, m.address.offset)),
+            StateSpace::Param | StateSpace::Local | StateSpace::Frame | StateSpace::Generic => None,
         }
     }
 
@@ -554,8 +559,8 @@ impl Machine<'_> {
                 Span { data: &mut buffer.data, flags: buffer.flags.as_deref_mut(), delta }
             }
             Variable::Shared(start, size) => {
-                let data = &mut self.shared.data[start..start + size];
-                let flags = &mut self.shared.flags[start..start + size];
+                let data = &mut self.block.shared.data[start..start + size];
+                let flags = &mut self.block.shared.flags[start..start + size];
                 Span { data, flags: Some(flags), delta }
             }
             Variable::Param => Span { data: &mut self.params, flags: None, delta },

@@ -1,4 +1,4 @@
-//! Reports: which thread of which block did what to which element, and on which line.
+//! Reports: which thread of which block did it to which element, and on which line.
 
 use super::{
     Machine,
@@ -9,11 +9,11 @@ use crate::{
     finding::{Finding, FindingKind, Other, Severity},
     lower::opcode,
     memory::shared_parts,
-    op::{Op, Place},
+    op::{Op, StateSpace},
     report::Stop,
 };
 
-/// What an address was computed from.
+/// The variable from which an address was computed.
 #[derive(Debug, Default)]
 pub(super) struct Target {
     pub label: Option<String>,
@@ -53,7 +53,7 @@ impl Machine<'_> {
         let (line, instruction) = self.program.place_of(pc);
         let lane = lanes.trailing_zeros() as usize & 31;
         let thread = regs.tid.map(|axis| axis[lane]);
-        let [bx, by, bz] = self.block;
+        let [bx, by, bz] = self.block.at;
         let [tx, ty, tz] = thread;
         let n_threads = lanes.count_ones();
         let at = line.map(|l| format!(", line {l}")).unwrap_or_default();
@@ -69,7 +69,7 @@ impl Machine<'_> {
             kernel: self.launch.kernel.clone(),
             line,
             instruction,
-            block: self.block,
+            block: self.block.at,
             thread,
             buffer: target.label,
             element: target.element,
@@ -83,7 +83,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What tells findings of one kind apart: their lines.
+    /// The key that separates findings of one kind: their lines.
     pub(super) fn key(&self, kind: FindingKind, pc: u32, other: Option<u32>) -> Key {
         let place = |pc: u32| match self.program.origins[pc as usize].line {
             0 => pc | 1 << 31,
@@ -112,16 +112,16 @@ impl Machine<'_> {
             }
         };
         match refusal.place {
-            Place::Global => {
+            StateSpace::Global => {
                 let Some((index, offset)) = self.memory.decode(address) else {
                     return none;
                 };
                 let buffer = &self.memory.buffers[index];
                 by_size(&buffer.label, offset, buffer.element_bytes, buffer.data.len())
             }
-            Place::Shared => {
+            StateSpace::Shared => {
                 let (slot, at) = shared_parts(address);
-                let size = self.shared_map.get(slot).copied().flatten();
+                let size = self.layout.slots.get(slot).copied().flatten();
                 let label = self.shared_label(slot);
                 let (Some((start, size)), Some((label, element))) = (size, label) else {
                     return none;
@@ -131,12 +131,12 @@ impl Machine<'_> {
                 let element = if element <= 1 { refusal.bytes as usize } else { element };
                 by_size(&label, offset, element, size)
             }
-            Place::Local | Place::Frame => Target {
+            StateSpace::Local | StateSpace::Frame => Target {
                 label: Some("local memory".to_owned()),
                 element: Some((address as i64).div_euclid(i64::from(refusal.bytes.max(1)))),
                 elements: None,
             },
-            Place::Param | Place::Generic => none,
+            StateSpace::Param | StateSpace::Generic => none,
         }
     }
 
@@ -183,12 +183,12 @@ impl Machine<'_> {
             _ => "read",
         };
         let space = match refusal.place {
-            Place::Shared => "shared ",
-            Place::Local | Place::Frame => "local ",
-            Place::Param => "parameter ",
-            Place::Global | Place::Generic => "",
+            StateSpace::Shared => "shared ",
+            StateSpace::Local | StateSpace::Frame => "local ",
+            StateSpace::Param => "parameter ",
+            StateSpace::Global | StateSpace::Generic => "",
         };
-        let freed = refusal.place == Place::Global
+        let freed = refusal.place == StateSpace::Global
             && matches!(self.memory.decode(address), Some((i, _)) if !self.memory.buffers[i].live);
         let place = match (&target.label, target.element, target.elements) {
             (Some(label), Some(element), Some(_)) if freed => {
@@ -201,7 +201,7 @@ impl Machine<'_> {
             _ => format!("address 0x{address:x}, which belongs to no buffer"),
         };
         let place = match refusal.place {
-            Place::Shared => format!("{place}{}", self.peer_name(address)),
+            StateSpace::Shared => format!("{place}{}", self.peer_name(address)),
             _ => place,
         };
         let what = match refusal.kind {
@@ -227,7 +227,7 @@ impl Machine<'_> {
         };
         let mut finding = self.finding(refusal.kind, &what, target, regs, pc, refusal.lanes);
         finding.access_bytes = bytes;
-        if refusal.place == Place::Shared && finding.buffer_elements == Some(0) {
+        if refusal.place == StateSpace::Shared && finding.buffer_elements == Some(0) {
             finding.hint = Some("the launch gives too little dynamic shared memory".to_owned());
         }
         if let (FindingKind::AsyncRead, Some(copy)) = (refusal.kind, self.last_copy) {
@@ -245,7 +245,7 @@ impl Machine<'_> {
 
     /// Name and element size of the shared variable in `slot`.
     pub(super) fn shared_label(&self, slot: usize) -> Option<(String, usize)> {
-        let index = *self.shared_names.get(slot)?;
+        let index = *self.layout.variables.get(slot)?;
         let variable = &self.program.variables[index? as usize];
         Some((variable.label.clone(), variable.element_bytes))
     }

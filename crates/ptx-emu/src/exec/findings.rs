@@ -2,8 +2,8 @@
 
 use crate::finding::{Finding, FindingKind, Severity};
 
-/// What occurrences of one finding share: the kind and the lines (or program counters, where there
-/// are no lines) of both places.
+/// The key that occurrences of one finding share: the kind and the lines (or program counters,
+/// where there are no lines) of both places.
 pub(super) type Key = (FindingKind, u32, u32);
 
 /// The findings of a launch.
@@ -33,8 +33,8 @@ impl Findings {
         true
     }
 
-    /// Notes that a race whose first occurrence was within a warp is between warps, too: what would
-    /// order its lanes is not enough.
+    /// Notes that a race whose first occurrence was within a warp is between warps, too: the remedy
+    /// that would order its lanes is not enough.
     pub(super) fn widen(&mut self, key: Key) {
         if let Some((_, finding)) = self.list.iter_mut().find(|(k, _)| *k == key)
             && let Some(hint) = &mut finding.hint
@@ -74,7 +74,7 @@ impl Findings {
         self.list.len() >= self.limit
     }
 
-    /// Adds what another part of the launch found, which comes after this one.
+    /// Adds the findings of another part of the launch, which comes after this one.
     pub(super) fn merge(&mut self, later: Self) {
         for (key, finding) in later.list {
             // Only the first number of a kind is of interest, wherever it arose.

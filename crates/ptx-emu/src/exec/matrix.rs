@@ -29,8 +29,8 @@ impl Machine<'_> {
             MatrixOp::Rows(op) => self.rows(op, regs, pc),
             MatrixOp::Fragment(op) => self.fragment(op, regs, pc),
             MatrixOp::Transpose(to, from) => {
-                let rows = rows_of(&regs.w[from.regs[0] as usize], true);
-                regs.w[to.regs[0] as usize] = held_of(&rows, false);
+                let rows = rows_of(&regs.rows.w[from.regs[0] as usize], true);
+                regs.rows.w[to.regs[0] as usize] = held_of(&rows, false);
             }
         }
     }
@@ -44,8 +44,8 @@ impl Machine<'_> {
         mask: u32,
         pc: u32,
     ) {
-        self.touched = true;
-        self.changes += u64::from(m.store);
+        self.progress.touched = true;
+        self.progress.changes += u64::from(m.store);
         self.pc = pc;
         self.act(&Action::Memory(m), m.address.place, at, regs, mask);
         self.record_refusals(regs, pc);
@@ -55,7 +55,7 @@ impl Machine<'_> {
     fn fragment(&mut self, op: &FragmentOp, regs: &mut Registers<'_>, pc: u32) {
         let base = addresses(&op.address, regs);
         let bits = op.data.element.bits() as u64;
-        let stride = regs.w[op.stride as usize].map(|s| u64::from(s) * bits / 8);
+        let stride = regs.rows.w[op.stride as usize].map(|s| u64::from(s) * bits / 8);
         self.check_rows(op, &base, &stride, regs, pc);
         for access in &op.accesses {
             let at = std::array::from_fn(|lane| {
@@ -71,12 +71,12 @@ impl Machine<'_> {
                 continue;
             };
             if op.store {
-                regs.w[scratch as usize] = regs.w[register].map(|v| v >> shift);
+                regs.rows.w[scratch as usize] = regs.rows.w[register].map(|v| v >> shift);
             }
             self.matrix_access(&access.memory, &at, regs, u32::MAX, pc);
             if !op.store {
-                let loaded = regs.w[scratch as usize];
-                let whole = &mut regs.w[register];
+                let loaded = regs.rows.w[scratch as usize];
+                let whole = &mut regs.rows.w[register];
                 for (whole, loaded) in whole.iter_mut().zip(loaded) {
                     let others = if shift == 0 { 0 } else { *whole };
                     *whole = others | loaded << shift;
@@ -86,13 +86,14 @@ impl Machine<'_> {
         if !op.store {
             let distinct = op.accesses.last().map_or(1, |a| a.register + 1);
             for (i, twin) in op.data.regs.iter().enumerate().skip(distinct) {
-                regs.w[*twin as usize] = regs.w[op.data.regs[i % distinct] as usize];
+                regs.rows.w[*twin as usize] = regs.rows.w[op.data.regs[i % distinct] as usize];
             }
         }
     }
 
-    /// Rows (columns) of a `wmma` matrix must start at multiples of 16 bytes, or of their length: where
-    /// the machine fetches whole rows, others are a fault; elsewhere the manual promises nothing.
+    /// Rows (columns) of a `wmma` matrix must start at multiples of 16 bytes, or of their length:
+    /// where the machine fetches whole rows, others are a fault; elsewhere the manual promises
+    /// nothing.
     fn check_rows(&mut self, op: &FragmentOp, base: &D, stride: &D, regs: &Registers<'_>, pc: u32) {
         let low = u64::from(op.alignment) - 1;
         let odd = lanes(u32::MAX, |i| (base[i] | stride[i]) & low != 0);
@@ -118,21 +119,21 @@ impl Machine<'_> {
         let words = op.scratch as usize;
         if op.memory.store {
             for (j, register) in list.iter().enumerate() {
-                let rows = rows_of(&regs.w[*register as usize], op.transpose);
+                let rows = rows_of(&regs.rows.w[*register as usize], op.transpose);
                 for (row, values) in rows.iter().enumerate() {
                     for (word, value) in values.iter().enumerate() {
-                        regs.w[words + word][8 * j + row] = *value;
+                        regs.rows.w[words + word][8 * j + row] = *value;
                     }
                 }
             }
         }
         self.matrix_access(&op.memory, &at, regs, mask, pc);
         if !op.memory.store {
-            let loaded: [W; 4] = std::array::from_fn(|i| regs.w[words + i]);
+            let loaded: [W; 4] = std::array::from_fn(|i| regs.rows.w[words + i]);
             for (j, register) in list.iter().enumerate() {
                 let row = |row: usize| std::array::from_fn(|word| loaded[word][8 * j + row]);
                 let rows = std::array::from_fn(row);
-                regs.w[*register as usize] = held_of(&rows, op.transpose);
+                regs.rows.w[*register as usize] = held_of(&rows, op.transpose);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Launches: blocks as resumable machines, and what they share.
+//! Launches: blocks as resumable machines, and their shared state.
 
 mod access;
 mod barrier;
@@ -63,7 +63,7 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub dynamic_smem: u32,
-    /// Blocks of a cluster along x, y, z. If absent, what the kernel demands, else one block.
+    /// Blocks of a cluster along x, y, z. If absent, as the kernel demands, else one block.
     pub cluster: Option<[u32; 3]>,
     /// Little-endian bytes of each argument.
     pub args: Vec<Vec<u8>>,
@@ -86,37 +86,73 @@ struct Machine<'m> {
     program: &'m Program,
     memory: &'m mut Memory,
     launch: &'m Launch,
+    kernel: usize,
+    n_sm: u32,
     checks: Checks,
     limits: Limits,
+    params: Vec<u8>,
+    /// Address of each module variable in its state space.
+    variable_addresses: Vec<u64>,
+    selection: Selection,
+    layout: SharedLayout,
+    cluster: Cluster,
+    /// The buffer in which `grid.sync()` counts arrivals.
+    workspace: Option<BufferId>,
+    block: RunningBlock,
+    progress: Progress,
+    observers: Observers<'m>,
+    races: Option<Box<Races>>,
+    undefined: Undefined,
+    findings: Findings,
+    /// Accesses refused since they were last recorded.
+    refusals: Vec<Refusal>,
+    lane_instructions: u64,
+    stdout: String,
+    /// The access under way.
+    pc: u32,
+    /// The asynchronous copy that was issued last.
+    last_copy: Option<u32>,
+    matrix_scratch: matrix::Scratch,
+    width: Width,
+}
+
+/// The blocks to run.
+struct Selection {
     blocks: Blocks,
     /// Numbers of the clusters to run, if not all.
     part: Option<Range<u64>>,
     /// Blocks that came to their ends.
-    blocks_run: u64,
-    findings: Findings,
-    /// Accesses refused since they were last recorded.
-    refusals: Vec<Refusal>,
-    params: Vec<u8>,
-    /// Address of each module variable in its state space.
-    variable_addresses: Vec<u64>,
-    /// Offset and size of the shared variable in each slot.
-    shared_map: Vec<Option<(usize, usize)>>,
-    /// Module variable in each slot.
-    shared_names: Vec<Option<u32>>,
-    shared_bytes: usize,
-    n_sm: u32,
-    kernel: usize,
-    /// The running block.
-    block: [u32; 3],
-    block_index: u64,
+    done: u64,
+}
+
+/// Places of the shared variables, by slot.
+#[derive(Default)]
+struct SharedLayout {
+    /// Offset and size of each.
+    slots: Vec<Option<(usize, usize)>>,
+    /// The module variables.
+    variables: Vec<Option<u32>>,
+    /// Bytes of all of them.
+    bytes: usize,
+}
+
+/// The running block.
+#[derive(Default)]
+struct RunningBlock {
+    /// Position in the grid.
+    at: [u32; 3],
+    /// Linear index in the grid.
+    index: u64,
     shared: Shared,
-    cluster: Cluster,
-    /// What `grid.sync()` counts arrivals in.
-    workspace: Option<BufferId>,
     /// Threads that arrived without waiting, by barrier.
     arrivals: HashMap<u32, u32>,
-    lane_instructions: u64,
-    stdout: String,
+    /// The order that its barriers and atomics have made.
+    order: Order,
+}
+
+/// Whether the launch gets on.
+#[derive(Default)]
+struct Progress {
     /// A volatile load or an atomic ran since this was cleared.
     waited: bool,
     /// Any access to memory ran since this was cleared.
@@ -125,30 +161,44 @@ struct Machine<'m> {
     changes: u64,
     /// The running block is to let others go first.
     preempt: bool,
-    /// The access under way.
-    pc: u32,
-    matrix_scratch: matrix::Scratch,
+}
+
+/// Notes on operations beside their results.
+struct Observers<'m> {
     /// Whether [`Machine::observe`] has anything to do.
-    observing: bool,
+    active: bool,
     count: Option<Box<Count>>,
-    /// What was reached; without marks if nobody asks.
+    /// The places reached; without marks if nobody asks.
     coverage: Coverage,
     covers: bool,
     numbers: Numbers,
-    /// What numbers each operation makes; empty if nobody asks.
+    /// Formats of the numbers that each operation makes; empty if nobody asks.
     formats: &'m [Option<Formats>],
-    races: Option<Box<Races>>,
-    /// What the running block's barriers and atomics have ordered.
-    order: Order,
-    width: Width,
+}
+
+impl<'m> Observers<'m> {
+    fn new(program: &'m Program, options: &Options) -> Self {
+        let (n, numerics) = (program.ops.len(), options.checks.numerics);
+        Self {
+            active: options.counters || numerics,
+            count: options.counters.then(|| Box::new(Count::new(n))),
+            coverage: if options.coverage { Coverage::new(n) } else { Coverage::default() },
+            covers: options.coverage,
+            numbers: Numbers { nan: numerics, infinity: numerics },
+            formats: if numerics { program.formats() } else { &[] },
+        }
+    }
+}
+
+/// Undefined values on their way.
+#[derive(Default)]
+struct Undefined {
     /// First reads of uninitialised bytes.
     origins: Origins,
     /// Lanes whose last loads brought in undefined values, since this was cleared.
-    load_taint: u32,
-    /// The asynchronous copy that was issued last.
-    last_copy: Option<u32>,
-    /// Marks of what a store under way takes from elsewhere than its registers.
-    store_taint: Mark,
+    loaded: u32,
+    /// Marks of values that a store under way takes from elsewhere than its registers.
+    stored: Mark,
 }
 
 /// More than `grid.sync()` and its kin use.
@@ -205,54 +255,32 @@ fn prepare_launch<'m>(
         program,
         memory,
         launch,
+        kernel,
+        n_sm,
         checks: options.checks,
         limits: options.limits,
-        blocks: options.blocks.clone(),
-        part: None,
-        blocks_run: 0,
-        findings: Findings::new(options.limits.findings),
-        refusals: Vec::new(),
         params: parameters(program, kernel, launch)?,
         variable_addresses: variable_addresses.to_vec(),
-        shared_map: Vec::new(),
-        shared_names: Vec::new(),
-        shared_bytes: 0,
-        n_sm,
-        kernel,
-        block: [0; 3],
-        block_index: 0,
-        shared: Shared::default(),
+        selection: Selection { blocks: options.blocks.clone(), part: None, done: 0 },
+        layout: SharedLayout::default(),
         cluster: cluster(program, kernel, launch)?,
         workspace: None,
-        arrivals: HashMap::new(),
+        block: RunningBlock::default(),
+        progress: Progress::default(),
+        observers: Observers::new(program, options),
+        races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
+        undefined: Undefined::default(),
+        findings: Findings::new(options.limits.findings),
+        refusals: Vec::new(),
         lane_instructions: 0,
         stdout: String::new(),
-        waited: false,
-        touched: false,
-        changes: 0,
-        preempt: false,
         pc: 0,
-        matrix_scratch: matrix::Scratch::default(),
-        observing: options.counters || options.checks.numerics,
-        count: options.counters.then(|| Box::new(Count::new(program.ops.len()))),
-        coverage: if options.coverage {
-            Coverage::new(program.ops.len())
-        } else {
-            Coverage::default()
-        },
-        covers: options.coverage,
-        numbers: Numbers { nan: options.checks.numerics, infinity: options.checks.numerics },
-        formats: if options.checks.numerics { program.formats() } else { &[] },
-        races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
-        order: Order::default(),
-        width: Width::of_host(),
-        origins: Origins::new(),
-        load_taint: 0,
         last_copy: None,
-        store_taint: Mark::default(),
+        matrix_scratch: matrix::Scratch::default(),
+        width: Width::of_host(),
     };
-    machine.coverage.mark(program.code[kernel].entry, ENTERED);
-    machine.coverage.largest_grid = launch.grid;
+    machine.observers.coverage.mark(program.code[kernel].entry, ENTERED);
+    machine.observers.coverage.largest_grid = launch.grid;
     machine.place_shared()?;
     machine.make_workspace()?;
     Ok(machine)
@@ -344,7 +372,7 @@ fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u
 }
 
 impl Machine<'_> {
-    /// What happened, given how it ended.
+    /// The report, given how the launch ended.
     fn report(mut self, end: Result<(), Stop>) -> Report {
         if let Some(id) = self.workspace {
             self.memory.free(id);
@@ -356,17 +384,17 @@ impl Machine<'_> {
         self.findings.causes_first();
         Report {
             end,
-            blocks: self.blocks_run,
-            counters: self.count.map(|c| c.finish(self.program)),
-            coverage: Some(self.coverage).filter(|_| self.covers),
+            blocks: self.selection.done,
+            counters: self.observers.count.map(|c| c.finish(self.program)),
+            coverage: Some(self.observers.coverage).filter(|_| self.observers.covers),
             findings: self.findings.into_list(),
             lane_instructions: self.lane_instructions,
             stdout: self.stdout,
         }
     }
 
-    /// Gives a module that asks for it what a cooperative launch gives: zeroed memory in which the
-    /// blocks of the grid meet.
+    /// Gives a module that asks for it the workspace of a cooperative launch: zeroed memory in
+    /// which the blocks of the grid meet.
     fn make_workspace(&mut self) -> Result<(), Stop> {
         if !self.program.cooperative {
             return Ok(());
@@ -391,8 +419,8 @@ impl Machine<'_> {
             }
         }
         // Slot 0 stays empty, so that no variable's address is near zero; slot 1 is dynamic memory.
-        self.shared_map = vec![None, None];
-        self.shared_names = vec![None, None];
+        self.layout.slots = vec![None, None];
+        self.layout.variables = vec![None, None];
         let mut end = 0_usize;
         let mut dynamic = None;
         let mut dynamic_align = 128;
@@ -418,11 +446,11 @@ impl Machine<'_> {
                     self.launch.kernel
                 ));
             }
-            self.variable_addresses[index] = shared_address(self.shared_map.len(), at);
-            self.shared_map.push(Some((at, variable.bytes)));
-            self.shared_names.push(Some(index as u32));
+            self.variable_addresses[index] = shared_address(self.layout.slots.len(), at);
+            self.layout.slots.push(Some((at, variable.bytes)));
+            self.layout.variables.push(Some(index as u32));
         }
-        if self.shared_map.len() > SHARED_SLOTS {
+        if self.layout.slots.len() > SHARED_SLOTS {
             let most = SHARED_SLOTS - 2;
             return refuse(format!("more than {most} shared variables are not known"));
         }
@@ -433,9 +461,9 @@ impl Machine<'_> {
             }
         }
         let dynamic_bytes = self.launch.dynamic_smem as usize;
-        self.shared_map[1] = Some((at, dynamic_bytes));
-        self.shared_names[1] = dynamic;
-        self.shared_bytes = at + dynamic_bytes;
+        self.layout.slots[1] = Some((at, dynamic_bytes));
+        self.layout.variables[1] = dynamic;
+        self.layout.bytes = at + dynamic_bytes;
         if end + dynamic_bytes > MAX_SHARED {
             return refuse(format!(
                 "kernel `{}` needs {end} bytes of static and {dynamic_bytes} of dynamic shared \
@@ -449,7 +477,7 @@ impl Machine<'_> {
     /// Address of the byte at an offset of the block's shared memory.
     fn shared_address_of(&self, offset: u64) -> u64 {
         let holds = |(at, size): (usize, usize)| offset >= at as u64 && offset < (at + size) as u64;
-        let slot = self.shared_map.iter().position(|s| s.is_some_and(holds)).unwrap_or(0);
+        let slot = self.layout.slots.iter().position(|s| s.is_some_and(holds)).unwrap_or(0);
         // A lane that does not take part may stand anywhere.
         shared_address(slot, offset as usize & 0x7_ffff)
     }
@@ -474,33 +502,33 @@ impl Machine<'_> {
     /// Lets the block's warps run in turns until all have ended or they only spin.
     fn run_block(&mut self, warps: &mut [Warp]) -> Result<Turn, Stop> {
         loop {
-            self.waited = false;
-            let changes = self.changes;
+            self.progress.waited = false;
+            let changes = self.progress.changes;
             for warp in &mut *warps {
                 if !warp.groups.is_empty() {
                     self.run_warp(warp)?;
                 }
-                if self.preempt {
+                if self.progress.preempt {
                     break;
                 }
             }
             if warps.iter().all(|w| w.groups.is_empty()) {
                 return Ok(Turn::Done);
             }
-            if std::mem::take(&mut self.preempt) {
+            if std::mem::take(&mut self.progress.preempt) {
                 return Ok(Turn::Preempted);
             }
             let released = self.release(warps);
             if released {
                 continue;
             }
-            if !warps.iter().any(|warp| warp.can_run(self.changes)) {
+            if !warps.iter().any(|warp| warp.can_run(self.progress.changes)) {
                 if warps.iter().any(Warp::waits_for_others) {
                     return Ok(Turn::Waiting);
                 }
                 return Err(self.stuck(warps));
             }
-            if self.waited && self.changes == changes {
+            if self.progress.waited && self.progress.changes == changes {
                 return Ok(Turn::Spinning);
             }
         }

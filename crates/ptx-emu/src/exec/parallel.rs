@@ -1,8 +1,8 @@
 //! Blocks on several host threads, where that cannot change the result.
 //!
 //! Each thread runs a contiguous part of the grid on a copy of memory, and the copies are merged.
-//! That is what one thread would have done if no part touched what another one wrote, which the
-//! race detector's shadows tell; otherwise, and where anything is found, nothing is merged and the
+//! The result is that of one thread if no part touched bytes that another one wrote, which the
+//! race detector's shadows show; otherwise, and where anything is found, nothing is merged and the
 //! blocks run one after another.
 
 use std::{ops::Range, thread};
@@ -11,7 +11,7 @@ use super::{Launch, Machine, findings::Findings, prepare_launch, sanitize::races
 use crate::{
     memory::Memory,
     module::Module,
-    op::{Op, Place, Special},
+    op::{Op, Special, StateSpace},
     options::{Blocks, Options},
     report::Stop,
 };
@@ -22,7 +22,7 @@ const WORTHWHILE: u64 = 30_000_000;
 /// Bytes of global memory above which it is not copied.
 const MAX_COPY: u64 = 256 << 20;
 
-/// What every part of a launch is made from.
+/// The origin of every part of a launch.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'s> {
     pub module: &'s Module,
@@ -32,7 +32,7 @@ pub(super) struct Source<'s> {
     pub n_sm: u32,
 }
 
-/// What a thread did.
+/// The results of a thread.
 struct Part {
     memory: Memory,
     races: Box<Races>,
@@ -51,8 +51,8 @@ pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), S
     if threads < 2 || n < 3 || !separable(machine, source.options) {
         return machine.run();
     }
-    // The first block tells what the others cost.
-    machine.part = Some(0..1);
+    // The first block shows the cost of the others.
+    machine.selection.part = Some(0..1);
     machine.run()?;
     let rest = 1..n;
     let cost = machine.lane_instructions.saturating_mul(n - 1);
@@ -63,7 +63,7 @@ pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), S
     {
         return Ok(());
     }
-    machine.part = Some(rest);
+    machine.selection.part = Some(rest);
     machine.run()
 }
 
@@ -71,10 +71,10 @@ pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), S
 fn separable(machine: &Machine<'_>, options: &Options) -> bool {
     let program = machine.program;
     let alone = |op: &Op| match op {
-        Op::Atomic(index) => program.atomics[*index as usize].address.place == Place::Shared,
+        Op::Atomic(index) => program.atomics[*index as usize].address.place == StateSpace::Shared,
         Op::Memory(index) => {
             let m = &program.memory[*index as usize];
-            !m.volatile || m.address.place == Place::Shared
+            !m.volatile || m.address.place == StateSpace::Shared
         }
         Op::Special(special, _) => !matches!(
             special,
@@ -118,14 +118,14 @@ fn in_parts(
     let total: u64 = parts.iter().map(|p| p.lane_instructions).sum();
     let mut all: Vec<&Races> = parts.iter().map(|p| &*p.races).collect();
     all.extend(machine.races.as_deref());
-    if total > left || Races::meet(&all) {
+    if total > left || Races::overlap(&all) {
         return false;
     }
     let original = machine.memory.clone();
     for part in parts {
         machine.memory.take_changes(&original, &part.memory);
         machine.findings.merge(part.findings);
-        machine.blocks_run += part.blocks;
+        machine.selection.done += part.blocks;
     }
     machine.lane_instructions += total;
     true
@@ -136,7 +136,7 @@ fn run_part(source: Source<'_>, original: &Memory, part: Range<u64>, budget: u64
     let Source { module, variable_addresses, launch, options, n_sm } = source;
     let mut machine =
         prepare_launch(module, &mut memory, variable_addresses, launch, options, n_sm).ok()?;
-    machine.part = Some(part);
+    machine.selection.part = Some(part);
     machine.limits.lane_instructions = budget;
     machine.run().ok()?;
     if machine.findings.errors > 0 {
@@ -144,6 +144,6 @@ fn run_part(source: Source<'_>, original: &Memory, part: Range<u64>, budget: u64
     }
     let races = machine.races.take()?;
     let findings = std::mem::take(&mut machine.findings);
-    let (lane_instructions, blocks) = (machine.lane_instructions, machine.blocks_run);
+    let (lane_instructions, blocks) = (machine.lane_instructions, machine.selection.done);
     Some(Part { memory, races, findings, lane_instructions, blocks })
 }

@@ -22,7 +22,7 @@ pub(super) struct Block {
     done: bool,
 }
 
-/// A cluster that was left before its end: its blocks by rank and what they share.
+/// A cluster that was left before its end: its blocks by rank and their shared state.
 struct Parked {
     blocks: Vec<Block>,
     peers: Vec<Peer>,
@@ -41,7 +41,7 @@ pub(super) enum Turn {
     Waiting,
 }
 
-/// Most blocks that are kept half-run at once, near what a large GPU holds.
+/// Most blocks that are kept half-run at once, about as many as a large GPU holds.
 const MAX_RESIDENT: usize = 2112;
 
 /// Most bytes that these take, roughly.
@@ -68,7 +68,7 @@ impl Machine<'_> {
         let registers = register_bytes(self.program.code[self.kernel].registers);
         let threads: u32 = self.launch.block.iter().product();
         // Beside the contents of shared memory there are flags and last accesses.
-        registers * threads.div_ceil(32) as usize + 8 * self.shared_bytes + 4096
+        registers * threads.div_ceil(32) as usize + 8 * self.layout.bytes + 4096
     }
 
     /// Linear index of the block with this rank in the cluster with this number.
@@ -84,7 +84,7 @@ impl Machine<'_> {
 
     /// Numbers of the clusters of which blocks were asked for, if not all blocks run.
     fn chosen_clusters(&self) -> Option<Vec<u64>> {
-        let blocks = choice::chosen(&self.blocks, self.launch.grid)?;
+        let blocks = choice::chosen(&self.selection.blocks, self.launch.grid)?;
         let [nx, ny, _] = [0, 1, 2].map(|i| self.launch.grid[i] / self.cluster.extents[i]);
         let mut seen = HashSet::new();
         let number = |block: u64| {
@@ -104,12 +104,12 @@ impl Machine<'_> {
         let resident = MAX_RESIDENT.min(MAX_RESIDENT_BYTES / self.block_bytes());
         let resident = (resident / size as usize).max(1);
         let (mut next, n_clusters) =
-            self.part.as_ref().map_or((0, n_clusters), |part| (part.start, part.end));
+            self.selection.part.as_ref().map_or((0, n_clusters), |part| (part.start, part.end));
         let mut parked: VecDeque<Parked> = VecDeque::new();
         let mut spare: Option<Parked> = None;
         let mut idle = 0_usize;
         loop {
-            let changes = self.changes;
+            let changes = self.progress.changes;
             let starts = next < n_clusters && parked.len() < resident;
             let mut cluster = if starts {
                 let number = chosen.as_ref().map_or(next, |c| c[next as usize]);
@@ -127,7 +127,7 @@ impl Machine<'_> {
             let turn = self.run_cluster(&mut cluster.blocks)?;
             cluster.peers = std::mem::take(&mut self.cluster.peers);
             if turn == Turn::Done {
-                self.blocks_run += size;
+                self.selection.done += size;
                 spare = Some(cluster);
                 idle = 0;
                 continue;
@@ -138,7 +138,7 @@ impl Machine<'_> {
                 idle = 0;
                 continue;
             }
-            idle = if self.changes == changes && !starts { idle + 1 } else { 0 };
+            idle = if self.progress.changes == changes && !starts { idle + 1 } else { 0 };
             let clusters = parked.len() + 1;
             if idle > clusters * idle_rounds(clusters) {
                 self.cluster.peers = cluster.peers;
@@ -176,15 +176,18 @@ impl Machine<'_> {
 
     /// Offset and bytes of the system's part of shared memory, if the kernel uses it.
     fn reserved_shared(&self) -> Option<(usize, usize)> {
-        let slot =
-            self.shared_names.iter().position(|v| v.is_some() && *v == self.program.reserved)?;
-        self.shared_map[slot]
+        let slot = self
+            .layout
+            .variables
+            .iter()
+            .position(|v| v.is_some() && *v == self.program.reserved)?;
+        self.layout.slots[slot]
     }
 
     fn fresh_shared(&self, mut shared: Shared) -> Shared {
-        shared.data.resize(self.shared_bytes, 0);
+        shared.data.resize(self.layout.bytes, 0);
         shared.flags.clear();
-        shared.flags.resize(self.shared_bytes, 0);
+        shared.flags.resize(self.layout.bytes, 0);
         shared.mbarriers.clear();
         shared.origins.clear();
         if let Some((at, size)) = self.reserved_shared() {
@@ -193,7 +196,7 @@ impl Machine<'_> {
         }
         self.fit_shadow(&mut shared.shadow);
         if self.cluster.len() > 1 {
-            // What blocks of other clusters left there must not be taken for a neighbour's.
+            // Accesses of other clusters must not be taken for a neighbour's.
             shared.shadow.clear();
         }
         shared
@@ -242,19 +245,19 @@ impl Machine<'_> {
 
     /// Makes a block the running one, or puts it back.
     fn swap(&mut self, block: &mut Block, rank: usize) {
-        self.block_index = block.index;
-        self.block = self.coordinates(block.index);
+        self.block.index = block.index;
+        self.block.at = self.coordinates(block.index);
         self.cluster.rank = rank as u32;
-        std::mem::swap(&mut self.arrivals, &mut block.arrivals);
-        std::mem::swap(&mut self.order, &mut block.order);
-        std::mem::swap(&mut self.shared, &mut self.cluster.peers[rank].shared);
+        std::mem::swap(&mut self.block.arrivals, &mut block.arrivals);
+        std::mem::swap(&mut self.block.order, &mut block.order);
+        std::mem::swap(&mut self.block.shared, &mut self.cluster.peers[rank].shared);
     }
 
     /// Lets the blocks of a cluster run in turns until all have ended or they only spin.
     fn run_cluster(&mut self, blocks: &mut [Block]) -> Result<Turn, Stop> {
         let mut timeouts = 0;
         loop {
-            let changes = self.changes;
+            let changes = self.progress.changes;
             let mut ended = false;
             let mut spins = false;
             let mut preempted = false;
@@ -280,14 +283,17 @@ impl Machine<'_> {
             if preempted {
                 return Ok(Turn::Preempted);
             }
-            if self.open_barrier(blocks) || ended || (blocks.len() > 1 && self.changes != changes) {
+            if self.open_barrier(blocks)
+                || ended
+                || (blocks.len() > 1 && self.progress.changes != changes)
+            {
                 timeouts = 0;
                 continue;
             }
             if spins {
                 return Ok(Turn::Spinning);
             }
-            timeouts = if self.changes == changes { timeouts + 1 } else { 0 };
+            timeouts = if self.progress.changes == changes { timeouts + 1 } else { 0 };
             let mut warps = blocks.iter().flat_map(|block| &block.warps);
             if timeouts > MAX_TIMEOUTS || !warps.any(Warp::waits_for_mbarrier) {
                 return Err(self.stuck_cluster(blocks));

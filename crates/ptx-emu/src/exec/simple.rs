@@ -6,10 +6,10 @@ use super::{
     warp::{put_d, put_w},
 };
 use crate::{
-    alu::integer,
+    alu::{integer::Integer as _, simd::Loop},
     finding::FindingKind,
     memory::window_of,
-    op::{CarryKind, CarryOp, D, LaneMask, Op, Reg, Special, W, Window},
+    op::{CarryKind, CarryOp, Class, D, LaneMask, Op, R, Reg, Special, W, Window},
     report::Stop,
 };
 
@@ -17,95 +17,33 @@ impl Machine<'_> {
     #[inline]
     pub(super) fn simple(
         &mut self,
-        op: Op,
+        op: &Op,
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
     ) -> Result<(), Stop> {
-        /// The registers named by the operands.
-        macro_rules! w {
-            ($r:expr) => {
-                &regs.w[$r as usize]
-            };
-        }
-        macro_rules! d {
-            ($r:expr) => {
-                &regs.d[$r as usize]
-            };
-        }
-        /// Runs what computes the whole row `to`; inactive lanes keep their values.
-        macro_rules! into_w {
-            ($to:ident, $run:expr) => {
-                if mask == u32::MAX {
-                    $run;
-                } else {
-                    let old = *w!($to);
-                    $run;
-                    put_w(&mut regs.w[$to as usize], &old, !mask);
-                }
-            };
-        }
-        macro_rules! into_d {
-            ($to:ident, $run:expr) => {
-                if mask == u32::MAX {
-                    $run;
-                } else {
-                    let old = *d!($to);
-                    $run;
-                    put_d(&mut regs.d[$to as usize], &old, !mask);
-                }
-            };
-        }
-        match op {
-            Op::W1(f, to, a) => into_w!(to, f.run(regs.w, to, (a,))),
-            Op::W2(f, to, a, b) => into_w!(to, f.run(regs.w, to, (a, b))),
-            Op::W3(f, to, a, b, c) => into_w!(to, f.run(regs.w, to, (a, b, c))),
-            Op::W4(f, to, a, b, c, e) => into_w!(to, f.run(regs.w, to, (a, b, c, e))),
-            Op::D1(f, to, a) => into_d!(to, f.run(regs.d, to, (a,))),
-            Op::D2(f, to, a, b) => into_d!(to, f.run(regs.d, to, (a, b))),
-            Op::D3(f, to, a, b, c) => into_d!(to, f.run(regs.d, to, (a, b, c))),
-            Op::WtoD(f, to, a) => into_d!(to, f.run(regs.d, regs.w, to, (a,))),
-            Op::DtoW(f, to, a) => into_w!(to, f.run(regs.w, regs.d, to, (a,))),
-            Op::WWtoD(f, to, a, b) => into_d!(to, f.run(regs.d, regs.w, to, (a, b))),
-            Op::WWDtoD(f, to, a, b, c) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c))),
-            Op::DWtoD(f, to, a, b) => into_d!(to, f.run(regs.d, regs.w, to, (a, b))),
-            Op::DWWtoD(f, to, a, b, c) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c))),
-            Op::DDWWtoD(f, to, a, b, c, e) => into_d!(to, f.run(regs.d, regs.w, to, (a, b, c, e))),
-            Op::WtoP(f, to, a) => {
-                let v = f.run(regs.w, a);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
-            Op::DtoP(f, to, a) => {
-                let v = f.run(regs.d, a);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
-            Op::WWtoP(f, to, a, b) => {
-                let v = f.run(regs.w, a, b);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
-            Op::DDtoP(f, to, a, b) => {
-                let v = f.run(regs.d, a, b);
-                put_p(&mut regs.p[to as usize], v, mask);
-            }
+        match *op {
+            Op::Lanes(f, _, ref r) if mask == u32::MAX => f.run(&mut regs.rows, r),
+            Op::Lanes(f, classes, ref r) => masked(f, classes.to, r, regs, mask),
             Op::P2(f, to, a, b) => {
-                let v = f(regs.p[a as usize], regs.p[b as usize]);
-                put_p(&mut regs.p[to as usize], v, mask);
+                let v = f(regs.rows.p[a as usize], regs.rows.p[b as usize]);
+                put_p(&mut regs.rows.p[to as usize], v, mask);
             }
             Op::SelectW(to, a, b, p) => {
-                let p = regs.p[p as usize];
-                let mut v = *w!(b);
-                put_w(&mut v, w!(a), p);
-                put_w(&mut regs.w[to as usize], &v, mask);
+                let p = regs.rows.p[p as usize];
+                let mut v = regs.rows.w[b as usize];
+                put_w(&mut v, &regs.rows.w[a as usize], p);
+                put_w(&mut regs.rows.w[to as usize], &v, mask);
             }
             Op::SelectD(to, a, b, p) => {
-                let p = regs.p[p as usize];
-                let mut v = *d!(b);
-                put_d(&mut v, d!(a), p);
-                put_d(&mut regs.d[to as usize], &v, mask);
+                let p = regs.rows.p[p as usize];
+                let mut v = regs.rows.d[b as usize];
+                put_d(&mut v, &regs.rows.d[a as usize], p);
+                put_d(&mut regs.rows.d[to as usize], &v, mask);
             }
             Op::AddBase(to, a, base) => {
-                let v = d!(a).map(|a| a.wrapping_add(base));
-                put_d(&mut regs.d[to as usize], &v, mask);
+                let v = regs.rows.d[a as usize].map(|a| a.wrapping_add(base));
+                put_d(&mut regs.rows.d[to as usize], &v, mask);
             }
             Op::Memory(index) => {
                 let program = self.program;
@@ -128,8 +66,8 @@ impl Machine<'_> {
             Op::Convert(index) => {
                 let (conversion, to, a, b) = &program.conversions[index as usize];
                 let read = |reg: &Reg| match *reg {
-                    Reg::W(r) => regs.w[r as usize].map(u64::from),
-                    Reg::D(r) => regs.d[r as usize],
+                    Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+                    Reg::D(r) => regs.rows.d[r as usize],
                     Reg::P(_) => [0; 32],
                 };
                 let mut v = read(a).map(|a| conversion.apply(a));
@@ -148,14 +86,14 @@ impl Machine<'_> {
             }
             Op::LocalAddress(to, offset) => {
                 let v = [u64::from(regs.frame.local + offset); 32];
-                put_d(&mut regs.d[to as usize], &v, mask);
+                put_d(&mut regs.rows.d[to as usize], &v, mask);
             }
             Op::IsSpace(to, a, window) => {
-                let a = regs.d[a as usize];
+                let a = regs.rows.d[a as usize];
                 let v = (0..32).fold(0, |m, i| m | u32::from(self.window(a[i]) == window) << i);
-                put_p(&mut regs.p[to as usize], v, mask);
+                put_p(&mut regs.rows.p[to as usize], v, mask);
             }
-            Op::ActiveMask(to) => put_w(&mut regs.w[to as usize], &[mask; 32], mask),
+            Op::ActiveMask(to) => put_w(&mut regs.rows.w[to as usize], &[mask; 32], mask),
             Op::Fence => self.fence(),
             Op::Async(index) => self.async_op(index, regs, pc, mask),
             Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
@@ -168,7 +106,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The window of a generic address; constants are told from other buffers.
+    /// The window of a generic address; constants are a window of their own.
     fn window(&self, address: u64) -> Window {
         match (window_of(address), self.memory.decode(address)) {
             (Window::Global, Some((index, _))) if self.memory.buffers[index].read_only => {
@@ -185,12 +123,12 @@ impl Machine<'_> {
         match special {
             Special::Tid(axis) => regs.tid[axis as usize].map(u64::from),
             Special::Ntid(axis) => same(self.launch.block[axis as usize]),
-            Special::Ctaid(axis) => same(self.block[axis as usize]),
+            Special::Ctaid(axis) => same(self.block.at[axis as usize]),
             Special::Nctaid(axis) => same(self.launch.grid[axis as usize]),
             Special::LaneId => lane(),
             Special::WarpId => same(regs.warp),
             Special::NWarpId => same(threads.div_ceil(32)),
-            Special::SmId => same(self.block_index as u32 % self.n_sm),
+            Special::SmId => same(self.block.index as u32 % self.n_sm),
             Special::NSmId => same(self.n_sm),
             Special::GridId => same(1),
             Special::LaneMask(kind) => lane().map(|i| {
@@ -207,12 +145,36 @@ impl Machine<'_> {
             Special::ClockHi | Special::TimerHi => [self.clock() >> 32; 32],
             Special::Clock64 | Special::Timer => [self.clock(); 32],
             Special::DynamicShared => same(self.launch.dynamic_smem),
-            Special::TotalShared => same(self.shared.data.len() as u32),
+            Special::TotalShared => same(self.block.shared.data.len() as u32),
             Special::Cluster(special) => same(self.cluster_special(special)),
             // Cooperative groups find the grid's workspace through these two.
             Special::Environment(1) => same((self.workspace_address() >> 32) as u32),
             Special::Environment(2) => same(self.workspace_address() as u32),
             Special::Environment(_) => same(0),
+        }
+    }
+}
+
+/// Runs a loop for the lanes of `mask`: it writes the whole register, and the others get their
+/// values back.
+#[inline(never)]
+fn masked(f: Loop, to: Class, r: &[R; 5], regs: &mut Registers<'_>, mask: u32) {
+    let at = r[0] as usize;
+    match to {
+        Class::W => {
+            let old = regs.rows.w[at];
+            f.run(&mut regs.rows, r);
+            put_w(&mut regs.rows.w[at], &old, !mask);
+        }
+        Class::D => {
+            let old = regs.rows.d[at];
+            f.run(&mut regs.rows, r);
+            put_d(&mut regs.rows.d[at], &old, !mask);
+        }
+        Class::P => {
+            let old = regs.rows.p[at];
+            f.run(&mut regs.rows, r);
+            put_p(&mut regs.rows.p[at], old, !mask);
         }
     }
 }
@@ -225,19 +187,19 @@ pub(super) fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
     match to {
         Reg::W(r) => {
             let v: W = v.map(|v| v as u32);
-            put_w(&mut regs.w[r as usize], &v, mask);
+            put_w(&mut regs.rows.w[r as usize], &v, mask);
         }
-        Reg::D(r) => put_d(&mut regs.d[r as usize], v, mask),
+        Reg::D(r) => put_d(&mut regs.rows.d[r as usize], v, mask),
         Reg::P(r) => {
             let bits = (0..32).fold(0, |m, i| m | u32::from(v[i] != 0) << i);
-            put_p(&mut regs.p[r as usize], bits, mask);
+            put_p(&mut regs.rows.p[r as usize], bits, mask);
         }
     }
 }
 
 fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
     let read = |r: u32| {
-        if op.wide { regs.d[r as usize] } else { regs.w[r as usize].map(u64::from) }
+        if op.wide { regs.rows.d[r as usize] } else { regs.rows.w[r as usize].map(u64::from) }
     };
     let mad =
         matches!(op.kind, CarryKind::MadLo | CarryKind::MadHiSigned | CarryKind::MadHiUnsigned);
@@ -252,12 +214,10 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
         let (x, y) = match op.kind {
             CarryKind::Add | CarryKind::Sub => (a[i], b[i]),
             CarryKind::MadLo => (a[i].wrapping_mul(b[i]) & all, c[i]),
-            CarryKind::MadHiUnsigned if op.wide => (integer::mul_hi_u64(a[i], b[i]), c[i]),
+            CarryKind::MadHiUnsigned if op.wide => (a[i].mul_hi(b[i]), c[i]),
             CarryKind::MadHiUnsigned => ((a[i] * b[i]) >> 32, c[i]),
-            CarryKind::MadHiSigned if op.wide => (integer::mul_hi_s64(a[i], b[i]), c[i]),
-            CarryKind::MadHiSigned => {
-                (u64::from(integer::mul_hi_s32(a[i] as u32, b[i] as u32)), c[i])
-            }
+            CarryKind::MadHiSigned if op.wide => ((a[i] as i64).mul_hi(b[i] as i64) as u64, c[i]),
+            CarryKind::MadHiSigned => (u64::from((a[i] as i32).mul_hi(b[i] as i32) as u32), c[i]),
         };
         let (value, carry) = if op.kind == CarryKind::Sub {
             // The flag is a borrow.
@@ -271,10 +231,10 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
         flags |= u32::from(carry) << i;
     }
     if op.wide {
-        put_d(&mut regs.d[op.regs[0] as usize], &out, mask);
+        put_d(&mut regs.rows.d[op.regs[0] as usize], &out, mask);
     } else {
         let out: W = out.map(|v| v as u32);
-        put_w(&mut regs.w[op.regs[0] as usize], &out, mask);
+        put_w(&mut regs.rows.w[op.regs[0] as usize], &out, mask);
     }
     if op.carry_out {
         put_p(regs.carry, flags, mask);

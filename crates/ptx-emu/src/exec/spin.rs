@@ -1,6 +1,6 @@
 //! Proof that a warp loops for ever.
 //!
-//! Now and then a warp runs one operation at a time and is compared with what it was before. If all
+//! Now and then a warp runs one operation at a time and is compared with its former self. If all
 //! its registers and places come back while no memory changed, it will go round for ever: for good
 //! if the loop touches no memory, else until somebody changes memory. (Time is no way out: a loop
 //! that reads a clock does not come back to the same registers.)
@@ -65,19 +65,19 @@ impl Machine<'_> {
     /// A loop that no change of memory can end, and whatever else stops the warp.
     pub(super) fn probe(&mut self, warp: &mut Warp) -> Result<(), Stop> {
         let before = Snapshot::of(warp);
-        let changes = self.changes;
-        self.touched = false;
+        let changes = self.progress.changes;
+        self.progress.touched = false;
         for _ in 0..SLICE {
             self.run_slice(warp, &mut 1)?;
-            if self.preempt || self.changes != changes || !warp.runnable() {
+            if self.progress.preempt || self.progress.changes != changes || !warp.runnable() {
                 return Ok(());
             }
             if !before.is(warp) {
                 continue;
             }
-            if self.touched {
+            if self.progress.touched {
                 warp.spins_since = Some(changes);
-                self.waited = true;
+                self.progress.waited = true;
                 return Ok(());
             }
             let line = warp.groups.iter().find(|g| g.wait == Wait::None);

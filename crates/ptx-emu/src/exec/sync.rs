@@ -12,11 +12,11 @@ use crate::{
     report::Stop,
 };
 
-/// What a lane that does not take part yields to one that reads it: visibly wrong as a float and
+/// The value that a lane yields to a reader without taking part: visibly wrong as a float and
 /// as an integer.
 const GARBAGE: u32 = 0xffff_ffff;
 
-/// What the lanes bring to the rendezvous.
+/// The lanes' contributions to the rendezvous.
 struct Input {
     w: W,
     d: D,
@@ -27,16 +27,16 @@ struct Input {
 fn gather(sync: &WarpSyncOp, regs: &Registers<'_>, lanes: u32, input: &mut Input) {
     match sync.kind {
         WarpSyncKind::Shuffle(_, _, _, a, _, _) | WarpSyncKind::Redux(_, _, a) => {
-            put_w(&mut input.w, &regs.w[a as usize], lanes);
+            put_w(&mut input.w, &regs.rows.w[a as usize], lanes);
         }
         WarpSyncKind::Vote(_, _, p, negated) => {
-            let p = regs.p[p as usize];
+            let p = regs.rows.p[p as usize];
             put_p(&mut input.p, if negated { !p } else { p }, lanes);
         }
         WarpSyncKind::MatchAny(_, value) | WarpSyncKind::MatchAll(_, _, value) => {
             let value = match value {
-                Reg::W(r) => regs.w[r as usize].map(u64::from),
-                Reg::D(r) => regs.d[r as usize],
+                Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+                Reg::D(r) => regs.rows.d[r as usize],
                 Reg::P(_) => [0; 32],
             };
             super::warp::put_d(&mut input.d, &value, lanes);
@@ -67,8 +67,8 @@ pub(super) fn shuffle_source(mode: Shuffle, lane: u32, b: u32, c: u32) -> (u32, 
     if in_range { (source & 31, true) } else { (lane, false) }
 }
 
-/// Gives `lanes` (one group's part of `members`) their results, and tells which of them read a lane
-/// that does not take part.
+/// Gives `lanes` (one group's part of `members`) their results, and names those of them that read a
+/// lane that does not take part.
 fn scatter(
     sync: &WarpSyncOp,
     regs: &mut Registers<'_>,
@@ -80,7 +80,7 @@ fn scatter(
     match sync.kind {
         WarpSyncKind::Barrier | WarpSyncKind::Matrix(_) => {}
         WarpSyncKind::Shuffle(mode, to, p, _, b, c) => {
-            let (b, c) = (regs.w[b as usize], regs.w[c as usize]);
+            let (b, c) = (regs.rows.w[b as usize], regs.rows.w[c as usize]);
             let mut out = [0; 32];
             let mut in_range = 0;
             for lane in 0..32_u32 {
@@ -90,22 +90,22 @@ fn scatter(
                 absent |= u32::from(!there) << lane;
                 in_range |= u32::from(ok) << lane;
             }
-            put_w(&mut regs.w[to as usize], &out, lanes);
+            put_w(&mut regs.rows.w[to as usize], &out, lanes);
             if let Some(p) = p {
-                put_p(&mut regs.p[p as usize], in_range, lanes);
+                put_p(&mut regs.rows.p[p as usize], in_range, lanes);
             }
         }
         WarpSyncKind::Vote(mode, to, _, _) => {
             let votes = input.p & members;
             let whole = |hit: bool| if hit { u32::MAX } else { 0 };
             match mode {
-                Vote::All => put_p(&mut regs.p[to as usize], whole(votes == members), lanes),
-                Vote::Any => put_p(&mut regs.p[to as usize], whole(votes != 0), lanes),
+                Vote::All => put_p(&mut regs.rows.p[to as usize], whole(votes == members), lanes),
+                Vote::Any => put_p(&mut regs.rows.p[to as usize], whole(votes != 0), lanes),
                 Vote::Uniform => {
                     let uniform = votes == members || votes == 0;
-                    put_p(&mut regs.p[to as usize], whole(uniform), lanes);
+                    put_p(&mut regs.rows.p[to as usize], whole(uniform), lanes);
                 }
-                Vote::Ballot => put_w(&mut regs.w[to as usize], &[votes; 32], lanes),
+                Vote::Ballot => put_w(&mut regs.rows.w[to as usize], &[votes; 32], lanes),
             }
         }
         WarpSyncKind::MatchAny(to, _) => {
@@ -115,27 +115,27 @@ fn scatter(
                 })
             };
             let out = std::array::from_fn(same);
-            put_w(&mut regs.w[to as usize], &out, lanes);
+            put_w(&mut regs.rows.w[to as usize], &out, lanes);
         }
         WarpSyncKind::MatchAll(to, p, _) => {
             let first = input.d[members.trailing_zeros() as usize & 31];
             let all = (0..32).all(|i| (members >> i) & 1 == 0 || input.d[i] == first);
-            put_w(&mut regs.w[to as usize], &[if all { members } else { 0 }; 32], lanes);
+            put_w(&mut regs.rows.w[to as usize], &[if all { members } else { 0 }; 32], lanes);
             if let Some(p) = p {
-                put_p(&mut regs.p[p as usize], if all { u32::MAX } else { 0 }, lanes);
+                put_p(&mut regs.rows.p[p as usize], if all { u32::MAX } else { 0 }, lanes);
             }
         }
         WarpSyncKind::Redux(f, to, _) => {
             let taking_part = (0..32).filter(|i| (members >> i) & 1 == 1);
             let total = taking_part.map(|i| input.w[i]).reduce(f).unwrap_or(0);
-            put_w(&mut regs.w[to as usize], &[total; 32], lanes);
+            put_w(&mut regs.rows.w[to as usize], &[total; 32], lanes);
         }
         WarpSyncKind::Elect(to, p) => {
             let leader = members.trailing_zeros() & 31;
             if let Some(to) = to {
-                put_w(&mut regs.w[to as usize], &[leader; 32], lanes);
+                put_w(&mut regs.rows.w[to as usize], &[leader; 32], lanes);
             }
-            put_p(&mut regs.p[p as usize], 1 << leader, lanes);
+            put_p(&mut regs.rows.p[p as usize], 1 << leader, lanes);
         }
     }
     absent & lanes
@@ -149,7 +149,7 @@ fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
 }
 
 /// Whether lanes at the two operations meet: the same opcode and modifiers.
-fn meets(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
+fn same_operation(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
     use WarpSyncKind::{Barrier, Elect, MatchAll, MatchAny, Matrix, Redux, Shuffle, Vote};
     match (a.kind, b.kind) {
         (Barrier, Barrier)
@@ -176,7 +176,7 @@ impl Machine<'_> {
         alive: u32,
     ) -> Result<bool, Stop> {
         let sync = self.program.syncs[index as usize];
-        let members = regs.w[sync.members as usize];
+        let members = regs.rows.w[sync.members as usize];
         let first = members[mask.trailing_zeros() as usize & 31];
         let uniform = members.iter().enumerate().all(|(i, m)| *m == first || (mask >> i) & 1 == 0);
         if !uniform || first & alive != mask {
@@ -213,7 +213,7 @@ impl Machine<'_> {
             let group = warp.groups[index].clone();
             let members = {
                 let regs = Registers::new(warp, group.frame);
-                regs.w[sync.members as usize]
+                regs.rows.w[sync.members as usize]
             };
             let mut rest = group.mask;
             while rest != 0 {
@@ -248,12 +248,12 @@ impl Machine<'_> {
         let mut present = 0;
         for index in 0..warp.groups.len() {
             let Some(other) = self.sync_at(&warp.groups[index]) else { continue };
-            if !meets(sync, &other) {
+            if !same_operation(sync, &other) {
                 continue;
             }
             let (frame, mask) = (warp.groups[index].frame, warp.groups[index].mask);
             let regs = Registers::new(warp, frame);
-            let lanes = mask & wanted & lanes_with(&regs.w[other.members as usize], named);
+            let lanes = mask & wanted & lanes_with(&regs.rows.w[other.members as usize], named);
             if lanes != 0 {
                 present |= lanes;
                 parts.push((index, lanes, other));

@@ -42,7 +42,7 @@ impl Places {
     }
 }
 
-/// What is done at the resolved places.
+/// The action at the resolved places.
 pub(super) enum Action<'o> {
     Memory(&'o MemoryOp),
     Atomic(&'o AtomicOp),
@@ -77,8 +77,8 @@ impl Action<'_> {
         };
         for reg in dest.iter().flatten() {
             match *reg {
-                Reg::W(r) => put_w(&mut regs.w[r as usize], &[0; 32], lanes),
-                Reg::D(r) => put_d(&mut regs.d[r as usize], &[0; 32], lanes),
+                Reg::W(r) => put_w(&mut regs.rows.w[r as usize], &[0; 32], lanes),
+                Reg::D(r) => put_d(&mut regs.rows.d[r as usize], &[0; 32], lanes),
                 Reg::P(_) => {}
             }
         }
@@ -101,8 +101,8 @@ pub(super) fn places(
     bytes: u32,
 ) -> Option<Places> {
     let mut at = match address.base {
-        Some(Reg::D(r)) => regs.d[r as usize],
-        Some(Reg::W(r)) => regs.w[r as usize].map(u64::from),
+        Some(Reg::D(r)) => regs.rows.d[r as usize],
+        Some(Reg::W(r)) => regs.rows.w[r as usize].map(u64::from),
         _ => [0; 32],
     };
     if mask != u32::MAX {
@@ -247,7 +247,7 @@ fn load(
         let shift = element * bytes;
         match reg {
             Some(Reg::W(r)) => {
-                let to = &mut regs.w[*r as usize];
+                let to = &mut regs.rows.w[*r as usize];
                 let value = load_w(m, data, places, shift);
                 put_w(to, &value, mask);
             }
@@ -257,7 +257,7 @@ fn load(
                     let raw = read_le(data, *at as usize + shift, m.bytes);
                     *value = extend(raw, m.bytes, m.signed);
                 }
-                put_d(&mut regs.d[*r as usize], &value, mask);
+                put_d(&mut regs.rows.d[*r as usize], &value, mask);
             }
             Some(Reg::P(_)) | None => {}
         }
@@ -313,7 +313,7 @@ fn store(m: &MemoryOp, region: Region<'_>, places: &Places, regs: &mut Registers
         }
     }
     if let ([Some(Reg::W(r))], 4) = (m.regs.as_slice(), m.bytes) {
-        let from = &regs.w[*r as usize];
+        let from = &regs.rows.w[*r as usize];
         if consecutive {
             let (words, _) = data[head..head + 128].as_chunks_mut::<4>();
             for (word, from) in words.iter_mut().zip(from) {
@@ -334,13 +334,13 @@ fn store(m: &MemoryOp, region: Region<'_>, places: &Places, regs: &mut Registers
             let place = at + element * bytes;
             match reg {
                 Some(Reg::W(r)) if m.bytes == 4 => {
-                    let value = regs.w[*r as usize][i];
+                    let value = regs.rows.w[*r as usize][i];
                     data[place..place + 4].copy_from_slice(&value.to_le_bytes());
                 }
                 Some(Reg::W(r)) => {
-                    write_le(data, place, m.bytes, u64::from(regs.w[*r as usize][i]));
+                    write_le(data, place, m.bytes, u64::from(regs.rows.w[*r as usize][i]));
                 }
-                Some(Reg::D(r)) => write_le(data, place, m.bytes, regs.d[*r as usize][i]),
+                Some(Reg::D(r)) => write_le(data, place, m.bytes, regs.rows.d[*r as usize][i]),
                 Some(Reg::P(_)) | None => {}
             }
         }
@@ -349,8 +349,8 @@ fn store(m: &MemoryOp, region: Region<'_>, places: &Places, regs: &mut Registers
 
 pub(super) fn value_of(reg: Reg, regs: &Registers<'_>, lane: usize, bytes: u32) -> u64 {
     let value = match reg {
-        Reg::W(r) => u64::from(regs.w[r as usize][lane]),
-        Reg::D(r) => regs.d[r as usize][lane],
+        Reg::W(r) => u64::from(regs.rows.w[r as usize][lane]),
+        Reg::D(r) => regs.rows.d[r as usize][lane],
         Reg::P(_) => 0,
     };
     value & (u64::MAX >> (64 - 8 * bytes))
@@ -394,8 +394,8 @@ fn atomic(
     }
     for (dest, old) in a.dest.iter().zip(&olds) {
         match dest {
-            Some(Reg::W(r)) => put_w(&mut regs.w[*r as usize], &old.map(|v| v as u32), mask),
-            Some(Reg::D(r)) => put_d(&mut regs.d[*r as usize], old, mask),
+            Some(Reg::W(r)) => put_w(&mut regs.rows.w[*r as usize], &old.map(|v| v as u32), mask),
+            Some(Reg::D(r)) => put_d(&mut regs.rows.d[*r as usize], old, mask),
             Some(Reg::P(_)) | None => {}
         }
     }

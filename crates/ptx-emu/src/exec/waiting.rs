@@ -39,7 +39,7 @@ fn ranges(warps: &[u32]) -> String {
 }
 
 impl Machine<'_> {
-    /// What a group of lanes does, and where.
+    /// The state of a group of lanes, and its place.
     fn doing(&self, warp: &Warp, group: &Group, barriers: &[Open]) -> String {
         let (line, text) = self.program.place_of(group.pc);
         let doing = match group.wait {
@@ -72,7 +72,7 @@ impl Machine<'_> {
                 open.arrived += n;
                 continue;
             }
-            let arrived = n + self.arrivals.get(&id).copied().unwrap_or(0);
+            let arrived = n + self.block.arrivals.get(&id).copied().unwrap_or(0);
             list.push(Open { id, arrived, wanted: count.unwrap_or(alive) });
         }
         list
@@ -100,7 +100,7 @@ impl Machine<'_> {
             }
         }
         let more = parts.len().saturating_sub(MAX_PLACES);
-        let [x, y, z] = self.block;
+        let [x, y, z] = self.block.at;
         let list: Vec<String> = parts
             .iter()
             .take(MAX_PLACES)

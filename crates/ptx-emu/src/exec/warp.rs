@@ -34,7 +34,7 @@ pub(super) struct Frame {
     pub call: u32,
 }
 
-/// What a group waits for.
+/// The condition that a group waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Nothing.
@@ -145,7 +145,7 @@ impl Warp {
         })
     }
 
-    /// Whether some lanes wait for what may come from outside the block.
+    /// Whether some lanes wait for an event that may come from outside the block.
     pub(super) fn waits_for_others(&self) -> bool {
         self.groups.iter().any(|g| matches!(g.wait, Wait::Cluster | Wait::Mbarrier(_)))
     }
@@ -243,13 +243,13 @@ pub(super) const SLICE: u32 = 4096;
 impl Machine<'_> {
     /// Runs the warp until all its lanes wait or have exited or its slice is over.
     pub(super) fn run_warp(&mut self, warp: &mut Warp) -> Result<(), Stop> {
-        if warp.spins_since == Some(self.changes) {
-            self.waited = true;
+        if warp.spins_since == Some(self.progress.changes) {
+            self.progress.waited = true;
             return Ok(());
         }
         warp.spins_since = None;
         self.turn();
-        warp.look_again(self.changes);
+        warp.look_again(self.progress.changes);
         if super::spin::is_due(warp.slices) {
             warp.slices += 1;
             self.probe(warp)?;
@@ -294,8 +294,8 @@ impl Machine<'_> {
             };
             self.lane_instructions +=
                 u64::from(before - *fuel) * u64::from(group.mask.count_ones());
-            self.settle(warp, group, end?)?;
-            if self.preempt {
+            self.put_back(warp, group, end?)?;
+            if self.progress.preempt {
                 return Ok(());
             }
             if self.lane_instructions > self.limits.lane_instructions {
@@ -305,7 +305,7 @@ impl Machine<'_> {
     }
 
     /// Puts the group back where the end of its run leaves it.
-    fn settle(&mut self, warp: &mut Warp, mut group: Group, end: End) -> Result<(), Stop> {
+    fn put_back(&mut self, warp: &mut Warp, mut group: Group, end: End) -> Result<(), Stop> {
         match end {
             End::Yield => warp.groups.push(group),
             End::Slice => {
@@ -338,7 +338,7 @@ impl Machine<'_> {
                     let target = (row[lane] as usize).min(targets.len() - 1);
                     let mut part = group.clone();
                     part.pc = targets[target];
-                    self.coverage.mark(part.pc, ENTERED);
+                    self.observers.coverage.mark(part.pc, ENTERED);
                     part.mask = 1 << lane;
                     match warp.groups.iter_mut().find(|g| {
                         g.pc == part.pc
@@ -378,45 +378,46 @@ impl Machine<'_> {
                 break Ok(End::Slice);
             }
             left -= 1;
-            if self.observing
-                && let Some(count) = &mut self.count
+            let op = &ops[pc as usize];
+            if self.observers.active
+                && let Some(count) = &mut self.observers.count
             {
-                count.operation(ops[pc as usize], pc, mask);
+                count.operation(*op, pc, mask);
             }
             if TAINT {
-                self.propagate(ops[pc as usize], regs, pc, mask);
+                self.propagate(*op, regs, pc, mask);
             }
-            match ops[pc as usize] {
+            match *op {
                 Op::Jump(target) => {
-                    self.coverage.mark(pc, TAKEN);
+                    self.observers.coverage.mark(pc, TAKEN);
                     pc = target;
                 }
                 Op::Branch(p, negated, target) => {
-                    let p = regs.p[p as usize];
+                    let p = regs.rows.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
                     if taken == mask {
-                        self.coverage.mark(pc, TAKEN);
+                        self.observers.coverage.mark(pc, TAKEN);
                         pc = target;
                     } else if taken == 0 {
-                        self.coverage.mark(pc, PASSED);
+                        self.observers.coverage.mark(pc, PASSED);
                         pc += 1;
                     } else {
-                        self.coverage.mark(pc, TAKEN | PASSED);
+                        self.observers.coverage.mark(pc, TAKEN | PASSED);
                         pc += 1;
-                        if let Some(count) = &mut self.count {
+                        if let Some(count) = &mut self.observers.count {
                             count.parted();
                         }
                         break Ok(End::Diverged(target, taken));
                     }
                 }
                 Op::Guard(p, negated) => {
-                    let p = regs.p[p as usize];
+                    let p = regs.rows.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
                     if taken != 0 {
-                        self.coverage.mark(pc, TAKEN);
+                        self.observers.coverage.mark(pc, TAKEN);
                     }
                     if taken != 0
-                        && let Err(stop) = self.simple(ops[pc as usize + 1], regs, pc + 1, taken)
+                        && let Err(stop) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
                     {
                         break Err(stop);
                     }
@@ -438,13 +439,13 @@ impl Machine<'_> {
                     Ok(false) => break Ok(End::Wait(Wait::Warp)),
                     Err(stop) => break Err(stop),
                 },
-                op @ (Op::Barrier(_) | Op::Cluster(_)) => match self.meet(op, regs, pc, mask) {
+                Op::Barrier(_) | Op::Cluster(_) => match self.rendezvous(*op, regs, pc, mask) {
                     Ok(Step::Next) => pc += 1,
                     Ok(Step::Wait(wait)) => break Ok(End::Wait(wait)),
                     Err(stop) => break Err(stop),
                 },
-                op => {
-                    let done = if self.observing {
+                _ => {
+                    let done = if self.observers.active {
                         self.observed(op, regs, pc, mask)
                     } else {
                         self.simple(op, regs, pc, mask)
@@ -453,7 +454,7 @@ impl Machine<'_> {
                         break Err(stop);
                     }
                     pc += 1;
-                    if (!TAINT && regs.taint.active) || self.preempt {
+                    if (!TAINT && regs.taint.active) || self.progress.preempt {
                         break Ok(End::Yield);
                     }
                 }

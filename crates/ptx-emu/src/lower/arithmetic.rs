@@ -1,14 +1,10 @@
 //! Arithmetic, comparison, selection, moves and conversions.
 
-use super::{
-    Builder, Lowered, Operand, Symbol,
-    control::operand,
-    table::{self, Compare, Fun, Modifiers},
-};
+use super::{Builder, Lowered, Modifiers, Operand, Symbol, compare::compare, control::operand};
 use crate::{
     alu::{
         integer,
-        lanes::{copy_d, copy_w, d_to_w, w_to_p, w1, w2, w4, ww_to_d},
+        lanes::{LaneFunction, copy_d, copy_w, d_to_w, w_to_p, w1, w2, w4, ww_to_d},
     },
     ast::Instruction,
     op::{CarryKind, CarryOp, LaneMask, Op, R, Special},
@@ -16,82 +12,15 @@ use crate::{
 
 impl<'a> Builder<'a, '_> {
     /// Lowers an instruction that applies a function lane by lane.
-    pub(super) fn lane_function(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let fun = table::find(m.name, m).ok_or(super::UNKNOWN)?;
-        self.apply(fun, i, m.ty())
-    }
-
-    fn apply(&mut self, fun: Fun, i: &Instruction<'a>, ty: &str) -> Lowered<()> {
-        let n_sources = i.operands.len().saturating_sub(1);
-        let wanted = match fun {
-            Fun::W1(_) | Fun::D1(_) | Fun::DtoW(_) | Fun::WtoP(_) | Fun::DtoP(_) | Fun::P1(_) => 1,
-            Fun::W2(_) | Fun::D2(_) | Fun::WWtoD(_) | Fun::DWtoD(_) | Fun::P2(_) => 2,
-            Fun::W3(_) | Fun::D3(_) | Fun::WWDtoD(_) | Fun::DWWtoD(_) => 3,
-            Fun::W4(_) | Fun::DDWWtoD(_) => 4,
-        };
-        if n_sources != wanted {
-            return Err(format!("{n_sources} sources where {wanted} are known"));
-        }
-        let o = &i.operands;
-        let op = match fun {
-            Fun::W1(f) => Op::W1(f, self.dst_w(&o[0])?, self.src_w(&o[1], ty)?),
-            Fun::W2(f) => {
-                let (a, b) = (self.src_w(&o[1], ty)?, self.src_w(&o[2], ty)?);
-                Op::W2(f, self.dst_w(&o[0])?, a, b)
-            }
-            Fun::W3(f) => {
-                let (a, b) = (self.src_w(&o[1], ty)?, self.src_w(&o[2], ty)?);
-                let c = self.src_w(&o[3], "b32")?;
-                Op::W3(f, self.dst_w(&o[0])?, a, b, c)
-            }
-            Fun::W4(f) => {
-                let (a, b) = (self.src_w(&o[1], ty)?, self.src_w(&o[2], ty)?);
-                let (c, d) = (self.src_w(&o[3], "b32")?, self.src_w(&o[4], "b32")?);
-                Op::W4(f, self.dst_w(&o[0])?, a, b, c, d)
-            }
-            Fun::D1(f) => Op::D1(f, self.dst_d(&o[0])?, self.src_d(&o[1])?),
-            Fun::D2(f) => Op::D2(f, self.dst_d(&o[0])?, self.src_d(&o[1])?, self.src_d(&o[2])?),
-            Fun::D3(f) => {
-                let (a, b, c) = (self.src_d(&o[1])?, self.src_d(&o[2])?, self.src_d(&o[3])?);
-                Op::D3(f, self.dst_d(&o[0])?, a, b, c)
-            }
-            Fun::DtoW(f) => Op::DtoW(f, self.dst_w(&o[0])?, self.src_d(&o[1])?),
-            Fun::WWtoD(f) => {
-                let (a, b) = (self.src_w(&o[1], ty)?, self.src_w(&o[2], ty)?);
-                Op::WWtoD(f, self.dst_d(&o[0])?, a, b)
-            }
-            Fun::WWDtoD(f) => {
-                let (a, b) = (self.src_w(&o[1], ty)?, self.src_w(&o[2], ty)?);
-                Op::WWDtoD(f, self.dst_d(&o[0])?, a, b, self.src_d(&o[3])?)
-            }
-            Fun::DWtoD(f) => {
-                let (a, b) = (self.src_d(&o[1])?, self.src_w(&o[2], "b32")?);
-                Op::DWtoD(f, self.dst_d(&o[0])?, a, b)
-            }
-            Fun::DWWtoD(f) => {
-                let (b, c) = (self.src_w(&o[2], "b32")?, self.src_w(&o[3], "b32")?);
-                Op::DWWtoD(f, self.dst_d(&o[0])?, self.src_d(&o[1])?, b, c)
-            }
-            Fun::DDWWtoD(f) => {
-                let (a, b) = (self.src_d(&o[1])?, self.src_d(&o[2])?);
-                let (c, d) = (self.src_w(&o[3], "b32")?, self.src_w(&o[4], "b32")?);
-                Op::DDWWtoD(f, self.dst_d(&o[0])?, a, b, c, d)
-            }
-            Fun::WtoP(f) => Op::WtoP(f, self.dst_p(&o[0])?, self.src_w(&o[1], ty)?),
-            Fun::DtoP(f) => Op::DtoP(f, self.dst_p(&o[0])?, self.src_d(&o[1])?),
-            Fun::P1(f) => {
-                let (a, negated) = self.src_p(&o[1])?;
-                let a = self.positive(a, negated);
-                Op::P2(f, self.dst_p(&o[0])?, a, a)
-            }
-            Fun::P2(f) => {
-                let (a, na) = self.src_p(&o[1])?;
-                let (b, nb) = self.src_p(&o[2])?;
-                let (a, b) = (self.positive(a, na), self.positive(b, nb));
-                Op::P2(f, self.dst_p(&o[0])?, a, b)
-            }
-        };
-        self.push(op);
+    pub(super) fn lanes(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'a>,
+        f: LaneFunction,
+    ) -> Lowered<()> {
+        let from = self.sources(f, &i.operands[1..], m.ty())?;
+        let to = self.destination(f.result(), &i.operands[0])?;
+        self.push(f.op(to, &from));
         Ok(())
     }
 
@@ -112,22 +41,12 @@ impl<'a> Builder<'a, '_> {
         let (q, negated) = self.src_p(operand(i, 5)?)?;
         let q = self.positive(q, negated);
         let (result, t) = (self.temp(0), self.temp(2));
-        self.push(Op::W4(w4!(integer::lop3), result, a, b, c, lut));
-        self.push(Op::WtoP(w_to_p!(|a: u32| a != 0), t, result));
+        self.push(w4!(integer::lop3).op(result, &[a, b, c, lut]));
+        self.push(w_to_p!(|a| a != 0).op(t, &[result]));
         let (d, p) = (self.dst_w(d)?, self.dst_p(p)?);
         self.push(Op::P2(if m.has("or") { |a, b| a | b } else { |a, b| a & b }, p, t, q));
-        self.push(Op::W1(copy_w(), d, result));
+        self.push(copy_w().op(d, &[result]));
         Ok(())
-    }
-
-    /// A predicate register that holds the possibly negated predicate.
-    fn positive(&mut self, p: R, negated: bool) -> R {
-        if !negated {
-            return p;
-        }
-        let t = self.temp(2);
-        self.push(Op::P2(|a, _| !a, t, p, p));
-        t
     }
 
     pub(super) fn mov(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
@@ -156,18 +75,18 @@ impl<'a> Builder<'a, '_> {
         match crate::parse::type_bytes(m.ty()) {
             Some(16) => {
                 let ([d0, d1], [a0, a1]) = (self.wide(d)?, self.wide(a)?);
-                self.push(Op::D1(copy_d(), d0, a0));
-                self.push(Op::D1(copy_d(), d1, a1));
+                self.push(copy_d().op(d0, &[a0]));
+                self.push(copy_d().op(d1, &[a1]));
             }
             Some(8) => {
                 let a = self.src_d(a)?;
                 let d = self.dst_d(d)?;
-                self.push(Op::D1(copy_d(), d, a));
+                self.push(copy_d().op(d, &[a]));
             }
             Some(2 | 4) => {
                 let a = self.src_w(a, m.ty())?;
                 let d = self.dst_w(d)?;
-                self.push(Op::W1(copy_w(), d, a));
+                self.push(copy_w().op(d, &[a]));
             }
             _ => return Err("the type is not known here".to_owned()),
         }
@@ -190,56 +109,56 @@ impl<'a> Builder<'a, '_> {
             ("b16", [a, b]) => {
                 let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
                 let d = self.dst_w(d)?;
-                self.push(Op::W2(w2!(|a: u32, b: u32| (a & 0xff) | (b & 0xff) << 8), d, a, b));
+                self.push(w2!(|a, b| (a & 0xff) | (b & 0xff) << 8).op(d, &[a, b]));
             }
             ("b32", [a, b, c, e]) => {
-                let half = w2!(|a: u32, b: u32| (a & 0xff) | (b & 0xff) << 8);
+                let half = w2!(|a, b| (a & 0xff) | (b & 0xff) << 8);
                 let (lo, hi) = (self.temp(0), self.temp(0));
                 let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
                 let (c, e) = (self.src_w(c, "b16")?, self.src_w(e, "b16")?);
-                self.push(Op::W2(half, lo, a, b));
-                self.push(Op::W2(half, hi, c, e));
+                self.push(half.op(lo, &[a, b]));
+                self.push(half.op(hi, &[c, e]));
                 let d = self.dst_w(d)?;
-                self.push(Op::W2(w2!(|a: u32, b: u32| a | b << 16), d, lo, hi));
+                self.push(w2!(|a, b| a | b << 16).op(d, &[lo, hi]));
             }
             ("b32", [a, b]) => {
                 let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
                 let d = self.dst_w(d)?;
-                self.push(Op::W2(w2!(|a: u32, b: u32| (a & 0xffff) | (b << 16)), d, a, b));
+                self.push(w2!(|a, b| (a & 0xffff) | (b << 16)).op(d, &[a, b]));
             }
             ("b64", [a, b]) => {
                 let (a, b) = (self.src_w(a, "b32")?, self.src_w(b, "b32")?);
                 let d = self.dst_d(d)?;
-                let f = ww_to_d!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32);
-                self.push(Op::WWtoD(f, d, a, b));
+                let f = ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32);
+                self.push(f.op(d, &[a, b]));
             }
             ("b128", [a, b]) => {
                 let (a, b) = (self.src_d(a)?, self.src_d(b)?);
                 let [lo, hi] = self.wide(d)?;
                 // Either source may be a half of the destination.
                 let t = self.temp(1);
-                self.push(Op::D1(copy_d(), t, b));
-                self.push(Op::D1(copy_d(), lo, a));
-                self.push(Op::D1(copy_d(), hi, t));
+                self.push(copy_d().op(t, &[b]));
+                self.push(copy_d().op(lo, &[a]));
+                self.push(copy_d().op(hi, &[t]));
             }
             ("b128", [a, b, c, e]) => {
-                let f = ww_to_d!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32);
+                let f = ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32);
                 let (a, b) = (self.src_w(a, "b32")?, self.src_w(b, "b32")?);
                 let (c, e) = (self.src_w(c, "b32")?, self.src_w(e, "b32")?);
                 let [lo, hi] = self.wide(d)?;
-                self.push(Op::WWtoD(f, lo, a, b));
-                self.push(Op::WWtoD(f, hi, c, e));
+                self.push(f.op(lo, &[a, b]));
+                self.push(f.op(hi, &[c, e]));
             }
             ("b64", [a, b, c, e]) => {
-                let half = w2!(|a: u32, b: u32| (a & 0xffff) | (b << 16));
+                let half = w2!(|a, b| (a & 0xffff) | (b << 16));
                 let (lo, hi) = (self.temp(0), self.temp(0));
                 let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
                 let (c, e) = (self.src_w(c, "b16")?, self.src_w(e, "b16")?);
-                self.push(Op::W2(half, lo, a, b));
-                self.push(Op::W2(half, hi, c, e));
+                self.push(half.op(lo, &[a, b]));
+                self.push(half.op(hi, &[c, e]));
                 let d = self.dst_d(d)?;
-                let f = ww_to_d!(|a: u32, b: u32| u64::from(a) | u64::from(b) << 32);
-                self.push(Op::WWtoD(f, d, lo, hi));
+                let f = ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32);
+                self.push(f.op(d, &[lo, hi]));
             }
             _ => return Err("the form of packing is not known".to_owned()),
         }
@@ -253,81 +172,66 @@ impl<'a> Builder<'a, '_> {
                 let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
                 // The source may be one of the destinations.
                 let t = self.temp(0);
-                self.push(Op::W1(copy_w(), t, a));
-                self.push(Op::W1(w1!(|a: u32| a & 0xff), lo, t));
-                self.push(Op::W1(w1!(|a: u32| (a >> 8) & 0xff), hi, t));
+                self.push(copy_w().op(t, &[a]));
+                self.push(w1!(|a| a & 0xff).op(lo, &[t]));
+                self.push(w1!(|a| (a >> 8) & 0xff).op(hi, &[t]));
             }
             ("b32", [p, q, r, s]) => {
                 let a = self.src_w(a, "b32")?;
                 let d = [self.dst_w(p)?, self.dst_w(q)?, self.dst_w(r)?, self.dst_w(s)?];
                 let t = self.temp(0);
-                self.push(Op::W1(copy_w(), t, a));
-                self.push(Op::W1(w1!(|a: u32| a & 0xff), d[0], t));
-                self.push(Op::W1(w1!(|a: u32| (a >> 8) & 0xff), d[1], t));
-                self.push(Op::W1(w1!(|a: u32| (a >> 16) & 0xff), d[2], t));
-                self.push(Op::W1(w1!(|a: u32| a >> 24), d[3], t));
+                self.push(copy_w().op(t, &[a]));
+                self.push(w1!(|a| a & 0xff).op(d[0], &[t]));
+                self.push(w1!(|a| (a >> 8) & 0xff).op(d[1], &[t]));
+                self.push(w1!(|a| (a >> 16) & 0xff).op(d[2], &[t]));
+                self.push(w1!(|a| a >> 24).op(d[3], &[t]));
             }
             ("b32", [lo, hi]) => {
                 let a = self.src_w(a, "b32")?;
                 let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
-                self.push(Op::W1(w1!(|a: u32| a & 0xffff), lo, a));
-                self.push(Op::W1(w1!(|a: u32| a >> 16), hi, a));
+                self.push(w1!(|a| a & 0xffff).op(lo, &[a]));
+                self.push(w1!(|a| a >> 16).op(hi, &[a]));
             }
             ("b64", [lo, hi]) => {
                 let a = self.src_d(a)?;
                 let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
-                self.push(Op::DtoW(d_to_w!(|a: u64| a as u32), lo, a));
-                self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 32) as u32), hi, a));
+                self.push(d_to_w!(|a| a as u32).op(lo, &[a]));
+                self.push(d_to_w!(|a| (a >> 32) as u32).op(hi, &[a]));
             }
             ("b128", [lo, hi]) => {
                 let a = self.wide(a)?;
                 for (d, a) in [lo, hi].into_iter().zip(a) {
                     let d = self.dst_d(d)?;
-                    self.push(Op::D1(copy_d(), d, a));
+                    self.push(copy_d().op(d, &[a]));
                 }
             }
             ("b128", [p, q, r, s]) => {
                 let [low, high] = self.wide(a)?;
                 for (lo, hi, a) in [(p, q, low), (r, s, high)] {
                     let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
-                    self.push(Op::DtoW(d_to_w!(|a: u64| a as u32), lo, a));
-                    self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 32) as u32), hi, a));
+                    self.push(d_to_w!(|a| a as u32).op(lo, &[a]));
+                    self.push(d_to_w!(|a| (a >> 32) as u32).op(hi, &[a]));
                 }
             }
             ("b64", [p, q, r, s]) => {
                 let a = self.src_d(a)?;
                 let d = [self.dst_w(p)?, self.dst_w(q)?, self.dst_w(r)?, self.dst_w(s)?];
-                self.push(Op::DtoW(d_to_w!(|a: u64| a as u32 & 0xffff), d[0], a));
-                self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 16) as u32 & 0xffff), d[1], a));
-                self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 32) as u32 & 0xffff), d[2], a));
-                self.push(Op::DtoW(d_to_w!(|a: u64| (a >> 48) as u32), d[3], a));
+                self.push(d_to_w!(|a| a as u32 & 0xffff).op(d[0], &[a]));
+                self.push(d_to_w!(|a| (a >> 16) as u32 & 0xffff).op(d[1], &[a]));
+                self.push(d_to_w!(|a| (a >> 32) as u32 & 0xffff).op(d[2], &[a]));
+                self.push(d_to_w!(|a| (a >> 48) as u32).op(d[3], &[a]));
             }
             _ => return Err("the form of unpacking is not known".to_owned()),
         }
         Ok(())
     }
 
-    /// Pushes the comparison of operands `at` and `at + 1` into a fresh predicate.
-    fn comparison(
-        &mut self,
-        i: &Instruction<'a>,
-        at: usize,
-        cmp: &str,
-        ty: &str,
-        ftz: bool,
-    ) -> Lowered<R> {
+    /// Pushes the comparison of operands 1 and 2 into a fresh predicate.
+    fn comparison(&mut self, i: &Instruction<'a>, cmp: &str, ty: &str, ftz: bool) -> Lowered<R> {
         let t = self.temp(2);
-        let (a, b) = (operand(i, at)?, operand(i, at + 1)?);
-        match table::compare(cmp, ty, ftz).ok_or("the comparison is not known")? {
-            Compare::W(f) => {
-                let (a, b) = (self.src_w(a, ty)?, self.src_w(b, ty)?);
-                self.push(Op::WWtoP(f, t, a, b));
-            }
-            Compare::D(f) => {
-                let (a, b) = (self.src_d(a)?, self.src_d(b)?);
-                self.push(Op::DDtoP(f, t, a, b));
-            }
-        }
+        let f = compare(cmp, ty, ftz).ok_or("the comparison is not known")?;
+        let from = self.sources(f, &i.operands[1..], ty)?;
+        self.push(f.op(t, &from));
         Ok(t)
     }
 
@@ -362,15 +266,15 @@ impl<'a> Builder<'a, '_> {
         }
         if let (Operand::Name(_), None) = (operand(i, 0)?, i.operands.get(3)) {
             // The common form writes its destination at once.
-            let t = self.comparison(i, 1, cmp, m.ty(), m.has("ftz"))?;
+            let t = self.comparison(i, cmp, m.ty(), m.has("ftz"))?;
             let d = self.dst_p(operand(i, 0)?)?;
             match self.ops.last_mut() {
-                Some((Op::WWtoP(_, r, ..) | Op::DDtoP(_, r, ..), _)) if *r == t => *r = d,
+                Some((Op::Lanes(_, _, [r, ..]), _)) if *r == t => *r = d,
                 _ => self.push(Op::P2(|a, _| a, d, t, t)),
             }
             return Ok(());
         }
-        let t = self.comparison(i, 1, cmp, m.ty(), m.has("ftz"))?;
+        let t = self.comparison(i, cmp, m.ty(), m.has("ftz"))?;
         let (first, second) = match operand(i, 0)? {
             Operand::Pair(p, q) => ((**p).clone(), Some((**q).clone())),
             other => (other.clone(), None),
@@ -410,16 +314,16 @@ impl<'a> Builder<'a, '_> {
         m: &Modifiers<'a>,
     ) -> Lowered<[R; 2]> {
         let ty = if m.ty() == "f16x2" { "f16" } else { "bf16" };
-        let Some(Compare::W(f)) = table::compare(cmp, ty, m.has("ftz")) else {
+        let Some(f) = compare(cmp, ty, m.has("ftz")) else {
             return Err("the comparison is not known".to_owned());
         };
         let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
         let (lo, hi) = (self.temp(2), self.temp(2));
-        self.push(Op::WWtoP(f, lo, a, b));
+        self.push(f.op(lo, &[a, b]));
         let (a_hi, b_hi) = (self.temp(0), self.temp(0));
-        self.push(Op::W1(w1!(|a: u32| a >> 16), a_hi, a));
-        self.push(Op::W1(w1!(|a: u32| a >> 16), b_hi, b));
-        self.push(Op::WWtoP(f, hi, a_hi, b_hi));
+        self.push(w1!(|a| a >> 16).op(a_hi, &[a]));
+        self.push(w1!(|a| a >> 16).op(b_hi, &[b]));
+        self.push(f.op(hi, &[a_hi, b_hi]));
         Ok([lo, hi])
     }
 
@@ -439,7 +343,7 @@ impl<'a> Builder<'a, '_> {
             "u32" | "s32" => u32::MAX,
             _ => return Err("the destination type is not known here".to_owned()),
         };
-        let t = self.comparison(i, 1, cmp, from, m.has("ftz"))?;
+        let t = self.comparison(i, cmp, from, m.has("ftz"))?;
         let r = self.combined(i, m, t, false)?;
         let d = self.dst_w(operand(i, 0)?)?;
         let (one, zero) = (self.const_w(ones), self.const_w(0));
@@ -467,7 +371,7 @@ impl<'a> Builder<'a, '_> {
         let (a, b) = (self.temp(0), self.temp(0));
         self.push(Op::SelectW(a, one, zero, lo));
         self.push(Op::SelectW(b, one, zero, hi));
-        self.push(Op::W2(w2!(|a: u32, b: u32| (a & 0xffff) | (b << 16)), d, a, b));
+        self.push(w2!(|a, b| (a & 0xffff) | (b << 16)).op(d, &[a, b]));
         Ok(())
     }
 
@@ -508,18 +412,12 @@ impl<'a> Builder<'a, '_> {
         };
         let zero = self.const_w(0);
         let c = self.src_w(operand(i, 3)?, by)?;
-        let Some(Compare::W(f)) = table::compare("ge", by, m.has("ftz")) else {
+        let Some(f) = compare("ge", by, m.has("ftz")) else {
             return Err("the selector's type is not known".to_owned());
         };
         let t = self.temp(2);
-        self.push(Op::WWtoP(f, t, c, zero));
+        self.push(f.op(t, &[c, zero]));
         self.select(operand(i, 0)?, operand(i, 1)?, operand(i, 2)?, t, ty)
-    }
-
-    pub(super) fn testp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let [test] = m.flags[..] else { return Err("the test is not known".to_owned()) };
-        let fun = table::testp(test, m.ty()).ok_or("the test is not known")?;
-        self.apply(fun, i, m.ty())
     }
 
     pub(super) fn carry(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {

@@ -1,11 +1,11 @@
 //! mbarriers and clusters.
 
-use super::{Builder, Lowered, ModuleVariable, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, ModuleVariable, control::operand};
 use crate::{
     ast::{Instruction, Operand, Space},
     op::{
-        ArriveOp, Awaited, ClusterOp, ClusterSpecial, Const, MbarrierKind, Op, Place, R, Reg,
-        Special,
+        ArriveOp, Awaited, ClusterOp, ClusterSpecial, Const, MbarrierKind, Op, R, Reg, Special,
+        StateSpace,
     },
 };
 
@@ -25,7 +25,7 @@ impl<'a> Builder<'a, '_> {
     ) -> Lowered<()> {
         let shared =
             m.flags.iter().any(|f| matches!(*f, "shared" | "shared::cta" | "shared::cluster"));
-        let place = if shared { Place::Shared } else { Place::Generic };
+        let place = if shared { StateSpace::Shared } else { StateSpace::Generic };
         let address = self.address(operand(i, at)?, place)?;
         self.push_cluster(ClusterOp::Mbarrier(kind, address));
         Ok(())

@@ -1,6 +1,6 @@
 //! Control flow, calls and the dispatch over opcodes.
 
-use super::{Builder, Lowered, Symbol, forms, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Symbol, forms};
 use crate::{
     ast::{Instruction, Operand},
     op::{BarrierKind, BarrierOp, Builtin, BuiltinOp, CallOp, CallTarget, Op, Reg, Window},
@@ -32,7 +32,7 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// What changes nothing here.
+    /// An instruction that changes nothing here.
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
     pub(super) fn nothing(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         self.push(Op::Nop);

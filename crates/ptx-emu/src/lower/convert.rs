@@ -1,6 +1,6 @@
 //! Conversions between number formats.
 
-use super::{Builder, Lowered, Operand, Reg, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Operand, Reg, control::operand};
 use crate::{
     alu::{
         convert::{BF16, Conversion, F16, F32, F64, Number, Round},
@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl<'a> Builder<'a, '_> {
-    /// `cvt.pack`: two integers clamped and put side by side, above them what the third operand holds.
+    /// `cvt.pack`: two integers clamped and put side by side, above them the value of the third
+    /// operand.
     pub(super) fn cvt_pack(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
         let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
         let c = match i.operands.get(3) {
@@ -30,7 +31,7 @@ impl<'a> Builder<'a, '_> {
             "u2" => w3!(integer::pack_clamped::<2, false>),
             _ => w3!(integer::pack_clamped::<2, true>),
         };
-        self.push(Op::W3(f, d, a, b, c));
+        self.push(f.op(d, &[a, b, c]));
         Ok(())
     }
 
@@ -47,7 +48,7 @@ impl<'a> Builder<'a, '_> {
         };
         macro_rules! from_f32 {
             ($q:ty, $relu:literal) => {
-                w2!(|a: u32, b: u32| {
+                w2!(|a, b| {
                     to_quarter::<$q, $relu>(f64::from(f32::from_bits(b)))
                         | to_quarter::<$q, $relu>(f64::from(f32::from_bits(a))) << 8
                 })
@@ -55,7 +56,7 @@ impl<'a> Builder<'a, '_> {
         }
         macro_rules! from_f16 {
             ($q:ty, $relu:literal) => {
-                w1!(|a: u32| {
+                w1!(|a| {
                     to_quarter::<$q, $relu>(f64::from(F16Type::to_f32(a & 0xffff)))
                         | to_quarter::<$q, $relu>(f64::from(F16Type::to_f32(a >> 16))) << 8
                 })
@@ -72,27 +73,27 @@ impl<'a> Builder<'a, '_> {
         let op = match (to, from, &m.flags[..], relu) {
             ("e4m3x2", "f32", ["rn", "satfinite", ..], _) => {
                 let b = self.src_w(operand(i, 2)?, from)?;
-                Op::W2(if relu { from_f32!(E4m3, true) } else { from_f32!(E4m3, false) }, d, a, b)
+                (if relu { from_f32!(E4m3, true) } else { from_f32!(E4m3, false) }).op(d, &[a, b])
             }
             ("e5m2x2", "f32", ["rn", "satfinite", ..], _) => {
                 let b = self.src_w(operand(i, 2)?, from)?;
-                Op::W2(if relu { from_f32!(E5m2, true) } else { from_f32!(E5m2, false) }, d, a, b)
+                (if relu { from_f32!(E5m2, true) } else { from_f32!(E5m2, false) }).op(d, &[a, b])
             }
             ("e4m3x2", "f16x2", ["rn", "satfinite", ..], _) => {
-                Op::W1(if relu { from_f16!(E4m3, true) } else { from_f16!(E4m3, false) }, d, a)
+                (if relu { from_f16!(E4m3, true) } else { from_f16!(E4m3, false) }).op(d, &[a])
             }
             ("e5m2x2", "f16x2", ["rn", "satfinite", ..], _) => {
-                Op::W1(if relu { from_f16!(E5m2, true) } else { from_f16!(E5m2, false) }, d, a)
+                (if relu { from_f16!(E5m2, true) } else { from_f16!(E5m2, false) }).op(d, &[a])
             }
-            ("f16x2", "e4m3x2", _, false) => Op::W1(to_f16!(E4m3), d, a),
-            ("f16x2", "e5m2x2", _, false) => Op::W1(to_f16!(E5m2), d, a),
+            ("f16x2", "e4m3x2", _, false) => to_f16!(E4m3).op(d, &[a]),
+            ("f16x2", "e5m2x2", _, false) => to_f16!(E5m2).op(d, &[a]),
             ("f16x2", "e4m3x2", _, true) => {
-                let f = w1!(|a: u32| pair1(relu_f16, from_quarters::<E4m3>(a)));
-                Op::W1(f, d, a)
+                let f = w1!(|a| pair1(relu_f16, from_quarters::<E4m3>(a)));
+                f.op(d, &[a])
             }
             ("f16x2", "e5m2x2", _, true) => {
-                let f = w1!(|a: u32| pair1(relu_f16, from_quarters::<E5m2>(a)));
-                Op::W1(f, d, a)
+                let f = w1!(|a| pair1(relu_f16, from_quarters::<E5m2>(a)));
+                f.op(d, &[a])
             }
             _ => return Err("the form of `cvt` is not known".to_owned()),
         };
@@ -201,90 +202,80 @@ fn fast_conversion(
     let nearest = m.flags[..] == ["rn"];
     Some(match (to, from, d, a, b) {
         ("s64", "s32", Reg::D(d), Reg::W(a), None) if plain => {
-            Op::WtoD(w_to_d!(|a: u32| i64::from(a as i32) as u64), d, a)
+            w_to_d!(|a| i64::from(a as i32) as u64).op(d, &[a])
         }
         ("u64" | "s64", "u32", Reg::D(d), Reg::W(a), None) if plain => {
-            Op::WtoD(w_to_d!(|a: u32| u64::from(a)), d, a)
+            w_to_d!(u64::from).op(d, &[a])
         }
         ("u32" | "s32", "u64" | "s64", Reg::W(d), Reg::D(a), None) if plain => {
-            Op::DtoW(d_to_w!(|a: u64| a as u32), d, a)
+            d_to_w!(|a| a as u32).op(d, &[a])
         }
-        ("u64" | "s64", "u64" | "s64", Reg::D(d), Reg::D(a), None) if plain => {
-            Op::D1(copy_d(), d, a)
-        }
+        ("u64" | "s64", "u64" | "s64", Reg::D(d), Reg::D(a), None) if plain => copy_d().op(d, &[a]),
         ("u16", "u32" | "s32", Reg::W(d), Reg::W(a), None)
         | ("u32" | "s32", "u16", Reg::W(d), Reg::W(a), None)
             if plain =>
         {
-            Op::W1(w1!(|a: u32| a & 0xffff), d, a)
+            w1!(|a| a & 0xffff).op(d, &[a])
         }
         ("s32", "s16", Reg::W(d), Reg::W(a), None)
         | ("s16", "u32" | "s32", Reg::W(d), Reg::W(a), None)
             if plain =>
         {
-            Op::W1(w1!(|a: u32| i32::from(a as u16 as i16) as u32), d, a)
+            w1!(|a| i32::from(a as u16 as i16) as u32).op(d, &[a])
         }
         ("f32", "s32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| (a as i32 as f32).to_bits()), d, a)
+            w1!(|a| (a as i32 as f32).to_bits()).op(d, &[a])
         }
         ("f32", "u32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| (a as f32).to_bits()), d, a)
+            w1!(|a| (a as f32).to_bits()).op(d, &[a])
         }
         ("f32", "f32", Reg::W(d), Reg::W(a), None) => {
             let f = match m.flags[..] {
-                [] => w1!(|a: u32| a),
-                ["sat"] => w1!(|a: u32| single::output::<false, true>(f32::from_bits(a))),
-                ["rni"] => w1!(|a: u32| single::integral(a, f32::round_ties_even)),
-                ["rzi"] => w1!(|a: u32| single::integral(a, f32::trunc)),
-                ["rmi"] => w1!(|a: u32| single::integral(a, f32::floor)),
-                ["rpi"] => w1!(|a: u32| single::integral(a, f32::ceil)),
+                [] => w1!(|a| a),
+                ["sat"] => w1!(|a| single::output::<false, true>(f32::from_bits(a))),
+                ["rni"] => w1!(|a| single::integral(a, f32::round_ties_even)),
+                ["rzi"] => w1!(|a| single::integral(a, f32::trunc)),
+                ["rmi"] => w1!(|a| single::integral(a, f32::floor)),
+                ["rpi"] => w1!(|a| single::integral(a, f32::ceil)),
                 _ => return None,
             };
-            Op::W1(f, d, a)
+            f.op(d, &[a])
         }
         ("s32", "f32", Reg::W(d), Reg::W(a), None) => {
             // The cast saturates and turns NaN into 0, as the instruction does.
             let f = match m.flags[..] {
-                ["rni"] => w1!(|a: u32| f32::from_bits(a).round_ties_even() as i32 as u32),
-                ["rzi"] => w1!(|a: u32| f32::from_bits(a) as i32 as u32),
-                ["rmi"] => w1!(|a: u32| f32::from_bits(a).floor() as i32 as u32),
-                ["rpi"] => w1!(|a: u32| f32::from_bits(a).ceil() as i32 as u32),
+                ["rni"] => w1!(|a| f32::from_bits(a).round_ties_even() as i32 as u32),
+                ["rzi"] => w1!(|a| f32::from_bits(a) as i32 as u32),
+                ["rmi"] => w1!(|a| f32::from_bits(a).floor() as i32 as u32),
+                ["rpi"] => w1!(|a| f32::from_bits(a).ceil() as i32 as u32),
                 _ => return None,
             };
-            Op::W1(f, d, a)
+            f.op(d, &[a])
         }
         ("f64", "f32", Reg::D(d), Reg::W(a), None) if plain => {
-            Op::WtoD(w_to_d!(double::of_single), d, a)
+            w_to_d!(double::of_single).op(d, &[a])
         }
         ("f32", "f64", Reg::W(d), Reg::D(a), None) if nearest => {
-            Op::DtoW(d_to_w!(double::to_single), d, a)
+            d_to_w!(double::to_single).op(d, &[a])
         }
         ("f32", "f16", Reg::W(d), Reg::W(a), None) if plain => {
-            Op::W1(w1!(|a: u32| single::output::<false, false>(F16Type::to_f32(a & 0xffff))), d, a)
+            w1!(|a| single::output::<false, false>(F16Type::to_f32(a & 0xffff))).op(d, &[a])
         }
-        ("f32", "bf16", Reg::W(d), Reg::W(a), None) if plain => Op::W1(w1!(|a: u32| a << 16), d, a),
+        ("f32", "bf16", Reg::W(d), Reg::W(a), None) if plain => w1!(|a| a << 16).op(d, &[a]),
         ("f16", "f32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| F16Type::from_f32(f32::from_bits(a))), d, a)
+            w1!(|a| F16Type::from_f32(f32::from_bits(a))).op(d, &[a])
         }
         ("bf16", "f32", Reg::W(d), Reg::W(a), None) if nearest => {
-            Op::W1(w1!(|a: u32| Bf16Type::from_f32(f32::from_bits(a))), d, a)
+            w1!(|a| Bf16Type::from_f32(f32::from_bits(a))).op(d, &[a])
         }
-        ("f16x2", "f32", Reg::W(d), Reg::W(a), Some(Reg::W(b))) if nearest => Op::W2(
-            w2!(|a: u32, b: u32| {
-                F16Type::from_f32(f32::from_bits(b)) | F16Type::from_f32(f32::from_bits(a)) << 16
-            }),
-            d,
-            a,
-            b,
-        ),
-        ("bf16x2", "f32", Reg::W(d), Reg::W(a), Some(Reg::W(b))) if nearest => Op::W2(
-            w2!(|a: u32, b: u32| {
-                Bf16Type::from_f32(f32::from_bits(b)) | Bf16Type::from_f32(f32::from_bits(a)) << 16
-            }),
-            d,
-            a,
-            b,
-        ),
+        ("f16x2", "f32", Reg::W(d), Reg::W(a), Some(Reg::W(b))) if nearest => w2!(|a, b| {
+            F16Type::from_f32(f32::from_bits(b)) | F16Type::from_f32(f32::from_bits(a)) << 16
+        })
+        .op(d, &[a, b]),
+        ("bf16x2", "f32", Reg::W(d), Reg::W(a), Some(Reg::W(b))) if nearest => w2!(|a, b| {
+            Bf16Type::from_f32(f32::from_bits(b)) | Bf16Type::from_f32(f32::from_bits(a)) << 16
+        })
+        .op(d, &[a, b]),
         _ => return None,
     })
 }

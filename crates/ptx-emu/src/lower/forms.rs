@@ -1,8 +1,10 @@
-//! The table of instruction forms and what is made of it: families, decoder, printer.
+//! The table of instruction forms with its products: families, decoder, printer.
 //!
 //! An opcode that no row of [`table`] accepts is not known, however close it comes to one: a
 //! modifier is never ignored.
 
+#[macro_use]
+mod lanes;
 mod pattern;
 mod table;
 
@@ -10,7 +12,7 @@ use std::{collections::HashMap, rc::Rc, sync::LazyLock};
 
 use self::pattern::Pattern;
 pub use self::table::Family;
-use super::{Builder, Lowered, table::Modifiers};
+use super::{Builder, Lowered, Modifiers};
 use crate::ast::Instruction;
 
 /// How much of a result the PTX ISA defines.
@@ -22,7 +24,7 @@ pub enum Bits {
     Approx(&'static str),
 }
 
-/// What a row's instructions become.
+/// The lowering of a row's instructions.
 type Lower = for<'a, 'p> fn(&mut Builder<'a, 'p>, &Instruction<'a>, &Modifiers<'a>) -> Lowered<()>;
 
 /// A row as it stands in the table.
@@ -36,19 +38,19 @@ pub(super) struct Entry {
 }
 
 /// A row of the instruction table.
-pub struct Row {
+pub struct InstructionForm {
     entry: &'static Entry,
     pattern: Pattern,
 }
 
-impl std::fmt::Debug for Row {
+impl std::fmt::Debug for InstructionForm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Row").field(&self.entry.pattern).finish()
+        f.debug_tuple("InstructionForm").field(&self.entry.pattern).finish()
     }
 }
 
-impl Row {
-    /// What it counts as.
+impl InstructionForm {
+    /// The family it counts as.
     #[must_use]
     pub fn family(&self) -> Family {
         self.entry.family
@@ -72,7 +74,7 @@ impl Row {
     /// last; `H`, `W`, `L`, `Q` have 16, 32, 64 and 128 bits; `P` is a predicate, `!P` a predicate
     /// that may be negated, `a|b` a pair of destinations; `4W` is a vector, `V` as many `T` as
     /// `.v2` or `.v4` says; `A` is an address, `I` a small integer, `C` the cache policy that
-    /// `.L2::cache_hint` asks for. `?` marks what may be left out; lower-case words name anything
+    /// `.L2::cache_hint` asks for. `?` marks an optional operand; lower-case words name anything
     /// else.
     #[must_use]
     pub fn operands(&self) -> &'static str {
@@ -97,7 +99,7 @@ impl Row {
         self.pattern.count()
     }
 
-    /// Opcode number `n` of the row, below [`Row::count`].
+    /// Opcode number `n` of the row, below [`InstructionForm::count`].
     #[must_use]
     pub fn opcode(&self, n: u64) -> String {
         self.pattern.opcode(n)
@@ -106,13 +108,14 @@ impl Row {
 
 /// Rows and, by mnemonic, their numbers.
 struct Table {
-    rows: Vec<Row>,
+    rows: Vec<InstructionForm>,
     by_mnemonic: HashMap<&'static str, Vec<u16>>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let row = |entry: &'static Entry| Row { entry, pattern: Pattern::new(entry.pattern) };
-    let rows: Vec<Row> = table::ENTRIES.iter().map(row).collect();
+    let row =
+        |entry: &'static Entry| InstructionForm { entry, pattern: Pattern::new(entry.pattern) };
+    let rows: Vec<InstructionForm> = table::ENTRIES.iter().map(row).collect();
     let mut by_mnemonic: HashMap<_, Vec<u16>> = HashMap::new();
     for (n, row) in rows.iter().enumerate() {
         by_mnemonic.entry(row.mnemonic()).or_default().push(n as u16);
@@ -122,7 +125,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 
 /// All rows of the table.
 #[must_use]
-pub fn rows() -> &'static [Row] {
+pub fn rows() -> &'static [InstructionForm] {
     &TABLE.rows
 }
 
@@ -133,7 +136,7 @@ fn number_of(name: &str, modifiers: &[&str]) -> Option<u16> {
 
 /// The row that stands for an opcode such as `add.s32`, if the emulator knows it.
 #[must_use]
-pub fn find(opcode: &str) -> Option<&'static Row> {
+pub fn find(opcode: &str) -> Option<&'static InstructionForm> {
     let parts: Vec<&str> = opcode.split('.').collect();
     number_of(parts[0], &parts[1..]).map(|n| &TABLE.rows[n as usize])
 }

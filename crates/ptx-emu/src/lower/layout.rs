@@ -2,10 +2,10 @@
 //!
 //! Of the diverged parts of a warp the one with the lowest program counter runs first and equal
 //! ones merge. That reconverges structured code when a loop's blocks are contiguous and stand
-//! before its exits, which is what a weak topological order gives.
+//! before its exits, as a weak topological order has them.
 
 use super::{Builder, CONST_MARK, order::weak_topological_order};
-use crate::op::{AsyncOp, Code, MatrixOp, Op, Origin, Reg};
+use crate::op::{Code, Op, Origin, Register, visit_mut};
 
 impl Builder<'_, '_> {
     /// Resolves constants and labels, orders the blocks and appends them to the program.
@@ -157,113 +157,22 @@ impl Builder<'_, '_> {
     }
 
     /// Replaces marked constants by their place behind the registers.
-    #[expect(clippy::too_many_lines, reason = "one arm per operand shape")]
     fn resolve_constants(&mut self, base: usize) {
         let [nw, nd, _] = self.registers;
-        let fix_w = |r: &mut u32| {
-            if *r & CONST_MARK != 0 {
-                *r = nw + (*r & !CONST_MARK);
-            }
-        };
-        let fix_d = |r: &mut u32| {
-            if *r & CONST_MARK != 0 {
-                *r = nd + (*r & !CONST_MARK);
-            }
-        };
-        let fix = |reg: &mut Reg| match reg {
-            Reg::W(r) => fix_w(r),
-            Reg::D(r) => fix_d(r),
-            Reg::P(_) => {}
-        };
         let program = &mut *self.program;
-        for op in &mut program.ops[base..] {
-            match op {
-                Op::W1(_, _, a) | Op::WtoD(_, _, a) | Op::WtoP(_, _, a) => fix_w(a),
-                Op::W2(_, _, a, b) | Op::WWtoD(_, _, a, b) | Op::WWtoP(_, _, a, b) => {
-                    fix_w(a);
-                    fix_w(b);
+        for at in base..program.ops.len() {
+            let mut op = program.ops[at];
+            visit_mut(program, &mut op, &mut |_, register| {
+                let (r, first) = match register {
+                    Register::W(r) => (r, nw),
+                    Register::D(r) => (r, nd),
+                    Register::P(_) => return,
+                };
+                if *r & CONST_MARK != 0 {
+                    *r = first + (*r & !CONST_MARK);
                 }
-                Op::W3(_, _, a, b, c) => [a, b, c].into_iter().for_each(fix_w),
-                Op::W4(_, _, a, b, c, d) => [a, b, c, d].into_iter().for_each(fix_w),
-                Op::D1(_, _, a)
-                | Op::DtoW(_, _, a)
-                | Op::DtoP(_, _, a)
-                | Op::AddBase(_, a, _)
-                | Op::IsSpace(_, a, _) => fix_d(a),
-                Op::D2(_, _, a, b) | Op::DDtoP(_, _, a, b) => [a, b].into_iter().for_each(fix_d),
-                Op::D3(_, _, a, b, c) => [a, b, c].into_iter().for_each(fix_d),
-                Op::WWDtoD(_, _, a, b, c) => {
-                    fix_w(a);
-                    fix_w(b);
-                    fix_d(c);
-                }
-                Op::DWtoD(_, _, a, b) => {
-                    fix_d(a);
-                    fix_w(b);
-                }
-                Op::DWWtoD(_, _, a, b, c) => {
-                    fix_d(a);
-                    fix_w(b);
-                    fix_w(c);
-                }
-                Op::DDWWtoD(_, _, a, b, c, d) => {
-                    fix_d(a);
-                    fix_d(b);
-                    fix_w(c);
-                    fix_w(d);
-                }
-                Op::SelectW(_, a, b, _) => [a, b].into_iter().for_each(fix_w),
-                Op::SelectD(_, a, b, _) => [a, b].into_iter().for_each(fix_d),
-                Op::BranchTable(a, _) => fix_w(a),
-                Op::Carry(index) => {
-                    let carry = &mut program.carries[*index as usize];
-                    for r in &mut carry.regs {
-                        if carry.wide { fix_d(r) } else { fix_w(r) }
-                    }
-                }
-                Op::Convert(index) => {
-                    let (_, _, a, b) = &mut program.conversions[*index as usize];
-                    fix(a);
-                    b.as_mut().map(fix);
-                }
-                Op::Memory(index) => {
-                    let memory = &mut program.memory[*index as usize];
-                    memory.address.base.as_mut().map(fix);
-                    memory.regs.iter_mut().flatten().for_each(fix);
-                }
-                Op::Atomic(index) => {
-                    let atomic = &mut program.atomics[*index as usize];
-                    atomic.address.base.as_mut().map(fix);
-                    atomic.a.iter_mut().for_each(fix);
-                    atomic.b.iter_mut().for_each(fix);
-                }
-                Op::WarpSync(index) => {
-                    let sync = &mut program.syncs[*index as usize];
-                    fix_w(&mut sync.members);
-                    fix_sync(&mut sync.kind, fix_w, fix);
-                    if let crate::op::WarpSyncKind::Matrix(index) = sync.kind {
-                        fix_matrix(&mut program.matrices[index as usize], fix_w, fix);
-                    }
-                }
-                Op::Async(index) => {
-                    if let AsyncOp::Copy { to, from, size, .. } =
-                        &mut program.copies[*index as usize]
-                    {
-                        to.base.as_mut().map(fix);
-                        from.base.as_mut().map(fix);
-                        size.as_mut().map(fix_w);
-                    }
-                }
-                Op::Cluster(index) => {
-                    program.cluster_ops[*index as usize].sources(fix_w, fix_d);
-                }
-                Op::Barrier(index) => {
-                    let barrier = &mut program.barriers[*index as usize];
-                    fix_w(&mut barrier.id);
-                    barrier.count.as_mut().map(fix_w);
-                }
-                _ => {}
-            }
+            });
+            program.ops[at] = op;
         }
     }
 
@@ -279,36 +188,6 @@ impl Builder<'_, '_> {
         list.sort_unstable();
         list.dedup();
         list
-    }
-}
-
-fn fix_sync(kind: &mut crate::op::WarpSyncKind, fix_w: impl Fn(&mut u32), fix: impl Fn(&mut Reg)) {
-    use crate::op::WarpSyncKind;
-    match kind {
-        WarpSyncKind::Shuffle(_, _, _, a, b, c) => {
-            fix_w(a);
-            fix_w(b);
-            fix_w(c);
-        }
-        WarpSyncKind::MatchAny(_, value) | WarpSyncKind::MatchAll(_, _, value) => fix(value),
-        WarpSyncKind::Redux(_, _, a) => fix_w(a),
-        WarpSyncKind::Barrier
-        | WarpSyncKind::Vote(..)
-        | WarpSyncKind::Elect(..)
-        | WarpSyncKind::Matrix(_) => {}
-    }
-}
-
-fn fix_matrix(op: &mut MatrixOp, fix_w: impl Fn(&mut u32), fix: impl Fn(&mut Reg)) {
-    match op {
-        MatrixOp::Fragment(op) => {
-            fix_w(&mut op.stride);
-            op.address.base.as_mut().map(fix);
-        }
-        MatrixOp::Rows(op) => {
-            op.address.base.as_mut().map(fix);
-        }
-        MatrixOp::Product(_) | MatrixOp::Transpose(..) => {}
     }
 }
 

@@ -1,11 +1,11 @@
 //! Tensor instructions and asynchronous copies.
 
-use super::{Builder, Lowered, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, control::operand};
 use crate::{
     ast::{Instruction, Operand},
     op::{
         Address, Arithmetic, AsyncOp, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp,
-        MatrixOperand, MemoryOp, Op, Place, ProductOp, R, Reg, RowsOp, Shape, WarpSyncKind,
+        MatrixOperand, MemoryOp, Op, ProductOp, R, Reg, RowsOp, Shape, StateSpace, WarpSyncKind,
     },
 };
 
@@ -48,7 +48,7 @@ impl<'m> Form<'m> {
         self.rest.len() < before
     }
 
-    /// Refuses what has not been taken.
+    /// Refuses modifiers that have not been taken.
     fn finish(&self) -> Lowered<()> {
         match self.rest.first() {
             Some(other) => Err(format!("the modifier `.{other}` is not known here")),
@@ -154,10 +154,10 @@ impl<'a> Builder<'a, '_> {
         Ok(Fragment { element, regs })
     }
 
-    fn matrix_place(flag: &str) -> Option<Place> {
+    fn matrix_place(flag: &str) -> Option<StateSpace> {
         match flag {
-            "global" => Some(Place::Global),
-            "shared" | "shared::cta" => Some(Place::Shared),
+            "global" => Some(StateSpace::Global),
+            "shared" | "shared::cta" => Some(StateSpace::Shared),
             _ => None,
         }
     }
@@ -196,7 +196,7 @@ impl<'a> Builder<'a, '_> {
         let (address, data) = if store { (0, 1) } else { (1, 0) };
         let n = wmma_registers(which, element, distinct);
         let data = self.matrix_fragment(operand(i, data)?, element, n)?;
-        let address = self.address(operand(i, address)?, place.unwrap_or(Place::Generic))?;
+        let address = self.address(operand(i, address)?, place.unwrap_or(StateSpace::Generic))?;
         let stride = match i.operands.get(2) {
             Some(o) => self.src_w(o, "u32")?,
             None => self.const_w(row_length(shape, which, by_rows) as u32),
@@ -303,7 +303,8 @@ impl<'a> Builder<'a, '_> {
             _ => return Err("the number of matrices is not known".to_owned()),
         };
         let (address, data) = if store { (0, 1) } else { (1, 0) };
-        let place = m.flags.iter().find_map(|f| Self::matrix_place(f)).unwrap_or(Place::Generic);
+        let place =
+            m.flags.iter().find_map(|f| Self::matrix_place(f)).unwrap_or(StateSpace::Generic);
         let address = self.address(operand(i, address)?, place)?;
         let data = self.matrix_fragment(operand(i, data)?, Element::F16, n)?;
         let scratch = self.scratch();
@@ -347,8 +348,8 @@ impl<'a> Builder<'a, '_> {
             };
             AsyncOp::Wait { pending: *n as u32, scratch: self.scratch() }
         } else {
-            let to = self.address(operand(i, 0)?, Place::Shared)?;
-            let from = self.address(operand(i, 1)?, Place::Global)?;
+            let to = self.address(operand(i, 0)?, StateSpace::Shared)?;
+            let from = self.address(operand(i, 1)?, StateSpace::Global)?;
             let Operand::Int(bytes @ (4 | 8 | 16)) = operand(i, 2)? else {
                 return Err("the size is not known".to_owned());
             };

@@ -1,6 +1,6 @@
 //! Loads, stores, atomics and address conversions.
 
-use super::{Builder, Lowered, Symbol, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Symbol, control::operand};
 use crate::{
     alu::{
         double,
@@ -9,31 +9,31 @@ use crate::{
         single,
     },
     ast::{Instruction, Operand, Space},
-    op::{Address, AtomicKind, AtomicOp, MemoryOp, Op, Place, Reg, Window},
+    op::{Address, AtomicKind, AtomicOp, MemoryOp, Op, Reg, StateSpace, Window},
 };
 
 impl<'a> Builder<'a, '_> {
-    fn place(&self, m: &Modifiers<'_>) -> Place {
+    fn place(&self, m: &Modifiers<'_>) -> StateSpace {
         for flag in &m.flags {
             return match *flag {
-                "global" | "const" => Place::Global,
-                "shared" | "shared::cta" | "shared::cluster" => Place::Shared,
-                "local" => Place::Local,
+                "global" | "const" => StateSpace::Global,
+                "shared" | "shared::cta" | "shared::cluster" => StateSpace::Shared,
+                "local" => StateSpace::Local,
                 "param" | "param::func" | "param::entry" => {
                     if self.function.is_entry {
-                        Place::Param
+                        StateSpace::Param
                     } else {
-                        Place::Local
+                        StateSpace::Local
                     }
                 }
                 _ => continue,
             };
         }
-        Place::Generic
+        StateSpace::Generic
     }
 
     /// An address operand of an access to `place`.
-    pub(super) fn address(&mut self, o: &Operand<'a>, place: Place) -> Lowered<Address> {
+    pub(super) fn address(&mut self, o: &Operand<'a>, place: StateSpace) -> Lowered<Address> {
         let Operand::Address(base, offset) = o else {
             return Err("expected an address".to_owned());
         };
@@ -48,17 +48,17 @@ impl<'a> Builder<'a, '_> {
             }
             Some(Symbol::Frame(at)) => {
                 let offset = offset.wrapping_add(u64::from(at));
-                Ok(Address { place: Place::Frame, base: None, offset })
+                Ok(Address { place: StateSpace::Frame, base: None, offset })
             }
             Some(Symbol::KernelParam(at)) => {
                 let offset = offset.wrapping_add(u64::from(at));
-                Ok(Address { place: Place::Param, base: None, offset })
+                Ok(Address { place: StateSpace::Param, base: None, offset })
             }
             None => {
                 let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
                 let space = self.program.variables[index as usize].space;
                 let place = match (place, space) {
-                    (Place::Generic, Space::Shared) => Place::Shared,
+                    (StateSpace::Generic, Space::Shared) => StateSpace::Shared,
                     (place, _) => place,
                 };
                 let base = self.constant(1, crate::op::Const::Variable(index, offset));
@@ -130,7 +130,7 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    /// Whether the access makes known what came before it.
+    /// Whether the access makes known those before it.
     fn releases(&mut self, m: &Modifiers<'_>) -> bool {
         let release = m.has("release") || m.has("acq_rel");
         self.program.fences |= release || m.has("acquire");
@@ -154,7 +154,9 @@ impl<'a> Builder<'a, '_> {
         } else {
             // Sums in shared memory keep subnormal numbers; those in global memory do not.
             let f = match (*operation, m.ty(), self.place(m)) {
-                ("add", "f32", Place::Shared) => |a, b| low32(single::add::<false, false>, a, b),
+                ("add", "f32", StateSpace::Shared) => {
+                    |a, b| low32(single::add::<false, false>, a, b)
+                }
                 (operation, ty, _) => {
                     atomic_function(operation, ty).ok_or("the atomic is not known")?
                 }
@@ -193,7 +195,7 @@ impl<'a> Builder<'a, '_> {
     pub(super) fn create_policy(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         let policy = self.constant(1, crate::op::Const::Value(0));
         let d = self.dst_d(operand(i, 0)?)?;
-        self.push(Op::D1(copy_d(), d, policy));
+        self.push(copy_d().op(d, &[policy]));
         Ok(())
     }
 
@@ -245,7 +247,7 @@ fn pairs(f: impl Fn(u32, u32) -> u32) -> impl Fn(u32, u32) -> u32 {
     move |a, b| half::pair2(&f, a, b)
 }
 
-/// What the operation makes of the old value and its operand.
+/// The new value, from the old one and the operand.
 fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
     Some(match (operation, ty) {
         ("exch", _) => |_, b| b,
@@ -260,19 +262,23 @@ fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
         ("add", "bf16") => |a, b| low32(half::add::<Bf16Type, false, false>, a, b),
         ("add", "f16x2") => |a, b| low32(pairs(half::add::<F16Type, false, false>), a, b),
         ("add", "bf16x2") => |a, b| low32(pairs(half::add::<Bf16Type, false, false>), a, b),
-        ("min", "f16") => |a, b| low32(half::extreme::<F16Type, false, false, false>, a, b),
-        ("max", "f16") => |a, b| low32(half::extreme::<F16Type, true, false, false>, a, b),
-        ("min", "bf16") => |a, b| low32(half::extreme::<Bf16Type, false, false, false>, a, b),
-        ("max", "bf16") => |a, b| low32(half::extreme::<Bf16Type, true, false, false>, a, b),
-        ("min", "f16x2") => {
-            |a, b| low32(pairs(half::extreme::<F16Type, false, false, false>), a, b)
+        ("min", "f16") => |a, b| low32(half::extreme::<F16Type, false, false, false, false>, a, b),
+        ("max", "f16") => |a, b| low32(half::extreme::<F16Type, true, false, false, false>, a, b),
+        ("min", "bf16") => {
+            |a, b| low32(half::extreme::<Bf16Type, false, false, false, false>, a, b)
         }
-        ("max", "f16x2") => |a, b| low32(pairs(half::extreme::<F16Type, true, false, false>), a, b),
+        ("max", "bf16") => |a, b| low32(half::extreme::<Bf16Type, true, false, false, false>, a, b),
+        ("min", "f16x2") => {
+            |a, b| low32(pairs(half::extreme::<F16Type, false, false, false, false>), a, b)
+        }
+        ("max", "f16x2") => {
+            |a, b| low32(pairs(half::extreme::<F16Type, true, false, false, false>), a, b)
+        }
         ("min", "bf16x2") => {
-            |a, b| low32(pairs(half::extreme::<Bf16Type, false, false, false>), a, b)
+            |a, b| low32(pairs(half::extreme::<Bf16Type, false, false, false, false>), a, b)
         }
         ("max", "bf16x2") => {
-            |a, b| low32(pairs(half::extreme::<Bf16Type, true, false, false>), a, b)
+            |a, b| low32(pairs(half::extreme::<Bf16Type, true, false, false, false>), a, b)
         }
         ("inc", "u32") => |a, b| if a as u32 >= b as u32 { 0 } else { a + 1 },
         ("dec", "u32") => |a, b| if a == 0 || a as u32 > b as u32 { b } else { a - 1 },

@@ -1,28 +1,28 @@
 //! From the syntax tree to executable operations.
 //!
 //! Registers become indices into per-class files, literals become constant registers, labels become
-//! program counters. What is not known lowers to [`Op::Unsupported`], which stops a launch only
-//! when it is reached.
+//! program counters. An unknown instruction lowers to [`Op::Unsupported`], which stops a launch
+//! only when it is reached.
 
 mod arithmetic;
 mod cluster;
+mod compare;
 mod control;
 mod convert;
-mod float_table;
 pub(crate) mod forms;
 mod layout;
 mod matrix;
 mod memory;
+mod modifiers;
 mod operand;
 mod order;
 mod sync;
-mod table;
 mod undefined;
 
 use std::{collections::HashMap, sync::OnceLock};
 
-use self::forms::Decoder;
 pub(crate) use self::undefined::targets;
+use self::{forms::Decoder, modifiers::Modifiers};
 use crate::{
     ParseError,
     alu::convert::Conversion,
@@ -77,7 +77,7 @@ pub(crate) struct Signature {
     pub is_entry: bool,
     /// Offset and size of each kernel parameter.
     pub params: Vec<(usize, usize)>,
-    /// What the kernel's directives say of clusters.
+    /// Rules of the kernel's directives for clusters.
     pub cluster: ClusterRules,
 }
 
@@ -105,9 +105,9 @@ pub(crate) struct Program {
     pub builtins: Vec<BuiltinOp>,
     pub branch_tables: Vec<Vec<u32>>,
     pub unsupported: Vec<String>,
-    /// Whether a kernel reads what only a launch of the whole grid sets (`%envreg`).
+    /// Whether a kernel reads registers that only a launch of the whole grid sets (`%envreg`).
     pub cooperative: bool,
-    /// The variable that stands for what the system keeps of a block's shared memory.
+    /// The variable that stands for the system's part of a block's shared memory.
     pub reserved: Option<u32>,
     /// The PTX text, for messages.
     pub text: String,
@@ -120,7 +120,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// What numbers each operation makes, if it computes floats.
+    /// Formats of the numbers that each operation makes, if it computes floats.
     pub(crate) fn formats(&self) -> &[Option<Formats>] {
         self.formats.get_or_init(|| {
             let text = |o: &Origin| self.text.get(o.text.0 as usize..o.text.1 as usize);
@@ -283,7 +283,7 @@ fn initialise(
     names: &Names<'_>,
 ) -> Result<(), ParseError> {
     let size = v.element_bytes as usize;
-    // What follows the initialised elements is zero and takes no space here.
+    // Elements past the initialised ones are zero and take no space here.
     let mut bytes = vec![0; v.bytes.min(v.init.len() * size)];
     let mut relocations = Vec::new();
     for (i, value) in v.init.iter().enumerate() {
@@ -313,7 +313,7 @@ fn initialise(
     Ok(())
 }
 
-/// What `mov` of a function's name yields: recognisable, and no buffer's address.
+/// The value that `mov` of a function's name yields: recognisable, and no buffer's address.
 pub(crate) fn function_address(index: u32) -> u64 {
     (0xfffd << 48) | u64::from(index) << 8
 }
@@ -462,7 +462,8 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     fn frame_slot(&mut self, v: &Variable<'a>) -> u32 {
         let at = self.frame_bytes.next_multiple_of(v.align.max(1));
-        // A frame too large for a thread is refused at launch; until then it only has to stay large.
+        // A frame too large for a thread is refused at launch; until then it only has to stay
+        // large.
         let bytes = u32::try_from(v.bytes).unwrap_or(MAX_FRAME).min(MAX_FRAME);
         self.frame_bytes = (at + bytes.max(1)).min(MAX_FRAME);
         self.scope().insert(v.name, Symbol::Frame(at));

@@ -2,8 +2,9 @@
 
 use super::{Builder, Lowered, Symbol, arithmetic::special, function_address};
 use crate::{
+    alu::lanes::LaneFunction,
     ast::Operand,
-    op::{Const, Op, R, Reg},
+    op::{Class, Const, Op, R, Reg},
 };
 
 impl<'a> Builder<'a, '_> {
@@ -18,7 +19,7 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// A 32-bit source; `ty` tells how a literal is to be read.
+    /// A 32-bit source; `ty` is the type of a literal.
     pub(super) fn src_w(&mut self, operand: &Operand<'a>, ty: &str) -> Lowered<R> {
         match operand {
             Operand::Int(v) => {
@@ -125,6 +126,48 @@ impl<'a> Builder<'a, '_> {
                 Ok((r, *v != 0))
             }
             _ => Err("expected a predicate".to_owned()),
+        }
+    }
+
+    /// A predicate register that holds the possibly negated predicate.
+    pub(super) fn positive(&mut self, p: R, negated: bool) -> R {
+        if !negated {
+            return p;
+        }
+        let t = self.temp(2);
+        self.push(Op::P2(|a, _| !a, t, p, p));
+        t
+    }
+
+    /// The sources of a lane function, one operand each; `ty` is the type of literals.
+    pub(super) fn sources(
+        &mut self,
+        f: LaneFunction,
+        operands: &[Operand<'a>],
+        ty: &str,
+    ) -> Lowered<Vec<R>> {
+        let mut registers = Vec::with_capacity(4);
+        for (n, class) in f.sources().enumerate() {
+            let operand = operands.get(n).ok_or("operands are missing")?;
+            registers.push(match class {
+                // The first two are of the type; others are counts and selectors.
+                Class::W => self.src_w(operand, if n < 2 { ty } else { "b32" })?,
+                Class::D => self.src_d(operand)?,
+                Class::P => {
+                    let (p, negated) = self.src_p(operand)?;
+                    self.positive(p, negated)
+                }
+            });
+        }
+        Ok(registers)
+    }
+
+    /// A destination of a class.
+    pub(super) fn destination(&mut self, class: Class, operand: &Operand<'a>) -> Lowered<R> {
+        match class {
+            Class::W => self.dst_w(operand),
+            Class::D => self.dst_d(operand),
+            Class::P => self.dst_p(operand),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Weak topological order of a control-flow graph (Bourdoncle, "Efficient chaotic iteration
-//! strategies with widenings"): loops contiguous with their head first, then what follows them.
+//! strategies with widenings"): loops contiguous with their head first, then the blocks behind
+//! them.
 //!
 //! Takes time in proportion to the graph times its loop depth, and no recursion: the graph may come
 //! from a hostile file.
@@ -43,7 +44,7 @@ pub(super) fn weak_topological_order(successors: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// What is still to be placed.
+/// Blocks still to be placed.
 enum Item {
     Block(usize),
     /// Blocks in the order of the text, and the loops around them.

@@ -1,6 +1,6 @@
 //! Warp-level rendezvous: shuffles, votes, matches, reductions.
 
-use super::{Builder, Lowered, Reg, control::operand, table::Modifiers};
+use super::{Builder, Lowered, Modifiers, Reg, control::operand};
 use crate::{
     ast::{Instruction, Operand},
     op::{Op, R, Shuffle, Vote, WarpSyncKind, WarpSyncOp},

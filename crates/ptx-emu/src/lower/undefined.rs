@@ -1,7 +1,7 @@
 //! Registers that some path may read before anything was written to them.
 //!
-//! They are what is live at a function's entry. A kernel without any cannot have an uninitialised
-//! variable, so its warps need not be watched for one.
+//! They are the registers live at a function's entry. A kernel without any cannot have an
+//! uninitialised variable, so its warps need not be watched for one.
 
 use super::Program;
 use crate::op::{Code, Op, Reg, Use, visit};

@@ -1,6 +1,6 @@
 //! Matrix operations of a whole warp, and how their operands lie in registers.
 
-use super::{Address, MemoryOp, R, Reg};
+use super::{Address, Class, MemoryOp, R};
 
 /// Element of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,8 @@ impl Shape {
     /// Row and column of element `i` of `lane` (PTX ISA, "Matrix Fragments for mma").
     ///
     /// Factors lie in blocks of eight rows (columns of B) by four registers, the accumulator in
-    /// blocks of eight by eight. `wmma` leaves the layout of its fragments open; it is the same here.
+    /// blocks of eight by eight. `wmma` leaves the layout of its fragments open; it is the same
+    /// here.
     pub(crate) fn place(
         self,
         operand: MatrixOperand,
@@ -131,15 +132,14 @@ impl Shape {
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
     pub element: Element,
-    /// 64-bit registers for `f64`, else 32-bit ones. Those past what the matrix needs repeat it.
+    /// 64-bit registers for `f64`, else 32-bit ones. Those past the matrix's end repeat it.
     pub regs: Vec<R>,
 }
 
 impl Fragment {
-    /// The registers with their class.
-    pub(crate) fn registers(&self) -> impl Iterator<Item = Reg> {
-        let wide = self.element == Element::F64;
-        self.regs.iter().map(move |r| if wide { Reg::D(*r) } else { Reg::W(*r) })
+    /// Class of the registers.
+    pub(crate) fn class(&self) -> Class {
+        if self.element == Element::F64 { Class::D } else { Class::W }
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct FragmentOp {
     pub address: Address,
     /// Elements from one row (column) to the next.
     pub stride: R,
-    /// What each row (column) must start at a multiple of, in bytes: a power of two.
+    /// Alignment of each row (column) in bytes: a power of two.
     pub alignment: u32,
     pub accesses: Vec<FragmentAccess>,
 }
@@ -219,43 +219,10 @@ pub(crate) enum MatrixOp {
     Transpose(Fragment, Fragment),
 }
 
-impl MatrixOp {
-    /// Registers whose values become results or are stored, each once per operand.
-    pub(crate) fn reads(&self) -> impl Iterator<Item = Reg> {
-        let lists = match self {
-            Self::Product(op) => [Some(&op.a), Some(&op.b), Some(&op.c)],
-            Self::Fragment(op) => [op.store.then_some(&op.data), None, None],
-            Self::Rows(op) => [op.memory.store.then_some(&op.data), None, None],
-            Self::Transpose(_, from) => [Some(from), None, None],
-        };
-        lists.into_iter().flatten().flat_map(Fragment::registers)
-    }
-
-    /// Registers that receive results.
-    pub(crate) fn writes(&self) -> impl Iterator<Item = Reg> {
-        let list = match self {
-            Self::Product(op) => Some(&op.d),
-            Self::Fragment(op) => (!op.store).then_some(&op.data),
-            Self::Rows(op) => (!op.memory.store).then_some(&op.data),
-            Self::Transpose(to, _) => Some(to),
-        };
-        list.into_iter().flat_map(Fragment::registers)
-    }
-
-    /// Registers that make up the addresses.
-    pub(crate) fn addressing(&self) -> impl Iterator<Item = Reg> {
-        let (base, stride) = match self {
-            Self::Fragment(op) => (op.address.base, Some(Reg::W(op.stride))),
-            Self::Rows(op) => (op.address.base, None),
-            Self::Product(_) | Self::Transpose(..) => (None, None),
-        };
-        base.into_iter().chain(stride)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Arithmetic, Element, Fragment, MatrixOp, MatrixOperand, ProductOp, Reg, Shape};
+    use super::{Arithmetic, Element, Fragment, MatrixOp, MatrixOperand, ProductOp, Shape};
+    use crate::op::{Reg, Use};
 
     #[test]
     fn a_product_reads_its_factors_and_its_start() {
@@ -268,10 +235,11 @@ mod tests {
             b: fragment(Element::F64, &[3]),
             c: fragment(Element::F64, &[4, 5]),
         }));
-        let registers = |list: &[u32]| list.iter().map(|r| Reg::D(*r)).collect::<Vec<_>>();
-        assert_eq!(op.reads().collect::<Vec<_>>(), registers(&[1, 3, 4, 5]));
-        assert_eq!(op.writes().collect::<Vec<_>>(), registers(&[9, 10]));
-        assert_eq!(op.addressing().count(), 0);
+        let mut visited = Vec::new();
+        op.visit(&mut |role, r| visited.push((role, r)));
+        let of =
+            |role, list: &[u32]| list.iter().map(move |r| (role, Reg::D(*r))).collect::<Vec<_>>();
+        assert_eq!(visited, [of(Use::Read, &[1, 3, 4, 5]), of(Use::Write, &[9, 10])].concat());
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn inputs() -> Vec<u8> {
     (0..3 * N).flat_map(|i| value(i).to_le_bytes()).collect()
 }
 
-/// What the kernel makes of the inputs.
+/// The output of the kernel for the inputs.
 fn run(module: &Module, number: usize, inputs: &[u8]) -> Vec<u8> {
     let mut emulator = Emulator::new(Config::default());
     let a = emulator.alloc("a", inputs.len(), 8);

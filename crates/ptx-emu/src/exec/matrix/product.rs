@@ -2,10 +2,11 @@
 //!
 //! Products of 16-bit and smaller floats and of integers are exact in f32. Float sums start at C
 //! and are rounded to f32 after each product, in a fixed order: first the first elements of all
-//! words along `k`, then the second ones, and so on. An f16 result is rounded once more, at the end. The machine differs: it adds a group of products at once, aligned to the
-//! largest of them with the lower bits cut off, so the last bits of a result are not the same. For
-//! sums without cancellation the two agree to a few units in the last place of the largest partial
-//! sum. Integers and bits agree exactly. Infinities and NaN follow IEEE; a NaN result is canonical.
+//! words along `k`, then the second ones, and so on. An f16 result is rounded once more, at the
+//! end. The machine differs: it adds a group of products at once, aligned to the largest of them
+//! with the lower bits cut off, so the last bits of a result are not the same. For sums without
+//! cancellation the two agree to a few units in the last place of the largest partial sum. Integers
+//! and bits agree exactly. Infinities and NaN follow IEEE; a NaN result is canonical.
 
 use super::{
     super::access::Registers,
@@ -92,8 +93,8 @@ fn blocks(shape: Shape) -> impl Iterator<Item = (usize, usize)> {
         .enumerate()
 }
 
-/// A whole number below 2^22 in magnitude, as all sums of integers are: the last place of 1.5 * 2^23
-/// is one, so the sum with it has the integer in its lower bits.
+/// A whole number below 2^22 in magnitude, as all sums of integers are: the last place of 1.5 *
+/// 2^23 is one, so the sum with it has the integer in its lower bits.
 #[inline]
 fn small_integer(sum: f32) -> i32 {
     const BASE: f32 = 12_582_912.0;
@@ -107,14 +108,14 @@ impl Factors {
         let (blocks, a_steps) = (m / 8, steps(op.a.element));
         for step in 0..a_steps {
             for block in 0..blocks {
-                let register = &regs.w[op.a.regs[block + blocks * step] as usize];
+                let register = &regs.rows.w[op.a.regs[block + blocks * step] as usize];
                 scatter(register, block, step, m, &mut self.a_words);
             }
         }
         let b_steps = steps(op.b.element);
         for block in 0..n / 8 {
             for step in 0..b_steps {
-                let register = &regs.w[op.b.regs[block * b_steps + step] as usize];
+                let register = &regs.rows.w[op.b.regs[block * b_steps + step] as usize];
                 scatter(register, block, step, n, &mut self.b_words);
             }
         }
@@ -131,7 +132,7 @@ impl Factors {
     fn load_sum(&mut self, op: &ProductOp, regs: &Registers<'_>) {
         let (n, element) = (op.shape.n, op.c.element);
         for (at, start) in blocks(op.shape) {
-            let [even, odd] = pair(element, at, &op.c.regs).map(|r| &regs.w[r]);
+            let [even, odd] = pair(element, at, &op.c.regs).map(|r| &regs.rows.w[r]);
             let (even, _) = even.as_chunks::<4>();
             let (odd, _) = odd.as_chunks::<4>();
             let rows = self.sum[start..].chunks_mut(n);
@@ -205,12 +206,12 @@ impl Factors {
             let [even, odd] = pair(op.d.element, at, &op.d.regs);
             if op.d.element == Element::F16 {
                 let [x, y] = self.lanes(start, op.shape.n, to_f16);
-                for ((to, x), y) in regs.w[even].iter_mut().zip(x).zip(y) {
+                for ((to, x), y) in regs.rows.w[even].iter_mut().zip(x).zip(y) {
                     *to = x | y << 16;
                 }
             } else {
                 let values = self.lanes(start, op.shape.n, single::output::<false, false>);
-                [regs.w[even], regs.w[odd]] = values;
+                [regs.rows.w[even], regs.rows.w[odd]] = values;
             }
         }
     }
@@ -220,13 +221,13 @@ impl Factors {
         // A register of C may be another one of D.
         let mut starts = [[0; 32]; 8];
         for (start, from) in starts.iter_mut().zip(&op.c.regs) {
-            *start = regs.w[*from as usize];
+            *start = regs.rows.w[*from as usize];
         }
         for (at, start) in blocks(op.shape) {
             let sums = self.lanes(start, op.shape.n, small_integer);
             let registers = pair(op.d.element, at, &op.d.regs);
             for ((sums, to), starts) in sums.iter().zip(registers).zip(&starts[2 * at..]) {
-                for ((to, start), sum) in regs.w[to].iter_mut().zip(starts).zip(sums) {
+                for ((to, start), sum) in regs.rows.w[to].iter_mut().zip(starts).zip(sums) {
                     let start = *start as i32;
                     let total = start.wrapping_add(*sum);
                     *to = if saturate { start.saturating_add(*sum) } else { total } as u32;
@@ -286,7 +287,7 @@ fn doubles(op: &ProductOp, regs: &mut Registers<'_>) {
     let Shape { m, n, k } = op.shape;
     let gather = |operand, from: &Fragment, columns: usize, out: &mut [u64]| {
         for (r, register) in from.regs.iter().enumerate() {
-            for (lane, value) in regs.d[*register as usize].iter().enumerate() {
+            for (lane, value) in regs.rows.d[*register as usize].iter().enumerate() {
                 let (row, column) = op.shape.place(operand, Element::F64, lane, r);
                 out[row * columns + column] = *value;
             }
@@ -305,7 +306,7 @@ fn doubles(op: &ProductOp, regs: &mut Registers<'_>) {
         }
     }
     for (r, register) in op.d.regs.iter().enumerate() {
-        regs.d[*register as usize] = std::array::from_fn(|lane| {
+        regs.rows.d[*register as usize] = std::array::from_fn(|lane| {
             let (row, column) = op.shape.place(MatrixOperand::C, Element::F64, lane, r);
             sum[row * n + column]
         });
@@ -315,7 +316,7 @@ fn doubles(op: &ProductOp, regs: &mut Registers<'_>) {
 /// Element `i` of an f16 or f32 fragment of one lane.
 fn float(from: &Fragment, i: usize, lane: usize, regs: &Registers<'_>) -> f32 {
     let per = from.element.per_register();
-    let word = regs.w[from.regs[i / per] as usize][lane];
+    let word = regs.rows.w[from.regs[i / per] as usize][lane];
     match from.element {
         Element::F16 => from_f16(word >> (16 * (i % 2))),
         _ => f32::from_bits(word),
@@ -360,7 +361,7 @@ fn quads(op: &ProductOp, a_rows: bool, b_rows: bool, regs: &mut Registers<'_>) {
                 sum[row][column]
             };
             for (r, register) in op.d.regs.iter().enumerate() {
-                regs.w[*register as usize][lane] = match op.d.element {
+                regs.rows.w[*register as usize][lane] = match op.d.element {
                     Element::F16 => to_f16(value(2 * r)) | to_f16(value(2 * r + 1)) << 16,
                     _ => single::output::<false, false>(value(r)),
                 };

@@ -1,7 +1,7 @@
 //! mbarriers: eight bytes of shared memory on which threads and asynchronous copies arrive and
 //! threads wait.
 //!
-//! Beside the bytes each block keeps a list of its live mbarriers and what their bytes must be, so
+//! Beside the bytes each block keeps a list of its live mbarriers and the bytes they must have, so
 //! that one that was never initialised, or was overwritten, is noticed at its next use.
 
 mod state;
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     finding::FindingKind,
     memory::{INITIALISED, WRITTEN, shared_parts, window_base, window_of},
-    op::{Address, ArriveOp, Awaited, ClusterOp, D, MbarrierKind, Op, Place, Reg, Window},
+    op::{Address, ArriveOp, Awaited, ClusterOp, D, MbarrierKind, Op, Reg, StateSpace, Window},
     report::Stop,
 };
 
@@ -45,9 +45,9 @@ struct Spot {
 /// An mbarrier and the parity of one of its phases.
 type Phase = (Spot, bool);
 
-/// What became of a lane's operation.
+/// The end of a lane's operation.
 #[derive(Debug, Clone, Copy, Default)]
-struct Outcome {
+struct OperationResult {
     /// The phase waited for is complete.
     over: bool,
     /// The state before.
@@ -96,7 +96,7 @@ impl Machine<'_> {
         mask: u32,
     ) -> Result<Step, Stop> {
         let at = addresses(address, regs);
-        self.touched = true;
+        self.progress.touched = true;
         self.pc = pc;
         let waits = matches!(kind, MbarrierKind::Wait(..));
         // A relaxed operation orders nothing, but behind a fence it does; none is let off here.
@@ -122,20 +122,20 @@ impl Machine<'_> {
         match kind {
             // Suspended until memory changes, or nothing else can run; see `time_out`.
             MbarrierKind::Wait(..) if done == 0 => {
-                return Ok(Step::Wait(Wait::Mbarrier(self.changes)));
+                return Ok(Step::Wait(Wait::Mbarrier(self.progress.changes)));
             }
-            MbarrierKind::Wait(to, _) => put_p(&mut regs.p[to as usize], done, mask),
+            MbarrierKind::Wait(to, _) => put_p(&mut regs.rows.p[to as usize], done, mask),
             MbarrierKind::Arrive(ArriveOp { state: Some(to), .. }) => {
-                put_d(&mut regs.d[to as usize], &states, mask);
+                put_d(&mut regs.rows.d[to as usize], &states, mask);
             }
             MbarrierKind::CopyArrive(_) => regs.copies.track(mask, at, address.place, pc),
             _ => {}
         }
-        self.changes += u64::from(!waits);
+        self.progress.changes += u64::from(!waits);
         Ok(Step::Next)
     }
 
-    /// Tells the race detector what lanes that arrived at phases, or passed them, have ordered.
+    /// Informs the race detector of the order that arriving at phases, or passing them, gave.
     fn order_phases(&mut self, phases: &[Option<Phase>; 32], warp: u32, passed: bool) {
         if self.races.is_none() {
             return;
@@ -145,7 +145,7 @@ impl Machine<'_> {
             if phases[..lane].contains(&phases[lane]) {
                 continue;
             }
-            // Phases of one mbarrier are told apart by their parity, mbarriers from barriers by the
+            // Phases of one mbarrier differ by their parity, mbarriers from barriers by the
             // highest bit.
             let key = 1 << 31 | u32::from(parity) << 23 | spot.at as u32;
             if passed {
@@ -161,11 +161,11 @@ impl Machine<'_> {
         &mut self,
         lanes: u32,
         at: &D,
-        place: Place,
+        place: StateSpace,
         regs: &mut Registers<'_>,
         pc: u32,
     ) -> Result<(), Stop> {
-        self.changes += 1;
+        self.progress.changes += 1;
         self.pc = pc;
         let arrive =
             ArriveOp { state: None, count: None, expect: None, drop: false, incomplete: false };
@@ -186,7 +186,7 @@ impl Machine<'_> {
     fn mbarrier_fault(
         &self,
         why: &str,
-        place: Place,
+        place: StateSpace,
         address: u64,
         regs: &Registers<'_>,
         pc: u32,
@@ -200,16 +200,16 @@ impl Machine<'_> {
     fn on_mbarrier(
         &mut self,
         kind: MbarrierKind,
-        place: Place,
+        place: StateSpace,
         address: u64,
         regs: &Registers<'_>,
         lane: usize,
-    ) -> Result<Outcome, String> {
+    ) -> Result<OperationResult, String> {
         let spot = self.spot(place, address)?;
         if matches!(kind, MbarrierKind::Wait(..)) && spot.peer.is_some() {
             return Err("a wait for an mbarrier of another block".to_owned());
         }
-        let w = |r: u32| regs.w[r as usize][lane];
+        let w = |r: u32| regs.rows.w[r as usize][lane];
         let found = self.shared_of(spot.peer).mbarrier(spot.at);
         let initialises = matches!(kind, MbarrierKind::Init(_));
         if found.is_ok() != initialises && !matches!(kind, MbarrierKind::Invalidate) {
@@ -222,7 +222,7 @@ impl Machine<'_> {
             }
             let bar = Mbarrier::new(w(count)).map_err(|misuse| misuse.to_string())?;
             shared.set_mbarrier(spot.at, bar);
-            return Ok(Outcome::default());
+            return Ok(OperationResult::default());
         }
         let mut bar = found.map_err(|broken| match broken {
             Broken::Never => "not an initialised mbarrier".to_owned(),
@@ -234,7 +234,7 @@ impl Machine<'_> {
             MbarrierKind::Invalidate => {
                 shared.mbarriers.0.remove(&spot.at);
                 shared.flags[spot.at..spot.at + 8].fill(0);
-                return Ok(Outcome::default());
+                return Ok(OperationResult::default());
             }
             MbarrierKind::Expect(bytes) => bar.expect(w(bytes)),
             MbarrierKind::Complete(bytes) => bar.complete(w(bytes)),
@@ -246,7 +246,7 @@ impl Machine<'_> {
                     expected.and_then(|()| bar.arrive(arrive.count.map_or(1, w), arrive.drop));
                 match arrived {
                     Ok(()) if arrive.incomplete && bar.parity != parity => {
-                        Err(state::Misuse::Completes)
+                        Err(state::MbarrierError::Completes)
                     }
                     other => other,
                 }
@@ -255,17 +255,17 @@ impl Machine<'_> {
                 let parity = match awaited {
                     Awaited::Parity(r) => w(r) & 1 == 1,
                     Awaited::State(r) => {
-                        let state = Mbarrier::decode(regs.d[r as usize][lane]);
+                        let state = Mbarrier::decode(regs.rows.d[r as usize][lane]);
                         state.ok_or("a state that no arrival returned")?.parity
                     }
                 };
                 let over = bar.is_over(parity);
-                return Ok(Outcome { over, state, phase: Some((spot, parity)) });
+                return Ok(OperationResult { over, state, phase: Some((spot, parity)) });
             }
         };
         done.map_err(|misuse| misuse.to_string())?;
         shared.set_mbarrier(spot.at, bar);
-        Ok(Outcome { over: false, state, phase })
+        Ok(OperationResult { over: false, state, phase })
     }
 
     /// Lets the threads that wait for mbarriers go on as if the time that hardware suspends them
@@ -284,13 +284,13 @@ impl Machine<'_> {
                 if let ClusterOp::Mbarrier(MbarrierKind::Wait(done, _), _) =
                     self.program.cluster_ops[index as usize]
                 {
-                    put_p(&mut Registers::new(warp, frame).p[done as usize], 0, mask);
+                    put_p(&mut Registers::new(warp, frame).rows.p[done as usize], 0, mask);
                 }
             }
         }
     }
 
-    /// What the first lane of a group waits for.
+    /// The wait of the first lane of a group.
     pub(super) fn awaited_mbarrier(&self, warp: &Warp, group: &Group) -> Option<String> {
         let Op::Cluster(index) = self.program.ops[group.pc as usize] else { return None };
         let ClusterOp::Mbarrier(_, address) = &self.program.cluster_ops[index as usize] else {
@@ -307,15 +307,15 @@ impl Machine<'_> {
     }
 
     /// The offset in the window of shared memory.
-    fn window_offset(place: Place, address: u64) -> Option<u64> {
+    fn window_offset(place: StateSpace, address: u64) -> Option<u64> {
         match place {
-            Place::Generic if window_of(address) != Window::Shared => None,
-            Place::Generic => Some(address.wrapping_sub(window_base(Window::Shared))),
+            StateSpace::Generic if window_of(address) != Window::Shared => None,
+            StateSpace::Generic => Some(address.wrapping_sub(window_base(Window::Shared))),
             _ => Some(address),
         }
     }
 
-    fn spot(&self, place: Place, address: u64) -> Result<Spot, String> {
+    fn spot(&self, place: StateSpace, address: u64) -> Result<Spot, String> {
         let at = Self::window_offset(place, address);
         let at = at.ok_or("an mbarrier outside shared memory")?;
         let peer = match self.holder(at) {
@@ -325,7 +325,7 @@ impl Machine<'_> {
             Holder::None => return Err("no block of the cluster has this address".to_owned()),
         };
         let (slot, offset) = shared_parts(at);
-        let (start, size) = self.shared_map.get(slot).copied().flatten().unwrap_or((0, 0));
+        let (start, size) = self.layout.slots.get(slot).copied().flatten().unwrap_or((0, 0));
         match usize::try_from(offset) {
             Ok(at) if at % 8 != 0 => Err("an mbarrier at no multiple of 8 bytes".to_owned()),
             Ok(at) if at >= start && at + 8 <= start + size => Ok(Spot { peer, at }),
@@ -333,13 +333,13 @@ impl Machine<'_> {
         }
     }
 
-    /// Array and index of the mbarrier at an address, and what it waits for.
-    pub(super) fn mbarrier_name(&self, place: Place, address: u64) -> String {
+    /// Array and index of the mbarrier at an address, and its open waits.
+    pub(super) fn mbarrier_name(&self, place: StateSpace, address: u64) -> String {
         let Some(at) = Self::window_offset(place, address) else {
             return format!("address 0x{address:x}");
         };
         let (slot, offset) = shared_parts(at);
-        let (start, _) = self.shared_map.get(slot).copied().flatten().unwrap_or((0, 0));
+        let (start, _) = self.layout.slots.get(slot).copied().flatten().unwrap_or((0, 0));
         let mut text = match self.shared_label(slot) {
             Some((label, element)) => {
                 let from = offset - start as i64;
@@ -350,7 +350,7 @@ impl Machine<'_> {
             None => format!("address 0x{at:x}"),
         };
         let bar = match self.holder(at) {
-            Holder::Own => usize::try_from(offset).ok().map(|at| self.shared.mbarrier(at)),
+            Holder::Own => usize::try_from(offset).ok().map(|at| self.block.shared.mbarrier(at)),
             Holder::Peer(rank) | Holder::Exited(rank) => {
                 text = format!("{text} of block {rank} of the cluster");
                 let peer = &self.cluster.peers[rank].shared;

@@ -6,7 +6,7 @@ use std::fmt;
 /// Most arrivals, and most bytes either way, that an mbarrier counts.
 pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
 
-/// Bits that tell an encoded state from most other values.
+/// Bits that set an encoded state apart from most other values.
 const MARK: u64 = 0b10 << 62;
 
 /// An mbarrier.
@@ -23,9 +23,9 @@ pub(super) struct Mbarrier {
     pub tx: i32,
 }
 
-/// What must not be done to an mbarrier.
+/// A forbidden use of an mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Misuse {
+pub(super) enum MbarrierError {
     /// The count is out of range.
     Count(u32),
     /// More arrivals than the phase still waits for.
@@ -36,7 +36,7 @@ pub(super) enum Misuse {
     Completes,
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for MbarrierError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(n) => write!(f, "count {n} is not within 1 to {MAX_COUNT}"),
@@ -54,9 +54,9 @@ impl Mbarrier {
     ///
     /// # Errors
     /// A count out of range.
-    pub(super) fn new(expected: u32) -> Result<Self, Misuse> {
+    pub(super) fn new(expected: u32) -> Result<Self, MbarrierError> {
         if !(1..=MAX_COUNT).contains(&expected) {
-            return Err(Misuse::Count(expected));
+            return Err(MbarrierError::Count(expected));
         }
         Ok(Self { parity: false, pending: expected, expected, tx: 0 })
     }
@@ -79,17 +79,17 @@ impl Mbarrier {
         (bits & 0b11 << 62 == MARK).then_some(state)
     }
 
-    fn settle(&mut self) {
+    fn end_phase(&mut self) {
         if self.pending == 0 && self.tx == 0 {
             self.parity = !self.parity;
             self.pending = self.expected;
         }
     }
 
-    fn add_bytes(&mut self, bytes: i64) -> Result<(), Misuse> {
+    fn add_bytes(&mut self, bytes: i64) -> Result<(), MbarrierError> {
         let tx = i64::from(self.tx) + bytes;
         if tx.abs() > i64::from(MAX_COUNT) {
-            return Err(Misuse::Bytes(tx));
+            return Err(MbarrierError::Bytes(tx));
         }
         self.tx = tx as i32;
         Ok(())
@@ -99,7 +99,7 @@ impl Mbarrier {
     ///
     /// # Errors
     /// Too many bytes.
-    pub(super) fn expect(&mut self, bytes: u32) -> Result<(), Misuse> {
+    pub(super) fn expect(&mut self, bytes: u32) -> Result<(), MbarrierError> {
         self.add_bytes(i64::from(bytes))
     }
 
@@ -107,9 +107,9 @@ impl Mbarrier {
     ///
     /// # Errors
     /// Too many bytes.
-    pub(super) fn complete(&mut self, bytes: u32) -> Result<(), Misuse> {
+    pub(super) fn complete(&mut self, bytes: u32) -> Result<(), MbarrierError> {
         self.add_bytes(-i64::from(bytes))?;
-        self.settle();
+        self.end_phase();
         Ok(())
     }
 
@@ -117,17 +117,17 @@ impl Mbarrier {
     ///
     /// # Errors
     /// More arrivals than the phase waits for, or none.
-    pub(super) fn arrive(&mut self, count: u32, drop: bool) -> Result<(), Misuse> {
+    pub(super) fn arrive(&mut self, count: u32, drop: bool) -> Result<(), MbarrierError> {
         if !(1..=MAX_COUNT).contains(&count) {
-            return Err(Misuse::Count(count));
+            return Err(MbarrierError::Count(count));
         }
         let pending = self.pending;
-        let left = pending.checked_sub(count).ok_or(Misuse::TooMany { count, pending })?;
+        let left = pending.checked_sub(count).ok_or(MbarrierError::TooMany { count, pending })?;
         if drop {
             self.expected = self.expected.saturating_sub(count);
         }
         self.pending = left;
-        self.settle();
+        self.end_phase();
         Ok(())
     }
 
@@ -135,9 +135,9 @@ impl Mbarrier {
     ///
     /// # Errors
     /// Too many arrivals.
-    pub(super) fn add_pending(&mut self) -> Result<(), Misuse> {
+    pub(super) fn add_pending(&mut self) -> Result<(), MbarrierError> {
         if self.pending == MAX_COUNT {
-            return Err(Misuse::Count(MAX_COUNT + 1));
+            return Err(MbarrierError::Count(MAX_COUNT + 1));
         }
         self.pending += 1;
         Ok(())
@@ -151,7 +151,7 @@ impl Mbarrier {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_COUNT, Mbarrier, Misuse};
+    use super::{MAX_COUNT, Mbarrier, MbarrierError};
 
     #[test]
     fn phases_complete_by_arrivals_and_bytes() {
@@ -193,14 +193,14 @@ mod tests {
 
     #[test]
     fn misuse_is_named() {
-        assert_eq!(Mbarrier::new(0), Err(Misuse::Count(0)));
-        assert_eq!(Mbarrier::new(MAX_COUNT + 1), Err(Misuse::Count(MAX_COUNT + 1)));
+        assert_eq!(Mbarrier::new(0), Err(MbarrierError::Count(0)));
+        assert_eq!(Mbarrier::new(MAX_COUNT + 1), Err(MbarrierError::Count(MAX_COUNT + 1)));
         let mut bar = Mbarrier::new(2).expect("the count is in range");
-        assert_eq!(bar.arrive(3, false), Err(Misuse::TooMany { count: 3, pending: 2 }));
-        assert_eq!(bar.arrive(0, false), Err(Misuse::Count(0)));
+        assert_eq!(bar.arrive(3, false), Err(MbarrierError::TooMany { count: 3, pending: 2 }));
+        assert_eq!(bar.arrive(0, false), Err(MbarrierError::Count(0)));
         bar.expect(MAX_COUNT).expect("as many as can be");
-        assert_eq!(bar.expect(1), Err(Misuse::Bytes(i64::from(MAX_COUNT) + 1)));
-        let text = Misuse::TooMany { count: 3, pending: 2 }.to_string();
+        assert_eq!(bar.expect(1), Err(MbarrierError::Bytes(i64::from(MAX_COUNT) + 1)));
+        let text = MbarrierError::TooMany { count: 3, pending: 2 }.to_string();
         assert_eq!(text, "3 arrivals where the phase waits for 2");
     }
 

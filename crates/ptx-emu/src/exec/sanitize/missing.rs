@@ -6,12 +6,12 @@ use crate::{
     op::{Op, WarpSyncKind},
 };
 
-/// What mends a race of threads that read, change and write back one element.
+/// The remedy for a race of threads that read, change and write back one element.
 const RACING_UPDATE: &str = "threads read, change and write back the same element: use an atomic \
                              operation such as atomicAdd, or give each its own";
 
 impl Machine<'_> {
-    /// What would order an earlier access at `from` and a later one at `to`, and where it belongs.
+    /// The remedy that orders an earlier access at `from` and a later one at `to`, and its place.
     pub(super) fn missing_order(
         &self,
         same_block: bool,

@@ -1,4 +1,4 @@
-//! What is watched beside bounds: undefined values, races, the first number that is not finite.
+//! Checks beside bounds: undefined values, races, the first number that is not finite.
 
 mod missing;
 pub(crate) mod numbers;

@@ -19,7 +19,7 @@ pub(crate) enum Format {
     F64,
 }
 
-/// Formats of what an operation makes, and of what it makes it from.
+/// Formats of an operation's result and of its sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Formats {
     result: Format,
@@ -117,7 +117,7 @@ impl<T: Copy + Into<u64>> Task for AnyOdd<'_, T> {
     }
 }
 
-/// What is still looked for.
+/// The numbers still looked for.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::exec) struct Numbers {
     pub nan: bool,
@@ -126,8 +126,8 @@ pub(in crate::exec) struct Numbers {
 
 fn read(regs: &Registers<'_>, reg: Reg) -> D {
     match reg {
-        Reg::W(r) => regs.w[r as usize].map(u64::from),
-        Reg::D(r) => regs.d[r as usize],
+        Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
+        Reg::D(r) => regs.rows.d[r as usize],
         Reg::P(_) => [0; 32],
     }
 }
@@ -137,20 +137,20 @@ impl Machine<'_> {
     #[inline(never)]
     pub(in crate::exec) fn observed(
         &mut self,
-        op: Op,
+        op: &Op,
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
     ) -> Result<(), Stop> {
-        if !self.numbers.nan && !self.numbers.infinity {
-            self.observing = self.count.is_some();
+        if !self.observers.numbers.nan && !self.observers.numbers.infinity {
+            self.observers.active = self.observers.count.is_some();
             return self.simple(op, regs, pc, mask);
         }
-        let Some(formats) = self.formats[pc as usize] else {
+        let Some(formats) = self.observers.formats[pc as usize] else {
             return self.simple(op, regs, pc, mask);
         };
         let mut to = None;
-        visit(self.program, op, &mut |role, reg| {
+        visit(self.program, *op, &mut |role, reg| {
             if role == Use::Write {
                 to = Some(reg);
             }
@@ -158,19 +158,19 @@ impl Machine<'_> {
         let width = self.width;
         match to {
             Some(Reg::W(r)) => {
-                let before = regs.w[r as usize];
+                let before = regs.rows.w[r as usize];
                 self.simple(op, regs, pc, mask)?;
-                let row = &regs.w[r as usize];
+                let row = &regs.rows.w[r as usize];
                 if width.widely(AnyOdd(formats.result, row)) {
-                    self.check_numbers(op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
+                    self.check_numbers(*op, (Reg::W(r), before.map(u64::from)), regs, pc, mask);
                 }
             }
             Some(Reg::D(r)) => {
-                let before = regs.d[r as usize];
+                let before = regs.rows.d[r as usize];
                 self.simple(op, regs, pc, mask)?;
-                let row = &regs.d[r as usize];
+                let row = &regs.rows.d[r as usize];
                 if width.widely(AnyOdd(formats.result, row)) {
-                    self.check_numbers(op, (Reg::D(r), before), regs, pc, mask);
+                    self.check_numbers(*op, (Reg::D(r), before), regs, pc, mask);
                 }
             }
             Some(Reg::P(_)) | None => return self.simple(op, regs, pc, mask),
@@ -178,7 +178,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Looks at the result of an operation, given its register and what that held before.
+    /// Looks at the result of an operation, given its register and the value that it held before.
     fn check_numbers(
         &mut self,
         op: Op,
@@ -187,7 +187,7 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) {
-        let Some(formats) = self.formats[pc as usize] else { return };
+        let Some(formats) = self.observers.formats[pc as usize] else { return };
         let mut operands = Vec::new();
         visit(self.program, op, &mut |role, reg| {
             if role == Use::Read && !matches!(reg, Reg::P(_)) {
@@ -197,15 +197,19 @@ impl Machine<'_> {
         let result = read(regs, to);
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
             let Some(value) = formats.result.odd(result[lane]) else { continue };
-            let wanted = if value.is_nan() { self.numbers.nan } else { self.numbers.infinity };
+            let wanted = if value.is_nan() {
+                self.observers.numbers.nan
+            } else {
+                self.observers.numbers.infinity
+            };
             let odd = |o: &D| formats.operands.is_some_and(|from| from.odd(o[lane]).is_some());
             if !wanted || operands.iter().any(odd) {
                 continue;
             }
             if value.is_nan() {
-                self.numbers.nan = false;
+                self.observers.numbers.nan = false;
             } else {
-                self.numbers.infinity = false;
+                self.observers.numbers.infinity = false;
             }
             self.report_number(value, formats.operands, &operands, regs, pc, lane);
         }

@@ -1,7 +1,7 @@
-//! What happened before what, in a block: vector clocks of warps, counted in records.
+//! The order of accesses in a block: vector clocks of warps, counted in records.
 //!
 //! Records of accesses are numbered in the order of their making. Warp `c` knows of warp `w` a
-//! number below which all its accesses happened before what `c` does now.
+//! number below which all its accesses happened before the present one of `c`.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use std::collections::HashMap;
 pub(in crate::exec) struct Order {
     /// Number of the block in order of start.
     pub serial: u32,
-    /// What each warp knows of every other one, at least.
+    /// The least that each warp knows of every other one.
     floor: Vec<u32>,
-    /// What the lanes of each warp know of each other.
+    /// Knowledge of the lanes of each warp of each other.
     own: Vec<u32>,
-    /// What each warp knows of each other one, `[c * n + w]`, once some barrier held only a part
+    /// Knowledge of each warp of each other one, `[c * n + w]`, once some barrier held only a part
     /// of the block.
     seen: Vec<u32>,
-    /// What those that arrived at a barrier without waiting knew.
+    /// Knowledge of those that arrived at a barrier without waiting.
     arrived: HashMap<u32, Vec<u32>>,
     /// Accesses below this number were made before a fence for other blocks.
     pub fence: u32,
@@ -31,12 +31,12 @@ impl Order {
         Self { serial, floor: vec![next; warps], own: vec![next; warps], ..Self::default() }
     }
 
-    /// The number below which every access of the block happened before what `warp` does now.
+    /// The number below which every access of the block happened before the present one of `warp`.
     pub(in crate::exec) fn floor(&self, warp: u32) -> u32 {
         self.floor[warp as usize]
     }
 
-    /// The number below which all accesses of warp `of` happened before what `warp` does now.
+    /// The number below which all accesses of warp `of` happened before the present one of `warp`.
     pub(in crate::exec) fn horizon(&self, warp: u32, of: u32) -> u32 {
         if warp == of {
             return self.own[warp as usize];
@@ -51,13 +51,13 @@ impl Order {
     }
 
     /// All threads of the block have met.
-    pub(in crate::exec) fn meet_all(&mut self, next: u32) {
+    pub(in crate::exec) fn open_all(&mut self, next: u32) {
         self.floor.fill(next);
         self.own.fill(next);
         self.seen.fill(next);
     }
 
-    /// What a warp knows of all warps.
+    /// Knowledge of a warp of all warps.
     fn knowledge(&self, warp: u32, next: u32) -> Vec<u32> {
         let n = self.floor.len() as u32;
         (0..n).map(|w| if w == warp { next } else { self.horizon(warp, w) }).collect()
@@ -73,11 +73,11 @@ impl Order {
     }
 
     /// A barrier opens for the warps that wait at it.
-    pub(in crate::exec) fn meet(&mut self, barrier: u32, waiting: &[u32], next: u32) {
+    pub(in crate::exec) fn open(&mut self, barrier: u32, waiting: &[u32], next: u32) {
         let n = self.floor.len();
         if waiting.len() == n {
             self.arrived.remove(&barrier);
-            self.meet_all(next);
+            self.open_all(next);
             return;
         }
         for warp in waiting {
@@ -97,7 +97,8 @@ impl Order {
         }
     }
 
-    /// A warp goes on because a phase of an mbarrier is complete: what those that arrived knew.
+    /// A warp goes on because a phase of an mbarrier is complete: it learns from those that
+    /// arrived.
     pub(in crate::exec) fn hear(&mut self, barrier: u32, warp: u32) {
         let n = self.floor.len();
         let Some(joint) = self.arrived.get(&barrier) else { return };
@@ -111,7 +112,8 @@ impl Order {
         self.own[at] = self.own[at].max(joint[at]);
     }
 
-    /// The number below which every access of some other warp happened before what `warp` does now.
+    /// The number below which every access of some other warp happened before the present one of
+    /// `warp`.
     pub(in crate::exec) fn latest(&self, warp: u32) -> u32 {
         let n = self.floor.len();
         let row = self.seen.chunks(n.max(1)).nth(warp as usize).unwrap_or(&[]);
@@ -135,13 +137,14 @@ mod tests {
     #[test]
     fn a_barrier_of_some_warps_orders_only_those() {
         let mut order = Order::new(0, 4, 1);
-        order.meet(1, &[0, 1], 10);
+        order.open(1, &[0, 1], 10);
         assert_eq!((order.horizon(0, 1), order.horizon(1, 0)), (10, 10));
         assert_eq!((order.horizon(0, 2), order.horizon(2, 0)), (1, 1));
-        // Knowledge travels on: 2 learns from 1 what 1 learnt from 0, but not what 0 did since.
-        order.meet(2, &[1, 2], 20);
+        // Knowledge travels on: 2 learns from 1 all that 1 learnt from 0, and nothing that 0 did
+        // since.
+        order.open(2, &[1, 2], 20);
         assert_eq!((order.horizon(2, 1), order.horizon(2, 0)), (20, 10));
-        order.meet(0, &[0, 1, 2, 3], 30);
+        order.open(0, &[0, 1, 2, 3], 30);
         assert_eq!((order.horizon(3, 0), order.floor(2)), (30, 30));
     }
 
@@ -159,7 +162,7 @@ mod tests {
     fn those_that_only_arrive_give_but_do_not_take() {
         let mut order = Order::new(0, 2, 1);
         order.arrive(3, 0, 5);
-        order.meet(3, &[1], 9);
+        order.open(3, &[1], 9);
         assert_eq!((order.horizon(1, 0), order.horizon(0, 1)), (5, 1));
     }
 }

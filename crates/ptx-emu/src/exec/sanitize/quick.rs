@@ -4,7 +4,7 @@
 //!
 //! Records are numbered as they are made. So long as blocks run one after the other, the cells
 //! from the running block's first record on are its own, those below its last meeting point are
-//! ordered before what it does now, and without fences nothing orders those of earlier blocks.
+//! ordered before its present access, and without fences nothing orders those of earlier blocks.
 
 use super::{
     order::Order,
@@ -24,12 +24,12 @@ use crate::{
 /// Lanes that are looked at together.
 const GROUP: usize = 8;
 
-/// What cells are compared with.
+/// The bounds that cells are compared with.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     /// Cell of this access's lane 0.
     me: Cell,
-    /// The running block's own cells start here; what lies below is of other blocks.
+    /// The running block's own cells start here; lower ones are of other blocks.
     first: Cell,
     /// Cells of the running block below this are ordered before this access.
     known: Cell,
@@ -46,7 +46,7 @@ impl Look {
         (c == 0) | (c.wrapping_sub(self.first) < self.known.saturating_sub(self.first))
     }
 
-    /// What a read leaves in a cell of readers, and whether that is plain; `mine` is the cell of an
+    /// The cell of readers that a read leaves, and whether that is plain; `mine` is the cell of an
     /// access of this lane.
     #[inline(always)]
     fn after_read(self, read: Cell, me: Cell, mine: Cell) -> (Cell, bool) {
@@ -273,15 +273,21 @@ impl Machine<'_> {
         let own = home == Home::Shared;
         let touch = Touch { pc: self.pc, warp: regs.warp, write: m.store, strong: m.volatile, own };
         let bytes = m.bytes * m.regs.len() as u32;
-        races.overflow(&mut self.shared.shadow);
+        races.overflow(&mut self.block.shared.shadow);
         let left = match home {
-            Home::Shared => {
-                races.quick(touch, &mut self.shared.shadow, &self.order, &places.at, bytes, mask)
-            }
+            Home::Shared => races.quick(
+                touch,
+                &mut self.block.shared.shadow,
+                &self.block.order,
+                &places.at,
+                bytes,
+                mask,
+            ),
             Home::Buffer(index) => {
                 let mut shadow = races.take(index);
                 shadow.resize(self.memory.buffers[index].data.len());
-                let left = races.quick(touch, &mut shadow, &self.order, &places.at, bytes, mask);
+                let left =
+                    races.quick(touch, &mut shadow, &self.block.order, &places.at, bytes, mask);
                 races.put_back(index, shadow);
                 left
             }
@@ -343,7 +349,7 @@ mod tests {
                     0 => order = start(&mut races, step),
                     1 => {
                         for (order, races) in order.iter_mut().zip(&mut races) {
-                            order.meet_all(races.next());
+                            order.open_all(races.next());
                             races.advance();
                         }
                     }

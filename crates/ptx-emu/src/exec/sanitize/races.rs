@@ -25,7 +25,7 @@ pub(in crate::exec) struct Record {
     strong: bool,
 }
 
-/// What accesses whose records were given up share: record number 1.
+/// The record shared by accesses whose own ones were given up: number 1.
 const FORGOTTEN: Record = Record { pc: 0, serial: u32::MAX, warp: 0, strong: false };
 
 /// An access as races see it.
@@ -35,7 +35,7 @@ pub(in crate::exec) struct Touch {
     pub warp: u32,
     pub write: bool,
     pub strong: bool,
-    /// The memory is the block's own: what other blocks left in its shadow is void.
+    /// The memory is the block's own: cells that other blocks left in its shadow are void.
     pub own: bool,
 }
 
@@ -63,14 +63,14 @@ pub(in crate::exec) struct Races {
     epoch: u64,
     /// By buffer.
     shadows: Vec<Option<Box<Shadow>>>,
-    /// What the last strong write to an address made known.
+    /// The knowledge that the last strong write to an address left.
     published: HashMap<u64, u32>,
     /// Numbers below which a block's accesses were made known, by serial number, ascending.
     releases: HashMap<u32, Vec<u32>>,
     /// Linear index of each block, by serial number.
     blocks: Vec<u64>,
     /// Operations by which blocks have made something known.
-    told: HashSet<(u64, u32)>,
+    reported: HashSet<(u64, u32)>,
 }
 
 impl Races {
@@ -86,7 +86,7 @@ impl Races {
             published: HashMap::new(),
             releases: HashMap::new(),
             blocks: Vec::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
         }
     }
 
@@ -138,12 +138,12 @@ impl Races {
     }
 
     /// Whether parts of a launch that ran apart would have met, had they run together.
-    pub(in crate::exec) fn meet(parts: &[&Self]) -> bool {
+    pub(in crate::exec) fn overlap(parts: &[&Self]) -> bool {
         let n = parts.iter().map(|p| p.shadows.len()).max().unwrap_or(0);
         (0..n).any(|buffer| {
             let list: Vec<&Shadow> =
                 parts.iter().filter_map(|p| p.shadows.get(buffer)?.as_deref()).collect();
-            Shadow::meet(&list)
+            Shadow::overlap(&list)
         })
     }
 
@@ -163,7 +163,7 @@ impl Races {
         true
     }
 
-    /// Whether the access in `cell` happened before what `touch` does now, in block `order`.
+    /// Whether the access in `cell` happened before that of `touch`, in block `order`.
     fn ordered(&self, cell: Cell, lane: u32, touch: Touch, order: &Order) -> bool {
         let number = record_of(cell);
         let record = self.records[number as usize];
@@ -272,7 +272,7 @@ impl Races {
         record.serial == order.serial && read >= known && !(touch.strong && record.strong)
     }
 
-    /// What a read leaves in a cell of readers: of several that nothing orders the first is kept.
+    /// The cell of readers that a read leaves: of several that nothing orders the first is kept.
     fn after_read(&self, read: Cell, me: Cell, known: Cell, touch: Touch, order: &Order) -> Cell {
         if read == 0 || read == me {
             return me;
@@ -313,7 +313,7 @@ impl Races {
         found
     }
 
-    /// A strong write to an address: what the block did before its last fence becomes known to
+    /// A strong write to an address: the block's accesses before its last fence become known to
     /// those who read it.
     pub(in crate::exec) fn publish(&mut self, address: u64, order: &Order) {
         if order.fence == 0 {
@@ -327,7 +327,7 @@ impl Races {
         }
     }
 
-    /// What all blocks of a cluster did below this number is known to all of them.
+    /// All accesses of a cluster's blocks below this number are known to all of them.
     pub(in crate::exec) fn release(&mut self, serial: u32, number: u32) {
         let list = self.releases.entry(serial).or_default();
         if list.last() != Some(&number) {
@@ -337,10 +337,10 @@ impl Races {
 
     /// Whether a block makes something known by this operation for the first time.
     pub(in crate::exec) fn first_time(&mut self, block: u64, pc: u32) -> bool {
-        self.told.insert((block, pc))
+        self.reported.insert((block, pc))
     }
 
-    /// A strong read of an address: what was made known by writing it, if anything.
+    /// A strong read of an address: the knowledge that a write left there, if any.
     pub(in crate::exec) fn acquire(&self, address: u64) -> Option<u32> {
         self.published.get(&address).copied()
     }
@@ -362,8 +362,8 @@ mod tests {
         races
     }
 
-    /// Conflicts of accesses to one word, each `(pc, warp, write, lanes)`; before those of `met` the
-    /// lanes of the warp meet.
+    /// Conflicts of accesses to one word, each `(pc, warp, write, lanes)`; before those of `met`
+    /// the lanes of the warp meet.
     fn conflicts<const N: usize>(
         accesses: [(u32, u32, bool, u32); N],
         met: &[usize],
@@ -400,12 +400,12 @@ mod tests {
     #[test]
     fn parts_meet_where_one_wrote_also_after_its_records_were_given_up() {
         let (reader, mut writer) = (part(false), part(true));
-        assert!(!Races::meet(&[&reader, &part(false)]));
-        assert!(Races::meet(&[&reader, &writer]));
+        assert!(!Races::overlap(&[&reader, &part(false)]));
+        assert!(Races::overlap(&[&reader, &writer]));
         writer.records.resize(MAX_RECORDS, Record::default());
         assert!(writer.overflow(&mut Shadow::default()));
-        assert!(Races::meet(&[&reader, &writer]));
-        // Nobody is accused on the ground of what was forgotten.
+        assert!(Races::overlap(&[&reader, &writer]));
+        // Nobody is accused on the ground of forgotten accesses.
         let order = writer.start(1, 1);
         let mut shadow = writer.take(0);
         let touch = Touch { pc: 0, warp: 0, write: true, strong: false, own: false };

@@ -23,7 +23,7 @@ pub(in crate::exec) fn cell(record: u32, lane: u32) -> Cell {
     record << LANE_BITS | lane
 }
 
-/// The least cell of a record: what lies below belongs to older ones.
+/// The least cell of a record: lower ones belong to older records.
 pub(in crate::exec) fn floor(record: u32) -> Cell {
     record << LANE_BITS
 }
@@ -106,8 +106,8 @@ impl Shadow {
     }
 
     /// Whether one of several parts of a launch wrote where another one read or wrote; also if that
-    /// cannot be told.
-    pub(in crate::exec) fn meet(parts: &[&Self]) -> bool {
+    /// is unknown.
+    pub(in crate::exec) fn overlap(parts: &[&Self]) -> bool {
         let Some(first) = parts.first() else { return false };
         if parts.len() < 2 || parts.iter().all(|p| p.writes.is_empty()) {
             return false;
@@ -137,7 +137,7 @@ impl Shadow {
         met
     }
 
-    /// Puts one cell in place of all that tell who accessed.
+    /// Puts one cell in place of all that name who accessed.
     pub(in crate::exec) fn forget(&mut self, stand_in: Cell) {
         for cell in self.reads.iter_mut().chain(&mut self.writes).filter(|c| **c != 0) {
             *cell = stand_in;

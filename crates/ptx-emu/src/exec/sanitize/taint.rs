@@ -1,6 +1,6 @@
 //! Undefined values: registers nobody wrote and values read from bytes nobody wrote.
 //!
-//! Each lane of each register is defined or not. What is computed from an undefined value is
+//! Each lane of each register is defined or not. A value computed from an undefined one is
 //! undefined; it is reported only where it matters: stored to global memory, used in an address or
 //! to decide a branch. Stored to shared or local memory it makes the bytes uninitialised again.
 //!
@@ -20,7 +20,7 @@ use crate::{
     finding::{Finding, FindingKind, Other},
     lower::opcode,
     memory::{BufferId, INITIALISED, Memory, peer_shared},
-    op::{D, MemoryOp, Op, Place, Reg, Use, WarpSyncKind, WarpSyncOp, visit},
+    op::{D, MemoryOp, Op, Reg, StateSpace, Use, WarpSyncKind, WarpSyncOp, visit},
 };
 
 /// Origin of a value from a register that was never written.
@@ -109,14 +109,14 @@ impl Fate {
     }
 }
 
-/// What a result made of two values is.
+/// The mark of a result made of two values.
 fn join(a: Mark, b: Mark) -> Mark {
     let origin = if a.lanes != 0 { a.origin } else { b.origin };
     Mark { lanes: a.lanes | b.lanes, origin }
 }
 
-/// Lanes in which undefined operands decide what a function of two predicates gives: not those of
-/// `false && undefined`.
+/// Lanes in which undefined operands decide the result of a function of two predicates: not those
+/// of `false && undefined`.
 fn undecided(f: fn(u32, u32) -> u32, [(a, of_a), (b, of_b)]: [(u32, Mark); 2]) -> u32 {
     let (flipped_a, flipped_b) = (a ^ of_a.lanes, b ^ of_b.lanes);
     let is = f(a, b);
@@ -152,7 +152,7 @@ impl Machine<'_> {
         let program = self.program;
         if let Op::SelectW(d, a, b, p) | Op::SelectD(d, a, b, p) = op {
             let class = |r| if matches!(op, Op::SelectW(..)) { Reg::W(r) } else { Reg::D(r) };
-            let choice = regs.p[p as usize];
+            let choice = regs.rows.p[p as usize];
             let mut of = |reg, lanes| {
                 let mark = regs.taint.of(base, reg);
                 Mark { lanes: mark.lanes & lanes, ..mark }
@@ -173,15 +173,17 @@ impl Machine<'_> {
                 if mark.lanes & mask != 0 {
                     let fate = if role == Use::Address { Fate::Addresses } else { Fate::Decides };
                     reported.push((reg, mark, fate));
-                    // Reported once; what follows from it would say the same.
+                    // Reported once; its consequences would say the same.
                     regs.taint.set(base, reg, Mark::default(), mask);
                 }
             }
             Use::Write => {}
         });
         if let Op::P2(f, _, a, b) = op {
-            result.lanes =
-                undecided(f, [a, b].map(|p| (regs.p[p as usize], regs.taint.of(base, Reg::P(p)))));
+            result.lanes = undecided(
+                f,
+                [a, b].map(|p| (regs.rows.p[p as usize], regs.taint.of(base, Reg::P(p)))),
+            );
         }
         result.origin = self.origin_of(result, regs, pc, mask);
         let whole = matches!(op, Op::WarpSync(_)) && result.lanes & mask != 0;
@@ -199,7 +201,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Where a value comes from, seen by what reads it at `pc`: the first operation that reads a
+    /// Where a value comes from, seen by its reader at `pc`: the first operation that reads a
     /// register nobody wrote is the place to name.
     fn origin_of(&mut self, mark: Mark, regs: &Registers<'_>, pc: u32, mask: u32) -> u32 {
         if mark.origin != NEVER_WRITTEN || mark.lanes & mask == 0 {
@@ -213,7 +215,7 @@ impl Machine<'_> {
         pc
     }
 
-    /// A shuffle's result and its mark: a lane has what its source lane gives, so values that
+    /// A shuffle's result and its mark: a lane has the value of its source lane, so values that
     /// nobody reads do no harm.
     fn shuffled(&self, op: Op, regs: &mut Registers<'_>) -> Option<(Reg, Mark)> {
         let Op::WarpSync(index) = op else { return None };
@@ -223,7 +225,7 @@ impl Machine<'_> {
         };
         let base = regs.frame.base;
         let given = regs.taint.of(base, Reg::W(a));
-        let (at, clamp) = (regs.w[b as usize], regs.w[c as usize]);
+        let (at, clamp) = (regs.rows.w[b as usize], regs.rows.w[c as usize]);
         let from = |lane: u32| {
             let source = shuffle_source(mode, lane, at[lane as usize], clamp[lane as usize]).0;
             ((given.lanes >> source) & 1) << lane
@@ -233,11 +235,11 @@ impl Machine<'_> {
         Some((Reg::W(to), join(Mark { lanes, ..given }, place)))
     }
 
-    /// Keeps what is known of a first read of uninitialised bytes, until the value is used.
+    /// Keeps the finding of a first read of uninitialised bytes until the value is used.
     pub(in crate::exec) fn note_origin(&mut self, pc: u32, finding: impl FnOnce(&Self) -> Finding) {
-        if !self.origins.contains_key(&pc) {
+        if !self.undefined.origins.contains_key(&pc) {
             let finding = finding(self);
-            self.origins.insert(pc, finding);
+            self.undefined.origins.insert(pc, finding);
         }
     }
 
@@ -250,7 +252,7 @@ impl Machine<'_> {
         pc: u32,
         lanes: u32,
     ) {
-        let known = self.origins.get(&origin);
+        let known = self.undefined.origins.get(&origin);
         let kind = known.map_or(FindingKind::UninitialisedRegister, |f| f.kind);
         let key = match known {
             Some(_) => self.key(kind, origin, None),
@@ -274,7 +276,7 @@ impl Machine<'_> {
                 what: format!("the value {}", fate.text()),
                 line,
                 instruction,
-                block: Some(self.block),
+                block: Some(self.block.at),
                 thread: Some(regs.tid.map(|axis| axis[first(lanes)])),
             });
             finding.n_threads = n;
@@ -335,7 +337,7 @@ impl Machine<'_> {
     ) {
         let base = regs.frame.base;
         let bytes = m.bytes as usize;
-        let whole = self.store_taint;
+        let whole = self.undefined.stored;
         for (element, reg) in m.regs.iter().enumerate() {
             let mut mark = whole;
             if let (Some(reg), true) = (reg, whole.lanes == 0 && regs.taint.active) {
@@ -375,7 +377,7 @@ impl Machine<'_> {
     ) {
         let base = regs.frame.base;
         let bytes = m.bytes as usize;
-        self.load_taint |= dirty;
+        self.undefined.loaded |= dirty;
         for (element, reg) in m.regs.iter().enumerate() {
             let Some(reg) = reg else { continue };
             let mut lanes = 0;
@@ -406,7 +408,7 @@ impl Machine<'_> {
         home: Home,
         regs: &'o mut Registers<'_>,
     ) -> &'o mut HashMap<u64, u32> {
-        if home == Home::Local { &mut regs.local.origins } else { &mut self.shared.origins }
+        if home == Home::Local { &mut regs.local.origins } else { &mut self.block.shared.origins }
     }
 
     /// Remembers the first read of uninitialised bytes by the operation under way.
@@ -431,25 +433,25 @@ impl Machine<'_> {
         home: Home,
         places: &Places,
         regs: &Registers<'_>,
-    ) -> (Place, D) {
+    ) -> (StateSpace, D) {
         match home {
             Home::Buffer(index) => {
                 let base = Memory::address(BufferId(index as u32));
-                (Place::Global, places.at.map(|at| base.wrapping_add(at)))
+                (StateSpace::Global, places.at.map(|at| base.wrapping_add(at)))
             }
-            Home::Shared => (Place::Shared, places.at.map(|at| self.shared_address_of(at))),
+            Home::Shared => (StateSpace::Shared, places.at.map(|at| self.shared_address_of(at))),
             Home::Peer(rank) => {
                 let address = |at| peer_shared(self.shared_address_of(at), rank as u32);
-                (Place::Shared, places.at.map(address))
+                (StateSpace::Shared, places.at.map(address))
             }
             Home::Local => {
                 let stride = regs.local.stride as u64;
                 (
-                    Place::Local,
+                    StateSpace::Local,
                     std::array::from_fn(|i| places.at[i].wrapping_sub(i as u64 * stride)),
                 )
             }
-            Home::Param => (Place::Param, places.at),
+            Home::Param => (StateSpace::Param, places.at),
         }
     }
 
@@ -473,7 +475,7 @@ impl Machine<'_> {
         });
     }
 
-    /// A matrix operation, and what it makes of undefined values: one undefined element makes all
+    /// A matrix operation, with the marks of its results: one undefined element makes all
     /// results undefined.
     pub(in crate::exec) fn matrix_tracked(
         &mut self,
@@ -484,16 +486,23 @@ impl Machine<'_> {
         let matrix = &self.program.matrices[index as usize];
         let base = regs.frame.base;
         if regs.taint.active {
-            self.store_taint =
-                matrix.reads().fold(Mark::default(), |mark, r| join(mark, regs.taint.of(base, r)));
+            let mut mark = Mark::default();
+            matrix.visit(&mut |role, r| {
+                if role == Use::Read {
+                    mark = join(mark, regs.taint.of(base, r));
+                }
+            });
+            self.undefined.stored = mark;
         }
-        self.load_taint = 0;
+        self.undefined.loaded = 0;
         self.matrix(index, regs, pc);
-        self.store_taint = Mark::default();
-        if self.load_taint != 0 {
-            for reg in matrix.writes() {
-                regs.taint.mark(base, reg, u32::MAX, pc);
-            }
+        self.undefined.stored = Mark::default();
+        if self.undefined.loaded != 0 {
+            matrix.visit(&mut |role, r| {
+                if role == Use::Write {
+                    regs.taint.mark(base, r, u32::MAX, pc);
+                }
+            });
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         transfer::{Action, Places, value_of},
     },
     finding::{Finding, FindingKind, Other},
-    op::{D, MemoryOp, Place},
+    op::{D, MemoryOp, StateSpace},
 };
 
 impl Machine<'_> {
@@ -40,22 +40,23 @@ impl Machine<'_> {
             own: home == Home::Shared && alone,
         };
         let bytes = action.bytes();
-        if races.overflow(&mut self.shared.shadow) {
+        if races.overflow(&mut self.block.shared.shadow) {
             self.cluster.peers.iter_mut().for_each(|peer| peer.shared.shadow.clear());
         }
         let conflicts = match home {
             Home::Shared => {
-                let shadow = &mut self.shared.shadow;
-                races.touch(touch, shadow, &self.order, &places.at, bytes, mask)
+                let shadow = &mut self.block.shared.shadow;
+                races.touch(touch, shadow, &self.block.order, &places.at, bytes, mask)
             }
             Home::Peer(rank) => {
                 let shadow = &mut self.cluster.peers[rank].shared.shadow;
-                races.touch(touch, shadow, &self.order, &places.at, bytes, mask)
+                races.touch(touch, shadow, &self.block.order, &places.at, bytes, mask)
             }
             Home::Buffer(index) => {
                 let mut shadow = races.take(index);
                 shadow.resize(self.memory.buffers[index].data.len());
-                let found = races.touch(touch, &mut shadow, &self.order, &places.at, bytes, mask);
+                let found =
+                    races.touch(touch, &mut shadow, &self.block.order, &places.at, bytes, mask);
                 races.put_back(index, shadow);
                 found
             }
@@ -84,7 +85,7 @@ impl Machine<'_> {
         let lane = conflict.lane as usize;
         let data = match home {
             Home::Buffer(index) => &self.memory.buffers[index].data,
-            Home::Shared => &self.shared.data,
+            Home::Shared => &self.block.shared.data,
             Home::Peer(rank) => &self.cluster.peers[rank].shared.data,
             Home::Local | Home::Param => return false,
         };
@@ -92,7 +93,7 @@ impl Machine<'_> {
         let new = stored(m, regs, lane);
         let same_instruction = self.races.as_ref().is_some_and(|r| {
             let (record, _) = r.who(conflict.cell);
-            record.serial == self.order.serial
+            record.serial == self.block.order.serial
                 && record.pc == self.pc
                 && u32::from(record.warp) == regs.warp
         });
@@ -127,7 +128,7 @@ impl Machine<'_> {
         let element = self.target(&Refusal { kind, lanes, at, place, bytes }, at[first(lanes)]);
         let range = element.element.map(|e| (e, e));
         if self.findings.again(key, 1, range) {
-            if block == self.block_index && u32::from(record.warp) != regs.warp {
+            if block == self.block.index && u32::from(record.warp) != regs.warp {
                 self.findings.widen(key);
             }
             return;
@@ -143,7 +144,7 @@ impl Machine<'_> {
     fn race(
         &self,
         kind: FindingKind,
-        place: Place,
+        place: StateSpace,
         at: &D,
         bytes: u32,
         regs: &Registers<'_>,
@@ -161,7 +162,7 @@ impl Machine<'_> {
         let element = target.element.unwrap_or(0);
         let (line, instruction) = self.program.place_of(other_pc);
         let at_line = line.map(|l| format!(" at line {l}")).unwrap_or_default();
-        let same_block = other_block == self.block_index;
+        let same_block = other_block == self.block.index;
         let text = format!(
             "race on {space} `{buffer}`[{element}]: this {} and the {}{at_line} by {} are not \
              ordered",
@@ -202,7 +203,7 @@ impl Machine<'_> {
     /// The lanes of a warp have met at `bar.warp.sync`.
     pub(in crate::exec) fn lanes_met(&mut self, warp: u32) {
         if let Some(races) = &mut self.races {
-            self.order.meet_lanes(warp, races.next());
+            self.block.order.meet_lanes(warp, races.next());
             races.advance();
         }
     }
@@ -210,7 +211,7 @@ impl Machine<'_> {
     /// A barrier opens for the warps that wait.
     pub(in crate::exec) fn warps_met(&mut self, barrier: u32, waiting: &[u32]) {
         if let Some(races) = &mut self.races {
-            self.order.meet(barrier, waiting, races.next());
+            self.block.order.open(barrier, waiting, races.next());
             races.advance();
         }
     }
@@ -218,21 +219,21 @@ impl Machine<'_> {
     /// A warp arrives at a barrier and goes on.
     pub(in crate::exec) fn warp_arrived(&mut self, barrier: u32, warp: u32) {
         if let Some(races) = &mut self.races {
-            self.order.arrive(barrier, warp, races.next());
+            self.block.order.arrive(barrier, warp, races.next());
             races.advance();
         }
     }
 
-    /// A fence: what was done before may be made known to others from now on.
+    /// A fence: earlier accesses may be made known to others from now on.
     pub(in crate::exec) fn fence(&mut self) {
         if let Some(races) = &mut self.races {
-            self.order.fence = races.next();
+            self.block.order.fence = races.next();
             races.advance();
         }
     }
 
-    /// An atomic or volatile access at these addresses takes up what was made known there, and
-    /// makes known what came before the last fence.
+    /// An atomic or volatile access at these addresses takes up the knowledge left there, and
+    /// makes known the accesses before the last fence.
     pub(in crate::exec) fn synchronise(
         &mut self,
         addresses: &D,
@@ -244,7 +245,7 @@ impl Machine<'_> {
         if release {
             self.fence();
         }
-        let block = self.block_index;
+        let block = self.block.index;
         let several = self.launch.grid.iter().any(|n| *n > 1);
         let Some(races) = &mut self.races else { return };
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
@@ -252,15 +253,15 @@ impl Machine<'_> {
             let address = addresses[lane];
             let key = if address >> 40 == 0 { address | block << 32 } else { address };
             if reads && let Some(number) = races.acquire(key) {
-                self.order.acquired = self.order.acquired.max(number);
-                self.order.learn(warp, number);
+                self.block.order.acquired = self.block.order.acquired.max(number);
+                self.block.order.learn(warp, number);
             }
             if writes {
-                races.publish(key, &self.order);
-                // What a block makes known should meet blocks that look at it: those that come
+                races.publish(key, &self.block.order);
+                // News of a block should meet blocks that look at them: those that come
                 // later get a turn before it goes on.
                 let global = address >> 40 != 0 && several;
-                self.preempt |= global && races.first_time(block, self.pc);
+                self.progress.preempt |= global && races.first_time(block, self.pc);
             }
         }
     }
@@ -281,11 +282,11 @@ impl Machine<'_> {
             Touch { pc: self.pc, warp: regs.warp, write: initialises, strong: !initialises, own };
         let (home, shadow) = match peer {
             Some(rank) => (Home::Peer(rank), &mut self.cluster.peers[rank].shared.shadow),
-            None => (Home::Shared, &mut self.shared.shadow),
+            None => (Home::Shared, &mut self.block.shared.shadow),
         };
         let mask = 1 << lane;
         let places = Places::scattered([at as u64; 32], mask);
-        for conflict in races.touch(touch, shadow, &self.order, &places.at, 8, mask) {
+        for conflict in races.touch(touch, shadow, &self.block.order, &places.at, 8, mask) {
             self.report_race(home, &places, 8, regs, initialises, &conflict);
         }
     }
@@ -299,7 +300,7 @@ impl Machine<'_> {
             self.fence();
             let address = self.mbarrier_address(key, peer);
             if let Some(races) = &mut self.races {
-                races.publish(address, &self.order);
+                races.publish(address, &self.block.order);
             }
         }
         if peer.is_none() {
@@ -311,9 +312,9 @@ impl Machine<'_> {
     pub(in crate::exec) fn mbarrier_passed(&mut self, key: u32, warp: u32) {
         let address = self.mbarrier_address(key, None);
         let Some(races) = &mut self.races else { return };
-        self.order.hear(key, warp);
+        self.block.order.hear(key, warp);
         if let Some(number) = races.acquire(address) {
-            self.order.acquired = self.order.acquired.max(number);
+            self.block.order.acquired = self.block.order.acquired.max(number);
         }
         races.advance();
     }
@@ -322,7 +323,7 @@ impl Machine<'_> {
     fn mbarrier_address(&self, key: u32, peer: Option<usize>) -> u64 {
         let number = (0..3).rev().fold(0, |n, axis| {
             let extent = self.launch.grid[axis] / self.cluster.extents[axis];
-            n * u64::from(extent) + u64::from(self.block[axis] / self.cluster.extents[axis])
+            n * u64::from(extent) + u64::from(self.block.at[axis] / self.cluster.extents[axis])
         });
         let rank = peer.unwrap_or(self.cluster.rank as usize) as u64;
         1 << 63 | (number << 4 | rank) << 24 | u64::from(key & 0xff_ffff)
@@ -333,7 +334,7 @@ impl Machine<'_> {
         let Some(races) = &mut self.races else { return };
         let next = races.next();
         for order in orders {
-            order.meet_all(next);
+            order.open_all(next);
             order.acquired = order.acquired.max(next);
             races.release(order.serial, next);
         }
@@ -351,7 +352,7 @@ impl Machine<'_> {
     /// Makes a block's shadow of shared memory fit.
     pub(in crate::exec) fn fit_shadow(&self, shadow: &mut Shadow) {
         if self.races.is_some() {
-            shadow.resize(self.shared_bytes);
+            shadow.resize(self.layout.bytes);
         }
     }
 }

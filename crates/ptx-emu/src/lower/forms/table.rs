@@ -1,12 +1,24 @@
 //! The table of instruction forms.
 //!
-//! A row: opcodes ([`super::pattern`]), operands ([`super::Row::operands`]), first architecture,
-//! how much of the result is defined, and the method of [`super::Builder`] that lowers it.
+//! A row: opcodes ([`super::pattern`]), operands ([`super::InstructionForm::operands`]), first
+//! architecture, how much of the result is defined, and the method of [`super::Builder`] that
+//! lowers it; behind `lanes`, the function that it applies lane by lane, given the opcode's
+//! modifiers.
 
 use super::{
     Bits,
     Bits::{Approx, Exact},
     Entry,
+    lanes::{bfe, bfind, mad, mad_wide, mul_wide, prmt, testp},
+};
+use crate::alu::{
+    approx,
+    convert::Round,
+    double,
+    half::{self, Bf16Type, F16Type, pair1, pair2, pair3},
+    integer::{self, Integer as _},
+    lanes::{LaneFunction, d_to_w, d1, d2, d3, ddww_to_d, lanes, w1, w2, w3, w4},
+    single,
 };
 
 /// Products of fractions: the sum is taken in another order than the machine's.
@@ -14,7 +26,8 @@ const SUM: Bits = Approx("order and rounding of the sum");
 
 macro_rules! isa {
     ($($family:ident $name:literal {
-        $($pattern:literal ($operands:literal) $sm:literal $bits:expr => $lower:ident;)*
+        $($pattern:literal ($operands:literal) $sm:literal $bits:expr
+            => $lower:ident $(|$m:pat_param| $function:expr)?;)*
     })*) => {
         /// Kinds of instructions.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,50 +56,50 @@ macro_rules! isa {
             operands: $operands,
             sm: $sm,
             bits: $bits,
-            lower: |b, i, m| b.$lower(i, m),
+            lower: |b, i, m| b.$lower(i, m $(, { let $m = m; $function })?),
         },)*)*];
     };
 }
 
 isa! {
 Integer "integer" {
-    "add<int>"                                       ("T T T")      20 Exact => lane_function;
-    "add.sat.s32"                                    ("T T T")      20 Exact => lane_function;
-    "add{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
-    "sub<int>"                                       ("T T T")      20 Exact => lane_function;
-    "sub.sat.s32"                                    ("T T T")      20 Exact => lane_function;
-    "mul{.lo,.hi}<int>"                              ("T T T")      20 Exact => lane_function;
-    "mul.wide{.u16,.u32,.s16,.s32}"                  ("D T T")      20 Exact => lane_function;
-    "mad{.lo,.hi}<int>"                              ("T T T T")    20 Exact => lane_function;
-    "mad.hi.sat.s32"                                 ("T T T T")    20 Exact => lane_function;
-    "mad.wide{.u16,.u32,.s16,.s32}"                  ("D T T D")    20 Exact => lane_function;
-    "mul24{.lo,.hi}{.u32,.s32}"                      ("T T T")      20 Exact => lane_function;
-    "mad24{.lo,.hi}{.u32,.s32}"                      ("T T T T")    20 Exact => lane_function;
-    "mad24.hi.sat.s32"                               ("T T T T")    20 Exact => lane_function;
-    "div<int>"                                       ("T T T")      20 Exact => lane_function;
-    "rem<int>"                                       ("T T T")      20 Exact => lane_function;
-    "sad<int>"                                       ("T T T T")    20 Exact => lane_function;
-    "abs{.s16,.s32,.s64}"                            ("T T")        20 Exact => lane_function;
-    "neg{.s16,.s32,.s64}"                            ("T T")        20 Exact => lane_function;
-    "min<int>"                                       ("T T T")      20 Exact => lane_function;
-    "max<int>"                                       ("T T T")      20 Exact => lane_function;
-    "min{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
-    "max{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lane_function;
-    "min{.relu.s16x2,.relu.s32,.s16x2.relu,.s32.relu}" ("T T T")    90 Exact => lane_function;
-    "max{.relu.s16x2,.relu.s32,.s16x2.relu,.s32.relu}" ("T T T")    90 Exact => lane_function;
-    "popc{.b32,.b64}"                                ("W T")        20 Exact => lane_function;
-    "clz{.b32,.b64}"                                 ("W T")        20 Exact => lane_function;
-    "brev{.b32,.b64}"                                ("T T")        20 Exact => lane_function;
-    "bfind{.shiftamt}?<wide>"                        ("W T")        20 Exact => lane_function;
-    "fns.b32"                                        ("T T T T")    30 Exact => lane_function;
-    "bfe<wide>"                                      ("T T W W")    20 Exact => lane_function;
-    "bfi{.b32,.b64}"                                 ("T T T W W")  20 Exact => lane_function;
-    "szext{.clamp,.wrap}{.u32,.s32}"                 ("T T W")      70 Exact => lane_function;
-    "bmsk{.clamp,.wrap}.b32"                         ("T T T")      70 Exact => lane_function;
-    "dp4a{.u32,.s32}{.u32,.s32}"                     ("W W W W")    61 Exact => lane_function;
-    "dp2a{.lo,.hi}{.u32,.s32}{.u32,.s32}"            ("W W W W")    61 Exact => lane_function;
-    "vabsdiff2{.u32.u32.u32,.u32.s32.s32,.s32.s32.s32}{.add}?" ("W W W W") 30 Exact => lane_function;
-    "vabsdiff4{.u32.u32.u32,.u32.s32.s32,.s32.s32.s32}{.add}?" ("W W W W") 30 Exact => lane_function;
+    "add<int>"                                       ("T T T")      20 Exact => lanes |m| int!(m, |a, b| a.wrapping_add(b));
+    "add.sat.s32"                                    ("T T T")      20 Exact => lanes |_| w2!(integer::add_sat_s32);
+    "add{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lanes |_| both2!(u32::wrapping_add);
+    "sub<int>"                                       ("T T T")      20 Exact => lanes |m| int!(m, |a, b| a.wrapping_sub(b));
+    "sub.sat.s32"                                    ("T T T")      20 Exact => lanes |_| w2!(integer::sub_sat_s32);
+    "mul{.lo,.hi}<int>"                              ("T T T")      20 Exact => lanes |m| if m.has("hi") { int!(m, |a, b| a.mul_hi(b)) } else { int!(m, |a, b| a.wrapping_mul(b)) };
+    "mul.wide{.u16,.u32,.s16,.s32}"                  ("D T T")      20 Exact => lanes |m| mul_wide(m);
+    "mad{.lo,.hi}<int>"                              ("T T T T")    20 Exact => lanes |m| mad(m);
+    "mad.hi.sat.s32"                                 ("T T T T")    20 Exact => lanes |_| w3!(integer::mad_hi_sat_s32);
+    "mad.wide{.u16,.u32,.s16,.s32}"                  ("D T T D")    20 Exact => lanes |m| mad_wide(m);
+    "mul24{.lo,.hi}{.u32,.s32}"                      ("T T T")      20 Exact => lanes |m| consts!(w2 [] integer::mul24 [] m.signed(), m.has("hi"));
+    "mad24{.lo,.hi}{.u32,.s32}"                      ("T T T T")    20 Exact => lanes |m| consts!(w3 [] integer::mad24 [] m.signed(), m.has("hi"));
+    "mad24.hi.sat.s32"                               ("T T T T")    20 Exact => lanes |_| w3!(|a, b, c| integer::add_sat_s32(integer::mul24::<true, true>(a, b), c));
+    "div<int>"                                       ("T T T")      20 Exact => lanes |m| int!(m, |a, b| a.quotient(b));
+    "rem<int>"                                       ("T T T")      20 Exact => lanes |m| int!(m, |a, b| a.remainder(b));
+    "sad<int>"                                       ("T T T T")    20 Exact => lanes |m| int!(m, |a, b, c| a.sad(b, c));
+    "abs{.s16,.s32,.s64}"                            ("T T")        20 Exact => lanes |m| int!(m, |a| a.abs_diff(0));
+    "neg{.s16,.s32,.s64}"                            ("T T")        20 Exact => lanes |m| int!(m, |a| a.wrapping_neg());
+    "min<int>"                                       ("T T T")      20 Exact => lanes |m| int!(m, |a, b| a.min(b));
+    "max<int>"                                       ("T T T")      20 Exact => lanes |m| int!(m, |a, b| a.max(b));
+    "min{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lanes |m| if m.signed() { both2!(integer::extreme_s16::<false, false>) } else { both2!(u32::min) };
+    "max{.u16x2,.s16x2}"                             ("T T T")      90 Exact => lanes |m| if m.signed() { both2!(integer::extreme_s16::<true, false>) } else { both2!(u32::max) };
+    "min{.relu.s16x2,.relu.s32,.s16x2.relu,.s32.relu}" ("T T T")    90 Exact => lanes |m| if m.ty() == "s32" { w2!(|a, b| (a as i32).min(b as i32).max(0) as u32) } else { both2!(integer::extreme_s16::<false, true>) };
+    "max{.relu.s16x2,.relu.s32,.s16x2.relu,.s32.relu}" ("T T T")    90 Exact => lanes |m| if m.ty() == "s32" { w2!(|a, b| (a as i32).max(b as i32).max(0) as u32) } else { both2!(integer::extreme_s16::<true, true>) };
+    "popc{.b32,.b64}"                                ("W T")        20 Exact => lanes |m| if m.wide() { d_to_w!(u64::count_ones) } else { w1!(u32::count_ones) };
+    "clz{.b32,.b64}"                                 ("W T")        20 Exact => lanes |m| if m.wide() { d_to_w!(u64::leading_zeros) } else { w1!(u32::leading_zeros) };
+    "brev{.b32,.b64}"                                ("T T")        20 Exact => lanes |m| int!(m, |a| a.reverse_bits());
+    "bfind{.shiftamt}?<wide>"                        ("W T")        20 Exact => lanes |m| bfind(m);
+    "fns.b32"                                        ("T T T T")    30 Exact => lanes |_| w3!(integer::fns);
+    "bfe<wide>"                                      ("T T W W")    20 Exact => lanes |m| bfe(m);
+    "bfi{.b32,.b64}"                                 ("T T T W W")  20 Exact => lanes |m| if m.wide() { ddww_to_d!(integer::bfi64) } else { w4!(integer::bfi32) };
+    "szext{.clamp,.wrap}{.u32,.s32}"                 ("T T W")      70 Exact => lanes |m| consts!(w2 [] integer::szext [] m.has("clamp"), m.signed());
+    "bmsk{.clamp,.wrap}.b32"                         ("T T T")      70 Exact => lanes |m| flags!(m, w2, integer::bmsk, "clamp");
+    "dp4a{.u32,.s32}{.u32,.s32}"                     ("W W W W")    61 Exact => lanes |m| consts!(w3 [] integer::dp4a [] m.types[0] == "s32", m.types[1] == "s32");
+    "dp2a{.lo,.hi}{.u32,.s32}{.u32,.s32}"            ("W W W W")    61 Exact => lanes |m| consts!(w3 [] integer::dp2a [] m.types[0] == "s32", m.types[1] == "s32", m.has("hi"));
+    "vabsdiff2{.u32.u32.u32,.u32.s32.s32,.s32.s32.s32}{.add}?" ("W W W W") 30 Exact => lanes |m| consts!(w3 [] integer::video_abs_diff [16] m.types[1] == "s32", m.has("add"));
+    "vabsdiff4{.u32.u32.u32,.u32.s32.s32,.s32.s32.s32}{.add}?" ("W W W W") 30 Exact => lanes |m| consts!(w3 [] integer::video_abs_diff [8] m.types[1] == "s32", m.has("add"));
     "add.cc<wide>"                                   ("T T T")      20 Exact => carry;
     "addc{.cc}?<wide>"                               ("T T T")      20 Exact => carry;
     "sub.cc<wide>"                                   ("T T T")      20 Exact => carry;
@@ -95,88 +108,88 @@ Integer "integer" {
     "madc{.lo,.hi}{.cc}?<wide>"                      ("T T T T")    20 Exact => carry;
 }
 Logic "logic" {
-    "and{.pred,.b16,.b32,.b64}"                      ("T T T")      20 Exact => lane_function;
-    "or{.pred,.b16,.b32,.b64}"                       ("T T T")      20 Exact => lane_function;
-    "xor{.pred,.b16,.b32,.b64}"                      ("T T T")      20 Exact => lane_function;
-    "not{.pred,.b16,.b32,.b64}"                      ("T T")        20 Exact => lane_function;
-    "cnot{.b16,.b32,.b64}"                           ("T T")        20 Exact => lane_function;
-    "lop3.b32"                                       ("T T T T I")  50 Exact => lane_function;
+    "and{.pred,.b16,.b32,.b64}"                      ("T T T")      20 Exact => lanes |m| bitwise!(m, |a, b| a & b);
+    "or{.pred,.b16,.b32,.b64}"                       ("T T T")      20 Exact => lanes |m| bitwise!(m, |a, b| a | b);
+    "xor{.pred,.b16,.b32,.b64}"                      ("T T T")      20 Exact => lanes |m| bitwise!(m, |a, b| a ^ b);
+    "not{.pred,.b16,.b32,.b64}"                      ("T T")        20 Exact => lanes |m| if m.ty() == "pred" { LaneFunction::Masks(|a, _| !a, 1) } else { int!(m, |a| !a) };
+    "cnot{.b16,.b32,.b64}"                           ("T T")        20 Exact => lanes |m| int!(m, |a| if a == 0 { 1 } else { 0 });
+    "lop3.b32"                                       ("T T T T I")  50 Exact => lanes |_| w4!(integer::lop3);
     "lop3{.or,.and}.b32"                             ("W|P W W W I !P") 70 Exact => lop3_with_predicate;
-    "shf{.l,.r}{.clamp,.wrap}.b32"                   ("T T T T")    32 Exact => lane_function;
-    "shl{.b16,.b32,.b64}"                            ("T T W")      20 Exact => lane_function;
-    "shr{.b16,.b32,.b64}"                            ("T T W")      20 Exact => lane_function;
-    "shr<int>"                                       ("T T W")      20 Exact => lane_function;
-    "prmt.b32{.f4e,.b4e,.rc8,.ecl,.ecr,.rc16}?"      ("T T T T")    20 Exact => lane_function;
+    "shf{.l,.r}{.clamp,.wrap}.b32"                   ("T T T T")    32 Exact => lanes |m| consts!(w3 [] integer::funnel [] m.has("l"), m.has("clamp"));
+    "shl{.b16,.b32,.b64}"                            ("T T W")      20 Exact => lanes |m| int!(m, |a; n| a.checked_shl(n).unwrap_or(0));
+    "shr{.b16,.b32,.b64}"                            ("T T W")      20 Exact => lanes |m| int!(m, |a; n| a.shift_right(n));
+    "shr<int>"                                       ("T T W")      20 Exact => lanes |m| int!(m, |a; n| a.shift_right(n));
+    "prmt.b32{.f4e,.b4e,.rc8,.ecl,.ecr,.rc16}?"      ("T T T T")    20 Exact => lanes |m| prmt(m);
 }
 Single "f32" {
-    "add<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lane_function;
-    "sub<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lane_function;
-    "mul<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lane_function;
-    "fma<rnd>{.ftz}?{.sat}?.f32"                     ("T T T T")    20 Exact => lane_function;
-    "mad<rnd>{.ftz}?{.sat}?.f32"                     ("T T T T")    20 Exact => lane_function;
-    "div<rnd>{.ftz}?.f32"                            ("T T T")      20 Exact => lane_function;
-    "rcp<rnd>{.ftz}?.f32"                            ("T T")        20 Exact => lane_function;
-    "sqrt<rnd>{.ftz}?.f32"                           ("T T")        20 Exact => lane_function;
-    "abs{.ftz}?.f32"                                 ("T T")        20 Exact => lane_function;
-    "neg{.ftz}?.f32"                                 ("T T")        20 Exact => lane_function;
-    "min{.ftz}?{.NaN}?{.xorsign.abs}?.f32"           ("T T T")      80 Exact => lane_function;
-    "max{.ftz}?{.NaN}?{.xorsign.abs}?.f32"           ("T T T")      80 Exact => lane_function;
-    "copysign.f32"                                   ("T T T")      20 Exact => lane_function;
-    "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f32" ("P T") 20 Exact => testp;
+    "add<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lanes |m| rounded!(m, w2, single::add, w2_in, single::add_round, "ftz", "sat");
+    "sub<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lanes |m| rounded!(m, w2, single::sub, w2_in, single::sub_round, "ftz", "sat");
+    "mul<rnd>?{.ftz}?{.sat}?.f32"                    ("T T T")      20 Exact => lanes |m| rounded!(m, w2, single::mul, w2_in, single::mul_round, "ftz", "sat");
+    "fma<rnd>{.ftz}?{.sat}?.f32"                     ("T T T T")    20 Exact => lanes |m| rounded!(m, fused_w3, single::fma, w3_in, single::fma_round, "ftz", "sat");
+    "mad<rnd>{.ftz}?{.sat}?.f32"                     ("T T T T")    20 Exact => lanes |m| rounded!(m, fused_w3, single::fma, w3_in, single::fma_round, "ftz", "sat");
+    "div<rnd>{.ftz}?.f32"                            ("T T T")      20 Exact => lanes |m| rounded!(m, w2, single::div, w2_in, single::div_round, "ftz");
+    "rcp<rnd>{.ftz}?.f32"                            ("T T")        20 Exact => lanes |m| rounded!(m, w1, single::rcp, w1_in, single::rcp_round, "ftz");
+    "sqrt<rnd>{.ftz}?.f32"                           ("T T")        20 Exact => lanes |m| rounded!(m, w1, single::sqrt, w1_in, single::sqrt_round, "ftz");
+    "abs{.ftz}?.f32"                                 ("T T")        20 Exact => lanes |m| flags!(m, w1, single::abs, "ftz");
+    "neg{.ftz}?.f32"                                 ("T T")        20 Exact => lanes |m| flags!(m, w1, single::neg, "ftz");
+    "min{.ftz}?{.NaN}?{.xorsign.abs}?.f32"           ("T T T")      80 Exact => lanes |m| consts!(w2 [] single::extreme [false] m.has("xorsign"), m.has("ftz"), m.has("NaN"));
+    "max{.ftz}?{.NaN}?{.xorsign.abs}?.f32"           ("T T T")      80 Exact => lanes |m| consts!(w2 [] single::extreme [true] m.has("xorsign"), m.has("ftz"), m.has("NaN"));
+    "copysign.f32"                                   ("T T T")      20 Exact => lanes |_| w2!(single::copysign);
+    "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f32" ("P T") 20 Exact => lanes |m| testp(m);
 }
 Approximate "approximate" {
-    "div.approx{.ftz}?.f32"                          ("T T T")      20 Approx("2 ulp for a divisor in 2^-126..2^126") => lane_function;
-    "div.full{.ftz}?.f32"                            ("T T T")      20 Approx("2 ulp") => lane_function;
-    "rcp.approx{.ftz}?.f32"                          ("T T")        20 Approx("1 ulp") => lane_function;
-    "sqrt.approx{.ftz}?.f32"                         ("T T")        20 Approx("relative 2^-23") => lane_function;
-    "rsqrt.approx{.ftz}?.f32"                        ("T T")        20 Approx("relative 2^-22.9") => lane_function;
-    "sin.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-20.5 in -2pi..2pi") => lane_function;
-    "cos.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-20.5 in -2pi..2pi") => lane_function;
-    "lg2.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-22 in 0.5..2, else relative 2^-22") => lane_function;
-    "ex2.approx{.ftz}?.f32"                          ("T T")        20 Approx("2 ulp") => lane_function;
-    "tanh.approx.f32"                                ("T T")        75 Approx("relative 2^-11") => lane_function;
-    "tanh.approx<half>"                              ("T T")        75 Approx("absolute 2^-10.987") => lane_function;
-    "tanh.approx<bhalf>"                             ("T T")        90 Approx("absolute 2^-8") => lane_function;
-    "ex2.approx<half>"                               ("T T")        75 Approx("relative 2^-9.9") => lane_function;
-    "ex2.approx.ftz<bhalf>"                          ("T T")        90 Approx("relative 2^-7") => lane_function;
-    "rcp.approx.ftz.f64"                             ("T T")        20 Approx("upper 32 bits, relative 2^-20") => lane_function;
-    "rsqrt.approx.ftz.f64"                           ("T T")        20 Approx("upper 32 bits, relative 2^-20") => lane_function;
-    "rsqrt.approx.f64"                               ("T T")        20 Approx("relative 2^-20") => lane_function;
+    "div.approx{.ftz}?.f32"                          ("T T T")      20 Approx("2 ulp for a divisor in 2^-126..2^126") => lanes |m| flags!(m, w2, approx::div, "ftz");
+    "div.full{.ftz}?.f32"                            ("T T T")      20 Approx("2 ulp") => lanes |m| flags!(m, w2, approx::div_full, "ftz");
+    "rcp.approx{.ftz}?.f32"                          ("T T")        20 Approx("1 ulp") => lanes |m| flags!(m, w1, approx::rcp, "ftz");
+    "sqrt.approx{.ftz}?.f32"                         ("T T")        20 Approx("relative 2^-23") => lanes |m| flags!(m, w1, approx::sqrt, "ftz");
+    "rsqrt.approx{.ftz}?.f32"                        ("T T")        20 Approx("relative 2^-22.9") => lanes |m| flags!(m, w1, approx::rsqrt, "ftz");
+    "sin.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-20.5 in -2pi..2pi") => lanes |m| flags!(m, w1, approx::sin, "ftz");
+    "cos.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-20.5 in -2pi..2pi") => lanes |m| flags!(m, w1, approx::cos, "ftz");
+    "lg2.approx{.ftz}?.f32"                          ("T T")        20 Approx("absolute 2^-22 in 0.5..2, else relative 2^-22") => lanes |m| flags!(m, w1, approx::lg2, "ftz");
+    "ex2.approx{.ftz}?.f32"                          ("T T")        20 Approx("2 ulp") => lanes |m| flags!(m, w1, approx::ex2, "ftz");
+    "tanh.approx.f32"                                ("T T")        75 Approx("relative 2^-11") => lanes |_| w1!(approx::tanh);
+    "tanh.approx<half>"                              ("T T")        75 Approx("absolute 2^-10.987") => lanes |m| packed!(m, approx::tanh_f16);
+    "tanh.approx<bhalf>"                             ("T T")        90 Approx("absolute 2^-8") => lanes |m| packed!(m, approx::tanh_bf16);
+    "ex2.approx<half>"                               ("T T")        75 Approx("relative 2^-9.9") => lanes |m| packed!(m, approx::ex2_f16);
+    "ex2.approx.ftz<bhalf>"                          ("T T")        90 Approx("relative 2^-7") => lanes |m| packed!(m, approx::ex2_bf16);
+    "rcp.approx.ftz.f64"                             ("T T")        20 Approx("upper 32 bits, relative 2^-20") => lanes |_| d1!(approx::rcp64);
+    "rsqrt.approx.ftz.f64"                           ("T T")        20 Approx("upper 32 bits, relative 2^-20") => lanes |_| d1!(approx::rsqrt64);
+    "rsqrt.approx.f64"                               ("T T")        20 Approx("relative 2^-20") => lanes |_| d1!(approx::rsqrt64_full);
 }
 Double "f64" {
-    "add<rnd>?.f64"                                  ("T T T")      20 Exact => lane_function;
-    "sub<rnd>?.f64"                                  ("T T T")      20 Exact => lane_function;
-    "mul<rnd>?.f64"                                  ("T T T")      20 Exact => lane_function;
-    "fma<rnd>.f64"                                   ("T T T T")    20 Exact => lane_function;
-    "mad<rnd>.f64"                                   ("T T T T")    20 Exact => lane_function;
-    "div<rnd>.f64"                                   ("T T T")      20 Exact => lane_function;
-    "rcp<rnd>.f64"                                   ("T T")        20 Exact => lane_function;
-    "sqrt<rnd>.f64"                                  ("T T")        20 Exact => lane_function;
-    "abs.f64"                                        ("T T")        20 Exact => lane_function;
-    "neg.f64"                                        ("T T")        20 Exact => lane_function;
-    "min.f64"                                        ("T T T")      20 Exact => lane_function;
-    "max.f64"                                        ("T T T")      20 Exact => lane_function;
-    "copysign.f64"                                   ("T T T")      20 Exact => lane_function;
-    "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f64" ("P T") 20 Exact => testp;
+    "add<rnd>?.f64"                                  ("T T T")      20 Exact => lanes |m| rounded!(m, d2, double::add, d2_in, double::add_round);
+    "sub<rnd>?.f64"                                  ("T T T")      20 Exact => lanes |m| rounded!(m, d2, double::sub, d2_in, double::sub_round);
+    "mul<rnd>?.f64"                                  ("T T T")      20 Exact => lanes |m| rounded!(m, d2, double::mul, d2_in, double::mul_round);
+    "fma<rnd>.f64"                                   ("T T T T")    20 Exact => lanes |m| rounded!(m, fused_d3, double::fma, d3_in, double::fma_round);
+    "mad<rnd>.f64"                                   ("T T T T")    20 Exact => lanes |m| rounded!(m, fused_d3, double::fma, d3_in, double::fma_round);
+    "div<rnd>.f64"                                   ("T T T")      20 Exact => lanes |m| rounded!(m, d2, double::div, d2_in, double::div_round);
+    "rcp<rnd>.f64"                                   ("T T")        20 Exact => lanes |m| rounded!(m, d1, double::rcp, d1_in, double::rcp_round);
+    "sqrt<rnd>.f64"                                  ("T T")        20 Exact => lanes |m| rounded!(m, d1, double::sqrt, d1_in, double::sqrt_round);
+    "abs.f64"                                        ("T T")        20 Exact => lanes |_| d1!(|a| a & !(1 << 63));
+    "neg.f64"                                        ("T T")        20 Exact => lanes |_| d1!(|a| a ^ (1 << 63));
+    "min.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::min);
+    "max.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::max);
+    "copysign.f64"                                   ("T T T")      20 Exact => lanes |_| d2!(double::copysign);
+    "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f64" ("P T") 20 Exact => lanes |m| testp(m);
 }
 Half "half" {
-    "add{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lane_function;
-    "add{.rn}?<bhalf>"                               ("T T T")      90 Exact => lane_function;
-    "sub{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lane_function;
-    "sub{.rn}?<bhalf>"                               ("T T T")      90 Exact => lane_function;
-    "mul{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lane_function;
-    "mul{.rn}?<bhalf>"                               ("T T T")      90 Exact => lane_function;
-    "fma.rn{.ftz}?{.sat}?<half>"                     ("T T T T")    53 Exact => lane_function;
-    "fma.rn{.ftz}?.relu<half>"                       ("T T T T")    80 Exact => lane_function;
-    "fma.rn{.relu}?<bhalf>"                          ("T T T T")    80 Exact => lane_function;
-    "neg{.ftz}?<half>"                               ("T T")        53 Exact => lane_function;
-    "neg<bhalf>"                                     ("T T")        80 Exact => lane_function;
-    "abs{.ftz}?<half>"                               ("T T")        53 Exact => lane_function;
-    "abs<bhalf>"                                     ("T T")        80 Exact => lane_function;
-    "min{.ftz}?{.NaN}?{.xorsign.abs}?<half>"         ("T T T")      80 Exact => lane_function;
-    "min{.NaN}?{.xorsign.abs}?<bhalf>"               ("T T T")      80 Exact => lane_function;
-    "max{.ftz}?{.NaN}?{.xorsign.abs}?<half>"         ("T T T")      80 Exact => lane_function;
-    "max{.NaN}?{.xorsign.abs}?<bhalf>"               ("T T T")      80 Exact => lane_function;
+    "add{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lanes |m| halves!(m, w2, both2, half::add [], "ftz", "sat");
+    "add{.rn}?<bhalf>"                               ("T T T")      90 Exact => lanes |m| halves!(m, w2, both2, half::add [], "ftz", "sat");
+    "sub{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lanes |m| halves!(m, w2, both2, half::sub [], "ftz", "sat");
+    "sub{.rn}?<bhalf>"                               ("T T T")      90 Exact => lanes |m| halves!(m, w2, both2, half::sub [], "ftz", "sat");
+    "mul{.rn}?{.ftz}?{.sat}?<half>"                  ("T T T")      53 Exact => lanes |m| halves!(m, w2, both2, half::mul [], "ftz", "sat");
+    "mul{.rn}?<bhalf>"                               ("T T T")      90 Exact => lanes |m| halves!(m, w2, both2, half::mul [], "ftz", "sat");
+    "fma.rn{.ftz}?{.sat}?<half>"                     ("T T T T")    53 Exact => lanes |m| halves!(m, w3, both3, half::fma [], "ftz", "sat", "relu");
+    "fma.rn{.ftz}?.relu<half>"                       ("T T T T")    80 Exact => lanes |m| halves!(m, w3, both3, half::fma [], "ftz", "sat", "relu");
+    "fma.rn{.relu}?<bhalf>"                          ("T T T T")    80 Exact => lanes |m| halves!(m, w3, both3, half::fma [], "ftz", "sat", "relu");
+    "neg{.ftz}?<half>"                               ("T T")        53 Exact => lanes |m| halves!(m, w1, both1, half::neg [], "ftz");
+    "neg<bhalf>"                                     ("T T")        80 Exact => lanes |m| halves!(m, w1, both1, half::neg [], "ftz");
+    "abs{.ftz}?<half>"                               ("T T")        53 Exact => lanes |m| halves!(m, w1, both1, half::abs [], "ftz");
+    "abs<bhalf>"                                     ("T T")        80 Exact => lanes |m| halves!(m, w1, both1, half::abs [], "ftz");
+    "min{.ftz}?{.NaN}?{.xorsign.abs}?<half>"         ("T T T")      80 Exact => lanes |m| halves!(m, w2, both2, half::extreme [false], "xorsign", "NaN", "ftz");
+    "min{.NaN}?{.xorsign.abs}?<bhalf>"               ("T T T")      80 Exact => lanes |m| halves!(m, w2, both2, half::extreme [false], "xorsign", "NaN", "ftz");
+    "max{.ftz}?{.NaN}?{.xorsign.abs}?<half>"         ("T T T")      80 Exact => lanes |m| halves!(m, w2, both2, half::extreme [true], "xorsign", "NaN", "ftz");
+    "max{.NaN}?{.xorsign.abs}?<bhalf>"               ("T T T")      80 Exact => lanes |m| halves!(m, w2, both2, half::extreme [true], "xorsign", "NaN", "ftz");
 }
 Compare "compare" {
     "setp<scmp>{.s16,.s32,.s64}"                     ("P|P? T T")   20 Exact => setp;

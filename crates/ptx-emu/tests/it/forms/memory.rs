@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptx_emu::{Config, Emulator, Launch, Module, Options, isa::Row};
+use ptx_emu::{Config, Emulator, Launch, Module, Options, isa::InstructionForm};
 
 use super::{
     float,
@@ -146,7 +146,7 @@ fn registers(op: &Op<'_>, statement: &str) -> Vec<(String, u32)> {
 }
 
 /// Runs all statements of a row; the first that does wrong is the error.
-pub(super) fn check(row: &Row, limit: u64) -> Result<(), String> {
+pub(super) fn check(row: &InstructionForm, limit: u64) -> Result<(), String> {
     let mut text = HEAD.to_owned();
     let mut list = Vec::new();
     for opcode in opcodes(row, limit) {

@@ -18,7 +18,7 @@ mod warp;
 mod wrong;
 
 use self::oracle::Op;
-use ptx_emu::{Module, isa, isa::Row};
+use ptx_emu::{Module, isa, isa::InstructionForm};
 
 #[test]
 fn every_form_is_lowered() {
@@ -66,7 +66,7 @@ fn what_no_row_accepts_is_refused() {
 }
 
 /// Rows whose instructions compute registers from registers, lane by lane.
-fn computes(row: &Row) -> bool {
+fn computes(row: &InstructionForm) -> bool {
     use isa::Family as F;
     let by_value = matches!(
         row.family(),
@@ -99,7 +99,7 @@ fn every_computing_form_agrees_with_its_oracle() {
 }
 
 /// Rows whose instructions move or change bytes in memory.
-fn in_memory(row: &&Row) -> bool {
+fn in_memory(row: &&InstructionForm) -> bool {
     matches!(row.family(), isa::Family::Load | isa::Family::Store | isa::Family::Atomic)
 }
 
@@ -114,7 +114,7 @@ fn loads_stores_and_atomics_move_the_right_bytes() {
 }
 
 /// The cases of a row that looks beyond its lane or computes nothing.
-fn cases(row: &Row) -> Vec<lanes::Case> {
+fn cases(row: &InstructionForm) -> Vec<lanes::Case> {
     let opcodes = synth::opcodes(row, 40);
     opcodes.iter().flat_map(|o| warp::cases(o).into_iter().chain(rest::cases(o))).collect()
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use emu_corpus::{golden::Golden, kernels};
-use ptx_emu::isa::{self, Bits, Row};
+use ptx_emu::isa::{self, Bits, InstructionForm};
 
 use super::{cases, computes, in_memory};
 
@@ -152,7 +152,8 @@ says how to renew it. An opcode that no row stands for stops a launch as `unsupp
 /// The page.
 fn page(coverage: &Coverage) -> String {
     let rows = isa::rows();
-    let count = |row: &Row| coverage.confirmed.get(row.pattern()).map_or(0, HashSet::len);
+    let count =
+        |row: &InstructionForm| coverage.confirmed.get(row.pattern()).map_or(0, HashSet::len);
     let tested = rows.iter().filter(|row| coverage.tests.contains_key(row.pattern())).count();
     let on_gpu = rows.iter().filter(|row| count(row) > 0).count();
     let opcodes: usize = coverage.confirmed.values().map(HashSet::len).sum();
@@ -192,8 +193,11 @@ fn page(coverage: &Coverage) -> String {
 #[test]
 fn every_row_is_tested() {
     let coverage = Coverage::collect();
-    let untested: Vec<&str> =
-        isa::rows().iter().map(Row::pattern).filter(|p| !coverage.tests.contains_key(p)).collect();
+    let untested: Vec<&str> = isa::rows()
+        .iter()
+        .map(InstructionForm::pattern)
+        .filter(|p| !coverage.tests.contains_key(p))
+        .collect();
     assert!(untested.is_empty(), "no test runs {}", untested.join("\n"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptx_emu::{Config, Emulator, Launch, Module, Options, isa::Row};
+use ptx_emu::{Config, Emulator, Launch, Module, Options, isa::InstructionForm};
 
 use super::{
     inputs::values,
@@ -95,7 +95,7 @@ fn kernel(n: usize, statement: &str, results: &[Operand], sources: &[Operand]) -
 }
 
 /// Runs all statements of these opcodes of a row.
-pub(super) fn run(row: &Row, opcodes: &[String]) -> Vec<(String, Ran)> {
+pub(super) fn run(row: &InstructionForm, opcodes: &[String]) -> Vec<(String, Ran)> {
     let words: Vec<&str> = row.operands().split(' ').filter(|w| *w != "I").collect();
     let mut text = HEAD.to_owned();
     let mut list = Vec::new();

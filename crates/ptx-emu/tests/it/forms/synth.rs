@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptx_emu::isa::Row;
+use ptx_emu::isa::InstructionForm;
 
 /// What a kernel of synthetic statements begins with.
 pub(super) const HEAD: &str = "\
@@ -28,7 +28,7 @@ pub(super) const REGISTERS: &str = "\
 ";
 
 /// The opcodes of a row to try: all, or a sample that meets every alternative of every choice.
-pub(super) fn opcodes(row: &Row, limit: u64) -> Vec<String> {
+pub(super) fn opcodes(row: &InstructionForm, limit: u64) -> Vec<String> {
     let count = row.count();
     if count <= limit {
         return (0..count).map(|n| row.opcode(n)).collect();
@@ -110,7 +110,7 @@ fn operand(word: &str, opcode: &str, n: usize) -> String {
 }
 
 /// All ways to write the operands: with and without those that may be left out.
-pub(super) fn statements(row: &Row, opcode: &str) -> Vec<String> {
+pub(super) fn statements(row: &InstructionForm, opcode: &str) -> Vec<String> {
     match row.operands() {
         "table" | "W table" => return vec![format!("{opcode} %w1, $table;")],
         "call*" => return vec![format!("{opcode} (r0), f, (a0);")],

@@ -57,7 +57,7 @@ fn pick(random: &mut Random) -> &'static str {
 }
 
 /// A statement with operands drawn at random, or with one of the right ones replaced.
-fn statement(row: &isa::Row, opcode: &str, random: &mut Random) -> String {
+fn statement(row: &isa::InstructionForm, opcode: &str, random: &mut Random) -> String {
     let right = statements(row, opcode);
     let right = &right[random.next() as usize % right.len()];
     // Vectors have commas of their own.
