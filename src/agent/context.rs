@@ -1,4 +1,4 @@
-//! What all ops of a run share, and why one of them may have to stop.
+//! State that all ops of a run share, and errors that end an attempt.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What a run tells whoever watches it.
+//! Events of a run, for whoever watches it.
 
 use std::path::PathBuf;
 
@@ -19,19 +19,14 @@ pub enum Event {
     },
     /// An attempt began, or goes on where an interrupted run left it.
     AttemptStarted {
-        /// The attempt.
         attempt: AttemptId,
         /// Why it is made.
         purpose: Purpose,
     },
     /// A call is made.
-    CallStarted {
-        /// The call.
-        key: CallKey,
-    },
+    CallStarted { key: CallKey },
     /// Its reply is there.
     ReplyReceived {
-        /// The call.
         key: CallKey,
         /// Seconds it took.
         seconds: f64,
@@ -45,36 +40,24 @@ pub enum Event {
         cached: bool,
     },
     /// The judge entered a stage.
-    Evaluating {
-        /// The attempt.
-        attempt: AttemptId,
-        /// The stage.
-        stage: Stage,
-    },
+    Evaluating { attempt: AttemptId, stage: Stage },
     /// An attempt is over.
     AttemptDone {
-        /// The attempt.
         attempt: AttemptId,
-        /// Its record.
         record: Box<AttemptRecord>,
         /// Why no case was judged, where that is so.
         reason: Option<String>,
     },
     /// The winner is judged again.
-    Confirming {
-        /// The attempt.
-        attempt: AttemptId,
-    },
+    Confirming { attempt: AttemptId },
     /// It was.
     Confirmed {
-        /// The attempt.
         attempt: AttemptId,
         /// Whether it passed with every fresh seed.
         passed: bool,
     },
     /// A call waits for the reply file of a person or another machine.
     Awaiting {
-        /// The call.
         key: CallKey,
         /// Where the reply goes.
         path: PathBuf,

@@ -71,10 +71,7 @@ pub enum RunEnd {
     /// Calls wait for replies; the run goes on when they are there.
     AwaitingReplies,
     /// A cap was reached that left something to be done.
-    BudgetReached {
-        /// The cap.
-        cap: Cap,
-    },
+    BudgetReached { cap: Cap },
     /// It was stopped from outside.
     Interrupted,
     /// It cannot go on; nothing that was stored is lost.
@@ -116,10 +113,7 @@ pub enum OpEnd {
     /// The recording has no further reply.
     EndOfRecording,
     /// A cap was reached.
-    BudgetReached {
-        /// The cap.
-        cap: Cap,
-    },
+    BudgetReached { cap: Cap },
     /// Calls wait for their replies.
     Awaiting {
         /// The calls, each with the file where its reply goes.

@@ -1,4 +1,4 @@
-//! What a run is asked to do, and what it needs for it.
+//! The specification of a run, and the services that it needs.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -53,7 +53,6 @@ pub struct RunSpec {
     pub limits: Limits,
 }
 
-/// An op of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOp {
     /// Its name in kgen.

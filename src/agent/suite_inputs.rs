@@ -13,7 +13,6 @@ use crate::{
 /// What a run knows about the ops of its suite.
 #[derive(Debug)]
 pub struct SuiteInputs {
-    /// The suite.
     pub suite: Suite,
     /// Element types to judge in; empty takes all that the suite has.
     pub dtypes: Vec<DType>,

@@ -43,10 +43,7 @@ pub enum Error {
     #[error(
         "unknown baseline `{name}` (known: {BUILTIN}, {CUBLAS}, aten, torch_compile, flag_gems, triton=DIR)"
     )]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// Its kernels cannot be read.
     #[error(transparent)]
     Folder(#[from] backend_bench::Error),

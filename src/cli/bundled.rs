@@ -1,4 +1,4 @@
-//! What comes inside the binary: the recorded session and the hand-written kernels.
+//! Files inside the binary: the recorded session and the hand-written kernels.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What a command fails with: a kind that decides the exit code, the chain of causes, hints.
+//! Errors of commands: a kind that decides the exit code, the chain of causes, hints.
 
 use std::error;
 

@@ -1,4 +1,4 @@
-//! What is said about the settings of a search before it begins.
+//! Notes on the settings of a search before it begins.
 
 use serde_json::Value;
 

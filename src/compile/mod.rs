@@ -79,7 +79,6 @@ pub enum Error {
     Nvrtc {
         /// The function.
         call: &'static str,
-        /// Its status.
         status: String,
     },
     /// A name or option holds a NUL byte.

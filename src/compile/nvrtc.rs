@@ -16,7 +16,6 @@ use super::Error;
 pub(super) struct Header {
     /// The name to include it by.
     pub(super) name: &'static str,
-    /// Its text.
     pub(super) text: String,
 }
 

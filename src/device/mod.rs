@@ -46,7 +46,6 @@ pub struct Image<'a> {
 pub enum KernelArg {
     /// The address of a buffer's byte.
     Pointer {
-        /// The buffer.
         buffer: BufferId,
         /// Distance from its first byte.
         byte_offset: i64,
@@ -79,7 +78,6 @@ pub enum TimedOp {
     Launch {
         /// The module that holds it.
         module: ModuleId,
-        /// The launch.
         launch: Launch,
     },
     /// Calls a library for a matrix product.
@@ -88,12 +86,7 @@ pub enum TimedOp {
         call: Box<Gemm<BufferId>>,
     },
     /// Sets every byte of a buffer, as part of the candidate's work.
-    Fill {
-        /// The buffer.
-        buffer: BufferId,
-        /// The byte.
-        byte: u8,
-    },
+    Fill { buffer: BufferId, byte: u8 },
 }
 
 /// A buffer as another process finds it.
@@ -243,7 +236,6 @@ pub trait Device {
         element_bytes: usize,
     ) -> Result<BufferId, LaunchError>;
 
-    /// Frees a buffer.
     fn free(&mut self, buffer: BufferId);
 
     /// Returns a buffer's size, in bytes.

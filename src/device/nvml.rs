@@ -1,4 +1,4 @@
-//! What the driver's management library tells of a GPU. Everything is optional: the library may be
+//! Facts about a GPU from the driver's management library. Everything is optional: the library may be
 //! missing, and in a container much of it is not permitted.
 
 use std::sync::OnceLock;

@@ -13,7 +13,6 @@ use super::Progress;
 /// Why a stage ends an evaluation before any case ran.
 #[derive(Debug)]
 pub(super) struct EarlyVerdict {
-    /// The verdict.
     pub(super) verdict: Verdict,
     /// What was found.
     pub(super) findings: Vec<Finding>,
@@ -66,7 +65,6 @@ impl<'a> EvaluationBuilder<'a> {
         &mut self.evaluation
     }
 
-    /// Enters a stage.
     pub(super) fn enter(&mut self, stage: Stage) {
         self.leave();
         self.evaluation.stage = stage;

@@ -1,4 +1,4 @@
-//! What judging and timing need to know of a case, wherever its values come from.
+//! Case data for evaluation and timing, wherever its values come from.
 
 use crate::{
     device::{BufferId, Device, LaunchError},
@@ -52,7 +52,6 @@ impl InputSource for Vec<HostTensor> {
 
 /// A case on one set of data.
 pub(super) trait CaseData {
-    /// Returns the case.
     fn case(&self) -> &Case;
 
     /// Returns names and layouts of the outputs.

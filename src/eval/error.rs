@@ -1,4 +1,4 @@
-//! What ends the work on a case early.
+//! Errors that end the evaluation of a case early.
 
 use crate::device::LaunchError;
 

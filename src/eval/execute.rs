@@ -22,7 +22,6 @@ const POISONS: [u8; 2] = [0xff, 0x5b];
 
 /// What running one case came to.
 pub(super) struct Ran {
-    /// The result.
     pub(super) result: CaseResult,
     /// Rounding statistics of its outputs, for the pooled rule.
     pub(super) rounding: RoundingStats,

@@ -132,7 +132,6 @@ impl<'a> Planner<'a> {
         self.product(left, right, bias, (1.0, beta), out)
     }
 
-    /// Returns an input by its name.
     fn input(&self, name: &str) -> Result<Operand, Refusal> {
         let mut tensors = self.case.tensors().enumerate();
         let found = tensors.find(|(_, (known, _))| known == name);

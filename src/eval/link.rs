@@ -30,7 +30,6 @@ pub(super) struct Planned {
     pub(super) case: usize,
     /// Type macros.
     pub(super) types: Vec<(String, DType)>,
-    /// The plan.
     pub(super) plan: ResolvedPlan,
     /// Whether it is a choice of parameters to be timed.
     pub(super) tuning: bool,
@@ -84,12 +83,10 @@ impl<'a> Linker<'a> {
         Self { request, file, compiler, keys: Vec::new(), built: Vec::new() }
     }
 
-    /// Returns the kernel file.
     pub(super) const fn file(&self) -> &KernelFile {
         &self.file
     }
 
-    /// Returns the compiler.
     pub(super) const fn compiler(&self) -> &'a Compiler {
         self.compiler
     }

@@ -63,10 +63,7 @@ use crate::{
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Progress {
     /// A stage begins.
-    Stage {
-        /// The stage.
-        stage: Stage,
-    },
+    Stage { stage: Stage },
     /// A case begins.
     CaseStarted {
         /// Its index in the request.
@@ -78,7 +75,6 @@ pub enum Progress {
     CaseDone {
         /// Its index in the request; behind them for a further case.
         index: usize,
-        /// Its result.
         result: Box<CaseResult>,
     },
     /// The Python process is at work; no other message may come for that long.
@@ -117,7 +113,6 @@ pub enum Error {
     NoPart {
         /// The op.
         op: String,
-        /// The case.
         case: String,
     },
     /// kgen's own kernels do not compile.

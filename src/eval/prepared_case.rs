@@ -119,7 +119,6 @@ impl<'a> PreparedCase<'a> {
         self.samples.is_none() && self.integers.is_none() && !self.op.engine.leaves_choices()
     }
 
-    /// Returns the reference of an output.
     pub(super) fn references(&self, output: usize) -> &[f64] {
         &self.references[output]
     }

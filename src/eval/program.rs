@@ -134,7 +134,6 @@ pub struct CaseProgram {
     pub case: usize,
     /// Index of its variant; without meaning where nothing was compiled.
     pub variant: usize,
-    /// The plan.
     pub plan: ResolvedPlan,
     /// The bound launch of each step; `None` for steps that launch nothing of the candidate.
     pub bound: Vec<Option<BoundLaunch>>,

@@ -317,7 +317,6 @@ impl<'a> Session<'a> {
         Err(LaunchError::verdict(Verdict::InputModified, finding))
     }
 
-    /// Returns the buffer of an output.
     pub(super) fn output_buffer(&self, index: usize) -> BufferId {
         self.outputs[index]
     }

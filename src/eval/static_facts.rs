@@ -1,4 +1,4 @@
-//! What is known of compiled kernels without running them: how their launches fit the device, and
+//! Static facts of compiled kernels: how their launches fit the device, and
 //! what their machine code consists of.
 
 use kgen_measure::occupancy::{self, Multiprocessor, Occupancy};

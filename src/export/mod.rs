@@ -37,7 +37,6 @@ const MAX_CASES: usize = 48;
 /// What a module is made of.
 #[derive(Debug, Clone)]
 pub struct Export<'a> {
-    /// The op.
     pub op: &'a OpDef,
     /// The kernel file.
     pub kernel: &'a str,
@@ -84,10 +83,7 @@ pub enum ExportError {
         "`{op}` has no ATen operator, so the shapes of its outputs are not known in PyTorch and \
          there is nothing to check a kernel against"
     )]
-    NoEager {
-        /// The op.
-        op: String,
-    },
+    NoEager { op: String },
     /// PyTorch's op returns other outputs.
     #[error("torch.ops.aten.{aten} returns {theirs} tensors, `{op}` returns {ours} in kgen")]
     OtherOutputs {

@@ -18,7 +18,6 @@ use crate::record::{BufferRef, DType, ParamType, PlanArg, Signature, tensor};
 pub enum BoundArg {
     /// The address of a buffer's byte.
     Pointer {
-        /// The buffer.
         buffer: BufferRef,
         /// Distance from its first byte.
         byte_offset: i64,
@@ -64,13 +63,11 @@ pub enum BindError {
          it `long long`)"
     )]
     Overflow {
-        /// The kernel.
         kernel: String,
         /// Position of the parameter, from 1.
         index: usize,
         /// The parameter's type.
         param: String,
-        /// The value.
         value: i64,
     },
 }

@@ -79,7 +79,6 @@ pub struct CachedReply {
     pub kept_at: String,
     /// The record of the call that it came by.
     pub record: ReplyRecord,
-    /// Its text.
     pub text: String,
     /// What came back, where that was text.
     pub response: Option<String>,

@@ -10,7 +10,6 @@ use crate::record::AttemptId;
 /// Names one call within a run: the attempt and the number of the call within it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey {
-    /// The attempt.
     pub attempt: AttemptId,
     /// Number of the call within the attempt, from 1.
     pub call: u32,

@@ -40,7 +40,6 @@ impl WireKind {
 /// A provider that kgen knows by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name.
     pub name: &'static str,
     /// Its wire format.
     pub kind: WireKind,
@@ -185,7 +184,6 @@ pub const PRESETS: [Preset; 15] = [
     chat("lmstudio", "http://localhost:1234/v1", None),
 ];
 
-/// Returns the preset of that name.
 #[must_use]
 pub fn preset(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
@@ -338,7 +336,6 @@ impl HttpAccess {
 /// A header of every request.
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// Its name.
     pub name: String,
     /// Its value, which is neither printed nor stored.
     pub value: SecretString,

@@ -114,7 +114,6 @@ pub enum Error {
          together more than the {context_tokens} of model `{model}`"
     )]
     ContextWindow {
-        /// The call.
         key: CallKey,
         /// The model asked for.
         model: String,

@@ -1,4 +1,4 @@
-//! What is put on record about a call. `store` writes these; keys never reach them.
+//! Records of a call. `store` writes these; keys never reach them.
 
 use std::{collections::BTreeMap, error, path::PathBuf};
 
@@ -50,7 +50,6 @@ pub trait CallLog: Send + Sync {
 /// A request as it is about to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
-    /// The call.
     pub key: CallKey,
     /// What the reply is for.
     #[serde(default)]
@@ -87,7 +86,6 @@ pub struct RequestRecord {
 /// A reply as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplyRecord {
-    /// The call.
     pub key: CallKey,
     /// The model that answered, by its own name.
     pub model: String,
@@ -148,7 +146,6 @@ pub struct ResponseRecord {
 /// A call that brought no reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FailureRecord {
-    /// The call.
     pub key: CallKey,
     /// The error in words.
     pub message: String,

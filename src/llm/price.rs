@@ -1,4 +1,4 @@
-//! What calls cost: by the provider's own word, by the user's prices, or by a bundled table.
+//! Prices of calls: by the provider's own word, by the user's prices, or by a bundled table.
 
 use std::{collections::BTreeMap, time::SystemTime};
 

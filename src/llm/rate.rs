@@ -1,4 +1,4 @@
-//! What a provider's headers say about its limits. Pure functions.
+//! Rate limits in a provider's headers. Pure functions.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,7 +18,6 @@ pub(super) struct Quota {
 /// What is left of a provider's limits; `None` is "not reported".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Quotas {
-    /// Requests.
     pub(super) requests: Option<Quota>,
     /// Tokens, whatever the provider counts as such.
     pub(super) tokens: Option<Quota>,

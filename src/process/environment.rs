@@ -1,4 +1,4 @@
-//! What of kgen's own environment a child sees.
+//! The part of kgen's environment that a child process sees.
 //!
 //! An allow-list, not a block-list: API keys and whatever else lies around never pass. A pattern is
 //! a name, or a prefix that ends in `*`.

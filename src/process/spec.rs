@@ -1,4 +1,4 @@
-//! What to start and within which limits.
+//! A command to start, and its limits.
 
 use std::{
     ffi::{OsStr, OsString},

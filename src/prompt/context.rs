@@ -1,4 +1,4 @@
-//! What is known of an op and of its attempts when a model is asked.
+//! Facts about an op and its attempts for a prompt.
 
 use super::{Plan, feedback};
 use crate::{
@@ -10,7 +10,6 @@ use crate::{
 /// What is known before a model is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptContext<'a> {
-    /// The op.
     pub op: &'a OpDef,
     /// Its cases; drawn ones are left out of the prompt.
     pub cases: &'a [Case],
@@ -60,7 +59,6 @@ impl Situation<'_> {
 /// One of several searches for the same op.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// Its number, from 1.
     pub number: u32,
     /// How many there are.
     pub of: u32,
@@ -79,7 +77,6 @@ pub struct HistoryEntry {
     pub change: Option<String>,
     /// The earlier attempt whose source it repeats.
     pub duplicate_of: Option<u32>,
-    /// Its verdict.
     pub verdict: Verdict,
     /// Why, in one line; empty for a pass.
     pub reason: String,
@@ -121,7 +118,6 @@ pub struct LastAttempt<'a> {
 /// The best correct attempt so far.
 #[derive(Debug, Clone, Copy)]
 pub struct BestAttempt<'a> {
-    /// Its number.
     pub number: u32,
     /// Its kernel file.
     pub kernel: &'a str,

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::text::{inline, significant};
 use crate::record::Target;
 
-/// A device.
 #[derive(Debug, Serialize)]
 pub(super) struct DeviceView {
     name: String,

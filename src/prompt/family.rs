@@ -1,4 +1,4 @@
-//! What ops of a family have in common for whoever writes a kernel: which notes and which worked
+//! Kinds of ops that are written alike, for whoever writes a kernel: which notes and worked
 //! examples help, and what is likely to bound it.
 
 use crate::op::OpDef;

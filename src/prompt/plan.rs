@@ -1,4 +1,4 @@
-//! What a reply says besides its code: the plan of an analysis turn, and what a code turn changed.
+//! Text of a reply besides its code: the plan of an analysis turn, and the change of a code turn.
 //!
 //! Both are labelled lines. Models wrap them in lists, bold type or JSON; the label and what follows
 //! its colon are what counts.

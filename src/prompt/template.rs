@@ -109,7 +109,6 @@ pub enum Error {
         "the prompt for {op} has some {tokens} tokens without any details, and {limit} are allowed"
     )]
     TooLong {
-        /// The op.
         op: String,
         /// Tokens by kgen's estimate.
         tokens: u64,

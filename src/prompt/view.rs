@@ -1,4 +1,4 @@
-//! What the templates may ask for; `prompts/README.md` lists all of it.
+//! Variables of the templates; `prompts/README.md` lists them.
 
 use serde::Serialize;
 

@@ -23,9 +23,7 @@ pub struct Coverage {
 /// A part of a kernel file that no case reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The line.
     pub line: u32,
-    /// Its text.
     pub text: String,
     /// How it was not reached.
     pub kind: GapKind,

@@ -1,4 +1,4 @@
-//! What the judge answers.
+//! The result of an evaluation.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,6 @@ impl Evaluation {
         self.cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped { .. })).count()
     }
 
-    /// Returns the results of the cases that failed.
     pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
         self.cases
             .iter()
@@ -142,9 +141,7 @@ impl Stage {
 /// Wall time of one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StageTime {
-    /// The stage.
     pub stage: Stage,
-    /// Seconds.
     pub seconds: f64,
 }
 
@@ -172,7 +169,6 @@ pub struct FullSize {
 pub struct StepTime {
     /// What was done.
     pub step: String,
-    /// Seconds.
     pub seconds: f64,
 }
 
@@ -183,7 +179,6 @@ pub struct CaseResult {
     pub case: String,
     /// Its element type.
     pub dtype: DType,
-    /// Its class.
     pub class: CaseClass,
     /// Its input family.
     pub family: Family,

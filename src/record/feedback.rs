@@ -1,10 +1,9 @@
-//! What a model is told about its kernels, by kind.
+//! Kinds of feedback to a model about its kernels.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// One kind of feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedbackKind {

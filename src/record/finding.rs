@@ -1,4 +1,4 @@
-//! What was found out about a kernel, as data; `prompt` turns it into words for a model.
+//! Findings about a kernel, as data; `prompt` turns them into words for a model.
 
 use kgen_measure::occupancy::{Occupancy, Waves};
 use kgen_profile::sass::SassMix;
@@ -34,7 +34,6 @@ pub enum Severity {
 /// Position in the kernel file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSpan {
-    /// Line, from 1.
     pub line: u32,
     /// Column, from 1; 0 where unknown.
     pub column: u32,
@@ -90,7 +89,6 @@ pub struct LaunchFacts {
 pub struct Fault {
     /// Name of the kind, for example `out_of_bounds_read`.
     pub kind: String,
-    /// The kernel.
     pub kernel: String,
     /// Line of the kernel file, where known.
     pub line: Option<u32>,
@@ -126,7 +124,6 @@ pub struct Place {
     pub what: String,
     /// Line of the kernel file, where known.
     pub line: Option<u32>,
-    /// The instruction.
     pub instruction: String,
     /// Block and thread, if one thread did it.
     pub by: Option<([u32; 3], [u32; 3])>,

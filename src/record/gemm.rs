@@ -55,7 +55,6 @@ pub struct Matrix<B> {
 /// A place in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place<B> {
-    /// The buffer.
     pub buffer: B,
     /// Distance from its first byte, in bytes.
     pub byte_offset: usize,

@@ -1,4 +1,4 @@
-//! What is judged, or timed against: a kernel file, a call of a library, a call in Python.
+//! Implementations that are evaluated, or timed against: a kernel file, a call of a library, a call in Python.
 
 use std::{fmt, str::FromStr};
 

@@ -76,7 +76,6 @@ pub enum Step {
     Fill {
         /// The buffer: an output or a scratch buffer.
         target: BufferRef,
-        /// The byte.
         byte: u8,
     },
 }
@@ -84,7 +83,6 @@ pub enum Step {
 /// A strided view of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// The buffer.
     pub buffer: BufferRef,
     /// Layout; its offset counts elements from the buffer's first byte.
     pub spec: TensorSpec,
@@ -108,7 +106,6 @@ pub enum BufferRef {
 pub enum PlanArg {
     /// A pointer into a buffer.
     Pointer {
-        /// The buffer.
         buffer: BufferRef,
         /// Distance from the buffer's first byte (a view's storage offset, `ptr`'s offset), in bytes.
         byte_offset: i64,
@@ -120,21 +117,14 @@ pub enum PlanArg {
     /// A null pointer: an optional input left out.
     Null,
     /// An integer.
-    Int {
-        /// The value.
-        value: i64,
-    },
+    Int { value: i64 },
     /// A number.
     Float {
-        /// The value.
         #[serde(with = "number::plain")]
         value: f64,
     },
     /// A truth value.
-    Bool {
-        /// The value.
-        value: bool,
-    },
+    Bool { value: bool },
 }
 
 /// Parameter types of a compiled kernel, spelled by the lowered name of a template over its type.
@@ -161,10 +151,8 @@ pub enum ParamType {
     Int {
         /// Width: 8, 16, 32 or 64.
         bits: u32,
-        /// Whether it is signed.
         signed: bool,
     },
-    /// `bool`.
     Bool,
     /// A floating-point type.
     Float {

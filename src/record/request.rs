@@ -1,4 +1,4 @@
-//! What the judge is asked: everything by value, no paths.
+//! The request for an evaluation: everything by value, no paths.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,6 @@ pub enum Sanitize {
     Full,
     /// Bounds, and reads of memory that nobody wrote.
     Memory,
-    /// Bounds.
     Bounds,
 }
 

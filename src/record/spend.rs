@@ -1,4 +1,4 @@
-//! What calls of an LLM took, and what they may take.
+//! Cost of LLM calls, and its limits.
 
 use std::{fmt, iter::Sum, ops::AddAssign};
 
@@ -96,7 +96,6 @@ pub struct Caps {
     pub usd: Option<f64>,
     /// Input and output tokens.
     pub tokens: Option<u64>,
-    /// Calls.
     pub calls: Option<u32>,
     /// Wall time, in seconds.
     pub seconds: Option<f64>,
@@ -143,7 +142,6 @@ pub enum CapKind {
     Usd,
     /// Input and output tokens.
     Tokens,
-    /// Calls.
     Calls,
     /// Seconds of wall time.
     Seconds,

@@ -7,7 +7,6 @@ use super::{Evaluation, Stage};
 /// Seconds by what they were spent on, summed over all evaluations and workers.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Split {
-    /// Evaluations.
     pub evaluations: u32,
     /// Making inputs and references, where an evaluation waited for it.
     pub references_s: f64,
@@ -17,7 +16,6 @@ pub struct Split {
     pub emulate_s: f64,
     /// Cases on the GPU, transfers and comparisons included.
     pub gpu_s: f64,
-    /// Timing.
     pub timing_s: f64,
     /// Waiting for a free worker, starting one, and talking to it.
     pub waiting_s: f64,

@@ -42,7 +42,6 @@ pub struct BaselineRequest {
     pub implementation: Implementation,
 }
 
-/// Times of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredCaseTiming")]
 pub struct CaseTiming {
@@ -98,7 +97,6 @@ impl CaseTiming {
 /// One baseline of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BaselineTiming {
-    /// Its name.
     pub name: String,
     /// Its times; `None` is "not measured".
     pub timing: Option<Timing>,

@@ -30,7 +30,6 @@ pub enum Verdict {
     Uninitialised,
     /// Threads wait for each other for ever.
     Deadlock,
-    /// The output is wrong.
     WrongOutput,
     /// An input was changed.
     InputModified,

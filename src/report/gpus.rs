@@ -1,4 +1,4 @@
-//! What a run came to on each of its GPUs.
+//! Results of a run on each of its GPUs.
 
 use serde::Serialize;
 
@@ -24,7 +24,6 @@ pub struct GpuSummary {
     /// The GPU.
     #[serde(flatten)]
     pub gpu: GpuId,
-    /// The ops.
     pub ops: Vec<String>,
     /// Those of them that passed.
     pub n_passed: usize,

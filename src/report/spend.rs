@@ -1,4 +1,4 @@
-//! What the LLM calls of a run took: calls, tokens, dollars, time.
+//! Cost of the LLM calls of a run: calls, tokens, dollars, time.
 
 use serde::Serialize;
 

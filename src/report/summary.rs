@@ -146,7 +146,6 @@ impl OpSummary {
         self.speedups.first()
     }
 
-    /// Returns the speedup over a baseline.
     #[must_use]
     pub fn speedup_over(&self, baseline: &str) -> Option<&Speedup> {
         self.speedups.iter().find(|speedup| speedup.baseline == baseline)

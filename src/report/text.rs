@@ -1,4 +1,4 @@
-//! What people read: the table of ops, `OVERALL_SUMMARY.txt`, `README.md`.
+//! Text for people: the table of ops, `OVERALL_SUMMARY.txt`, `README.md`.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -173,7 +173,6 @@ pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
 }
 
-/// Returns the totals in one line.
 #[must_use]
 pub fn totals_line(summary: &Summary) -> String {
     let n_ops = summary.ops.len();

@@ -24,7 +24,6 @@ const POISON: u8 = 0xff;
 /// How emulator and GPU agree on one kernel, over all seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelAgreement {
-    /// The kernel.
     pub kernel: String,
     /// The architecture it was compiled for; empty where this GPU is too old for it.
     pub arch: String,

@@ -10,7 +10,6 @@ use secrecy::SecretString;
 /// An environment variable with what kgen uses it for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Var {
-    /// Its name.
     pub name: &'static str,
     /// What kgen does with it.
     pub doc: &'static str,

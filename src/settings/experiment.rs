@@ -43,7 +43,6 @@ pub enum Error {
     Twice {
         /// The list.
         axis: &'static str,
-        /// The value.
         value: String,
     },
 }
@@ -67,7 +66,6 @@ pub struct ExperimentFile {
 pub struct Matrix {
     /// Models, each as `model` or `provider/model`.
     pub models: Vec<String>,
-    /// Strategies.
     pub strategies: Vec<Strategy>,
     /// Kinds of feedback.
     pub feedback: Vec<FeedbackSet>,
@@ -84,11 +82,9 @@ pub struct Cell {
     pub run: RunId,
     /// The model, as `model` or `provider/model`; `None` leaves that to the settings.
     pub model: Option<String>,
-    /// The strategy.
     pub strategy: Option<Strategy>,
     /// What models are told.
     pub feedback: Option<FeedbackSet>,
-    /// The seed.
     pub seed: Option<u64>,
 }
 

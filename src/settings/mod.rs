@@ -62,7 +62,6 @@ pub struct Settings {
     /// Where Python is.
     #[serde(default)]
     pub python: InterpreterSettings,
-    /// The prompts.
     #[serde(default)]
     pub prompts: PromptSettings,
 }
@@ -246,7 +245,6 @@ pub struct EmuTarget {
     pub smem_max: u32,
     /// L2 cache, in bytes.
     pub l2_bytes: u64,
-    /// Memory, in bytes.
     pub memory_bytes: u64,
 }
 

@@ -103,7 +103,6 @@ impl Overrides {
 /// Resolved settings with what is worth telling about them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The settings.
     pub settings: Settings,
     /// The config file that was read.
     pub file: Option<PathBuf>,

@@ -8,7 +8,6 @@ use crate::record::{Caps, FeedbackSet, Strategy};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSettings {
-    /// The strategy.
     pub strategy: Strategy,
     /// Candidates that `best-of` begins with, at least 1.
     pub samples: u32,
@@ -66,7 +65,6 @@ pub struct BudgetSettings {
 }
 
 impl BudgetSettings {
-    /// Returns the caps of the run.
     #[must_use]
     pub const fn of_run(&self) -> Caps {
         Caps { usd: self.usd, tokens: self.tokens, calls: self.calls, seconds: self.seconds }
@@ -109,7 +107,6 @@ impl Effort {
     pub const NAMES: &'static [&'static str] =
         &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-    /// Returns the name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]

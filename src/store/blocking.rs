@@ -31,7 +31,6 @@ pub(super) fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A semaphore for threads.
 struct ThreadSemaphore {
     n_free: Mutex<usize>,
     freed: Condvar,

@@ -107,7 +107,6 @@ impl RecordedRun {
         Self { run }
     }
 
-    /// Returns the run.
     #[must_use]
     pub fn run(&self) -> &Run {
         &self.run

@@ -1,4 +1,4 @@
-//! What a winner that was judged again may claim.
+//! Claims of a winner that was evaluated again.
 
 use super::{Confirmation, ConfirmedSeed};
 use crate::record::{CaseTiming, Speedup, Target, speedups};

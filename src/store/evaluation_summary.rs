@@ -85,7 +85,6 @@ pub struct StoredTiming {
 /// One baseline of one case in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredBaseline {
-    /// Its name.
     pub name: String,
     /// Its median, in microseconds; `None` is "not measured".
     pub median_us: Option<f64>,

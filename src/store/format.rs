@@ -30,7 +30,6 @@ pub struct RunInfo {
     pub format: Format,
     /// The run's name.
     pub run_id: RunId,
-    /// Version of kgen.
     pub kgen_version: String,
     /// The command line.
     pub command: Vec<String>,
@@ -51,7 +50,6 @@ pub struct RunInfo {
     pub model: Option<String>,
     /// The recording whose replies are replayed.
     pub replay_of: Option<String>,
-    /// The device.
     pub device: DeviceInfo,
     /// `--seed`, where it was given; otherwise each evaluation's seed is in its record.
     pub seed: Option<u64>,
@@ -96,7 +94,6 @@ pub enum RunStatus {
 /// Sums over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// Ops.
     pub ops: u32,
     /// Ops whose best attempt passed.
     pub solved: u32,
@@ -240,7 +237,6 @@ pub struct Confirmation {
 /// One evaluation of a [`Confirmation`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmedSeed {
-    /// The seed.
     pub seed: u64,
     /// What became of the kernel.
     pub verdict: Verdict,
@@ -284,7 +280,6 @@ pub struct OpMetadata {
     pub best_attempt: u32,
     /// Its file, for example `relu_attempt_3.cu`; a copy is `<op>.cu`.
     pub best_file: Option<String>,
-    /// Its speedup.
     pub speedup: Option<Speedup>,
     /// Where it was measured again: its speedups over all baselines, the primary one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! What a run's files say, held in memory by the process that writes them.
+//! Contents of a run's files, held in memory by the process that writes them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

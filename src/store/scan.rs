@@ -1,4 +1,4 @@
-//! What a run holds: how far each attempt got, and what is left to be done.
+//! State of a run: how far each attempt got, and which work is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +17,12 @@ pub struct RunState {
     pub notes: Vec<String>,
 }
 
-/// State of one op.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpState {
     /// Its attempts by number.
     pub attempts: BTreeMap<u32, AttemptState>,
 }
 
-/// State of one attempt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttemptState {
     /// Its calls by number.
@@ -38,7 +36,6 @@ pub struct AttemptState {
     pub confirmation: Option<Confirmation>,
 }
 
-/// State of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallState {
     /// It was sent and nothing came back: lost if nobody waits for it any more.
@@ -60,15 +57,9 @@ pub enum AttemptStage {
     /// No usable call was made.
     Begun,
     /// A call waits for its reply.
-    InFlight {
-        /// The call.
-        call: u32,
-    },
+    InFlight { call: u32 },
     /// The reply is stored.
-    Replied {
-        /// The call.
-        call: u32,
-    },
+    Replied { call: u32 },
     /// What is to be judged is stored.
     Extracted,
     /// The evaluation is stored.

@@ -1,4 +1,4 @@
-//! What a run has spent, read from its files.
+//! Cost of a run, read from its files.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What can go wrong with workers that is not a candidate's doing.
+//! Failures of workers that are not a candidate's doing.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What parent and worker say to each other: JSON, one message per line.
+//! Messages between parent and worker: JSON, one message per line.
 //!
 //! The parent's first line is a [`Setup`]; the worker opens what it needs and answers with a
 //! [`Hello`] or says why not ([`Message::Failed`]). From then on the parent sends one [`Job`] at a
@@ -106,13 +106,9 @@ pub struct Hello {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Job<'a> {
     /// The half of an evaluation that needs no GPU.
-    Cpu {
-        /// The request.
-        request: Box<Cow<'a, EvalRequest>>,
-    },
+    Cpu { request: Box<Cow<'a, EvalRequest>> },
     /// The half on the GPU; the program is the next line.
     Gpu {
-        /// The request.
         request: Box<Cow<'a, EvalRequest>>,
         /// What the first half found.
         evaluation: Box<Cow<'a, Evaluation>>,
@@ -130,9 +126,7 @@ pub enum Job<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Message {
-    /// The hello.
     Hello {
-        /// The hello.
         hello: Hello,
     },
     /// The job goes on.

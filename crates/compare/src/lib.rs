@@ -8,6 +8,8 @@
 //! Pure: reads no file and no clock, and knows nothing of kgen. Everything random comes from one
 //! stream with a fixed seed, so that the same runs always give the same numbers.
 
+#![warn(missing_docs)]
+
 mod arm;
 mod compare;
 mod curve;

@@ -2,6 +2,8 @@
 //!
 //! Three programs run the same entries: the emulator's tests (from PTX), kgen's comparison of
 //! emulator and GPU (from source), and the mutation harness.
+
+#![warn(missing_docs)]
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -14,6 +14,8 @@
 //!
 //! Nothing here knows of CUDA, kernels or judges, reads a clock or takes a sample by itself.
 
+#![warn(missing_docs)]
+
 mod bench;
 mod comparison;
 mod course;

@@ -10,6 +10,8 @@
 //!
 //! Nothing here knows of kernels, devices or judges.
 
+#![warn(missing_docs)]
+
 pub mod log;
 pub mod op;
 pub mod record;

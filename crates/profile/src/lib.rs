@@ -9,6 +9,8 @@
 //! Nothing here runs a tool, reads a file or panics on its input: what cannot be read is absent, and
 //! what is absent is never shown as 0.
 
+#![warn(missing_docs)]
+
 pub mod ncu;
 pub mod rules;
 pub mod sanitizer;

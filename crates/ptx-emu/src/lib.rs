@@ -8,6 +8,8 @@
 //! ```text
 //! PTX text --lex, parse--> ast --lower--> ops over register indices --exec--> Report
 //! ```
+
+#![warn(missing_docs)]
 #![deny(unsafe_code)]
 #![expect(
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! What comes next for an op: a pure rule over its finished attempts.
+//! Search strategies: the next step of an op, a pure rule over its finished attempts.
 //!
 //! A [`Strategy`] is told which attempts are finished and answers which ones are to be at work.
 //! It is not told which of these were begun, nor in which order the finished ones came to their
@@ -36,7 +36,6 @@ pub(super) trait Strategy: Debug + Send + Sync {
 /// How kernels are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
-    /// The strategy.
     pub strategy: record::Strategy,
     /// Attempts of `best-of` that are made at once, at least 1.
     pub samples: u32,
@@ -142,7 +141,6 @@ pub(super) struct Proposal {
 pub enum Ending {
     /// A kernel is correct, and either fast enough or on a device that cannot time.
     Solved,
-    /// The attempts are spent.
     AttemptsSpent,
 }
 

@@ -72,7 +72,6 @@ impl Error {
 /// How a bound call is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Sampling {
-    /// Samples.
     pub samples: u32,
     /// Samples before them that are thrown away.
     pub warm_up: u32,

@@ -1,4 +1,4 @@
-//! What is asked of the Python process and what it answers, as JSON.
+//! Messages to the Python process and its answers, as JSON.
 
 use std::{fmt, path::Path};
 
@@ -44,17 +44,14 @@ pub struct Prepare {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// A tensor.
     Tensor(Tensor),
     /// A list of tensors, of which some may be left out.
     Tensors(Vec<Option<Tensor>>),
     /// An integer.
     Int(i64),
-    /// A number.
     Float(#[serde(with = "number::plain")] f64),
     /// A truth value.
     Bool(bool),
-    /// A string.
     Str(String),
     /// A list of integers.
     Ints(Vec<i64>),
@@ -141,15 +138,9 @@ impl Tensor {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Flush {
     /// By writing so many bytes.
-    Memset {
-        /// Bytes.
-        bytes: u64,
-    },
+    Memset { bytes: u64 },
     /// By reading so many bytes.
-    Read {
-        /// Bytes.
-        bytes: u64,
-    },
+    Read { bytes: u64 },
     /// Not at all.
     None,
 }
@@ -171,7 +162,6 @@ impl Cubin {
     }
 }
 
-/// One launch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CubinLaunch {
     /// The kernel's name in the code.
@@ -248,7 +238,6 @@ pub struct Refusal {
     pub detail: Option<String>,
 }
 
-/// Kinds of refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {

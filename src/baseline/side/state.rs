@@ -50,7 +50,6 @@ impl Alarm {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Tells whether it was raised.
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Acquire)

@@ -1,4 +1,4 @@
-//! What is measured of a GPU before anything else is.
+//! Measurements of a GPU before anything else is measured.
 
 use std::time::Instant;
 

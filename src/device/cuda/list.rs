@@ -1,4 +1,4 @@
-//! What GPUs there are, and their facts.
+//! The GPUs of the machine, and their facts.
 
 use cudarc::driver::{
     result::device,

@@ -1,4 +1,4 @@
-//! What is known of a GPU while it measures.
+//! State of a GPU while it measures.
 
 use cudarc::driver::{result::device, sys::CUdevice_attribute};
 use kgen_measure::{Fingerprint, Session};

@@ -273,7 +273,6 @@ impl CudaDevice {
 #[derive(Debug)]
 pub(super) struct Graph {
     raw: CUgraphExec,
-    /// The kernels in it.
     kernels: Vec<String>,
 }
 

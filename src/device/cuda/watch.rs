@@ -1,4 +1,4 @@
-//! What a kernel may do beside its work: for how long it runs, and what it leaves around buffers.
+//! Watches over a kernel: for how long it runs, and what it leaves around buffers.
 
 use std::{
     thread,

@@ -102,7 +102,6 @@ pub(super) struct Prepared<'a> {
     alone: bool,
 }
 
-/// One data set.
 struct DataSet {
     values: Values,
     /// All inputs, where elements are evaluated one by one.

@@ -1,4 +1,4 @@
-//! What wrong elements have in common: the sentence that tells a model where to look.
+//! Patterns of wrong elements: the sentence that points a model to the cause.
 //!
 //! [`place`] says where they lie, [`value`] what they are instead of what was expected, [`elsewhere`]
 //! whether the right values stand in other places or come from an input, and [`rounding`] whether

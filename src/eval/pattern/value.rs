@@ -1,4 +1,4 @@
-//! What the wrong elements are instead of what was expected.
+//! Values of wrong elements, compared with the expected ones.
 
 use super::{Wrong, most, same};
 

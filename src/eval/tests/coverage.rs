@@ -1,4 +1,4 @@
-//! What cases leave open of a kernel, and the further cases that are drawn for it.
+//! Gaps that cases leave in a kernel, and the further cases that are drawn for it.
 
 use super::{evaluate, judged, request};
 use crate::record::{CaseClass, DType, EvalRequest, Evaluation, Gap, GapKind, Limits, Verdict};

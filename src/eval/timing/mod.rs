@@ -52,7 +52,6 @@ pub(super) struct Job<'s, 'a> {
     pub(super) request: &'s EvalRequest,
     pub(super) timing: &'s TimingRequest,
     pub(super) subject: &'s dyn CaseData,
-    /// Inputs of the baseline.
     pub(super) baseline_inputs: &'s dyn InputSource,
     /// The case on other data, for a second argument set; `None` where the case is so large that
     /// nothing of it outlives the next sample.
@@ -70,7 +69,6 @@ pub(super) type Recheck<'s> =
 /// A case on other data.
 #[derive(Clone, Copy)]
 pub(super) struct Other<'s> {
-    /// Its inputs.
     pub(super) inputs: &'s dyn InputSource,
     /// Judges outputs against its reference, which is evaluated then and seldom needed.
     pub(super) recheck: &'s Recheck<'s>,
@@ -78,7 +76,6 @@ pub(super) struct Other<'s> {
 
 /// What timing one case came to.
 pub(super) enum TimingOutcome {
-    /// The times.
     Timed(Box<CaseTiming>),
     /// The device cannot time.
     NotMeasured,

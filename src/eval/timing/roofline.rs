@@ -1,4 +1,4 @@
-//! What the hardware allows a case.
+//! The roofline of a case.
 
 use kgen_measure::roofline::{Chip, Peaks, Pipe, Work};
 

@@ -1,4 +1,4 @@
-//! What a plan may ask of the machine for a case: memory, bytes moved, threads.
+//! Limits of a plan for a case: memory, bytes moved, threads.
 //!
 //! The bounds grow with the tensors of the case, so that no honest plan meets them, and begin where a
 //! plan for tiny tensors costs the emulator a fraction of a second and of a GiB.

@@ -6,16 +6,29 @@ use super::builtin::Builtin;
 #[derive(Debug)]
 pub(super) enum Stmt {
     /// `a = value` or `a, b = value`.
-    Assign { targets: Vec<Target>, value: Expr },
+    Assign {
+        targets: Vec<Target>,
+        value: Expr,
+    },
     /// `a += value` and its like.
-    Augment { target: Target, op: BinaryOp, value: Expr },
+    Augment {
+        target: Target,
+        op: BinaryOp,
+        value: Expr,
+    },
     /// `if`, `elif`, `else`.
-    If { branches: Vec<(Expr, Vec<Self>)>, otherwise: Vec<Self> },
+    If {
+        branches: Vec<(Expr, Vec<Self>)>,
+        otherwise: Vec<Self>,
+    },
     /// `for name in iterable:`.
-    For { target: Target, iterable: Expr, body: Vec<Self> },
+    For {
+        target: Target,
+        iterable: Expr,
+        body: Vec<Self>,
+    },
     /// A call for its effect.
     Expr(Expr),
-    /// `pass`.
     Pass,
 }
 

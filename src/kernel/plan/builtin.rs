@@ -54,7 +54,6 @@ pub enum Builtin {
 /// How a builtin is called and what it does, for messages and prompts.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltinSpec {
-    /// Its name.
     pub name: &'static str,
     /// Names of its parameters; a keyword argument uses them.
     pub params: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What a plan can see: the case's arguments, the outputs, the device.
+//! Names that a plan can use: the case's arguments, the outputs, the device.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

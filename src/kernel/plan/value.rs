@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::record::{BufferRef, DType, TensorSpec};
 
-/// A value.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     None,
@@ -53,7 +52,6 @@ impl Tensor {
         if offset == 0 { 256 } else { 1 << offset.trailing_zeros().min(8) }
     }
 
-    /// Returns an attribute by its name.
     pub(super) fn attribute(&self, name: &str) -> Option<Value> {
         Some(match name {
             "shape" => ints(&self.spec.shape),

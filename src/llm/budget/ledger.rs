@@ -14,7 +14,6 @@ pub(super) struct Amount {
     pub(super) nano_usd: u64,
     /// Input and output tokens.
     pub(super) tokens: u64,
-    /// Calls.
     pub(super) calls: u64,
 }
 

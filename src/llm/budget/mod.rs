@@ -1,4 +1,4 @@
-//! What a run may spend, and what it has spent.
+//! The budget of a run: limits, reservations and charges.
 //!
 //! Before a call is sent its worst case is reserved; afterwards what it took takes the place of that.
 //! A call that finds too much reserved waits for others to be settled: a cap is reached only when what
@@ -51,7 +51,6 @@ pub struct Charged {
     pub usd: f64,
     /// Input and output tokens.
     pub tokens: u64,
-    /// Calls.
     pub calls: u64,
     /// Seconds of wall time.
     pub seconds: f64,
@@ -67,7 +66,6 @@ pub enum BudgetError {
         cap: Cap,
         /// The model asked for; may be empty.
         model: String,
-        /// The provider.
         provider: String,
     },
     /// A cap that not one call fits under.
@@ -93,7 +91,6 @@ pub enum BudgetError {
         model: String,
         /// The field.
         name: &'static str,
-        /// Its value.
         value: f64,
     },
 }

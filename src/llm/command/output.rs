@@ -1,4 +1,4 @@
-//! What a command printed: its reply, its tokens, its cost.
+//! Output of a command: its reply, its tokens, its cost.
 
 use serde_json::Value;
 

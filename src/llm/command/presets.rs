@@ -10,7 +10,6 @@ use crate::settings::Effort;
 /// A command-line agent that kgen knows by name. It uses the account that it is logged in with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandPreset {
-    /// Its name.
     pub name: &'static str,
     /// Program and arguments, as in [`CommandAccess::argv`].
     pub argv: &'static [&'static str],

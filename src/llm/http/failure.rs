@@ -1,4 +1,4 @@
-//! What a try that failed means: wait and try again, stop the run, or give up this call.
+//! Classification of a failed try: wait and try again, stop the run, or give up this call.
 
 use std::{error::Error as _, fmt::Write as _, time::Duration};
 

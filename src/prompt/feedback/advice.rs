@@ -1,4 +1,4 @@
-//! What usually lies behind a verdict, where that is not in the finding.
+//! Usual causes of a verdict, where they are not in the finding.
 
 use super::{Section, kind_of};
 use crate::record::Verdict;

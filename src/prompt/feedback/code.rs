@@ -1,4 +1,4 @@
-//! What is known of the compiled code without running it: registers, spills, occupancy, the mix of
+//! Static facts of the compiled code: registers, spills, occupancy, the mix of
 //! machine instructions.
 
 use kgen_profile::sass::SassMix;

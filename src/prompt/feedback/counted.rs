@@ -1,4 +1,4 @@
-//! What the emulator counted where that was asked for: no times, but what a kernel does to memory.
+//! The emulator's counters, where they were asked for: no times, but what a kernel does to memory.
 
 use super::Section;
 use crate::{

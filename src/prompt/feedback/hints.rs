@@ -1,4 +1,4 @@
-//! What a failure means for this kind of op and on this device: one sentence where the facts leave
+//! Hints about a failure for this kind of op and on this device: one sentence where the facts leave
 //! few causes.
 
 use super::{Subject, failures::Group};

@@ -1,4 +1,4 @@
-//! What a model is told about its last kernel: the facts that lead to the cause, in order of use,
+//! Feedback to a model about its last kernel: the facts that lead to the cause, in order of use,
 //! within a few kilobytes.
 //!
 //! Every section belongs to one kind of feedback and is left out with it; the verdict always stays.

@@ -1,4 +1,4 @@
-//! What profilers made of a right kernel.
+//! Findings of profilers about a right kernel.
 
 use kgen_profile::summary::{Topic, topic};
 

@@ -1,4 +1,4 @@
-//! What templates may ask for is documented, all of it and nothing else.
+//! All variables of templates are documented, and nothing else.
 
 use std::collections::BTreeSet;
 

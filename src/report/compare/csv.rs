@@ -30,7 +30,6 @@ const COLUMNS: [&str; 16] = [
     "marks",
 ];
 
-/// One line.
 #[derive(Default)]
 struct Line<'a> {
     arm: &'a str,

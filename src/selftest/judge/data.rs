@@ -52,7 +52,6 @@ pub struct Item {
     pub mechanism: String,
     /// Why it is wrong or right, in one sentence.
     pub why: String,
-    /// The op.
     pub op: String,
     /// Element type of the cases.
     pub dtype: DType,

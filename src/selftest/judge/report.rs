@@ -1,4 +1,4 @@
-//! What the judge made of the controls and variants, counted.
+//! Verdicts on controls and variants, counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,10 +35,8 @@ pub struct Rules {
 /// An item with what the judge made of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ControlResult {
-    /// The item.
     #[serde(flatten)]
     pub item: Item,
-    /// The verdict.
     pub verdict: Verdict,
     /// What became of the item.
     pub end: End,
@@ -125,13 +123,11 @@ fn rules(evaluation: &Evaluation, wanted: &dyn Fn(Family) -> bool) -> Option<Rul
 /// Counts of one family, or of all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Count {
-    /// Controls.
     pub n_controls: usize,
     /// Controls that passed.
     pub n_false_accepts: usize,
     /// Controls that failed for another reason than their own.
     pub n_other_reason: usize,
-    /// Variants.
     pub n_variants: usize,
     /// Variants that did not pass.
     pub n_false_rejects: usize,
@@ -182,7 +178,6 @@ impl Report {
         total
     }
 
-    /// Returns the counts by family.
     #[must_use]
     pub fn by_family(&self) -> BTreeMap<&str, Count> {
         let mut families: BTreeMap<&str, Count> = BTreeMap::new();

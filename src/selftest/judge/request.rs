@@ -1,4 +1,4 @@
-//! What the judge is asked about an item.
+//! Evaluation requests for controls and variants.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 

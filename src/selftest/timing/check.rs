@@ -23,7 +23,6 @@ pub enum CheckStatus {
 /// A check or a part of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimingCheck {
-    /// The check.
     pub check: &'static str,
     /// What was measured.
     pub what: String,

@@ -1,4 +1,4 @@
-//! What the checks measure on: a GPU, or a simulation in the tests.
+//! The device that the checks measure on: a GPU, or a simulation in the tests.
 
 use kgen_measure::{Flush, Measured, Mode, Params, Timing};
 

@@ -1,4 +1,4 @@
-//! What is timed: kernels of one knob each.
+//! Timed kernels of one knob each.
 
 use std::fmt;
 
@@ -29,7 +29,6 @@ pub enum Work {
 }
 
 impl Work {
-    /// Its kernel.
     pub(super) fn kernel(self) -> &'static str {
         match self {
             Self::Spin(_) => "spin",

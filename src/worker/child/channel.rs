@@ -45,7 +45,6 @@ impl Output {
         Self { file: Box::new(writer), line: Vec::new() }
     }
 
-    /// Sends one message.
     pub(super) fn send(&mut self, message: &Message) -> io::Result<()> {
         self.send_line(|line| serde_json::to_writer(line, message))
     }

@@ -1,4 +1,4 @@
-//! What a worker calls to judge: the compiler or the device it opened at its start.
+//! The two halves of an evaluation in a worker: the compiler, or the device it opened at its start.
 
 use std::{
     error::Error,

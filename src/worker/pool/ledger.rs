@@ -1,4 +1,4 @@
-//! What is known of an evaluation while a worker is at it, so that a killed worker's findings
+//! Findings of an evaluation while a worker is at it, so that a killed worker's findings
 //! survive it.
 
 use std::time::{Duration, Instant};
@@ -99,7 +99,6 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// Notes progress.
     pub(super) fn note(&mut self, progress: Progress) {
         self.is_waiting = matches!(progress, Progress::Waiting { .. });
         match progress {

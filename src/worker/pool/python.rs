@@ -208,7 +208,6 @@ impl LonePython {
         (Self { python }, side)
     }
 
-    /// Ends it.
     pub async fn end(mut self) {
         self.python.end().await;
     }

@@ -1,4 +1,4 @@
-//! What must hold of every strategy, over many orders in which attempts come to their ends.
+//! Invariants of every strategy, over many orders in which attempts come to their ends.
 
 use std::collections::BTreeMap;
 

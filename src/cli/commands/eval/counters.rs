@@ -1,4 +1,4 @@
-//! What the emulator counted, for people.
+//! The emulator's counters, for people.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What the cases on the emulator reached of a right kernel.
+//! Coverage of a right kernel by its cases on the emulator.
 
 use crate::record::Coverage;
 

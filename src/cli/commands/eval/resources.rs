@@ -1,4 +1,4 @@
-//! What is known of the compiled kernels without running them.
+//! Static resources of the compiled kernels.
 
 use std::fmt::Write as _;
 

@@ -190,6 +190,7 @@ fn std_in_f32(x: &[f32]) -> f64 {
 }
 
 #[test]
+#[expect(clippy::cast_possible_truncation, reason = "inputs are f32")]
 fn the_deviation_of_distant_values_may_have_the_error_of_their_mean() {
     let op = find("std").unwrap();
     let values = [("self".to_owned(), shape(&[1, 17_588])), ("dim".to_owned(), dims(&[1]).1)];
