@@ -6,8 +6,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use kgen::{
     agent::{BoxError, EvaluationService},
     record::{
-        BaselineTiming, Case, CaseClass, CaseResult, CaseTiming, Comparison, Diagnostic,
-        ElementDiff, EvalRequest, Evaluation, Finding, Level, Mismatch, Mode, Outcome, Severity,
+        BaselineTiming, Case, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison,
+        Diagnostic, ElementDiff, EvalRequest, Evaluation, Finding, Level, Mismatch, Mode, Severity,
         Speedup, Stage, Target, Timing, Verdict, number::Number,
     },
     suite::Suite,
@@ -112,10 +112,10 @@ fn result(case: &Case, index: usize, verdict: Verdict) -> CaseResult {
     let wrong = verdict == Verdict::WrongOutput && index.is_multiple_of(4);
     let outcome = match verdict {
         Verdict::CompileError => {
-            Outcome::Skipped { reason: "the kernel did not compile".to_owned() }
+            CaseOutcome::Skipped { reason: "the kernel did not compile".to_owned() }
         }
-        _ if wrong => Outcome::Judged(Verdict::WrongOutput),
-        _ => Outcome::Judged(Verdict::Passed),
+        _ if wrong => CaseOutcome::Judged(Verdict::WrongOutput),
+        _ => CaseOutcome::Judged(Verdict::Passed),
     };
     let finding = "out[0][7]: expected 0.25, got 0.125; 12 of 1023 elements are wrong";
     CaseResult {

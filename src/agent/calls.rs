@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     llm::{self, Call, CallKey, Reply, ReplyRecord, Turn},
-    prompt::{BestAttempt, Branch, HistoryEntry, LastAttempt, Plan, Rendered, Situation},
+    prompt::{Analysis, BestAttempt, Branch, HistoryEntry, LastAttempt, Rendered, Situation},
     record::AttemptId,
     store::{CallState, LostCall, Run},
 };
@@ -91,9 +91,9 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
 
     /// Returns what is to be changed. A reply that names nothing in the form asked for is taken as
     /// it is, and without one the code is asked for as if there was no planner.
-    async fn plan(&mut self, branch: Option<&Branch>) -> Result<Option<Plan>, AttemptError> {
+    async fn plan(&mut self, branch: Option<&Branch>) -> Result<Option<Analysis>, AttemptError> {
         match self.turn(Turn::Plan, None, branch).await? {
-            Ok(reply) => Ok(Some(Plan::parse(&reply.text).unwrap_or_else(|| Plan {
+            Ok(reply) => Ok(Some(Analysis::parse(&reply.text).unwrap_or_else(|| Analysis {
                 bottleneck: "not named apart from the change".to_owned(),
                 evidence: String::new(),
                 change: reply.text.trim().to_owned(),
@@ -110,7 +110,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     async fn turn(
         &mut self,
         turn: Turn,
-        plan: Option<&Plan>,
+        plan: Option<&Analysis>,
         branch: Option<&Branch>,
     ) -> Result<Answer, AttemptError> {
         let mut of_turn = self.made.iter().rev().filter(|(_, made)| made.turn == turn);
@@ -178,7 +178,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         &mut self,
         call: u32,
         turn: Turn,
-        plan: Option<&Plan>,
+        plan: Option<&Analysis>,
         branch: Option<&Branch>,
     ) -> Result<Answer, AttemptError> {
         let context = &self.context;
@@ -238,7 +238,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     fn prompt(
         &self,
         turn: Turn,
-        plan: Option<&Plan>,
+        plan: Option<&Analysis>,
         branch: Option<&Branch>,
     ) -> Result<Rendered, AttemptError> {
         let run = self.context.store().run();
@@ -283,14 +283,14 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
 
 /// Returns the plan that an attempt was made by; `None` where it had none, or none that names a
 /// bottleneck.
-fn stored_plan(run: &Run, attempt: &AttemptId) -> Result<Option<Plan>, AttemptError> {
+fn stored_plan(run: &Run, attempt: &AttemptId) -> Result<Option<Analysis>, AttemptError> {
     let mut plan = None;
     for call in 1.. {
         let Some(request) = run.request(attempt, call)? else { break };
         if request.turn == Turn::Plan
             && let Some(reply) = run.reply(attempt, call)?
         {
-            plan = Plan::parse(&reply.text);
+            plan = Analysis::parse(&reply.text);
         }
     }
     Ok(plan)

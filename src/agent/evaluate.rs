@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     record::{
-        AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, Outcome, Profile,
+        AttemptId, CaseOutcome, EvalRequest, Evaluation, Finding, Implementation, Level, Profile,
         ProfileRequest, Severity, Stage, Verdict,
     },
     store::{Confirmation, ConfirmedSeed, Counts},
@@ -134,8 +134,8 @@ pub(super) fn unjudged(evaluation: &Evaluation) -> Option<String> {
         return None;
     }
     let skipped = evaluation.cases.iter().find_map(|case| match &case.outcome {
-        Outcome::Skipped { reason } => Some(reason.clone()),
-        Outcome::Judged(_) => None,
+        CaseOutcome::Skipped { reason } => Some(reason.clone()),
+        CaseOutcome::Judged(_) => None,
     });
     let mut findings =
         evaluation.failed().flat_map(|case| &case.findings).chain(&evaluation.findings);

@@ -10,7 +10,8 @@ use super::{
     limits::check_limits,
 };
 use crate::record::{
-    Emulation, Fault, Finding, LaunchCounters, Level, Place, Sanitize, SourceSpan, Target, Verdict,
+    Emulation, Fault, Finding, LaunchCounters, Level, RelatedAccess, Sanitize, SourceSpan, Target,
+    Verdict,
 };
 
 /// The PTX emulator.
@@ -264,17 +265,19 @@ impl Device for EmuDevice {
 }
 
 /// Turns the emulator's stop into kgen's.
-fn stopped(stop: ptx_emu::Stop) -> LaunchError {
+fn stopped(stop: ptx_emu::LaunchError) -> LaunchError {
     match stop {
-        ptx_emu::Stop::Fault(fault) => {
+        ptx_emu::LaunchError::Fault(fault) => {
             LaunchError::verdict(verdict_of(fault.kind), finding(*fault))
         }
-        ptx_emu::Stop::Unsupported { message, line, .. } => {
+        ptx_emu::LaunchError::Unsupported { message, line, .. } => {
             at_line(Verdict::Unsupported, message, line)
         }
-        ptx_emu::Stop::Deadlock { message, line, .. } => at_line(Verdict::Deadlock, message, line),
-        ptx_emu::Stop::Launch { message } => at_line(Verdict::LaunchError, message, None),
-        ptx_emu::Stop::Budget { message, .. } => {
+        ptx_emu::LaunchError::Deadlock { message, line, .. } => {
+            at_line(Verdict::Deadlock, message, line)
+        }
+        ptx_emu::LaunchError::Launch { message } => at_line(Verdict::LaunchError, message, None),
+        ptx_emu::LaunchError::Budget { message, .. } => {
             LaunchError::Budget { reason: message, endless: false }
         }
     }
@@ -309,7 +312,7 @@ fn finding(mut fault: ptx_emu::Finding) -> Finding {
 }
 
 fn record(fault: ptx_emu::Finding) -> Fault {
-    let other = fault.other.map(|other| Place {
+    let other = fault.other.map(|other| RelatedAccess {
         what: other.what,
         line: other.line,
         instruction: other.instruction,

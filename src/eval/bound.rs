@@ -1,16 +1,16 @@
 //! The largest error that passes, per element.
 //!
-//! `T = 1/2 ulp_out(y) + slack (c (u max(|y|, hint) + s + 0.05 rms(s)) + 4 v inside)` with
+//! `T = 1/2 ulp_out(y) + slack (c (u max(|y|, magnitude) + s + 0.05 rms(s)) + 4 v inside)` with
 //! `c = 4 sqrt(L)`, and `4 sqrt(L) + L / 8` for sums of products: y is the f64 reference on the
 //! rounded inputs, L the accumulation length, u the unit roundoff of the accumulator (f32 but for
 //! f64 outputs), s the output's response to input perturbations of two roundoffs, and v the unit
 //! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). An op that
-//! is one function of exact operands has `1/2 ulp_out(y) + n ulp(max(|y|, hint))` instead, n being the
+//! is one function of exact operands has `1/2 ulp_out(y) + n ulp(max(|y|, magnitude))` instead, n being the
 //! largest error of CUDA's function: how sensitive it is to its inputs excuses nothing. Under the
 //! precision `eager` outputs of 16 bits have more, r being the response to a relative change of the
-//! inputs: `4 v (max(|y|, hint) + r)` for ops that PyTorch rounds between steps, and besides
+//! inputs: `4 v (max(|y|, magnitude) + r)` for ops that PyTorch rounds between steps, and besides
 //! `4 sqrt(L)` halves of the smallest value where those steps leave the range of f16, whose results
-//! may then be infinite or NaN unless inputs are normal; `1.5 v sqrt(L) (max(|y|, hint) + r)` for ops
+//! may then be infinite or NaN unless inputs are normal; `1.5 v sqrt(L) (max(|y|, magnitude) + r)` for ops
 //! that it accumulates in their type; and quotients may be rounded before they are cut. The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in any
 //! order stays below it, and inputs or accumulators of lower precision do not. The constants were
@@ -18,7 +18,7 @@
 
 use crate::{
     op::{EagerRounding, OpDef, half_roundoff},
-    record::{Case, DType, Family, Precision, TensorSpec},
+    record::{Case, DType, InputDistribution, Precision, TensorSpec},
     reference::{Bound, DELTA_RMS},
 };
 
@@ -44,7 +44,7 @@ pub struct BoundParams<'a> {
     /// every bound.
     pub typical: &'a [f64],
     /// Scale of intermediate values, per element, where larger than the result.
-    pub hint: Option<&'a [f64]>,
+    pub magnitude: Option<&'a [f64]>,
     /// Scale of what may be rounded to the output's type inside, per element.
     pub inside: Option<&'a [f64]>,
     /// What may be rounded to 16 bits as PyTorch's eager kernel does.
@@ -84,7 +84,7 @@ impl<'a> BoundParams<'a> {
             precision,
             sensitivity: &bound.s,
             typical: &typical.s,
-            hint: bound.hint.as_deref(),
+            magnitude: bound.magnitude.as_deref(),
             inside: bound.inside.as_deref(),
             eager,
             eager_dtype: case.dtype,
@@ -93,7 +93,7 @@ impl<'a> BoundParams<'a> {
                 eager,
                 EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums
             ) && dtype == DType::F16
-                && case.family != Family::Normal,
+                && case.family != InputDistribution::Normal,
             unbounded: eager == EagerRounding::ProductsOfSums
                 && dtype == DType::F16
                 && case.tensor("input1").is_some_and(|x| last_extent(&x.spec) >= LONG_FOR_F16),
@@ -113,7 +113,7 @@ impl<'a> BoundParams<'a> {
             precision: Precision::Strict,
             sensitivity: &[],
             typical: &[],
-            hint: None,
+            magnitude: None,
             inside: None,
             eager: EagerRounding::Result,
             eager_dtype: dtype,
@@ -178,7 +178,7 @@ impl<'a> Bounds<'a> {
             let value = values.and_then(|values| values.get(index)).copied().unwrap_or(0.0);
             if value.is_finite() { value } else { 0.0 }
         };
-        let scale = y.abs().max(of(params.hint));
+        let scale = y.abs().max(of(params.magnitude));
         let spread = of(Some(params.sensitivity)) + self.floor;
         // s is measured by perturbing inputs by two roundoffs of f32: TF32 rounds them by more.
         let spread = match params.precision {

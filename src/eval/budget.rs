@@ -210,7 +210,9 @@ fn rounded(count: u64) -> String {
 mod tests {
     use std::time::Instant;
 
-    use crate::record::{Arg, ArgValue, CaseClass, DType, Family, Gen, TensorArg, TensorSpec};
+    use crate::record::{
+        Arg, ArgValue, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
+    };
 
     use super::{ALWAYS_FREE, Allowance, Case, Purse};
 
@@ -222,7 +224,7 @@ mod tests {
             op: "sort".to_owned(),
             dtype,
             class: CaseClass::Drawn,
-            family: Family::Ties,
+            family: InputDistribution::Ties,
             names_ignored: false,
             args: vec![Arg { name: "self".to_owned(), value }],
         }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::record::{
-    ArgValue, Case, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level, Outcome,
+    ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level,
     Stage, StageTime, TensorArg, TensorSpec, Verdict,
 };
 
@@ -156,8 +156,8 @@ fn quote_line(kernel: &str, finding: &mut Finding) {
 pub fn build(evaluation: &mut Evaluation) {
     let verdicts = || {
         evaluation.cases.iter().filter_map(|case| match case.outcome {
-            Outcome::Judged(verdict) => Some((verdict, case.level)),
-            Outcome::Skipped { .. } => None,
+            CaseOutcome::Judged(verdict) => Some((verdict, case.level)),
+            CaseOutcome::Skipped { .. } => None,
         })
     };
     let weak = |verdict| matches!(verdict, Verdict::Declined | Verdict::Unsupported);
@@ -218,11 +218,11 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
 
 /// Returns the result of a case that no stage has reached.
 pub fn not_reached(case: &Case) -> CaseResult {
-    blank(case, Outcome::Skipped { reason: "not reached".to_owned() }, Level::Static)
+    blank(case, CaseOutcome::Skipped { reason: "not reached".to_owned() }, Level::Static)
 }
 
 /// Returns a result without numbers.
-pub(super) fn blank(case: &Case, outcome: Outcome, level: Level) -> CaseResult {
+pub(super) fn blank(case: &Case, outcome: CaseOutcome, level: Level) -> CaseResult {
     CaseResult {
         case: case.id.clone(),
         dtype: case.dtype,
@@ -244,7 +244,7 @@ pub(super) fn blank(case: &Case, outcome: Outcome, level: Level) -> CaseResult {
 
 /// Returns a failed result with one finding.
 pub(super) fn failed(case: &Case, verdict: Verdict, level: Level, finding: Finding) -> CaseResult {
-    let mut result = blank(case, Outcome::Judged(verdict), level);
+    let mut result = blank(case, CaseOutcome::Judged(verdict), level);
     result.findings.push(finding);
     result
 }

@@ -5,8 +5,8 @@ use std::{panic::resume_unwind, sync::Arc, thread};
 use crate::{
     compile::Compiler,
     record::{
-        CaseResult, DType, EvalRequest, Evaluation, Family, Finding, Implementation, Level,
-        Outcome, Stage, Verdict,
+        CaseOutcome, CaseResult, DType, EvalRequest, Evaluation, Finding, Implementation,
+        InputDistribution, Level, Stage, Verdict,
     },
 };
 
@@ -97,7 +97,7 @@ fn screen(
 
 /// Says which cases rest on no sanitizer, since the emulator cannot run them.
 fn unscreened(evaluation: &Evaluation) -> Option<Finding> {
-    let is = |case: &&CaseResult, verdict| case.outcome == Outcome::Judged(verdict);
+    let is = |case: &&CaseResult, verdict| case.outcome == CaseOutcome::Judged(verdict);
     let cases = || evaluation.cases.iter().filter(|case| is(case, Verdict::Unsupported));
     let first = cases().next()?;
     let n_passed = evaluation.n_passed();
@@ -131,7 +131,7 @@ fn uncompiled(
         }
     };
     for (index, reason) in &program.refused {
-        let outcome = Outcome::Skipped { reason: reason.clone() };
+        let outcome = CaseOutcome::Skipped { reason: reason.clone() };
         draft.case_done(*index, blank(&request.cases[*index], outcome, Level::Static));
     }
     program.reference = reference(request, compiler)?;
@@ -180,8 +180,8 @@ impl RoundingPools {
     /// Other families than the main one round specially chosen values, and a case that failed has
     /// said what is wrong already.
     pub(super) fn add(&mut self, index: usize, result: &CaseResult, stats: RoundingStats) {
-        let counts = result.family == Family::Normal
-            && result.outcome == Outcome::Judged(Verdict::Passed)
+        let counts = result.family == InputDistribution::Normal
+            && result.outcome == CaseOutcome::Judged(Verdict::Passed)
             && stats.n > 0;
         if !counts {
             return;
@@ -207,7 +207,7 @@ impl RoundingPools {
             let Some(complaint) = pool.stats.complaint() else { continue };
             let index = pool.worst.0;
             let mut result = draft.evaluation().cases[index].clone();
-            result.outcome = Outcome::Judged(Verdict::WrongOutput);
+            result.outcome = CaseOutcome::Judged(Verdict::WrongOutput);
             result.level = level;
             let message = format!("over all {} cases of normal values: {complaint}", pool.dtype);
             result.findings.push(Finding::new(message));
@@ -222,8 +222,8 @@ mod tests {
     use crate::{
         eval::{builder::failed, unbegun},
         record::{
-            EvalRequest, Evaluation, Finding, Implementation, Level, Limits, Outcome, Precision,
-            Target, Verdict,
+            CaseOutcome, EvalRequest, Evaluation, Finding, Implementation, Level, Limits,
+            Precision, Target, Verdict,
         },
         suite,
     };
@@ -260,7 +260,7 @@ mod tests {
         let message = unscreened(&evaluation).unwrap().message;
         assert!(message.starts_with("not screened: "), "{message}");
         assert!(message.ends_with("(unsupported: wgmma.fence)"), "{message}");
-        evaluation.cases[1].outcome = Outcome::Judged(Verdict::Passed);
+        evaluation.cases[1].outcome = CaseOutcome::Judged(Verdict::Passed);
         let message = unscreened(&evaluation).unwrap().message;
         assert!(message.starts_with("not screened in 1 of 2 cases: "), "{message}");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     device::{Device, EmuDevice, Image, LaunchError, ModuleId},
-    record::{Case, CaseResult, Coverage, EvalRequest, Finding, Level, Outcome, Verdict},
+    record::{Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Verdict},
 };
 
 use super::{
@@ -124,7 +124,7 @@ impl Emulation<'_> {
                 budget::after_failure(operations)
             });
         let result = match (skip, &self.variants[program.variant]) {
-            (Some(reason), _) => blank(case, Outcome::Skipped { reason }, Level::Static),
+            (Some(reason), _) => blank(case, CaseOutcome::Skipped { reason }, Level::Static),
             (None, Err((verdict, finding))) => {
                 draft.case_started(program.case);
                 builder::failed(case, *verdict, Level::Emu, finding.clone())
@@ -162,7 +162,7 @@ impl Emulation<'_> {
             self.device.set_budget(allowance.lanes / SAMPLED_SHARE);
             self.look_at_blocks(subject, program, modules, &mut ran.result)?;
         }
-        let timed_out = ran.result.outcome == Outcome::Judged(Verdict::TimedOut);
+        let timed_out = ran.result.outcome == CaseOutcome::Judged(Verdict::TimedOut);
         self.purse.spend(ran.lane_instructions, timed_out);
         self.pools.add(program.case, &ran.result, ran.rounding);
         Ok(ran.result)
@@ -183,7 +183,7 @@ impl Emulation<'_> {
         match sampled {
             Some(Sampled::Wrong(wrong)) => *result = *wrong,
             Some(Sampled::Right { blocks, of, elements }) => {
-                if let Outcome::Skipped { reason } = &mut result.outcome {
+                if let CaseOutcome::Skipped { reason } = &mut result.outcome {
                     let right = format!(
                         "; {blocks} of its {of} blocks ran by themselves, and the {elements} \
                          elements that they wrote are right"
@@ -221,7 +221,7 @@ fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
     } else {
         let reason = allowance.skipped();
         let counters = std::mem::take(&mut ran.result.counters);
-        let skipped = blank(case, Outcome::Skipped { reason }, Level::Static);
+        let skipped = blank(case, CaseOutcome::Skipped { reason }, Level::Static);
         ran.result = CaseResult { counters, ..skipped };
     }
 }

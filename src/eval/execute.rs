@@ -3,7 +3,8 @@
 use crate::{
     device::{Device, LaunchError, Observed},
     record::{
-        Case, CaseResult, Finding, Level, Mismatch, Outcome, TensorSpec, Verdict, number::Number,
+        Case, CaseOutcome, CaseResult, Finding, Level, Mismatch, TensorSpec, Verdict,
+        number::Number,
     },
 };
 
@@ -139,7 +140,7 @@ const MAX_FINDINGS: usize = 12;
 /// NaN, is kept where the case failed.
 fn add_observed(result: &mut CaseResult, observed: Observed) {
     result.counters = observed.counters;
-    if result.outcome == Outcome::Judged(Verdict::Passed) {
+    if result.outcome == CaseOutcome::Judged(Verdict::Passed) {
         return;
     }
     for finding in observed.findings {
@@ -186,9 +187,9 @@ fn judge(
     let comparisons = compared.into_iter().map(|(comparisons, _)| comparisons).collect();
     let (result, rounding) = conclude(subject.case, device.level(), comparisons);
     match other {
-        Some(other) if result.outcome == Outcome::Judged(Verdict::Passed) => {
+        Some(other) if result.outcome == CaseOutcome::Judged(Verdict::Passed) => {
             let (again, more) = judge_other(device, other, session)?;
-            if again.outcome == Outcome::Judged(Verdict::Passed) {
+            if again.outcome == CaseOutcome::Judged(Verdict::Passed) {
                 let mut rounding = rounding;
                 rounding.add(more);
                 return Ok((result, rounding));
@@ -211,7 +212,7 @@ fn judge_other(
     let compared = compare_all(device, other, session, poisons, &runs);
     let comparisons = compared.into_iter().map(|(comparisons, _)| comparisons).collect();
     let (mut result, rounding) = conclude(other.case, device.level(), comparisons);
-    if result.outcome != Outcome::Judged(Verdict::Passed) {
+    if result.outcome != CaseOutcome::Judged(Verdict::Passed) {
         result.findings.push(Finding::new(
             "the outputs were right on the first data, and wrong when the data at the same addresses \
              were changed",
@@ -292,7 +293,7 @@ pub(super) fn conclude(
         (true, false) => Verdict::WrongOutput,
         (true, true) => Verdict::Nondeterministic,
     };
-    let mut result = blank(case, Outcome::Judged(verdict), level);
+    let mut result = blank(case, CaseOutcome::Judged(verdict), level);
     let mut rounding = RoundingStats::default();
     let mut all = runs.into_iter().flatten().collect::<Vec<_>>();
     for output in &all {

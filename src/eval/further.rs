@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{
     op::{OpDef, complete_case},
-    record::{ArgValue, Case, CaseClass, DType, Family, Gap, TensorSpec},
+    record::{ArgValue, Case, CaseClass, DType, Gap, InputDistribution, TensorSpec},
 };
 
 /// Cases of a round.
@@ -21,7 +21,12 @@ const MAX_FACTOR: usize = 64;
 const MAX_ELEMENTS: usize = 1 << 17;
 
 /// Families whose values suit an op at any extent.
-const AT_ANY_EXTENT: [Family; 4] = [Family::Normal, Family::Exact, Family::Ties, Family::Specials];
+const AT_ANY_EXTENT: [InputDistribution; 4] = [
+    InputDistribution::Normal,
+    InputDistribution::Exact,
+    InputDistribution::Ties,
+    InputDistribution::Specials,
+];
 
 /// Makes the random numbers of a round.
 const STREAM: u64 = 0x5eed_f0f0_c0fe_7a6e;
@@ -164,7 +169,7 @@ impl Deriver<'_> {
     /// Draws other values, of the same family or of another.
     fn with_other_values(&mut self, mut case: Case) -> Option<Case> {
         let alike = |other: &&&Case| other.dtype == case.dtype && same_options(other, &case);
-        let families: Vec<(Family, bool)> = self
+        let families: Vec<(InputDistribution, bool)> = self
             .cases
             .iter()
             .filter(alike)
@@ -200,7 +205,7 @@ fn in_type(mut case: Case, dtype: DType, cases: &[&Case]) -> Option<Case> {
     let is_float = |dtype| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
     let old = case.dtype;
     let known = cases.iter().any(|other| other.dtype == dtype && same_options(other, &case));
-    if !known || !is_float(old) || !is_float(dtype) || case.family != Family::Normal {
+    if !known || !is_float(old) || !is_float(dtype) || case.family != InputDistribution::Normal {
         return None;
     }
     for tensor in case.tensors_mut().filter(|tensor| tensor.spec.dtype == old) {

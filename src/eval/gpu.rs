@@ -13,8 +13,8 @@ use crate::{
     baseline::side::Side,
     device::{Device, Image, LaunchError, ModuleId},
     record::{
-        BaselineRequest, Case, CaseClass, EvalRequest, Evaluation, Finding, HostTensor, Level,
-        Outcome, Stage, Verdict, speedups,
+        BaselineRequest, Case, CaseClass, CaseOutcome, EvalRequest, Evaluation, Finding,
+        HostTensor, Level, Stage, Verdict, speedups,
     },
 };
 
@@ -40,7 +40,7 @@ const MEMORY_WAIT: Duration = Duration::from_millis(200);
 const MAX_MEMORY_WAITS: u32 = 100;
 
 /// Outcome of a case that the implementation cannot run.
-const UNSUPPORTED: Outcome = Outcome::Judged(Verdict::Unsupported);
+const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
 
 /// Runs every case on a device and times those that are timed.
 ///
@@ -289,10 +289,10 @@ impl<'a> GpuEvaluation<'a, '_> {
         // A library need not take every call; a candidate's own code must.
         if self.python.is_some() && result.outcome == UNSUPPORTED && !device_lost {
             let reason = result.findings.first().map(|finding| finding.message.clone());
-            result.outcome = Outcome::Skipped { reason: reason.unwrap_or_default() };
+            result.outcome = CaseOutcome::Skipped { reason: reason.unwrap_or_default() };
         }
         self.pools.add(index, &result, rounding);
-        let passed = Outcome::Judged(Verdict::Passed);
+        let passed = CaseOutcome::Judged(Verdict::Passed);
         if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
             result.level = Level::EmuCuda;
         }
@@ -391,7 +391,7 @@ impl<'a> GpuEvaluation<'a, '_> {
     }
 
     fn skip(&mut self, program: &CaseProgram, reason: &str) {
-        let outcome = Outcome::Skipped { reason: reason.to_owned() };
+        let outcome = CaseOutcome::Skipped { reason: reason.to_owned() };
         let case = &self.request.cases[program.case];
         self.draft.case_done(program.case, blank(case, outcome, Level::Static));
     }

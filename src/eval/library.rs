@@ -6,8 +6,8 @@
 use crate::{
     baseline::CUBLAS,
     record::{
-        ArgValue, BufferRef, Case, DType, EvalRequest, Gemm, Matrix, MatrixPlace as Place,
-        Precision, ResolvedPlan, Scratch, Step, TensorSpec, View,
+        ArgValue, BufferOffset, BufferRef, Case, DType, EvalRequest, Gemm, Matrix, Precision,
+        ResolvedPlan, Scratch, Step, TensorSpec, View,
     },
 };
 
@@ -58,9 +58,9 @@ struct Operand {
 }
 
 impl Operand {
-    fn place(&self) -> Place<BufferRef> {
+    fn place(&self) -> BufferOffset<BufferRef> {
         let byte_offset = self.spec.offset * self.spec.dtype.size();
-        Place { buffer: self.buffer, byte_offset }
+        BufferOffset { buffer: self.buffer, byte_offset }
     }
 
     /// Returns it as the library sees it; `None` where it must be copied first.
@@ -200,7 +200,7 @@ impl<'a> Planner<'a> {
             left,
             right,
             out: Matrix {
-                at: Place { buffer: BufferRef::Output(0), byte_offset: 0 },
+                at: BufferOffset { buffer: BufferRef::Output(0), byte_offset: 0 },
                 row_major: true,
                 ld: n,
                 batch_stride: m * n,
@@ -277,7 +277,7 @@ fn is_bias(spec: &TensorSpec, [n, k]: [usize; 2]) -> bool {
 
 /// Returns a matrix, or a batch of them, as the library sees it; `None` where neither its rows nor
 /// its columns lie without gaps and apart.
-fn lying(spec: &TensorSpec, at: Place<BufferRef>) -> Option<Matrix<BufferRef>> {
+fn lying(spec: &TensorSpec, at: BufferOffset<BufferRef>) -> Option<Matrix<BufferRef>> {
     let rank = spec.ndim();
     let (rows, columns) = (spec.shape[rank - 2], spec.shape[rank - 1]);
     let (down, right) = (spec.stride[rank - 2], spec.stride[rank - 1]);

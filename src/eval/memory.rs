@@ -2,7 +2,7 @@
 
 use crate::{
     device::Device,
-    record::{Case, Evaluation, Outcome, TensorSpec, Verdict},
+    record::{Case, CaseOutcome, Evaluation, TensorSpec, Verdict},
 };
 
 use super::CaseProgram;
@@ -38,12 +38,12 @@ pub(crate) fn was_lacking(evaluation: &Evaluation) -> bool {
     evaluation.cases.iter().any(|case| lacked(&case.outcome))
 }
 
-fn lacked(outcome: &Outcome) -> bool {
+fn lacked(outcome: &CaseOutcome) -> bool {
     match outcome {
-        Outcome::Skipped { reason } => {
+        CaseOutcome::Skipped { reason } => {
             reason.starts_with("out of memory") || reason.ends_with(FREE)
         }
-        Outcome::Judged(verdict) => *verdict == Verdict::LaunchError,
+        CaseOutcome::Judged(verdict) => *verdict == Verdict::LaunchError,
     }
 }
 
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn an_outcome_that_memory_decided_is_known() {
-        let skipped = |reason: String| lacked(&Outcome::Skipped { reason });
+        let skipped = |reason: String| lacked(&CaseOutcome::Skipped { reason });
         assert!(skipped(compared(12_100_000_000, 0).unwrap()));
         assert!(skipped("out of memory: CUDA out of memory".to_owned()));
         assert!(!skipped("an earlier case failed".to_owned()));
-        assert!(lacked(&Outcome::Judged(Verdict::LaunchError)));
-        assert!(!lacked(&Outcome::Judged(Verdict::WrongOutput)));
+        assert!(lacked(&CaseOutcome::Judged(Verdict::LaunchError)));
+        assert!(!lacked(&CaseOutcome::Judged(Verdict::WrongOutput)));
     }
 
     #[test]

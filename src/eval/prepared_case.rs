@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::{
     op::{self, Array, EagerRounding, OpDef},
     record::{
-        Case, DType, EvalRequest, Family, HostTensor, Precision, TensorSpec,
+        Case, DType, EvalRequest, HostTensor, InputDistribution, Precision, TensorSpec,
         tensor::{decode, decode_integer, encode},
     },
     reference::{self, Integers, Reference},
@@ -78,7 +78,7 @@ impl<'a> PreparedCase<'a> {
         let samples = (one_output && reference::sampled(op, case))
             .then(|| sample(&outputs[0].1, seed, usize::MAX));
         let integers = match case.family {
-            Family::Wide => Integers::new(op, case, &inputs)?,
+            InputDistribution::Wide => Integers::new(op, case, &inputs)?,
             _ => None,
         };
         let reference = Reference::new(op, case, &inputs)?;
@@ -233,7 +233,7 @@ pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: D
         Precision::Tf32Ok => !(sums && dtype == DType::F32),
         Precision::FastMathOk => !sums,
     };
-    op.is_exact(dtype) || (case.family == Family::Exact && exact_sums)
+    op.is_exact(dtype) || (case.family == InputDistribution::Exact && exact_sums)
 }
 
 /// Returns the bounds of every output of a reference, with what the precision allows of quotients.

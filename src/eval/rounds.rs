@@ -3,7 +3,9 @@
 use crate::{
     device::Device as _,
     op::OpDef,
-    record::{Case, CaseResult, Coverage, EvalRequest, Finding, Level, Outcome, Stage, Verdict},
+    record::{
+        Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Stage, Verdict,
+    },
 };
 
 use super::{
@@ -87,7 +89,7 @@ fn all_right(draft: &mut EvaluationBuilder<'_>) -> bool {
 fn passed<'a>(request: &'a EvalRequest, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
     let results = &draft.evaluation().cases;
     let both = request.cases.iter().zip(results);
-    let passed = both.filter(|(_, result)| result.outcome == Outcome::Judged(Verdict::Passed));
+    let passed = both.filter(|(_, result)| result.outcome == CaseOutcome::Judged(Verdict::Passed));
     passed.map(|(case, _)| case).collect()
 }
 
@@ -214,7 +216,7 @@ impl Rounds<'_, '_, '_, '_> {
         emulation.purse.spend(ran.lane_instructions, false);
         emulation.used.insert(program.variant);
         self.lanes = self.lanes.saturating_sub(ran.lane_instructions);
-        let is_unsupported = ran.result.outcome == Outcome::Judged(Verdict::Unsupported);
+        let is_unsupported = ran.result.outcome == CaseOutcome::Judged(Verdict::Unsupported);
         let shows_nothing = is_unsupported || (ran.unproven && !allowance.blames);
         emulation.device.settle_coverage(!shows_nothing);
         if shows_nothing {

@@ -7,7 +7,9 @@ use std::io::Write as _;
 use super::{CpuOutcome, cpu_half};
 use crate::{
     compile::testing::compiler,
-    record::{CaseResult, EvalRequest, Evaluation, Limits, Outcome, Precision, Target, Verdict},
+    record::{
+        CaseOutcome, CaseResult, EvalRequest, Evaluation, Limits, Precision, Target, Verdict,
+    },
     suite,
 };
 
@@ -81,7 +83,7 @@ fn a_kernel_is_blamed_for_its_own_waste_alone() {
     let limits = Limits { emu_lane_instructions: 1_000_000, ..Limits::default() };
     let kernel = slow_relu("300");
     let cut = judged_within(limits, "relu", r#"["f32"]"#, cases, &kernel);
-    let Outcome::Skipped { reason } = &cut.cases[0].outcome else { panic!("{cut:#?}") };
+    let CaseOutcome::Skipped { reason } = &cut.cases[0].outcome else { panic!("{cut:#?}") };
     assert!(reason.contains("1.0 M lane instructions, the emulator's limit"), "{reason}");
     assert_eq!((cut.verdict, cut.n_passed()), (Verdict::Passed, 3), "{cut:#?}");
     passes("relu", r#"["f32"]"#, cases, &kernel);
@@ -89,10 +91,10 @@ fn a_kernel_is_blamed_for_its_own_waste_alone() {
     let waste = judged("relu", r#"["f32"]"#, cases, &slow_relu("100000000"));
     assert_eq!(waste.verdict, Verdict::TimedOut, "{waste:#?}");
     // The cheapest two are enough to know.
-    let timed_out = |case: &CaseResult| case.outcome == Outcome::Judged(Verdict::TimedOut);
+    let timed_out = |case: &CaseResult| case.outcome == CaseOutcome::Judged(Verdict::TimedOut);
     let tried: Vec<bool> = waste.cases.iter().map(timed_out).collect();
     assert_eq!(tried, [false, true, true, false]);
-    let Outcome::Skipped { reason } = &waste.cases[0].outcome else { panic!("{waste:#?}") };
+    let CaseOutcome::Skipped { reason } = &waste.cases[0].outcome else { panic!("{waste:#?}") };
     assert_eq!(reason, "2 cases timed out before it");
 }
 
@@ -103,7 +105,7 @@ fn some_blocks_of_a_grid_too_large_are_judged() {
     let limits = Limits { emu_lane_instructions: 5_000_000, ..Limits::default() };
     let right = slow_relu("3");
     let skipped = judged_within(limits, "relu", r#"["f32"]"#, cases, &right);
-    let Outcome::Skipped { reason } = &skipped.cases[0].outcome else { panic!("{skipped:#?}") };
+    let CaseOutcome::Skipped { reason } = &skipped.cases[0].outcome else { panic!("{skipped:#?}") };
     assert!(reason.contains("; 64 of its 7813 blocks ran by themselves, and the 8"), "{reason}");
     let verdict = |kernel: &str| judged_within(limits, "relu", r#"["f32"]"#, cases, kernel).verdict;
     let last =

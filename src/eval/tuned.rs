@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     kernel::{KernelFile, plan},
-    record::{EvalRequest, Evaluation, Finding, Outcome},
+    record::{CaseOutcome, EvalRequest, Evaluation, Finding},
 };
 
 use super::prepared_case::op_of;
@@ -68,7 +68,7 @@ pub fn join_tuned(evaluation: &mut Evaluation, params: &Choice, judged: Evaluati
     ));
     finding.hint = Some("every value of a param() must be right for every case".to_owned());
     for result in judged.cases {
-        let failed = matches!(result.outcome, Outcome::Judged(verdict) if !verdict.is_pass());
+        let failed = matches!(result.outcome, CaseOutcome::Judged(verdict) if !verdict.is_pass());
         if let Some(case) = evaluation.cases.iter_mut().find(|case| case.case == result.case)
             && failed
         {

@@ -17,7 +17,7 @@ use crate::{
     compile::{PRELUDE, bundled_headers},
     kernel::{KernelFile, KernelFileError},
     op::{OpDef, Role, Schema},
-    record::{ArgValue, Case, DType, Family, Gen, List, TensorArg},
+    record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg},
 };
 
 /// The first line of every module.
@@ -265,7 +265,7 @@ fn is_comparable(op: &OpDef, case: &Case) -> bool {
     let ties = !matches!(case.dtype, DType::F32 | DType::F64)
         || case.tensors().any(|(_, arg)| repeats(arg))
         || case.arg("sorted") == Some(&ArgValue::Bool(false));
-    case.family == Family::Normal && !(chooses && ties)
+    case.family == InputDistribution::Normal && !(chooses && ties)
 }
 
 /// Writes an argument with how its values are made.

@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use crate::record::{Arg, ArgValue, Case, CaseClass, DType, Family, TensorArg, TensorSpec};
+use crate::record::{
+    Arg, ArgValue, Case, CaseClass, DType, InputDistribution, TensorArg, TensorSpec,
+};
 
 /// The cases of an op.
 #[derive(Debug, Serialize)]
@@ -25,7 +27,7 @@ struct Group {
 /// Arguments with the families and dtypes they are run in.
 struct CaseLine {
     args: String,
-    families: Vec<Family>,
+    families: Vec<InputDistribution>,
     dtypes: Vec<DType>,
 }
 
@@ -120,7 +122,7 @@ impl CaseLine {
         let unusual: Vec<_> = self
             .families
             .iter()
-            .filter(|family| **family != Family::Normal)
+            .filter(|family| **family != InputDistribution::Normal)
             .map(|family| words(*family))
             .collect();
         if !unusual.is_empty() {
@@ -134,26 +136,26 @@ impl CaseLine {
 }
 
 /// Says what the values of a family are.
-const fn words(family: Family) -> &'static str {
+const fn words(family: InputDistribution) -> &'static str {
     match family {
-        Family::Normal => "normal values",
-        Family::Exact => "integers that every order sums exactly (bit equality)",
-        Family::Shifted => "values far from 0 with a small spread",
-        Family::HeavyTail => "magnitudes over many powers of two",
-        Family::Large => "large magnitudes",
-        Family::Constant => "all elements equal",
-        Family::Ties => "few distinct values",
-        Family::SpecialRows => "rows of special values",
-        Family::Uniform => "values in [0, 1)",
-        Family::Zeros => "all elements 0",
-        Family::Subnormal => "subnormal values",
-        Family::Edges => {
+        InputDistribution::Normal => "normal values",
+        InputDistribution::Exact => "integers that every order sums exactly (bit equality)",
+        InputDistribution::Shifted => "values far from 0 with a small spread",
+        InputDistribution::HeavyTail => "magnitudes over many powers of two",
+        InputDistribution::Large => "large magnitudes",
+        InputDistribution::Constant => "all elements equal",
+        InputDistribution::Ties => "few distinct values",
+        InputDistribution::SpecialRows => "rows of special values",
+        InputDistribution::Uniform => "values in [0, 1)",
+        InputDistribution::Zeros => "all elements 0",
+        InputDistribution::Subnormal => "subnormal values",
+        InputDistribution::Edges => {
             "values at which formulas change, indices of the first and the last place alone"
         }
-        Family::Cancelling => "large products that nearly cancel",
-        Family::Wide => "integers over the whole range of their type (i64: to 2^52)",
-        Family::OneHot => "one 1 per row of the second factor",
-        Family::Specials => "NaN, +Inf, -Inf and -0 among normal values",
+        InputDistribution::Cancelling => "large products that nearly cancel",
+        InputDistribution::Wide => "integers over the whole range of their type (i64: to 2^52)",
+        InputDistribution::OneHot => "one 1 per row of the second factor",
+        InputDistribution::Specials => "NaN, +Inf, -Inf and -0 among normal values",
     }
 }
 

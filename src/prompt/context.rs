@@ -1,6 +1,6 @@
 //! Facts about an op and its attempts for a prompt.
 
-use super::{Plan, feedback};
+use super::{Analysis, feedback};
 use crate::{
     llm::Turn,
     op::OpDef,
@@ -43,7 +43,7 @@ pub struct Situation<'a> {
     /// The best correct attempt; may be the parent.
     pub best: Option<BestAttempt<'a>>,
     /// What the analysis turn before this one settled.
-    pub plan: Option<&'a Plan>,
+    pub plan: Option<&'a Analysis>,
     /// Which of several branches this is.
     pub branch: Option<&'a Branch>,
 }

@@ -23,5 +23,5 @@ mod view;
 
 pub use context::{BestAttempt, Branch, HistoryEntry, LastAttempt, PromptContext, Situation};
 pub use feedback::feedback;
-pub use plan::{Plan, change};
+pub use plan::{Analysis, change};
 pub use template::{Error, Prompts, Rendered, TEMPLATES};

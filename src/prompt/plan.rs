@@ -15,7 +15,7 @@ const MAX_CHANGE: usize = 160;
 
 /// What an analysis turn settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Analysis {
     /// What stands in the way: of being right, or of being faster.
     pub bottleneck: String,
     /// The facts that show it; may be empty.
@@ -24,7 +24,7 @@ pub struct Plan {
     pub change: String,
 }
 
-impl Plan {
+impl Analysis {
     /// Reads a plan from a reply: its lines `Bottleneck:`, `Evidence:` and `Change:`, the last of
     /// each. `None` where it names no bottleneck or no change.
     #[must_use]
@@ -97,11 +97,11 @@ fn split(line: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, change};
+    use super::{Analysis, change};
 
-    fn plan(bottleneck: &str, evidence: &str, change: &str) -> Option<Plan> {
+    fn plan(bottleneck: &str, evidence: &str, change: &str) -> Option<Analysis> {
         let [bottleneck, evidence, change] = [bottleneck, evidence, change].map(str::to_owned);
-        Some(Plan { bottleneck, evidence, change })
+        Some(Analysis { bottleneck, evidence, change })
     }
 
     #[test]
@@ -120,11 +120,11 @@ mod tests {
             "Change: none yet\nBottleneck: ?\n\nNo:\nBottleneck: few bytes in flight\n\
              Evidence: 38 % of the floor\nChange: 16-byte loads",
         ] {
-            assert_eq!(Plan::parse(reply), expected, "{reply}");
+            assert_eq!(Analysis::parse(reply), expected, "{reply}");
         }
-        assert_eq!(Plan::parse("Bottleneck: a\nChange: b"), plan("a", "", "b"));
+        assert_eq!(Analysis::parse("Bottleneck: a\nChange: b"), plan("a", "", "b"));
         for reply in ["", "Bottleneck: a", "Change: b", "Bottleneck:\n\nChange: b", "A change: x"] {
-            assert_eq!(Plan::parse(reply), None, "{reply}");
+            assert_eq!(Analysis::parse(reply), None, "{reply}");
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{
-    Plan, PromptContext, Situation,
+    Analysis, PromptContext, Situation,
     cases::{self, CasesView},
     detail::Detail,
     device::DeviceView,
@@ -38,7 +38,7 @@ pub(super) struct View {
     history: HistoryView,
     parent: Option<ParentView>,
     best: Option<BestView>,
-    plan: Option<Plan>,
+    plan: Option<Analysis>,
     branch: Option<BranchView>,
 }
 
@@ -201,9 +201,9 @@ fn best(
     })
 }
 
-fn plan(plan: &Plan) -> Plan {
+fn plan(plan: &Analysis) -> Analysis {
     let line = |text: &str| inline(text, 600);
-    Plan {
+    Analysis {
         bottleneck: line(&plan.bottleneck),
         evidence: line(&plan.evidence),
         change: line(&plan.change),

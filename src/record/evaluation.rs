@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, CaseTiming, Coverage, DType, Diagnostic, Family, Finding, Flag, KernelProfile,
-    Level, Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict, number::Number,
-    timing::one_or_more,
+    CaseClass, CaseTiming, Coverage, DType, Diagnostic, Finding, Flag, InputDistribution,
+    KernelProfile, Level, Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict,
+    number::Number, timing::one_or_more,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -73,19 +73,22 @@ impl Evaluation {
     /// Counts the cases that passed.
     #[must_use]
     pub fn n_passed(&self) -> usize {
-        self.cases.iter().filter(|case| case.outcome == Outcome::Judged(Verdict::Passed)).count()
+        self.cases
+            .iter()
+            .filter(|case| case.outcome == CaseOutcome::Judged(Verdict::Passed))
+            .count()
     }
 
     /// Counts the cases that were skipped.
     #[must_use]
     pub fn n_skipped(&self) -> usize {
-        self.cases.iter().filter(|case| matches!(case.outcome, Outcome::Skipped { .. })).count()
+        self.cases.iter().filter(|case| matches!(case.outcome, CaseOutcome::Skipped { .. })).count()
     }
 
     pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
-        self.cases
-            .iter()
-            .filter(|case| matches!(case.outcome, Outcome::Judged(verdict) if !verdict.is_pass()))
+        self.cases.iter().filter(
+            |case| matches!(case.outcome, CaseOutcome::Judged(verdict) if !verdict.is_pass()),
+        )
     }
 }
 
@@ -181,11 +184,11 @@ pub struct CaseResult {
     pub dtype: DType,
     pub class: CaseClass,
     /// Its input family.
-    pub family: Family,
+    pub family: InputDistribution,
     /// Its arguments in one line, for example `self=f32[127,1023]`.
     pub args: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: CaseOutcome,
     /// Where; `Static` when it was not executed.
     pub level: Level,
     /// What was found, empty for a pass.
@@ -228,7 +231,7 @@ fn through_value<'de, D: Deserializer<'de>>(input: D) -> Result<ptx_emu::Counter
 /// Outcome of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CaseOutcome {
     /// It ran, or was refused.
     Judged(Verdict),
     /// It did not run.

@@ -112,14 +112,14 @@ pub struct Fault {
     /// The other place it is about: the other access of a race, the read that brought in an
     /// undefined value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub other: Option<Place>,
+    pub other: Option<RelatedAccess>,
     /// The whole finding in words.
     pub message: String,
 }
 
 /// A place that a [`Fault`] is about beside its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct RelatedAccess {
     /// What happened there, for example `write`.
     pub what: String,
     /// Line of the kernel file, where known.

@@ -28,7 +28,7 @@ pub struct Gemm<B> {
     /// What is added, `[m, n]`, row-major.
     pub addend: Option<Matrix<B>>,
     /// A row of `n` elements that is added to each row of `out`.
-    pub bias: Option<Place<B>>,
+    pub bias: Option<BufferOffset<B>>,
     /// Factor of the product.
     #[serde(with = "number::plain")]
     pub alpha: f64,
@@ -43,7 +43,7 @@ pub struct Gemm<B> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matrix<B> {
     /// Its first element.
-    pub at: Place<B>,
+    pub at: BufferOffset<B>,
     /// Whether the elements of a row are neighbours; otherwise those of a column are.
     pub row_major: bool,
     /// Distance between neighbouring rows, or columns, in elements.
@@ -54,7 +54,7 @@ pub struct Matrix<B> {
 
 /// A place in a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place<B> {
+pub struct BufferOffset<B> {
     pub buffer: B,
     /// Distance from its first byte, in bytes.
     pub byte_offset: usize,
@@ -64,7 +64,10 @@ impl<B: Copy> Gemm<B> {
     /// Returns the same product in other buffers.
     #[must_use]
     pub fn map<C>(&self, buffer: impl Fn(B) -> C) -> Gemm<C> {
-        let place = |at: Place<B>| Place { buffer: buffer(at.buffer), byte_offset: at.byte_offset };
+        let place = |at: BufferOffset<B>| BufferOffset {
+            buffer: buffer(at.buffer),
+            byte_offset: at.byte_offset,
+        };
         let matrix = |matrix: Matrix<B>| Matrix {
             at: place(matrix.at),
             row_major: matrix.row_major,

@@ -22,8 +22,8 @@ pub mod timing;
 pub mod verdict;
 
 pub use kgen_ops::record::{
-    Arg, ArgValue, Case, CaseClass, DType, Family, Gen, HostTensor, List, TensorArg, TensorSpec,
-    number, tensor,
+    Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, List, TensorArg,
+    TensorSpec, number, tensor,
 };
 
 pub use kgen_measure::{
@@ -32,15 +32,15 @@ pub use kgen_measure::{
 
 pub use coverage::{Coverage, Gap, GapKind, Grids};
 pub use evaluation::{
-    CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Outcome, Stage, StageTime,
+    CaseOutcome, CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Stage, StageTime,
     StepTime,
 };
 pub use feedback::{FeedbackKind, FeedbackSet, UnknownFeedback};
 pub use finding::{
-    Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, Place, Resources, Severity,
-    SourceSpan,
+    Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, RelatedAccess, Resources,
+    Severity, SourceSpan,
 };
-pub use gemm::{Gemm, Matrix, Place as MatrixPlace};
+pub use gemm::{BufferOffset, Gemm, Matrix};
 pub use ids::{AttemptId, OpKey, RunId};
 pub use implementation::{
     Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKind,

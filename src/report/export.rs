@@ -9,7 +9,7 @@ use super::gpus::gpu_of;
 use super::summary::{OpSummary, Summary, attempt_id, ratio, reported_timings};
 use crate::{
     record::{
-        AttemptId, BaselineTiming, CaseResult, CaseTiming, Evaluation, OpKey, Outcome, Spend,
+        AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, OpKey, Spend,
         Verdict,
     },
     store::{self, Run, in_parallel},
@@ -114,9 +114,9 @@ fn best_attempt<'a>(
 
 fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&str>) -> Value {
     let (is_correct, error_type, skipped) = match &case.outcome {
-        Outcome::Judged(Verdict::Passed) => (Some(true), None, None),
-        Outcome::Judged(verdict) => (Some(false), Some(verdict.name()), None),
-        Outcome::Skipped { reason } => (None, None, Some(reason.as_str())),
+        CaseOutcome::Judged(Verdict::Passed) => (Some(true), None, None),
+        CaseOutcome::Judged(verdict) => (Some(false), Some(verdict.name()), None),
+        CaseOutcome::Skipped { reason } => (None, None, Some(reason.as_str())),
     };
     json!({
         "test_type": "correctness",

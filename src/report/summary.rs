@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     record::{
-        AttemptId, BaselineTiming, CaseTiming, Evaluation, Flag, Level, OpKey, Outcome,
+        AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, OpKey,
         PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
     },
     store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict, in_parallel},
@@ -412,7 +412,7 @@ fn percent_of_floor(timings: &[CaseTiming]) -> Option<f64> {
 /// The largest absolute and relative error over the executed cases; NaN counts as the largest.
 fn largest_errors(evaluation: &Evaluation) -> (Option<Number>, Option<Number>) {
     let executed =
-        || evaluation.cases.iter().filter(|case| matches!(case.outcome, Outcome::Judged(_)));
+        || evaluation.cases.iter().filter(|case| matches!(case.outcome, CaseOutcome::Judged(_)));
     let largest = |values: &mut dyn Iterator<Item = Number>| {
         values.max_by(|a, b| {
             a.0.is_nan().cmp(&b.0.is_nan()).then_with(|| a.0.abs().total_cmp(&b.0.abs()))

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::*;
 use crate::{
     record::{
-        AttemptId, BaselineTiming, CaseClass, CaseResult, CaseTiming, Comparison, DType,
-        Evaluation, Family, Finding, Flag, Implementation, Level, Mode, OpKey, Outcome, RunId,
-        Speedup, Spend, Stage, Target, Timing, Verdict,
+        AttemptId, BaselineTiming, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison,
+        DType, Evaluation, Finding, Flag, Implementation, InputDistribution, Level, Mode, OpKey,
+        RunId, Speedup, Spend, Stage, Target, Timing, Verdict,
     },
     store::{
         AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
@@ -51,13 +51,13 @@ fn info(run_id: RunId) -> RunInfo {
     }
 }
 
-fn case(name: &str, outcome: Outcome) -> CaseResult {
-    let passed = outcome == Outcome::Judged(Verdict::Passed);
+fn case(name: &str, outcome: CaseOutcome) -> CaseResult {
+    let passed = outcome == CaseOutcome::Judged(Verdict::Passed);
     CaseResult {
         case: name.to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         args: "self=f32[3, 4]".to_owned(),
         outcome,
         level: Level::Emu,
@@ -100,8 +100,8 @@ fn timing() -> CaseTiming {
 
 fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult>, timed: bool) {
     let failed = cases.iter().find_map(|case| match case.outcome {
-        Outcome::Judged(verdict) => (!verdict.is_pass()).then_some(verdict),
-        Outcome::Skipped { .. } => None,
+        CaseOutcome::Judged(verdict) => (!verdict.is_pass()).then_some(verdict),
+        CaseOutcome::Skipped { .. } => None,
     });
     // A speedup of a failed kernel must never show up anywhere.
     let speedup = timed.then(|| Speedup::new("builtin", 2.0, 1));
@@ -161,9 +161,9 @@ fn with_run(check: impl FnOnce(&RunStore)) {
     let root = tempfile::tempdir().unwrap();
     let id = "run_20260102_030405".parse().unwrap();
     let store = RunStore::create(root.path(), Some(id), info).unwrap();
-    let passed = || Outcome::Judged(Verdict::Passed);
-    let skipped = || Outcome::Skipped { reason: "above the emulator's budget".to_owned() };
-    let wrong = || Outcome::Judged(Verdict::WrongOutput);
+    let passed = || CaseOutcome::Judged(Verdict::Passed);
+    let skipped = || CaseOutcome::Skipped { reason: "above the emulator's budget".to_owned() };
+    let wrong = || CaseOutcome::Judged(Verdict::WrongOutput);
     let relu = vec![case("a", passed()), case("b", skipped())];
     store_attempt(&store, "relu", Level::Emu, relu, false);
     store_attempt(&store, "add", Level::EmuCuda, vec![case("a", passed())], true);
@@ -265,7 +265,7 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
     let root = tempfile::tempdir().unwrap();
     let id = "run_20260102_030405".parse().unwrap();
     let store = RunStore::create(root.path(), Some(id), info).unwrap();
-    let cases = vec![case("a", Outcome::Judged(Verdict::Passed))];
+    let cases = vec![case("a", CaseOutcome::Judged(Verdict::Passed))];
     store_attempt(&store, "add", Level::EmuCuda, cases, true);
     let seed = |seed, geomean| ConfirmedSeed {
         seed,
@@ -300,7 +300,7 @@ fn what_is_reported_of_a_winner_rests_on_the_samples_of_its_later_measurements_o
     let root = tempfile::tempdir().unwrap();
     let id = "run_20260102_030405".parse().unwrap();
     let store = RunStore::create(root.path(), Some(id), info).unwrap();
-    let cases = vec![case("a", Outcome::Judged(Verdict::Passed))];
+    let cases = vec![case("a", CaseOutcome::Judged(Verdict::Passed))];
     store_attempt(&store, "add", Level::EmuCuda, cases, true);
     let seed = |seed, factor: f64, uuid: &str| {
         let mut timing = timing();

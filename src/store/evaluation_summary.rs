@@ -330,8 +330,8 @@ impl Formatter for Lines {
 pub(crate) mod tests {
     use super::*;
     use crate::record::{
-        CaseClass, CaseTiming, Comparison, DType, ElementDiff, Family, Mismatch, Outcome, Severity,
-        Timing, number::Number,
+        CaseClass, CaseOutcome, CaseTiming, Comparison, DType, ElementDiff, InputDistribution,
+        Mismatch, Severity, Timing, number::Number,
     };
 
     /// An evaluation of `n_cases` cases of which the first `n_failed` are wrong.
@@ -382,9 +382,9 @@ pub(crate) mod tests {
             case: format!("f32[{index},1023]/normal"),
             dtype: DType::F32,
             class: CaseClass::Edge,
-            family: Family::Normal,
+            family: InputDistribution::Normal,
             args: "self=f32[127,1023]".to_owned(),
-            outcome: Outcome::Judged(verdict),
+            outcome: CaseOutcome::Judged(verdict),
             level: Level::Emu,
             findings: Vec::new(),
             mismatch: wrong.then_some(mismatch),

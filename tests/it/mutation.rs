@@ -21,7 +21,7 @@ use kgen::{
     compile::Compiler,
     selftest::{self, Emulated},
 };
-use ptx_emu::{Checks, Limits, Module, Options, Report, Stop};
+use ptx_emu::{Checks, LaunchError, Limits, Module, Options, Report};
 use serde::Deserialize;
 
 use super::nvrtc::compiler;
@@ -158,13 +158,13 @@ fn emulate(
 }
 
 /// Line of what stopped a launch, where it is none of the findings.
-fn stopped(end: &Result<(), Stop>) -> Option<(String, Vec<u32>)> {
+fn stopped(end: &Result<(), LaunchError>) -> Option<(String, Vec<u32>)> {
     let (kind, line) = match end.as_ref().err()? {
-        Stop::Fault(_) => return None,
-        Stop::Deadlock { line, .. } => ("deadlock", *line),
-        Stop::Budget { line, .. } => ("hang", *line),
-        Stop::Unsupported { line, .. } => ("unsupported", *line),
-        Stop::Launch { .. } => ("launch", None),
+        LaunchError::Fault(_) => return None,
+        LaunchError::Deadlock { line, .. } => ("deadlock", *line),
+        LaunchError::Budget { line, .. } => ("hang", *line),
+        LaunchError::Unsupported { line, .. } => ("unsupported", *line),
+        LaunchError::Launch { .. } => ("launch", None),
     };
     Some((kind.to_owned(), line.into_iter().collect()))
 }

@@ -9,8 +9,9 @@ use kgen::{
     kernel::{BoundArg, KernelFile, bind, plan},
     op,
     record::{
-        Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation,
-        Family, Gen, HostTensor, Limits, Precision, Step, Target, TensorArg, TensorSpec, Verdict,
+        Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Gen,
+        HostTensor, InputDistribution, Limits, Precision, Step, Target, TensorArg, TensorSpec,
+        Verdict,
     },
     suite,
 };
@@ -46,7 +47,7 @@ fn case(spec: &TensorSpec) -> Case {
         op: "center".to_owned(),
         dtype: spec.dtype,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }

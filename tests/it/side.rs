@@ -14,8 +14,8 @@ use kgen::{
     eval::{Program, gpu_half, unbegun},
     op,
     record::{
-        Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Family, Implementation, Limits,
-        Outcome, Precision, PythonFacts, PythonKind, Target, Verdict,
+        Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
+        InputDistribution, Limits, Precision, PythonFacts, PythonKind, Target, Verdict,
     },
     suite,
 };
@@ -95,7 +95,9 @@ fn cases(suite: &str, op: &str, n: usize) -> Vec<Case> {
     // On a CPU PyTorch sums f16 and bf16 in other ways than on a GPU, and its gelu of infinity is
     // NaN.
     let all = suite::load(suite).unwrap().cases(op, Some(&[DType::F32, DType::I64]), 1).unwrap();
-    let small = |case: &Case| case.class != CaseClass::Realistic && case.family != Family::Specials;
+    let small = |case: &Case| {
+        case.class != CaseClass::Realistic && case.family != InputDistribution::Specials
+    };
     all.into_iter().filter(small).take(n).collect()
 }
 
@@ -137,7 +139,7 @@ fn every_op_of_pytorch_understands_how_its_calls_are_worded() {
         let implementation = Implementation::python(PythonKind::Aten);
         let evaluation = judged(&process.side, &op.name, implementation, cases);
         for case in &evaluation.cases {
-            let Outcome::Judged(verdict) = case.outcome else { continue };
+            let CaseOutcome::Judged(verdict) = case.outcome else { continue };
             n_judged += 1;
             if verdict != Verdict::Passed {
                 let message = case.findings.first().map_or("", |finding| &finding.message);

@@ -8,8 +8,9 @@ use kgen::{
         Usage,
     },
     record::{
-        AttemptId, CaseClass, CaseResult, DType, Evaluation, Family, Implementation, KernelProfile,
-        Level, OpKey, Outcome, RawOutput, RunId, Speedup, Spend, Stage, Target, Verdict,
+        AttemptId, CaseClass, CaseOutcome, CaseResult, DType, Evaluation, Implementation,
+        InputDistribution, KernelProfile, Level, OpKey, RawOutput, RunId, Speedup, Spend, Stage,
+        Target, Verdict,
     },
     store::{
         AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Confirmation,
@@ -58,9 +59,9 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         case: format!("f32[{index}]/normal"),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         args: format!("self=f32[{index}]"),
-        outcome: Outcome::Judged(verdict),
+        outcome: CaseOutcome::Judged(verdict),
         level: Level::Emu,
         findings: Vec::new(),
         mismatch: None,

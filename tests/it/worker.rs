@@ -14,7 +14,7 @@ mod stress;
 use std::time::{Duration, Instant};
 
 use kgen::{
-    record::{Level, Outcome, Stage, Verdict},
+    record::{CaseOutcome, Level, Stage, Verdict},
     settings::DeviceChoice,
     worker::{Error, Pool},
 };
@@ -58,9 +58,9 @@ async fn a_death_in_a_case_is_a_verdict_that_keeps_what_was_found() {
         let finding = &evaluation.findings[0].message;
         assert!(finding.contains(what), "{how}: {finding}");
         let outcomes: Vec<_> = evaluation.cases.iter().map(|case| case.outcome.clone()).collect();
-        assert_eq!(outcomes[0], Outcome::Judged(Verdict::Passed), "{how}");
-        assert_eq!(outcomes[1], Outcome::Judged(Verdict::Crashed), "{how}");
-        assert!(matches!(outcomes[2], Outcome::Skipped { .. }), "{how}");
+        assert_eq!(outcomes[0], CaseOutcome::Judged(Verdict::Passed), "{how}");
+        assert_eq!(outcomes[1], CaseOutcome::Judged(Verdict::Crashed), "{how}");
+        assert!(matches!(outcomes[2], CaseOutcome::Skipped { .. }), "{how}");
         assert_eq!(evaluation.nvrtc.as_deref(), Some("13.0"), "{how}");
         // The first process, one that judges once more, and one that was begun ahead.
         assert_eq!(fake.n_started(), 3, "{how}");
@@ -101,7 +101,7 @@ async fn a_stage_that_never_ends_is_timed_out_even_when_the_worker_is_deaf() {
         assert!(finding.contains(&format!("in stage {}", stage.name())), "{how}: {finding}");
         let outcome = evaluation.cases[2].outcome.clone();
         let in_case = stage == Stage::Time;
-        assert_eq!(outcome == Outcome::Judged(Verdict::TimedOut), in_case, "{how}");
+        assert_eq!(outcome == CaseOutcome::Judged(Verdict::TimedOut), in_case, "{how}");
     }
 }
 

@@ -8,4 +8,4 @@
 //! assert!(isa::find("fma.f32").is_none(), "the rounding is not optional");
 //! ```
 
-pub use crate::lower::forms::{Bits, Family, InstructionForm, find, rows};
+pub use crate::lower::forms::{Bits, InstructionForm, InstructionGroup, find, rows};

@@ -47,7 +47,7 @@ pub use finding::{Finding, FindingKind, Other, Severity};
 pub use memory::{AllocError, BufferId};
 pub use module::{Module, Usage};
 pub use options::{Blocks, Checks, Limits, Options};
-pub use report::{ParseError, Report, Stop};
+pub use report::{LaunchError, ParseError, Report};
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -48,7 +48,7 @@ impl std::error::Error for ParseError {}
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Whether all blocks came to their ends, and if not, why.
-    pub end: Result<(), Stop>,
+    pub end: Result<(), LaunchError>,
     /// Errors of the kernel, in order of first occurrence. The finding that ended the launch,
     /// if one did, is the last.
     pub findings: Vec<Finding>,
@@ -66,7 +66,7 @@ pub struct Report {
 
 impl Report {
     /// The report of a launch that did not start.
-    pub(crate) fn refused(stop: Stop) -> Self {
+    pub(crate) fn refused(stop: LaunchError) -> Self {
         Self {
             end: Err(stop),
             findings: Vec::new(),
@@ -93,9 +93,9 @@ impl Report {
     ///
     /// # Errors
     /// The first thing that went wrong.
-    pub fn into_result(self) -> Result<Self, Stop> {
+    pub fn into_result(self) -> Result<Self, LaunchError> {
         if let Some(first) = self.errors().next() {
-            return Err(Stop::Fault(Box::new(first.clone())));
+            return Err(LaunchError::Fault(Box::new(first.clone())));
         }
         match self.end {
             Ok(()) => Ok(self),
@@ -106,7 +106,7 @@ impl Report {
 
 /// Why a launch did not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum LaunchError {
     /// The kernel did something wrong.
     Fault(Box<Finding>),
     /// The emulator does not know an instruction.
@@ -143,7 +143,7 @@ pub enum Stop {
     },
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fault(fault) => f.write_str(&fault.message),
@@ -155,4 +155,4 @@ impl fmt::Display for Stop {
     }
 }
 
-impl std::error::Error for Stop {}
+impl std::error::Error for LaunchError {}

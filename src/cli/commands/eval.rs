@@ -26,8 +26,8 @@ use crate::{
         ui::{self, Format},
     },
     record::{
-        Case, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch, Outcome,
-        Place, ProfileRequest, Severity, Stage,
+        Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding,
+        Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
     },
     settings::{Overrides, Settings},
 };
@@ -263,7 +263,7 @@ fn add_fault(out: &mut String, fault: &Fault, indent: &str) {
             range.map_or(String::new(), |(low, high)| format!(", elements {low} to {high}"));
         line(out, &format!("{indent}  {} such accesses in all{range}", fault.n_threads));
     }
-    if let Some(Place { what, line: at, instruction, by }) = &fault.other {
+    if let Some(RelatedAccess { what, line: at, instruction, by }) = &fault.other {
         let at = at.map_or(String::new(), |at| format!(" at line {at}"));
         let by = by.map_or(String::new(), |([bx, by, bz], [x, y, z])| {
             format!(" by block ({bx}, {by}, {bz}), thread ({x}, {y}, {z})")
@@ -289,7 +289,7 @@ fn add_diagnostic(out: &mut String, diagnostic: &Diagnostic) {
 }
 
 fn add_case(out: &mut String, case: &CaseResult) {
-    let Outcome::Judged(verdict) = &case.outcome else { return };
+    let CaseOutcome::Judged(verdict) = &case.outcome else { return };
     line(out, &format!("  {}  {verdict} ({}): {}", case.case, case.level, case.args));
     for finding in &case.findings {
         add_finding(out, finding, "    ");
@@ -324,7 +324,7 @@ fn add_mismatch(out: &mut String, mismatch: &Mismatch) {
 fn add_skipped(out: &mut String, evaluation: &Evaluation) {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for case in &evaluation.cases {
-        if let Outcome::Skipped { reason } = &case.outcome {
+        if let CaseOutcome::Skipped { reason } = &case.outcome {
             by_reason.entry(reason).or_default().push(&case.case);
         }
     }

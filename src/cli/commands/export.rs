@@ -11,7 +11,7 @@ use crate::{
     cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, selection, session::plural},
     export::{self, Export, FIRST_LINE, module_name, shadows},
     op::{self, OpDef},
-    record::{AttemptId, Case, Evaluation, OpKey, Outcome, Verdict},
+    record::{AttemptId, Case, CaseOutcome, Evaluation, OpKey, Verdict},
     settings::Overrides,
     store::{OpMetadata, Run, effective_verdict, find_run},
 };
@@ -173,7 +173,7 @@ impl Winner {
         let Some(evaluation) = &self.evaluation else { return cases };
         let passed = |case: &Case| {
             let mut results = evaluation.cases.iter().filter(|result| result.case == case.id);
-            results.any(|result| result.outcome == Outcome::Judged(Verdict::Passed))
+            results.any(|result| result.outcome == CaseOutcome::Judged(Verdict::Passed))
         };
         cases.into_iter().filter(passed).collect()
     }

@@ -6,7 +6,7 @@
 //! one machine or launch from another are refused, since a kernel could behave on the emulator alone.
 //! `ptx_emu::analysis` finds the facts; here stands what is refused, and in which words.
 
-use ptx_emu::analysis::{self, Facts, Misuse, MisuseKind, Place};
+use ptx_emu::analysis::{self, DebugLocation, Facts, Misuse, MisuseKind};
 
 use crate::{
     compile::{Compiled, signature},
@@ -186,14 +186,14 @@ struct Guard<'a> {
 
 impl Guard<'_> {
     /// Returns the line of the kernel file that a place belongs to.
-    fn line(&self, place: Option<Place>) -> Option<u32> {
+    fn line(&self, place: Option<DebugLocation>) -> Option<u32> {
         let place = place?;
         let places = [Some(place.at), place.inlined_at];
         let own = places.into_iter().flatten().find(|(file, _)| Some(*file) == self.kernel_file);
         own.map(|(_, line)| line)
     }
 
-    fn is_in_header(&self, place: Option<Place>) -> bool {
+    fn is_in_header(&self, place: Option<DebugLocation>) -> bool {
         place.is_some_and(|place| Some(place.at.0) != self.kernel_file)
     }
 

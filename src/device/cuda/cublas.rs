@@ -27,7 +27,7 @@ use cudarc::{
 use crate::{
     compile::{LocateOptions, load_library, locate_cublaslt},
     device::{LaunchError, limits::launch_error},
-    record::{DType, Finding, Gemm, Matrix, MatrixPlace, Verdict},
+    record::{BufferOffset, DType, Finding, Gemm, Matrix, Verdict},
     settings::NvrtcSettings,
 };
 
@@ -142,7 +142,7 @@ fn refused(what: &str, error: CublasError) -> LaunchError {
     unsupported(format!("cuBLASLt cannot {what}: {error}"))
 }
 
-const fn address(at: MatrixPlace<CUdeviceptr>) -> CUdeviceptr {
+const fn address(at: BufferOffset<CUdeviceptr>) -> CUdeviceptr {
     at.buffer + at.byte_offset as u64
 }
 

@@ -14,7 +14,9 @@ use crate::{
         memory,
         session::{Modules, Session},
     },
-    record::{Case, CaseResult, DType, Finding, FullSize, Outcome, StepTime, TensorSpec, Verdict},
+    record::{
+        Case, CaseOutcome, CaseResult, DType, Finding, FullSize, StepTime, TensorSpec, Verdict,
+    },
 };
 
 use super::{
@@ -335,7 +337,7 @@ impl Log {
 
     /// Says beside the elements that were looked at how many there are.
     fn explain(&self, result: &mut CaseResult) {
-        if result.outcome == Outcome::Judged(Verdict::Passed) {
+        if result.outcome == CaseOutcome::Judged(Verdict::Passed) {
             return;
         }
         let FullSize { compared, differing, .. } = self.record;

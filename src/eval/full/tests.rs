@@ -21,8 +21,8 @@ use crate::{
     },
     op::Counter,
     record::{
-        DType, Emulation, EvalRequest, FullSize, Gen, Limits, Outcome, Precision, Sanitize, Target,
-        TensorArg, TensorSpec, Verdict,
+        CaseOutcome, DType, Emulation, EvalRequest, FullSize, Gen, Limits, Precision, Sanitize,
+        Target, TensorArg, TensorSpec, Verdict,
     },
     suite,
 };
@@ -212,7 +212,7 @@ fn elements_are_told_apart_by_how_far_apart_they_are() {
 fn a_right_kernel_passes_with_every_element_compared() {
     for dtype in ["f32", "f16", "bf16"] {
         let (ran, record) = judged("relu", dtype, LARGE, &relu(""));
-        assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
+        assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::Passed), "{:#?}", ran.result);
         assert_eq!((record.data_sets, record.compared, record.differing), (2, 2 * 40 * 1025, 0));
         assert!(record.judged >= 2 * 3900 && !record.against_itself, "{record:?}");
     }
@@ -230,7 +230,7 @@ fn elements_that_differ_do_not_count_for_how_often_results_are_misrounded() {
         );
     let case = r#"self = "[40, 1025]", approximate = "tanh""#;
     let (ran, record) = judged("gelu", "f16", case, &kernel);
-    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
+    assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::Passed), "{:#?}", ran.result);
     // Of what differs every other element at least is misrounded; of what was chosen hardly any.
     assert!(ran.rounding.n_misrounded < record.differing / 4, "{:?} {record:?}", ran.rounding);
 }
@@ -238,7 +238,7 @@ fn elements_that_differ_do_not_count_for_how_often_results_are_misrounded() {
 #[test]
 fn one_wrong_element_is_found_wherever_it_is() {
     let (ran, record) = judged("relu", "f32", LARGE, &relu("if (i == 33333) y[i] += 0.001f;"));
-    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::WrongOutput));
+    assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::WrongOutput));
     assert_eq!((record.data_sets, record.differing), (1, 1));
     let mismatch = ran.result.mismatch.unwrap();
     assert_eq!((mismatch.n_wrong, mismatch.first.len()), (1, 1));
@@ -268,11 +268,11 @@ fn results_of_other_data_and_changed_inputs_are_found() {
     let (ran, record) =
         judged("relu", "f32", LARGE, &stale.replace("KEPT", &format!("(float){kept:?}")));
     assert_eq!(record.data_sets, 2, "only the second data set tells");
-    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::WrongOutput));
+    assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::WrongOutput));
 
     let writes = relu("if (i == 40999) const_cast<T_self*>(x)[i] += 1.0f;");
     let (ran, _) = judged("relu", "f32", LARGE, &writes);
-    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::InputModified));
+    assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::InputModified));
     assert!(ran.result.findings[0].message.contains("storage element 40999"));
 }
 
@@ -290,7 +290,7 @@ extern "C" __global__ void sums(const T_self* x, T_out* y, long long n) {
 "#;
     let case = r#"self = "[6000, 33]", dim = [1]"#;
     let (ran, record) = judged("sum", "f32", case, &kernel.replace("WRONG", "sum"));
-    assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
+    assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::Passed), "{:#?}", ran.result);
     assert_eq!(record.compared, 12_000);
     let wrong = kernel.replace("WRONG", "blockIdx.x == 4321 ? sum + 0.1 : sum");
     let (ran, _) = judged("sum", "f32", case, &wrong);
@@ -315,7 +315,7 @@ extern "C" __global__ void mm(const T_self* a, const T_mat2* b, T_out* c, int m,
     let case = r#"self = "[96, 40]", mat2 = "[40, 80]""#;
     for case in [case, r#"self = "[96, 40]", mat2 = "[40, 80] transposed""#] {
         let (ran, record) = judged("mm", "f32", case, &kernel.replace("WRONG", "sum"));
-        assert_eq!(ran.result.outcome, Outcome::Judged(Verdict::Passed), "{:#?}", ran.result);
+        assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::Passed), "{:#?}", ran.result);
         assert_eq!(record.compared, 2 * 96 * 80);
     }
     let wrong = kernel.replace("WRONG", "at == 77 ? sum * 1.001f : sum");
@@ -337,7 +337,7 @@ fn outputs_of_timed_launches_are_compared_too() {
     assert_eq!(view.recheck(&mut device, &session).unwrap(), None);
     session.poison(&mut device, 0xff).unwrap();
     let result = view.recheck(&mut device, &session).unwrap().unwrap();
-    assert_eq!(result.outcome, Outcome::Judged(Verdict::WrongOutput));
+    assert_eq!(result.outcome, CaseOutcome::Judged(Verdict::WrongOutput));
 }
 
 #[test]

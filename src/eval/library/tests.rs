@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     op,
-    record::{Arg, CaseClass, Family, Gen, TensorArg},
+    record::{Arg, CaseClass, Gen, InputDistribution, TensorArg},
 };
 
 fn tensor(dtype: DType, shape: &[usize], stride: &[usize], offset: usize) -> ArgValue {
@@ -23,7 +23,7 @@ fn plan(name: &str, args: &[(&str, ArgValue)]) -> Result<ResolvedPlan, String> {
         op: name.to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         names_ignored: false,
         args: args.iter().map(arg).collect(),
     };

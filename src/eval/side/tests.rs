@@ -21,8 +21,8 @@ use crate::{
         gpu_half, unbegun,
     },
     record::{
-        Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Implementation, Limits,
-        Outcome, Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict,
+        Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
+        Limits, Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict,
     },
     suite,
 };
@@ -227,8 +227,8 @@ fn what_a_library_refuses_is_skipped_with_its_words_and_it_goes_on() {
     assert_eq!((evaluation.verdict, broken), (Verdict::Unsupported, false));
     assert!(evaluation.findings[0].message.contains("no aten::relu here"), "{evaluation:#?}");
     let refused = |case: &crate::record::CaseResult| match &case.outcome {
-        Outcome::Skipped { reason } => reason.contains("no aten::relu here"),
-        Outcome::Judged(_) => false,
+        CaseOutcome::Skipped { reason } => reason.contains("no aten::relu here"),
+        CaseOutcome::Judged(_) => false,
     };
     assert!(evaluation.cases.iter().all(refused), "{evaluation:#?}");
 }
@@ -239,7 +239,7 @@ fn a_process_that_dies_or_hangs_is_replaced_and_the_other_cases_are_left_out() {
     {
         let (evaluation, broken) = judged(manner);
         assert_eq!((evaluation.verdict, broken), (verdict, true), "{evaluation:#?}");
-        let Outcome::Skipped { reason } = &evaluation.cases[1].outcome else {
+        let CaseOutcome::Skipped { reason } = &evaluation.cases[1].outcome else {
             panic!("{:#?}", evaluation.cases[1])
         };
         assert_eq!(reason, "the Python process was lost in an earlier case");

@@ -5,7 +5,7 @@ use kgen_measure::Flush;
 use crate::{
     device::{Device, LaunchError},
     eval::CaseProgram,
-    record::{Outcome, Timing, Verdict},
+    record::{CaseOutcome, Timing, Verdict},
 };
 
 use super::{EvalError, Job, Loader, N_QUICK, Sets, load, recipe};
@@ -54,7 +54,7 @@ pub(super) fn choose<'a>(
         }
         let modules = load(loader, device, choice.variant)?;
         let ran = job.subject.run(device, choice, modules)?;
-        if ran.result.outcome == Outcome::Judged(Verdict::Passed) {
+        if ran.result.outcome == CaseOutcome::Judged(Verdict::Passed) {
             return Ok(choice);
         }
     }

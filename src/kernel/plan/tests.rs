@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::{Builtin, Env, LaunchPlanError, PlanError, resolve};
 use crate::kernel::KernelFile;
 use crate::record::{
-    Arg, ArgValue, BufferRef, Case, CaseClass, DType, Family, Gen, PlanArg, ResolvedPlan, Step,
-    Target, TensorArg, TensorSpec,
+    Arg, ArgValue, BufferRef, Case, CaseClass, DType, Gen, InputDistribution, PlanArg,
+    ResolvedPlan, Step, Target, TensorArg, TensorSpec,
 };
 
 /// The example of the kernel file contract.
@@ -30,7 +30,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
         op: "op".to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         names_ignored: false,
         args: args.iter().map(arg).collect(),
     }

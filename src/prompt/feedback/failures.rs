@@ -4,8 +4,8 @@ use super::{Section, Subject, findings, hints, kind_of};
 use crate::{
     prompt::text::{counted, fence, first_lines, inline, list, significant, without_numbers},
     record::{
-        CaseClass, CaseResult, DType, ElementDiff, Evaluation, Family, FeedbackKind, FeedbackSet,
-        Mismatch, Outcome, Verdict,
+        CaseClass, CaseOutcome, CaseResult, DType, ElementDiff, Evaluation, FeedbackKind,
+        FeedbackSet, InputDistribution, Mismatch, Verdict,
     },
 };
 
@@ -68,7 +68,7 @@ pub(super) fn reason(evaluation: &Evaluation) -> Option<String> {
 fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for case in evaluation.failed() {
-        let Outcome::Judged(verdict) = case.outcome else { continue };
+        let CaseOutcome::Judged(verdict) = case.outcome else { continue };
         let cause = cause(case);
         match groups.iter_mut().find(|group| group.verdict == verdict && group.cause == cause) {
             Some(group) => group.cases.push(case),
@@ -119,7 +119,7 @@ fn name(case: &CaseResult) -> String {
     }
     let args = inline(&case.args, 120);
     let name = match case.family {
-        Family::Normal => format!("`{args}`"),
+        InputDistribution::Normal => format!("`{args}`"),
         other => format!("`{args}` ({})", other.name()),
     };
     match case.class {

@@ -6,7 +6,8 @@ use super::{Section, failures, kind_of};
 use crate::{
     prompt::text::{fence, first_lines, inline, without_numbers},
     record::{
-        CaseResult, Diagnostic, Evaluation, Fault, Finding, Place, Severity, SourceSpan, Verdict,
+        CaseResult, Diagnostic, Evaluation, Fault, Finding, RelatedAccess, Severity, SourceSpan,
+        Verdict,
     },
 };
 
@@ -164,7 +165,7 @@ fn fault_lines(fault: &Fault, finding: &Finding, kernel: &str) -> Vec<String> {
 }
 
 /// Names the other place that a fault is about, with its line of the kernel file.
-fn other_place(other: &Place, kernel: &str) -> Vec<String> {
+fn other_place(other: &RelatedAccess, kernel: &str) -> Vec<String> {
     let at = other.line.map(|line| format!(" at line {line}")).unwrap_or_default();
     let by = other.by.map_or_else(String::new, |([bx, by, bz], [x, y, z])| {
         format!(" by block ({bx}, {by}, {bz}), thread ({x}, {y}, {z})")

@@ -4,7 +4,7 @@
 use super::{Subject, failures::Group};
 use crate::{
     prompt::family::OpFamily,
-    record::{Fault, Level, Mismatch, Outcome, Verdict},
+    record::{CaseOutcome, Fault, Level, Mismatch, Verdict},
 };
 
 /// Times its bound up to which an error looks like rounding, not like a wrong value.
@@ -62,18 +62,16 @@ pub(super) fn of_run(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
 fn in_common(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
     let all = |is: fn(&crate::record::CaseResult) -> bool| group.cases.iter().all(|case| is(case));
     let mut hints = Vec::new();
-    let contiguous_passed =
-        subject.evaluation.cases.iter().any(|case| {
-            !is_strided(&case.args) && case.outcome == Outcome::Judged(Verdict::Passed)
-        });
+    let contiguous_passed = subject.evaluation.cases.iter().any(|case| {
+        !is_strided(&case.args) && case.outcome == CaseOutcome::Judged(Verdict::Passed)
+    });
     if all(|case| is_strided(&case.args)) && contiguous_passed {
         hints.push(STRIDED.to_owned());
     }
-    let small_passed = subject
-        .evaluation
-        .cases
-        .iter()
-        .any(|case| !case.class.is_large() && case.outcome == Outcome::Judged(Verdict::Passed));
+    let small_passed =
+        subject.evaluation.cases.iter().any(|case| {
+            !case.class.is_large() && case.outcome == CaseOutcome::Judged(Verdict::Passed)
+        });
     let small_failed = subject.evaluation.failed().any(|case| !case.class.is_large());
     if all(|case| case.class.is_large()) && small_passed && !small_failed {
         hints.push(LARGE_ONLY.to_owned());

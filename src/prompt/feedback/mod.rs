@@ -20,7 +20,7 @@ mod timing;
 use super::{family::OpFamily, text::inline};
 use crate::{
     op,
-    record::{CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, Outcome, Verdict},
+    record::{CaseOutcome, CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, Verdict},
 };
 
 pub(super) use shorten::{n_left_out, shorten};
@@ -201,11 +201,14 @@ fn counts(evaluation: &Evaluation) -> Option<Section> {
 
 /// Counts passes by dtype and by class, which tells a wrong type from a wrong layout.
 fn breakdown(evaluation: &Evaluation) -> String {
-    let run: Vec<&CaseResult> =
-        evaluation.cases.iter().filter(|case| matches!(case.outcome, Outcome::Judged(_))).collect();
+    let run: Vec<&CaseResult> = evaluation
+        .cases
+        .iter()
+        .filter(|case| matches!(case.outcome, CaseOutcome::Judged(_)))
+        .collect();
     let share = |select: &dyn Fn(&CaseResult) -> bool| {
         let of: Vec<_> = run.iter().filter(|case| select(case)).collect();
-        let passed = of.iter().filter(|case| case.outcome == Outcome::Judged(Verdict::Passed));
+        let passed = of.iter().filter(|case| case.outcome == CaseOutcome::Judged(Verdict::Passed));
         (!of.is_empty()).then(|| format!("{}/{}", passed.count(), of.len()))
     };
     let dtypes = DType::ALL.iter().filter_map(|dtype| {
@@ -222,7 +225,7 @@ fn skipped(evaluation: &Evaluation) -> Option<String> {
     let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let mut reasons: Vec<String> = Vec::new();
     for case in &evaluation.cases {
-        if let Outcome::Skipped { reason } = &case.outcome {
+        if let CaseOutcome::Skipped { reason } = &case.outcome {
             let reason = inline(reason, 100);
             let is_known =
                 reasons.iter().any(|known| without_numbers(known) == without_numbers(&reason));

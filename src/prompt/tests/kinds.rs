@@ -145,7 +145,7 @@ fn what_is_said_depends_on_the_kind_of_op() {
                 case.mismatch.take().or_else(|| wrong_output().cases[1].mismatch.clone());
             let is_large = case.class == CaseClass::Realistic;
             case.outcome =
-                Outcome::Judged(if is_large { Verdict::WrongOutput } else { Verdict::Passed });
+                CaseOutcome::Judged(if is_large { Verdict::WrongOutput } else { Verdict::Passed });
             case.mismatch = mismatch.filter(|_| is_large);
         }
         evaluation
@@ -231,7 +231,7 @@ fn a_hidden_case_keeps_its_sizes_to_itself() {
 fn a_further_case_is_shown_with_its_arguments() {
     let mut evaluation = wrong_output();
     let failed = |case: &&mut CaseResult| {
-        !matches!(case.outcome, Outcome::Judged(Verdict::Passed) | Outcome::Skipped { .. })
+        !matches!(case.outcome, CaseOutcome::Judged(Verdict::Passed) | CaseOutcome::Skipped { .. })
     };
     for case in evaluation.cases.iter_mut().filter(failed) {
         case.class = CaseClass::Further;

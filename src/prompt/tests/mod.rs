@@ -19,11 +19,11 @@ use crate::{
     llm::Turn,
     op,
     record::{
-        Arg, ArgValue, BaselineTiming, Case, CaseClass, CaseResult, CaseTiming, Comparison, DType,
-        Diagnostic, ElementDiff, Evaluation, Family, Fault, FeedbackSet, Finding, Gen,
-        KernelProfile, LaunchCounters, LaunchFacts, Level, Mismatch, Mode, Outcome, Place,
-        Resources, Severity, SourceSpan, Speedup, Stage, Target, TensorArg, TensorSpec, Timing,
-        Verdict, number::Number,
+        Arg, ArgValue, BaselineTiming, Case, CaseClass, CaseOutcome, CaseResult, CaseTiming,
+        Comparison, DType, Diagnostic, ElementDiff, Evaluation, Fault, FeedbackSet, Finding, Gen,
+        InputDistribution, KernelProfile, LaunchCounters, LaunchFacts, Level, Mismatch, Mode,
+        RelatedAccess, Resources, Severity, SourceSpan, Speedup, Stage, Target, TensorArg,
+        TensorSpec, Timing, Verdict, number::Number,
     },
 };
 
@@ -32,7 +32,7 @@ const KERNEL: &str = "/*@plan\nn = self.numel\n\
     extern \"C\" __global__ void relu(const T_self* x, T_out* y, long long n) {\n  \
     long long i = blockIdx.x * 256LL + threadIdx.x;\n  y[i] = x[i] > 0 ? x[i] : 0;\n}\n";
 
-fn case(dtype: DType, shape: &[usize], class: CaseClass, family: Family) -> Case {
+fn case(dtype: DType, shape: &[usize], class: CaseClass, family: InputDistribution) -> Case {
     let spec = TensorSpec::contiguous(dtype, shape);
     let generator = Gen::Normal { mean: 0.0, std: 1.0 };
     let value = ArgValue::Tensor(TensorArg { spec, generator });
@@ -50,24 +50,24 @@ fn case(dtype: DType, shape: &[usize], class: CaseClass, family: Family) -> Case
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for dtype in [DType::F32, DType::F16] {
-        cases.push(case(dtype, &[0], CaseClass::Edge, Family::Normal));
-        cases.push(case(dtype, &[127], CaseClass::Edge, Family::Normal));
-        let mut strided = case(dtype, &[64, 33], CaseClass::Layout, Family::Normal);
+        cases.push(case(dtype, &[0], CaseClass::Edge, InputDistribution::Normal));
+        cases.push(case(dtype, &[127], CaseClass::Edge, InputDistribution::Normal));
+        let mut strided = case(dtype, &[64, 33], CaseClass::Layout, InputDistribution::Normal);
         if let ArgValue::Tensor(tensor) = &mut strided.args[0].value {
             tensor.spec.stride = vec![1, 64];
             tensor.spec.offset = 1;
         }
         cases.push(strided);
-        cases.push(case(dtype, &[257], CaseClass::Values, Family::Exact));
-        cases.push(case(dtype, &[257], CaseClass::Values, Family::Specials));
-        cases.push(case(dtype, &[31, 3777], CaseClass::Drawn, Family::Normal));
-        cases.push(case(dtype, &[4096, 4096], CaseClass::Realistic, Family::Normal));
+        cases.push(case(dtype, &[257], CaseClass::Values, InputDistribution::Exact));
+        cases.push(case(dtype, &[257], CaseClass::Values, InputDistribution::Specials));
+        cases.push(case(dtype, &[31, 3777], CaseClass::Drawn, InputDistribution::Normal));
+        cases.push(case(dtype, &[4096, 4096], CaseClass::Realistic, InputDistribution::Normal));
     }
-    cases.push(case(DType::F16, &[9], CaseClass::Values, Family::Large));
+    cases.push(case(DType::F16, &[9], CaseClass::Values, InputDistribution::Large));
     cases
 }
 
-fn result(case: &Case, outcome: Outcome) -> CaseResult {
+fn result(case: &Case, outcome: CaseOutcome) -> CaseResult {
     let ArgValue::Tensor(tensor) = &case.args[0].value else { panic!("{case:?}") };
     CaseResult {
         case: case.id.clone(),
@@ -89,7 +89,7 @@ fn result(case: &Case, outcome: Outcome) -> CaseResult {
 }
 
 fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
-    let not_reached = || Outcome::Skipped { reason: "not reached".to_owned() };
+    let not_reached = || CaseOutcome::Skipped { reason: "not reached".to_owned() };
     Evaluation {
         op: "relu".to_owned(),
         verdict,
@@ -116,9 +116,9 @@ fn pass_all(evaluation: &mut Evaluation) {
     for case in &mut evaluation.cases {
         case.outcome = match case.class {
             CaseClass::Realistic => {
-                Outcome::Skipped { reason: "67 MB of buffers are over the budget".to_owned() }
+                CaseOutcome::Skipped { reason: "67 MB of buffers are over the budget".to_owned() }
             }
-            _ => Outcome::Judged(Verdict::Passed),
+            _ => CaseOutcome::Judged(Verdict::Passed),
         };
     }
 }
@@ -151,12 +151,12 @@ fn wrong_output() -> Evaluation {
     let mut evaluation = evaluation(Verdict::WrongOutput, Stage::Emulate);
     pass_all(&mut evaluation);
     for case in &mut evaluation.cases {
-        let is_special = case.family == Family::Specials;
+        let is_special = case.family == InputDistribution::Specials;
         let is_tail = case.class == CaseClass::Drawn || case.args.contains("[127]");
         if !is_special && !is_tail {
             continue;
         }
-        case.outcome = Outcome::Judged(Verdict::WrongOutput);
+        case.outcome = CaseOutcome::Judged(Verdict::WrongOutput);
         let diff = |index, expected, got| ElementDiff {
             integers: None,
             index: vec![index],
@@ -205,7 +205,7 @@ fn fault() -> Evaluation {
     };
     let finding = Finding { fault: Some(fault), ..Finding::new(message) };
     let case = &mut evaluation.cases[1];
-    case.outcome = Outcome::Judged(Verdict::Fault);
+    case.outcome = CaseOutcome::Judged(Verdict::Fault);
     case.findings.push(finding);
     evaluation
 }
@@ -215,7 +215,7 @@ fn race() -> Evaluation {
     let mut evaluation = fault();
     evaluation.verdict = Verdict::Race;
     let case = &mut evaluation.cases[1];
-    case.outcome = Outcome::Judged(Verdict::Race);
+    case.outcome = CaseOutcome::Judged(Verdict::Race);
     let fault = case.findings[0].fault.clone().unwrap();
     let message = "race on shared memory: `tile`[3] is read while another thread writes it";
     let race = Fault {
@@ -224,7 +224,7 @@ fn race() -> Evaluation {
         element: Some(3),
         n_threads: 96,
         elements: Some((0, 95)),
-        other: Some(Place {
+        other: Some(RelatedAccess {
             what: "write".to_owned(),
             line: Some(6),
             instruction: "st.shared.f32".to_owned(),
@@ -376,7 +376,7 @@ fn of(verdict: Verdict) -> Evaluation {
         let mut evaluation = evaluation(verdict, Stage::Emulate);
         pass_all(&mut evaluation);
         for case in evaluation.cases.iter_mut().filter(|case| case.args.contains("[127]")) {
-            case.outcome = Outcome::Judged(verdict);
+            case.outcome = CaseOutcome::Judged(verdict);
             case.findings.push(Finding::new(message));
         }
         evaluation

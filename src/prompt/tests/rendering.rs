@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs};
 use super::*;
 use crate::{
     kernel::{KernelFile, plan},
-    prompt::{Branch, Plan},
+    prompt::{Analysis, Branch},
 };
 
 /// Renders the prompt of a turn after one attempt with this evaluation.
@@ -123,7 +123,7 @@ fn a_later_prompt_shows_attempts_the_best_kernel_the_plan_and_the_branch() {
     ];
     let past = &history[3];
     let best = BestAttempt { number: 2, kernel: "the best\n", speedup: evaluation.speedup() };
-    let plan = Plan {
+    let plan = Analysis {
         bottleneck: "few bytes under way".to_owned(),
         evidence: "71 % of the floor\n# not a heading".to_owned(),
         change: "two loads per thread".to_owned(),
@@ -176,7 +176,7 @@ fn a_reply_without_code_and_a_repeated_failure_say_so() {
 fn a_flood_of_findings_stays_short() {
     let mut evaluation = wrong_output();
     for case in &mut evaluation.cases {
-        case.outcome = Outcome::Judged(Verdict::Fault);
+        case.outcome = CaseOutcome::Judged(Verdict::Fault);
         case.mismatch = None;
         let letters: String = case.case.chars().rev().collect();
         case.findings = vec![Finding::new(format!("{letters}{}", "x\n".repeat(5_000)))];
@@ -221,7 +221,7 @@ fn the_worked_example_launches_for_every_shape() {
         (&[5, 127], 1, "1"),
         (&[2, 3, 64], 1, "8"),
     ] {
-        let case = case(DType::F16, shape, CaseClass::Edge, Family::Normal);
+        let case = case(DType::F16, shape, CaseClass::Edge, InputDistribution::Normal);
         let outputs = [TensorSpec::contiguous(DType::F16, shape)];
         let env = plan::Env::new(&case, &outputs, &Target::h100_class());
         let plan = plan::resolve(&file, &env, &BTreeMap::new()).unwrap();
@@ -233,7 +233,7 @@ fn the_worked_example_launches_for_every_shape() {
 #[test]
 fn arguments_that_most_cases_share_are_said_once() {
     let with = |alpha: f64, dims: Vec<i64>| {
-        let mut case = case(DType::F32, &[5], CaseClass::Edge, Family::Normal);
+        let mut case = case(DType::F32, &[5], CaseClass::Edge, InputDistribution::Normal);
         let arg = |name: &str, value| Arg { name: name.to_owned(), value };
         case.args.push(arg("alpha", ArgValue::Float(alpha)));
         case.args.push(arg("dim", ArgValue::Ints(dims)));

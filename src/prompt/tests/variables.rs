@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
-use crate::prompt::{Branch, Plan, detail::Detail, examples::EXAMPLES, template, view};
+use crate::prompt::{Analysis, Branch, detail::Detail, examples::EXAMPLES, template, view};
 
 /// Lists the paths of the leaves of a value; `[]` stands for any element.
 fn leaves(path: &str, value: &Value, found: &mut BTreeSet<String>) {
@@ -30,7 +30,8 @@ fn leaves(path: &str, value: &Value, found: &mut BTreeSet<String>) {
 fn the_documented_variables_are_those_that_there_are() {
     let evaluation = timed();
     let history = vec![HistoryEntry::new(1, &evaluation); 40];
-    let plan = Plan { bottleneck: String::new(), evidence: String::new(), change: String::new() };
+    let plan =
+        Analysis { bottleneck: String::new(), evidence: String::new(), change: String::new() };
     let branch = Branch { number: 1, of: 2, taken: vec![String::new()] };
     let situation = Situation {
         turn: Turn::Code,

@@ -21,7 +21,7 @@ fn stored(root: &std::path::Path, id: &str, seed: u64, strategy: &str) -> Run {
         ..info(run_id)
     };
     let store = RunStore::create(root, Some(id.parse().unwrap()), on_gpu).unwrap();
-    let passed = case("a", Outcome::Judged(Verdict::Passed));
+    let passed = case("a", CaseOutcome::Judged(Verdict::Passed));
     store_attempt(&store, "relu", Level::EmuCuda, vec![passed], true);
     Run::open(store.run().dir()).unwrap()
 }

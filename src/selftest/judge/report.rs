@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{Item, Kind};
-use crate::record::{Evaluation, Family, Level, Outcome, Verdict};
+use crate::record::{CaseOutcome, Evaluation, InputDistribution, Level, Verdict};
 
 /// What became of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -75,7 +75,7 @@ pub fn conclude(item: &Item, evaluation: &Evaluation) -> ControlResult {
         reason: reason(evaluation),
         all_inputs: if counts { rules(evaluation, &|_| true) } else { None },
         normal_inputs: if counts {
-            rules(evaluation, &|family| family == Family::Normal)
+            rules(evaluation, &|family| family == InputDistribution::Normal)
         } else {
             None
         },
@@ -108,8 +108,8 @@ fn reason(evaluation: &Evaluation) -> String {
 }
 
 /// Joins what other rules say over the cases whose outputs were compared.
-fn rules(evaluation: &Evaluation, wanted: &dyn Fn(Family) -> bool) -> Option<Rules> {
-    let judged = |outcome: &Outcome| matches!(outcome, Outcome::Judged(_));
+fn rules(evaluation: &Evaluation, wanted: &dyn Fn(InputDistribution) -> bool) -> Option<Rules> {
+    let judged = |outcome: &CaseOutcome| matches!(outcome, CaseOutcome::Judged(_));
     let cases = evaluation.cases.iter().filter(|case| wanted(case.family) && judged(&case.outcome));
     let said = cases.filter_map(|case| case.other_rules);
     let said = said

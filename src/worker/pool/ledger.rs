@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::{
     eval::{self, Progress},
     record::{
-        CaseResult, EvalRequest, Evaluation, Finding, Level, Outcome, Stage, StageTime, Verdict,
+        CaseOutcome, CaseResult, EvalRequest, Evaluation, Finding, Level, Stage, StageTime, Verdict,
     },
     worker::protocol::Role,
 };
@@ -144,7 +144,7 @@ impl<'a> Ledger<'a> {
             Some(case) => {
                 let at = format!("case `{}` ({})", case.case, case.args);
                 *case = CaseResult {
-                    outcome: Outcome::Judged(end.verdict),
+                    outcome: CaseOutcome::Judged(end.verdict),
                     level,
                     findings: vec![finding.clone()],
                     ..case.clone()

@@ -10,9 +10,9 @@ use kgen::{
     compile::Toolchain,
     eval::Progress,
     record::{
-        Arg, ArgValue, Case, CaseClass, CaseResult, DType, Emulation, EvalRequest, Evaluation,
-        Family, Gen, L2, Level, Limits, Outcome, Profile, Stage, Target, TensorArg, TensorSpec,
-        TimingRequest, Verdict,
+        Arg, ArgValue, Case, CaseClass, CaseOutcome, CaseResult, DType, Emulation, EvalRequest,
+        Evaluation, Gen, InputDistribution, L2, Level, Limits, Profile, Stage, Target, TensorArg,
+        TensorSpec, TimingRequest, Verdict,
     },
     settings::DeviceChoice,
     worker::{
@@ -223,7 +223,7 @@ fn case(id: &str) -> Case {
         op: "relu".to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value: ArgValue::Tensor(tensor) }],
     }
@@ -238,7 +238,7 @@ fn passed() -> Evaluation {
         class: case.class,
         family: case.family,
         args: String::new(),
-        outcome: Outcome::Judged(Verdict::Passed),
+        outcome: CaseOutcome::Judged(Verdict::Passed),
         level: Level::Emu,
         findings: Vec::new(),
         mismatch: None,

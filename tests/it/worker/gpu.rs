@@ -1,7 +1,7 @@
 //! Pools with a GPU's worker.
 
 use kgen::{
-    record::{EvalRequest, L2, Level, Outcome, Profile, Stage, TimingRequest, Verdict},
+    record::{CaseOutcome, EvalRequest, L2, Level, Profile, Stage, TimingRequest, Verdict},
     settings::DeviceChoice,
     worker::{Error, Pool},
 };
@@ -121,7 +121,7 @@ async fn a_gpu_that_hangs_or_dies_gets_a_fresh_worker() {
         let evaluation = pool.evaluate(gpu_request("bad")).await.unwrap();
         assert_eq!((evaluation.verdict, evaluation.stage), (verdict, stage));
         assert_eq!(evaluation.level, Level::EmuCuda);
-        assert_eq!(evaluation.cases[1].outcome, Outcome::Judged(verdict));
+        assert_eq!(evaluation.cases[1].outcome, CaseOutcome::Judged(verdict));
         let good = pool.evaluate(gpu_request("good")).await.unwrap();
         assert_eq!(good.verdict, Verdict::Passed);
         assert_eq!(fake.n_started(), n_started);

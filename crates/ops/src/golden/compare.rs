@@ -41,8 +41,8 @@ pub(super) fn output(output: &Output<'_>) -> Result<(), String> {
 fn scale(output: &Output<'_>, index: usize) -> f64 {
     let bound = output.bound;
     let unit = if output.dtype == DType::F64 { unit(DType::F64) } else { U };
-    let hint = bound.hint.as_ref().map_or(0.0, |hint| hint[index]);
-    output.reference[index].abs().max(bound.s[index] / unit).max(hint)
+    let magnitude = bound.magnitude.as_ref().map_or(0.0, |magnitude| magnitude[index]);
+    output.reference[index].abs().max(bound.s[index] / unit).max(magnitude)
 }
 
 fn f64_result(output: &Output<'_>, index: usize) -> Result<(), String> {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::{
     op::{Kind, OpDef, Param, plan_name},
     record::{
-        Arg, ArgValue, Case, CaseClass, DType, Family, Gen, HostTensor, TensorArg, TensorSpec,
+        Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, TensorArg,
+        TensorSpec,
     },
 };
 
@@ -119,7 +120,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
         op: op.name.clone(),
         dtype: dtype.unwrap_or(DType::F32),
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         names_ignored: false,
         args,
     };

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::record::{Arg, ArgValue, Case, CaseClass, DType, Family, Gen, TensorArg, TensorSpec};
+use crate::record::{
+    Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
+};
 
 use super::{
-    FamilyError, InferError, Kind, Layout, LayoutError, OpDef, generators,
+    DistributionError, InferError, Kind, Layout, LayoutError, OpDef, generators,
     param::{Param, Role},
     plan_name, schema,
 };
@@ -18,7 +20,7 @@ pub struct CaseDraft {
     /// Why the case is there.
     pub class: CaseClass,
     /// What the values of its inputs look like.
-    pub family: Family,
+    pub family: InputDistribution,
     /// The arguments that are not left out, by their names in the schema.
     pub values: Vec<(String, DraftValue)>,
 }
@@ -100,7 +102,7 @@ pub enum BuildError {
     Infer(#[from] InferError),
     /// The family makes no sense for the op.
     #[error(transparent)]
-    Family(#[from] FamilyError),
+    InputDistribution(#[from] DistributionError),
 }
 
 /// Completes a draft: defaults, generators, layouts, the id; the result is a valid call of the op.

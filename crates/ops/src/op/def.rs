@@ -71,11 +71,11 @@ pub(crate) const INTEGRAL: &[DType] = &[DType::I64, DType::I32, DType::Bool];
 ///
 /// The first tensor is [`Role::Main`], further ones are [`Role::Second`], unless told otherwise.
 #[derive(Debug)]
-pub struct Row {
+pub struct OpBuilder {
     op: Result<OpDef, SchemaError>,
 }
 
-impl Row {
+impl OpBuilder {
     /// Starts a row from a signature in `ATen`'s syntax; the op is called by its base name.
     #[must_use]
     pub fn new(signature: &str, engine: impl Engine + 'static, semantics: &str) -> Self {

@@ -6,7 +6,7 @@ use ndarray::ArrayD;
 
 use crate::record::{DType, Gen};
 
-use super::{Call, FamilyError, InferError, Inputs, Param, Role, generators};
+use super::{Call, DistributionError, InferError, Inputs, Param, Role, generators};
 use crate::reference::{Error, Subproblem};
 
 /// An f64 array: what references compute with.
@@ -186,7 +186,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// As [`Engine::evaluate`].
-    fn hint(&self, _call: &Call<'_>, _inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(
+        &self,
+        _call: &Call<'_>,
+        _inputs: &Inputs<'_>,
+    ) -> Result<Option<Vec<Array>>, Error> {
         Ok(None)
     }
 
@@ -257,9 +261,9 @@ pub trait Engine: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`FamilyError`] where the family makes no sense for the op, for example exact integers for
+    /// [`DistributionError`] where the family makes no sense for the op, for example exact integers for
     /// an exponential.
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         generators::by_role(self, call, param)
     }
 
@@ -274,7 +278,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
         call: &Call<'_>,
         param: &Param,
         _element: usize,
-    ) -> Result<Gen, FamilyError> {
+    ) -> Result<Gen, DistributionError> {
         self.generator(call, param)
     }
 

@@ -1,7 +1,7 @@
 //! The generators of a case's inputs: which values make sense for a parameter in each family.
 
 use crate::{
-    record::{Case, DType, Family, Gen, List},
+    record::{Case, DType, Gen, InputDistribution, List},
     reference::is_exact_beyond_f64,
 };
 
@@ -10,11 +10,11 @@ use super::{Call, Engine, OpDef, Param, Role, plan_name};
 /// A family that makes no sense for an op or a case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("family `{}` makes no sense for this case of `{op}`: {reason}", .family.name())]
-pub struct FamilyError {
+pub struct DistributionError {
     /// The op.
     pub op: String,
     /// The family.
-    pub family: Family,
+    pub family: InputDistribution,
     /// Why.
     pub reason: &'static str,
 }
@@ -45,7 +45,7 @@ pub(super) fn cancelling(extent: usize, inner: usize, terms: usize) -> Gen {
 }
 
 /// Returns a generator for each tensor of the case, in the order of [`Case::tensors`].
-pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, FamilyError> {
+pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, DistributionError> {
     let call = op.call(case);
     let mut generators = Vec::new();
     for param in op.tensor_params() {
@@ -61,20 +61,22 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, FamilyErro
 ///
 /// # Errors
 ///
-/// [`FamilyError`] where the family makes no sense for the op.
+/// [`DistributionError`] where the family makes no sense for the op.
 pub(super) fn by_role<E: Engine + ?Sized>(
     engine: &E,
     call: &Call<'_>,
     param: &Param,
-) -> Result<Gen, FamilyError> {
+) -> Result<Gen, DistributionError> {
     let dtype = dtype_of(call, param);
     let family = call.case.family;
-    if let Some(edges) = param.edges.filter(|_| family == Family::Edges && dtype.is_float()) {
+    if let Some(edges) =
+        param.edges.filter(|_| family == InputDistribution::Edges && dtype.is_float())
+    {
         return Ok(edges);
     }
     Ok(match param.role {
         // An offset that is no integer would make the sums inexact.
-        Role::Bias if family == Family::Exact => exact(engine, call, param)?,
+        Role::Bias if family == InputDistribution::Exact => exact(engine, call, param)?,
         Role::Gain => Gen::Normal { mean: 1.0, std: 0.25 },
         Role::Bias => Gen::Normal { mean: 0.0, std: 0.5 },
         Role::Index => indices(engine.index_bound(call, param), family),
@@ -82,27 +84,31 @@ pub(super) fn by_role<E: Engine + ?Sized>(
         Role::Mask => Gen::Mask { p: 0.5 },
         Role::Sign => Gen::Sign,
         // A probability of exactly 0 has no logarithm.
-        Role::Simplex if family == Family::Edges => Gen::Mask { p: 0.25 },
+        Role::Simplex if family == InputDistribution::Edges => Gen::Mask { p: 0.25 },
         // The logarithm of a negative one is NaN.
-        Role::Simplex if family == Family::Shifted => Gen::Normal { mean: 0.0, std: 1.0 },
+        Role::Simplex if family == InputDistribution::Shifted => {
+            Gen::Normal { mean: 0.0, std: 1.0 }
+        }
         Role::Simplex => Gen::Simplex,
         Role::ScaleF32 => Gen::LogNormal { std: 0.5 },
-        Role::Positive if family == Family::Edges => Gen::Mask { p: 0.5 },
-        Role::Positive if family == Family::Normal => Gen::LogNormal { std: 1.0 },
-        Role::Between(low, high) if family == Family::Normal => Gen::Uniform { low, high },
-        Role::Divisor if dtype.is_int() && family == Family::Wide => {
+        Role::Positive if family == InputDistribution::Edges => Gen::Mask { p: 0.5 },
+        Role::Positive if family == InputDistribution::Normal => Gen::LogNormal { std: 1.0 },
+        Role::Between(low, high) if family == InputDistribution::Normal => {
+            Gen::Uniform { low, high }
+        }
+        Role::Divisor if dtype.is_int() && family == InputDistribution::Wide => {
             Gen::Wide { bits: wide(call, dtype), except: Some(0) }
         }
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
-        Role::Divisor if dtype.is_float() && family == Family::Edges => {
+        Role::Divisor if dtype.is_float() && family == InputDistribution::Edges => {
             Gen::Listed { list: List::Divisors }
         }
         Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
-        Role::Exponent if dtype.is_int() && family == Family::Wide => {
+        Role::Exponent if dtype.is_int() && family == InputDistribution::Wide => {
             Gen::Int { low: -40, high: 40 }
         }
         Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
-        _ if dtype.is_int() && family == Family::Wide => wide_data(call, dtype),
+        _ if dtype.is_int() && family == InputDistribution::Wide => wide_data(call, dtype),
         _ if dtype == DType::Bool => Gen::Mask { p: 0.5 },
         _ if dtype.is_int() => integers(dtype, family),
         Role::Second | Role::Exponent => data(engine, call, param, true)?,
@@ -118,14 +124,18 @@ fn dtype_of(call: &Call<'_>, param: &Param) -> DType {
 }
 
 /// Small integers: sums and products of a few stay in the range of their type.
-const fn integers(dtype: DType, family: Family) -> Gen {
+const fn integers(dtype: DType, family: InputDistribution) -> Gen {
     match (family, dtype) {
-        (Family::Ties, _) => Gen::Int { low: 0, high: 3 },
+        (InputDistribution::Ties, _) => Gen::Int { low: 0, high: 3 },
         (_, DType::U8) => Gen::Int { low: 0, high: 11 },
         (_, DType::I8) => Gen::Int { low: -11, high: 11 },
         // Equal ones are rare in a long row.
-        (Family::SpecialRows, DType::I64 | DType::I32) => Gen::Int { low: -1 << 30, high: 1 << 30 },
-        (Family::Large, DType::I64 | DType::I32) => Gen::Int { low: -30_000, high: 30_000 },
+        (InputDistribution::SpecialRows, DType::I64 | DType::I32) => {
+            Gen::Int { low: -1 << 30, high: 1 << 30 }
+        }
+        (InputDistribution::Large, DType::I64 | DType::I32) => {
+            Gen::Int { low: -30_000, high: 30_000 }
+        }
         _ => Gen::Int { low: -100, high: 100 },
     }
 }
@@ -157,9 +167,11 @@ fn wide(call: &Call<'_>, dtype: DType) -> u32 {
 }
 
 /// In the family of edges about one index in four is the last, the others are the first.
-const fn indices(bound: u64, family: Family) -> Gen {
+const fn indices(bound: u64, family: InputDistribution) -> Gen {
     match family {
-        Family::Edges => Gen::IndexOr { bound: 1, other: bound.saturating_sub(1).cast_signed() },
+        InputDistribution::Edges => {
+            Gen::IndexOr { bound: 1, other: bound.saturating_sub(1).cast_signed() }
+        }
         _ => Gen::Index { bound },
     }
 }
@@ -177,39 +189,43 @@ fn data<E: Engine + ?Sized>(
     call: &Call<'_>,
     param: &Param,
     second: bool,
-) -> Result<Gen, FamilyError> {
+) -> Result<Gen, DistributionError> {
     let normal = Gen::Normal { mean: 0.0, std: 1.0 };
     let Case { family, dtype, .. } = *call.case;
     Ok(match family {
-        Family::Exact => exact(engine, call, param)?,
-        Family::Shifted => {
+        InputDistribution::Exact => exact(engine, call, param)?,
+        InputDistribution::Shifted => {
             let (mean, std) = engine.shifted();
             Gen::Normal { mean, std }
         }
-        Family::Constant => Gen::Constant { value: engine.constant() },
-        Family::Normal | Family::Edges => normal,
-        Family::Uniform => Gen::Uniform { low: 0.0, high: 1.0 },
-        Family::Subnormal => {
+        InputDistribution::Constant => Gen::Constant { value: engine.constant() },
+        InputDistribution::Normal | InputDistribution::Edges => normal,
+        InputDistribution::Uniform => Gen::Uniform { low: 0.0, high: 1.0 },
+        InputDistribution::Subnormal => {
             let std = subnormal(dtype).powf(f64::from(engine.degree()).recip());
             Gen::Normal { mean: 0.0, std }
         }
-        Family::Cancelling => engine.cancelling(call, param).ok_or_else(|| FamilyError {
-            op: call.op.name.clone(),
-            family,
-            reason: "it sums no products",
+        InputDistribution::Cancelling => engine.cancelling(call, param).ok_or_else(|| {
+            DistributionError { op: call.op.name.clone(), family, reason: "it sums no products" }
         })?,
-        Family::Zeros => Gen::Constant { value: 0.0 },
-        Family::OneHot => one_hot(call, param, second),
-        Family::HeavyTail | Family::Large | Family::Ties if second => normal,
+        InputDistribution::Zeros => Gen::Constant { value: 0.0 },
+        InputDistribution::OneHot => one_hot(call, param, second),
+        InputDistribution::HeavyTail | InputDistribution::Large | InputDistribution::Ties
+            if second =>
+        {
+            normal
+        }
         // Zeros among the factors that meet infinities and NaN, whose products are NaN.
-        Family::Specials if second => Gen::Ties,
-        Family::SpecialRows if second => Gen::LoneInfinity,
-        Family::SpecialRows if engine.sums_products() => Gen::Mask { p: 0.5 },
-        Family::SpecialRows => Gen::SpecialRows { negative_nan: engine.ignores_sign_of_nan() },
-        Family::HeavyTail | Family::Wide => Gen::HeavyTail,
-        Family::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },
-        Family::Ties => Gen::Ties,
-        Family::Specials => Gen::Specials,
+        InputDistribution::Specials if second => Gen::Ties,
+        InputDistribution::SpecialRows if second => Gen::LoneInfinity,
+        InputDistribution::SpecialRows if engine.sums_products() => Gen::Mask { p: 0.5 },
+        InputDistribution::SpecialRows => {
+            Gen::SpecialRows { negative_nan: engine.ignores_sign_of_nan() }
+        }
+        InputDistribution::HeavyTail | InputDistribution::Wide => Gen::HeavyTail,
+        InputDistribution::Large => Gen::Normal { mean: 0.0, std: engine.large(dtype) },
+        InputDistribution::Ties => Gen::Ties,
+        InputDistribution::Specials => Gen::Specials,
     })
 }
 
@@ -255,8 +271,12 @@ fn exact<E: Engine + ?Sized>(
     engine: &E,
     call: &Call<'_>,
     param: &Param,
-) -> Result<Gen, FamilyError> {
-    let error = |reason| FamilyError { op: call.op.name.clone(), family: Family::Exact, reason };
+) -> Result<Gen, DistributionError> {
+    let error = |reason| DistributionError {
+        op: call.op.name.clone(),
+        family: InputDistribution::Exact,
+        reason,
+    };
     let last = call.opt_tensor(&param.name).and_then(|spec| spec.shape.last().copied());
     let row = last.unwrap_or(1).max(1);
     let (magnitude, nonzero) = engine.exact(call, param.role, row).map_err(error)?;

@@ -2,7 +2,9 @@ use super::{
     CaseDraft, DraftTensor, DraftValue, Layout, all, broadcast, build_case, find, generate,
     normalise_dim, normalise_dims, plan_name, promote,
 };
-use crate::record::{ArgValue, Case, CaseClass, DType, Family, Gen, TensorArg, TensorSpec};
+use crate::record::{
+    ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
+};
 
 /// Arguments of a call by name.
 type Values<'a> = &'a [(&'a str, DraftValue)];
@@ -15,17 +17,17 @@ fn laid_out(shape: &[usize], layout: Layout) -> DraftValue {
     DraftValue::Tensor(DraftTensor { dtype: None, shape: shape.to_vec(), layout })
 }
 
-fn draft(dtype: DType, family: Family, values: Values) -> CaseDraft {
+fn draft(dtype: DType, family: InputDistribution, values: Values) -> CaseDraft {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     CaseDraft { dtype, class: CaseClass::Edge, family, values }
 }
 
 fn case(op: &str, values: Values) -> Case {
-    build_case(find(op).unwrap(), &draft(DType::F32, Family::Normal, values)).unwrap()
+    build_case(find(op).unwrap(), &draft(DType::F32, InputDistribution::Normal, values)).unwrap()
 }
 
 fn error(op: &str, values: Values) -> String {
-    let draft = draft(DType::F32, Family::Normal, values);
+    let draft = draft(DType::F32, InputDistribution::Normal, values);
     build_case(find(op).unwrap(), &draft).unwrap_err().to_string()
 }
 
@@ -179,18 +181,22 @@ fn families_that_make_no_sense_are_errors() {
         build_case(find(op).unwrap(), &draft(DType::F16, family, values)).unwrap_err().to_string()
     };
     assert_eq!(
-        of("gelu", Family::Exact, &[("self", tensor(&[4]))]),
+        of("gelu", InputDistribution::Exact, &[("self", tensor(&[4]))]),
         "family `exact` makes no sense for this case of `gelu`: its results are irrational"
     );
     assert_eq!(
-        of("mse_loss", Family::Exact, &[("self", tensor(&[3])), ("target", tensor(&[3]))]),
+        of(
+            "mse_loss",
+            InputDistribution::Exact,
+            &[("self", tensor(&[3])), ("target", tensor(&[3]))]
+        ),
         "family `exact` makes no sense for this case of `mse_loss`: a mean is exact only over a \
          power of two"
     );
     assert_eq!(
         of(
             "sum",
-            Family::Exact,
+            InputDistribution::Exact,
             &[("self", tensor(&[70_000, 2])), ("dim", DraftValue::Ints(vec![0]))]
         ),
         "family `exact` makes no sense for this case of `sum`: the sums are too long to be exact"
@@ -269,7 +275,7 @@ fn a_case_holds_every_argument_of_the_schema_in_order() {
 #[test]
 fn a_case_is_named_by_what_is_particular_about_it() {
     let op = find("add").unwrap();
-    let mut draft = draft(DType::BF16, Family::Exact, &[("self", tensor(&[2, 3]))]);
+    let mut draft = draft(DType::BF16, InputDistribution::Exact, &[("self", tensor(&[2, 3]))]);
     draft.values.push(("other".to_owned(), laid_out(&[3], Layout::Gap)));
     draft.values.push(("alpha".to_owned(), DraftValue::Int(2)));
     assert_eq!(build_case(op, &draft).unwrap().id, "bf16[2,3],[3]:gap,alpha=2/exact");
@@ -386,7 +392,7 @@ fn exact_sums_do_not_depend_on_their_order() {
     let draft = |dtype| {
         draft(
             dtype,
-            Family::Exact,
+            InputDistribution::Exact,
             &[("self", tensor(&[3, 1023])), ("dim", DraftValue::Ints(vec![1]))],
         )
     };
@@ -411,7 +417,9 @@ fn exact_sums_do_not_depend_on_their_order() {
 fn exact_products_keep_to_their_budget_of_terms() {
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let values = [("self", tensor(&[9, 1500])), ("mat2", tensor(&[1500, 5]))];
-        let case = build_case(find("mm").unwrap(), &draft(dtype, Family::Exact, &values)).unwrap();
+        let case =
+            build_case(find("mm").unwrap(), &draft(dtype, InputDistribution::Exact, &values))
+                .unwrap();
         let of = |name| generate(case.tensor(name).unwrap(), 7, &case.id, name).to_f64();
         let (left, right) = (of("self"), of("mat2"));
         for row in left.chunks(1500) {

@@ -18,7 +18,7 @@ pub struct Case {
     /// Why the case is there.
     pub class: CaseClass,
     /// What the values of its inputs look like.
-    pub family: Family,
+    pub family: InputDistribution,
     /// Whether the suite names `ignore_index`: some targets then equal it.
     #[serde(default)]
     pub names_ignored: bool,
@@ -332,7 +332,7 @@ impl CaseClass {
 /// What the values of a case's inputs look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Family {
+pub enum InputDistribution {
     /// Normal values: the main family, which decides about precision.
     Normal,
     /// Integers for which every summation order is exact: bit equality is asked for.
@@ -369,7 +369,7 @@ pub enum Family {
     Cancelling,
 }
 
-impl Family {
+impl InputDistribution {
     /// Returns the name as it appears in case names.
     #[must_use]
     pub const fn name(self) -> &'static str {

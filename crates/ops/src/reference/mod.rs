@@ -95,7 +95,7 @@ pub struct Bound {
     pub s: Vec<f64>,
     /// Forward scale of each element where cancellation inside the formula makes it larger than
     /// the result, for example |x| of gelu.
-    pub hint: Option<Vec<f64>>,
+    pub magnitude: Option<Vec<f64>>,
     /// Scale of what may be rounded to the inputs' type inside, see
     /// [`Engine::rounded_inside`](crate::op::Engine::rounded_inside).
     pub inside: Option<Vec<f64>>,
@@ -181,7 +181,7 @@ impl<'a> Reference<'a> {
     /// As [`Reference::evaluate`].
     pub fn bounds(&self, outputs: &[Array]) -> Result<Vec<Bound>, Error> {
         let engine = &self.call.op.engine;
-        let hints = engine.hint(&self.call, &self.inputs)?;
+        let magnitudes = engine.magnitude(&self.call, &self.inputs)?;
         let inside = engine.rounded_inside(&self.call, &self.inputs)?;
         let specs = self.call.op.infer(self.call.case)?;
         let dtypes: Vec<DType> = specs.iter().map(|spec| spec.dtype).collect();
@@ -192,7 +192,7 @@ impl<'a> Reference<'a> {
             };
             Bound {
                 s: finite(spread, dtypes[index]),
-                hint: of(&hints),
+                magnitude: of(&magnitudes),
                 inside: of(&inside),
                 jumps: None,
             }
@@ -252,19 +252,19 @@ impl<'a> Reference<'a> {
         let Some(spread) = engine.spread_at(&self.call, &self.inputs, output, indices) else {
             let all = self.bounds(&self.evaluate()?)?.swap_remove(output);
             let pick = |values: Vec<f64>| indices.iter().map(|&index| values[index]).collect();
-            let (hint, inside) = (all.hint.map(pick), all.inside.map(pick));
-            return Ok(Bound { s: pick(all.s), hint, inside, jumps: None });
+            let (magnitude, inside) = (all.magnitude.map(pick), all.inside.map(pick));
+            return Ok(Bound { s: pick(all.s), magnitude, inside, jumps: None });
         };
         let dtype = self.call.op.infer(self.call.case)?[output].dtype;
         let spread = Array::from(ndarray::Array1::from(spread?).into_dyn()) * DELTA_RMS;
-        let hints = engine.hint(&self.call, &self.inputs)?;
+        let magnitudes = engine.magnitude(&self.call, &self.inputs)?;
         let at =
             |all: Option<Vec<Array>>| all.map(|all| scales(pick(&all[output], indices).iter()));
         let inside = match engine.rounded_inside_at(&self.call, &self.inputs, output, indices) {
             Some(inside) => Some(scales(inside?.iter())),
             None => at(engine.rounded_inside(&self.call, &self.inputs)?),
         };
-        Ok(Bound { s: finite(spread, dtype), hint: at(hints), inside, jumps: None })
+        Ok(Bound { s: finite(spread, dtype), magnitude: at(magnitudes), inside, jumps: None })
     }
 }
 

@@ -7,7 +7,7 @@ use toml::{Spanned, Value};
 
 use crate::{
     op::{self, CaseDraft, DraftTensor, DraftValue, Kind, Layout, OpDef, Param},
-    record::{CaseClass, DType, Family},
+    record::{CaseClass, DType, InputDistribution},
 };
 
 mod grid;
@@ -66,7 +66,7 @@ pub(super) struct Template {
     /// Which case of its op it is, from 1; the points of a grid share a number.
     pub(super) number: usize,
     class: CaseClass,
-    families: Vec<Family>,
+    families: Vec<InputDistribution>,
     /// The only types that it is built for; all of its op's where it does not say.
     pub(super) dtypes: Option<Vec<DType>>,
     draws: u32,
@@ -293,8 +293,8 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError>
             values.push((param.name.clone(), value));
         }
     }
-    let families: Option<Vec<Family>> = read(table, "families")?;
-    let families = families.unwrap_or_else(|| vec![Family::Normal]);
+    let families: Option<Vec<InputDistribution>> = read(table, "families")?;
+    let families = families.unwrap_or_else(|| vec![InputDistribution::Normal]);
     let template = Template {
         line: 0,
         number: 0,
@@ -387,7 +387,7 @@ fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, Cas
         }
         Some(class) => Ok(class),
         None if drawn => Ok(CaseClass::Drawn),
-        None if template.families.iter().any(|family| *family != Family::Normal) => {
+        None if template.families.iter().any(|family| *family != InputDistribution::Normal) => {
             Ok(CaseClass::Values)
         }
         None => {

@@ -6,7 +6,9 @@ use crate::{
         self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined,
         plan_name,
     },
-    record::{Arg, ArgValue, Case, CaseClass, DType, Family, Gen, TensorArg, TensorSpec},
+    record::{
+        Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
+    },
 };
 
 use super::error::chain;
@@ -103,7 +105,7 @@ pub(super) fn case_of(
         op: op.name.clone(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         names_ignored: op
             .params
             .iter()

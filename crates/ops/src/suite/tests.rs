@@ -45,9 +45,13 @@ fn every_smoke_case_infers_generates_and_evaluates() {
                 assert_eq!(values.len(), spec.numel(), "{op} {}", case.id);
                 assert_eq!(bound.s.len(), spec.numel(), "{op} {}", case.id);
                 assert!(bound.s.iter().all(|s| s.is_finite() && *s >= 0.0), "{op} {}", case.id);
-                let hints = bound.hint.iter().flatten();
-                assert!(hints.clone().all(|hint| hint.is_finite()), "{op} {}", case.id);
-                assert!([0, spec.numel()].contains(&hints.count()), "{op} {}", case.id);
+                let magnitudes = bound.magnitude.iter().flatten();
+                assert!(
+                    magnitudes.clone().all(|magnitude| magnitude.is_finite()),
+                    "{op} {}",
+                    case.id
+                );
+                assert!([0, spec.numel()].contains(&magnitudes.count()), "{op} {}", case.id);
             }
         }
     }

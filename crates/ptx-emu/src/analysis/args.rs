@@ -57,7 +57,7 @@ impl Arg {
 pub(super) struct Step<'a> {
     pub(super) opcode: &'a str,
     pub(super) args: Vec<Arg>,
-    pub(super) place: Option<super::Place>,
+    pub(super) place: Option<super::DebugLocation>,
 }
 
 impl<'a> Step<'a> {

@@ -23,16 +23,16 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Facts {
-    /// Source files by their numbers in [`Place`]s.
+    /// Source files by their numbers in [`DebugLocation`]s.
     pub files: BTreeMap<u32, String>,
     /// Variables in global and constant memory.
     pub variables: Vec<ModuleVariable>,
     /// Uses of their addresses other than loads.
     pub misuses: Vec<Misuse>,
     /// Special registers that are read, each with the places of its reads.
-    pub special_registers: BTreeMap<String, Vec<Option<Place>>>,
+    pub special_registers: BTreeMap<String, Vec<Option<DebugLocation>>>,
     /// Accesses to textures and surfaces: their opcodes and places.
-    pub textures: Vec<(String, Option<Place>)>,
+    pub textures: Vec<(String, Option<DebugLocation>)>,
     /// Functions that other modules would have to bring.
     pub externals: Vec<String>,
     /// Bytes of each parameter of the kernels.
@@ -55,7 +55,7 @@ pub struct ModuleVariable {
 
 /// Where an instruction comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct DebugLocation {
     /// File and line.
     pub at: (u32, u32),
     /// File and line of the call that it was inlined for.
@@ -89,7 +89,7 @@ pub struct Misuse {
     /// Opcode of the instruction.
     pub opcode: String,
     /// Where it comes from.
-    pub place: Option<Place>,
+    pub place: Option<DebugLocation>,
 }
 
 /// Functions outside the module that only read through their arguments.

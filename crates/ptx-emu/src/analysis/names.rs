@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Facts, ModuleVariable, Place, READERS, addresses,
+    DebugLocation, Facts, ModuleVariable, READERS, addresses,
     args::{Arg, Body, Entity, Resolved, Step},
     module_variables,
 };
@@ -135,7 +135,7 @@ impl<'a> Reader<'_, 'a> {
                 }
                 Statement::Loc(at, inlined) => {
                     let inlined_at = inlined.map(|(file, line, _)| (file, line));
-                    place = Some(Place { at: (at.0, at.1), inlined_at });
+                    place = Some(DebugLocation { at: (at.0, at.1), inlined_at });
                 }
                 Statement::Instruction(instruction) => {
                     let operation = instruction.opcode.split('.').next().unwrap_or_default();
@@ -199,7 +199,7 @@ impl<'a> Reader<'_, 'a> {
         operand: &Operand<'a>,
         scopes: &mut [Scope<'a>],
         body: &mut Body<'a>,
-        place: Option<Place>,
+        place: Option<DebugLocation>,
     ) -> Arg {
         let mut name = |name: &'a str| self.entity(name, scopes, body, place);
         match operand {
@@ -222,7 +222,7 @@ impl<'a> Reader<'_, 'a> {
         name: &'a str,
         scopes: &mut [Scope<'a>],
         body: &mut Body<'a>,
-        place: Option<Place>,
+        place: Option<DebugLocation>,
     ) -> Entity {
         let whole = name.split('.').next().unwrap_or(name);
         if is_special(whole) {
@@ -240,7 +240,7 @@ impl<'a> Reader<'_, 'a> {
         Entity::Other
     }
 
-    fn special(&mut self, name: &str, place: Option<Place>) {
+    fn special(&mut self, name: &str, place: Option<DebugLocation>) {
         self.facts.special_registers.entry(name.to_owned()).or_default().push(place);
     }
 }

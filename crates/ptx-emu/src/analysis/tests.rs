@@ -149,7 +149,7 @@ fn special_registers_are_named_with_their_place() {
     let names: Vec<&str> = facts.special_registers.keys().map(String::as_str).collect();
     let expected = ["%clock64", "%envreg3", "%globaltimer_lo", "%smid", "%tid", "%undeclared"];
     assert_eq!(names, expected);
-    let place = Place { at: (1, 7), inlined_at: None };
+    let place = DebugLocation { at: (1, 7), inlined_at: None };
     assert_eq!(facts.special_registers["%smid"], [Some(place)]);
 }
 

@@ -1,6 +1,6 @@
 //! The report as one JSON object.
 
-use ptx_emu::{Counters, Finding, Launch, Stop};
+use ptx_emu::{Counters, Finding, Launch, LaunchError};
 use serde::Serialize;
 
 use super::{
@@ -46,14 +46,16 @@ struct Array<'a> {
     comparison: Option<&'a Comparison>,
 }
 
-fn end(end: &std::result::Result<(), Stop>) -> End<'_> {
+fn end(end: &std::result::Result<(), LaunchError>) -> End<'_> {
     let (status, message, line) = match end {
         Ok(()) => ("ok", None, None),
-        Err(Stop::Fault(f)) => ("fault", Some(&f.message), f.line),
-        Err(Stop::Unsupported { message, line, .. }) => ("unsupported", Some(message), *line),
-        Err(Stop::Deadlock { message, line, .. }) => ("deadlock", Some(message), *line),
-        Err(Stop::Budget { message, line, .. }) => ("budget", Some(message), *line),
-        Err(Stop::Launch { message }) => ("refused", Some(message), None),
+        Err(LaunchError::Fault(f)) => ("fault", Some(&f.message), f.line),
+        Err(LaunchError::Unsupported { message, line, .. }) => {
+            ("unsupported", Some(message), *line)
+        }
+        Err(LaunchError::Deadlock { message, line, .. }) => ("deadlock", Some(message), *line),
+        Err(LaunchError::Budget { message, line, .. }) => ("budget", Some(message), *line),
+        Err(LaunchError::Launch { message }) => ("refused", Some(message), None),
     };
     End { status, message: message.map(String::as_str), line }
 }

@@ -3,8 +3,8 @@
 use std::{fs, ops::Range};
 
 use ptx_emu::{
-    Blocks, BufferId, Config, Emulator, Finding, Launch, Limits, Module, Options, Report, Severity,
-    Stop,
+    Blocks, BufferId, Config, Emulator, Finding, Launch, LaunchError, Limits, Module, Options,
+    Report, Severity,
 };
 
 use super::{
@@ -48,11 +48,11 @@ impl RunResult {
     fn exit(&self) -> Exit {
         let failed = self.outputs.iter().filter_map(|o| o.comparison.as_ref()).any(|c| c.wrong > 0);
         match &self.report.end {
-            Err(Stop::Unsupported { .. }) => Exit::Unsupported,
-            Err(Stop::Launch { .. }) => Exit::Usage,
-            Err(Stop::Deadlock { .. }) => Exit::Stuck,
+            Err(LaunchError::Unsupported { .. }) => Exit::Unsupported,
+            Err(LaunchError::Launch { .. }) => Exit::Usage,
+            Err(LaunchError::Deadlock { .. }) => Exit::Stuck,
             // The budget after a first error is small; the error matters then.
-            Err(Stop::Budget { .. }) if self.report.errors().next().is_none() => Exit::Stuck,
+            Err(LaunchError::Budget { .. }) if self.report.errors().next().is_none() => Exit::Stuck,
             _ if failed || !self.report.is_clean() => Exit::Findings,
             _ => Exit::Clean,
         }
@@ -117,7 +117,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let whole = args.blocks == Blocks::All;
     let mut result =
         RunResult { kernel: names::demangled(&kernel), whole, report, outputs: Vec::new() };
-    if !matches!(result.report.end, Err(Stop::Launch { .. })) {
+    if !matches!(result.report.end, Err(LaunchError::Launch { .. })) {
         collect(&mut result, &emulator, &kernel, args, &arguments, &wanted)?;
     }
     let printed = match args.format {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptx_emu::{Launch, Stop};
+use ptx_emu::{Launch, LaunchError};
 
 use super::{
     counters,
@@ -29,12 +29,12 @@ pub(super) fn report(result: &RunResult, launch: &Launch, source: &Source) -> St
     }
     match &report.end {
         // A fault is the last finding.
-        Ok(()) | Err(Stop::Fault(_)) => {}
-        Err(stop @ Stop::Launch { .. }) => return format!("{stop}\n"),
+        Ok(()) | Err(LaunchError::Fault(_)) => {}
+        Err(stop @ LaunchError::Launch { .. }) => return format!("{stop}\n"),
         Err(
-            stop @ (Stop::Unsupported { line: at, .. }
-            | Stop::Deadlock { line: at, .. }
-            | Stop::Budget { line: at, .. }),
+            stop @ (LaunchError::Unsupported { line: at, .. }
+            | LaunchError::Deadlock { line: at, .. }
+            | LaunchError::Budget { line: at, .. }),
         ) => {
             line(&mut out, &stop.to_string());
             if let Some(quote) = at.and_then(|at| source.quote(at)) {

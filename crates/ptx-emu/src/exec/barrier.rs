@@ -11,7 +11,7 @@ use super::{
 use crate::{
     finding::{FindingKind, Other, Severity},
     op::{BarrierKind, Op},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// Barriers of a block.
@@ -25,7 +25,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<Step, Stop> {
+    ) -> Result<Step, LaunchError> {
         let index = match op {
             Op::Barrier(index) => index as usize,
             Op::Cluster(index) => return self.cluster_op(index, regs, pc, mask),
@@ -146,7 +146,7 @@ impl Machine<'_> {
     }
 
     /// The report of a block none of whose threads can move.
-    pub(super) fn stuck(&self, warps: &mut [Warp]) -> Stop {
+    pub(super) fn stuck(&self, warps: &mut [Warp]) -> LaunchError {
         let waiting = self.describe_all(warps);
         for warp in warps {
             for at in 0..warp.groups.len() {
@@ -160,7 +160,7 @@ impl Machine<'_> {
                 }
             }
         }
-        Stop::Deadlock { message: waiting, line: None, at_barrier: true }
+        LaunchError::Deadlock { message: waiting, line: None, at_barrier: true }
     }
 
     /// Threads that wait at one barrier at different lines: the lanes of a warp must not, for the

@@ -11,7 +11,7 @@ use crate::{
     lower::function_address,
     memory::{INITIALISED, Memory, window_base, window_of},
     op::{Builtin, CallTarget, Code, Const, Window},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// Most bytes of a warp's registers in all frames of a stack.
@@ -67,7 +67,7 @@ impl Machine<'_> {
         warp: &mut Warp,
         mut group: Group,
         call_index: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         let program = self.program;
         let call = &program.calls[call_index as usize];
         let function = match call.target {
@@ -158,7 +158,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         let builtin = &self.program.builtins[index as usize];
         let argument = |lane: usize, n: usize, bytes: usize| {
             let at = builtin.args.get(n).map_or(0, |a| regs.frame.local + a) as usize;

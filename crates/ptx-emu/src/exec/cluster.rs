@@ -10,7 +10,7 @@ use crate::{
     finding::FindingKind,
     memory::{own_shared, shared_rank, window_base, window_of},
     op::{ClusterOp, ClusterSpecial, D, Reg, Window},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// The cluster that runs.
@@ -118,7 +118,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<Step, Stop> {
+    ) -> Result<Step, LaunchError> {
         let program = self.program;
         match &program.cluster_ops[index as usize] {
             ClusterOp::Mbarrier(kind, address) => {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     op::{Address, AsyncOp, D, MemoryOp, R, Reg, StateSpace, W},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// A copy under way.
@@ -135,7 +135,7 @@ impl Machine<'_> {
 
     /// Delivers the copies that are to arrive on mbarriers, and makes them arrive: at the end of
     /// the warp's turn, so that a thread that does not wait sees the former bytes.
-    pub(super) fn land(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+    pub(super) fn land(&mut self, warp: &mut Warp) -> Result<(), LaunchError> {
         // Registers to work in, behind those of all functions.
         let base = warp.r32.len();
         warp.r32.resize(base + 4, [0; 32]);

@@ -10,7 +10,7 @@ use crate::{
     lower::opcode,
     memory::shared_parts,
     op::{Op, StateSpace},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// The variable from which an address was computed.
@@ -22,9 +22,9 @@ pub(super) struct Target {
 }
 
 impl Machine<'_> {
-    pub(super) fn unsupported(&self, pc: u32, reason: &str) -> Stop {
+    pub(super) fn unsupported(&self, pc: u32, reason: &str) -> LaunchError {
         let (instruction, line, message) = self.program.refusal(pc as usize, reason);
-        Stop::Unsupported { instruction, line, message }
+        LaunchError::Unsupported { instruction, line, message }
     }
 
     /// A finding that is no memory access and ends the launch.
@@ -35,9 +35,9 @@ impl Machine<'_> {
         regs: &Registers<'_>,
         pc: u32,
         lanes: u32,
-    ) -> Stop {
+    ) -> LaunchError {
         let finding = self.finding(kind, what, Target::default(), regs, pc, lanes);
-        Stop::Fault(Box::new(finding))
+        LaunchError::Fault(Box::new(finding))
     }
 
     /// The first occurrence of something that `lanes` did at `pc`.

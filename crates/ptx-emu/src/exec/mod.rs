@@ -49,7 +49,7 @@ use crate::{
     memory::{BufferId, INITIALISED, Memory, SHARED_SLOTS, shared_address},
     module::Module,
     options::{Blocks, Checks, Limits, Options},
-    report::{Report, Stop},
+    report::{LaunchError, Report},
 };
 
 /// A kernel launch.
@@ -217,8 +217,8 @@ const MAX_PARAMETERS: usize = 32764;
 /// has a place of its own here.
 const MAX_REGISTER_BYTES: usize = 2 << 30;
 
-fn refuse<T>(message: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Launch { message: message.into() })
+fn refuse<T>(message: impl Into<String>) -> Result<T, LaunchError> {
+    Err(LaunchError::Launch { message: message.into() })
 }
 
 /// Runs `launch` to its end.
@@ -248,7 +248,7 @@ fn prepare_launch<'m>(
     launch: &'m Launch,
     options: &Options,
     n_sm: u32,
-) -> Result<Machine<'m>, Stop> {
+) -> Result<Machine<'m>, LaunchError> {
     let program = module.program();
     let kernel = check(program, launch)?;
     let mut machine = Machine {
@@ -287,7 +287,7 @@ fn prepare_launch<'m>(
 }
 
 /// Checks the launch's shape; gives the kernel's index.
-fn check(program: &Program, launch: &Launch) -> Result<usize, Stop> {
+fn check(program: &Program, launch: &Launch) -> Result<usize, LaunchError> {
     let name = &launch.kernel;
     let found = program.signatures.iter().position(|s| s.is_entry && s.name == *name);
     let Some(kernel) = found else {
@@ -316,7 +316,7 @@ fn check(program: &Program, launch: &Launch) -> Result<usize, Stop> {
 }
 
 /// The clusters the grid is launched in.
-fn cluster(program: &Program, kernel: usize, launch: &Launch) -> Result<Cluster, Stop> {
+fn cluster(program: &Program, kernel: usize, launch: &Launch) -> Result<Cluster, LaunchError> {
     let rules = program.signatures[kernel].cluster;
     let name = &launch.kernel;
     let (extents, explicit) = match (rules.required, launch.cluster) {
@@ -344,7 +344,7 @@ fn cluster(program: &Program, kernel: usize, launch: &Launch) -> Result<Cluster,
 }
 
 /// The parameter block.
-fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u8>, Stop> {
+fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u8>, LaunchError> {
     let signature = &program.signatures[kernel];
     let (want, got) = (signature.params.len(), launch.args.len());
     if want != got {
@@ -373,11 +373,11 @@ fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u
 
 impl Machine<'_> {
     /// The report, given how the launch ended.
-    fn report(mut self, end: Result<(), Stop>) -> Report {
+    fn report(mut self, end: Result<(), LaunchError>) -> Report {
         if let Some(id) = self.workspace {
             self.memory.free(id);
         }
-        if let Err(Stop::Fault(finding)) = &end {
+        if let Err(LaunchError::Fault(finding)) = &end {
             let key = (finding.kind, u32::MAX, u32::MAX);
             self.findings.add(key, (**finding).clone());
         }
@@ -395,7 +395,7 @@ impl Machine<'_> {
 
     /// Gives a module that asks for it the workspace of a cooperative launch: zeroed memory in
     /// which the blocks of the grid meet.
-    fn make_workspace(&mut self) -> Result<(), Stop> {
+    fn make_workspace(&mut self) -> Result<(), LaunchError> {
         if !self.program.cooperative {
             return Ok(());
         }
@@ -411,7 +411,7 @@ impl Machine<'_> {
     }
 
     /// Gives every shared variable the kernel can reach its place.
-    fn place_shared(&mut self) -> Result<(), Stop> {
+    fn place_shared(&mut self) -> Result<(), LaunchError> {
         let mut used = vec![false; self.program.variables.len()];
         for function in self.program.reachable(self.kernel) {
             for &v in &self.program.code[function].shared {
@@ -500,7 +500,7 @@ impl Machine<'_> {
     }
 
     /// Lets the block's warps run in turns until all have ended or they only spin.
-    fn run_block(&mut self, warps: &mut [Warp]) -> Result<Turn, Stop> {
+    fn run_block(&mut self, warps: &mut [Warp]) -> Result<Turn, LaunchError> {
         loop {
             self.progress.waited = false;
             let changes = self.progress.changes;
@@ -543,7 +543,7 @@ impl Machine<'_> {
 ///
 /// # Errors
 /// If they do not fit.
-pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Result<Vec<u64>, Stop> {
+pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Result<Vec<u64>, LaunchError> {
     let mut addresses = vec![0; program.variables.len()];
     for (index, variable) in program.variables.iter().enumerate() {
         if variable.is_global() {

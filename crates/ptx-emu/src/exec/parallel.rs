@@ -13,7 +13,7 @@ use crate::{
     module::Module,
     op::{Op, Special, StateSpace},
     options::{Blocks, Options},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// Lane instructions below which a launch is not worth the threads.
@@ -42,7 +42,7 @@ struct Part {
 }
 
 /// Runs all blocks, on as many threads as the options allow and the kernel permits.
-pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), Stop> {
+pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), LaunchError> {
     let n: u64 = source.launch.grid.iter().map(|n| u64::from(*n)).product();
     let threads = match source.options.threads {
         0 => thread::available_parallelism().map_or(1, usize::from),

@@ -9,7 +9,7 @@ use super::{
     sanitize::order::Order,
     warp::{Frame, Group, Wait, Warp, register_bytes},
 };
-use crate::{memory::INITIALISED, op::Reg, report::Stop};
+use crate::{memory::INITIALISED, op::Reg, report::LaunchError};
 
 /// A block between its turns.
 pub(super) struct Block {
@@ -96,7 +96,7 @@ impl Machine<'_> {
     }
 
     /// Runs all blocks.
-    pub(super) fn run(&mut self) -> Result<(), Stop> {
+    pub(super) fn run(&mut self) -> Result<(), LaunchError> {
         let n_blocks: u64 = self.launch.grid.iter().map(|n| u64::from(*n)).product();
         let size = u64::from(self.cluster.len());
         let chosen = self.chosen_clusters();
@@ -146,7 +146,7 @@ impl Machine<'_> {
                     1 => "1 block spins and nothing it reads changes".to_owned(),
                     n => format!("{n} blocks spin and nothing they read changes"),
                 };
-                return Err(Stop::Deadlock {
+                return Err(LaunchError::Deadlock {
                     message: format!(
                         "deadlock: {who}; {}",
                         self.describe_blocks(&mut cluster.blocks)
@@ -254,7 +254,7 @@ impl Machine<'_> {
     }
 
     /// Lets the blocks of a cluster run in turns until all have ended or they only spin.
-    fn run_cluster(&mut self, blocks: &mut [Block]) -> Result<Turn, Stop> {
+    fn run_cluster(&mut self, blocks: &mut [Block]) -> Result<Turn, LaunchError> {
         let mut timeouts = 0;
         loop {
             let changes = self.progress.changes;
@@ -318,10 +318,10 @@ impl Machine<'_> {
     }
 
     /// The report of a cluster none of whose threads can move.
-    fn stuck_cluster(&mut self, blocks: &mut [Block]) -> Stop {
+    fn stuck_cluster(&mut self, blocks: &mut [Block]) -> LaunchError {
         let live = || blocks.iter().filter(|block| !block.done);
         let line = live().find_map(|block| self.first_line(&block.warps));
-        Stop::Deadlock {
+        LaunchError::Deadlock {
             message: format!("deadlock: {}", self.describe_blocks(blocks)),
             line,
             at_barrier: true,

@@ -10,7 +10,7 @@ use crate::{
     finding::FindingKind,
     memory::window_of,
     op::{CarryKind, CarryOp, Class, D, LaneMask, Op, R, Reg, Special, W, Window},
-    report::Stop,
+    report::LaunchError,
 };
 
 impl Machine<'_> {
@@ -21,7 +21,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         match *op {
             Op::Lanes(f, _, ref r) if mask == u32::MAX => f.run(&mut regs.rows, r),
             Op::Lanes(f, classes, ref r) => masked(f, classes.to, r, regs, mask),
@@ -56,7 +56,13 @@ impl Machine<'_> {
     }
 
     #[inline(never)]
-    fn rare(&mut self, op: Op, regs: &mut Registers<'_>, pc: u32, mask: u32) -> Result<(), Stop> {
+    fn rare(
+        &mut self,
+        op: Op,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) -> Result<(), LaunchError> {
         let program = self.program;
         match op {
             Op::Atomic(index) => {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     op::{D, W},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// A warp's state as far as its future depends on it.
@@ -63,7 +63,7 @@ impl Machine<'_> {
     ///
     /// # Errors
     /// A loop that no change of memory can end, and whatever else stops the warp.
-    pub(super) fn probe(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+    pub(super) fn probe(&mut self, warp: &mut Warp) -> Result<(), LaunchError> {
         let before = Snapshot::of(warp);
         let changes = self.progress.changes;
         self.progress.touched = false;
@@ -86,7 +86,7 @@ impl Machine<'_> {
                 "endless loop: registers repeat and no memory is read; {}",
                 self.describe_all(std::slice::from_ref(warp))
             );
-            return Err(Stop::Deadlock { message, line, at_barrier: false });
+            return Err(LaunchError::Deadlock { message, line, at_barrier: false });
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     finding::FindingKind,
     op::{D, Op, Reg, Shuffle, Vote, W, WarpSyncKind, WarpSyncOp},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// The value that a lane yields to a reader without taking part: visibly wrong as a float and
@@ -174,7 +174,7 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
         alive: u32,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, LaunchError> {
         let sync = self.program.syncs[index as usize];
         let members = regs.rows.w[sync.members as usize];
         let first = members[mask.trailing_zeros() as usize & 31];
@@ -207,7 +207,7 @@ impl Machine<'_> {
     }
 
     /// Completes the warp-level operations whose members have all come; whether there were any.
-    pub(super) fn resolve_syncs(&mut self, warp: &mut Warp) -> Result<bool, Stop> {
+    pub(super) fn resolve_syncs(&mut self, warp: &mut Warp) -> Result<bool, LaunchError> {
         for index in 0..warp.groups.len() {
             let Some(sync) = self.sync_at(&warp.groups[index]) else { continue };
             let group = warp.groups[index].clone();

@@ -6,7 +6,7 @@ use super::{
     Machine,
     warp::{Group, Wait, Warp},
 };
-use crate::{lower::opcode, report::Stop};
+use crate::{lower::opcode, report::LaunchError};
 
 /// A barrier at which threads wait.
 struct Open {
@@ -116,7 +116,7 @@ impl Machine<'_> {
         text
     }
 
-    pub(super) fn out_of_budget(&self, warp: &Warp) -> Stop {
+    pub(super) fn out_of_budget(&self, warp: &Warp) -> LaunchError {
         let n = self.lane_instructions;
         let line = warp.groups.iter().find_map(|g| self.program.place_of(g.pc).0);
         let message = format!(
@@ -124,6 +124,6 @@ impl Machine<'_> {
             self.limits.lane_instructions,
             self.describe_all(std::slice::from_ref(warp))
         );
-        Stop::Budget { lane_instructions: n, message, line }
+        LaunchError::Budget { lane_instructions: n, message, line }
     }
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     coverage::{ENTERED, PASSED, TAKEN},
     op::{D, Op, W},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// An activation of a function.
@@ -242,7 +242,7 @@ pub(super) const SLICE: u32 = 4096;
 
 impl Machine<'_> {
     /// Runs the warp until all its lanes wait or have exited or its slice is over.
-    pub(super) fn run_warp(&mut self, warp: &mut Warp) -> Result<(), Stop> {
+    pub(super) fn run_warp(&mut self, warp: &mut Warp) -> Result<(), LaunchError> {
         if warp.spins_since == Some(self.progress.changes) {
             self.progress.waited = true;
             return Ok(());
@@ -262,7 +262,7 @@ impl Machine<'_> {
     }
 
     /// Runs the warp until all its lanes wait or have exited or the fuel is gone.
-    pub(super) fn run_slice(&mut self, warp: &mut Warp, fuel: &mut u32) -> Result<(), Stop> {
+    pub(super) fn run_slice(&mut self, warp: &mut Warp, fuel: &mut u32) -> Result<(), LaunchError> {
         loop {
             let Some(index) = warp.pick() else {
                 if !self.resolve_syncs(warp)? {
@@ -305,7 +305,7 @@ impl Machine<'_> {
     }
 
     /// Puts the group back where the end of its run leaves it.
-    fn put_back(&mut self, warp: &mut Warp, mut group: Group, end: End) -> Result<(), Stop> {
+    fn put_back(&mut self, warp: &mut Warp, mut group: Group, end: End) -> Result<(), LaunchError> {
         match end {
             End::Yield => warp.groups.push(group),
             End::Slice => {
@@ -362,7 +362,7 @@ impl Machine<'_> {
         group: &mut Group,
         stop_pc: u32,
         fuel: &mut u32,
-    ) -> Result<End, Stop> {
+    ) -> Result<End, LaunchError> {
         let program = self.program;
         let ops = program.ops.as_slice();
         let mask = group.mask;

@@ -11,7 +11,7 @@ mod table;
 use std::{collections::HashMap, rc::Rc, sync::LazyLock};
 
 use self::pattern::Pattern;
-pub use self::table::Family;
+pub use self::table::InstructionGroup;
 use super::{Builder, Lowered, Modifiers};
 use crate::ast::Instruction;
 
@@ -29,7 +29,7 @@ type Lower = for<'a, 'p> fn(&mut Builder<'a, 'p>, &Instruction<'a>, &Modifiers<'
 
 /// A row as it stands in the table.
 pub(super) struct Entry {
-    family: Family,
+    family: InstructionGroup,
     pattern: &'static str,
     operands: &'static str,
     sm: u32,
@@ -52,7 +52,7 @@ impl std::fmt::Debug for InstructionForm {
 impl InstructionForm {
     /// The family it counts as.
     #[must_use]
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> InstructionGroup {
         self.entry.family
     }
 
@@ -189,7 +189,7 @@ impl<'a> Decoder<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Family, find, rows};
+    use super::{InstructionGroup, find, rows};
 
     #[test]
     fn rows_do_not_overlap() {
@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn families_print_apart() {
-        let names: std::collections::HashSet<_> = Family::ALL.iter().map(|f| f.name()).collect();
-        assert_eq!(names.len(), Family::ALL.len());
+        let names: std::collections::HashSet<_> =
+            InstructionGroup::ALL.iter().map(|f| f.name()).collect();
+        assert_eq!(names.len(), InstructionGroup::ALL.len());
     }
 }

@@ -1,7 +1,7 @@
 //! Clusters, distributed shared memory and barriers of the whole grid.
 
 use crate::harness::{Arg, close, random, random_bits, run, run_clusters};
-use ptx_emu::{FindingKind, Stop};
+use ptx_emu::{FindingKind, LaunchError};
 
 #[test]
 fn blocks_count_in_each_others_memory() {
@@ -105,7 +105,7 @@ fn the_whole_grid_meets() {
 fn a_barrier_missed_by_one_block_is_a_deadlock() {
     let args = vec![Arg::Out(32, 4)];
     let ran = run_clusters("fail/cluster", "missed", [2, 1, 1], [2, 1, 1], [32, 1, 1], args);
-    let Err(Stop::Deadlock { message, line: Some(_), at_barrier: true }) = ran.result else {
+    let Err(LaunchError::Deadlock { message, line: Some(_), at_barrier: true }) = ran.result else {
         panic!("{:?}", ran.result);
     };
     assert!(
@@ -154,7 +154,7 @@ fn impossible_clusters_are_refused() {
         let args = vec![Arg::Out(32, 4), Arg::Out(32, 4)];
         let ran = run_clusters("pass/cluster", kernel, [grid, 1, 1], cluster, [32, 1, 1], args);
         match ran.result {
-            Err(Stop::Launch { message }) => message,
+            Err(LaunchError::Launch { message }) => message,
             other => panic!("expected a refusal, got {other:?}"),
         }
     };

@@ -1,7 +1,7 @@
 //! What is wrong stops the launch and says where.
 
 use crate::harness::{Arg, module, random, run, run_with};
-use ptx_emu::{FindingKind, Limits, Stop};
+use ptx_emu::{FindingKind, LaunchError, Limits};
 
 #[test]
 fn accesses_outside_buffers() {
@@ -75,22 +75,30 @@ fn other_faults_name_thread_and_line() {
 fn endless_loops_end() {
     let args = vec![Arg::from([0_i32].as_slice()), Arg::Out(64, 4)];
     let ran = run("fail/faults", "endless", [2, 1, 1], [64, 1, 1], args);
-    assert!(matches!(ran.result, Err(Stop::Deadlock { line: Some(_), .. })), "{:?}", ran.result);
+    assert!(
+        matches!(ran.result, Err(LaunchError::Deadlock { line: Some(_), .. })),
+        "{:?}",
+        ran.result
+    );
     for kernel in ["forever", "hoisted"] {
         let args = vec![Arg::from([0_i32].as_slice()), Arg::Out(64, 4)];
         let ran = run("fail/loops", kernel, [2, 1, 1], [64, 1, 1], args);
-        let Err(Stop::Deadlock { message, line: Some(_), .. }) = ran.result else {
+        let Err(LaunchError::Deadlock { message, line: Some(_), .. }) = ran.result else {
             panic!("{kernel}: {:?}", ran.result);
         };
         assert!(message.contains("endless loop"), "{message}");
     }
     let args = vec![Arg::from([0_i32].as_slice()), Arg::Out(64, 4)];
     let ran = run("fail/loops", "waiting", [2, 1, 1], [64, 1, 1], args);
-    assert!(matches!(ran.result, Err(Stop::Deadlock { .. })), "{:?}", ran.result);
+    assert!(matches!(ran.result, Err(LaunchError::Deadlock { .. })), "{:?}", ran.result);
     let limits = Limits { lane_instructions: 10_000_000, printf_bytes: 0, ..Limits::default() };
     let args = vec![Arg::Out(64, 4), Arg::from(1_i32)];
     let ran = run_with("fail/faults", "busy", [1, 1, 1], [64, 1, 1], 0, limits, args);
-    assert!(matches!(ran.result, Err(Stop::Budget { line: Some(_), .. })), "{:?}", ran.result);
+    assert!(
+        matches!(ran.result, Err(LaunchError::Budget { line: Some(_), .. })),
+        "{:?}",
+        ran.result
+    );
 }
 
 #[test]
@@ -99,7 +107,7 @@ fn impossible_launches() {
         let ran =
             run_with("pass/relu", kernel, [1, 1, 1], [block, 1, 1], smem, Limits::default(), args);
         match ran.result {
-            Err(Stop::Launch { message }) => message,
+            Err(LaunchError::Launch { message }) => message,
             other => panic!("expected a refusal, got {other:?}"),
         }
     };
@@ -118,7 +126,7 @@ fn unknown_instructions_are_refused_with_their_line() {
     assert_eq!(module.unknown_instructions().len(), 1);
     let args = || vec![Arg::Out(32, 4), Arg::from(1_i32)];
     let ran = run("unsupported/bulk", "bulk", [1, 1, 1], [32, 1, 1], args());
-    let Err(Stop::Unsupported { message, line, .. }) = ran.result else {
+    let Err(LaunchError::Unsupported { message, line, .. }) = ran.result else {
         panic!("expected a refusal, got {:?}", ran.result);
     };
     assert_eq!(line, Some(4));

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use ptx_emu::{BufferId, Config, Emulator, Finding, Launch, Limits, Module, Options, Report, Stop};
+use ptx_emu::{
+    BufferId, Config, Emulator, Finding, Launch, LaunchError, Limits, Module, Options, Report,
+};
 
 /// An argument of a kernel.
 pub(crate) enum Arg {
@@ -54,7 +56,7 @@ pub(crate) struct Ran {
     /// All that was found.
     pub(crate) findings: Vec<Finding>,
     /// How it ended.
-    pub(crate) result: Result<Report, Stop>,
+    pub(crate) result: Result<Report, LaunchError>,
 }
 
 impl Ran {
@@ -108,7 +110,7 @@ impl Ran {
     /// The fault the kernel must have ended with.
     pub(crate) fn fault(self) -> Finding {
         match self.result {
-            Err(Stop::Fault(fault)) => *fault,
+            Err(LaunchError::Fault(fault)) => *fault,
             other => panic!("expected a fault, got {other:?}"),
         }
     }

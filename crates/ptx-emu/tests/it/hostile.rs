@@ -6,8 +6,8 @@ use std::{
 };
 
 use ptx_emu::{
-    AllocError, Config, Emulator, FindingKind, Launch, Limits, Module, Options, ParseError, Report,
-    Stop,
+    AllocError, Config, Emulator, FindingKind, Launch, LaunchError, Limits, Module, Options,
+    ParseError, Report,
 };
 
 const HEAD: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
@@ -31,7 +31,7 @@ fn run(text: &str) -> Report {
 /// The launch must be refused, with a message that has `words`.
 fn refused(report: &Report, words: &str) {
     match &report.end {
-        Err(Stop::Launch { message }) => assert!(message.contains(words), "{message}"),
+        Err(LaunchError::Launch { message }) => assert!(message.contains(words), "{message}"),
         other => panic!("expected a refusal about {words}, got {other:?}"),
     }
 }
@@ -161,7 +161,7 @@ fn gigantic_grids_end_at_the_budget() {
         for block in [1, 1024] {
             let grid = [i32::MAX as u32, 65535, 65535];
             let report = quick(|| launch(&kernel(body), grid, [block, 1, 1], limits));
-            assert!(matches!(report.end, Err(Stop::Budget { .. })), "{:?}", report.end);
+            assert!(matches!(report.end, Err(LaunchError::Budget { .. })), "{:?}", report.end);
             assert!(report.lane_instructions < 10_000_000);
         }
     }
@@ -254,7 +254,8 @@ fn copies_that_nobody_waits_for_do_not_pile_up() {
     let text = body.replace(".visible", ".global .align 16 .b8 g[512];\n.visible");
     let limits = Limits { lane_instructions: 5_000_000, ..Limits::default() };
     let report = quick(|| launch(&text, [1; 3], [32, 1, 1], limits));
-    let stuck = matches!(report.end, Err(Stop::Budget { .. } | Stop::Deadlock { .. }));
+    let stuck =
+        matches!(report.end, Err(LaunchError::Budget { .. } | LaunchError::Deadlock { .. }));
     assert!(stuck, "{:?}", report.end);
 }
 

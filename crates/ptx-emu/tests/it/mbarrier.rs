@@ -1,7 +1,7 @@
 //! mbarriers, named barriers and what goes wrong with them.
 
 use crate::harness::{Arg, close, random, random_bits, run};
-use ptx_emu::{Finding, FindingKind, Stop};
+use ptx_emu::{Finding, FindingKind, LaunchError};
 
 #[test]
 fn a_ring_of_stages_is_filled_and_emptied() {
@@ -90,8 +90,8 @@ fn races_around_mbarriers_are_found() {
 fn deadlock(kernel: &str) -> String {
     let ran = run("fail/mbarrier", kernel, [1, 1, 1], [128, 1, 1], vec![Arg::Out(128, 4)]);
     match ran.result {
-        Err(Stop::Deadlock { message, line: Some(_), .. }) => message,
-        Err(Stop::Fault(finding)) if finding.line.is_some() => finding.message,
+        Err(LaunchError::Deadlock { message, line: Some(_), .. }) => message,
+        Err(LaunchError::Fault(finding)) if finding.line.is_some() => finding.message,
         other => panic!("{kernel}: {other:?}"),
     }
 }
@@ -100,7 +100,7 @@ fn deadlock(kernel: &str) -> String {
 fn waits_that_never_end_are_deadlocks() {
     let args = vec![Arg::Out(64, 4)];
     let ran = run("fail/mbarrier", "never", [1, 1, 1], [64, 1, 1], args);
-    let Err(Stop::Deadlock { message, line, .. }) = ran.result else {
+    let Err(LaunchError::Deadlock { message, line, .. }) = ran.result else {
         panic!("{:?}", ran.result);
     };
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ptx_emu::{BufferId, Checks, Emulator, Launch, Limits, Module, Options, Report, Stop};
+use ptx_emu::{BufferId, Checks, Emulator, Launch, LaunchError, Limits, Module, Options, Report};
 
 /// A kernel and how it is launched.
 #[derive(Debug)]
@@ -452,7 +452,7 @@ pub(crate) fn check(program: &Program) -> bool {
             "{}\n{text}",
             report.lane_instructions
         );
-        assert!(!matches!(report.end, Err(Stop::Launch { .. })), "{:?}\n{text}", report.end);
+        assert!(!matches!(report.end, Err(LaunchError::Launch { .. })), "{:?}\n{text}", report.end);
         for finding in &report.findings {
             assert!(finding.to_string().lines().count() <= 8, "{finding}");
         }

@@ -1,6 +1,6 @@
 //! Contractions.
 
-use super::super::{Role, def::Row, families::contraction::Contraction};
+use super::super::{Role, def::OpBuilder, families::contraction::Contraction};
 use crate::record::{Gen, List};
 
 /// Half of the sums overflow f16.
@@ -9,14 +9,14 @@ const LARGE: Gen = Gen::Normal { mean: 0.0, std: 1e4 };
 const EXTREMES: Gen = Gen::Listed { list: List::Extremes };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [products(), added(), vectors()].into_iter().flatten().collect()
 }
 
 /// Products of matrices alone.
-fn products() -> Vec<Row> {
+fn products() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "mm(Tensor self, Tensor mat2) -> Tensor",
             Contraction::Mm,
             "Matrix product of self [m, k] and mat2 [k, n]: out[i, j] = sum_l self[i, l] * \
@@ -30,7 +30,7 @@ fn products() -> Vec<Row> {
         .alias(&["mm.out"])
         .edges("self", LARGE)
         .outputs(&["the product"]),
-        Row::new(
+        OpBuilder::new(
             "bmm(Tensor self, Tensor mat2) -> Tensor",
             Contraction::Bmm,
             "Matrix products of a batch, self [b, m, k] and mat2 [b, k, n]: out[t] = self[t] @ \
@@ -47,9 +47,9 @@ fn products() -> Vec<Row> {
 }
 
 /// Products of matrices that are added to something.
-fn added() -> Vec<Row> {
+fn added() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> \
             Tensor",
             Contraction::AddMm,
@@ -67,7 +67,7 @@ fn added() -> Vec<Row> {
         .alias(&["addmm.out"])
         .role("mat1", Role::Main)
         .outputs(&["the sum"]),
-        Row::new(
+        OpBuilder::new(
             "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) \
             -> Tensor",
             Contraction::BAddBmm,
@@ -85,7 +85,7 @@ fn added() -> Vec<Row> {
         .alias(&["baddbmm.out"])
         .role("batch1", Role::Main)
         .outputs(&["the sums"]),
-        Row::new(
+        OpBuilder::new(
             "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) \
             -> Tensor",
             Contraction::AddBmm,
@@ -104,7 +104,7 @@ fn added() -> Vec<Row> {
         .alias(&["addbmm.out"])
         .role("batch1", Role::Main)
         .outputs(&["the sum"]),
-        Row::new(
+        OpBuilder::new(
             "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             Contraction::Linear,
             "out = input @ weight^T + bias: input [.., k], weight [n, k], out [.., n] with \
@@ -125,9 +125,9 @@ fn added() -> Vec<Row> {
 }
 
 /// Products by rank, and of vectors.
-fn vectors() -> Vec<Row> {
+fn vectors() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "matmul(Tensor self, Tensor other) -> Tensor",
             Contraction::MatMul,
             "Matrix product by the ranks of the factors. Both 1-dim [k]: their dot product, \
@@ -143,7 +143,7 @@ fn vectors() -> Vec<Row> {
         )
         .alias(&["matmul.out", "linalg_matmul", "linalg.matmul"])
         .outputs(&["the product"]),
-        Row::new(
+        OpBuilder::new(
             "mv(Tensor self, Tensor vec) -> Tensor",
             Contraction::Mv,
             "Product of a matrix self [m, k] and a vector vec [k]: out[i] = sum_l self[i, l] * \
@@ -157,7 +157,7 @@ fn vectors() -> Vec<Row> {
         .alias(&["mv.out"])
         .edges("self", LARGE)
         .outputs(&["the product"]),
-        Row::new(
+        OpBuilder::new(
             "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> \
             Tensor",
             Contraction::AddMv,
@@ -175,7 +175,7 @@ fn vectors() -> Vec<Row> {
         .alias(&["addmv.out"])
         .role("mat", Role::Main)
         .outputs(&["the sum"]),
-        Row::new(
+        OpBuilder::new(
             "dot(Tensor self, Tensor tensor) -> Tensor",
             Contraction::Dot,
             "Dot product of two vectors [k]: out = sum_l self[l] * tensor[l], 0-dim: one element. \
@@ -187,7 +187,7 @@ fn vectors() -> Vec<Row> {
         )
         .alias(&["dot.out", "vdot"])
         .outputs(&["the dot product"]),
-        Row::new(
+        OpBuilder::new(
             "outer(Tensor self, Tensor vec2) -> Tensor",
             Contraction::Outer,
             "Outer product of two vectors [m] and [n]: out[i, j] = self[i] * vec2[j], in f32, \

@@ -1,17 +1,17 @@
 //! Convolutions.
 
-use super::super::{Role, def::Row, families::conv::Conv};
+use super::super::{Role, def::OpBuilder, families::conv::Conv};
 use crate::record::Gen;
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [general(), plain(), transposed()].into_iter().flatten().collect()
 }
 
 /// The op that takes every option as an argument.
-fn general() -> Vec<Row> {
+fn general() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] \
             padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) \
             -> Tensor",
@@ -41,9 +41,9 @@ fn general() -> Vec<Row> {
 }
 
 /// Plain convolutions by their number of dimensions.
-fn plain() -> Vec<Row> {
+fn plain() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], \
             SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
             Conv::Plain(1),
@@ -67,7 +67,7 @@ fn plain() -> Vec<Row> {
         .edges("input", Gen::LoneInfinity)
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
-        Row::new(
+        OpBuilder::new(
             "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], \
             SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
             Conv::Plain(2),
@@ -91,7 +91,7 @@ fn plain() -> Vec<Row> {
         .edges("input", Gen::LoneInfinity)
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
-        Row::new(
+        OpBuilder::new(
             "conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], \
             SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> \
             Tensor",
@@ -119,9 +119,9 @@ fn plain() -> Vec<Row> {
 }
 
 /// Transposed convolutions by their number of dimensions.
-fn transposed() -> Vec<Row> {
+fn transposed() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] \
             stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, \
             SymInt[1] dilation=[1]) -> Tensor",
@@ -144,7 +144,7 @@ fn transposed() -> Vec<Row> {
         .alias(&["nn.functional.conv_transpose1d"])
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
-        Row::new(
+        OpBuilder::new(
             "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] \
             stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt \
             groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
@@ -167,7 +167,7 @@ fn transposed() -> Vec<Row> {
         .alias(&["nn.functional.conv_transpose2d"])
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
-        Row::new(
+        OpBuilder::new(
             "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] \
             stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], \
             SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",

@@ -1,7 +1,7 @@
 //! Pooling, resampling and rearranging of images.
 
 use super::super::{
-    def::{self, Row},
+    def::{self, OpBuilder},
     families::{
         blocks::Blocks,
         pool::{Fold, Pool},
@@ -22,14 +22,14 @@ const fn maximum_at(spatial: usize, adaptive: bool) -> Pool {
 }
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [averages(), maxima(), adaptive(), resized()].into_iter().flatten().collect()
 }
 
 /// Averages of sliding windows.
-fn averages() -> Vec<Row> {
+fn averages() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], \
             bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
             average(1),
@@ -47,7 +47,7 @@ fn averages() -> Vec<Row> {
         )
         .alias(&["nn.functional.avg_pool1d"])
         .outputs(&["the means"]),
-        Row::new(
+        OpBuilder::new(
             "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool \
             ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
             average(2),
@@ -66,7 +66,7 @@ fn averages() -> Vec<Row> {
         )
         .alias(&["nn.functional.avg_pool2d"])
         .outputs(&["the means"]),
-        Row::new(
+        OpBuilder::new(
             "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool \
             ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
             average(3),
@@ -89,9 +89,9 @@ fn averages() -> Vec<Row> {
 }
 
 /// Maxima of sliding windows.
-fn maxima() -> Vec<Row> {
+fn maxima() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], \
             int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
             maximum(1),
@@ -108,7 +108,7 @@ fn maxima() -> Vec<Row> {
         .alias(&["nn.functional.max_pool1d"])
         .exact()
         .outputs(&["the maxima"]),
-        Row::new(
+        OpBuilder::new(
             "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, \
             int[2] dilation=1, bool ceil_mode=False) -> Tensor",
             maximum(2),
@@ -126,7 +126,7 @@ fn maxima() -> Vec<Row> {
         .alias(&["nn.functional.max_pool2d"])
         .exact()
         .outputs(&["the maxima"]),
-        Row::new(
+        OpBuilder::new(
             "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, \
             int[3] dilation=1, bool ceil_mode=False) -> Tensor",
             maximum(3),
@@ -144,7 +144,7 @@ fn maxima() -> Vec<Row> {
         .alias(&["nn.functional.max_pool3d"])
         .exact()
         .outputs(&["the maxima"]),
-        Row::new(
+        OpBuilder::new(
             "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] \
             padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
             maximum_at(2, false),
@@ -169,9 +169,9 @@ fn maxima() -> Vec<Row> {
 }
 
 /// Windows that are chosen for an output size.
-fn adaptive() -> Vec<Row> {
+fn adaptive() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
             Pool { adaptive: true, ..average(1) },
             "The means of windows of self [n, c, l] or [c, l] that are chosen so that the output \
@@ -184,7 +184,7 @@ fn adaptive() -> Vec<Row> {
         )
         .alias(&["nn.functional.adaptive_avg_pool1d"])
         .outputs(&["the means"]),
-        Row::new(
+        OpBuilder::new(
             "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
             Pool { adaptive: true, ..average(2) },
             "The means of windows of self [n, c, h, w] or [c, h, w] that are chosen so that the \
@@ -197,7 +197,7 @@ fn adaptive() -> Vec<Row> {
         )
         .alias(&["nn.functional.adaptive_avg_pool2d", "_adaptive_avg_pool2d"])
         .outputs(&["the means"]),
-        Row::new(
+        OpBuilder::new(
             "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
             maximum_at(2, true),
             "The maxima of windows of self [n, c, h, w] or [c, h, w] that are chosen so that the \
@@ -216,9 +216,9 @@ fn adaptive() -> Vec<Row> {
 }
 
 /// Resampling and rearranging.
-fn resized() -> Vec<Row> {
+fn resized() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? \
             scales_w=None) -> Tensor",
             Resample::Nearest,
@@ -232,7 +232,7 @@ fn resized() -> Vec<Row> {
         .alias(&["nn.functional.interpolate_nearest2d"])
         .exact()
         .outputs(&["the resized tensor"]),
-        Row::new(
+        OpBuilder::new(
             "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? \
             scales_h=None, float? scales_w=None) -> Tensor",
             Resample::Bilinear,
@@ -248,7 +248,7 @@ fn resized() -> Vec<Row> {
         )
         .alias(&["nn.functional.interpolate_bilinear2d"])
         .outputs(&["the resized tensor"]),
-        Row::new(
+        OpBuilder::new(
             "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] \
             stride) -> Tensor",
             Blocks::Im2Col,
@@ -263,7 +263,7 @@ fn resized() -> Vec<Row> {
         .alias(&["nn.functional.unfold"])
         .exact()
         .outputs(&["the blocks"]),
-        Row::new(
+        OpBuilder::new(
             "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
             Blocks::PixelShuffle,
             "Makes pixels of channels: self [.., c * r * r, h, w] with r = upscale_factor gives \

@@ -4,7 +4,7 @@ use crate::record::DType;
 
 use super::super::{
     Role,
-    def::Row,
+    def::OpBuilder,
     families::{
         attention::Attention,
         quant::{Quantize, ScaledMm},
@@ -22,9 +22,9 @@ const FP8_SLACK: f64 = 512.0;
 const ATTENTION_SLACK: f64 = 1.5;
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? \
             attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool \
             enable_gqa=False) -> Tensor",
@@ -49,7 +49,7 @@ pub(super) fn rows() -> Vec<Row> {
         .role("attn_mask", Role::Mask)
         .slack(DType::F32, ATTENTION_SLACK)
         .outputs(&["the attended values"]),
-        Row::new(
+        OpBuilder::new(
             "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? \
             bias=None, ScalarType? out_dtype=None) -> Tensor",
             ScaledMm,
@@ -74,7 +74,7 @@ pub(super) fn rows() -> Vec<Row> {
         .role("scale_b", Role::ScaleF32)
         .role("bias", Role::Bias)
         .outputs(&["the scaled product"]),
-        Row::new(
+        OpBuilder::new(
             "quantize_fp8(Tensor self, Tensor scale, ScalarType dtype=float8_e4m3fn) -> Tensor",
             Quantize::Given,
             "out = self / scale, rounded to nearest even to dtype (f8e4m3 or f8e5m2); scale is \
@@ -86,7 +86,7 @@ pub(super) fn rows() -> Vec<Row> {
         .own()
         .role("scale", Role::ScaleF32)
         .outputs(&["the quantised tensor"]),
-        Row::new(
+        OpBuilder::new(
             "dynamic_quantize_fp8(Tensor self, ScalarType dtype=float8_e4m3fn) -> (Tensor out, \
             Tensor scale)",
             Quantize::Dynamic,

@@ -10,7 +10,7 @@ mod pointwise;
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{OpDef, def::Row};
+use super::{OpDef, def::OpBuilder};
 
 /// All ops, and every name that one of them goes by.
 struct Catalogue {
@@ -22,7 +22,7 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::build);
 
 impl Catalogue {
     fn build() -> Self {
-        let tables: [fn() -> Vec<Row>; 7] = [
+        let tables: [fn() -> Vec<OpBuilder>; 7] = [
             pointwise::rows,
             fold::rows,
             dense::rows,

@@ -186,7 +186,7 @@ impl Engine for GraphEngine {
     }
 
     /// The response to roundings of all intermediate results, as the scale of one rounding.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let outputs = self.evaluate(call, inputs)?;
         let mut squares: Vec<Array> =
             outputs.iter().map(|output| Array::zeros(output.raw_dim())).collect();
@@ -194,16 +194,18 @@ impl Engine for GraphEngine {
             let mut rng = ChaCha8Rng::seed_from_u64(SEED);
             rng.set_stream(run);
             let moved = self.run(call, inputs, &mut |node, of, inputs, outputs| {
-                let hints = node.op.engine.hint(&node.op.call(&of.case), inputs)?;
+                let magnitudes = node.op.engine.magnitude(&node.op.call(&of.case), inputs)?;
                 for (index, output) in outputs.iter_mut().enumerate() {
                     if !of.outputs.get(index).is_some_and(|(dtype, _)| dtype.is_float()) {
                         continue;
                     }
-                    let hint = hints.as_ref().and_then(|hints| hints.get(index));
-                    let mut scales = hint.into_iter().flat_map(|hint| hint.iter());
+                    let magnitude =
+                        magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(index));
+                    let mut scales = magnitude.into_iter().flat_map(|magnitude| magnitude.iter());
                     for value in output.iter_mut() {
-                        let hint = scales.next().copied().filter(|hint| hint.is_finite());
-                        let scale = value.abs().max(hint.unwrap_or(0.0));
+                        let magnitude =
+                            scales.next().copied().filter(|magnitude| magnitude.is_finite());
+                        let scale = value.abs().max(magnitude.unwrap_or(0.0));
                         let sign = if rng.random::<bool>() { U } else { -U };
                         *value += sign * scale;
                     }

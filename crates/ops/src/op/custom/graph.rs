@@ -5,7 +5,7 @@ use crate::{
         BuildError, Call, CaseDraft, DraftTensor, DraftValue, InferError, Layout, OpDef, Shaped,
         build_case,
     },
-    record::{ArgValue, Case, CaseClass, Family},
+    record::{ArgValue, Case, CaseClass, InputDistribution},
 };
 
 /// A list of assignments, each a call of a catalogue op.
@@ -85,7 +85,7 @@ impl Graph {
             let draft = CaseDraft {
                 dtype: call.case.dtype,
                 class: CaseClass::Edge,
-                family: Family::Normal,
+                family: InputDistribution::Normal,
                 values: values.collect::<Result<_, InferError>>()?,
             };
             let in_node = |reason: String| InferError::Node { node: node.text.clone(), reason };

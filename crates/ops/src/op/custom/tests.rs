@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     op::{Array, Call, generate},
-    record::{Case, Family, HostTensor},
+    record::{Case, HostTensor, InputDistribution},
     reference::Reference,
     suite,
 };
@@ -52,14 +52,14 @@ fn the_example_is_an_op_like_any_other() {
             assert!(same || close(*got, *expected), "{}: {got} {expected}", case.id);
         }
         let bounds = reference.bounds(&outputs).unwrap();
-        let hint = bounds[0].hint.as_ref().unwrap();
+        let magnitude = bounds[0].magnitude.as_ref().unwrap();
         // The scale is that of the terms, not of a sum in which they cancel.
         let residuals = values("residual");
-        let terms = outputs[0].iter().zip(&residuals).zip(hint);
-        if case.family == Family::Normal {
-            for ((out, residual), hint) in terms {
+        let terms = outputs[0].iter().zip(&residuals).zip(magnitude);
+        if case.family == InputDistribution::Normal {
+            for ((out, residual), magnitude) in terms {
                 let scale = out.abs() + residual.abs() + 8.0;
-                assert!(*hint <= 2.0 * scale, "{hint} {scale}");
+                assert!(*magnitude <= 2.0 * scale, "{magnitude} {scale}");
             }
         }
         assert_eq!(op.work(case).flops > 0.0, !outputs[0].is_empty());

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
+        Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped, generators,
     },
     norm::{Affine, Stats, accept_infinite, check_affine, largest_hat, stats_dtype},
     reduce::floating,
@@ -396,7 +396,7 @@ impl Engine for ChannelNorm {
 
     /// The set's largest normalised value, with gain and bias, where its own statistics are used;
     /// none for statistics.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let values = Values::read(*self, call, inputs)?;
         if values.fixed {
             return Ok(None);
@@ -430,7 +430,7 @@ impl Engine for ChannelNorm {
     }
 
     /// Variances are positive whatever the input looks like.
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         if param.role == Role::Positive {
             return Ok(Gen::LogNormal { std: 0.5 });
         }

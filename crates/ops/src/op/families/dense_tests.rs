@@ -4,7 +4,7 @@ use super::super::{
     Array, CaseDraft, DraftTensor, DraftValue, Inputs, Layout, build_case, find, generate,
 };
 use crate::{
-    record::{ArgValue, Case, CaseClass, DType, Family, Gen, HostTensor},
+    record::{ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution},
     reference::Reference,
     suite,
 };
@@ -20,7 +20,7 @@ fn ints(values: &[i64]) -> DraftValue {
 
 fn case(op: &str, values: &[(&str, DraftValue)]) -> Case {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let (class, family) = (CaseClass::Edge, Family::Normal);
+    let (class, family) = (CaseClass::Edge, InputDistribution::Normal);
     build_case(find(op).unwrap(), &CaseDraft { dtype: DType::F64, class, family, values }).unwrap()
 }
 
@@ -304,7 +304,7 @@ fn exact_sums_stay_below_the_integers_of_f32() {
     for name in suite.ops() {
         let op = find(name).unwrap();
         let cases = suite.cases(name, None, 5).unwrap();
-        for case in cases.iter().filter(|case| case.family == Family::Exact) {
+        for case in cases.iter().filter(|case| case.family == InputDistribution::Exact) {
             if case.arg("alpha").is_some_and(|alpha| *alpha != ArgValue::Int(1)) {
                 continue;
             }

@@ -100,7 +100,7 @@ impl Engine for Moments {
     /// `4 sqrt(n) u mean²`, over twice the deviation for that: the mean of sums in f32 may be off by
     /// `4 sqrt(n) u |mean|`, which is squared and added to the variance. The spread is of first order
     /// and lacks it.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let correction = correction(call)?;
         let formula = |x: &[f64]| {
             let slice = Slice::of(x, correction);

@@ -292,7 +292,7 @@ impl Engine for RowNorm {
     }
 
     /// The row's largest normalised value, with gain and bias; none for statistics.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let out = self.rows(call, inputs, |x, stats, affine, out| {
             let largest = largest_hat(stats, x);
             for (column, out) in out.iter_mut().enumerate() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     op::{Array, OpDef, find, generate},
-    record::{Case, Family, HostTensor},
+    record::{Case, HostTensor, InputDistribution},
     reference::{Reference, U},
     suite::{self, Suite},
 };
@@ -45,18 +45,18 @@ fn check(op: &OpDef, case: &Case) {
     assert!(inferred.iter().map(|spec| spec.shape.as_slice()).eq(shapes), "{}", case.id);
     for ((output, bound), spec) in outputs.iter().zip(&bounds).zip(&inferred) {
         assert_eq!(output.len(), bound.s.len(), "{} {}", op.name, case.id);
-        let hint = bound.hint.iter().flatten();
+        let magnitude = bound.magnitude.iter().flatten();
         assert!(
-            hint.chain(&bound.s).all(|x| x.is_finite() && 0.0 <= *x),
+            magnitude.chain(&bound.s).all(|x| x.is_finite() && 0.0 <= *x),
             "{} {}",
             op.name,
             case.id
         );
         let any = output.iter().any(|x| x.is_finite());
-        let specials = case.family == Family::Specials;
+        let specials = case.family == InputDistribution::Specials;
         assert!(any || specials || spec.numel() <= 1, "{} {}: all NaN", op.name, case.id);
     }
-    let tame = matches!(case.family, Family::Normal | Family::Uniform);
+    let tame = matches!(case.family, InputDistribution::Normal | InputDistribution::Uniform);
     if tame && case.dtype.is_float() && !op.exact {
         let measured: Vec<Vec<f64>> = bounds.into_iter().map(|bound| bound.s).collect();
         check_closed_form(op, case, &reference, &measured);

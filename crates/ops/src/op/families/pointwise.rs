@@ -5,13 +5,13 @@ use ndarray::{ArrayD, IxDyn, Zip};
 use rayon::prelude::*;
 
 use crate::{
-    record::{Case, DType, Family, Gen, TensorSpec, tensor::round_to},
+    record::{Case, DType, Gen, InputDistribution, TensorSpec, tensor::round_to},
     reference::{Error, U},
 };
 
 use super::super::{
-    Array, Call, Engine, FamilyError, InferError, Input, Inputs, Locality, Param, Role, Scalar,
-    Shaped, broadcast, generators, integer_limit, promote, work::unique_elements,
+    Array, Call, DistributionError, Engine, InferError, Input, Inputs, Locality, Param, Role,
+    Scalar, Shaped, broadcast, generators, integer_limit, promote, work::unique_elements,
 };
 
 /// A formula with the numbers of its call bound: elements of the inputs in, an element out.
@@ -99,7 +99,7 @@ pub(crate) struct Pointwise {
     /// Floating-point operations per element.
     pub flops: f64,
     /// Scale of intermediate values where it is larger than the result.
-    pub hint: Option<Map>,
+    pub magnitude: Option<Map>,
     /// Power of the inputs that the result is.
     pub degree: u32,
     /// Whether integers give integers, so that exact inputs ask for equal bits.
@@ -107,7 +107,7 @@ pub(crate) struct Pointwise {
     /// Standard deviation of the large family: in f16, in other types.
     pub large: (f64, f64),
     /// The family that stands in for normal values where those would all give the same result.
-    pub main: Family,
+    pub main: InputDistribution,
 }
 
 impl Pointwise {
@@ -123,11 +123,11 @@ impl Pointwise {
             takes: Takes::Any,
             divisor: None,
             flops,
-            hint: None,
+            magnitude: None,
             degree: 1,
             integers_stay: false,
             large: (1e4, 1e15),
-            main: Family::Normal,
+            main: InputDistribution::Normal,
         }
     }
 
@@ -383,11 +383,11 @@ impl Engine for Pointwise {
         self.with_operands(common, inputs, |operands| Ok(Some(vec![spread(operands, formula)?])))
     }
 
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        let Some(hint) = self.hint else { return Ok(None) };
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        let Some(magnitude) = self.magnitude else { return Ok(None) };
         let common = self.common(call)?;
-        let hint = hint.bind(call, common)?;
-        self.with_operands(common, inputs, |operands| Ok(Some(vec![apply(operands, hint)?])))
+        let magnitude = magnitude.bind(call, common)?;
+        self.with_operands(common, inputs, |operands| Ok(Some(vec![apply(operands, magnitude)?])))
     }
 
     fn locality(&self, _call: &Call<'_>) -> Locality {
@@ -415,8 +415,8 @@ impl Engine for Pointwise {
         skipped(call, name).then_some(0)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
-        if self.main == call.case.family || call.case.family != Family::Normal {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
+        if self.main == call.case.family || call.case.family != InputDistribution::Normal {
             return generators::by_role(self, call, param);
         }
         let case = Case { family: self.main, ..call.case.clone() };

@@ -2,7 +2,7 @@
 
 use crate::{
     op::{Array, CaseDraft, DraftTensor, DraftValue, Layout, build_case, find, generate},
-    record::{Case, CaseClass, DType, Family, HostTensor},
+    record::{Case, CaseClass, DType, HostTensor, InputDistribution},
     reference::{Error, Reference},
 };
 
@@ -29,14 +29,19 @@ pub(crate) fn ints(values: &[i64]) -> DraftValue {
     DraftValue::Ints(values.to_vec())
 }
 
-fn build(op: &str, dtype: DType, family: Family, values: Values<'_>) -> Result<Case, String> {
+fn build(
+    op: &str,
+    dtype: DType,
+    family: InputDistribution,
+    values: Values<'_>,
+) -> Result<Case, String> {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let draft = CaseDraft { dtype, class: CaseClass::Edge, family, values };
     build_case(find(op).unwrap(), &draft).map_err(|error| error.to_string())
 }
 
 /// Evaluates a case with generated inputs.
-pub(crate) fn probe(op: &str, family: Family, values: Values<'_>) -> Probe {
+pub(crate) fn probe(op: &str, family: InputDistribution, values: Values<'_>) -> Probe {
     let case = build(op, DType::F32, family, values).unwrap();
     let hosts: Vec<HostTensor> =
         case.tensors().map(|(name, tensor)| generate(tensor, 7, &case.id, &name)).collect();
@@ -51,7 +56,7 @@ pub(crate) fn evaluate(case: &Case, hosts: &[HostTensor]) -> Result<Vec<Array>, 
 
 /// Returns why a case is refused.
 pub(crate) fn refusal(op: &str, values: Values<'_>) -> String {
-    build(op, DType::F32, Family::Normal, values).unwrap_err()
+    build(op, DType::F32, InputDistribution::Normal, values).unwrap_err()
 }
 
 impl Probe {

@@ -3,16 +3,16 @@
 use ndarray::{Axis, IxDyn};
 
 use crate::{
-    record::{DType, Family, Gen, TensorSpec},
+    record::{DType, Gen, InputDistribution, TensorSpec},
     reference::Error,
 };
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Input, Inputs, Param, Role, Shaped,
+        Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
         generators,
     },
-    contraction::{Plan, Product, exact_factor},
+    contraction::{ContractionShape, Product, exact_factor},
 };
 
 /// Smallest row maximum that a dynamic scale is taken of.
@@ -145,7 +145,7 @@ impl Engine for Quantize {
         3.0 * n_out as f64
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         exact_scale(self, call, param)
     }
 
@@ -168,8 +168,12 @@ impl Engine for Quantize {
 }
 
 /// The generator by role, but a scale of the exact family is a power of two.
-fn exact_scale<E: Engine>(engine: &E, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
-    if param.role == Role::ScaleF32 && call.case.family == Family::Exact {
+fn exact_scale<E: Engine>(
+    engine: &E,
+    call: &Call<'_>,
+    param: &Param,
+) -> Result<Gen, DistributionError> {
+    if param.role == Role::ScaleF32 && call.case.family == InputDistribution::Exact {
         return Ok(Gen::Constant { value: EXACT_SCALE });
     }
     generators::by_role(engine, call, param)
@@ -188,7 +192,7 @@ impl ScaledMm {
         map: fn(f64) -> f64,
         finish: impl Fn(f64, f64, f64) -> f64,
     ) -> Result<Array, Error> {
-        let plan = Plan::of_fp8(call)?;
+        let plan = ContractionShape::of_fp8(call)?;
         let mut out = Product::new(&plan, inputs)?.all(map);
         let (left, right) = (inputs.get("scale_a")?.array(), inputs.get("scale_b")?.array());
         let bias = inputs.opt("bias").map(Input::array);
@@ -212,7 +216,7 @@ impl ScaledMm {
         map: fn(f64) -> f64,
         finish: impl Fn(f64, f64, f64) -> f64,
     ) -> Result<Vec<f64>, Error> {
-        let plan = Plan::of_fp8(call)?;
+        let plan = ContractionShape::of_fp8(call)?;
         let product = Product::new(&plan, inputs)?;
         let (left, right) = (inputs.get("scale_a")?, inputs.get("scale_b")?);
         let bias = inputs.opt("bias");
@@ -250,7 +254,7 @@ fn scaled_spread(squares: f64, scale: f64, bias: f64) -> f64 {
 
 impl Engine for ScaledMm {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
-        let plan = Plan::of_fp8(call)?;
+        let plan = ContractionShape::of_fp8(call)?;
         let (m, n) = (plan.out[0], plan.out[1]);
         check_scale(call, "scale_a", &[m, 1])?;
         check_scale(call, "scale_b", &[1, n])?;
@@ -303,14 +307,14 @@ impl Engine for ScaledMm {
     }
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
-        Plan::of_fp8(call).map_or(1, |plan| plan.n_terms().max(1))
+        ContractionShape::of_fp8(call).map_or(1, |plan| plan.n_terms().max(1))
     }
 
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
         n_out as f64 * (2.0 * self.accumulation_len(call) as f64 + 3.0)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         exact_scale(self, call, param)
     }
 

@@ -7,7 +7,7 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped,
+        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
         generators, integer_limit, normalise_dims, reduced, sum_limit,
     },
     lanes,
@@ -133,8 +133,8 @@ pub(crate) fn factor_generator<E: Engine>(
     call: &Call<'_>,
     param: &Param,
     len: usize,
-) -> Result<Gen, FamilyError> {
-    use crate::record::Family::{Normal, Wide};
+) -> Result<Gen, DistributionError> {
+    use crate::record::InputDistribution::{Normal, Wide};
     let dtype = call.tensor("self").map_or(call.case.dtype, |spec| spec.dtype);
     match (dtype, call.case.family) {
         // Odd numbers: products of even ones soon come to 0 modulo 2^64.
@@ -246,8 +246,8 @@ impl Engine for Total {
         call.tensor("self").map_or(0.0, |spec| spec.numel() as f64)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
-        use crate::record::Family::Normal;
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
+        use crate::record::InputDistribution::Normal;
         match self {
             Self::Prod => factor_generator(self, call, param, slice_len(call)),
             Self::CountNonzero if call.case.family == Normal => Ok(Gen::Mask { p: 0.5 }),

@@ -222,13 +222,13 @@ impl Engine for Resample {
 
     /// The largest neighbour, times the place in the input: the weight of a neighbour is the
     /// fraction of that place, and is off by the rounding of the whole.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         if *self == Self::Nearest {
             return Ok(None);
         }
         let grid = Grid::of(*self, call)?;
         let [height, width] = grid.input;
-        let hint = Self::outputs(call, inputs, &grid, |row, column, at| {
+        let magnitude = Self::outputs(call, inputs, &grid, |row, column, at| {
             let mut largest = 0.0_f64;
             for y in row.reachable(height) {
                 for x in column.reachable(width) {
@@ -238,7 +238,7 @@ impl Engine for Resample {
             }
             largest * (1.0 + row.place + column.place)
         });
-        Ok(Some(hint?))
+        Ok(Some(magnitude?))
     }
 
     fn accumulation_len(&self, _call: &Call<'_>) -> usize {

@@ -7,7 +7,7 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped,
+        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
         generators, integer_limit, normalise_dim,
     },
     extreme::{element, tied},
@@ -192,7 +192,7 @@ impl Engine for Scan {
     }
 
     /// Of logarithms, the maximum and the logarithm of a rounded sum of at least 1.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         if *self != Self::LogSumExp {
             return Ok(None);
         }
@@ -213,7 +213,7 @@ impl Engine for Scan {
         call.tensor("self").map_or(0.0, |spec| each * spec.numel() as f64)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         match self {
             Self::Prod => factor_generator(self, call, param, len(call)),
             _ => generators::by_role(self, call, param),

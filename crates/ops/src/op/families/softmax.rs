@@ -79,7 +79,7 @@ impl Engine for Softmax {
 
     /// Of the logarithm, the distance to the maximum and the logarithm of the sum, which is at
     /// least 1 and rounded: an absolute error however small the result.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         if *self == Self::Plain {
             return Ok(None);
         }
@@ -185,7 +185,7 @@ impl Engine for LogSumExp {
     }
 
     /// The maximum, and the logarithm of a rounded sum of at least 1.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let formula = |x: &[f64]| {
             let (max, log) = log_sum_exp(x);
             max.abs() + log.max(1.0)

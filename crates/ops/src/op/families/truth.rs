@@ -1,13 +1,13 @@
 //! Reductions to a truth value.
 
 use crate::{
-    record::{DType, Family, Gen},
+    record::{DType, Gen, InputDistribution},
     reference::Error,
 };
 
 use super::{
     super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped,
+        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
         generators,
     },
     lanes,
@@ -67,7 +67,7 @@ impl Engine for Truth {
     /// Zeros and ones in proportions that make either answer as likely, where there are several. A
     /// single one rests on one element: among many that say nothing, or NaN, or an integer
     /// without low words.
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         let Ok(spec) = plain(call) else { return generators::by_role(self, call, param) };
         let len = slice_len(call);
         let single = len == spec.numel();
@@ -76,10 +76,12 @@ impl Engine for Truth {
             Self::All => Gen::Lone { value: 0, rest: value },
         };
         Ok(match call.case.family {
-            Family::Normal if single && len >= MANY => lone(1),
-            Family::SpecialRows if single => Gen::LoneNan { rest: u8::from(*self == Self::All) },
-            Family::Wide if single && spec.dtype == DType::I64 => lone(HIGH_WORD),
-            Family::Normal => {
+            InputDistribution::Normal if single && len >= MANY => lone(1),
+            InputDistribution::SpecialRows if single => {
+                Gen::LoneNan { rest: u8::from(*self == Self::All) }
+            }
+            InputDistribution::Wide if single && spec.dtype == DType::I64 => lone(HIGH_WORD),
+            InputDistribution::Normal => {
                 let rare = (0.7 / len.max(1) as f64).min(0.5);
                 Gen::Mask { p: if *self == Self::Any { rare } else { 1.0 - rare } }
             }

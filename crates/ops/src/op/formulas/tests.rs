@@ -3,7 +3,7 @@
 use super::super::{
     CaseDraft, DraftTensor, DraftValue, Input, Inputs, Layout, all, build_case, find,
 };
-use crate::record::{CaseClass, DType, Family};
+use crate::record::{CaseClass, DType, InputDistribution};
 
 fn tensor(dtype: DType, shape: &[usize]) -> DraftValue {
     DraftValue::Tensor(DraftTensor {
@@ -24,7 +24,8 @@ fn values(
     let named = inputs.iter().map(|(name, row)| ((*name).to_owned(), tensor(dtype, &[row.len()])));
     let options = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
     let values = named.chain(options).collect();
-    let draft = CaseDraft { dtype, class: CaseClass::Edge, family: Family::Normal, values };
+    let draft =
+        CaseDraft { dtype, class: CaseClass::Edge, family: InputDistribution::Normal, values };
     let case = build_case(op, &draft).map_err(|error| error.to_string())?;
     let arrays = inputs.iter().map(|(name, row)| {
         let array = ndarray::Array1::from(row.to_vec()).into_dyn();
@@ -39,8 +40,12 @@ fn values(
 fn result(op: &str, args: &[(&str, DraftValue)]) -> Result<DType, String> {
     let op = find(op).unwrap();
     let values = args.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let draft =
-        CaseDraft { dtype: DType::F32, class: CaseClass::Edge, family: Family::Normal, values };
+    let draft = CaseDraft {
+        dtype: DType::F32,
+        class: CaseClass::Edge,
+        family: InputDistribution::Normal,
+        values,
+    };
     let case = build_case(op, &draft).map_err(|error| error.to_string())?;
     Ok(op.infer(&case).unwrap()[0].dtype)
 }

@@ -1,6 +1,6 @@
 use super::super::{Array, Call, Input, Inputs, all, find, generate, work::unique_elements};
 use crate::{
-    record::{ArgValue, Case, Family, HostTensor},
+    record::{ArgValue, Case, HostTensor, InputDistribution},
     suite,
 };
 
@@ -67,7 +67,9 @@ fn cases(op: &str) -> Vec<Case> {
     let mut cases = suite.public_cases(op).unwrap_or_default();
     let size = |case: &Case| case.tensors().map(|(_, of)| of.spec.numel()).sum::<usize>();
     // A NaN hides what comes beside it.
-    cases.retain(|case| !matches!(case.family, Family::Specials | Family::SpecialRows));
+    cases.retain(|case| {
+        !matches!(case.family, InputDistribution::Specials | InputDistribution::SpecialRows)
+    });
     cases.retain(|case| (1..=MAX_ELEMENTS).contains(&size(case)));
     cases.truncate(MAX_CASES);
     cases

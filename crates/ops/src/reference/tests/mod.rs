@@ -5,7 +5,7 @@ mod vectors;
 
 use crate::{
     op::{find, generate},
-    record::{Case, CaseClass, DType, Family, HostTensor, tensor::encode},
+    record::{Case, CaseClass, DType, HostTensor, InputDistribution, tensor::encode},
     suite,
 };
 
@@ -43,7 +43,12 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
             continue;
         }
         for case in small_cases(name) {
-            if !matches!(case.family, Family::Normal | Family::Shifted | Family::HeavyTail) {
+            if !matches!(
+                case.family,
+                InputDistribution::Normal
+                    | InputDistribution::Shifted
+                    | InputDistribution::HeavyTail
+            ) {
                 continue;
             }
             let hosts = inputs(&case, 9);
@@ -68,7 +73,7 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
 fn a_softmax_is_sensitive_to_distances_alone() {
     for name in ["softmax", "log_softmax", "logsumexp"] {
         let cases = suite::load("opinfo").unwrap().cases(name, Some(&[DType::F32]), 7).unwrap();
-        let case = cases.iter().find(|case| case.family == Family::Shifted).unwrap();
+        let case = cases.iter().find(|case| case.family == InputDistribution::Shifted).unwrap();
         let mut hosts = inputs(case, 9);
         let of = |hosts: &[HostTensor]| {
             let reference = reference(case, hosts).unwrap();
@@ -94,7 +99,8 @@ fn a_softmax_is_sensitive_to_distances_alone() {
 #[test]
 fn chosen_elements_are_those_of_the_whole() {
     for name in ["mm"] {
-        for case in small_cases(name).iter().filter(|case| case.family == Family::Normal) {
+        for case in small_cases(name).iter().filter(|case| case.family == InputDistribution::Normal)
+        {
             let hosts = inputs(case, 2);
             let reference = reference(case, &hosts).unwrap();
             let all = reference.evaluate().unwrap();

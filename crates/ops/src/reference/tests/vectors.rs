@@ -2,7 +2,7 @@
 
 use crate::{
     op::{CaseDraft, DraftTensor, DraftValue, Layout, build_case, find},
-    record::{Case, CaseClass, DType, Family, HostTensor},
+    record::{Case, CaseClass, DType, HostTensor, InputDistribution},
 };
 
 use super::evaluate;
@@ -31,7 +31,7 @@ fn call(op: &str, args: &[(&str, A)]) -> (Case, Vec<HostTensor>) {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: Family::Normal,
+        family: InputDistribution::Normal,
         values: values.collect(),
     };
     let case = build_case(find(op).unwrap(), &draft).unwrap();

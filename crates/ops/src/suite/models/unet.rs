@@ -12,7 +12,7 @@ use super::{
 pub(super) fn unet(calls: &mut Calls, model: &UNet, batch: usize) {
     let channels = model.channels;
     time_embedding(calls, batch, channels);
-    let mut at = Place { batch, side: model.image, width: channels };
+    let mut at = FeatureMap { batch, side: model.image, width: channels };
     conv(calls, &at, model.in_channels, channels, 3, 1);
     let mut aside = vec![channels];
     let levels = model.mults.len();
@@ -43,13 +43,13 @@ pub(super) fn unet(calls: &mut Calls, model: &UNet, batch: usize) {
 
 /// Where in the network an image is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct FeatureMap {
     batch: usize,
     side: usize,
     width: usize,
 }
 
-impl Place {
+impl FeatureMap {
     const fn shape(&self) -> [usize; 4] {
         [self.batch, self.width, self.side, self.side]
     }
@@ -63,7 +63,7 @@ fn time_embedding(calls: &mut Calls, batch: usize, channels: usize) {
 
 fn conv(
     calls: &mut Calls,
-    at: &Place,
+    at: &FeatureMap,
     inputs: usize,
     outputs: usize,
     kernel: usize,
@@ -73,15 +73,22 @@ fn conv(
     calls.conv(at.batch, &[at.side, at.side], &conv)[2]
 }
 
-fn norm_silu(calls: &mut Calls, model: &UNet, at: &Place) {
+fn norm_silu(calls: &mut Calls, model: &UNet, at: &FeatureMap) {
     calls.group_norm(&at.shape(), model.groups, model.eps);
     calls.unary("silu", &at.shape());
 }
 
 /// A residual block to `width`, its input joined with `skip` channels set aside, then attention
 /// where the level has it.
-fn block(calls: &mut Calls, model: &UNet, at: &mut Place, skip: usize, width: usize, level: usize) {
-    let Place { batch, side, .. } = *at;
+fn block(
+    calls: &mut Calls,
+    model: &UNet,
+    at: &mut FeatureMap,
+    skip: usize,
+    width: usize,
+    level: usize,
+) {
+    let FeatureMap { batch, side, .. } = *at;
     if skip > 0 {
         let tensors = vec![calls.tensor(&at.shape()), calls.tensor(&[batch, skip, side, side])];
         calls.push("cat", vec![Value::List(tensors), Value::Int(1)]);
@@ -105,8 +112,8 @@ fn block(calls: &mut Calls, model: &UNet, at: &mut Place, skip: usize, width: us
 }
 
 /// Self-attention over the pixels, cross attention to the text, a gated feed-forward block.
-fn attend(calls: &mut Calls, model: &UNet, at: &Place) {
-    let Place { batch, side, width } = *at;
+fn attend(calls: &mut Calls, model: &UNet, at: &FeatureMap) {
+    let FeatureMap { batch, side, width } = *at;
     let (pixels, dim) = (side * side, width / model.heads);
     calls.group_norm(&at.shape(), model.groups, model.eps);
     conv(calls, at, width, width, 1, 1);
@@ -127,7 +134,7 @@ fn attend(calls: &mut Calls, model: &UNet, at: &Place) {
     conv(calls, at, width, width, 1, 1);
 }
 
-fn upsample(calls: &mut Calls, at: &mut Place) {
+fn upsample(calls: &mut Calls, at: &mut FeatureMap) {
     let doubled = 2 * at.side;
     let args = vec![calls.tensor(&at.shape()), ints(&[doubled, doubled])];
     calls.push("upsample_nearest2d", args);

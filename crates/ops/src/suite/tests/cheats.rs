@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{inputs, load, opinfo::quick_cases};
 use crate::{
     op::{Array, OpDef},
-    record::{Case, DType, Family, tensor::round_to},
+    record::{Case, DType, InputDistribution, tensor::round_to},
     reference::{Bound, Reference},
 };
 
@@ -58,7 +58,7 @@ fn wrong(dtype: DType, exact: bool, bound: &Bound, index: usize, y: f64, got: f6
         return true;
     }
     let of = |scales: &Option<Vec<f64>>| scales.as_ref().map_or(0.0, |scales| scales[index]);
-    let scale = want.abs().max(of(&bound.hint)).max(of(&bound.inside));
+    let scale = want.abs().max(of(&bound.magnitude)).max(of(&bound.inside));
     let tolerance = scale * 2f64.powi(1 - digits).max(0.02) + 1e3 * bound.s[index];
     (want - got).abs() > tolerance
 }
@@ -75,7 +75,7 @@ fn caught(op: &OpDef, case: &Case) -> [Option<bool>; 3] {
     CHEATS.map(|cheat| {
         let outputs = values.iter().zip(&bounds).zip(&dtypes);
         let verdicts = outputs.filter_map(|((values, bound), &dtype)| {
-            let exact = op.is_exact(dtype) || case.family == Family::Exact;
+            let exact = op.is_exact(dtype) || case.family == InputDistribution::Exact;
             let got = output(cheat, first, values)?;
             let pairs = values.iter().zip(got).enumerate();
             let mut pairs =

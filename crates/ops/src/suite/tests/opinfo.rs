@@ -65,12 +65,12 @@ fn evaluated(op: &OpDef, case: &Case) -> Result<(), String> {
         if values.shape() != spec.shape {
             return Err(format!("shape {:?} instead of {:?}", values.shape(), spec.shape));
         }
-        let hints: Vec<f64> = bound.hint.iter().flatten().copied().collect();
+        let magnitudes: Vec<f64> = bound.magnitude.iter().flatten().copied().collect();
         let inside: Vec<f64> = bound.inside.iter().flatten().copied().collect();
-        if bound.s.len() != spec.numel() || ![0, spec.numel()].contains(&hints.len()) {
-            return Err(format!("{} bounds, {} hints", bound.s.len(), hints.len()));
+        if bound.s.len() != spec.numel() || ![0, spec.numel()].contains(&magnitudes.len()) {
+            return Err(format!("{} bounds, {} hints", bound.s.len(), magnitudes.len()));
         }
-        let mut numbers = bound.s.iter().chain(&hints).chain(&inside);
+        let mut numbers = bound.s.iter().chain(&magnitudes).chain(&inside);
         if let Some(number) = numbers.find(|number| !number.is_finite() || **number < 0.0) {
             return Err(format!("a bound is {number}"));
         }

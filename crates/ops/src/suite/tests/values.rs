@@ -3,7 +3,7 @@
 use super::{inputs, load};
 use crate::{
     op::find,
-    record::{ArgValue, Case, DType, Family, tensor::round_to},
+    record::{ArgValue, Case, DType, InputDistribution, tensor::round_to},
     reference::Reference,
 };
 
@@ -14,7 +14,7 @@ const SEEDS: std::ops::Range<u64> = 0..4;
 const F16_MAX: f64 = 65_504.0;
 
 /// Returns the cases of an op in a family and a type; there is at least one.
-fn cases(op: &str, family: Family, dtype: DType) -> Vec<Case> {
+fn cases(op: &str, family: InputDistribution, dtype: DType) -> Vec<Case> {
     let mut cases = load("opinfo").unwrap().cases(op, None, 11).unwrap();
     cases.retain(|case| case.family == family && case.dtype == dtype);
     assert!(!cases.is_empty(), "{op} {dtype}");
@@ -34,7 +34,7 @@ fn values(case: &Case, seed: u64) -> Vec<Vec<f64>> {
 
 /// Asks for a pair of elements, at the same place of two inputs, in some case of each seed.
 fn assert_pair(op: &str, dtype: DType, places: [usize; 2], is: impl Fn(f64, f64) -> bool) {
-    let cases = cases(op, Family::Edges, dtype);
+    let cases = cases(op, InputDistribution::Edges, dtype);
     for seed in SEEDS {
         let has = cases.iter().any(|case| {
             let values = values(case, seed);
@@ -47,7 +47,7 @@ fn assert_pair(op: &str, dtype: DType, places: [usize; 2], is: impl Fn(f64, f64)
 #[test]
 fn integer_divisors_reach_beyond_half_of_the_range_and_every_quotient_exists() {
     for op in ["floor_divide", "fmod", "remainder"] {
-        for (case, seed) in cases(op, Family::Wide, DType::I64)
+        for (case, seed) in cases(op, InputDistribution::Wide, DType::I64)
             .iter()
             .flat_map(|case| SEEDS.map(move |seed| (case, seed)))
         {
@@ -80,7 +80,7 @@ fn products_cancel_after_partial_sums_beyond_f16() {
         "conv_transpose2d",
     ] {
         let (mut finite, mut infinite, mut large) = (0, 0, 0);
-        for case in cases(op, Family::Cancelling, DType::F16) {
+        for case in cases(op, InputDistribution::Cancelling, DType::F16) {
             let definition = find(op).unwrap();
             let tensors = inputs(&case, 3);
             let reference = Reference::new(definition, &case, &tensors).unwrap();
@@ -98,7 +98,7 @@ fn products_cancel_after_partial_sums_beyond_f16() {
 
 #[test]
 fn dot_products_show_products_in_f16_and_sums_beyond_it() {
-    for case in cases("dot", Family::Cancelling, DType::F16) {
+    for case in cases("dot", InputDistribution::Cancelling, DType::F16) {
         for seed in SEEDS {
             let values = values(&case, seed);
             let products = || values[0].iter().zip(&values[1]).map(|(a, b)| a * b);
@@ -132,7 +132,7 @@ fn weightless_infinities(case: &Case, seed: u64) -> usize {
 fn infinities_meet_classes_of_weight_0() {
     for op in ["nll_loss", "cross_entropy_loss"] {
         for dtype in [DType::F32, DType::F16, DType::BF16] {
-            for case in cases(op, Family::Edges, dtype) {
+            for case in cases(op, InputDistribution::Edges, dtype) {
                 let counts = SEEDS.map(|seed| weightless_infinities(&case, seed));
                 assert!(counts.min() >= Some(4), "{}", case.id);
             }
@@ -172,7 +172,7 @@ fn begins_masked(row: &[f64]) -> bool {
 fn rows_that_begin_with_negative_infinities_have_numbers_behind_them() {
     for op in ["softmax", "log_softmax", "logsumexp", "logcumsumexp"] {
         for dtype in [DType::F32, DType::F16, DType::BF16] {
-            let mut cases = cases(op, Family::SpecialRows, dtype);
+            let mut cases = cases(op, InputDistribution::SpecialRows, dtype);
             cases.retain(|case| case.tensor("self").unwrap().spec.shape == [30, 65]);
             for seed in SEEDS {
                 let has =
@@ -192,7 +192,7 @@ fn step_decides(from: usize, to: usize) -> bool {
 #[test]
 fn steps_of_nearest_neighbours_are_rounded_in_every_type() {
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        let cases = cases("upsample_nearest2d", Family::Normal, dtype);
+        let cases = cases("upsample_nearest2d", InputDistribution::Normal, dtype);
         let differs = |case: &&Case| {
             let spec = &case.tensor("self").unwrap().spec;
             let Some(ArgValue::Ints(sizes)) = case.arg("output_size") else { return false };
@@ -206,7 +206,7 @@ fn steps_of_nearest_neighbours_are_rounded_in_every_type() {
 #[test]
 fn roundings_of_equal_losses_add_up() {
     for dtype in [DType::F16, DType::BF16] {
-        for case in cases("cross_entropy_loss", Family::Constant, dtype) {
+        for case in cases("cross_entropy_loss", InputDistribution::Constant, dtype) {
             let [rows, classes] = case.tensor("self").unwrap().spec.shape[..] else { panic!() };
             let loss = (classes as f64).ln();
             let sum = rows as f64 * loss;

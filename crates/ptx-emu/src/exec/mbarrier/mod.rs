@@ -20,7 +20,7 @@ use crate::{
     finding::FindingKind,
     memory::{INITIALISED, WRITTEN, shared_parts, window_base, window_of},
     op::{Address, ArriveOp, Awaited, ClusterOp, D, MbarrierKind, Op, Reg, StateSpace, Window},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// The live mbarriers of a block: their bytes by offset in its shared memory.
@@ -94,7 +94,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<Step, Stop> {
+    ) -> Result<Step, LaunchError> {
         let at = addresses(address, regs);
         self.progress.touched = true;
         self.pc = pc;
@@ -164,7 +164,7 @@ impl Machine<'_> {
         place: StateSpace,
         regs: &mut Registers<'_>,
         pc: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         self.progress.changes += 1;
         self.pc = pc;
         let arrive =
@@ -191,7 +191,7 @@ impl Machine<'_> {
         regs: &Registers<'_>,
         pc: u32,
         lanes: u32,
-    ) -> Stop {
+    ) -> LaunchError {
         let what = format!("{why}: {}", self.mbarrier_name(place, address));
         self.fault_here(FindingKind::Mbarrier, &what, regs, pc, lanes)
     }

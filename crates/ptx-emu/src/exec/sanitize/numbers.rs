@@ -5,7 +5,7 @@ use crate::{
     exec::{Machine, access::Registers, fault::Target},
     finding::{FindingKind, Severity},
     op::{D, Op, Reg, Use, visit},
-    report::Stop,
+    report::LaunchError,
 };
 
 /// Format of the numbers that an operation makes.
@@ -141,7 +141,7 @@ impl Machine<'_> {
         regs: &mut Registers<'_>,
         pc: u32,
         mask: u32,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), LaunchError> {
         if !self.observers.numbers.nan && !self.observers.numbers.infinity {
             self.observers.active = self.observers.count.is_some();
             return self.simple(op, regs, pc, mask);

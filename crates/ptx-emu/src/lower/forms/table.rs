@@ -32,11 +32,11 @@ macro_rules! isa {
         /// Kinds of instructions.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum Family {
+        pub enum InstructionGroup {
             $(#[doc = concat!("`", $name, "`")] $family,)*
         }
 
-        impl Family {
+        impl InstructionGroup {
             /// All of them, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$family),*];
 
@@ -51,7 +51,7 @@ macro_rules! isa {
 
         /// The rows.
         pub(super) static ENTRIES: &[Entry] = &[$($(Entry {
-            family: Family::$family,
+            family: InstructionGroup::$family,
             pattern: $pattern,
             operands: $operands,
             sm: $sm,

@@ -67,7 +67,7 @@ fn what_no_row_accepts_is_refused() {
 
 /// Rows whose instructions compute registers from registers, lane by lane.
 fn computes(row: &InstructionForm) -> bool {
-    use isa::Family as F;
+    use isa::InstructionGroup as F;
     let by_value = matches!(
         row.family(),
         F::Integer
@@ -100,7 +100,10 @@ fn every_computing_form_agrees_with_its_oracle() {
 
 /// Rows whose instructions move or change bytes in memory.
 fn in_memory(row: &&InstructionForm) -> bool {
-    matches!(row.family(), isa::Family::Load | isa::Family::Store | isa::Family::Atomic)
+    matches!(
+        row.family(),
+        isa::InstructionGroup::Load | isa::InstructionGroup::Store | isa::InstructionGroup::Atomic
+    )
 }
 
 #[test]

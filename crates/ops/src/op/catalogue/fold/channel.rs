@@ -1,6 +1,6 @@
 //! Normalisation of channels.
 
-use super::super::super::{Role, def::Row, families::channel_norm::ChannelNorm};
+use super::super::super::{Role, def::OpBuilder, families::channel_norm::ChannelNorm};
 
 /// How every one of them computes.
 const COMPUTE: &str = "weight and bias have shape [C] and the dtype of input, or f32 beside f16 and \
@@ -15,22 +15,22 @@ const CENTRED: &str = "The variance must come from centred values (two passes or
 const SPECIAL: &str = "A set that holds NaN or an infinity gives NaN everywhere. A set of equal \
     elements gives bias.";
 
-fn affine(row: Row) -> Row {
+fn affine(row: OpBuilder) -> OpBuilder {
     row.role("weight", Role::Gain).role("bias", Role::Bias)
 }
 
-fn running(row: Row) -> Row {
+fn running(row: OpBuilder) -> OpBuilder {
     affine(row).role("running_mean", Role::Bias).role("running_var", Role::Positive)
 }
 
-fn groups() -> Vec<Row> {
+fn groups() -> Vec<OpBuilder> {
     let sets = "The channels of each sample of input [N, C, ..] form groups of C / groups neighbouring \
         channels; groups must divide C. For the n elements x of a group: mean = sum(x) / n, \
         var = sum((x - mean)^2) / n, out = (x - mean) / sqrt(var + eps) * weight[c] + bias[c], c the \
         channel.";
     vec![
         affine(
-            Row::new(
+            OpBuilder::new(
                 "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, \
                 float eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
                 ChannelNorm::Group,
@@ -43,7 +43,7 @@ fn groups() -> Vec<Row> {
             .outputs(&["the normalised tensor"]),
         ),
         affine(
-            Row::new(
+            OpBuilder::new(
                 "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, \
                 SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
                 ChannelNorm::GroupStats,
@@ -58,7 +58,7 @@ fn groups() -> Vec<Row> {
             .outputs(&["the normalised tensor", "the means", "the factors 1 / sqrt(var + eps)"]),
         ),
         running(
-            Row::new(
+            OpBuilder::new(
                 "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, \
                 Tensor? running_var, bool use_input_stats, float momentum, float eps, bool \
                 cudnn_enabled) -> Tensor",
@@ -78,10 +78,10 @@ fn groups() -> Vec<Row> {
     ]
 }
 
-fn batch() -> Vec<Row> {
+fn batch() -> Vec<OpBuilder> {
     vec![
         running(
-            Row::new(
+            OpBuilder::new(
                 "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, \
                 Tensor? running_var, bool training, float momentum, float eps) \
                 -> (Tensor, Tensor, Tensor)",
@@ -115,7 +115,7 @@ fn batch() -> Vec<Row> {
             ]),
         ),
         running(
-            Row::new(
+            OpBuilder::new(
                 "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, \
                 Tensor running_mean, Tensor running_var, float momentum, float eps) \
                 -> (Tensor, Tensor, Tensor)",
@@ -138,7 +138,7 @@ fn batch() -> Vec<Row> {
     ]
 }
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     let mut rows = groups();
     rows.extend(batch());
     rows

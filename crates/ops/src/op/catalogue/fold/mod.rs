@@ -8,10 +8,10 @@ mod scan;
 mod softmax;
 mod statistics;
 
-use super::super::def::Row;
+use super::super::def::OpBuilder;
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     let tables = [
         reduce::rows(),
         statistics::rows(),

@@ -1,6 +1,6 @@
 //! Normalisation over the last dimensions.
 
-use super::super::super::{Role, def::Row, families::norm::RowNorm};
+use super::super::super::{Role, def::OpBuilder, families::norm::RowNorm};
 
 /// What layer norms have in common.
 const LAYER: &str = "The last len(normalized_shape) dimensions of input, whose extents are \
@@ -11,9 +11,9 @@ const LAYER: &str = "The last len(normalized_shape) dimensions of input, whose e
     output's dtype, which is that of input. The variance must come from centred values (two passes \
     or Welford): E[x^2] - E[x]^2 loses too much on rows far from 0.";
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, \
             Tensor? bias=None, float eps=1.0000000000000001e-05, bool \
             cudnn_enable=True) -> Tensor",
@@ -27,7 +27,7 @@ pub(super) fn rows() -> Vec<Row> {
         .role("weight", Role::Gain)
         .role("bias", Role::Bias)
         .outputs(&["the normalised tensor"]),
-        Row::new(
+        OpBuilder::new(
             "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, \
             Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
             RowNorm::LayerStats,
@@ -42,7 +42,7 @@ pub(super) fn rows() -> Vec<Row> {
         .role("weight", Role::Gain)
         .role("bias", Role::Bias)
         .outputs(&["the normalised tensor", "the means", "the factors 1 / sqrt(var + eps)"]),
-        Row::new(
+        OpBuilder::new(
             "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, \
             float? eps=None) -> Tensor",
             RowNorm::Rms,

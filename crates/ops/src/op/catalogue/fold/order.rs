@@ -1,13 +1,13 @@
 //! Sorting.
 
 use super::super::super::{
-    def::{ALL, NUMBERS, Row},
+    def::{ALL, NUMBERS, OpBuilder},
     families::sort::Order,
 };
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) \
             -> (Tensor values, Tensor indices)",
             Order::TopK,
@@ -23,7 +23,7 @@ pub(super) fn rows() -> Vec<Row> {
         .dtypes(NUMBERS)
         .exact()
         .outputs(&["the elements", "their indices, i64"]),
-        Row::new(
+        OpBuilder::new(
             "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
             Order::Sort,
             "Each slice of self along dimension dim (negative ones count from the back) in rising \

@@ -1,7 +1,7 @@
 //! Sums, products, counts, truth values and extremes of slices.
 
 use super::super::super::{
-    def::{ALL, NUMBERS, Row},
+    def::{ALL, NUMBERS, OpBuilder},
     families::{
         extreme::{End, Extreme, Tell},
         reduce::Total,
@@ -9,16 +9,16 @@ use super::super::super::{
     },
 };
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     let mut rows = totals();
     rows.extend(extremes());
     rows.extend(truths());
     rows
 }
 
-fn totals() -> Vec<Row> {
+fn totals() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, \
             ScalarType? dtype=None) -> Tensor",
             Total::Sum,
@@ -35,7 +35,7 @@ fn totals() -> Vec<Row> {
         )
         .dtypes(ALL)
         .outputs(&["the sums"]),
-        Row::new(
+        OpBuilder::new(
             "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, \
             ScalarType? dtype=None) -> Tensor",
             Total::Mean,
@@ -49,7 +49,7 @@ fn totals() -> Vec<Row> {
             wins.",
         )
         .outputs(&["the means"]),
-        Row::new(
+        OpBuilder::new(
             "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, \
             ScalarType? dtype=None) -> Tensor",
             Total::Prod,
@@ -63,7 +63,7 @@ fn totals() -> Vec<Row> {
         )
         .dtypes(ALL)
         .outputs(&["the products"]),
-        Row::new(
+        OpBuilder::new(
             "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
             Total::CountNonzero,
             "The number of elements of self that are not 0, over the dimensions in dim (negative \
@@ -77,7 +77,7 @@ fn totals() -> Vec<Row> {
     ]
 }
 
-fn extreme(signature: &str, end: End, alias: &str) -> Row {
+fn extreme(signature: &str, end: End, alias: &str) -> OpBuilder {
     let which = if end == End::Max { "largest" } else { "smallest" };
     let semantics = format!(
         "The {which} element of self over the dimensions in dim (negative ones count from the back; \
@@ -86,14 +86,14 @@ fn extreme(signature: &str, end: End, alias: &str) -> Row {
         nothing to round. A folded dimension must not be empty.\n\
         A slice that holds NaN gives NaN. The two zeros are equal: either may be returned."
     );
-    Row::new(signature, Extreme(end, Tell::Value), &semantics)
+    OpBuilder::new(signature, Extreme(end, Tell::Value), &semantics)
         .alias(&[alias])
         .dtypes(ALL)
         .exact()
         .outputs(&["the extreme elements"])
 }
 
-fn extreme_dim(signature: &str, name: &str, end: End) -> Row {
+fn extreme_dim(signature: &str, name: &str, end: End) -> OpBuilder {
     let which = if end == End::Max { "largest" } else { "smallest" };
     let semantics = format!(
         "The {which} element of each slice of self along dimension dim (negative ones count from the \
@@ -103,14 +103,14 @@ fn extreme_dim(signature: &str, name: &str, end: End) -> Row {
         NaN is beyond every number: a slice that holds NaN gives NaN and the index of a NaN. Where \
         several elements are as extreme, the index of any of them is right. The two zeros are equal."
     );
-    Row::new(signature, Extreme(end, Tell::Both), &semantics)
+    OpBuilder::new(signature, Extreme(end, Tell::Both), &semantics)
         .name(name)
         .dtypes(ALL)
         .exact()
         .outputs(&["the extreme elements", "their indices, i64"])
 }
 
-fn arg_extreme(signature: &str, end: End) -> Row {
+fn arg_extreme(signature: &str, end: End) -> OpBuilder {
     let which = if end == End::Max { "largest" } else { "smallest" };
     let semantics = format!(
         "The index of the {which} element of each slice of self along dimension dim (negative ones \
@@ -120,13 +120,13 @@ fn arg_extreme(signature: &str, end: End) -> Row {
         NaN is beyond every number: the index of a NaN is returned where there is one. Where several \
         elements are as extreme, the index of any of them is right. The two zeros are equal."
     );
-    Row::new(signature, Extreme(end, Tell::Index), &semantics)
+    OpBuilder::new(signature, Extreme(end, Tell::Index), &semantics)
         .dtypes(NUMBERS)
         .exact()
         .outputs(&["the indices, i64"])
 }
 
-fn extremes() -> Vec<Row> {
+fn extremes() -> Vec<OpBuilder> {
     let both = "-> (Tensor values, Tensor indices)";
     vec![
         extreme("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", End::Max, "max"),
@@ -146,7 +146,7 @@ fn extremes() -> Vec<Row> {
     ]
 }
 
-fn truth(signature: &str, name: &str, of: Truth) -> Row {
+fn truth(signature: &str, name: &str, of: Truth) -> OpBuilder {
     let (which, empty) = match of {
         Truth::Any => ("at least one element", "false"),
         Truth::All => ("every element", "true"),
@@ -162,10 +162,14 @@ fn truth(signature: &str, name: &str, of: Truth) -> Row {
         taken.\n\
         NaN and subnormal numbers are not 0, -0 is. Of no elements the result is {empty}."
     );
-    Row::new(signature, of, &semantics).name(name).dtypes(ALL).exact().outputs(&["the answers"])
+    OpBuilder::new(signature, of, &semantics)
+        .name(name)
+        .dtypes(ALL)
+        .exact()
+        .outputs(&["the answers"])
 }
 
-fn truths() -> Vec<Row> {
+fn truths() -> Vec<OpBuilder> {
     vec![
         truth("any(Tensor self) -> Tensor", "any", Truth::Any),
         truth("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", "any.dim", Truth::Any),

@@ -1,13 +1,13 @@
 //! Cumulative ops.
 
 use super::super::super::{
-    def::{ALL, FLOATS, NUMBERS, Row},
+    def::{ALL, FLOATS, NUMBERS, OpBuilder},
     families::scan::Scan,
 };
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
             Scan::Sum,
             "out[i] = x[0] + .. + x[i] for each slice x of self along dimension dim (negative ones \
@@ -21,7 +21,7 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .dtypes(ALL)
         .outputs(&["the running sums"]),
-        Row::new(
+        OpBuilder::new(
             "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
             Scan::Prod,
             "out[i] = x[0] * .. * x[i] for each slice x of self along dimension dim (negative ones \
@@ -34,7 +34,7 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .dtypes(ALL)
         .outputs(&["the running products"]),
-        Row::new(
+        OpBuilder::new(
             "logcumsumexp(Tensor self, int dim) -> Tensor",
             Scan::LogSumExp,
             "out[i] = log(exp(x[0]) + .. + exp(x[i])) for each slice x of self along dimension dim \
@@ -46,7 +46,7 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .dtypes(FLOATS)
         .outputs(&["the running logarithms"]),
-        Row::new(
+        OpBuilder::new(
             "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
             Scan::Max,
             "values[i] is the largest of x[0], .., x[i] for each slice x of self along dimension dim \

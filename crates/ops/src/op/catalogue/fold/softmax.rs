@@ -2,11 +2,11 @@
 
 use crate::record::ArgValue;
 
-use super::super::super::{def::Row, families::softmax::Softmax};
+use super::super::super::{def::OpBuilder, families::softmax::Softmax};
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             Softmax::Plain,
             "Along dimension dim (negative ones count from the back), for each slice x: \
@@ -20,7 +20,7 @@ pub(super) fn rows() -> Vec<Row> {
         .alias(&["softmax.int", "nn.functional.softmax"])
         .default("half_to_float", ArgValue::Bool(false))
         .outputs(&["the probabilities"]),
-        Row::new(
+        OpBuilder::new(
             "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             Softmax::Log,
             "Along dimension dim (negative ones count from the back), for each slice x: \

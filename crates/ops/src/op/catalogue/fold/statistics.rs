@@ -1,7 +1,7 @@
 //! Variances, norms of vectors, logarithms of sums of exponentials.
 
 use super::super::super::{
-    def::Row,
+    def::OpBuilder,
     families::{
         moments::Moments,
         softmax::LogSumExp,
@@ -9,7 +9,7 @@ use super::super::super::{
     },
 };
 
-fn moments(name: &str, returns: &str, of: Moments, outputs: &[&str]) -> Row {
+fn moments(name: &str, returns: &str, of: Moments, outputs: &[&str]) -> OpBuilder {
     let (what, formula) = match of {
         Moments::Var => ("The variance", "var = sum((x - mean)^2) / max(N - correction, 0)"),
         Moments::Std => {
@@ -34,15 +34,15 @@ fn moments(name: &str, returns: &str, of: Moments, outputs: &[&str]) -> Row {
         "{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool \
         keepdim=False) -> {returns}"
     );
-    Row::new(&signature, of, &semantics).outputs(outputs)
+    OpBuilder::new(&signature, of, &semantics).outputs(outputs)
 }
 
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
         moments("var", "Tensor", Moments::Var, &["the variances"]),
         moments("var_mean", "(Tensor, Tensor)", Moments::VarMean, &["the variances", "the means"]),
         moments("std", "Tensor", Moments::Std, &["the standard deviations"]),
-        Row::new(
+        OpBuilder::new(
             "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, \
             ScalarType? dtype=None) -> Tensor",
             VectorNorm,
@@ -58,7 +58,7 @@ pub(super) fn rows() -> Vec<Row> {
         .name("vector_norm")
         .alias(&["linalg.vector_norm", "linalg.norm"])
         .outputs(&["the norms"]),
-        Row::new(
+        OpBuilder::new(
             "normalize(Tensor self, float p=2.0, int dim=1, float eps=1e-12) -> Tensor",
             Normalize,
             "Each slice x of self along dimension dim (negative ones count from the back) divided by \
@@ -72,7 +72,7 @@ pub(super) fn rows() -> Vec<Row> {
         .own()
         .alias(&["nn.functional.normalize"])
         .outputs(&["the normalised tensor"]),
-        Row::new(
+        OpBuilder::new(
             "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
             LogSumExp,
             "log(sum(exp(x))) of the slices x of self over the dimensions in dim (negative ones count \

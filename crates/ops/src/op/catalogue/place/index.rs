@@ -4,7 +4,7 @@ use crate::record::DType;
 
 use super::super::super::{
     Role,
-    def::{self, Row},
+    def::{self, OpBuilder},
     families::index::{
         bag::EmbeddingBag,
         lookup::{Lookup, OneHot},
@@ -18,13 +18,13 @@ const ADDED: &str = "Add up in f32 (f16 and bf16 inputs too: atomics in these ty
     in bool 1 + 1 is 1. NaN and infinities follow IEEE arithmetic. ";
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     lookups().into_iter().chain(scatters()).collect()
 }
 
-fn lookups() -> Vec<Row> {
+fn lookups() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, \
             bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
             Lookup::Embedding,
@@ -39,7 +39,7 @@ fn lookups() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["the rows"]),
-        Row::new(
+        OpBuilder::new(
             "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
             Lookup::Gather,
             "out[i][j][k] = self[i][index[i][j][k]][k] for dim 1, and so for other dimensions \
@@ -54,7 +54,7 @@ fn lookups() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["the gathered elements"]),
-        Row::new(
+        OpBuilder::new(
             "index_select(Tensor self, int dim, Tensor index) -> Tensor",
             Lookup::IndexSelect,
             "Place i of the output along dim is place index[i] of self (dim may be negative: from \
@@ -67,7 +67,7 @@ fn lookups() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["the selected places"]),
-        Row::new(
+        OpBuilder::new(
             "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
             Lookup::Index,
             "self[indices]: entry i of the list indexes dimension i; an entry that is None (a null \
@@ -83,7 +83,7 @@ fn lookups() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["the selected elements"]),
-        Row::new(
+        OpBuilder::new(
             "one_hot(Tensor self, int num_classes=-1) -> Tensor",
             OneHot,
             "out[.., c] = 1 if self[..] == c, else 0, for c in 0..num_classes; int64 like self, whose \
@@ -95,7 +95,7 @@ fn lookups() -> Vec<Row> {
         .dtypes(&[DType::I64])
         .exact()
         .outputs(&["the rows with one 1 each"]),
-        Row::new(
+        OpBuilder::new(
             "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, \
             bool scale_grad_by_freq=False, int mode=0, bool sparse=False, \
             Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) \
@@ -123,9 +123,9 @@ fn lookups() -> Vec<Row> {
     ]
 }
 
-fn scatters() -> Vec<Row> {
+fn scatters() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
             Scatter::Src,
             "A copy of self with out[i][index[i][j][k]][k] = src[i][j][k] for dim 1, and so for other \
@@ -143,7 +143,7 @@ fn scatters() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["self with the elements of src written into it"]),
-        Row::new(
+        OpBuilder::new(
             "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
             Scatter::Value,
             "A copy of self with out[i][index[i][j][k]][k] = value for dim 1, and so for other \
@@ -159,7 +159,7 @@ fn scatters() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["self with the value written into it"]),
-        Row::new(
+        OpBuilder::new(
             "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
             Scatter::Add,
             &format!(
@@ -174,7 +174,7 @@ fn scatters() -> Vec<Row> {
         .role("src", Role::Main)
         .dtypes(def::NUMBERS)
         .outputs(&["the sums"]),
-        Row::new(
+        OpBuilder::new(
             "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
             Scatter::IndexAdd,
             &format!(
@@ -189,7 +189,7 @@ fn scatters() -> Vec<Row> {
         .role("source", Role::Main)
         .dtypes(def::NUMBERS)
         .outputs(&["the sums"]),
-        Row::new(
+        OpBuilder::new(
             "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
             Scatter::IndexPut,
             &format!(

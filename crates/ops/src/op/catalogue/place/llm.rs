@@ -2,7 +2,7 @@
 
 use super::super::super::{
     Call, InferError, Role,
-    def::Row,
+    def::OpBuilder,
     families::llm::{Activation, AddRmsNorm, Gated, Rope, routing::TopkSoftmax},
     formulas::{activation, floor_scale, magnitude},
 };
@@ -17,9 +17,9 @@ fn gelu(call: &Call<'_>) -> Result<Activation, InferError> {
 }
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "rope(Tensor self, Tensor cos, Tensor sin, bool interleaved=False) -> Tensor",
             Rope,
             "Rotary position embedding: self is [b, h, s, d] with an even d, cos and sin are \
@@ -32,9 +32,9 @@ pub(super) fn rows() -> Vec<Row> {
         .own()
         .alias(&["rotary_embedding"])
         .outputs(&["the rotated tensor"]),
-        Row::new(
+        OpBuilder::new(
             "silu_and_mul(Tensor self) -> Tensor",
-            Gated { activation: |_| Ok(activation::silu), hint: floor_scale },
+            Gated { activation: |_| Ok(activation::silu), magnitude: floor_scale },
             "The last dimension of self, of even extent 2 d, is cut into gates g (the first d) and \
             factors u (the others): out = g / (1 + exp(-g)) * u, of extent d, in f32, rounded once to \
             the output's dtype (the product is not rounded in between).\n\
@@ -44,9 +44,9 @@ pub(super) fn rows() -> Vec<Row> {
         .own()
         .alias(&["swiglu"])
         .outputs(&["the gated tensor"]),
-        Row::new(
+        OpBuilder::new(
             "gelu_and_mul(Tensor self, *, str approximate='none') -> Tensor",
-            Gated { activation: gelu, hint: magnitude },
+            Gated { activation: gelu, magnitude },
             "The last dimension of self, of even extent 2 d, is cut into gates g (the first d) and \
             factors u (the others): out = gelu(g) * u, of extent d, in f32, rounded once to the \
             output's dtype (the product is not rounded in between). gelu(g) is \
@@ -60,7 +60,7 @@ pub(super) fn rows() -> Vec<Row> {
         .alias(&["geglu"])
         .choices("approximate", &["none", "tanh"])
         .outputs(&["the gated tensor"]),
-        Row::new(
+        OpBuilder::new(
             "fused_add_rms_norm(Tensor self, Tensor residual, Tensor weight, float eps=1e-6) \
             -> (Tensor out, Tensor residual_out)",
             AddRmsNorm,
@@ -77,7 +77,7 @@ pub(super) fn rows() -> Vec<Row> {
         .role("residual", Role::Main)
         .role("weight", Role::Gain)
         .outputs(&["the normalised sum", "the sum"]),
-        Row::new(
+        OpBuilder::new(
             "topk_softmax(Tensor gating, int k, bool renormalize=True) \
             -> (Tensor weights, Tensor indices)",
             TopkSoftmax,

@@ -2,7 +2,7 @@
 
 use super::super::super::{
     Role,
-    def::Row,
+    def::OpBuilder,
     families::loss::{
         elementwise::{Elementwise, Shapes, Types},
         formulas,
@@ -18,8 +18,9 @@ const REDUCED: &str = "reduction 0 returns the values, 1 their mean, 2 their sum
     summation is right. The mean of no elements is NaN, the sum 0.";
 
 /// Starts the row of a loss: its formula, then what becomes of special values.
-fn loss(signature: &str, engine: Elementwise, formula: &str, special: &str) -> Row {
-    Row::new(signature, engine, &format!("{formula} {REDUCED}\n{special}")).outputs(&["the loss"])
+fn loss(signature: &str, engine: Elementwise, formula: &str, special: &str) -> OpBuilder {
+    OpBuilder::new(signature, engine, &format!("{formula} {REDUCED}\n{special}"))
+        .outputs(&["the loss"])
 }
 
 /// What most losses do with special values.
@@ -27,11 +28,11 @@ const IEEE: &str = "NaN gives NaN; infinities follow IEEE arithmetic: Inf - Inf 
     beyond the output's range is Inf.";
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     distances().into_iter().chain(entropies()).chain(margins()).collect()
 }
 
-fn distances() -> Vec<Row> {
+fn distances() -> Vec<OpBuilder> {
     let pair = "elementwise; self and target broadcast.";
     vec![
         loss(
@@ -82,7 +83,7 @@ fn distances() -> Vec<Row> {
     ]
 }
 
-fn entropies() -> Vec<Row> {
+fn entropies() -> Vec<OpBuilder> {
     vec![
         loss(
             "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
@@ -125,7 +126,7 @@ fn entropies() -> Vec<Row> {
             Elementwise {
                 tensors: &["self", "target", "weight", "pos_weight"],
                 shapes: Shapes::To("target"),
-                hint: Some(formulas::logit_scale),
+                magnitude: Some(formulas::logit_scale),
                 large: (1e3, 1e30),
                 ..Elementwise::new(8.0, formulas::bce_with_logits)
             },
@@ -159,7 +160,7 @@ fn entropies() -> Vec<Row> {
     ]
 }
 
-fn margins() -> Vec<Row> {
+fn margins() -> Vec<OpBuilder> {
     vec![
         loss(
             "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) \

@@ -9,12 +9,12 @@ mod views;
 
 use super::super::{
     Call, InferError,
-    def::{self, Row},
+    def::{self, OpBuilder},
     families::movement::{Movement, Piece},
 };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [
         index::rows(),
         movement::rows(),
@@ -38,7 +38,10 @@ fn moved(
     signature: &str,
     pieces: fn(&Call<'_>) -> Result<Vec<Piece>, InferError>,
     semantics: &str,
-) -> Row {
+) -> OpBuilder {
     let semantics = format!("{semantics}\n{MOVED}");
-    Row::new(signature, Movement { pieces }, &semantics).dtypes(def::ALL).exact().signed_zero()
+    OpBuilder::new(signature, Movement { pieces }, &semantics)
+        .dtypes(def::ALL)
+        .exact()
+        .signed_zero()
 }

@@ -3,18 +3,18 @@
 use super::{
     super::super::{
         Role,
-        def::{self, Row},
+        def::{self, OpBuilder},
         families::movement::{arrange, join, pad},
     },
     moved,
 };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     joined().into_iter().chain(rearranged()).chain(made()).collect()
 }
 
-fn joined() -> Vec<Row> {
+fn joined() -> Vec<OpBuilder> {
     vec![
         moved(
             "cat(Tensor[] tensors, int dim=0) -> Tensor",
@@ -75,7 +75,7 @@ fn joined() -> Vec<Row> {
     ]
 }
 
-fn rearranged() -> Vec<Row> {
+fn rearranged() -> Vec<OpBuilder> {
     vec![
         moved(
             "repeat(Tensor self, SymInt[] repeats) -> Tensor",
@@ -128,7 +128,7 @@ fn rearranged() -> Vec<Row> {
     ]
 }
 
-fn made() -> Vec<Row> {
+fn made() -> Vec<OpBuilder> {
     vec![
         moved(
             "new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, \

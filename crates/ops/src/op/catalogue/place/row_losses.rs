@@ -4,7 +4,7 @@ use crate::record::{ArgValue, Gen, List};
 
 use super::super::super::{
     Role,
-    def::Row,
+    def::OpBuilder,
     families::loss::{
         classes::{CrossEntropy, Nll},
         distance::Distance,
@@ -15,13 +15,13 @@ use super::super::super::{
 const ZERO_WEIGHTS: Gen = Gen::Listed { list: List::Alternating };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     classes().into_iter().chain(distances()).collect()
 }
 
-fn classes() -> Vec<Row> {
+fn classes() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, \
             SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
             Nll,
@@ -43,7 +43,7 @@ fn classes() -> Vec<Row> {
         .edges("self", Gen::Listed { list: List::Extremes })
         .edges("weight", ZERO_WEIGHTS)
         .outputs(&["the loss", "the sum of the weights that count"]),
-        Row::new(
+        OpBuilder::new(
             "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int \
             reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor",
             CrossEntropy,
@@ -73,9 +73,9 @@ fn classes() -> Vec<Row> {
     ]
 }
 
-fn distances() -> Vec<Row> {
+fn distances() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
             Distance::CosineSimilarity,
             "x1 and x2 broadcast; along dim (negative ones count from the back), which goes away, \
@@ -86,7 +86,7 @@ fn distances() -> Vec<Row> {
         )
         .role("x2", Role::Main)
         .outputs(&["the cosines"]),
-        Row::new(
+        OpBuilder::new(
             "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., \
             int reduction=1) -> Tensor",
             Distance::CosineEmbedding,
@@ -100,7 +100,7 @@ fn distances() -> Vec<Row> {
         .role("input2", Role::Main)
         .role("target", Role::Sign)
         .outputs(&["the loss"]),
-        Row::new(
+        OpBuilder::new(
             "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., \
             float p=2., float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
             Distance::Triplet,

@@ -1,12 +1,12 @@
 //! What are views in `PyTorch`, as copies.
 
 use super::{
-    super::super::{def::Row, families::movement::views},
+    super::super::{def::OpBuilder, families::movement::views},
     moved,
 };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
         moved(
             "permute_copy(Tensor self, int[] dims) -> Tensor",

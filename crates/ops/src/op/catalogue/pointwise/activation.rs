@@ -3,7 +3,7 @@
 use super::{
     super::super::{
         Role,
-        def::{self, Row},
+        def::{self, OpBuilder},
         families::pointwise::{Map, Pointwise, Takes},
         formulas::{activation as of, floor_scale, magnitude},
     },
@@ -11,28 +11,28 @@ use super::{
 };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [limited(), smooth(), exponential(), shrinking()].into_iter().flatten().collect()
 }
 
 /// An activation of floating-point types.
-fn activation(name: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+fn activation(name: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBuilder {
     with_options(&of_self(name), engine, formula, specials)
 }
 
-fn with_options(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+fn with_options(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBuilder {
     let text = format!(
         "With x = self[i]: out[i] = {formula}, {ROUNDED}, which is that of self; floating-point \
         types only.\n{specials}"
     );
-    Row::new(signature, engine, &text).outputs(&["the activated tensor"])
+    OpBuilder::new(signature, engine, &text).outputs(&["the activated tensor"])
 }
 
 /// Activations that choose between the input and constants: exact.
-fn limited() -> Vec<Row> {
+fn limited() -> Vec<OpBuilder> {
     let choice = |map| Pointwise { takes: Takes::Numbers, ..Pointwise::choice(map) };
     vec![
-        Row::new(
+        OpBuilder::new(
             &of_self("relu"),
             choice(Map::One(of::relu)),
             "out[i] = self[i] if self[i] > 0, else 0. Shape and dtype are those of self; bool is not \
@@ -43,7 +43,7 @@ fn limited() -> Vec<Row> {
         .dtypes(def::NUMBERS)
         .exact()
         .outputs(&["the rectified tensor"]),
-        Row::new(
+        OpBuilder::new(
             &of_self("relu6"),
             choice(Map::One(of::relu6)),
             "out[i] = min(max(self[i], 0), 6). Shape and dtype are those of self; bool is not taken.\
@@ -52,7 +52,7 @@ fn limited() -> Vec<Row> {
         .dtypes(def::NUMBERS)
         .exact()
         .outputs(&["the limited tensor"]),
-        Row::new(
+        OpBuilder::new(
             "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
             choice(Map::Call(of::hardtanh)),
             "out[i] = min(max(self[i], min_val), max_val). Shape and dtype are those of self; bool \
@@ -64,7 +64,7 @@ fn limited() -> Vec<Row> {
         .dtypes(def::NUMBERS)
         .exact()
         .outputs(&["the limited tensor"]),
-        Row::new(
+        OpBuilder::new(
             "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
             choice(Map::Call(of::threshold)),
             "out[i] = value if self[i] <= threshold, else self[i]. Shape and dtype are those of \
@@ -75,7 +75,7 @@ fn limited() -> Vec<Row> {
         .dtypes(def::NUMBERS)
         .exact()
         .outputs(&["the tensor above the threshold"]),
-        Row::new(
+        OpBuilder::new(
             "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
             Pointwise { takes: Takes::Floats, ..Pointwise::choice(Map::Call(of::hardshrink)) },
             "out[i] = 0 if -lambd <= self[i] <= lambd, else self[i]. Shape and dtype are those of \
@@ -90,7 +90,7 @@ fn limited() -> Vec<Row> {
             "x if x > 0, else x * negative_slope",
             "NaN gives NaN; -Inf gives -Inf times the slope, which is NaN for a slope of 0.",
         ),
-        Row::new(
+        OpBuilder::new(
             "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
             Pointwise {
                 tensors: &["self", "weight"],
@@ -110,11 +110,11 @@ fn limited() -> Vec<Row> {
     ]
 }
 
-fn smooth() -> Vec<Row> {
+fn smooth() -> Vec<OpBuilder> {
     vec![
-        Row::new(
+        OpBuilder::new(
             &of_self("sigmoid"),
-            Pointwise { hint: Some(Map::One(floor_scale)), ..Pointwise::unary(3.0, Map::One(of::sigmoid)) },
+            Pointwise { magnitude: Some(Map::One(floor_scale)), ..Pointwise::unary(3.0, Map::One(of::sigmoid)) },
             &format!(
                 "out[i] = 1 / (1 + exp(-self[i])), {ROUNDED}. {TO_F32} exp(-x) may overflow to Inf \
                 for x below -88; the result is then 0.\n\
@@ -125,15 +125,15 @@ fn smooth() -> Vec<Row> {
         .outputs(&["the sigmoid"]),
         activation(
             "silu",
-            Pointwise { hint: Some(Map::One(floor_scale)), ..floats(4.0, Map::One(of::silu)) },
+            Pointwise { magnitude: Some(Map::One(floor_scale)), ..floats(4.0, Map::One(of::silu)) },
             "x / (1 + exp(-x))",
             "exp(-x) may overflow to Inf for x below -88; the result is then 0 of either sign. NaN \
             gives NaN, +Inf gives +Inf, -Inf gives NaN (that is -Inf / Inf).",
         )
         .alias(&["swish"]),
-        Row::new(
+        OpBuilder::new(
             "gelu(Tensor self, *, str approximate='none') -> Tensor",
-            Pointwise { hint: Some(Map::One(magnitude)), ..floats(5.0, Map::Call(of::gelu)) },
+            Pointwise { magnitude: Some(Map::One(magnitude)), ..floats(5.0, Map::Call(of::gelu)) },
             &format!(
                 "With x = self[i], {ROUNDED}, which is that of self; floating-point types only:\n\
                 approximate == \"none\": out = 0.5 * x * (1 + erf(x / sqrt(2))).\n\
@@ -149,7 +149,7 @@ fn smooth() -> Vec<Row> {
         .outputs(&["the activated tensor"]),
         activation(
             "mish",
-            Pointwise { hint: Some(Map::One(floor_scale)), ..floats(6.0, Map::One(of::mish)) },
+            Pointwise { magnitude: Some(Map::One(floor_scale)), ..floats(6.0, Map::One(of::mish)) },
             "x * tanh(log(1 + exp(x)))",
             "Use log1p(exp(x)): log(1 + exp(x)) loses all digits for negative x. exp(x) may overflow \
             only where the result is x anyway. NaN gives NaN, +Inf gives +Inf, -Inf gives NaN (that \
@@ -177,7 +177,7 @@ fn smooth() -> Vec<Row> {
     ]
 }
 
-fn exponential() -> Vec<Row> {
+fn exponential() -> Vec<OpBuilder> {
     vec![
         with_options(
             "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
@@ -202,14 +202,14 @@ fn exponential() -> Vec<Row> {
         ),
         with_options(
             "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
-            Pointwise { hint: Some(Map::One(floor_scale)), ..floats(4.0, Map::Call(of::softplus)) },
+            Pointwise { magnitude: Some(Map::One(floor_scale)), ..floats(4.0, Map::Call(of::softplus)) },
             "x if beta * x > threshold, else log(1 + exp(beta * x)) / beta",
             "Use log1p(exp(x)): log(1 + exp(x)) loses all digits for negative x. NaN gives NaN, +Inf \
             gives +Inf, -Inf gives 0.",
         ),
         activation(
             "log_sigmoid",
-            Pointwise { hint: Some(Map::One(floor_scale)), ..floats(4.0, Map::One(of::log_sigmoid)) },
+            Pointwise { magnitude: Some(Map::One(floor_scale)), ..floats(4.0, Map::One(of::log_sigmoid)) },
             "min(x, 0) - log(1 + exp(-|x|)), which is log(sigmoid(x))",
             "Use log1p(exp(-|x|)): large x of either sign must neither overflow nor lose digits. NaN \
             gives NaN, +Inf gives 0, -Inf gives -Inf.",
@@ -218,7 +218,7 @@ fn exponential() -> Vec<Row> {
     ]
 }
 
-fn shrinking() -> Vec<Row> {
+fn shrinking() -> Vec<OpBuilder> {
     vec![with_options(
         "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
         floats(1.0, Map::Call(of::softshrink)),

@@ -3,7 +3,7 @@
 use super::{
     super::super::{
         Role,
-        def::Row,
+        def::OpBuilder,
         families::pointwise::{Map, Pointwise},
         formulas::{floor_scale, math as of},
     },
@@ -12,18 +12,18 @@ use super::{
 };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [exponentials(), logarithms(), roots(), angles(), errors()].into_iter().flatten().collect()
 }
 
 /// A function of one element; f32 stands in for integers.
-fn function(name: &str, map: fn(f64) -> f64, formula: &str, specials: &str) -> Row {
+fn function(name: &str, map: fn(f64) -> f64, formula: &str, specials: &str) -> OpBuilder {
     engine(name, Pointwise::unary(1.0, Map::One(map)), formula, specials)
 }
 
-fn engine(name: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+fn engine(name: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBuilder {
     let text = format!("out[i] = {formula} with x = self[i], {ROUNDED}. {TO_F32}\n{specials}");
-    Row::new(&of_self(name), engine, &text).ulps(max_ulps(name)).outputs(&["the results"])
+    OpBuilder::new(&of_self(name), engine, &text).ulps(max_ulps(name)).outputs(&["the results"])
 }
 
 /// A function of which large arguments are those near its overflow in f16.
@@ -31,7 +31,7 @@ fn exponential(map: fn(f64) -> f64) -> Pointwise {
     Pointwise { large: (30.0, 1e15), ..Pointwise::unary(1.0, Map::One(map)) }
 }
 
-fn exponentials() -> Vec<Row> {
+fn exponentials() -> Vec<OpBuilder> {
     vec![
         engine(
             "exp",
@@ -59,7 +59,7 @@ fn exponentials() -> Vec<Row> {
     ]
 }
 
-fn logarithms() -> Vec<Row> {
+fn logarithms() -> Vec<OpBuilder> {
     let specials =
         "NaN and negative numbers give NaN, 0 of either sign gives -Inf, +Inf gives +Inf.";
     vec![
@@ -75,10 +75,10 @@ fn logarithms() -> Vec<Row> {
         )
         .role("self", Role::Between(-0.98, 6.0))
         .alias(&["special_log1p"]),
-        Row::new(
+        OpBuilder::new(
             "logit(Tensor self, float? eps=None) -> Tensor",
             Pointwise {
-                hint: Some(Map::Call(of::logit_scale)),
+                magnitude: Some(Map::Call(of::logit_scale)),
                 ..Pointwise::unary(4.0, Map::Call(of::logit))
             },
             &format!(
@@ -94,7 +94,7 @@ fn logarithms() -> Vec<Row> {
     ]
 }
 
-fn roots() -> Vec<Row> {
+fn roots() -> Vec<OpBuilder> {
     vec![
         function(
             "sqrt",
@@ -119,7 +119,7 @@ fn roots() -> Vec<Row> {
     ]
 }
 
-fn angles() -> Vec<Row> {
+fn angles() -> Vec<OpBuilder> {
     let periodic = "x is in radians and may be large: reduce it exactly (sinf, cosf and tanf do; \
         __sinf and its kin do not). NaN and infinities give NaN.";
     let turning = |name: &str, map: fn(f64) -> f64, formula: &str| {
@@ -150,7 +150,7 @@ fn angles() -> Vec<Row> {
     ]
 }
 
-fn errors() -> Vec<Row> {
+fn errors() -> Vec<OpBuilder> {
     vec![
         function(
             "erf",
@@ -161,7 +161,7 @@ fn errors() -> Vec<Row> {
         .alias(&["special_erf"]),
         engine(
             "erfc",
-            Pointwise { hint: Some(Map::One(floor_scale)), ..exponential(libm::erfc) },
+            Pointwise { magnitude: Some(Map::One(floor_scale)), ..exponential(libm::erfc) },
             "erfc(x) = 1 - erf(x)",
             "Use erfcf: the plain difference loses all digits for large x. NaN gives NaN, +Inf gives \
             0, -Inf gives 2.",

@@ -3,7 +3,7 @@
 use super::{
     super::super::{
         Role,
-        def::{self, Row},
+        def::{self, OpBuilder},
         families::pointwise::{Map, Output, Pointwise, Takes},
         formulas::{arithmetic as of, floor_scale},
     },
@@ -13,7 +13,7 @@ use super::{
 use crate::record::{Gen, List};
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [sums(), products(), quotients(), remainders(), powers(), angles(), fused()]
         .into_iter()
         .flatten()
@@ -25,20 +25,20 @@ const MULTIPLES: Gen = Gen::Listed { list: List::Multiples };
 
 const IEEE: &str = "NaN and infinities follow IEEE arithmetic.";
 
-fn two(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+fn two(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBuilder {
     let text = format!("{formula}, elementwise, {ROUNDED}. {BROADCAST} {PROMOTED}\n{specials}");
-    Row::new(signature, engine, &text)
+    OpBuilder::new(signature, engine, &text)
         .role("other", Role::Main)
         .dtypes(def::NUMBERS)
         .outputs(&["the results"])
 }
 
-fn with_number(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> Row {
+fn with_number(signature: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBuilder {
     let text = format!(
         "{formula}, {ROUNDED}. The shape is that of self. Numbers are passed as numbers, never as \
         tensors, and keep their f32 value in f16 and bf16. {PROMOTED}\n{specials}"
     );
-    Row::new(signature, engine, &text).dtypes(def::NUMBERS).outputs(&["the results"])
+    OpBuilder::new(signature, engine, &text).dtypes(def::NUMBERS).outputs(&["the results"])
 }
 
 /// An engine of a tensor and the number `other`.
@@ -51,7 +51,7 @@ const fn number(map: Map) -> Pointwise {
     }
 }
 
-fn sums() -> Vec<Row> {
+fn sums() -> Vec<OpBuilder> {
     let sum = format!(
         "{IEEE} Inf + (-Inf) is NaN. The sign of a zero result is free. Integers wrap, and take no \
         fractions as alpha; bool is `or`."
@@ -103,7 +103,7 @@ fn sums() -> Vec<Row> {
     ]
 }
 
-fn products() -> Vec<Row> {
+fn products() -> Vec<OpBuilder> {
     let specials = format!(
         "{IEEE} Inf * 0 is NaN. The sign of a zero result is free. Integers wrap; bool is `and`."
     );
@@ -127,7 +127,7 @@ fn products() -> Vec<Row> {
     ]
 }
 
-fn quotients() -> Vec<Row> {
+fn quotients() -> Vec<OpBuilder> {
     let specials = format!(
         "Integers and bool are converted to f32 and give f32. {IEEE} x / 0 is Inf with the sign of \
         the quotient, 0 / 0 and Inf / Inf are NaN."
@@ -196,7 +196,7 @@ fn quotients() -> Vec<Row> {
     ]
 }
 
-fn remainders() -> Vec<Row> {
+fn remainders() -> Vec<OpBuilder> {
     let engine = |map| Pointwise {
         takes: Takes::Numbers,
         divisor: Some("other"),
@@ -232,17 +232,17 @@ fn remainders() -> Vec<Row> {
     ]
 }
 
-fn powers() -> Vec<Row> {
+fn powers() -> Vec<OpBuilder> {
     let specials = "Floating-point: as C's pow: x^0 and 1^y are 1 (NaN included), a negative base \
         with a fractional exponent gives NaN, 0 to a negative power gives Inf; NaN else gives NaN. \
         Integers are exact and wrap";
     vec![
-        Row::new(
+        OpBuilder::new(
             "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
             Pointwise {
                 tensors: &["self", "exponent"],
                 takes: Takes::Numbers,
-                hint: Some(Map::Two(|_, _| floor_scale(0.0))),
+                magnitude: Some(Map::Two(|_, _| floor_scale(0.0))),
                 integers_stay: false,
                 large: (10.0, 10.0),
                 ..Pointwise::binary(2.0, Map::Call(of::pow))
@@ -262,7 +262,7 @@ fn powers() -> Vec<Row> {
             "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
             Pointwise {
                 scalars: &["exponent"],
-                hint: Some(Map::One(floor_scale)),
+                magnitude: Some(Map::One(floor_scale)),
                 integers_stay: false,
                 large: (10.0, 1e5),
                 ..number(Map::Call(of::pow_scalar))
@@ -277,7 +277,7 @@ fn powers() -> Vec<Row> {
     ]
 }
 
-fn angles() -> Vec<Row> {
+fn angles() -> Vec<OpBuilder> {
     let float = |map| Pointwise {
         output: Output::Float,
         integers_stay: false,
@@ -305,7 +305,7 @@ fn angles() -> Vec<Row> {
     ]
 }
 
-fn fused() -> Vec<Row> {
+fn fused() -> Vec<OpBuilder> {
     let three = |map| Pointwise {
         tensors: &["self", "tensor1", "tensor2"],
         output: Output::Promoted,
@@ -328,7 +328,7 @@ fn fused() -> Vec<Row> {
     let lerp_of =
         |tensors, map| Pointwise { tensors, takes: Takes::SameFloats, ..floats(3.0, map) };
     vec![
-        Row::new(
+        OpBuilder::new(
             "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
             Pointwise { integers_stay: true, ..three(Map::Call(of::addcmul)) },
             &text(
@@ -343,7 +343,7 @@ fn fused() -> Vec<Row> {
         .role("tensor2", Role::Main)
         .dtypes(def::NUMBERS)
         .outputs(&["the sums"]),
-        Row::new(
+        OpBuilder::new(
             "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
             three(Map::Call(of::addcdiv)),
             &text(
@@ -354,7 +354,7 @@ fn fused() -> Vec<Row> {
         .role("tensor1", Role::Main)
         .role("tensor2", Role::Divisor)
         .outputs(&["the sums"]),
-        Row::new(
+        OpBuilder::new(
             "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
             lerp_of(&["self", "end"], Map::Call(of::lerp_scalar)),
             &lerp,
@@ -365,7 +365,7 @@ fn fused() -> Vec<Row> {
         .edges("self", EXTREMES)
         .edges("end", EXTREMES)
         .outputs(&["the interpolation"]),
-        Row::new(
+        OpBuilder::new(
             "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
             lerp_of(&["self", "end", "weight"], Map::Call(of::lerp_tensor)),
             &lerp,

@@ -4,7 +4,7 @@ use crate::record::DType;
 
 use super::super::super::{
     Role,
-    def::Row,
+    def::OpBuilder,
     families::pointwise::{Map, Output, Pointwise},
     formulas::select as of,
 };
@@ -25,10 +25,10 @@ const COPIED: &[DType] = &[
 ];
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     let same = Pointwise::choice(Map::One(of::identity));
     vec![
-        Row::new(
+        OpBuilder::new(
             "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? \
             device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? \
             memory_format=None) -> Tensor",
@@ -48,7 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["the converted tensor"]),
-        Row::new(
+        OpBuilder::new(
             "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
             same,
             "out = self, element by element: shape and dtype are those of self, the output is \
@@ -59,7 +59,7 @@ pub(super) fn rows() -> Vec<Row> {
         .exact()
         .signed_zero()
         .outputs(&["the copy"]),
-        Row::new(
+        OpBuilder::new(
             "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
             Pointwise {
                 tensors: &["self", "src"],

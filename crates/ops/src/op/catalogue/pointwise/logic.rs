@@ -3,25 +3,29 @@
 use super::{
     super::super::{
         Call, Role,
-        def::{self, Row},
+        def::{self, OpBuilder},
         families::pointwise::{Map, Output, Pointwise, Takes},
         formulas::{Bound, logic as of},
     },
     BROADCAST, EXTREMES, PROMOTED, of_self,
 };
-use crate::record::{DType, Family};
+use crate::record::{DType, InputDistribution};
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     [predicates(), comparisons(), connectives(), bits()].into_iter().flatten().collect()
 }
 
-fn predicates() -> Vec<Row> {
+fn predicates() -> Vec<OpBuilder> {
     let predicate = |name: &str, map: fn(f64) -> f64, text: &str| {
-        let main = if name == "logical_not" { Family::Ties } else { Family::Specials };
+        let main = if name == "logical_not" {
+            InputDistribution::Ties
+        } else {
+            InputDistribution::Specials
+        };
         let engine = Pointwise { output: Output::Bool, main, ..Pointwise::choice(Map::One(map)) };
         let text = format!("{text} The output is bool, of the shape of self.");
-        Row::new(&of_self(name), engine, &text)
+        OpBuilder::new(&of_self(name), engine, &text)
             .dtypes(def::ALL)
             .exact()
             .outputs(&["the truth values"])
@@ -63,7 +67,7 @@ const COMPARISONS: [Comparison; 6] = [
     ("ge", "greater_equal", ">=", of::ge, of::ge_scalar),
 ];
 
-fn comparisons() -> Vec<Row> {
+fn comparisons() -> Vec<OpBuilder> {
     let mut rows = Vec::new();
     for (name, other_name, relation, compare, with_number) in COMPARISONS {
         let nan = if name == "ne" { "true" } else { "false" };
@@ -74,9 +78,9 @@ fn comparisons() -> Vec<Row> {
         let text =
             format!("out = self {relation} other, elementwise. {BROADCAST} {PROMOTED}\n{specials}");
         let engine = Pointwise::binary(1.0, Map::Two(compare));
-        let row = Row::new(
+        let row = OpBuilder::new(
             &format!("{name}.Tensor(Tensor self, Tensor other) -> Tensor"),
-            Pointwise { output: Output::Bool, main: Family::Ties, ..engine },
+            Pointwise { output: Output::Bool, main: InputDistribution::Ties, ..engine },
             &text,
         );
         rows.push(
@@ -90,13 +94,13 @@ fn comparisons() -> Vec<Row> {
             to that type too: rounded to f16 or bf16 where self is.\n{specials}"
         );
         let engine = Pointwise::unary(1.0, Map::Call(with_number));
-        let row = Row::new(
+        let row = OpBuilder::new(
             &format!("{name}.Scalar(Tensor self, Scalar other) -> Tensor"),
             Pointwise {
                 scalars: &["other"],
                 output: Output::Bool,
                 integers_stay: true,
-                main: Family::Ties,
+                main: InputDistribution::Ties,
                 ..engine
             },
             &text,
@@ -104,22 +108,22 @@ fn comparisons() -> Vec<Row> {
         let scalar = format!("{other_name}.Scalar");
         rows.push(row.name(&format!("{name}.Scalar")).alias(&[&scalar]));
     }
-    let finish = |row: Row| row.dtypes(def::ALL).exact().outputs(&["the truth values"]);
+    let finish = |row: OpBuilder| row.dtypes(def::ALL).exact().outputs(&["the truth values"]);
     rows.into_iter().map(finish).collect()
 }
 
-fn connectives() -> Vec<Row> {
+fn connectives() -> Vec<OpBuilder> {
     let connective = |name: &str, map: fn(f64, f64) -> f64, formula: &str| {
         let engine = Pointwise {
             output: Output::Bool,
-            main: Family::Ties,
+            main: InputDistribution::Ties,
             ..Pointwise::binary(1.0, Map::Two(map))
         };
         let text = format!(
             "out = {formula}, elementwise, where everything but 0 counts as true. The output is bool. \
             {BROADCAST}\n-0 is false; NaN and infinities are true."
         );
-        Row::new(&format!("{name}(Tensor self, Tensor other) -> Tensor"), engine, &text)
+        OpBuilder::new(&format!("{name}(Tensor self, Tensor other) -> Tensor"), engine, &text)
             .role("other", Role::Main)
             .dtypes(def::ALL)
             .exact()
@@ -132,21 +136,21 @@ fn connectives() -> Vec<Row> {
     ]
 }
 
-fn bits() -> Vec<Row> {
+fn bits() -> Vec<OpBuilder> {
     let specials = "Integers and bool only, so that NaN cannot occur; negative integers are in two's \
         complement, bool stays bool.";
-    let finish = |row: Row| row.dtypes(def::INTEGRAL).exact().outputs(&["the bits"]);
+    let finish = |row: OpBuilder| row.dtypes(def::INTEGRAL).exact().outputs(&["the bits"]);
     let two = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
         let engine = Pointwise { takes: Takes::Integral, ..Pointwise::binary(1.0, Map::Two(map)) };
         let text = format!(
             "out = the bitwise {word} of self and other. {BROADCAST} {PROMOTED}\n{specials}"
         );
         let signature = format!("{name}.Tensor(Tensor self, Tensor other) -> Tensor");
-        finish(Row::new(&signature, engine, &text).role("other", Role::Main))
+        finish(OpBuilder::new(&signature, engine, &text).role("other", Role::Main))
     };
     let not = Pointwise { takes: Takes::Integral, ..Pointwise::choice(Map::Call(of::bitwise_not)) };
     vec![
-        finish(Row::new(
+        finish(OpBuilder::new(
             &of_self("bitwise_not"),
             not,
             &format!(

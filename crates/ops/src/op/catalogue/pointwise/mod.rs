@@ -10,7 +10,7 @@ mod select;
 mod ulps;
 
 use super::super::{
-    def::Row,
+    def::OpBuilder,
     families::pointwise::{Map, Output, Pointwise, Takes},
 };
 use crate::record::{Gen, List};
@@ -34,8 +34,8 @@ const PROMOTED: &str = "Inputs of different types are converted to the promoted 
 const EXTREMES: Gen = Gen::Listed { list: List::Extremes };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
-    let tables: [fn() -> Vec<Row>; 7] = [
+pub(super) fn rows() -> Vec<OpBuilder> {
+    let tables: [fn() -> Vec<OpBuilder>; 7] = [
         activation::rows,
         analysis::rows,
         rounding::rows,

@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{
-        def::{self, Row},
+        def::{self, OpBuilder},
         families::pointwise::{Map, Output, Pointwise, Takes},
         formulas::math as of,
     },
@@ -14,7 +14,7 @@ use crate::record::{Gen, List};
 const HALVES: Gen = Gen::Listed { list: List::Halves };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     let sign = "out[i] = 1 where self[i] > 0, -1 where it is < 0, else 0. Shape and dtype are those \
         of self; bool gives itself.\nThe result is exact. NaN gives 0, zeros of either sign give 0, \
         infinities give 1 or -1.";
@@ -37,11 +37,11 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .alias(&["negative"])
         .signed_zero(),
-        Row::new(&of_self("sign"), Pointwise::choice(Map::One(of::sign)), sign)
+        OpBuilder::new(&of_self("sign"), Pointwise::choice(Map::One(of::sign)), sign)
             .dtypes(def::ALL)
             .exact()
             .outputs(&["the signs"]),
-        Row::new(&of_self("sgn"), Pointwise::choice(Map::One(of::sign)), sign)
+        OpBuilder::new(&of_self("sgn"), Pointwise::choice(Map::One(of::sign)), sign)
             .dtypes(def::ALL)
             .exact()
             .outputs(&["the signs"]),
@@ -61,7 +61,7 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .alias(&["special_round"])
         .edges("self", HALVES),
-        Row::new(
+        OpBuilder::new(
             &of_self("frac"),
             Pointwise { takes: Takes::Floats, ..Pointwise::choice(Map::One(of::frac)) },
             "out[i] = self[i] - trunc(self[i]), which has the sign of self[i]. Shape and dtype are \
@@ -70,7 +70,7 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .exact()
         .outputs(&["the fractions"]),
-        Row::new(
+        OpBuilder::new(
             &of_self("square"),
             Pointwise {
                 output: Output::Number,
@@ -91,11 +91,14 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 /// An exact function of numbers that keeps their type.
-fn exact(name: &str, map: fn(f64) -> f64, formula: &str, specials: &str) -> Row {
+fn exact(name: &str, map: fn(f64) -> f64, formula: &str, specials: &str) -> OpBuilder {
     let engine = Pointwise { takes: Takes::Numbers, ..Pointwise::choice(Map::One(map)) };
     let text = format!(
         "out[i] = {formula}. Shape and dtype are those of self; bool is not taken.\n\
         The result is exact. NaN gives NaN, {specials}."
     );
-    Row::new(&of_self(name), engine, &text).dtypes(def::NUMBERS).exact().outputs(&["the results"])
+    OpBuilder::new(&of_self(name), engine, &text)
+        .dtypes(def::NUMBERS)
+        .exact()
+        .outputs(&["the results"])
 }

@@ -3,7 +3,7 @@
 use super::{
     super::super::{
         Role,
-        def::{self, Row},
+        def::{self, OpBuilder},
         families::pointwise::{Map, Output, Pointwise},
         formulas::select as of,
     },
@@ -11,19 +11,19 @@ use super::{
 };
 
 /// Returns the rows of this table.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<OpBuilder> {
     let rows = [limits(), masks()].into_iter().flatten();
     rows.map(|row| row.exact()).collect()
 }
 
-fn limits() -> Vec<Row> {
+fn limits() -> Vec<OpBuilder> {
     let limit = |scalars, map| Pointwise {
         scalars,
         output: Output::Promoted,
         ..Pointwise::choice(Map::Call(map))
     };
     let larger = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
-        Row::new(
+        OpBuilder::new(
             &format!("{name}(Tensor self, Tensor other) -> Tensor"),
             Pointwise::binary(1.0, Map::Two(map)),
             &format!(
@@ -43,7 +43,9 @@ fn limits() -> Vec<Row> {
             "{text} The limits are numbers. Integers with a fractional limit give f32, else integers \
             stay.\nThe result is exact, limits being rounded to the dtype. {specials}"
         );
-        Row::new(signature, engine, &text).dtypes(def::NUMBERS).outputs(&["the limited tensor"])
+        OpBuilder::new(signature, engine, &text)
+            .dtypes(def::NUMBERS)
+            .outputs(&["the limited tensor"])
     };
     vec![
         clamp(
@@ -69,7 +71,7 @@ fn limits() -> Vec<Row> {
         ),
         larger("maximum", of::maximum, "larger"),
         larger("minimum", of::minimum, "smaller"),
-        Row::new(
+        OpBuilder::new(
             "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> \
             Tensor",
             Pointwise::choice(Map::Call(of::nan_to_num)),
@@ -84,7 +86,7 @@ fn limits() -> Vec<Row> {
     ]
 }
 
-fn masks() -> Vec<Row> {
+fn masks() -> Vec<OpBuilder> {
     let fill = |map, tensors| Pointwise {
         tensors,
         mask: Some("mask"),
@@ -97,7 +99,7 @@ fn masks() -> Vec<Row> {
         The result is exact. NaN and infinities are copied like any other value."
     );
     vec![
-        Row::new(
+        OpBuilder::new(
             "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
             Pointwise {
                 tensors: &["condition", "self", "other"],
@@ -117,7 +119,7 @@ fn masks() -> Vec<Row> {
         .dtypes(def::ALL)
         .signed_zero()
         .outputs(&["the chosen values"]),
-        Row::new(
+        OpBuilder::new(
             "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
             fill(of::fill_number, &["self", "mask"]),
             &filled,
@@ -128,7 +130,7 @@ fn masks() -> Vec<Row> {
         .dtypes(def::ALL)
         .signed_zero()
         .outputs(&["the filled tensor"]),
-        Row::new(
+        OpBuilder::new(
             "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
             fill(of::fill_tensor, &["self", "mask", "value"]),
             &format!("{filled} value is a 0-dim tensor of any dtype."),

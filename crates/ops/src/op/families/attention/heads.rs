@@ -10,14 +10,14 @@ use crate::reference::Error;
 use super::super::super::unravel;
 use super::super::super::{Array, Input, Inputs};
 use super::super::sum::sum;
-use super::Plan;
+use super::AttentionShape;
 
 /// Queries that are computed together.
 const BLOCK: usize = 128;
 
 /// An attention with its tensors.
 pub(super) struct Heads<'p, 'i, 'a> {
-    plan: &'p Plan,
+    plan: &'p AttentionShape,
     query: &'i Input<'a>,
     key: &'i Input<'a>,
     value: &'i Input<'a>,
@@ -26,7 +26,7 @@ pub(super) struct Heads<'p, 'i, 'a> {
 
 /// One head of the result with what it is computed from.
 pub(super) struct Head<'h> {
-    plan: &'h Plan,
+    plan: &'h AttentionShape,
     query: ArrayView2<'h, f64>,
     key: ArrayView2<'h, f64>,
     value: ArrayView2<'h, f64>,
@@ -50,7 +50,7 @@ fn matrix<'i>(input: &'i Input<'_>, at: &[usize], repeats: usize) -> Option<Arra
 }
 
 impl<'p, 'i, 'a> Heads<'p, 'i, 'a> {
-    pub(super) fn new(plan: &'p Plan, inputs: &'i Inputs<'a>) -> Result<Self, Error> {
+    pub(super) fn new(plan: &'p AttentionShape, inputs: &'i Inputs<'a>) -> Result<Self, Error> {
         Ok(Self {
             plan,
             query: inputs.get("query")?,
@@ -113,7 +113,7 @@ impl<'p, 'i, 'a> Heads<'p, 'i, 'a> {
         indices: &[usize],
         rows: impl Fn(&Head<'_>, &[usize]) -> Array2<f64> + Sync,
     ) -> Vec<f64> {
-        let Plan { queries, width, .. } = *self.plan;
+        let AttentionShape { queries, width, .. } = *self.plan;
         let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, index) in indices.iter().enumerate() {
             wanted.entry(index / width).or_default().push(place);

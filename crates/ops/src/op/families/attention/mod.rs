@@ -4,13 +4,13 @@ mod heads;
 mod subproblem;
 
 use crate::{
-    record::{DType, Family, Gen},
+    record::{DType, Gen, InputDistribution},
     reference::{Error, Subproblem},
 };
 
 use super::super::{
-    Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Param, Role, Shaped, broadcast,
-    generators,
+    Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
+    broadcast, generators,
 };
 
 use heads::Heads;
@@ -21,7 +21,7 @@ pub(crate) struct Attention;
 
 /// An attention of known sizes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plan {
+pub(crate) struct AttentionShape {
     /// Batch dimensions of the result, heads included.
     pub batch: Vec<usize>,
     /// Queries.
@@ -43,7 +43,7 @@ pub(crate) struct Plan {
 
 const INPUTS: [&str; 3] = ["query", "key", "value"];
 
-impl Plan {
+impl AttentionShape {
     fn of(call: &Call<'_>) -> Result<Self, InferError> {
         let query = call.tensor("query")?;
         if !query.dtype.is_float() || query.dtype.is_fp8() {
@@ -149,12 +149,12 @@ fn repeat_heads(
 
 impl Engine for Attention {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
-        let plan = Plan::of(call)?;
+        let plan = AttentionShape::of(call)?;
         Ok(vec![(plan.dtype, plan.shape())])
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let plan = Plan::of(call)?;
+        let plan = AttentionShape::of(call)?;
         Ok(vec![Heads::new(&plan, inputs)?.all(|head, rows| head.outputs(rows))])
     }
 
@@ -165,10 +165,10 @@ impl Engine for Attention {
         _output: usize,
         indices: &[usize],
     ) -> Option<Result<Vec<f64>, Error>> {
-        let at = |plan: Plan| {
+        let at = |plan: AttentionShape| {
             Ok(Heads::new(&plan, inputs)?.some(indices, |head, rows| head.outputs(rows)))
         };
-        Some(Plan::of(call).map_err(Error::from).and_then(at))
+        Some(AttentionShape::of(call).map_err(Error::from).and_then(at))
     }
 
     /// With p the probabilities, `c_j = p_j (v_j - y)` and `A_j = Σ_e (scale q_e k_je)²`:
@@ -180,7 +180,7 @@ impl Engine for Attention {
     /// common part of all keys cancels, as `Σ_j c_j` is 0). An estimate for large cases: small ones
     /// are measured.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        let plan = Plan::of(call)?;
+        let plan = AttentionShape::of(call)?;
         Ok(Some(vec![Heads::new(&plan, inputs)?.all(|head, rows| head.spreads(rows))]))
     }
 
@@ -191,10 +191,10 @@ impl Engine for Attention {
         _output: usize,
         indices: &[usize],
     ) -> Option<Result<Vec<f64>, Error>> {
-        let at = |plan: Plan| {
+        let at = |plan: AttentionShape| {
             Ok(Heads::new(&plan, inputs)?.some(indices, |head, rows| head.spreads(rows)))
         };
-        Some(Plan::of(call).map_err(Error::from).and_then(at))
+        Some(AttentionShape::of(call).map_err(Error::from).and_then(at))
     }
 
     /// `sqrt(Σ_j (p_j v_j)²) + |y| / 4`: honest kernels of 16-bit types round the probabilities to
@@ -204,7 +204,7 @@ impl Engine for Attention {
         call: &Call<'_>,
         inputs: &Inputs<'_>,
     ) -> Result<Option<Vec<Array>>, Error> {
-        let plan = Plan::of(call)?;
+        let plan = AttentionShape::of(call)?;
         if !rounds(plan.dtype) {
             return Ok(None);
         }
@@ -218,7 +218,7 @@ impl Engine for Attention {
         _output: usize,
         indices: &[usize],
     ) -> Option<Result<Vec<f64>, Error>> {
-        let plan = Plan::of(call).ok().filter(|plan| rounds(plan.dtype))?;
+        let plan = AttentionShape::of(call).ok().filter(|plan| rounds(plan.dtype))?;
         let heads = Heads::new(&plan, inputs);
         Some(heads.map(|heads| heads.some(indices, |head, rows| head.rounded(rows))))
     }
@@ -232,20 +232,20 @@ impl Engine for Attention {
     }
 
     fn subproblem(&self, call: &Call<'_>, indices: &[usize]) -> Option<Subproblem> {
-        subproblem::subproblem(&Plan::of(call).ok()?, call, indices)
+        subproblem::subproblem(&AttentionShape::of(call).ok()?, call, indices)
     }
 
     /// The scores of a query.
     fn shared_by_row(&self, call: &Call<'_>) -> Option<usize> {
-        Plan::of(call).ok().map(|plan| plan.keys * plan.depth)
+        AttentionShape::of(call).ok().map(|plan| plan.keys * plan.depth)
     }
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
-        Plan::of(call).map_or(1, |plan| plan.keys.max(plan.depth).max(1))
+        AttentionShape::of(call).map_or(1, |plan| plan.keys.max(plan.depth).max(1))
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
-        let Ok(plan) = Plan::of(call) else { return 0.0 };
+        let Ok(plan) = AttentionShape::of(call) else { return 0.0 };
         let scores = (plan.batch.iter().product::<usize>() * plan.queries * plan.keys) as f64;
         scores * (2.0 * (plan.depth + plan.width) as f64 + 5.0)
     }
@@ -253,7 +253,7 @@ impl Engine for Attention {
     /// A mask may hide everything, and of causal attention keys beyond the last query are hidden;
     /// the first query sees one key, whatever the query is.
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
-        let plan = Plan::of(call).ok()?;
+        let plan = AttentionShape::of(call).ok()?;
         let masked = call.opt_tensor("attn_mask").is_some_and(|_| name != "attn_mask");
         if masked || (plan.keys <= 1 && name != "value") {
             return (name != "attn_mask").then_some(0);
@@ -270,7 +270,7 @@ impl Engine for Attention {
     }
 
     fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
-        let Ok(plan) = Plan::of(call) else { return 0.0 };
+        let Ok(plan) = AttentionShape::of(call) else { return 0.0 };
         if call.opt_tensor("attn_mask").is_some() || plan.keys <= 1 {
             return 0.0;
         }
@@ -281,15 +281,19 @@ impl Engine for Attention {
         self.flops(call, n_out) * share
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         match call.opt_tensor(&param.name) {
             // Of all tensors the mask has the special rows.
             Some(spec) if spec.dtype.is_float() => match (param.role, call.case.family) {
-                (Role::Mask, Family::SpecialRows) => Ok(Gen::SpecialRows { negative_nan: true }),
+                (Role::Mask, InputDistribution::SpecialRows) => {
+                    Ok(Gen::SpecialRows { negative_nan: true })
+                }
                 // Most weights are 0, and one of them meets NaN.
-                (_, Family::Edges) if param.name == "value" => Ok(Gen::LoneNan { rest: 1 }),
-                (_, Family::Edges) => Ok(Gen::Normal { mean: 0.0, std: 30.0 }),
-                (Role::Mask, _) | (_, Family::SpecialRows) => {
+                (_, InputDistribution::Edges) if param.name == "value" => {
+                    Ok(Gen::LoneNan { rest: 1 })
+                }
+                (_, InputDistribution::Edges) => Ok(Gen::Normal { mean: 0.0, std: 30.0 }),
+                (Role::Mask, _) | (_, InputDistribution::SpecialRows) => {
                     Ok(Gen::Normal { mean: 0.0, std: 1.0 })
                 }
                 _ => generators::by_role(self, call, param),

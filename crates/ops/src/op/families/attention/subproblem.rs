@@ -6,11 +6,15 @@ use crate::{
 };
 
 use super::super::super::{Call, unravel};
-use super::Plan;
+use super::AttentionShape;
 
 /// Returns the attention of the heads that some elements (row-major indices) lie in, with the heads
 /// as its one batch dimension: `[heads, queries, depth]`, `[heads, keys, depth]`, ...
-pub(super) fn subproblem(plan: &Plan, call: &Call<'_>, indices: &[usize]) -> Option<Subproblem> {
+pub(super) fn subproblem(
+    plan: &AttentionShape,
+    call: &Call<'_>,
+    indices: &[usize],
+) -> Option<Subproblem> {
     let per_head = plan.queries * plan.width;
     let mut heads: Vec<usize> = indices.iter().map(|index| index / per_head).collect();
     heads.sort_unstable();
@@ -39,7 +43,7 @@ pub(super) fn subproblem(plan: &Plan, call: &Call<'_>, indices: &[usize]) -> Opt
     Some(Subproblem { part: Part { case, inputs, outputs }, indices })
 }
 
-impl Plan {
+impl AttentionShape {
     /// Returns the elements of an input that some heads of the result are computed from, and their
     /// shape `[heads, rows, columns]`; a tensor of fewer dimensions stays as it is.
     fn matrices(&self, spec: &TensorSpec, heads: &[usize]) -> (Runs, Vec<usize>) {

@@ -43,7 +43,7 @@ pub(crate) struct Factor {
 
 /// A contraction of known extents.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct ContractionShape {
     /// Shape of the result.
     pub out: Vec<usize>,
     /// Extents of the summed dimensions.
@@ -178,7 +178,7 @@ impl Extents {
     }
 }
 
-impl Plan {
+impl ContractionShape {
     /// Takes a call apart.
     pub(crate) fn of(op: Contraction, call: &Call<'_>) -> Result<Self, InferError> {
         let form = form(op, call)?;

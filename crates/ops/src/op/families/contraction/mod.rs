@@ -14,7 +14,7 @@ use super::super::{
     integer_limit, sum_limit, unravel,
 };
 
-pub(crate) use form::Plan;
+pub(crate) use form::ContractionShape;
 pub(crate) use product::Product;
 
 /// Which tensors are multiplied, over which dimensions, and what is added.
@@ -88,8 +88,8 @@ impl Blend {
 }
 
 impl Contraction {
-    fn plan(self, call: &Call<'_>) -> Result<Plan, InferError> {
-        Plan::of(self, call)
+    fn plan(self, call: &Call<'_>) -> Result<ContractionShape, InferError> {
+        ContractionShape::of(self, call)
     }
 
     /// Computes all elements: from the factors with each element mapped, joined with the addend.

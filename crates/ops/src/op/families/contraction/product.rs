@@ -7,7 +7,7 @@ use crate::reference::Error;
 
 use super::super::super::{Array, Input, Inputs, unravel};
 use super::super::sum::sum;
-use super::form::{Axis, Factor, Plan};
+use super::form::{Axis, ContractionShape, Factor};
 
 /// Multiply-adds from which on the matrices of a batch are shared by all cores.
 const PARALLEL_FROM: usize = 1 << 16;
@@ -18,7 +18,7 @@ const CHUNK: usize = 64;
 /// A contraction with its factors.
 #[derive(Debug)]
 pub(crate) struct Product<'p, 'i, 'a> {
-    plan: &'p Plan,
+    plan: &'p ContractionShape,
     left: &'i Input<'a>,
     right: &'i Input<'a>,
 }
@@ -34,7 +34,7 @@ struct Roles {
 }
 
 impl Roles {
-    fn of(plan: &Plan) -> Self {
+    fn of(plan: &ContractionShape) -> Self {
         let has = |factor: &Factor, dim| factor.axes.contains(&Axis::Out(dim));
         let pick = |left: bool, right: bool| -> Vec<usize> {
             let dims = 0..plan.out.len();
@@ -49,7 +49,7 @@ impl Roles {
 }
 
 impl<'p, 'i, 'a> Product<'p, 'i, 'a> {
-    pub(crate) fn new(plan: &'p Plan, inputs: &'i Inputs<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(plan: &'p ContractionShape, inputs: &'i Inputs<'a>) -> Result<Self, Error> {
         let (left, right) = (inputs.get(plan.left.name)?, inputs.get(plan.right.name)?);
         Ok(Self { plan, left, right })
     }

@@ -11,8 +11,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
-            integer_limit, sum_limit,
+            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
+            generators, integer_limit, sum_limit,
         },
         sum::sum,
     },
@@ -190,7 +190,7 @@ impl Engine for EmbeddingBag {
         0.0
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         if param.name == "offsets" {
             let total = call.tensor("indices").map_or(0, |spec| spec.numel()) as u64;
             let closed = call.bool("include_last_offset").unwrap_or(false);

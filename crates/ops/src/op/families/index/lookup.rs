@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     super::super::{
-        Array, Call, Engine, FamilyError, InferError, Inputs, Locality, Origin, Param, Role,
+        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Origin, Param, Role,
         Shaped, generators, integer_limit, unravel,
     },
     Split, advanced, at_least_1d, check_bound, check_within, index_spec, read, targets,
@@ -202,14 +202,14 @@ impl Engine for Lookup {
         call: &Call<'_>,
         param: &Param,
         element: usize,
-    ) -> Result<Gen, FamilyError> {
+    ) -> Result<Gen, DistributionError> {
         if *self == Self::Index && param.role == Role::Index {
             return Ok(either_end(advanced::Advanced::bound(call, element)));
         }
         self.generator(call, param)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         generators::by_role(self, call, param)
     }
 
@@ -279,7 +279,7 @@ impl Engine for OneHot {
         0.0
     }
 
-    fn generator(&self, call: &Call<'_>, _param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, _param: &Param) -> Result<Gen, DistributionError> {
         Ok(Gen::Index { bound: Self::classes(call).map_or(1, |classes| classes as u64) })
     }
 }

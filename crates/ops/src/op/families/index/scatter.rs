@@ -10,8 +10,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, broadcast,
-            generators, integer_limit, sum_limit, unravel,
+            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
+            broadcast, generators, integer_limit, sum_limit, unravel,
         },
         movement::{arrange::as_type, strides},
         sum::Sum,
@@ -322,7 +322,7 @@ impl Engine for Scatter {
         call: &Call<'_>,
         param: &Param,
         element: usize,
-    ) -> Result<Gen, FamilyError> {
+    ) -> Result<Gen, DistributionError> {
         if param.role != Role::Index {
             return generators::by_role(self, call, param);
         }
@@ -377,9 +377,14 @@ impl Engine for Scatter {
 }
 
 /// Indices that differ along runs of a tensor.
-fn distinct(call: &Call<'_>, extent: usize, inner: usize, bound: u64) -> Result<Gen, FamilyError> {
+fn distinct(
+    call: &Call<'_>,
+    extent: usize,
+    inner: usize,
+    bound: u64,
+) -> Result<Gen, DistributionError> {
     if extent as u64 > bound {
-        return Err(FamilyError {
+        return Err(DistributionError {
             op: call.op.name.clone(),
             family: call.case.family,
             reason: "more places are written than there are, so that some are written twice",

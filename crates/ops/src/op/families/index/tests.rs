@@ -3,7 +3,7 @@ use crate::{
         DraftTensor, DraftValue, Layout,
         families::probe::{Probe, Values, assert_near, laid_out, probe, refusal, tensor},
     },
-    record::{DType, Family},
+    record::{DType, InputDistribution},
     reference::Error,
 };
 
@@ -25,10 +25,10 @@ fn gather_undoes_scatter() {
             ("index", tensor(&shape)),
             ("src", tensor(&shape)),
         ];
-        let written = probe("scatter.src", Family::Normal, values);
+        let written = probe("scatter.src", InputDistribution::Normal, values);
         let values: Values<'_> =
             &[("self", tensor(&[5, 5])), ("dim", int(dim)), ("index", tensor(&shape))];
-        let read = probe("gather", Family::Normal, values);
+        let read = probe("gather", InputDistribution::Normal, values);
         let mut hosts = read.hosts.clone();
         for (at, value) in written.out().into_iter().enumerate() {
             hosts[0].set(at, value);
@@ -48,7 +48,7 @@ fn additions_agree_with_a_loop() {
         ("index", tensor(&shape)),
         ("src", tensor(&[4, 7])),
     ];
-    let scattered = probe("scatter_add", Family::Normal, values);
+    let scattered = probe("scatter_add", InputDistribution::Normal, values);
     let (mut wanted, index, src) = (scattered.input(0), places(&scattered, 1), scattered.input(2));
     for row in 0..4 {
         for column in 0..6 {
@@ -63,7 +63,7 @@ fn additions_agree_with_a_loop() {
         ("source", tensor(&[2, 7])),
         ("alpha", DraftValue::Float(-1.5)),
     ];
-    let added = probe("index_add", Family::Normal, values);
+    let added = probe("index_add", InputDistribution::Normal, values);
     let (mut wanted, index, source) = (added.input(0), places(&added, 1), added.input(2));
     for row in 0..2 {
         for (column, &place) in index.iter().enumerate() {
@@ -82,7 +82,7 @@ fn list(shapes: &[Option<&[usize]>]) -> DraftValue {
 fn index_tensors_broadcast_and_move_to_the_front_when_apart() {
     let own = tensor(&[4, 3, 5]);
     let together = [("self", own.clone()), ("indices", list(&[None, Some(&[2, 1]), Some(&[6])]))];
-    let together = probe("index", Family::Normal, &together);
+    let together = probe("index", InputDistribution::Normal, &together);
     assert_eq!(together.outputs[0].shape(), [4, 2, 6]);
     let (x, first, second) = (together.input(0), together.input(1), together.input(2));
     let wrap = |at: f64, n: f64| (if at < 0.0 { at + n } else { at }) as usize;
@@ -96,7 +96,7 @@ fn index_tensors_broadcast_and_move_to_the_front_when_apart() {
     }
     assert_eq!(together.out(), wanted);
     let apart = [("self", own), ("indices", list(&[Some(&[2]), None, Some(&[2])]))];
-    let apart = probe("index", Family::Normal, &apart);
+    let apart = probe("index", InputDistribution::Normal, &apart);
     assert_eq!(apart.outputs[0].shape(), [2, 3]);
     let (x, first, last) = (apart.input(0), apart.input(1), apart.input(2));
     let element = |a: usize, b: usize| x[(wrap(first[a], 4.0) * 3 + b) * 5 + wrap(last[a], 5.0)];
@@ -111,7 +111,7 @@ fn written_places_are_generated_once_each() {
         ("indices", list(&[Some(&[5, 1]), Some(&[30])])),
         ("values", tensor(&[5, 30])),
     ];
-    let put = probe("index_put", Family::Normal, values);
+    let put = probe("index_put", InputDistribution::Normal, values);
     let count = put.out().iter().zip(put.input(0)).filter(|(new, old)| **new != *old).count();
     assert_eq!(count, 150);
     let values: Values<'_> = &[
@@ -135,7 +135,7 @@ fn bags_begin_where_offsets_say() {
                 ("include_last_offset", DraftValue::Bool(closed)),
                 ("padding_idx", int(3)),
             ];
-            let bags = probe("embedding_bag", Family::Normal, values);
+            let bags = probe("embedding_bag", InputDistribution::Normal, values);
             let (weight, index, mut offsets) = (bags.input(0), places(&bags, 1), places(&bags, 2));
             if !closed {
                 offsets.push(20);
@@ -163,7 +163,7 @@ fn bags_begin_where_offsets_say() {
 #[test]
 fn an_index_out_of_range_is_an_error_that_names_it() {
     let values: Values<'_> = &[("weight", tensor(&[4, 2])), ("indices", tensor(&[3]))];
-    let rows = probe("embedding", Family::Normal, values);
+    let rows = probe("embedding", InputDistribution::Normal, values);
     for index in [4.0, -1.0] {
         let error = rows.with(1, &[0.0, index, 3.0]).unwrap_err();
         let wanted =
@@ -171,7 +171,7 @@ fn an_index_out_of_range_is_an_error_that_names_it() {
         assert_eq!(error, wanted);
     }
     let values: Values<'_> = &[("self", tensor(&[4])), ("indices", list(&[Some(&[1])]))];
-    let chosen = probe("index", Family::Normal, values);
+    let chosen = probe("index", InputDistribution::Normal, values);
     assert!(chosen.with(1, &[-4.0]).is_ok());
     assert!(chosen.with(1, &[-5.0]).is_err());
     let mask = DraftTensor { dtype: Some(DType::Bool), ..laid_out(&[4], Layout::Contiguous) };

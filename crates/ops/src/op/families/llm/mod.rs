@@ -152,7 +152,7 @@ pub(crate) struct Gated {
     /// The activation.
     pub activation: fn(&Call<'_>) -> Result<Activation, InferError>,
     /// Scale of the activation's intermediate values, as its own op has it.
-    pub hint: fn(f64) -> f64,
+    pub magnitude: fn(f64) -> f64,
 }
 
 impl Gated {
@@ -204,9 +204,14 @@ impl Engine for Gated {
         Ok(Some(vec![spread]))
     }
 
-    fn hint(&self, _call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        let scale =
-            |gate: f64, by: f64| if by.is_finite() { (self.hint)(gate) * by.abs() } else { 0.0 };
+    fn magnitude(
+        &self,
+        _call: &Call<'_>,
+        inputs: &Inputs<'_>,
+    ) -> Result<Option<Vec<Array>>, Error> {
+        let scale = |gate: f64, by: f64| {
+            if by.is_finite() { (self.magnitude)(gate) * by.abs() } else { 0.0 }
+        };
         Ok(Some(vec![Self::map(inputs, scale)?]))
     }
 

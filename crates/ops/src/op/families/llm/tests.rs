@@ -4,7 +4,7 @@ use crate::{
         families::probe::{Values, assert_near, probe, tensor},
         find,
     },
-    record::Family,
+    record::InputDistribution,
 };
 
 #[test]
@@ -16,7 +16,7 @@ fn rope_turns_each_pair_by_its_angle() {
             ("sin", tensor(&[4, 3])),
             ("interleaved", DraftValue::Bool(interleaved)),
         ];
-        let rope = probe("rope", Family::Normal, values);
+        let rope = probe("rope", InputDistribution::Normal, values);
         let (x, cos, sin, out) = (rope.input(0), rope.input(1), rope.input(2), rope.out());
         for row in 0..24 {
             for pair in 0..3 {
@@ -39,7 +39,7 @@ fn the_norm_is_that_of_the_sum() {
         ("weight", tensor(&[7])),
         ("eps", DraftValue::Float(0.0)),
     ];
-    let norm = probe("fused_add_rms_norm", Family::Normal, values);
+    let norm = probe("fused_add_rms_norm", InputDistribution::Normal, values);
     let (a, b, weight) = (norm.input(0), norm.input(1), norm.input(2));
     let total: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
     assert_near(&norm.outputs[1].iter().copied().collect::<Vec<_>>(), &total);
@@ -56,7 +56,7 @@ fn the_norm_is_that_of_the_sum() {
 #[test]
 fn equal_experts_may_be_named_in_any_order_but_once() {
     let values: Values<'_> = &[("gating", tensor(&[2, 5])), ("k", DraftValue::Int(3))];
-    let routed = probe("topk_softmax", Family::Normal, values);
+    let routed = probe("topk_softmax", InputDistribution::Normal, values);
     let gating = [1.0, 2.0, 2.0, 2.0, 0.0, f64::NAN, 0.0, 1.0, 2.0, 3.0];
     let expected = routed.with(0, &gating).unwrap();
     let indices: Vec<f64> = expected[1].iter().copied().collect();

@@ -11,8 +11,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, Engine, FamilyError, InferError, Inputs, Param, Role, Shaped, generators,
-            integer_limit,
+            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
+            generators, integer_limit,
         },
         softmax::{maximum, probabilities},
         sum::sum,
@@ -347,7 +347,7 @@ impl Engine for CrossEntropy {
 
     /// The largest finite |logit| of each row, at least 1: `x - max - log(Σ)` cancels where the
     /// target has nearly all of the probability.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let rows = Rows::read(call, inputs)?;
         let scale = |number: usize| {
             let row = rows.row(number);
@@ -393,7 +393,7 @@ impl Engine for CrossEntropy {
         4.0 * call.tensor("self").map_or(0.0, |spec| spec.numel() as f64)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         let probable = param.name == "target" && by_probability(call).unwrap_or(false);
         match call.tensor("self") {
             Ok(spec) if probable && spec.ndim() <= 2 => Ok(Gen::Simplex),

@@ -250,7 +250,7 @@ impl Engine for Distance {
     }
 
     /// `1 - cos` cancels on the scale of 1, `margin + near - far` on that of the distances.
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let scale = match self {
             Self::CosineSimilarity => return Ok(None),
             Self::CosineEmbedding => Array::ones(IxDyn(&self.shape(call)?)),

@@ -1,14 +1,14 @@
 //! Losses of the elements at each place.
 
 use crate::{
-    record::{DType, Family, Gen, TensorSpec},
+    record::{DType, Gen, InputDistribution, TensorSpec},
     reference::Error,
 };
 
 use super::{
     super::{
         super::{
-            Array, Call, Engine, FamilyError, InferError, Input, Inputs, Param, Role, Shaped,
+            Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
             broadcast, generators, integer_limit, promote,
         },
         pointwise::{self, Formula, apply, common_shape},
@@ -58,7 +58,7 @@ pub(crate) struct Elementwise {
     /// Standard deviation of the large family: in f16, in other types.
     pub large: (f64, f64),
     /// Scale of intermediate values where it is larger than the result.
-    pub hint: Option<fn(&[f64]) -> f64>,
+    pub magnitude: Option<fn(&[f64]) -> f64>,
     /// Whether the first tensor holds probabilities, so that only tame families make sense.
     pub probabilities: bool,
 }
@@ -77,7 +77,7 @@ impl Elementwise {
             flops,
             degree: None,
             large: (1e3, 1e15),
-            hint: None,
+            magnitude: None,
             probabilities: false,
         }
     }
@@ -175,9 +175,9 @@ impl Engine for Elementwise {
         Ok(Some(vec![Reduction::of(call)?.spread(spread, count)]))
     }
 
-    fn hint(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        let Some(hint) = self.hint else { return Ok(None) };
-        let values = apply(&self.operands(inputs), hint)?;
+    fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        let Some(magnitude) = self.magnitude else { return Ok(None) };
+        let values = apply(&self.operands(inputs), magnitude)?;
         let count = values.len().max(1) as f64;
         Ok(Some(vec![Reduction::of(call)?.apply(values, count)]))
     }
@@ -193,15 +193,15 @@ impl Engine for Elementwise {
         self.flops * self.shape(call).map_or(0.0, |shape| shape.iter().product::<usize>() as f64)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, FamilyError> {
-        if call.case.family == Family::Edges && param.edges.is_some() {
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
+        if call.case.family == InputDistribution::Edges && param.edges.is_some() {
             return generators::by_role(self, call, param);
         }
         if let Role::Between(low, high) = param.role {
             return Ok(Gen::Uniform { low, high });
         }
         // Of a mean little is left to see: one value that is special shows whether it was looked at.
-        if call.case.family == Family::SpecialRows {
+        if call.case.family == InputDistribution::SpecialRows {
             let normal = Gen::Normal { mean: 0.0, std: 1.0 };
             return Ok(if param.name == "self" { Gen::LoneNan { rest: 0 } } else { normal });
         }
@@ -209,9 +209,13 @@ impl Engine for Elementwise {
             return generators::by_role(self, call, param);
         }
         match call.case.family {
-            Family::Zeros | Family::Constant => generators::by_role(self, call, param),
-            Family::Normal | Family::Uniform => Ok(Gen::Uniform { low: 0.0, high: 1.0 }),
-            family => Err(FamilyError {
+            InputDistribution::Zeros | InputDistribution::Constant => {
+                generators::by_role(self, call, param)
+            }
+            InputDistribution::Normal | InputDistribution::Uniform => {
+                Ok(Gen::Uniform { low: 0.0, high: 1.0 })
+            }
+            family => Err(DistributionError {
                 op: call.op.name.clone(),
                 family,
                 reason: "it is defined for probabilities alone",

@@ -3,7 +3,7 @@ use crate::{
         DraftValue, Layout,
         families::probe::{Probe, Values, assert_near, laid_out, probe, refusal, tensor},
     },
-    record::Family,
+    record::InputDistribution,
 };
 
 fn int(value: i64) -> DraftValue {
@@ -12,7 +12,7 @@ fn int(value: i64) -> DraftValue {
 
 fn pair(op: &str, shape: &[usize], values: Values<'_>) -> Probe {
     let both = [("self", tensor(shape)), ("target", tensor(shape))];
-    probe(op, Family::Normal, &[&both, values].concat())
+    probe(op, InputDistribution::Normal, &[&both, values].concat())
 }
 
 /// Formulas written in another way than the references'.
@@ -66,7 +66,7 @@ fn cross_entropy_is_the_likelihood_of_the_softmax() {
             ("ignore_index", int(1)),
             ("label_smoothing", DraftValue::Float(smoothing)),
         ];
-        let loss = probe("cross_entropy_loss", Family::Normal, values);
+        let loss = probe("cross_entropy_loss", InputDistribution::Normal, values);
         let (x, target, weight) = (loss.input(0), loss.input(1), loss.input(2));
         let mut wanted = Vec::new();
         for row in 0..6 {
@@ -90,7 +90,7 @@ fn a_mean_divides_by_the_weights_that_count() {
         ("weight", tensor(&[3])),
         ("ignore_index", int(2)),
     ];
-    let mean = probe("nll_loss", Family::Normal, values);
+    let mean = probe("nll_loss", InputDistribution::Normal, values);
     let (x, weight) = (mean.input(0), mean.input(2));
     let outputs = mean.with(1, &[0.0, 2.0, 1.0, 1.0, 2.0]).unwrap();
     let total = weight[0] + 2.0 * weight[1];
@@ -107,7 +107,7 @@ fn distances_and_angles() {
     let rows = |op: &str, names: [&'static str; 2], values: Values<'_>| {
         let layout = |layout| DraftValue::Tensor(laid_out(&[6, 5], layout));
         let both = [(names[0], layout(Layout::Transposed)), (names[1], layout(Layout::Gap))];
-        probe(op, Family::Normal, &[&both, values].concat())
+        probe(op, InputDistribution::Normal, &[&both, values].concat())
     };
     let cosine = |a: &[f64], b: &[f64]| {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -134,7 +134,7 @@ fn distances_and_angles() {
             ("swap", DraftValue::Bool(swap)),
             ("reduction", int(2)),
         ];
-        let triplet = probe("triplet_margin_loss", Family::Normal, values);
+        let triplet = probe("triplet_margin_loss", InputDistribution::Normal, values);
         let inputs: Vec<Vec<f64>> = (0..3).map(|number| triplet.input(number)).collect();
         let apart = |a: usize, b: usize, row: usize| {
             let each =

@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{Call, InferError, Scalar, normalise_dim},
-    Axis, Piece, Place, identity, strides,
+    Axis, IndexMap, Piece, identity, strides,
 };
 
 /// The whole tensor, some times along each dimension.
@@ -12,11 +12,11 @@ pub(crate) fn repeat(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     let wanted = format!("at least {} numbers that are not negative", shape.len());
     let wrong = || InferError::value("repeats", format!("{repeats:?}"), wanted.clone());
     let new = repeats.len().checked_sub(shape.len()).ok_or_else(wrong)?;
-    let mut axes = vec![Axis { extent: 1, stride: 0, place: Place::First }; new];
+    let mut axes = vec![Axis { extent: 1, stride: 0, place: IndexMap::First }; new];
     axes.extend(identity(shape));
     for (axis, &times) in axes.iter_mut().zip(&repeats) {
         let times = usize::try_from(times).map_err(|_| wrong())?;
-        axis.place = Place::Modulo(axis.extent);
+        axis.place = IndexMap::Modulo(axis.extent);
         axis.extent = axis.extent.saturating_mul(times);
     }
     Ok(vec![Piece::by_axes(axes, 0)])
@@ -36,7 +36,7 @@ pub(crate) fn repeat_interleave(call: &Call<'_>) -> Result<Vec<Piece>, InferErro
         Some(dim) => (identity(&spec.shape), normalise_dim(dim, spec.ndim())?),
     };
     let extent = axes[dim].extent.saturating_mul(times);
-    axes[dim] = Axis { extent, place: Place::Each(times), ..axes[dim] };
+    axes[dim] = Axis { extent, place: IndexMap::Each(times), ..axes[dim] };
     match call.opt_int("output_size")? {
         Some(size) if usize::try_from(size) != Ok(extent) => {
             Err(InferError::value("output_size", size, extent.to_string()))
@@ -59,18 +59,18 @@ pub(crate) fn flip(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     let mut axes = identity(shape);
     for dim in flipped {
         if let Some(axis) = axes.get_mut(dim) {
-            axis.place = Place::Reverse(axis.extent);
+            axis.place = IndexMap::Reverse(axis.extent);
         }
     }
     Ok(vec![Piece::by_axes(axes, 0)])
 }
 
 /// Returns how many places further the element is that a shift brings to a place.
-fn turn(extent: usize, shift: i64) -> Place {
+fn turn(extent: usize, shift: i64) -> IndexMap {
     let n = i64::try_from(extent).unwrap_or(i64::MAX).max(1);
     // A shift is below its extent after this, whatever it was.
     let back = (n - shift.rem_euclid(n)) % n;
-    Place::Turn(usize::try_from(back).unwrap_or(0), extent)
+    IndexMap::Turn(usize::try_from(back).unwrap_or(0), extent)
 }
 
 /// Places shifted around along some dimensions; along the flat tensor where none is given.

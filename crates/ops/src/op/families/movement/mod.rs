@@ -81,12 +81,12 @@ pub(crate) struct Axis {
     /// Row-major stride of the input's dimension.
     pub stride: usize,
     /// Where a place is in the input.
-    pub place: Place,
+    pub place: IndexMap,
 }
 
 /// The place in the input's dimension that belongs to a place of the output's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum IndexMap {
     /// The same.
     Same,
     /// Counted from the back of this many.
@@ -105,7 +105,7 @@ pub(crate) enum Place {
     Padded(i64, i64, fn(i64, i64) -> Option<i64>),
 }
 
-impl Place {
+impl IndexMap {
     /// Returns how many places of the input so many of the output show.
     fn shown(self, extent: usize) -> usize {
         match self {
@@ -145,7 +145,7 @@ pub(crate) fn strides(shape: &[usize]) -> Vec<usize> {
 
 /// Returns the axes of a plain copy.
 pub(crate) fn identity(shape: &[usize]) -> Vec<Axis> {
-    let axis = |(&extent, stride)| Axis { extent, stride, place: Place::Same };
+    let axis = |(&extent, stride)| Axis { extent, stride, place: IndexMap::Same };
     shape.iter().zip(strides(shape)).map(axis).collect()
 }
 

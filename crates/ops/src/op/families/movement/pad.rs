@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{Call, InferError},
-    Axis, Piece, Place, arrange, identity,
+    Axis, IndexMap, Piece, arrange, identity,
 };
 
 /// Returns the axes of a padded tensor: `pads` are pairs (before, after) from the last dimension on,
@@ -22,7 +22,7 @@ fn padded(
             InferError::value("pad", format!("{pads:?}"), wanted)
         })?;
         axis.extent = len;
-        axis.place = Place::Padded(before, extent, outside);
+        axis.place = IndexMap::Padded(before, extent, outside);
     }
     Ok(axes)
 }

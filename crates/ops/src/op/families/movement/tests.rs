@@ -4,13 +4,13 @@ use crate::{
         families::probe::{Probe, Values, ints, laid_out, probe, refusal, tensor},
         find,
     },
-    record::Family,
+    record::InputDistribution,
 };
 
 /// Evaluates with the input 0, 1, 2, .. in its row-major order.
 fn counted(op: &str, shape: &[usize], values: Values<'_>) -> Vec<f64> {
     let all = [&[("self", tensor(shape))], values].concat();
-    let probe = probe(op, Family::Normal, &all);
+    let probe = probe(op, InputDistribution::Normal, &all);
     let input: Vec<f64> = (0..shape.iter().product()).map(|at: usize| at as f64).collect();
     probe.with(0, &input).unwrap()[0].iter().copied().collect()
 }
@@ -23,12 +23,12 @@ fn int(value: i64) -> DraftValue {
 fn what_was_moved_comes_back() {
     let shape = [2, 3, 4];
     let there = |op: &str, values: Values<'_>| {
-        probe(op, Family::Normal, &[&[("self", tensor(&shape))], values].concat())
+        probe(op, InputDistribution::Normal, &[&[("self", tensor(&shape))], values].concat())
     };
     let back = |first: &Probe, op: &str, values: Values<'_>| {
         let shape = first.outputs[0].shape().to_vec();
         let all = [&[("self", tensor(&shape))], values].concat();
-        let second = probe(op, Family::Normal, &all);
+        let second = probe(op, InputDistribution::Normal, &all);
         let out: Vec<f64> = second.with(0, &first.out()).unwrap()[0].iter().copied().collect();
         assert_eq!(out, first.input(0), "{op}");
     };
@@ -64,7 +64,7 @@ fn single_elements_equal_the_whole() {
     ];
     for (op, values) in cases {
         let layout = DraftValue::Tensor(laid_out(&[3, 5], Layout::Transposed));
-        let probe = probe(op, Family::Normal, &[&[("self", layout)], *values].concat());
+        let probe = probe(op, InputDistribution::Normal, &[&[("self", layout)], *values].concat());
         let reference =
             crate::reference::Reference::new(find(op).unwrap(), &probe.case, &probe.hosts).unwrap();
         let indices: Vec<usize> = (0..probe.out().len()).collect();
@@ -88,14 +88,15 @@ fn padding_reflects_repeats_and_cuts() {
 fn tensors_are_joined_and_taken_apart() {
     let parts = [[2, 3], [2, 1], [2, 0]].map(|shape| Some(laid_out(&shape, Layout::Contiguous)));
     let tensors = DraftValue::Tensors(parts.to_vec());
-    let joined = probe("cat", Family::Normal, &[("tensors", tensors), ("dim", int(-1))]);
+    let joined = probe("cat", InputDistribution::Normal, &[("tensors", tensors), ("dim", int(-1))]);
     let (a, b) = (joined.input(0), joined.input(1));
     assert_eq!(joined.out(), [&a[..3], &b[..1], &a[3..], &b[1..]].concat());
     let split = [("self", tensor(&[5, 2])), ("split_size", int(2))];
-    let split = probe("split", Family::Normal, &split);
+    let split = probe("split", InputDistribution::Normal, &split);
     let pieces: Vec<f64> = split.outputs.iter().flatten().copied().collect();
     assert_eq!((split.outputs.len(), pieces), (3, split.input(0)));
-    let unbound = probe("unbind", Family::Normal, &[("self", tensor(&[2, 3])), ("dim", int(1))]);
+    let unbound =
+        probe("unbind", InputDistribution::Normal, &[("self", tensor(&[2, 3])), ("dim", int(1))]);
     let x = unbound.input(0);
     let columns = [vec![x[0], x[3]], vec![x[1], x[4]], vec![x[2], x[5]]];
     assert_eq!(unbound.outputs.len(), 3);

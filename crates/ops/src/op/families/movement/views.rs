@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{Call, InferError, normalise_dim},
-    Axis, Piece, Place, identity, strides,
+    Axis, IndexMap, Piece, identity, strides,
 };
 
 /// The dimensions in another order.
@@ -49,7 +49,7 @@ pub(crate) fn expand(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     let wrong = || InferError::value("size", format!("{size:?}"), wanted());
     let new = size.len().checked_sub(shape.len()).ok_or_else(wrong)?;
     let axes = identity(shape);
-    let again = |extent| Axis { extent, stride: 0, place: Place::First };
+    let again = |extent| Axis { extent, stride: 0, place: IndexMap::First };
     let along = |(dim, &extent): (usize, &i64)| match dim.checked_sub(new) {
         None => Ok(again(usize::try_from(extent).map_err(|_| wrong())?)),
         Some(of) if extent == -1 => Ok(axes[of]),
@@ -92,7 +92,7 @@ pub(crate) fn unsqueeze(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     let shape = &call.tensor("self")?.shape;
     let dim = normalise_dim(call.int("dim")?, shape.len() + 1)?;
     let mut axes = identity(shape);
-    axes.insert(dim, Axis { extent: 1, stride: 0, place: Place::First });
+    axes.insert(dim, Axis { extent: 1, stride: 0, place: IndexMap::First });
     Ok(vec![Piece::by_axes(axes, 0)])
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn slice(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     let end = place(call.opt_int("end")?.unwrap_or(i64::MAX)).max(start);
     let mut axes = identity(shape);
     axes[dim].extent = (end - start).div_ceil(step);
-    axes[dim].place = Place::Steps(start, step);
+    axes[dim].place = IndexMap::Steps(start, step);
     Ok(vec![Piece::by_axes(axes, 0)])
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn split(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
         let (from, until) = (number * size, ((number + 1) * size).min(shape[dim]));
         let mut axes = identity(shape);
         axes[dim].extent = until - from;
-        axes[dim].place = Place::Steps(from, 1);
+        axes[dim].place = IndexMap::Steps(from, 1);
         Piece::by_axes(axes, 0)
     };
     Ok((0..n_pieces).map(piece).collect())
