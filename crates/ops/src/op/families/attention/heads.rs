@@ -36,15 +36,16 @@ pub(super) struct Head<'h> {
     choosing: bool,
 }
 
-/// Returns a matrix of a tensor by its index among the batch dimensions of the result.
-fn matrix<'i>(input: &'i Input<'_>, at: &[usize], repeats: usize) -> Option<ArrayView2<'i, f64>> {
+/// Returns the matrix of a tensor that a head of the result has.
+fn matrix<'i>(
+    input: &'i Input<'_>,
+    plan: &AttentionShape,
+    head: usize,
+) -> Option<ArrayView2<'i, f64>> {
+    let batch = &input.shape[..input.ndim().checked_sub(2)?];
     let mut view = input.view();
-    let own = view.ndim().checked_sub(2)?;
-    let skipped = at.len().checked_sub(own)?;
-    for (dim, &index) in at[skipped..].iter().enumerate() {
-        let index = if dim + 1 == own { index / repeats } else { index };
-        let extent = view.len_of(Axis(0));
-        view = view.index_axis_move(Axis(0), if extent == 1 { 0 } else { index });
+    for index in unravel(plan.own_matrix(batch, head), batch) {
+        view = view.index_axis_move(Axis(0), index);
     }
     view.into_dimensionality::<Ix2>().ok()
 }
@@ -63,12 +64,6 @@ impl<'p, 'i, 'a> Heads<'p, 'i, 'a> {
     /// Returns a head by its flat index.
     fn head(&self, index: usize) -> Option<Head<'_>> {
         let plan = self.plan;
-        let at = unravel(index, &plan.batch);
-        let repeats = |input: &Input<'_>| {
-            let own = input.ndim().checked_sub(3).map_or(1, |dim| input.shape[dim]);
-            let heads = plan.batch.last().copied().unwrap_or(1);
-            if plan.grouped { heads / own.max(1) } else { 1 }
-        };
         let mask = match self.mask {
             None => None,
             // A mask of one dimension is one row for all queries.
@@ -76,13 +71,13 @@ impl<'p, 'i, 'a> Heads<'p, 'i, 'a> {
                 let columns = mask.numel();
                 mask.view().into_shape_with_order((1, columns)).ok()
             }
-            Some(mask) => matrix(mask, &at, 1),
+            Some(mask) => matrix(mask, plan, index),
         };
         Some(Head {
             plan,
-            query: matrix(self.query, &at, 1)?,
-            key: matrix(self.key, &at, repeats(self.key).max(1))?,
-            value: matrix(self.value, &at, repeats(self.value).max(1))?,
+            query: matrix(self.query, plan, index)?,
+            key: matrix(self.key, plan, index)?,
+            value: matrix(self.value, plan, index)?,
             mask,
             choosing: self.mask.is_some_and(|mask| !mask.dtype.is_float()),
         })

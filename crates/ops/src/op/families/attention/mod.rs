@@ -10,7 +10,7 @@ use crate::{
 
 use super::super::{
     Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-    broadcast, generators,
+    broadcast, generators, unravel,
 };
 
 use heads::Heads;
@@ -36,8 +36,6 @@ pub(crate) struct AttentionShape {
     pub scale: f64,
     /// Whether a query sees only the keys up to its own place.
     pub causal: bool,
-    /// Whether a key's head serves several heads of the queries.
-    pub grouped: bool,
     pub dtype: DType,
 }
 
@@ -85,8 +83,7 @@ impl AttentionShape {
         }
         let scale = call.opt_number("scale")?.unwrap_or(1.0 / (depth as f64).sqrt());
         let causal = call.bool("is_causal")?;
-        let plan =
-            Self { batch, queries, keys, depth, width, scale, causal, grouped, dtype: query.dtype };
+        let plan = Self { batch, queries, keys, depth, width, scale, causal, dtype: query.dtype };
         plan.check_mask(call)?;
         Ok(plan)
     }
@@ -106,6 +103,17 @@ impl AttentionShape {
         }
         let wanted = format!("{scores:?} or what broadcasts to it");
         Err(InferError::shape("attn_mask", &mask.shape, wanted))
+    }
+
+    /// Returns which matrix of a tensor with these batch dimensions a head of the result has.
+    fn own_matrix(&self, own: &[usize], head: usize) -> usize {
+        let at = unravel(head, &self.batch);
+        let skipped = self.batch.len().saturating_sub(own.len());
+        let dims = own.iter().zip(&self.batch[skipped..]).zip(&at[skipped..]);
+        dims.fold(0, |matrix, ((&extent, &all), &index)| {
+            // Fewer heads than the result has serve equally many each; a single one serves all.
+            matrix * extent + index / (all / extent.max(1)).max(1)
+        })
     }
 
     fn shape(&self) -> Vec<usize> {

@@ -5,7 +5,7 @@ use crate::{
     reference::{Part, Runs, Subproblem},
 };
 
-use super::super::super::{Call, unravel};
+use super::super::super::Call;
 use super::AttentionShape;
 
 /// Returns the attention of the heads that some elements (row-major indices) lie in, with the heads
@@ -53,16 +53,5 @@ impl AttentionShape {
         let len = rows * columns;
         let starts = heads.iter().map(|&head| self.own_matrix(own, head) * len).collect();
         (Runs { starts, len }, vec![heads.len(), *rows, *columns])
-    }
-
-    /// Returns which matrix of a tensor with these batch dimensions a head of the result has.
-    fn own_matrix(&self, own: &[usize], head: usize) -> usize {
-        let at = unravel(head, &self.batch);
-        let skipped = self.batch.len().saturating_sub(own.len());
-        let dims = own.iter().zip(&self.batch[skipped..]).zip(&at[skipped..]);
-        dims.fold(0, |matrix, ((&extent, &all), &index)| {
-            // Fewer heads than the result has serve equally many each; a single one serves all.
-            matrix * extent + index / (all / extent.max(1)).max(1)
-        })
     }
 }
