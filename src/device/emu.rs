@@ -25,9 +25,9 @@ pub struct EmuDevice {
     options: Options,
     buffers: HashMap<BufferId, Buffer>,
     modules: HashMap<ModuleId, Module>,
-    /// What launches of each module reached whose outputs were judged.
+    /// Coverage of each module by launches whose outputs were judged.
     coverage: HashMap<ModuleId, Coverage>,
-    /// What the launches since then reached.
+    /// Coverage by the launches since then.
     unjudged: Vec<(ModuleId, Coverage)>,
     next_id: u32,
     observed: Observed,
@@ -79,9 +79,9 @@ impl EmuDevice {
         };
     }
 
-    /// Keeps what the launches since the last call reached, or forgets it where nobody has judged their
+    /// Keeps the coverage by launches since the last call, or drops it where nobody has judged their
     /// outputs.
-    pub fn settle_coverage(&mut self, judged: bool) {
+    pub fn commit_coverage(&mut self, judged: bool) {
         for (module, coverage) in self.unjudged.drain(..).filter(|_| judged) {
             self.coverage.entry(module).or_default().merge(&coverage);
         }

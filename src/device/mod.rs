@@ -252,7 +252,7 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// What earlier launches left behind ([`LaunchError::Kernel`]), or [`LaunchError::Machine`].
+    /// [`LaunchError::Kernel`] for a fault of an earlier launch, or [`LaunchError::Machine`].
     fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, LaunchError>;
 
     /// Reads a part of a buffer.
@@ -309,7 +309,7 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// What the kernel did wrong, the spent budget, or [`LaunchError::Machine`].
+    /// [`LaunchError::Kernel`], [`LaunchError::Budget`] or [`LaunchError::Machine`].
     fn launch(&mut self, module: ModuleId, launch: &Launch) -> Result<(), LaunchError>;
 
     /// Enqueues a matrix product of NVIDIA's library.

@@ -16,7 +16,7 @@ const MANY_BLOCKS: u32 = 65_535;
 /// Type macros of a compile variant.
 type Types = [(String, DType)];
 
-/// What is known of a line, loop or branch: for each type of the first tensor what was reached of it.
+/// For each line, loop or branch, and each type of the first tensor, the ways that were reached.
 type Reached = BTreeMap<(u32, GapKind), BTreeMap<Option<DType>, Ways>>;
 
 /// What is to be reached: one thing, or both ways of a branch.

@@ -151,7 +151,7 @@ impl Emulation<'_> {
         let allowance = Allowance::of(operations, self.request.limits.emu_lane_instructions);
         self.device.set_budget(allowance.lanes);
         let mut ran = run_case(&mut self.device, subject, None, program, modules)?;
-        self.device.settle_coverage(!ran.unproven);
+        self.device.commit_coverage(!ran.unproven);
         if !ran.unproven {
             self.launches.add(program);
         }
@@ -179,7 +179,7 @@ impl Emulation<'_> {
         let variant = &self.program.variants[program.variant];
         let seed = self.request.seed;
         let sampled = blocks::sample(&mut self.device, subject, program, variant, modules, seed)?;
-        self.device.settle_coverage(sampled.is_some());
+        self.device.commit_coverage(sampled.is_some());
         match sampled {
             Some(Sampled::Wrong(wrong)) => *result = *wrong,
             Some(Sampled::Right { blocks, of, elements }) => {

@@ -218,7 +218,7 @@ impl Rounds<'_, '_, '_, '_> {
         self.lanes = self.lanes.saturating_sub(ran.lane_instructions);
         let is_unsupported = ran.result.outcome == CaseOutcome::Judged(Verdict::Unsupported);
         let shows_nothing = is_unsupported || (ran.unproven && !allowance.blames);
-        emulation.device.settle_coverage(!shows_nothing);
+        emulation.device.commit_coverage(!shows_nothing);
         if shows_nothing {
             return Ok(None);
         }

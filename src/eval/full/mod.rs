@@ -73,20 +73,17 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
             Locality::Elements | Locality::Rows(_) => Part::of(op, case, &[0]).is_some(),
             Locality::Single => {
                 let fits = inputs().sum::<usize>() <= MAX_ON_HOST;
-                outputs.len() == 1 && (fits || has_subproblems(op, case) || copies(op, case))
+                outputs.len() == 1 && (fits || has_parts(op, case))
             }
             Locality::Whole => false,
         }
 }
 
-/// Tells whether elements of a case are those of a smaller call.
-fn has_subproblems(op: &OpDef, case: &Case) -> bool {
+/// Tells whether single elements of a case are those of a smaller call, or copies of elements of an
+/// input: the host then needs no whole inputs.
+fn has_parts(op: &OpDef, case: &Case) -> bool {
     Subproblem::of(op, case, &[0]).is_some()
-}
-
-/// Tells whether each element of a case is a copy of an element of an input.
-fn copies(op: &OpDef, case: &Case) -> bool {
-    op.engine.origins(&op.call(case), &[0], &|_, _| 0.0).is_some()
+        || op.engine.origins(&op.call(case), &[0], &|_, _| 0.0).is_some()
 }
 
 /// A full-size case with everything that is computed on the host before it runs.
@@ -121,9 +118,8 @@ impl<'a> Prepared<'a> {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
         };
-        let one_by_one = op.engine.locality(&op.call(case)) == Locality::Single
-            && !has_subproblems(op, case)
-            && !copies(op, case);
+        let one_by_one =
+            op.engine.locality(&op.call(case)) == Locality::Single && !has_parts(op, case);
         let mut sets = Vec::new();
         for set in 0..u64::from(request.limits.data_sets.max(1)) {
             let seed = request.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));
