@@ -18,21 +18,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen::{
-    agent::{
-        CandidateSource, Deps, Event, Policy, RunEnd, RunOp, RunSpec, Search, ShutdownHandle,
-        SuiteInputs, run,
-    },
-    baseline,
-    compile::{LocateOptions, locate},
-    llm::{Access, Budget, Client, HttpAccess, ProviderConfig, preset},
-    prompt::Prompts,
-    record::{DType, Emulation, EvalRequest, Evaluation, Limits, OpKey, RunId, Stage, Target},
-    settings::{DeviceChoice, Overrides, Settings, resolve},
-    store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore},
-    suite::{self, Suite},
-    worker::{Pool, PoolConfig},
+use kgen_agent::{
+    CandidateSource, Deps, Event, Policy, RunEnd, RunOp, RunSpec, Search, ShutdownHandle,
+    SuiteInputs, run,
 };
+
+use kgen_compile::{LocateOptions, locate};
+use kgen_llm::{Access, Budget, Client, HttpAccess, ProviderConfig, preset};
+use kgen_ops::suite::{self, Suite};
+use kgen_prompt::Prompts;
+use kgen_record::{DType, Emulation, EvalRequest, Evaluation, Limits, OpKey, RunId, Stage, Target};
+use kgen_settings::{DeviceChoice, Overrides, Settings, resolve};
+use kgen_store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore};
+use kgen_worker::{Pool, PoolConfig};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use tokio::sync::mpsc;
 
@@ -83,7 +81,7 @@ fn settings() -> Result<Settings> {
 }
 
 fn kernel() -> &'static str {
-    baseline::builtin(OP).expect("relu has a baseline")
+    kgen_baseline::builtin(OP).expect("relu has a baseline")
 }
 
 /// Measures one evaluation in a worker that has judged before.
@@ -151,7 +149,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         target: target.clone(),
         on_gpu: false,
         screen: true,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
@@ -253,10 +251,10 @@ fn plan(ops: Vec<RunOp>, target: Target, n_ops: usize) -> RunSpec {
         target,
         on_gpu: false,
         screen: true,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         emulation: Emulation::default(),
         profile: false,
-        feedback: kgen::record::FeedbackSet::ALL,
+        feedback: kgen_record::FeedbackSet::ALL,
         limits: Limits::default(),
     }
 }
@@ -279,11 +277,11 @@ fn inputs(settings: &Settings, target: &Target) -> Result<SuiteInputs> {
         prompts: Prompts::load(None)?,
         target: target.clone(),
         timing: None,
-        baseline: baseline::BUILTIN.to_owned(),
+        baseline: kgen_baseline::BUILTIN.to_owned(),
         baselines: BTreeMap::new(),
         target_speedup: 1.0,
         max_variants: settings.limits.max_variants,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         feedback: settings.feedback.kinds,
         prompt_tokens: settings.feedback.prompt_tokens,
     })

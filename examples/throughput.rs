@@ -20,18 +20,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen::{
-    baseline,
-    compile::{LocateOptions, locate},
+use kgen_compile::{LocateOptions, locate};
+use kgen_ops::{
     op,
-    record::{
-        Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, L2, Limits, Precision, Profile,
-        Stage, Target, TimingRequest,
-    },
-    settings::{DeviceChoice, Overrides, resolve},
     suite::{self, Suite},
-    worker::{Pool, PoolConfig},
 };
+use kgen_record::{
+    Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, L2, Limits, Precision, Profile,
+    Stage, Target, TimingRequest,
+};
+use kgen_settings::{DeviceChoice, Overrides, resolve};
+use kgen_worker::{Pool, PoolConfig};
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// The ops whose kernels are judged, in turn.
@@ -146,7 +145,7 @@ async fn at_once(
     let wall = began.elapsed().as_secs_f64();
     let parent = (parent_cpu()? - before.1).as_secs_f64();
     let after = pool.split();
-    let part = |name: &str, of: fn(&kgen::record::Split) -> f64| {
+    let part = |name: &str, of: fn(&kgen_record::Split) -> f64| {
         println!("  {name:10} {:.2} s", of(&after) - of(&before.0));
     };
     println!("all at once: {wall:.2} s, {:.3} s each", wall / f64::from(n));
@@ -181,7 +180,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
     let mut cases = suites[0].cases(op, Some(&[DType::F32]), seed)?;
     cases.retain(kept);
     cases.extend(suites[1].cases(op, None, seed)?);
-    let kernel = baseline::builtin(op).ok_or("the op has no kernel")?;
+    let kernel = kgen_baseline::builtin(op).ok_or("the op has no kernel")?;
     Ok(EvalRequest {
         op: op.to_owned(),
         definition: None,
@@ -200,7 +199,10 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: Some(TimingRequest {
-            baselines: baseline::requests(&[baseline::BUILTIN.to_owned()], op::find(op)?)?,
+            baselines: kgen_baseline::requests(
+                &[kgen_baseline::BUILTIN.to_owned()],
+                op::find(op)?,
+            )?,
             profile: Profile::Screen,
             l2: L2::Cold,
             graph: false,

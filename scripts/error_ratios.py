@@ -5,7 +5,7 @@
 
 Runs honest library kernels (cuBLAS, cuDNN, SDPA backends, ATen), legitimate variants, relaxed settings (TF32, reduced
 precision reduction), hardware approximations and cheats on the input families of the judge, and compares each with an
-f64 evaluation on the rounded inputs. T is what src/eval/bound.rs computes:
+f64 evaluation on the rounded inputs. T is what crates/eval/src/bound.rs computes:
 
     T = 1/2 ulp_out(y) + 4 sqrt(L) (u max(|y|, hint) + s + 0.05 rms(s)),    u = 2^-24
 
@@ -59,7 +59,7 @@ def round_to(dtype, y):
 
 
 def bound(dtype, y, s, length, hint):
-    """T per element, as src/eval/bound.rs."""
+    """T per element, as crates/eval/src/bound.rs."""
     scale = y.abs() if hint is None else torch.maximum(y.abs(), hint)
     floor = 0.05 * s.square().mean().sqrt()
     return 0.5 * ulp(dtype, y) + 4.0 * math.sqrt(max(length, 1)) * (U * scale + s + floor)
@@ -90,7 +90,7 @@ def perturb(x, generator):
 
 
 def ratios(got, y, rounded, limit):
-    """e/T per element as src/eval/compare.rs judges it: 0 for the correctly rounded value, infinite for a wrong special."""
+    """e/T per element as crates/eval/src/compare.rs judges it: 0 for the correctly rounded value, infinite for a wrong special."""
     value = torch.where(torch.isinf(got), torch.copysign(torch.full_like(y, limit.overflow), got), got)
     error = (value - y).abs()
     ratio = torch.where(error == 0, 0.0, error / limit.bound)

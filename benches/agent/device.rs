@@ -3,14 +3,12 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use kgen::{
-    agent::{BoxError, EvaluationService},
-    record::{
-        BaselineTiming, Case, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison,
-        Diagnostic, ElementDiff, EvalRequest, Evaluation, Finding, Level, Mismatch, Mode, Severity,
-        Speedup, Stage, Target, Timing, Verdict, number::Number,
-    },
-    suite::Suite,
+use kgen_agent::{BoxError, EvaluationService};
+use kgen_ops::suite::Suite;
+use kgen_record::{
+    BaselineTiming, Case, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison, Diagnostic,
+    ElementDiff, EvalRequest, Evaluation, Finding, Level, Mismatch, Mode, Severity, Speedup, Stage,
+    Target, Timing, Verdict, number::Number,
 };
 
 use crate::{meter::Meter, server::MARK};

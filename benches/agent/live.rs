@@ -7,21 +7,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen::{
-    agent::{
-        BoxError, CandidateSource, Deps, Event, Llm, Policy, RunInputs, RunOp, RunSpec, Search,
-        ShutdownHandle, SuiteInputs, run,
-    },
-    llm::{
-        self, Access, Budget, Call, CallKey, CallLog, Client, FailureRecord, HttpAccess, LogError,
-        ProviderConfig, Reply, ReplyRecord, RequestRecord, preset,
-    },
-    prompt::{Prompts, Rendered, Situation},
-    record::{Case, FeedbackSet, Limits, OpKey, Target, TimingRequest},
-    settings::{Overrides, resolve},
-    store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore},
-    suite::{self, Suite},
+use kgen_agent::{
+    BoxError, CandidateSource, Deps, Event, Llm, Policy, RunInputs, RunOp, RunSpec, Search,
+    ShutdownHandle, SuiteInputs, run,
 };
+use kgen_llm::{
+    Access, Budget, Call, CallKey, CallLog, Client, FailureRecord, HttpAccess, LogError,
+    ProviderConfig, Reply, ReplyRecord, RequestRecord, preset,
+};
+use kgen_ops::suite::{self, Suite};
+use kgen_prompt::{Prompts, Rendered, Situation};
+use kgen_record::{Case, FeedbackSet, Limits, OpKey, Target, TimingRequest};
+use kgen_settings::{Overrides, resolve};
+use kgen_store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -188,7 +186,7 @@ pub(crate) fn client(port: u16, max_concurrency: usize) -> Client {
     Client::new(config, Budget::default()).expect("the configuration is complete")
 }
 
-pub(crate) fn info(run_id: kgen::record::RunId, ops: &[RunOp]) -> RunInfo {
+pub(crate) fn info(run_id: kgen_record::RunId, ops: &[RunOp]) -> RunInfo {
     RunInfo {
         format: Format::CURRENT,
         run_id,
@@ -224,7 +222,7 @@ pub(crate) struct MeteredLlm {
 }
 
 impl Llm for MeteredLlm {
-    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, llm::Error> {
+    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, kgen_llm::Error> {
         let log = MeteredLog { log, meter: &self.meters.calls_on_record };
         self.client.complete(call, &log).await
     }

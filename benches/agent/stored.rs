@@ -6,16 +6,14 @@ use std::{
     time::Instant,
 };
 
-use kgen::{
-    agent::{Deps, Event, RunOp, ShutdownHandle, run},
-    llm::{CallKey, CallLog, Finish, ReplyRecord, RequestRecord, Turn, Usage},
-    record::{AttemptId, Case, Evaluation, Implementation, Spend},
-    report::{
-        self,
-        compare::{self, Detail, Grouping, arms},
-    },
-    store::{AttemptRecord, AttemptStatus, Counts, Purpose, Run, RunState, RunStore},
+use kgen::report::{
+    self,
+    compare::{self, Detail, Grouping, arms},
 };
+use kgen_agent::{Deps, Event, RunOp, ShutdownHandle, run};
+use kgen_llm::{CallKey, CallLog, Finish, ReplyRecord, RequestRecord, Turn, Usage};
+use kgen_record::{AttemptId, Case, Evaluation, Implementation, Spend};
+use kgen_store::{AttemptRecord, AttemptStatus, Counts, Purpose, Run, RunState, RunStore};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -137,7 +135,7 @@ async fn gone_on_with(dir: &Path, ops: &[RunOp], sizes: &Sizes) {
             break;
         }
     }
-    stop.raise(kgen::agent::Shutdown::Immediate);
+    stop.raise(kgen_agent::Shutdown::Immediate);
     let outcome = running.await.expect("a run does not panic");
     outcome.expect("the run directory can be written");
 }

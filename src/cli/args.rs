@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use kgen_settings::Overrides;
 
 use super::ui::{Format, Verbosity};
-use crate::settings::Overrides;
 
 /// Flags of every command.
 #[derive(Debug, Args)]

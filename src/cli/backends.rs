@@ -1,7 +1,9 @@
 //! Where the implementations under test come from.
 
+use kgen_baseline::CUBLAS;
+use kgen_record::PythonKind;
+
 use super::{CommandError, selection::nearest};
-use crate::{baseline::CUBLAS, record::PythonKind};
 
 /// A backend of `kgen run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

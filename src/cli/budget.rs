@@ -1,15 +1,14 @@
 //! The budget of a run: from the settings, with what the run has taken before, and what is said when it
 //! is reached.
 
+use kgen_agent::{OpEnd, RunOutcome};
+use kgen_llm::{Access, Budget, BudgetCaps, BudgetError, Charged, Pricer};
+use kgen_record::{Cap, CapKind, CapScope, OpKey, RunId};
+use kgen_settings::Settings;
+use kgen_store::{Run, RunState, Spent};
+
 use super::{CommandError, exit_codes::Exit, providers::Provider, ui::Ui};
-use crate::{
-    agent::{OpEnd, RunOutcome},
-    llm::{Access, Budget, BudgetCaps, BudgetError, Charged, Pricer},
-    record::{Cap, CapKind, CapScope, OpKey, RunId},
-    report::usd_text,
-    settings::Settings,
-    store::{self, Run, RunState, Spent},
-};
+use crate::report::usd_text;
 
 /// Returns the budget that the settings give to a provider's calls.
 ///
@@ -43,7 +42,7 @@ pub(super) fn charge_earlier(
     state: &RunState,
     calls_wait: bool,
 ) -> Result<(), CommandError> {
-    let spent = store::spent(run, state, calls_wait)?;
+    let spent = kgen_store::spent(run, state, calls_wait)?;
     budget.charge_seconds(spent.seconds);
     for (op, (spend, seconds)) in &spent.ops {
         budget.charge(op, spend);

@@ -6,10 +6,11 @@ use std::{
 };
 
 use include_dir::{Dir, include_dir};
+use kgen_record::OpKey;
+use kgen_store::Run;
 use tempfile::TempDir;
 
 use super::CommandError;
-use crate::{record::OpKey, store::Run};
 
 /// Name of the bundled session for `--replay`.
 pub(crate) const DEMO: &str = "demo";

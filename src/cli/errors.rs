@@ -1,9 +1,9 @@
 //! Errors of commands: a kind that decides the exit code, the chain of causes, hints.
 
+use kgen_ops::suite;
 use std::error;
 
 use super::exit_codes::Exit;
-use crate::{agent, baseline, llm, prompt, settings, store, suite};
 
 /// A command's failure.
 #[derive(Debug)]
@@ -69,33 +69,33 @@ impl CommandError {
     }
 }
 
-impl From<settings::Error> for CommandError {
-    fn from(error: settings::Error) -> Self {
+impl From<kgen_settings::Error> for CommandError {
+    fn from(error: kgen_settings::Error) -> Self {
         let hint = error.hint();
-        let from_flag = matches!(&error, settings::Error::BadValue { origin, .. } if origin.starts_with("flag"));
+        let from_flag = matches!(&error, kgen_settings::Error::BadValue { origin, .. } if origin.starts_with("flag"));
         let kind = if from_flag { Exit::Usage } else { Exit::Config };
         Self::new(kind, error).maybe_hint(hint)
     }
 }
 
-impl From<baseline::Error> for CommandError {
-    fn from(error: baseline::Error) -> Self {
+impl From<kgen_baseline::Error> for CommandError {
+    fn from(error: kgen_baseline::Error) -> Self {
         let exit = match &error {
-            baseline::Error::Unknown { .. } => Exit::Usage,
-            baseline::Error::Folder(_) => Exit::Config,
+            kgen_baseline::Error::Unknown { .. } => Exit::Usage,
+            kgen_baseline::Error::Folder(_) => Exit::Config,
         };
         Self::new(exit, error)
     }
 }
 
-impl From<baseline::python::NotFound> for CommandError {
-    fn from(error: baseline::python::NotFound) -> Self {
+impl From<kgen_baseline::python::NotFound> for CommandError {
+    fn from(error: kgen_baseline::python::NotFound) -> Self {
         Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
     }
 }
 
-impl From<store::Error> for CommandError {
-    fn from(error: store::Error) -> Self {
+impl From<kgen_store::Error> for CommandError {
+    fn from(error: kgen_store::Error) -> Self {
         let hint = error.hint();
         Self::new(Exit::Config, error).maybe_hint(hint)
     }
@@ -121,17 +121,17 @@ impl From<suite::Error> for CommandError {
     }
 }
 
-impl From<prompt::Error> for CommandError {
-    fn from(error: prompt::Error) -> Self {
+impl From<kgen_prompt::Error> for CommandError {
+    fn from(error: kgen_prompt::Error) -> Self {
         let hint = match &error {
-            prompt::Error::TooLong { .. } => {
+            kgen_prompt::Error::TooLong { .. } => {
                 "--prompt-tokens sets the limit; a model's `context_tokens` lowers it"
             }
-            prompt::Error::Read { .. }
-            | prompt::Error::Unknown { .. }
-            | prompt::Error::Empty { .. }
-            | prompt::Error::Template { .. }
-            | prompt::Error::Render { .. } => {
+            kgen_prompt::Error::Read { .. }
+            | kgen_prompt::Error::Unknown { .. }
+            | kgen_prompt::Error::Empty { .. }
+            | kgen_prompt::Error::Template { .. }
+            | kgen_prompt::Error::Render { .. } => {
                 "--prompts-dir names the folder of the templates; without it kgen has its own"
             }
         };
@@ -139,64 +139,66 @@ impl From<prompt::Error> for CommandError {
     }
 }
 
-impl From<agent::Error> for CommandError {
-    fn from(error: agent::Error) -> Self {
+impl From<kgen_agent::Error> for CommandError {
+    fn from(error: kgen_agent::Error) -> Self {
         match error {
-            agent::Error::Llm(error) => error.into(),
-            agent::Error::Store(error) => error.into(),
-            agent::Error::RunInputs { .. } => Self::new(Exit::Config, error),
-            agent::Error::Judge { .. } | agent::Error::Entropy(_) | agent::Error::Panicked(_) => {
-                Self::new(Exit::Device, error)
-            }
+            kgen_agent::Error::Llm(error) => error.into(),
+            kgen_agent::Error::Store(error) => error.into(),
+            kgen_agent::Error::RunInputs { .. } => Self::new(Exit::Config, error),
+            kgen_agent::Error::Judge { .. }
+            | kgen_agent::Error::Entropy(_)
+            | kgen_agent::Error::Panicked(_) => Self::new(Exit::Device, error),
         }
     }
 }
 
-impl From<llm::Error> for CommandError {
-    fn from(error: llm::Error) -> Self {
+impl From<kgen_llm::Error> for CommandError {
+    fn from(error: kgen_llm::Error) -> Self {
         let (kind, hint) = llm_kind(&error);
         Self::new(kind, error).maybe_hint(hint.map(str::to_owned))
     }
 }
 
-fn llm_kind(error: &llm::Error) -> (Exit, Option<&'static str>) {
+fn llm_kind(error: &kgen_llm::Error) -> (Exit, Option<&'static str>) {
     match error {
-        llm::Error::NoKey { .. } => {
+        kgen_llm::Error::NoKey { .. } => {
             (Exit::Llm, Some("--provider mailbox and --provider replay work without a key"))
         }
-        llm::Error::Auth { .. } => {
+        kgen_llm::Error::Auth { .. } => {
             (Exit::Llm, Some("correct the key: nothing that was stored is lost"))
         }
-        llm::Error::Spent { .. } => {
+        kgen_llm::Error::Spent { .. } => {
             (Exit::Llm, Some("wait until there is quota again, or raise the limit at the provider"))
         }
-        llm::Error::Config { .. } => (Exit::Config, None),
-        llm::Error::Budget { .. } => (Exit::Budget, Some("a higher cap allows more")),
-        llm::Error::Rejected { .. } | llm::Error::UnknownModel { .. } => {
+        kgen_llm::Error::Config { .. } => (Exit::Config, None),
+        kgen_llm::Error::Budget { .. } => (Exit::Budget, Some("a higher cap allows more")),
+        kgen_llm::Error::Rejected { .. } | kgen_llm::Error::UnknownModel { .. } => {
             (Exit::Llm, Some("is the model's name right? --llm-model sets it"))
         }
-        llm::Error::ContextWindow { .. } | llm::Error::PromptTooLong { .. } => (
+        kgen_llm::Error::ContextWindow { .. } | kgen_llm::Error::PromptTooLong { .. } => (
             Exit::Llm,
             Some(
                 "--prompt-tokens N shortens prompts, llm.max_tokens replies; context_tokens in \
                  [models.\"NAME\"] says what the model holds",
             ),
         ),
-        llm::Error::NotCached { .. } => {
+        kgen_llm::Error::NotCached { .. } => {
             (Exit::Llm, Some("--llm-cache auto asks for what is not kept, and keeps it"))
         }
-        llm::Error::Unavailable { .. } => (Exit::Llm, Some("check the network and --base-url")),
-        llm::Error::AwaitingReply { .. } => (Exit::AwaitingReplies, None),
-        llm::Error::Log { .. } | llm::Error::Read { .. } => (Exit::Config, None),
-        llm::Error::Garbage { .. }
-        | llm::Error::Refused { .. }
-        | llm::Error::Filtered
-        | llm::Error::LengthWithoutText { .. }
-        | llm::Error::EmptyReply
-        | llm::Error::EndOfRecording { .. }
-        | llm::Error::Command { .. }
-        | llm::Error::Setup(_)
-        | llm::Error::Io { .. } => (Exit::Llm, None),
+        kgen_llm::Error::Unavailable { .. } => {
+            (Exit::Llm, Some("check the network and --base-url"))
+        }
+        kgen_llm::Error::AwaitingReply { .. } => (Exit::AwaitingReplies, None),
+        kgen_llm::Error::Log { .. } | kgen_llm::Error::Read { .. } => (Exit::Config, None),
+        kgen_llm::Error::Garbage { .. }
+        | kgen_llm::Error::Refused { .. }
+        | kgen_llm::Error::Filtered
+        | kgen_llm::Error::LengthWithoutText { .. }
+        | kgen_llm::Error::EmptyReply
+        | kgen_llm::Error::EndOfRecording { .. }
+        | kgen_llm::Error::Command { .. }
+        | kgen_llm::Error::Setup(_)
+        | kgen_llm::Error::Io { .. } => (Exit::Llm, None),
     }
 }
 

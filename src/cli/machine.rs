@@ -2,13 +2,11 @@
 
 use std::{io, num::NonZero, path::Path, sync::Arc};
 
+use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain};
+use kgen_settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
+use kgen_worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig};
+
 use super::{CommandError, exit_codes::Exit, ui::Ui};
-use crate::{
-    compile::{self, LocateOptions, ProvisionOptions, Toolchain},
-    device,
-    settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings},
-    worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig},
-};
 
 /// Cores that a worker keeps busy which shares its GPU.
 const CORES_PER_GPU_WORKER: usize = 2;
@@ -36,7 +34,7 @@ pub(crate) struct Machine {
 /// Settles the device: without a GPU `auto` is the emulator, `cuda` is the list of all GPUs.
 pub(crate) fn device_choice(settings: &Settings) -> Result<DeviceChoice, CommandError> {
     let choice = settings.device.device;
-    let gpus = device::choose(choice)?;
+    let gpus = kgen_device::choose(choice)?;
     Ok(match choice {
         // One that does not start is no error then.
         DeviceChoice::Auto if !gpus.is_empty() => choice,
@@ -114,8 +112,8 @@ pub(crate) fn company(gpu: &Gpu) -> Option<String> {
 }
 
 /// Looks for NVRTC where the settings and the environment say.
-pub(crate) fn locate(nvrtc: &NvrtcSettings) -> Result<Toolchain, compile::Error> {
-    compile::locate(&LocateOptions::new(nvrtc, device::driver_version()))
+pub(crate) fn locate(nvrtc: &NvrtcSettings) -> Result<Toolchain, kgen_compile::Error> {
+    kgen_compile::locate(&LocateOptions::new(nvrtc, kgen_device::driver_version()))
 }
 
 /// Finds NVRTC with its headers, or installs it where that is allowed.
@@ -132,7 +130,7 @@ pub(crate) fn toolchain(ui: &Ui, nvrtc: &NvrtcSettings) -> Result<Toolchain, Com
             warn_incomplete(ui, &found);
             Ok(found)
         }),
-        Err(compile::Error::NotFound { .. }) => install(ui, nvrtc),
+        Err(kgen_compile::Error::NotFound { .. }) => install(ui, nvrtc),
         Err(error) => Err(error.into()),
     }
 }
@@ -146,7 +144,7 @@ fn warn_incomplete(ui: &Ui, found: &Toolchain) {
 }
 
 fn install(ui: &Ui, nvrtc: &NvrtcSettings) -> Result<Toolchain, CommandError> {
-    let options = ProvisionOptions::new(nvrtc, device::driver_version());
+    let options = ProvisionOptions::new(nvrtc, kgen_device::driver_version());
     if !options.offline {
         let cache = options.cache.as_ref().map_or_else(String::new, |c| c.display().to_string());
         ui.note(&format!(
@@ -155,50 +153,50 @@ fn install(ui: &Ui, nvrtc: &NvrtcSettings) -> Result<Toolchain, CommandError> {
         ));
     }
     let bar = ui.byte_bar(0, "NVRTC");
-    let mut show = |progress: compile::Progress| {
+    let mut show = |progress: kgen_compile::Progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done.min(progress.total));
         bar.set_message(progress.what);
     };
-    let installed = compile::provision(&options, &mut show);
+    let installed = kgen_compile::provision(&options, &mut show);
     bar.finish_and_clear();
     Ok(installed?)
 }
 
-impl From<compile::Error> for CommandError {
-    fn from(error: compile::Error) -> Self {
+impl From<kgen_compile::Error> for CommandError {
+    fn from(error: kgen_compile::Error) -> Self {
         let hint = match &error {
-            compile::Error::NotFound { .. } => {
+            kgen_compile::Error::NotFound { .. } => {
                 Some("`kgen setup` installs it; `kgen doctor` says what works on this machine")
             }
-            compile::Error::NotThere { .. } | compile::Error::TooNew { .. } => {
+            kgen_compile::Error::NotThere { .. } | kgen_compile::Error::TooNew { .. } => {
                 Some("without --nvrtc, KGEN_NVRTC and `nvrtc.path` kgen looks for one itself")
             }
-            compile::Error::Offline => {
+            kgen_compile::Error::Offline => {
                 Some("name an NVRTC with --nvrtc or KGEN_NVRTC, or allow the download")
             }
-            compile::Error::NoPip { .. } | compile::Error::Pip { .. } => {
+            kgen_compile::Error::NoPip { .. } | kgen_compile::Error::Pip { .. } => {
                 Some("install CUDA's NVRTC another way and name it with --nvrtc or KGEN_NVRTC")
             }
-            compile::Error::NoCache
-            | compile::Error::Load { .. }
-            | compile::Error::Nvrtc { .. }
-            | compile::Error::Nul
-            | compile::Error::File { .. } => None,
+            kgen_compile::Error::NoCache
+            | kgen_compile::Error::Load { .. }
+            | kgen_compile::Error::Nvrtc { .. }
+            | kgen_compile::Error::Nul
+            | kgen_compile::Error::File { .. } => None,
         };
         Self::new(Exit::Device, error).maybe_hint(hint.map(str::to_owned))
     }
 }
 
-impl From<device::Error> for CommandError {
-    fn from(error: device::Error) -> Self {
+impl From<kgen_device::Error> for CommandError {
+    fn from(error: kgen_device::Error) -> Self {
         Self::new(Exit::Device, error)
             .hint("`kgen list devices` shows the devices; --device emu works everywhere")
     }
 }
 
-impl From<crate::worker::Error> for CommandError {
-    fn from(error: crate::worker::Error) -> Self {
+impl From<kgen_worker::Error> for CommandError {
+    fn from(error: kgen_worker::Error) -> Self {
         Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
     }
 }
@@ -206,8 +204,8 @@ impl From<crate::worker::Error> for CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Session, Target};
     use kgen_measure::Fingerprint;
+    use kgen_record::{Session, Target};
 
     #[test]
     fn company_on_a_gpu_is_one_line() {

@@ -23,9 +23,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use errors::CommandError;
 use exit_codes::Exit;
+use kgen_settings::{Overrides, Resolved, env};
 use ui::Ui;
-
-use crate::settings::{self, Overrides, Resolved, env};
 
 /// Turn an operator into a CUDA kernel that is proven correct and measured.
 #[derive(Debug, Parser)]
@@ -68,9 +67,9 @@ pub(crate) struct Context {
 
 impl Context {
     /// Resolves the settings, tells about stray variables.
-    fn settings(&self, flags: &Overrides) -> Result<settings::Settings, CommandError> {
+    fn settings(&self, flags: &Overrides) -> Result<kgen_settings::Settings, CommandError> {
         let Resolved { settings, file, warnings } =
-            settings::resolve(self.config.as_deref(), flags)?;
+            kgen_settings::resolve(self.config.as_deref(), flags)?;
         if let Some(file) = file {
             self.ui.detail(&format!("settings from {}", file.display()));
         }

@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use indicatif::ProgressBar;
+use kgen_agent::{Event, OpEnd, PromptMatch};
+use kgen_record::{AttemptId, Stage, Verdict};
+use kgen_store::{AttemptRecord, Purpose};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::ui::Ui;
-use crate::{
-    agent::{Event, OpEnd, PromptMatch},
-    record::{AttemptId, Stage, Verdict},
-    report::{cost_text, speedup_text, usd_text},
-    store::{AttemptRecord, Purpose},
-};
+use crate::report::{cost_text, speedup_text, usd_text};
 
 /// What is shown of a run.
 pub(crate) struct Progress {

@@ -2,14 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
+use kgen_llm::{Access, COMMAND_PRESETS, CacheAccess, PRESETS, ProviderConfig};
+use kgen_settings::{LlmCache, Settings, env};
+use kgen_store::{RecordedRun, ReplyCacheFolder, Run, RunInfo, find_run};
+
 use super::{
     CommandError,
     bundled::{self, UnpackedDemo},
-};
-use crate::{
-    llm::{self, Access, COMMAND_PRESETS, CacheAccess, PRESETS, ProviderConfig},
-    settings::{LlmCache, Settings, env},
-    store::{RecordedRun, ReplyCacheFolder, Run, RunInfo, find_run},
 };
 
 /// A provider with what belongs to it.
@@ -32,7 +31,7 @@ pub(crate) fn resolve(settings: &mut Settings) -> bool {
     if settings.llm.provider != "auto" {
         return false;
     }
-    if let Some(name) = llm::auto_provider(&env::secret) {
+    if let Some(name) = kgen_llm::auto_provider(&env::secret) {
         name.clone_into(&mut settings.llm.provider);
         return false;
     }
@@ -52,7 +51,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
     if name == "replay" {
         return replay(settings);
     }
-    let mut config = llm::from_settings(
+    let mut config = kgen_llm::from_settings(
         name,
         &settings.llm,
         &settings.providers,
@@ -75,7 +74,7 @@ pub(crate) fn described(settings: &Settings) -> Option<ProviderConfig> {
     let Settings { llm, providers, models, .. } = &settings;
     // What stands for a missing key is sent nowhere.
     let lookup = |name: &str| Some(env::secret(name).unwrap_or_else(|| "none".into()));
-    llm::from_settings(&llm.provider, llm, providers, models, &lookup).ok()
+    kgen_llm::from_settings(&llm.provider, llm, providers, models, &lookup).ok()
 }
 
 fn kept_replies(settings: &Settings) -> Result<CacheAccess, CommandError> {

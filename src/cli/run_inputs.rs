@@ -2,15 +2,14 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use kgen_agent::SuiteInputs;
+use kgen_baseline::{BUILTIN, python};
+use kgen_llm::ProviderConfig;
+use kgen_prompt::Prompts;
+use kgen_record::{PythonKind, Target};
+use kgen_settings::{DeviceChoice, Overrides, Settings};
+
 use super::{CommandError, machine, selection::Selection, ui::Ui};
-use crate::{
-    agent::SuiteInputs,
-    baseline::{self, BUILTIN, python},
-    llm::ProviderConfig,
-    prompt::Prompts,
-    record::{PythonKind, Target},
-    settings::{DeviceChoice, Overrides, Settings},
-};
 
 /// The setting that stands for what the machine has.
 const AUTO: &str = "auto";
@@ -40,7 +39,7 @@ pub(crate) fn warn_of_idle_flags(
 pub(crate) fn wants_python(settings: &Settings) -> Result<bool, CommandError> {
     let mut wanted = false;
     for name in settings.timing.baselines.iter().filter(|name| *name != AUTO) {
-        wanted |= baseline::needs_python(name)?;
+        wanted |= kgen_baseline::needs_python(name)?;
         if let Some((_, folder)) = name.split_once('=').filter(|(_, at)| !Path::new(at).is_dir()) {
             return Err(CommandError::config(format!(
                 "there is no folder `{folder}` for the baseline `{name}`"
@@ -102,7 +101,7 @@ pub(crate) fn inputs(
     let names = &settings.timing.baselines;
     let mut baselines = BTreeMap::new();
     for op in &selection.ops {
-        baselines.insert(op.name.clone(), baseline::requests(names, op)?);
+        baselines.insert(op.name.clone(), kgen_baseline::requests(names, op)?);
     }
     Ok(SuiteInputs {
         suite: selection.suite.clone(),
@@ -110,7 +109,7 @@ pub(crate) fn inputs(
         prompts: Prompts::load(settings.prompts.dir.as_deref())?,
         target: target.clone(),
         timing: (can_time && settings.timing.enabled).then(|| settings.timing.clone()),
-        baseline: names.first().map_or(baseline::BUILTIN, String::as_str).to_owned(),
+        baseline: names.first().map_or(kgen_baseline::BUILTIN, String::as_str).to_owned(),
         baselines,
         target_speedup: settings.run.target_speedup,
         max_variants: settings.limits.max_variants,
@@ -136,7 +135,7 @@ fn prompt_tokens(settings: &Settings, provider: Option<&ProviderConfig>) -> u64 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{llm, settings::resolve_with};
+    use kgen_settings::resolve_with;
 
     #[test]
     fn a_prompt_leaves_room_for_the_reply_of_the_model_that_is_asked() {
@@ -153,7 +152,7 @@ mod tests {
         let tokens = |name: &str| {
             let Settings { llm, providers, models, .. } = &settings;
             let key = |name: &str| name.ends_with("_KEY").then(|| "sk-0123456789".into());
-            let provider = llm::from_settings(name, llm, providers, models, &key).unwrap();
+            let provider = kgen_llm::from_settings(name, llm, providers, models, &key).unwrap();
             prompt_tokens(&settings, Some(&provider))
         };
         assert_eq!((tokens("openai"), tokens("server")), (8_000, 6_000));

@@ -1,9 +1,11 @@
 //! Notes on the settings of a search before it begins.
 
+use kgen_record::Strategy;
+use kgen_settings::Settings;
+use kgen_store::Run;
 use serde_json::Value;
 
 use super::ui::Ui;
-use crate::{record::Strategy, settings::Settings, store::Run};
 
 /// Says where `run.max_attempts` leaves a search shorter than its own settings say.
 pub(super) fn warn_cut(ui: &Ui, settings: &Settings) {
@@ -93,7 +95,7 @@ fn words(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Overrides, resolve_with};
+    use kgen_settings::{Overrides, resolve_with};
 
     fn settings(change: impl Fn(&mut Settings)) -> Settings {
         let mut settings = resolve_with(None, &|_| None, &Overrides::default()).unwrap().settings;

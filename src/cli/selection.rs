@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use super::{CommandError, exit_codes::Exit, ui::Ui};
-use crate::{
+use kgen_ops::{
     op::{self, OpDef},
-    record::DType,
-    settings::SuiteSettings,
-    store::RunInfo,
     suite::{self, Filter, Loaded, Suite},
 };
+use kgen_record::DType;
+use kgen_settings::SuiteSettings;
+use kgen_store::RunInfo;
+
+use super::{CommandError, exit_codes::Exit, ui::Ui};
 
 /// What a command works on.
 #[derive(Debug)]

@@ -7,6 +7,14 @@ use std::{
     time::Instant,
 };
 
+use kgen_agent::{
+    CandidateSource, Deps, Policy, RunEnd, RunOp, RunOutcome, RunSpec, Search, ShutdownHandle,
+};
+use kgen_llm::{Budget, Client};
+use kgen_ops::{op::OpDef, suite};
+use kgen_record::{Cap, Implementation, OpKey, Profile, RunId, Split, Target};
+use kgen_settings::{DeviceChoice, Settings};
+use kgen_store::{DeviceInfo, RecordedRun, Run, RunInfo, RunStatus, RunStore, Spent};
 use tokio::sync::mpsc;
 
 use super::{
@@ -23,20 +31,7 @@ use super::{
     signals,
     ui::{self, Format},
 };
-use crate::{
-    agent::{
-        self, CandidateSource, Deps, Policy, RunEnd, RunOp, RunOutcome, RunSpec, Search,
-        ShutdownHandle,
-    },
-    llm::{Budget, Client},
-    op::OpDef,
-    process,
-    record::{Cap, Implementation, OpKey, Profile, RunId, Split, Target},
-    report,
-    settings::{DeviceChoice, Settings},
-    store::{self, DeviceInfo, RecordedRun, Run, RunInfo, RunStatus, RunStore, Spent},
-    suite,
-};
+use crate::report;
 
 /// Fresh seeds that a winner is judged with again before it is reported.
 const CONFIRM_SEEDS: u32 = 3;
@@ -183,11 +178,11 @@ impl Ready {
             plural(job.selection.ops.len(), "op"),
             job.selection.suite.name
         ));
-        let (began, cpu_s) = (Instant::now(), process::cpu_seconds());
+        let (began, cpu_s) = (Instant::now(), kgen_process::cpu_seconds());
         let outcome = drive(context, &job, provider, &budget, pool, &store, stop).await?;
         let split = Split {
             wall_s: began.elapsed().as_secs_f64(),
-            parent_s: process::cpu_seconds() - cpu_s,
+            parent_s: kgen_process::cpu_seconds() - cpu_s,
             ..pool.split()
         };
         Ok(Done { job, budget, store, outcome, split })
@@ -236,7 +231,7 @@ async fn drive(
     job: &Job,
     provider: Option<Provider>,
     budget: &Budget,
-    pool: &Arc<crate::worker::Pool>,
+    pool: &Arc<kgen_worker::Pool>,
     store: &Arc<RunStore>,
     stop: &ShutdownHandle,
 ) -> Result<RunOutcome, CommandError> {
@@ -252,7 +247,7 @@ async fn drive(
     };
     let (sender, receiver) = mpsc::unbounded_channel();
     let progress = tokio::spawn(Progress::new(&context.ui, plan.ops.len()).follow(receiver));
-    let outcome = Box::pin(agent::run(plan, deps, sender)).await;
+    let outcome = Box::pin(kgen_agent::run(plan, deps, sender)).await;
     let n_differing = progress.await.unwrap_or(0);
     if n_differing > 0 {
         context.ui.detail(&format!(
@@ -268,7 +263,7 @@ async fn drive(
 fn judging_device<'a>(
     settings: &Settings,
     provider: Option<&'a Provider>,
-    pool: &'a crate::worker::Pool,
+    pool: &'a kgen_worker::Pool,
 ) -> (&'a Target, bool) {
     let recording = provider.and_then(|provider| provider.recording.as_ref());
     match recording.filter(|_| settings.run.reuse_evals) {
@@ -284,7 +279,7 @@ fn plan(
     job: &Job,
     provider: Option<&Provider>,
     budget: &Budget,
-    pool: &crate::worker::Pool,
+    pool: &kgen_worker::Pool,
     store: &RunStore,
 ) -> Result<(RunSpec, Option<Client>), CommandError> {
     let settings = &job.settings;
@@ -353,7 +348,7 @@ fn create(
     };
     let settings = &job.settings;
     let info = |run_id| RunInfo {
-        format: store::Format::CURRENT,
+        format: kgen_store::Format::CURRENT,
         run_id,
         kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args().collect(),
@@ -504,12 +499,12 @@ pub(crate) fn report_awaited(ui: &ui::Ui, outcome: &RunOutcome) -> usize {
         .ops
         .iter()
         .filter_map(|op| match &op.end {
-            agent::OpEnd::Awaiting { calls } => Some(calls),
-            agent::OpEnd::Rule(_)
-            | agent::OpEnd::EndOfRecording
-            | agent::OpEnd::BudgetReached { .. }
-            | agent::OpEnd::Interrupted
-            | agent::OpEnd::Failed { .. } => None,
+            kgen_agent::OpEnd::Awaiting { calls } => Some(calls),
+            kgen_agent::OpEnd::Rule(_)
+            | kgen_agent::OpEnd::EndOfRecording
+            | kgen_agent::OpEnd::BudgetReached { .. }
+            | kgen_agent::OpEnd::Interrupted
+            | kgen_agent::OpEnd::Failed { .. } => None,
         })
         .flatten()
         .map(|(_, path)| path)

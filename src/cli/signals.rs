@@ -1,12 +1,12 @@
 //! Ctrl-C and SIGTERM: the first finishes what was begun, the second drops it.
 
+use kgen_agent::{Shutdown, ShutdownHandle};
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::JoinHandle,
 };
 
 use super::ui::Ui;
-use crate::agent::{Shutdown, ShutdownHandle};
 
 /// Listens for signals until the task is aborted.
 ///

@@ -3,10 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use kgen_settings::env;
 
-use super::CommandError;
-use super::exit_codes::Exit;
-use crate::settings::env;
+use super::{CommandError, exit_codes::Exit};
 
 /// How talkative kgen is on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

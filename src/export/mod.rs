@@ -2,7 +2,7 @@
 //! launches them.
 //!
 //! The plan is valid Python, so it is carried over as it is; `python/export` gives its functions
-//! the meaning that [`crate::kernel::plan`] gives them, and a test compares the two on all kernel
+//! the meaning that [`kgen_kernel::plan`] gives them, and a test compares the two on all kernel
 //! files that come with kgen.
 
 mod literal;
@@ -11,14 +11,11 @@ mod tests;
 
 use std::fmt::Write as _;
 
+use kgen_compile::{PRELUDE, bundled_headers};
+use kgen_kernel::{KernelFile, KernelFileError};
+use kgen_ops::op::{OpDef, Role, Schema};
+use kgen_record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg};
 use literal::{boolean, float, numbers, string, text, tuple};
-
-use crate::{
-    compile::{PRELUDE, bundled_headers},
-    kernel::{KernelFile, KernelFileError},
-    op::{OpDef, Role, Schema},
-    record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg},
-};
 
 /// The first line of every module.
 pub const FIRST_LINE: &str = "# Made by `kgen export`.";

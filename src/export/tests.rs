@@ -1,16 +1,15 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
+use kgen_kernel::{KernelFile, plan};
+use kgen_ops::{
+    op::{self, OpDef},
+    suite,
+};
+use kgen_process::Spec;
+use kgen_record::{Case, ResolvedPlan, Target};
 use serde_json::{Value, json};
 
 use super::{Export, ExportError, FIRST_LINE, module_name, to_torch};
-use crate::{
-    baseline,
-    kernel::{KernelFile, plan},
-    op::{self, OpDef},
-    process::{self, Spec},
-    record::{Case, ResolvedPlan, Target},
-    suite,
-};
 
 /// Cases per op that are compared.
 const CASES: usize = 10;
@@ -22,7 +21,7 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
     let found = ops.filter_map(|op| {
         let cases = suite.public_cases(&op.name).unwrap();
         let step = cases.len().div_ceil(CASES).max(1);
-        Some((op, baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
+        Some((op, kgen_baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
     });
     found.collect()
 }
@@ -31,7 +30,7 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
 fn python(python: &str, script: &str, args: &[&Path], stdin: Vec<u8>) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/export");
     let spec = Spec::new(python, &folder).args([script]).args(args).stdin(stdin);
-    let output = match process::run(&spec) {
+    let output = match kgen_process::run(&spec) {
         Ok(output) => output,
         Err(error) => {
             println!("skipped: {error}");
@@ -168,17 +167,17 @@ fn every_op_of_pytorch_registers_and_infers_its_outputs() {
 fn a_module_holds_what_it_needs() {
     let relu = op::find("relu").unwrap();
     let cases = suite::load("smoke").unwrap().public_cases("relu").unwrap();
-    let kernel = baseline::builtin("relu").unwrap();
+    let kernel = kgen_baseline::builtin("relu").unwrap();
     let module = to_torch(&export(relu, kernel, &cases)).unwrap();
     assert!(module.starts_with(FIRST_LINE));
     for part in [kernel, "NAME = \"relu\"", "ATEN = \"relu.default\"", "From a 'test'.", "BLOCK"] {
         assert!(module.contains(part), "{part}");
     }
     let rope = op::find("rope").unwrap();
-    let error = to_torch(&export(rope, baseline::builtin("rope").unwrap(), &[])).unwrap_err();
+    let error = to_torch(&export(rope, kgen_baseline::builtin("rope").unwrap(), &[])).unwrap_err();
     assert!(matches!(error, ExportError::NoEager { op } if op == "rope"));
     let bag = op::find("embedding_bag").unwrap();
-    let error = to_torch(&export(bag, baseline::builtin("embedding_bag").unwrap(), &[]));
+    let error = to_torch(&export(bag, kgen_baseline::builtin("embedding_bag").unwrap(), &[]));
     let said = error.unwrap_err().to_string();
     assert!(said.contains("returns 4 tensors, `embedding_bag` returns 1 in kgen"), "{said}");
     let error = to_torch(&export(relu, "int x;", &[])).unwrap_err();
@@ -187,7 +186,7 @@ fn a_module_holds_what_it_needs() {
 
 #[test]
 fn no_module_hides_one_of_pythons_own() {
-    let name = |op: &str| module_name(crate::op::find(op).unwrap());
+    let name = |op: &str| module_name(kgen_ops::op::find(op).unwrap());
     assert_eq!((name("copy"), name("select")), ("kgen_copy".to_owned(), "kgen_select".to_owned()));
     assert_eq!(name("relu"), "relu");
 }

@@ -2,17 +2,17 @@
 
 use std::{collections::HashMap, fmt::Write as _};
 
+use kgen_record::{
+    AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, OpKey, Spend,
+    Verdict,
+};
+use kgen_store::{Run, in_parallel};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::gpus::gpu_of;
-use super::summary::{OpSummary, Summary, attempt_id, ratio, reported_timings};
-use crate::{
-    record::{
-        AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, OpKey, Spend,
-        Verdict,
-    },
-    store::{self, Run, in_parallel},
+use super::{
+    gpus::gpu_of,
+    summary::{OpSummary, Summary, attempt_id, ratio, reported_timings},
 };
 
 /// `full_results.json` and `failed_tests.json` of a run.
@@ -29,7 +29,7 @@ pub struct Results {
 /// # Errors
 ///
 /// When the run cannot be read.
-pub fn full_results(run: &Run, summary: &Summary) -> Result<Results, store::Error> {
+pub fn full_results(run: &Run, summary: &Summary) -> Result<Results, kgen_store::Error> {
     let ops: HashMap<&str, &OpSummary> =
         summary.ops.iter().map(|op| (op.op.as_str(), op)).collect();
     // Text takes a fraction of the memory that values do: each op becomes text at once.
@@ -79,7 +79,7 @@ fn tests(
     run: &Run,
     key: &OpKey,
     ops: &HashMap<&str, &OpSummary>,
-) -> Result<Vec<Value>, store::Error> {
+) -> Result<Vec<Value>, kgen_store::Error> {
     let Some((op, attempt)) = best_attempt(run, key, ops)? else { return Ok(Vec::new()) };
     let Some(evaluation) = run.evaluation(&attempt)? else { return Ok(Vec::new()) };
     let file = op.best_file.as_deref();
@@ -106,7 +106,7 @@ fn best_attempt<'a>(
     run: &Run,
     key: &OpKey,
     ops: &HashMap<&str, &'a OpSummary>,
-) -> Result<Option<(&'a OpSummary, AttemptId)>, store::Error> {
+) -> Result<Option<(&'a OpSummary, AttemptId)>, kgen_store::Error> {
     let Some(metadata) = run.metadata(key)? else { return Ok(None) };
     let op = ops.get(metadata.op.as_str());
     Ok(op.and_then(|op| Some((*op, attempt_id(key, op.best_attempt?)))))

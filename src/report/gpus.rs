@@ -1,5 +1,6 @@
 //! Results of a run on each of its GPUs.
 
+use kgen_record::{Evaluation, Level};
 use serde::Serialize;
 
 use super::{
@@ -7,7 +8,6 @@ use super::{
     summary::{MeanSpeedup, OpSummary, Summary, mean_speedups_on},
     text::mean_speedup_text,
 };
-use crate::record::{Evaluation, Level};
 
 /// The GPU that an evaluation ran on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -78,10 +78,8 @@ pub fn gpu_table(summary: &Summary) -> Option<TextTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        record::{Speedup, Verdict},
-        report::summary::{mean_speedups, unstarted},
-    };
+    use crate::report::summary::{mean_speedups, unstarted};
+    use kgen_record::{Speedup, Verdict};
 
     fn op(name: &str, gpu: Option<(&str, &str)>, speedup: f64) -> OpSummary {
         let gpu = gpu.map(|(name, uuid)| GpuId { name: name.to_owned(), uuid: uuid.to_owned() });

@@ -23,14 +23,14 @@ pub use text::{
     totals_line, verdict_text,
 };
 
-use crate::store::{self, Run, RunStore, TopFile};
+use kgen_store::{Run, RunStore, TopFile};
 
 /// Writes a run's README, summaries and exports, and returns what they say.
 ///
 /// # Errors
 ///
 /// When the run cannot be read or written.
-pub fn write(store: &RunStore) -> Result<Summary, store::Error> {
+pub fn write(store: &RunStore) -> Result<Summary, kgen_store::Error> {
     // The state of the run may have changed since the store was opened.
     let run = &Run::open(store.run().dir())?;
     let summary = summarise(run)?;

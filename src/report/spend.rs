@@ -1,12 +1,10 @@
 //! Cost of the LLM calls of a run: calls, tokens, dollars, time.
 
+use kgen_record::Spend;
+use kgen_store::{AttemptRecord, Run};
 use serde::Serialize;
 
 use super::{OpSummary, Summary, TextTable};
-use crate::{
-    record::Spend,
-    store::{AttemptRecord, Run},
-};
 
 /// What one attempt took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -180,7 +178,7 @@ fn plural(n: u32, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{cost_text, usd_text};
-    use crate::record::Spend;
+    use kgen_record::Spend;
 
     #[test]
     fn a_cost_says_what_is_not_known_of_it() {

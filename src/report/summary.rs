@@ -5,18 +5,16 @@ use std::{
     collections::{BTreeSet, HashMap},
 };
 
+use kgen_record::{
+    AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, OpKey,
+    PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
+};
+use kgen_store::{AttemptRecord, Confirmation, Counts, Run, best, effective_verdict, in_parallel};
 use serde::Serialize;
 
 use super::{
     gpus::{GpuId, GpuSummary, by_gpu, gpu_of},
     spend::{self, AttemptSpend},
-};
-use crate::{
-    record::{
-        AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, OpKey,
-        PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
-    },
-    store::{self, AttemptRecord, Confirmation, Counts, Run, best, effective_verdict, in_parallel},
 };
 
 /// What a run came to.
@@ -168,7 +166,7 @@ const FACTORS: [f64; 4] = [1.0, 1.5, 2.0, 4.0];
 /// # Errors
 ///
 /// When the run cannot be read.
-pub fn summarise(run: &Run) -> Result<Summary, store::Error> {
+pub fn summarise(run: &Run) -> Result<Summary, kgen_store::Error> {
     let mut found = HashMap::new();
     for op in in_parallel(&run.ops()?, |key| op_summary(run, key)) {
         if let Some(op) = op? {
@@ -301,7 +299,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
     }
 }
 
-fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, store::Error> {
+fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, kgen_store::Error> {
     let records = run.attempts(key)?;
     let mut judged: Vec<(AttemptRecord, Option<Confirmation>)> = Vec::new();
     for record in records {

@@ -3,20 +3,18 @@
 
 mod compare;
 
+use kgen_record::{
+    AttemptId, BaselineTiming, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison, DType,
+    Evaluation, Finding, Flag, Implementation, InputDistribution, Level, Mode, OpKey, RunId,
+    Speedup, Spend, Stage, Target, Timing, Verdict,
+};
+use kgen_store::{
+    AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format, Purpose,
+    RunInfo, RunStatus,
+};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    record::{
-        AttemptId, BaselineTiming, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison,
-        DType, Evaluation, Finding, Flag, Implementation, InputDistribution, Level, Mode, OpKey,
-        RunId, Speedup, Spend, Stage, Target, Timing, Verdict,
-    },
-    store::{
-        AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format,
-        Purpose, RunInfo, RunStatus,
-    },
-};
 
 /// Returns a kernel file of this text.
 fn kernel(source: &str) -> Implementation {

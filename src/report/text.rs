@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
+use kgen_record::{Flag, Speedup, Verdict};
+use kgen_store::{Counts, Run, RunStatus};
+
 use super::{
     TextTable, cost_text, gpu_table, spend_line, spend_table,
     summary::{MeanSpeedup, OpSummary, Summary},
-};
-use crate::{
-    record::{Flag, Speedup, Verdict},
-    store::{Counts, Run, RunStatus},
 };
 
 /// What stands where no number was measured.

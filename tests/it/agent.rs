@@ -3,10 +3,8 @@
 use std::{collections::BTreeMap, fs, path::Path, process::Output};
 
 use assert_cmd::Command;
-use kgen::{
-    record::{AttemptId, OpKey, Verdict},
-    store::{AttemptRecord, Run},
-};
+use kgen_record::{AttemptId, OpKey, Verdict};
+use kgen_store::{AttemptRecord, Run};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::method};
 

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use kgen::selftest::judge::{End, Item, Kind, items_in};
+use kgen_selftest::judge::{End, Item, Kind, items_in};
 
 use super::judge::judge_items;
 

@@ -13,15 +13,13 @@ use std::{
 };
 
 use assert_cmd::Command;
-use kgen::{
-    llm::{
-        Access, Budget, BudgetCaps, Call, CallKey, Client, Error, HttpAccess, Pricer,
-        ProviderConfig, RetryPolicy, Turn, preset,
-    },
-    record::{AttemptId, Caps, OpKey, Spend},
-    settings::{ModelSettings, PriceSettings},
-    store::{CallState, LostCall, Run, RunState, RunStore, spent},
+use kgen_llm::{
+    Access, Budget, BudgetCaps, Call, CallKey, Client, Error, HttpAccess, Pricer, ProviderConfig,
+    RetryPolicy, Turn, preset,
 };
+use kgen_record::{AttemptId, Caps, OpKey, Spend};
+use kgen_settings::{ModelSettings, PriceSettings};
+use kgen_store::{CallState, LostCall, Run, RunState, RunStore, spent};
 use serde_json::{Value, json};
 use tokio::{
     task::JoinSet,

@@ -2,15 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use kgen::{
-    llm::{
-        Access, Budget, BudgetCaps, CacheAccess, Call, Client, CommandAccess, CommandOutput, Error,
-        HttpAccess, Pricer, ProviderConfig, Reply, preset,
-    },
-    record::Caps,
-    settings::LlmCache,
-    store::ReplyCacheFolder,
+use kgen_llm::{
+    Access, Budget, BudgetCaps, CacheAccess, Call, Client, CommandAccess, CommandOutput, Error,
+    HttpAccess, Pricer, ProviderConfig, Reply, preset,
 };
+use kgen_record::Caps;
+use kgen_settings::LlmCache;
+use kgen_store::ReplyCacheFolder;
 use serde_json::json;
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::method};
 
@@ -65,7 +63,7 @@ async fn kept_replies_answer_equal_requests_without_a_server() {
         assert!(reply.cached.unwrap().seconds > 0.0);
         assert_eq!(log.kinds(), ["request", "reply"]);
         let record = log.replies.lock().unwrap()[0].clone();
-        assert_eq!(record.spend, kgen::record::Spend::default(), "it costs nothing now");
+        assert_eq!(record.spend, kgen_record::Spend::default(), "it costs nothing now");
         let response = record.response.unwrap();
         assert_eq!(response.headers["x-request-id"], "r-1");
         assert!(String::from_utf8(response.body).unwrap().contains("\"completion_tokens\":7"));

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, process::Output};
 
 use assert_cmd::Command;
-use kgen::settings::{DEFAULTS, env, keys::KEYS};
+use kgen_settings::{DEFAULTS, env, keys::KEYS};
 
 fn help(command: &str) -> String {
     let run = Command::new(env!("CARGO_BIN_EXE_kgen")).args([command, "--help"]).output();

@@ -27,14 +27,14 @@ fn without_a_key_the_recorded_session_solves_every_op() {
     let said = String::from_utf8(output.stderr.clone()).unwrap();
     assert!(said.starts_with("REPLAY: no LLM is asked."), "{said}");
     let table = String::from_utf8(output.stdout.clone()).unwrap();
-    for op in kgen::suite::load("smoke").unwrap().ops() {
+    for op in kgen_ops::suite::load("smoke").unwrap().ops() {
         let row = table.lines().find(|line| line.split_whitespace().next() == Some(op.as_str()));
         let row = row.unwrap_or_else(|| panic!("{op} is not in\n{table}"));
         assert!(row.contains("passed on emu") && row.contains("[replayed]"), "{row}");
         assert!(row.contains("not measured"), "{row}");
     }
     let replies = replies(&folder.path().join("generated_kernels/r"));
-    assert!(replies.len() >= kgen::suite::load("smoke").unwrap().ops().len());
+    assert!(replies.len() >= kgen_ops::suite::load("smoke").unwrap().ops().len());
     let differs = |reply: &&Value| {
         // A recording that says nothing about the prompt would hide that it is stale.
         reply.pointer("/replayed/prompt_differs").and_then(Value::as_bool).unwrap()

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 fn cache() -> &'static Path {
     static CACHE: OnceLock<PathBuf> = OnceLock::new();
     CACHE.get_or_init(|| {
-        let cache = kgen::settings::env::cache_home().unwrap();
+        let cache = kgen_settings::env::cache_home().unwrap();
         Command::new(env!("CARGO_BIN_EXE_kgen")).arg("setup").assert().success();
         cache
     })

@@ -3,19 +3,17 @@
 //! One test, because a faulting kernel takes the process's context with it: the fault comes last.
 #![expect(clippy::print_stdout, reason = "a run on a GPU machine tells what it measured")]
 
-use kgen::{
-    compile::{
-        COPY_KERNELS, COPY_MAX_DIMS, Compiled, Compiler, Job, LocateOptions, ProvisionOptions,
-        copy_kernel, copy_source, guard_ptx, guard_source, locate, provision,
-    },
-    device::{
-        BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, LaunchError, ModuleId,
-        TimedCall, TimedOp, TimedWork, driver_version, gpus,
-    },
-    record::Verdict,
-    settings::{NvrtcSettings, env},
+use kgen_compile::{
+    COPY_KERNELS, COPY_MAX_DIMS, Compiled, Compiler, Job, LocateOptions, ProvisionOptions,
+    copy_kernel, copy_source, guard_ptx, guard_source, locate, provision,
+};
+use kgen_device::{
+    BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, LaunchError, ModuleId,
+    TimedCall, TimedOp, TimedWork, driver_version, gpus,
 };
 use kgen_measure::Flush;
+use kgen_record::Verdict;
+use kgen_settings::{NvrtcSettings, env};
 
 const SOURCE: &str = r#"
 extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {

@@ -4,6 +4,13 @@
 //! Controls and variants are those of `kgen selftest`, which judges them all; here each pair of a
 //! mechanism and a family has its turn with one op and one element type.
 
+use kgen_compile::Compiler;
+use kgen_eval::Progress;
+use kgen_ops::suite;
+use kgen_record::{
+    CaseClass, DType, Emulation, EvalRequest, Evaluation, Limits, Sanitize, Target, Verdict,
+};
+use kgen_selftest::judge::{Item, Kind, Report, Requests, conclude, items, request};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -11,17 +18,6 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-};
-
-use kgen::{
-    baseline,
-    compile::Compiler,
-    eval::{self, Progress},
-    record::{
-        CaseClass, DType, Emulation, EvalRequest, Evaluation, Limits, Sanitize, Target, Verdict,
-    },
-    selftest::judge::{Item, Kind, Report, Requests, conclude, items, request},
-    suite,
 };
 
 use super::nvrtc::compiler;
@@ -43,7 +39,8 @@ pub(super) fn judge_items(items: &[Item]) -> Report {
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
             let target = Target::h100_class();
             let asked = request(&mut requests.lock().unwrap(), item, &target, false).unwrap();
-            let evaluation = eval::cpu_half(&asked, &compiler, &mut |_| {}).unwrap().evaluation;
+            let evaluation =
+                kgen_eval::cpu_half(&asked, &compiler, &mut |_| {}).unwrap().evaluation;
             report.lock().unwrap().rows.push(conclude(item, &evaluation));
         }
     };
@@ -115,20 +112,20 @@ fn judge_with(
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         emulation,
         // An endless loop is to end soon, and to be blamed.
         limits: Limits { emu_lane_instructions: 60_000_000, ..Limits::default() },
         timing: None,
     };
-    eval::cpu_half(&request, compiler, &mut |_| {}).unwrap().evaluation
+    kgen_eval::cpu_half(&request, compiler, &mut |_| {}).unwrap().evaluation
 }
 
 #[test]
 fn the_builtin_baselines_pass() {
     let compiler = compiler(None);
     for op in suite::load("smoke").unwrap().ops() {
-        let evaluation = judge(&compiler, op, baseline::builtin(op).unwrap(), None);
+        let evaluation = judge(&compiler, op, kgen_baseline::builtin(op).unwrap(), None);
         assert_eq!(evaluation.verdict, Verdict::Passed, "{op}: {evaluation:#?}");
     }
 }

@@ -10,16 +10,14 @@ use std::{
     time::Duration,
 };
 
-use kgen::{
-    llm::{
-        Access, Budget, BudgetCaps, Call, CallKey, CallLog, Client, CommandAccess, CommandOutput,
-        Error, FailureRecord, HttpAccess, LogError, MailboxAccess, Pricer, ProviderConfig,
-        RecordedReply, Recording, Reply, ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn,
-        from_settings, preset, prompt_hash,
-    },
-    record::{AttemptId, Caps, OpKey},
-    settings::{LlmSettings, Overrides, ProviderKind, ProviderSettings, resolve_with},
+use kgen_llm::{
+    Access, Budget, BudgetCaps, Call, CallKey, CallLog, Client, CommandAccess, CommandOutput,
+    Error, FailureRecord, HttpAccess, LogError, MailboxAccess, Pricer, ProviderConfig,
+    RecordedReply, Recording, Reply, ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn,
+    from_settings, preset, prompt_hash,
 };
+use kgen_record::{AttemptId, Caps, OpKey};
+use kgen_settings::{LlmSettings, Overrides, ProviderKind, ProviderSettings, resolve_with};
 use serde_json::{Value, json};
 use wiremock::{
     Mock, MockServer, Request, ResponseTemplate,

@@ -17,10 +17,8 @@ use std::{
 };
 
 use emu_corpus::{Kernel, Mutant, kernels, mutants};
-use kgen::{
-    compile::Compiler,
-    selftest::{self, Emulated},
-};
+use kgen_compile::Compiler;
+use kgen_selftest::Emulated;
 use ptx_emu::{Checks, LaunchError, Limits, Module, Options, Report};
 use serde::Deserialize;
 
@@ -133,7 +131,7 @@ fn emulate(
     arch: &str,
     lane_instructions: u64,
 ) -> Result<Vec<Ran>, String> {
-    let built = selftest::build(compiler, source, kernel.entry, None, arch);
+    let built = kgen_selftest::build(compiler, source, kernel.entry, None, arch);
     let built = built.map_err(|error| error.to_string())?;
     let module = Module::parse(&built.compiled.ptx).map_err(|error| error.to_string())?;
     let limits = Limits { lane_instructions, ..Limits::default() };
@@ -141,8 +139,9 @@ fn emulate(
     let mut runs = Vec::new();
     for seed in SEEDS {
         let case = kernel.case(seed);
-        let run =
-            AssertUnwindSafe(|| selftest::emulate(&module, &built.entry, kernel, &case, &options));
+        let run = AssertUnwindSafe(|| {
+            kgen_selftest::emulate(&module, &built.entry, kernel, &case, &options)
+        });
         let Emulated { report, outputs, .. } =
             catch_unwind(run).map_err(|_| format!("the emulator panicked with seed {seed}"))?;
         // Outputs are compared where nothing else tells.

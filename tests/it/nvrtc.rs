@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use kgen::{
-    compile::{Compiler, LocateOptions, ProvisionOptions, locate, provision},
-    settings::{NvrtcSettings, env},
-};
+use kgen_compile::{Compiler, LocateOptions, ProvisionOptions, locate, provision};
+use kgen_settings::{NvrtcSettings, env};
 
 /// Opens the compiler of this process; `cache`: where products are kept.
 pub(crate) fn compiler(cache: Option<PathBuf>) -> Compiler {

@@ -2,18 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use kgen::{
-    compile::{Compiler, Job, guard_ptx, guard_source},
-    device::{BufferId, Device, EmuDevice, Image, KernelArg, Launch},
-    eval,
-    kernel::{BoundArg, KernelFile, bind, plan},
-    op,
-    record::{
-        Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Gen,
-        HostTensor, InputDistribution, Limits, Precision, Step, Target, TensorArg, TensorSpec,
-        Verdict,
-    },
-    suite,
+use kgen_compile::{Compiler, Job, guard_ptx, guard_source};
+use kgen_device::{BufferId, Device, EmuDevice, Image, KernelArg, Launch};
+use kgen_kernel::{BoundArg, KernelFile, bind, plan};
+use kgen_ops::{op, suite};
+use kgen_record::{
+    Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Gen,
+    HostTensor, InputDistribution, Limits, Precision, Step, Target, TensorArg, TensorSpec, Verdict,
 };
 
 use super::nvrtc::compiler;
@@ -164,7 +159,7 @@ fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
         limits: Limits::default(),
         timing: None,
     };
-    eval::cpu_half(&request, &compiler, &mut |_| {}).unwrap().evaluation
+    kgen_eval::cpu_half(&request, &compiler, &mut |_| {}).unwrap().evaluation
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use kgen::llm::{Access, Budget, Client, Error, ProviderConfig, Scope, command_preset};
+use kgen_llm::{Access, Budget, Client, Error, ProviderConfig, Scope, command_preset};
 use serde_json::json;
 use wiremock::{
     Mock, MockServer, ResponseTemplate,

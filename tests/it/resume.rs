@@ -11,10 +11,8 @@ use std::{
     time::Duration,
 };
 
-use kgen::{
-    record::OpKey,
-    store::{CallState, Run, RunState, StageFile},
-};
+use kgen_record::OpKey;
+use kgen_store::{CallState, Run, RunState, StageFile};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,

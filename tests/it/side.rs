@@ -8,16 +8,13 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use kgen::{
-    baseline::side::{Ready, Side, aten},
-    device::EmuDevice,
-    eval::{Program, gpu_half, unbegun},
-    op,
-    record::{
-        Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
-        InputDistribution, Limits, Precision, PythonFacts, PythonKind, Target, Verdict,
-    },
-    suite,
+use kgen_baseline::side::{Ready, Side, aten};
+use kgen_device::EmuDevice;
+use kgen_eval::{Program, gpu_half, unbegun};
+use kgen_ops::{op, suite};
+use kgen_record::{
+    Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
+    InputDistribution, Limits, Precision, PythonFacts, PythonKind, Target, Verdict,
 };
 
 /// A process that ends with the test.

@@ -2,22 +2,18 @@
 
 use std::{fs, path::Path};
 
-use kgen::{
-    llm::{
-        CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, ResponseRecord, Turn,
-        Usage,
-    },
-    record::{
-        AttemptId, CaseClass, CaseOutcome, CaseResult, DType, Evaluation, Implementation,
-        InputDistribution, KernelProfile, Level, OpKey, RawOutput, RunId, Speedup, Spend, Stage,
-        Target, Verdict,
-    },
-    store::{
-        AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Confirmation,
-        ConfirmedSeed, Counts, DeviceInfo, Error, Format, LostCall, Purpose, RecordedRun, Run,
-        RunInfo, RunState, RunStatus, RunStore, StageFile, TopFile, find_run, latest_run,
-        list_runs,
-    },
+use kgen_llm::{
+    CallKey, CallLog, Finish, Recording, ReplyRecord, RequestRecord, ResponseRecord, Turn, Usage,
+};
+use kgen_record::{
+    AttemptId, CaseClass, CaseOutcome, CaseResult, DType, Evaluation, Implementation,
+    InputDistribution, KernelProfile, Level, OpKey, RawOutput, RunId, Speedup, Spend, Stage,
+    Target, Verdict,
+};
+use kgen_store::{
+    AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Confirmation, ConfirmedSeed,
+    Counts, DeviceInfo, Error, Format, LostCall, Purpose, RecordedRun, Run, RunInfo, RunState,
+    RunStatus, RunStore, StageFile, TopFile, find_run, latest_run, list_runs,
 };
 
 /// A run's description with what tests do not care about filled in.

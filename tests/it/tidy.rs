@@ -1,54 +1,14 @@
-//! The shape of the project as a test: who knows whom, who prints, who spawns, who writes.
+//! House rules that a compiler does not check: who prints, who spawns, who writes, how files begin.
+//! Who may know whom is checked by Cargo: each layer is a crate.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
-/// Modules in the order of their layers, each with what it may know besides itself. Operators,
-/// references and suites are a crate of their own below all of them.
-const MAY_KNOW: &[(&str, &[&str])] = &[
-    ("record", &[]),
-    ("settings", &["record"]),
-    ("process", &["record"]),
-    ("kernel", &["record"]),
-    ("compile", &["record", "settings", "process", "kernel"]),
-    ("device", &["record", "settings", "process", "kernel", "compile"]),
-    ("baseline", &["record", "settings", "process", "kernel", "compile", "device"]),
-    ("eval", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
-    (
-        "profile",
-        &["record", "settings", "process", "kernel", "compile", "device", "baseline", "eval"],
-    ),
-    (
-        "worker",
-        &[
-            "record", "settings", "process", "kernel", "compile", "device", "baseline", "eval",
-            "profile",
-        ],
-    ),
-    ("export", &["record", "kernel", "compile"]),
-    ("selftest", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
-    ("llm", &["record", "kernel", "process", "settings"]),
-    ("prompt", &["record", "kernel", "settings", "llm"]),
-    ("store", &["record", "kernel", "llm"]),
-    (
-        "agent",
-        &[
-            "record", "settings", "process", "kernel", "compile", "device", "baseline", "eval",
-            "worker", "llm", "prompt", "store",
-        ],
-    ),
-    ("report", &["record", "settings", "kernel", "eval", "llm", "prompt", "store", "agent"]),
-    (
-        "cli",
-        &[
-            "record", "settings", "process", "kernel", "compile", "device", "baseline", "eval",
-            "worker", "llm", "prompt", "store", "agent", "report", "selftest", "profile", "export",
-        ],
-    ),
-];
+/// Programs, benchmarks and tools beside kgen.
+const OTHER_PROGRAMS: &[&str] =
+    &["crates/emu-corpus", "crates/ptx-emu/benches", "crates/ptx-emu/examples"];
 
 /// A source file without its comments and without its test modules.
 struct SourceFile {
@@ -94,80 +54,16 @@ fn code_of(path: &Path, text: &str) -> String {
         .join("\n")
 }
 
-/// The top-level module of a file in `src`.
-fn module_of(source: &SourceFile) -> String {
-    let relative = source.path.strip_prefix(root().join("src")).unwrap();
-    let first = relative.components().next().unwrap().as_os_str().to_string_lossy();
-    first.trim_end_matches(".rs").to_owned()
+/// Returns all source files of the workspace.
+fn all_files() -> Vec<SourceFile> {
+    ["src", "crates"].iter().flat_map(|folder| rust_files(&root().join(folder))).collect()
 }
 
-/// Names that follow `crate::`, groups in braces included.
-fn crate_names(code: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        let items: Vec<&str> = match rest.strip_prefix('{') {
-            Some(group) => top_level_items(group),
-            None => vec![rest],
-        };
-        for item in items {
-            let name: String =
-                item.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            names.insert(name);
-        }
-    }
-    names
-}
-
-fn top_level_items(group: &str) -> Vec<&str> {
-    let mut depth = 0;
-    let mut start = 0;
-    let mut items = Vec::new();
-    for (at, c) in group.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' if depth == 0 => {
-                items.push(&group[start..at]);
-                return items;
-            }
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                items.push(&group[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    items
-}
-
-#[test]
-fn modules_know_only_the_layers_below_them() {
-    let may_know: BTreeMap<&str, &[&str]> = MAY_KNOW.iter().copied().collect();
-    let mut wrong = Vec::new();
-    for source in rust_files(&root().join("src")) {
-        let module = module_of(&source);
-        if module == "lib" || module == "main" {
-            continue;
-        }
-        let allowed =
-            may_know.get(module.as_str()).expect("every module has its place in MAY_KNOW");
-        for name in crate_names(&source.code) {
-            let is_module = may_know.contains_key(name.as_str());
-            if is_module && name != module && !allowed.contains(&name.as_str()) {
-                wrong.push(format!("{} uses crate::{name}", source.path.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// Finds the files outside `homes` (folders or files under `src`) that hold one of `needles`.
+/// Finds the files outside `homes` (folders or files) that hold one of `needles`.
 fn strangers(homes: &[&str], needles: &[&str]) -> Vec<String> {
-    let src = root().join("src");
     let mut found = Vec::new();
-    for source in rust_files(&src) {
-        let relative = source.path.strip_prefix(&src).unwrap();
+    for source in all_files() {
+        let relative = source.path.strip_prefix(root()).unwrap();
         if homes.iter().any(|home| relative.starts_with(home)) {
             continue;
         }
@@ -181,124 +77,101 @@ fn strangers(homes: &[&str], needles: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn only_cli_prints() {
+fn only_command_lines_print() {
     let prints = ["println!", "eprintln!", "print!(", "eprint!(", "io::stdout()", "io::stderr()"];
     // A worker's stdout is its protocol, which it moves away before a kernel can print.
-    let found = strangers(&["cli", "worker/child"], &prints);
+    let homes = ["src/cli", "crates/worker/src/child", "crates/ptx-emu/src/cli"];
+    let found = strangers(&[&homes[..], OTHER_PROGRAMS].concat(), &prints);
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
 fn only_process_spawns() {
-    let found = strangers(&["process"], &["Command::new", "fork(", "posix_spawn"]);
-    assert!(found.is_empty(), "{found:#?}");
-}
-
-#[test]
-fn only_compile_device_and_baseline_touch_cudarc() {
-    let found = strangers(&["compile", "device", "baseline"], &["cudarc"]);
+    let homes = [&["crates/process"], OTHER_PROGRAMS].concat();
+    let found = strangers(&homes, &["Command::new", "fork(", "posix_spawn"]);
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
 fn only_settings_env_reads_the_environment() {
     // `process` hands variables on to children without reading a meaning into them.
-    let homes = ["settings/env.rs", "process/environment.rs"];
-    let found = strangers(&homes, &["env::var", "env::vars"]);
+    let homes = ["crates/settings/src/env.rs", "crates/process/src/environment.rs"];
+    let found = strangers(&[&homes[..], OTHER_PROGRAMS].concat(), &["env::var", "env::vars"]);
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
 fn only_store_writes_into_a_run() {
-    // `compile` writes its cache, `worker` and `profile` their scratch folders, `device` its locks, and
-    // four commands their results, none of them in a run.
+    // `compile` writes its cache, `worker` its scratch folders, `device` its locks, the command lines
+    // their results, none of them in a run.
     let writes = ["fs::write", "File::create", "OpenOptions", "fs::rename", "fs::create_dir"];
     let results = ["selftest.rs", "profile.rs", "export.rs", "compare.rs"];
-    let results = results.map(|file| format!("cli/commands/{file}"));
+    let results = results.map(|file| format!("src/cli/commands/{file}"));
     let results: Vec<&str> = results.iter().map(String::as_str).collect();
-    let scratch = ["store", "compile", "profile", "worker", "process", "device/lock.rs"];
-    let homes = [&scratch[..], &results].concat();
-    let found = strangers(&homes, &writes);
+    let scratch = [
+        "crates/store",
+        "crates/compile",
+        "crates/worker",
+        "crates/process",
+        "crates/device/src/lock.rs",
+        "crates/ptx-emu/src/cli",
+    ];
+    let found = strangers(&[&scratch[..], &results, OTHER_PROGRAMS].concat(), &writes);
     assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
-fn the_emulator_and_the_other_packages_know_nothing_of_kgen() {
+fn crates_of_their_own_depend_on_no_crate_of_kgen() {
     for package in ["ptx-emu", "ops", "measure", "profile", "compare"] {
-        let folder = root().join("crates").join(package);
-        for source in rust_files(&folder) {
-            assert!(!source.code.contains("kgen::"), "{}", source.path.display());
-        }
-        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let manifest =
+            fs::read_to_string(root().join("crates").join(package).join("Cargo.toml")).unwrap();
         let needed = manifest.split("[dev-dependencies]").next().unwrap_or_default();
         let needed = needed.split("[dependencies]").nth(1).unwrap_or_default();
+        let of_kgen: Vec<&str> = needed.lines().filter(|line| line.starts_with("kgen-")).collect();
         // A comparison is statistics, and those are where times are measured.
-        let needed = needed.replace("kgen-measure = { path", "");
-        assert!(!needed.contains("path ="), "{package} depends on no package of the workspace");
+        let allowed = |line: &&str| package == "compare" && line.starts_with("kgen-measure");
+        assert!(of_kgen.iter().all(allowed), "{package}: {of_kgen:?}");
     }
 }
 
 #[test]
 fn files_stay_small_and_say_what_they_are_for() {
     let mut wrong = Vec::new();
-    for folder in [
-        "src",
-        "crates/ptx-emu/src",
-        "crates/emu-corpus/src",
-        "crates/ops/src",
-        "crates/measure/src",
-        "crates/profile/src",
-        "crates/compare/src",
-        "tests",
-    ] {
-        for source in rust_files(&root().join(folder)) {
-            let name = source.path.display();
-            let n_lines = source.text.lines().count();
-            if n_lines > 800 {
-                wrong.push(format!("{name} has {n_lines} lines; split it"));
-            }
-            let is_test = source.code.is_empty();
-            if !is_test && !source.text.starts_with("//!") {
-                wrong.push(format!("{name} does not begin with `//!`"));
-            }
+    for source in all_files().into_iter().chain(rust_files(&root().join("tests"))) {
+        let name = source.path.display();
+        let n_lines = source.text.lines().count();
+        if n_lines > 800 {
+            wrong.push(format!("{name} has {n_lines} lines; split it"));
+        }
+        let is_test = source.code.is_empty();
+        if !is_test && !source.text.starts_with("//!") {
+            wrong.push(format!("{name} does not begin with `//!`"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn architecture_names_every_module() {
+fn architecture_names_every_crate() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    for (module, _) in MAY_KNOW {
-        assert!(text.contains(&format!("src/{module}")), "ARCHITECTURE.md lacks src/{module}");
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(text.contains(&format!("`crates/{name}`")), "ARCHITECTURE.md lacks crates/{name}");
     }
 }
 
 #[test]
-fn every_dependency_says_what_it_buys() {
-    for manifest in [
-        "Cargo.toml",
-        "crates/ptx-emu/Cargo.toml",
-        "crates/emu-corpus/Cargo.toml",
-        "crates/ops/Cargo.toml",
-        "crates/measure/Cargo.toml",
-        "crates/profile/Cargo.toml",
-        "crates/compare/Cargo.toml",
-    ] {
-        let text = fs::read_to_string(root().join(manifest)).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        let mut in_dependencies = false;
-        let mut explained = false;
-        for line in lines {
-            if line.starts_with('[') {
-                in_dependencies = line.contains("dependencies]");
-            } else if line.trim().is_empty() {
-                explained = false;
-            } else if line.starts_with('#') {
-                explained = true;
-            } else if in_dependencies && line.contains('=') {
-                assert!(explained, "{manifest}: `{line}` has no comment above it");
-            }
+fn every_dependency_has_its_reason_above_it() {
+    let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let section = text.split("[workspace.dependencies]").nth(1).unwrap();
+    let mut explained = false;
+    for line in section.lines().take_while(|line| !line.starts_with('[')) {
+        if line.trim().is_empty() {
+            explained = false;
+        } else if line.starts_with('#') {
+            explained = true;
+        } else {
+            assert!(explained || line.contains("path ="), "`{line}` has no comment above it");
         }
     }
 }

@@ -11,13 +11,11 @@ use std::{
     time::Duration,
 };
 
-use kgen::{
-    llm::{
-        Access, Budget, Call, Client, Error, Finish, HttpAccess, ProviderConfig, ReplyRecord,
-        Thinking, preset,
-    },
-    settings::Effort,
+use kgen_llm::{
+    Access, Budget, Call, Client, Error, Finish, HttpAccess, ProviderConfig, ReplyRecord, Thinking,
+    preset,
 };
+use kgen_settings::Effort;
 
 use crate::llm::{Log, call};
 

@@ -13,16 +13,13 @@ mod stress;
 
 use std::time::{Duration, Instant};
 
-use kgen::{
-    record::{CaseOutcome, Level, Stage, Verdict},
-    settings::DeviceChoice,
-    worker::{Error, Pool},
-};
-
 use fake::{Fake, request, stop};
+use kgen_record::{CaseOutcome, Level, Stage, Verdict};
+use kgen_settings::DeviceChoice;
+use kgen_worker::{Error, Pool};
 
 /// Judges `kernel` with one fake cpu worker, then a good kernel, which must pass.
-async fn judge(body: &str, kernel: &str) -> (kgen::record::Evaluation, Fake) {
+async fn judge(body: &str, kernel: &str) -> (kgen_record::Evaluation, Fake) {
     let fake = Fake::new(body);
     let pool = Pool::start(fake.config(DeviceChoice::Emu)).await.unwrap();
     let bad = pool.evaluate(request(kernel)).await.unwrap();

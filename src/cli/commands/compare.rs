@@ -7,12 +7,12 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use kgen_compare::{Arm, Comparison};
+use kgen_settings::Overrides;
+use kgen_store::{Run, experiment_runs, find_run};
 
 use crate::{
     cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit},
     report::compare::{self, Detail, Grouping},
-    settings::Overrides,
-    store::{Run, experiment_runs, find_run},
 };
 
 /// Put runs beside each other: what is solved, how fast, at what cost, and what of it is luck

@@ -1,11 +1,15 @@
 //! `kgen doctor`: what was found, what is missing, how to get it.
 
 use clap::Args;
+use kgen_baseline::python::{self, HOW_TO};
+use kgen_llm::PRESETS;
 use kgen_measure::Fingerprint;
+use kgen_record::Session;
+use kgen_settings::{DeviceChoice, Overrides, Settings, env};
+use kgen_worker::{Gpu, Pool};
 use serde_json::json;
 
 use crate::{
-    baseline::python::{self, HOW_TO},
     cli::{
         CommandError, Context,
         args::{DeviceArgs, FormatArgs},
@@ -13,13 +17,7 @@ use crate::{
         machine, providers, session,
         ui::{self, Format},
     },
-    compile, device,
-    llm::PRESETS,
-    process,
-    record::Session,
     report::TextTable,
-    settings::{DeviceChoice, Overrides, Settings, env},
-    worker::{Gpu, Pool},
 };
 
 /// Tell what was found on this machine, what is missing, and how to get it
@@ -146,8 +144,8 @@ fn nvrtc(settings: &Settings) -> Item {
 
 fn pip() -> Item {
     let scratch = std::env::temp_dir();
-    let spec = process::Spec::new("python3", scratch).args(["-m", "pip", "--version"]);
-    let version = process::run(&spec)
+    let spec = kgen_process::Spec::new("python3", scratch).args(["-m", "pip", "--version"]);
+    let version = kgen_process::run(&spec)
         .ok()
         .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
         .filter(|text| text.starts_with("pip "));
@@ -278,7 +276,7 @@ fn no_gpu(settings: &Settings, pool: &Pool) -> Item {
     if settings.device.device == DeviceChoice::Emu {
         return Item::new("GPU", State::Missing, "not asked for (--device emu)");
     }
-    let reason = match (pool.gpu_refusal(), device::gpus()) {
+    let reason = match (pool.gpu_refusal(), kgen_device::gpus()) {
         (Some(refusal), _) => refusal.to_string(),
         (None, Err(error)) => error.to_string(),
         (None, Ok(_)) => "none is used".to_owned(),
@@ -292,7 +290,7 @@ fn no_gpu(settings: &Settings, pool: &Pool) -> Item {
 
 /// Says where the library of the baseline and backend `cublas` is.
 fn cublaslt() -> Item {
-    match device::find_cublaslt(device::driver_version()) {
+    match kgen_device::find_cublaslt(kgen_device::driver_version()) {
         Ok(Some(path)) => Item::new("cuBLASLt", State::Ok, path.display().to_string()),
         Ok(None) => Item::new("cuBLASLt", State::Ok, "found by the system's loader"),
         Err(missing) => {
@@ -315,7 +313,8 @@ fn pytorch(settings: &Settings) -> Item {
 /// Says which of the programs are there that `kgen profile` and static facts use.
 fn profilers() -> Item {
     const NAMES: [&str; 3] = ["ncu", "compute-sanitizer", "nvdisasm"];
-    let found: Vec<_> = NAMES.into_iter().map(|name| (name, compile::find_tool(name))).collect();
+    let found: Vec<_> =
+        NAMES.into_iter().map(|name| (name, kgen_compile::find_tool(name))).collect();
     let there = found.iter().filter_map(|(_, path)| Some(path.as_ref()?.display().to_string()));
     let there: Vec<_> = there.collect();
     let missing = found.iter().filter(|(_, path)| path.is_none()).map(|(name, _)| *name);
@@ -346,7 +345,7 @@ fn keys() -> Item {
 
 fn runs_folder(settings: &Settings) -> Item {
     let folder = &settings.run.output_dir;
-    let n_runs = crate::store::list_runs(folder)
+    let n_runs = kgen_store::list_runs(folder)
         .map(|runs| runs.iter().filter(|entry| !providers::is_demo(&entry.dir)).count());
     match n_runs {
         Ok(n_runs) => {

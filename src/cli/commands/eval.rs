@@ -13,23 +13,21 @@ use std::{
 };
 
 use clap::Args;
+use kgen_agent::{RunInputs, fresh_seed};
+use kgen_record::{
+    Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch,
+    ProfileRequest, RelatedAccess, Severity, Stage,
+};
+use kgen_settings::{Overrides, Settings};
 
-use crate::{
-    agent::{RunInputs, fresh_seed},
-    cli::{
-        CommandError, Context,
-        args::{DeviceArgs, FormatArgs, SuiteArgs},
-        exit_codes::Exit,
-        machine,
-        run_inputs::{inputs, resolve_baselines, wants_python, warn_of_idle_flags},
-        selection, session,
-        ui::{self, Format},
-    },
-    record::{
-        Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding,
-        Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
-    },
-    settings::{Overrides, Settings},
+use crate::cli::{
+    CommandError, Context,
+    args::{DeviceArgs, FormatArgs, SuiteArgs},
+    exit_codes::Exit,
+    machine,
+    run_inputs::{inputs, resolve_baselines, wants_python, warn_of_idle_flags},
+    selection, session,
+    ui::{self, Format},
 };
 
 /// Skipped cases that are named per reason.

@@ -6,6 +6,8 @@ mod expand;
 use std::path::PathBuf;
 
 use clap::Args;
+use kgen_settings::{Overrides, experiment::Cell};
+use kgen_store::{Run, RunStatus};
 
 use super::compare::CompareFormat;
 use crate::{
@@ -16,8 +18,6 @@ use crate::{
         session::plural,
     },
     report::TextTable,
-    settings::{Overrides, experiment::Cell},
-    store::{Run, RunStatus},
 };
 
 /// Runs that an experiment makes without being asked twice.

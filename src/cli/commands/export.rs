@@ -6,14 +6,14 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use kgen_ops::op::{self, OpDef};
+use kgen_record::{AttemptId, Case, CaseOutcome, Evaluation, OpKey, Verdict};
+use kgen_settings::Overrides;
+use kgen_store::{OpMetadata, Run, effective_verdict, find_run};
 
 use crate::{
     cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, selection, session::plural},
     export::{self, Export, FIRST_LINE, module_name, shadows},
-    op::{self, OpDef},
-    record::{AttemptId, Case, CaseOutcome, Evaluation, OpKey, Verdict},
-    settings::Overrides,
-    store::{OpMetadata, Run, effective_verdict, find_run},
 };
 
 /// Write a run's best kernel of an op as one self-contained Python module

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use kgen_record::RunId;
+use kgen_settings::Overrides;
 
-use crate::{
-    cli::{
-        CommandError, Context,
-        args::{DeviceArgs, FormatArgs, LlmArgs, LoopArgs, OpsArgs, RunArgs, SuiteArgs},
-        backends::Backend,
-        exit_codes::Exit,
-        providers,
-        run_inputs::warn_of_idle_flags,
-        selection,
-        session::{self, Job, RunTarget},
-        ui::Format,
-    },
-    record::RunId,
-    settings::Overrides,
+use crate::cli::{
+    CommandError, Context,
+    args::{DeviceArgs, FormatArgs, LlmArgs, LoopArgs, OpsArgs, RunArgs, SuiteArgs},
+    backends::Backend,
+    exit_codes::Exit,
+    providers,
+    run_inputs::warn_of_idle_flags,
+    selection,
+    session::{self, Job, RunTarget},
+    ui::Format,
 };
 
 /// Ask an LLM for kernels, judge them, tell it what was found, ask again

@@ -1,10 +1,17 @@
 //! `kgen list`: what there is to choose from.
 
 use clap::{Args, ValueEnum};
+use kgen_baseline::python;
+use kgen_ops::{
+    op::{self, OpDef},
+    suite::{self, Suite},
+};
+use kgen_record::PythonKind;
+use kgen_settings::{Overrides, Settings};
+use kgen_store::{Run, list_runs};
 use serde_json::{Value, json};
 
 use crate::{
-    baseline::python,
     cli::{
         CommandError, Context,
         args::{FormatArgs, OutputArgs, PythonArgs, SuiteArgs},
@@ -13,13 +20,7 @@ use crate::{
         providers, selection,
         ui::{self, Format},
     },
-    device,
-    op::{self, OpDef},
-    record::PythonKind,
     report::{TextTable, mean_speedup_text, summarise},
-    settings::{Overrides, Settings},
-    store::{Run, list_runs},
-    suite::{self, Suite},
 };
 
 /// List the ops, suites, runs, backends or devices there are
@@ -244,14 +245,14 @@ fn python_state(kind: PythonKind, python: &Result<python::Python, python::NotFou
 
 fn devices(context: &Context, settings: &Settings) -> Listing {
     let mut listing = Listing::new(&["device", "name", "arch", ">SMs", ">memory GiB", "note"]);
-    let mut add = |name: String, target: &crate::record::Target, note: &str| {
+    let mut add = |name: String, target: &kgen_record::Target, note: &str| {
         let gib = target.memory_bytes >> 30;
         let item = json!({ "device": name, "target": target, "note": note });
         let (sms, memory) = (target.sm_count.to_string(), gib.to_string());
         let row = [name, target.name.clone(), target.arch.clone(), sms, memory, note.to_owned()];
         listing.add(row.to_vec(), item);
     };
-    match device::gpus() {
+    match kgen_device::gpus() {
         Ok(gpus) => {
             for (index, target) in gpus.iter().enumerate() {
                 add(format!("cuda:{index}"), target, target.uuid.as_deref().unwrap_or_default());

@@ -3,18 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use kgen_eval::describe_args;
+use kgen_record::{Case, CaseClass, KernelProfile, ProfileRequest};
+use kgen_settings::DeviceChoice;
 
 use super::eval::{self, EvalArgs};
-use crate::{
-    cli::{
-        CommandError, Context,
-        exit_codes::Exit,
-        machine,
-        ui::{self, Format},
-    },
-    eval::describe_args,
-    record::{Case, CaseClass, KernelProfile, ProfileRequest},
-    settings::DeviceChoice,
+use crate::cli::{
+    CommandError, Context,
+    exit_codes::Exit,
+    machine,
+    ui::{self, Format},
 };
 
 /// Judge one kernel file; if it is right, say what limits it, with Nsight Compute and

@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use kgen_worker::profile;
 
-use crate::{
-    cli::{CommandError, exit_codes::Exit},
-    profile,
-};
+use crate::cli::{CommandError, exit_codes::Exit};
 
 /// Run cases of a compiled kernel once, without looking at what comes out
 #[derive(Debug, Args)]

@@ -1,6 +1,8 @@
 //! `kgen report`: makes a run's summaries again and prints its table.
 
 use clap::Args;
+use kgen_settings::Overrides;
+use kgen_store::{Error, Run, RunStore, find_run};
 
 use crate::{
     cli::{
@@ -10,8 +12,6 @@ use crate::{
         ui::{self, Format},
     },
     report,
-    settings::Overrides,
-    store::{Error, Run, RunStore, find_run},
 };
 
 /// Sum up a stored run: its table, and its summary files made again

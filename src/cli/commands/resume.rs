@@ -1,20 +1,18 @@
 //! `kgen resume`: goes on with a run where it stopped.
 
 use clap::Args;
+use kgen_settings::{Overrides, Settings};
+use kgen_store::{Run, RunState, find_run};
 
 use super::run::given_kernels;
-use crate::{
-    cli::{
-        CommandError, Context,
-        args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
-        backends::Backend,
-        exit_codes::Exit,
-        search::search_changes,
-        selection,
-        session::{self, Job, RunTarget},
-    },
-    settings::{Overrides, Settings},
-    store::{Run, RunState, find_run},
+use crate::cli::{
+    CommandError, Context,
+    args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
+    backends::Backend,
+    exit_codes::Exit,
+    search::search_changes,
+    selection,
+    session::{self, Job, RunTarget},
 };
 
 /// Go on with a run where it stopped; no stored reply is asked for again

@@ -6,24 +6,22 @@ use std::{
 };
 
 use clap::Args;
+use kgen_baseline::backend_bench;
+use kgen_ops::op::OpDef;
+use kgen_record::{Implementation, OpKey, PythonKind};
+use kgen_settings::{DeviceChoice, Overrides, Settings};
+use kgen_store::{find_run, list_runs};
 
 use super::generate::{self, GenerateArgs};
-use crate::{
-    baseline::{self, backend_bench},
-    cli::{
-        CommandError, Context,
-        backends::Backend,
-        bundled,
-        exit_codes::Exit,
-        machine, providers,
-        run_inputs::warn_of_idle_flags,
-        selection::{self, Selection},
-        session::{self, Job, RunTarget, plural},
-    },
-    op::OpDef,
-    record::{Implementation, OpKey, PythonKind},
-    settings::{DeviceChoice, Overrides, Settings},
-    store::{find_run, list_runs},
+use crate::cli::{
+    CommandError, Context,
+    backends::Backend,
+    bundled,
+    exit_codes::Exit,
+    machine, providers,
+    run_inputs::warn_of_idle_flags,
+    selection::{self, Selection},
+    session::{self, Job, RunTarget, plural},
 };
 
 /// Judge the kernels of a backend, and save that as a run of its own
@@ -139,7 +137,7 @@ fn check_python(settings: &Settings, source: &KernelSource) -> Result<(), Comman
         return Err(CommandError::new(Exit::Device, message)
             .hint("kernel files run on the emulator too: `kgen run --backend builtin`"));
     }
-    baseline::python::find(settings.python.path.as_deref())?;
+    kgen_baseline::python::find(settings.python.path.as_deref())?;
     Ok(())
 }
 
@@ -189,15 +187,15 @@ impl KernelSource {
     ) -> Result<Option<(Implementation, Option<String>)>, CommandError> {
         let key = OpKey::from(op);
         let kernel = match self {
-            Self::Builtin => baseline::builtin(&op.name).map(str::to_owned),
+            Self::Builtin => kgen_baseline::builtin(&op.name).map(str::to_owned),
             Self::Bundled => bundled::kernel(&key).map(str::to_owned),
             Self::Folder { path, .. } => bundled::kernel_in(path, &key)?,
             Self::Python { .. } => None,
             Self::Cublas => {
-                return Ok(baseline::cublas(&op.name).map(|library| (library, None)));
+                return Ok(kgen_baseline::cublas(&op.name).map(|library| (library, None)));
             }
             Self::Library(kind) => {
-                let known = baseline::side::aten(op).is_some();
+                let known = kgen_baseline::side::aten(op).is_some();
                 return Ok(known.then(|| (Implementation::python(*kind), None)));
             }
         };
@@ -205,7 +203,7 @@ impl KernelSource {
             return Ok(Some((Implementation::Kernel { source }, None)));
         }
         let (Self::Folder { path, .. } | Self::Python { path }) = self else { return Ok(None) };
-        let found = backend_bench::find(path, op).map_err(baseline::Error::from)?;
+        let found = backend_bench::find(path, op).map_err(kgen_baseline::Error::from)?;
         Ok(found.map(|found| {
             let file = found.path.strip_prefix(path).unwrap_or(&found.path);
             let module = format!("{} ({})", file.display(), found.why.text());

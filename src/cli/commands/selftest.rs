@@ -10,16 +10,16 @@ use std::{
 
 use clap::Args;
 use emu_corpus::{golden::Golden, mutants};
+use kgen_compile::{Compiler, Toolchain};
+use kgen_device::CudaDevice;
+use kgen_selftest::{Child, KernelAgreement, Line, MutantEffect, SEEDS};
+use kgen_settings::{DeviceChoice, Overrides, Settings};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     cli::{CommandError, Context, args::NvrtcArgs, exit_codes::Exit, machine},
-    compile::{Compiler, Toolchain},
-    device::CudaDevice,
     report::TextTable,
-    selftest::{self, Child, KernelAgreement, Line, MutantEffect, SEEDS},
-    settings::{DeviceChoice, Overrides, Settings},
 };
 
 /// Prove on this machine that the judge and the emulator are right, with kernels whose results are
@@ -161,7 +161,7 @@ fn agreement(
         rows.push(row.clone());
         failed = write(out, "agreement.json", &json!({ "rows": rows, "golden": golden }));
     };
-    let ended = selftest::agreement(compiler, &mut device, &mut done);
+    let ended = kgen_selftest::agreement(compiler, &mut device, &mut done);
     failed?;
     ui.data(&table(&rows))?;
     let (rows, golden) = ended?;
@@ -213,8 +213,8 @@ fn classify(
     child_args.extend(args.device.iter().flat_map(|device| ["--device".into(), device.into()]));
     let dir = std::env::current_dir().map_err(|error| CommandError::new(Exit::Config, error))?;
     let child = Child { args: child_args, dir };
-    let done = |run: &selftest::MutantRun| ui.detail(&Line::End(run.clone()).text());
-    let runs = selftest::classify(&ids, &child, &done)?;
+    let done = |run: &kgen_selftest::MutantRun| ui.detail(&Line::End(run.clone()).text());
+    let runs = kgen_selftest::classify(&ids, &child, &done)?;
     write(args.out.as_deref(), "mutants.json", &runs)?;
     let mut table = TextTable::new(&["mutant", "outcome", "detail"]);
     for run in &runs {
@@ -241,7 +241,7 @@ fn run_mutants(
         let mutant = all.iter().find(|mutant| mutant.id == *id);
         let mutant = mutant.ok_or_else(|| CommandError::usage(format!("no mutant `{id}`")))?;
         context.ui.data(&Line::Begin(id.clone()).text())?;
-        let run = selftest::run_mutant(compiler, &mut device, mutant, seeds, args.bare)?;
+        let run = kgen_selftest::run_mutant(compiler, &mut device, mutant, seeds, args.bare)?;
         context.ui.data(&Line::End(run).text())?;
         if device.is_lost() {
             break;
@@ -262,8 +262,8 @@ fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::config(format!("cannot write {}: {error}", path.display()))
 }
 
-impl From<selftest::Error> for CommandError {
-    fn from(error: selftest::Error) -> Self {
+impl From<kgen_selftest::Error> for CommandError {
+    fn from(error: kgen_selftest::Error) -> Self {
         Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
     }
 }

@@ -1,11 +1,9 @@
 //! `kgen setup`: installs NVRTC into kgen's cache.
 
 use clap::Args;
+use kgen_settings::Overrides;
 
-use crate::{
-    cli::{CommandError, Context, args::NvrtcArgs, exit_codes::Exit, machine},
-    settings::Overrides,
-};
+use crate::cli::{CommandError, Context, args::NvrtcArgs, exit_codes::Exit, machine};
 
 /// Install NVRTC and CUDA's headers into kgen's cache, with pip
 #[derive(Debug, Args)]

@@ -3,10 +3,15 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
+use kgen_agent::{BoxError, RunInputs, SuiteInputs};
+use kgen_llm::Turn;
+use kgen_ops::op::OpDef;
+use kgen_prompt::{HistoryEntry, LastAttempt, Rendered, Situation};
+use kgen_record::{Case, Verdict};
+use kgen_settings::Overrides;
 use serde_json::{Value, json};
 
 use crate::{
-    agent::{BoxError, RunInputs, SuiteInputs},
     cli::{
         CommandError, Context,
         args::{FormatArgs, SuiteArgs},
@@ -16,12 +21,7 @@ use crate::{
         selection::{self, Selection},
         ui::{self, Format},
     },
-    llm::Turn,
-    op::OpDef,
-    prompt::{HistoryEntry, LastAttempt, Rendered, Situation},
-    record::{Case, Verdict},
     report::TextTable,
-    settings::Overrides,
 };
 
 /// Show an op's contract, its cases and the prompt as it would be sent

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-
-use crate::worker::{child, protocol::Role};
+use kgen_worker::{child, protocol::Role};
 
 /// Judge kernels for the kgen that started this
 #[derive(Debug, Args)]

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use kgen_compare as data;
+use kgen_record::FeedbackSet;
+use kgen_settings::Settings;
+use kgen_store::{Run, RunInfo};
 use serde_json::Value;
 
 use super::load::{Detail, load};
-use crate::{
-    record::FeedbackSet,
-    settings::Settings,
-    store::{self, Run, RunInfo},
-};
 
 /// How runs are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +70,7 @@ pub fn arms(
     runs: &[Run],
     grouping: Grouping,
     detail: Detail,
-) -> Result<Vec<data::Arm>, store::Error> {
+) -> Result<Vec<data::Arm>, kgen_store::Error> {
     let mut arms: Vec<data::Arm> = Vec::new();
     for run in runs {
         let facts = facts(run.info());
@@ -241,7 +239,7 @@ mod tests {
     #[test]
     fn sets_of_feedback_have_their_short_names() {
         let mut found = BTreeMap::new();
-        let kinds: Vec<&str> = crate::record::FeedbackKind::ALL.iter().map(|k| k.name()).collect();
+        let kinds: Vec<&str> = kgen_record::FeedbackKind::ALL.iter().map(|k| k.name()).collect();
         flatten("", &serde_json::json!({"feedback": {"kinds": kinds}, "a": null}), &mut found);
         assert_eq!(found["feedback.kinds"], "all");
         assert_eq!(found.len(), 1);

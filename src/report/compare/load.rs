@@ -4,17 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kgen_compare::{self as data, html::MOST_BYTES};
-
+use kgen_record::{AttemptId, Level, OpKey, Speedup, Verdict};
+use kgen_store::{
+    AttemptRecord, CallsSpend, Confirmation, OpMetadata, Run, RunStatus, StageFile, best,
+    effective_verdict,
+};
 use serde_json::Value;
 
 use super::arms::flatten;
-use crate::{
-    record::{AttemptId, Level, OpKey, Speedup, Verdict},
-    store::{
-        self, AttemptRecord, CallsSpend, Confirmation, OpMetadata, Run, RunStatus, StageFile, best,
-        effective_verdict,
-    },
-};
 
 /// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +28,7 @@ pub enum Detail {
 /// # Errors
 ///
 /// When the run cannot be read.
-pub fn load(run: &Run, detail: Detail) -> Result<data::Run, store::Error> {
+pub fn load(run: &Run, detail: Detail) -> Result<data::Run, kgen_store::Error> {
     let info = run.info();
     let mut found: BTreeMap<String, data::Op> = BTreeMap::new();
     let mut begun: BTreeMap<OpKey, data::Spend> = BTreeMap::new();
@@ -93,7 +90,7 @@ fn folder(op: &str) -> OpKey {
 }
 
 /// Reads the texts of the other attempts, up to as much as a page shows.
-fn add_others(run: &Run, ops: &mut BTreeMap<String, data::Op>) -> Result<(), store::Error> {
+fn add_others(run: &Run, ops: &mut BTreeMap<String, data::Op>) -> Result<(), kgen_store::Error> {
     let bytes = |attempt: &data::Attempt| {
         let texts = [&attempt.source, &attempt.feedback];
         texts.into_iter().flatten().map(String::len).sum::<usize>()
@@ -137,7 +134,7 @@ fn baselines(run: &Run, ops: &[data::Op]) -> Vec<String> {
     names
 }
 
-fn load_op(run: &Run, key: &OpKey, detail: Detail) -> Result<Option<data::Op>, store::Error> {
+fn load_op(run: &Run, key: &OpKey, detail: Detail) -> Result<Option<data::Op>, kgen_store::Error> {
     let stages = run.stages(key)?;
     let of = |stage: StageFile| -> BTreeSet<u32> {
         stages.iter().filter(|(_, found)| *found == stage).map(|(number, _)| *number).collect()
@@ -181,7 +178,7 @@ impl OpLoader<'_> {
         &self,
         mut records: Vec<AttemptRecord>,
         detail: Detail,
-    ) -> Result<Option<data::Op>, store::Error> {
+    ) -> Result<Option<data::Op>, kgen_store::Error> {
         records.sort_by_key(|record| record.attempt);
         let pairs = records.iter().map(|r| (r, self.confirmations.get(&r.attempt)));
         let Some(chosen) = best(pairs) else { return Ok(None) };
@@ -222,7 +219,7 @@ impl OpLoader<'_> {
         &self,
         chosen: &AttemptRecord,
         confirmation: Option<&Confirmation>,
-    ) -> Result<Vec<Speedup>, store::Error> {
+    ) -> Result<Vec<Speedup>, kgen_store::Error> {
         let Some(short) = confirmation.filter(|confirmation| confirmation.passed) else {
             return Ok(Vec::new());
         };
@@ -264,7 +261,7 @@ impl OpLoader<'_> {
     }
 
     /// Reads what the page shows first: the best attempt and all that it came from.
-    fn add_texts(&self, op: &mut data::Op) -> Result<(), store::Error> {
+    fn add_texts(&self, op: &mut data::Op) -> Result<(), kgen_store::Error> {
         let mut wanted: Vec<u32> = op.best.into_iter().collect();
         let mut seen = BTreeSet::new();
         while let Some(number) = wanted.pop() {

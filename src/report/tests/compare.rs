@@ -92,13 +92,13 @@ fn a_comparison_is_written_for_people_and_for_programs() {
 
 #[test]
 fn all_that_calls_took_counts_once() {
-    use crate::record::Spend;
+    use kgen_record::Spend;
     let root = tempfile::tempdir().unwrap();
     let run = stored(root.path(), "a", 1, "repair");
     let (record_path, metadata) = ("relu/relu_attempt_1.json", "relu/metadata.json");
     std::fs::remove_file(run.dir().join(metadata)).unwrap();
     let path = run.dir().join(record_path);
-    let mut record: crate::store::AttemptRecord =
+    let mut record: kgen_store::AttemptRecord =
         serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     // A kept reply, and a lost call of this run.
     let lost =
@@ -110,7 +110,7 @@ fn all_that_calls_took_counts_once() {
     std::fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
     // An attempt that is not over, at an op that has no other.
     let begun = AttemptId { op: OpKey("add".to_owned()), number: 1 };
-    let lost = run.call_path(&begun, 1, crate::store::CallFile::Lost);
+    let lost = run.call_path(&begun, 1, kgen_store::CallFile::Lost);
     std::fs::create_dir(lost.parent().unwrap()).unwrap();
     std::fs::write(lost, "{}").unwrap();
     let found = load(&run, Detail::Numbers).unwrap();

@@ -6,19 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen::{
-    compile::Toolchain,
-    eval::Progress,
-    record::{
-        Arg, ArgValue, Case, CaseClass, CaseOutcome, CaseResult, DType, Emulation, EvalRequest,
-        Evaluation, Gen, InputDistribution, L2, Level, Limits, Profile, Stage, Target, TensorArg,
-        TensorSpec, TimingRequest, Verdict,
-    },
-    settings::DeviceChoice,
-    worker::{
-        Pool, PoolConfig,
-        protocol::{Hello, Message, PROTOCOL},
-    },
+use kgen_compile::Toolchain;
+use kgen_eval::Progress;
+use kgen_record::{
+    Arg, ArgValue, Case, CaseClass, CaseOutcome, CaseResult, DType, Emulation, EvalRequest,
+    Evaluation, Gen, InputDistribution, L2, Level, Limits, Profile, Stage, Target, TensorArg,
+    TensorSpec, TimingRequest, Verdict,
+};
+use kgen_settings::DeviceChoice;
+use kgen_worker::{
+    Pool, PoolConfig,
+    protocol::{Hello, Message, PROTOCOL},
 };
 
 /// A generous limit for things that happen at once: the machine may be busy.
@@ -201,7 +199,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { compile_s: 0.2, case_s: 0.2, own_s: 0.4, ..Limits::default() },
         timing: Some(TimingRequest {

@@ -1,10 +1,8 @@
 //! Pools with a GPU's worker.
 
-use kgen::{
-    record::{CaseOutcome, EvalRequest, L2, Level, Profile, Stage, TimingRequest, Verdict},
-    settings::DeviceChoice,
-    worker::{Error, Pool},
-};
+use kgen_record::{CaseOutcome, EvalRequest, L2, Level, Profile, Stage, TimingRequest, Verdict};
+use kgen_settings::DeviceChoice;
+use kgen_worker::{Error, Pool};
 
 use super::fake::{Fake, request, stop};
 
@@ -164,7 +162,7 @@ async fn what_is_claimed_is_measured_by_a_process_that_judged_nothing_before() {
     let fake = Fake::new(&arms("finished"));
     let pool = Pool::start(fake.config(DeviceChoice::Cuda(0))).await.unwrap();
     let mut last = gpu_request("good");
-    last.timing.as_mut().unwrap().profile = kgen::record::Profile::Final;
+    last.timing.as_mut().unwrap().profile = kgen_record::Profile::Final;
     pool.evaluate(last.clone()).await.unwrap();
     assert_eq!(fake.n_started(), 2, "the first worker of the GPU had judged nothing");
     for request in [gpu_request("good"), last] {

@@ -5,11 +5,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use kgen::{
-    record::{EvalRequest, Verdict},
-    settings::DeviceChoice,
-    worker::{Error, Notice, Notices, Pool, PoolConfig},
-};
+use kgen_record::{EvalRequest, Verdict};
+use kgen_settings::DeviceChoice;
+use kgen_worker::{Error, Notice, Notices, Pool, PoolConfig};
 
 use super::fake::{Fake, request, stop};
 

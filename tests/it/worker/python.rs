@@ -2,12 +2,10 @@
 
 use std::{fs, time::Duration};
 
-use kgen::{
-    process::{self, Spec},
-    record::{EvalRequest, Implementation, PythonKind, Verdict},
-    settings::DeviceChoice,
-    worker::{Pool, PoolConfig},
-};
+use kgen_process::Spec;
+use kgen_record::{EvalRequest, Implementation, PythonKind, Verdict};
+use kgen_settings::DeviceChoice;
+use kgen_worker::{Pool, PoolConfig};
 
 use super::{
     fake::{Fake, stop},
@@ -42,7 +40,7 @@ cat > /dev/null
     // A child writes it: a file that this process has open for writing while another test forks is
     // busy.
     let spec = Spec::new("/bin/sh", fake.path()).args(["-c", "cat > python; chmod +x python"]);
-    assert!(process::run(&spec.stdin(script)).unwrap().status.is_success());
+    assert!(kgen_process::run(&spec.stdin(script)).unwrap().status.is_success());
     let mut config = fake.config("cuda:0,cuda:1".parse().unwrap());
     config.python.path = Some(fake.path().join("python"));
     config
@@ -132,7 +130,7 @@ async fn one_that_died_or_hung_is_replaced_until_it_fails_three_times_in_a_row()
     let pid = lines(&fake, "pythons").pop().unwrap();
     let pid = pid.split_once(' ').unwrap().0;
     let kill = Spec::new("/bin/sh", fake.path()).args(["-c", &format!("kill -9 {pid}")]);
-    assert!(process::run(&kill).unwrap().status.is_success());
+    assert!(kgen_process::run(&kill).unwrap().status.is_success());
     for request in ["broken", "broken", "broken", "fine"] {
         passes(&pool, aten(request)).await;
     }

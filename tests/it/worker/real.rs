@@ -6,16 +6,14 @@ use std::{
     sync::OnceLock,
 };
 
-use kgen::{
-    compile::{LocateOptions, ProvisionOptions, Toolchain, locate, provision},
-    process::{self, Spec, Status},
-    record::{Case, Emulation, EvalRequest, Limits, Stage, Target, Verdict},
-    settings::{DeviceChoice, NvrtcSettings, env},
-    suite,
-    worker::{
-        Pool, PoolConfig,
-        protocol::{Job, Message, PROTOCOL, Role, Setup},
-    },
+use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain, locate, provision};
+use kgen_ops::suite;
+use kgen_process::{Spec, Status};
+use kgen_record::{Case, Emulation, EvalRequest, Limits, Stage, Target, Verdict};
+use kgen_settings::{DeviceChoice, NvrtcSettings, env};
+use kgen_worker::{
+    Pool, PoolConfig,
+    protocol::{Job, Message, PROTOCOL, Role, Setup},
 };
 
 use super::fake::SOON;
@@ -74,7 +72,7 @@ fn request(kernel: &str) -> EvalRequest {
         target: Target::h100_class(),
         on_gpu: false,
         screen: true,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { compile_s: 3.0, ..Limits::default() },
         timing: None,
@@ -105,9 +103,9 @@ async fn a_missing_library_is_named() {
 }
 
 /// A worker without a pool.
-fn spawn(dir: &Path) -> process::Child {
+fn spawn(dir: &Path) -> kgen_process::Child {
     let exe = env!("CARGO_BIN_EXE_kgen");
-    process::spawn(&Spec::new(exe, dir).args(["worker", "--role", "cpu"])).unwrap()
+    kgen_process::spawn(&Spec::new(exe, dir).args(["worker", "--role", "cpu"])).unwrap()
 }
 
 fn line(value: &impl serde::Serialize) -> String {
@@ -137,7 +135,7 @@ fn a_busy_worker_whose_parent_vanished_ends_at_once() {
     stdin.write_all((setup(PROTOCOL) + &job).as_bytes()).unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let compiling = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).any(
-        |message| matches!(message, Message::Progress { progress } if progress == kgen::eval::Progress::Stage { stage: Stage::Compile }),
+        |message| matches!(message, Message::Progress { progress } if progress == kgen_eval::Progress::Stage { stage: Stage::Compile }),
     );
     assert!(compiling);
     assert_eq!(child.status(), None);
@@ -197,7 +195,7 @@ fn nothing_outlives_a_kgen_that_is_killed() {
     let args = ["eval", "bomb.cu", "--op", "relu", "--device", "emu"];
     let mut spec = Spec::new(env!("CARGO_BIN_EXE_kgen"), dir.path()).args(args);
     spec = spec.env("KGEN_NVRTC", &toolchain().nvrtc);
-    let kgen = process::spawn(&spec).unwrap();
+    let kgen = kgen_process::spawn(&spec).unwrap();
     let begin = std::time::Instant::now();
     let workers = loop {
         let workers = workers_of(kgen.pid());

@@ -5,15 +5,13 @@
 
 use std::time::Instant;
 
-use kgen::{
-    record::{
-        CaseClass, DType, Emulation, EvalRequest, L2, Level, Limits, Profile, Stage, TimingRequest,
-        Verdict,
-    },
-    settings::DeviceChoice,
-    suite,
-    worker::Pool,
+use kgen_ops::suite;
+use kgen_record::{
+    CaseClass, DType, Emulation, EvalRequest, L2, Level, Limits, Profile, Stage, TimingRequest,
+    Verdict,
 };
+use kgen_settings::DeviceChoice;
+use kgen_worker::Pool;
 
 use super::real;
 
@@ -51,9 +49,9 @@ extern \"C\" __global__ void relu(const float* x, float* y, long long n) {{
 
 fn request(pool: &Pool, before: &str) -> EvalRequest {
     let cases = suite::load("smoke").unwrap().cases("relu", Some(&[DType::F32]), 1).unwrap();
-    let has_elements = |case: &kgen::record::Case| case.tensor("self").unwrap().spec.numel() > 0;
+    let has_elements = |case: &kgen_record::Case| case.tensor("self").unwrap().spec.numel() > 0;
     let mut cases: Vec<_> = cases.into_iter().filter(has_elements).collect();
-    let is_timed = |case: &kgen::record::Case| case.class == CaseClass::Realistic;
+    let is_timed = |case: &kgen_record::Case| case.class == CaseClass::Realistic;
     let timed = cases.iter().find(|case| is_timed(case)).cloned();
     cases.retain(|case| !is_timed(case));
     cases.truncate(3);
@@ -71,7 +69,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
         target: pool.target().clone(),
         on_gpu: true,
         screen: false,
-        precision: kgen::record::Precision::Strict,
+        precision: kgen_record::Precision::Strict,
         emulation: Emulation::default(),
         limits: Limits { case_s: 3.0, ..Limits::default() },
         timing: Some(TimingRequest {

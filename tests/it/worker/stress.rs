@@ -1,11 +1,9 @@
 //! Many evaluations with every kind of end, over two workers.
 
 use futures_util::future::join_all;
-use kgen::{
-    record::{EvalRequest, Verdict},
-    settings::DeviceChoice,
-    worker::Pool,
-};
+use kgen_record::{EvalRequest, Verdict};
+use kgen_settings::DeviceChoice;
+use kgen_worker::Pool;
 
 use super::fake::{Fake, request, stop};
 

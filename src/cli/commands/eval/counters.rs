@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
+use kgen_compile::COPY_KERNELS;
+use kgen_record::{CaseResult, Evaluation, LaunchCounters};
 use ptx_emu::{Counters, Executed};
 
-use crate::{
-    compile::COPY_KERNELS,
-    record::{CaseResult, Evaluation, LaunchCounters},
-    report::TextTable,
-};
+use crate::report::TextTable;
 
 /// Launches that have a row, those with most work first.
 const MAX_LAUNCHES: usize = 12;

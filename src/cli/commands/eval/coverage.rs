@@ -1,6 +1,6 @@
 //! Coverage of a right kernel by its cases on the emulator.
 
-use crate::record::Coverage;
+use kgen_record::Coverage;
 
 use super::line;
 
@@ -27,7 +27,7 @@ pub(super) fn text(coverage: &Coverage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::record::{Coverage, DType, Gap, GapKind};
+    use kgen_record::{Coverage, DType, Gap, GapKind};
 
     #[test]
     fn a_line_that_ran_in_one_type_alone_has_run() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::record::{Evaluation, FullSize};
+use kgen_record::{Evaluation, FullSize};
 
 /// Returns what was compared in each full-size case, and where the time of an evaluation went that
 /// had such cases.

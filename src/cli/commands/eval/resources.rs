@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    record::{Evaluation, LaunchFacts, Resources},
-    report::TextTable,
-};
+use kgen_record::{Evaluation, LaunchFacts, Resources};
+
+use crate::report::TextTable;
 
 /// Returns tables of resources and launches, and the code in a line per kernel; empty where nothing
 /// was compiled.

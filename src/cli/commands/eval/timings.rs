@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use crate::{
-    record::{BaselineTiming, CaseTiming, Evaluation, Flag, Mode},
-    report::{NOT_MEASURED, TextTable, speedup_text},
-};
+use kgen_record::{BaselineTiming, CaseTiming, Evaluation, Flag, Mode};
+
+use crate::report::{NOT_MEASURED, TextTable, speedup_text};
 
 /// Returns the speedups in one line.
 pub(super) fn speedups(evaluation: &Evaluation) -> String {
@@ -144,7 +143,7 @@ fn flags(timings: &[CaseTiming]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Timing;
+    use kgen_record::Timing;
 
     fn timing(case: &str, flags: &[Flag]) -> CaseTiming {
         CaseTiming {

@@ -5,9 +5,13 @@
 
 use std::path::PathBuf;
 
+use kgen_agent::{RunEnd, Shutdown, ShutdownHandle};
+use kgen_record::{CapScope, RunId};
+use kgen_settings::experiment::Cell;
+use kgen_store::{ComparisonFile, ExperimentInfo, ExperimentStore, Run, Spent, experiment_runs};
+
 use super::expand::ExpandedExperiment;
 use crate::{
-    agent::{RunEnd, Shutdown, ShutdownHandle},
     cli::{
         CommandError, Context,
         backends::Backend,
@@ -19,13 +23,10 @@ use crate::{
         signals,
         ui::Format,
     },
-    record::{CapScope, RunId},
     report::{
         self,
         compare::{Detail, Grouping},
     },
-    settings::experiment::Cell,
-    store::{ComparisonFile, ExperimentInfo, ExperimentStore, Run, Spent, experiment_runs},
 };
 
 /// Version of the manifest.

@@ -5,15 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::ExperimentArgs;
-use crate::{
-    cli::{CommandError, Context, exit_codes::Exit, providers, selection},
-    settings::{
-        Settings,
-        experiment::{Cell, ExperimentFile},
-    },
-    store::{self, ExperimentInfo, Run, RunState, RunStatus, Spent, find_run, read_experiment},
+use kgen_settings::{
+    Settings,
+    experiment::{Cell, ExperimentFile},
 };
+use kgen_store::{ExperimentInfo, Run, RunState, RunStatus, Spent, find_run, read_experiment};
+
+use super::ExperimentArgs;
+use crate::cli::{CommandError, Context, exit_codes::Exit, providers, selection};
 
 /// Largest experiment file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -181,7 +180,7 @@ impl ExpandedExperiment {
         match Run::open(&self.dir_of(cell)) {
             Ok(run) => Ok(Some(run)),
             // The process that made its folder may have ended before it described the run.
-            Err(store::Error::NotARun { .. }) => Ok(None),
+            Err(kgen_store::Error::NotARun { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -196,7 +195,7 @@ impl ExpandedExperiment {
     pub(super) fn spent(&self, cell: &Cell) -> Result<Option<Spent>, CommandError> {
         let Some(run) = self.begun(cell)? else { return Ok(None) };
         let state = RunState::scan(&run)?;
-        Ok(Some(store::spent(&run, &state, self.calls_wait())?))
+        Ok(Some(kgen_store::spent(&run, &state, self.calls_wait())?))
     }
 
     /// Tells whether a call of any run may wait for its reply beyond the end of this process.

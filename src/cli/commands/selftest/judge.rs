@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use futures_util::{StreamExt, stream};
+use kgen_record::EvalRequest;
+use kgen_selftest::{
+    judge::{self, ControlResult, Count, End, Item, Kind, Report, Requests},
+    timing,
+};
+use kgen_settings::Settings;
 
 use super::{SelftestArgs, write};
 use crate::{
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
-    record::EvalRequest,
     report::TextTable,
-    selftest::{
-        judge::{self, ControlResult, Count, End, Item, Kind, Report, Requests},
-        timing,
-    },
-    settings::Settings,
 };
 
 /// Seed of the drawn shapes and the inputs, unless one is given: a failure can be repeated.

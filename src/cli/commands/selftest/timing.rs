@@ -3,23 +3,22 @@
 
 use std::ffi::OsString;
 
+use kgen_baseline::side::{Client, Side};
+use kgen_compile::Toolchain;
+use kgen_device::{CudaDevice, Device as _, GpuLock, GpuUse};
+use kgen_record::{Session, Target};
+use kgen_selftest::{
+    judge::{self, Kind, Requests},
+    timing::{self, CheckSchedule, CheckStatus, GpuLab, LADDER, N_LAUNCHES, TimingCheck},
+};
+use kgen_settings::Settings;
+use kgen_worker::LonePython;
 use serde::Serialize;
 
 use super::{SelftestArgs, compiler, write};
 use crate::{
-    baseline::side::{Client, Side},
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
-    compile::Toolchain,
-    device::{CudaDevice, Device as _, GpuLock, GpuUse},
-    record::{Session, Target},
     report::TextTable,
-    selftest::{
-        self,
-        judge::{self, Kind, Requests},
-        timing::{self, CheckSchedule, CheckStatus, GpuLab, LADDER, N_LAUNCHES, TimingCheck},
-    },
-    settings::Settings,
-    worker::LonePython,
 };
 
 /// Seed of the checks: a failure can be repeated as far as the GPU allows it.
@@ -51,7 +50,7 @@ pub(super) fn run(
     let mut device = CudaDevice::open(ordinal)?;
     let target = device.target().clone();
     let lock = alone(context, &target);
-    let session = device.begin_session().map_err(selftest::Error::from)?.clone();
+    let session = device.begin_session().map_err(kgen_selftest::Error::from)?.clone();
     let runtime = session::runtime()?;
     let mut rows: Vec<TimingCheck> = judged.into_iter().collect();
     let mut heard = |row: &TimingCheck| ui.detail(&line(row));

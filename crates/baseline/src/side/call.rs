@@ -1,0 +1,195 @@
+//! The call that a case is, in the words of the Python process.
+
+use kgen_ops::op::{Kind, OpDef};
+use kgen_record::{ArgValue, Case, Precision, PythonKind, TensorSpec, number::Number};
+
+use super::message::{Location, Output, Prepare, Tensor, Value};
+
+/// What is called in the Python process.
+#[derive(Debug, Clone, Copy)]
+pub struct Callee<'a> {
+    /// Through what.
+    pub kind: PythonKind,
+    /// The module that holds the implementation.
+    pub source: Option<&'a str>,
+    /// Its function.
+    pub entry: Option<&'a str>,
+}
+
+/// An op that PyTorch has no operator for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{op} has no ATen operator")]
+pub struct NoOperator {
+    /// The op's name in kgen.
+    pub op: String,
+}
+
+/// Returns the overload that PyTorch has for an op, for example `add.Tensor`; `None` for ops of
+/// kgen's own.
+#[must_use]
+pub fn aten(op: &OpDef) -> Option<&str> {
+    if op.definition.is_some() { None } else { op.schema.strip_prefix("aten.") }
+}
+
+/// Words the call of a case; `inputs` and `outputs` say where the tensors lie, inputs in the order
+/// of [`Case::tensors`].
+///
+/// # Errors
+///
+/// [`NoOperator`] where PyTorch would have to have one.
+pub fn call(
+    op: &OpDef,
+    case: &Case,
+    callee: Callee<'_>,
+    inputs: &[Location],
+    outputs: &[(TensorSpec, Location)],
+    precision: Precision,
+) -> Result<Prepare, NoOperator> {
+    let aten = aten(op).map(str::to_owned);
+    if aten.is_none() && callee.kind != PythonKind::Triton {
+        return Err(NoOperator { op: op.name.clone() });
+    }
+    let output = |(spec, at): &(TensorSpec, Location)| Output {
+        dtype: spec.dtype,
+        shape: spec.shape.clone(),
+        at: at.clone(),
+    };
+    Ok(Prepare {
+        kind: callee.kind,
+        op: op.name.clone(),
+        aten,
+        source: callee.source.map(str::to_owned),
+        entry: callee.entry.map(str::to_owned),
+        args: args(op, case, callee.kind, inputs),
+        outputs: outputs.iter().map(output).collect(),
+        precision,
+    })
+}
+
+/// Returns the arguments in the schema's order. A function that people wrote gets only those that
+/// differ from their defaults: it need not know the others.
+fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(String, Value)> {
+    let mut places = Vec::new();
+    let mut inputs = inputs.iter();
+    for arg in &case.args {
+        let n_tensors = arg.value.tensors().count();
+        places.push((arg.name.as_str(), inputs.by_ref().take(n_tensors).collect::<Vec<_>>()));
+    }
+    let mut args = Vec::new();
+    for param in &op.params {
+        let given = op.call(case).arg(&param.name);
+        if kind == PythonKind::Triton && (given.is_none() || given == param.default.as_ref()) {
+            continue;
+        }
+        let Some(argument) = given.or(param.default.as_ref()) else { continue };
+        let is_it = |name: &str| op.param(name).is_some_and(|of| of.name == param.name);
+        let places = places.iter().find(|(name, _)| is_it(name));
+        let places = places.map_or(&[][..], |(_, places)| places);
+        args.push((param.name.clone(), value(argument, param.kind, places)));
+    }
+    args
+}
+
+#[expect(clippy::cast_precision_loss, reason = "kgen's integers are below 2^53")]
+fn value(argument: &ArgValue, kind: Kind, places: &[&Location]) -> Value {
+    match argument {
+        ArgValue::Tensor(tensor) => Value::Tensor(Tensor::new(&tensor.spec, places[0].clone())),
+        ArgValue::Tensors(list) => {
+            let mut places = places.iter();
+            let mut place = || (**places.next().expect("each tensor has its place")).clone();
+            let tensors = list
+                .iter()
+                .map(|tensor| tensor.as_ref().map(|tensor| Tensor::new(&tensor.spec, place())));
+            Value::Tensors(tensors.collect())
+        }
+        ArgValue::Int(value) if kind == Kind::Float => Value::Float(*value as f64),
+        ArgValue::Int(value) => Value::Int(*value),
+        ArgValue::Float(value) => Value::Float(*value),
+        ArgValue::Bool(value) => Value::Bool(*value),
+        ArgValue::Str(value) => Value::Str(value.clone()),
+        ArgValue::Ints(values) => Value::Ints(values.clone()),
+        ArgValue::Floats(values) => Value::Floats(values.iter().copied().map(Number).collect()),
+        ArgValue::DType(dtype) => Value::DType(*dtype),
+        ArgValue::None => Value::None(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use kgen_ops::op;
+    use kgen_ops::suite;
+
+    fn callee(kind: PythonKind) -> Callee<'static> {
+        Callee { kind, source: None, entry: None }
+    }
+
+    fn worded(op: &str, case: &Case, kind: PythonKind) -> Result<Prepare, NoOperator> {
+        let op = op::find(op).unwrap();
+        let place = |at: usize| Location::in_file(Path::new(&format!("/{at}")), 4);
+        let inputs: Vec<Location> = (0..case.tensors().count()).map(place).collect();
+        let outputs = op.infer(case).unwrap().into_iter().map(|spec| (spec, place(99)));
+        let outputs: Vec<_> = outputs.collect();
+        call(op, case, callee(kind), &inputs, &outputs, Precision::Strict)
+    }
+
+    fn first_case(op: &str) -> Case {
+        suite::load("opinfo").unwrap().cases(op, None, 1).unwrap().remove(0)
+    }
+
+    #[test]
+    fn arguments_go_by_the_names_of_the_schema_and_a_written_function_gets_no_defaults() {
+        let case = first_case("add");
+        let call = worded("add", &case, PythonKind::Aten).unwrap();
+        assert_eq!(call.aten.as_deref(), Some("add.Tensor"));
+        let names: Vec<&str> = call.args.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["self", "other", "alpha"]);
+        let Value::Tensor(other) = &call.args[1].1 else { panic!("{:?}", call.args[1]) };
+        assert_eq!(other.at, Location::in_file(Path::new("/1"), 4));
+        assert_eq!(call.args[2].1, Value::Int(1));
+        let call = worded("add", &case, PythonKind::Triton).unwrap();
+        assert_eq!(call.args.len(), 2, "{:?}", call.args);
+    }
+
+    #[test]
+    fn lists_take_their_places_in_order() {
+        let cases = suite::load("opinfo").unwrap().cases("cat", None, 1).unwrap();
+        let case = cases.into_iter().find(|case| case.tensors().count() > 1).unwrap();
+        let call = worded("cat", &case, PythonKind::TorchCompile).unwrap();
+        let Value::Tensors(list) = &call.args[0].1 else { panic!("{:?}", call.args[0]) };
+        let mut places = list.iter().flatten().enumerate();
+        let in_order = |(index, tensor): (usize, &Tensor)| {
+            tensor.at == Location::in_file(Path::new(&format!("/{index}")), 4)
+        };
+        assert!(list.len() > 1 && places.all(in_order));
+    }
+
+    #[test]
+    fn an_op_of_kgens_own_has_no_operator() {
+        let own = op::all().iter().find(|op| op.schema.starts_with("kgen.")).unwrap();
+        let case = first_case(&own.name);
+        let error = worded(&own.name, &case, PythonKind::Aten).unwrap_err();
+        assert_eq!(error.to_string(), format!("{} has no ATen operator", own.name));
+        assert!(worded(&own.name, &case, PythonKind::Triton).is_ok());
+    }
+
+    #[test]
+    fn every_case_of_the_catalogue_can_be_worded() {
+        let suite = suite::load("opinfo").unwrap();
+        let (mut n_ops, mut n_unknown) = (0, Vec::new());
+        for op in op::all().iter().filter(|op| aten(op).is_some()) {
+            let Ok(cases) = suite.cases(&op.name, None, 1) else { continue };
+            for case in cases.iter().take(3) {
+                let call = worded(&op.name, case, PythonKind::Aten).unwrap();
+                let given = case.args.len();
+                if call.args.len() < given {
+                    n_unknown.push((op.name.clone(), given, call.args.len()));
+                }
+            }
+            n_ops += 1;
+        }
+        assert!(n_ops > 100 && n_unknown.is_empty(), "{n_ops} {n_unknown:?}");
+    }
+}

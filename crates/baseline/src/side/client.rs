@@ -1,0 +1,302 @@
+//! The worker's end of the socket: one request at a time, each with a time limit.
+
+use std::{
+    io::{self, BufRead, BufReader, Write},
+    os::unix::net::UnixStream,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use kgen_record::PythonFacts;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::message::{Cubin, DoBenchTimes, Flush, Prepare, Prepared, Refusal, RefusalKind, Reply};
+
+/// Longest line that the process may answer: times of many samples.
+const MAX_LINE: usize = 16 << 20;
+
+/// A connection to the Python process. What it bound is forgotten when this is dropped.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+    last_id: u64,
+}
+
+/// Why the Python process did not answer as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its socket takes no connection.
+    #[error("the Python process cannot be reached")]
+    Connect(#[source] io::Error),
+    /// It closed the connection.
+    #[error("the Python process ended when it was asked to {action}")]
+    Gone {
+        /// The request.
+        action: &'static str,
+    },
+    /// It did not answer in time.
+    #[error("the Python process did not {action} within {limit_s} s")]
+    Overdue {
+        /// The request.
+        action: &'static str,
+        /// The limit, in seconds.
+        limit_s: u64,
+    },
+    /// Its answer belongs to no request.
+    #[error("the Python process answered `{action}` with something else: {reason}")]
+    Garbage {
+        /// The request.
+        action: &'static str,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+    /// It said no.
+    #[error("{0}")]
+    Refused(Refusal),
+}
+
+impl Error {
+    /// Tells whether the process can be asked nothing more.
+    #[must_use]
+    pub const fn is_fatal(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => matches!(refusal.kind, RefusalKind::GpuLost),
+            Self::Connect(_) | Self::Gone { .. } | Self::Overdue { .. } | Self::Garbage { .. } => {
+                true
+            }
+        }
+    }
+}
+
+/// How a bound call is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sampling {
+    pub samples: u32,
+    /// Samples before them that are thrown away.
+    pub warm_up: u32,
+    /// What is done before each.
+    pub flush: Flush,
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+#[derive(Serialize)]
+struct Of {
+    handle: u64,
+}
+
+#[derive(serde::Deserialize)]
+struct Times {
+    us: Vec<f64>,
+}
+
+#[derive(serde::Deserialize)]
+struct Ran {
+    seconds: f64,
+}
+
+#[derive(serde::Deserialize)]
+struct Done {}
+
+impl Client {
+    /// Connects to a process that listens.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Connect`].
+    pub fn connect(socket: &Path) -> Result<Self, Error> {
+        let stream = UnixStream::connect(socket).map_err(Error::Connect)?;
+        Ok(Self { stream: BufReader::new(stream), last_id: 0 })
+    }
+
+    /// Asks what the process is; it answers when it is done with the client before.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`], as for all requests.
+    pub fn hello(&mut self, limit: Duration) -> Result<PythonFacts, Error> {
+        self.ask("hello", &Nothing {}, limit)
+    }
+
+    /// Binds a call to its tensors and makes it once, which compiles what is to be compiled.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`]; [`Error::Refused`] where the call cannot be made or returns something else.
+    pub fn prepare(&mut self, call: &Prepare, limit: Duration) -> Result<Prepared, Error> {
+        self.ask("prepare", call, limit)
+    }
+
+    /// Makes a bound call and puts its outputs into their places. Returns the seconds it took.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`].
+    pub fn run(&mut self, handle: u64, limit: Duration) -> Result<f64, Error> {
+        Ok(self.ask::<Ran>("run", &Of { handle }, limit)?.seconds)
+    }
+
+    /// Times a bound call. Returns the samples in microseconds.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`].
+    pub fn time(
+        &mut self,
+        handle: u64,
+        sampling: Sampling,
+        limit: Duration,
+    ) -> Result<Vec<f64>, Error> {
+        self.samples("time", with(&Of { handle }, &sampling), sampling, limit)
+    }
+
+    /// Times launches of machine code, of which every argument lies in shared memory or is a
+    /// value: what kgen's clock says of them can be compared with what this process's clock says.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`].
+    pub fn time_cubin(
+        &mut self,
+        cubin: &Cubin,
+        sampling: Sampling,
+        limit: Duration,
+    ) -> Result<Vec<f64>, Error> {
+        self.samples("time_cubin", with(cubin, &sampling), sampling, limit)
+    }
+
+    /// Measures a bound call with Triton's own harness.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`]; [`RefusalKind::Unsupported`] where Triton is not installed.
+    pub fn do_bench(&mut self, handle: u64, limit: Duration) -> Result<DoBenchTimes, Error> {
+        self.ask("do_bench", &Of { handle }, limit)
+    }
+
+    /// Measures machine code with Triton's own harness.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::do_bench`].
+    pub fn do_bench_cubin(
+        &mut self,
+        cubin: &Cubin,
+        limit: Duration,
+    ) -> Result<DoBenchTimes, Error> {
+        self.ask("do_bench_cubin", cubin, limit)
+    }
+
+    /// Forgets a bound call and lets go of its memory.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`].
+    pub fn drop_handle(&mut self, handle: u64, limit: Duration) -> Result<(), Error> {
+        self.ask::<Done>("drop", &Of { handle }, limit).map(drop)
+    }
+
+    fn samples(
+        &mut self,
+        action: &'static str,
+        fields: serde_json::Value,
+        sampling: Sampling,
+        limit: Duration,
+    ) -> Result<Vec<f64>, Error> {
+        let Times { us } = self.ask(action, &fields, limit)?;
+        let usable = us.iter().all(|us| us.is_finite() && *us >= 0.0);
+        if us.len() != sampling.samples as usize || !usable {
+            let reason = format!("{} samples, {} were asked for", us.len(), sampling.samples);
+            return Err(Error::Garbage { action, reason });
+        }
+        Ok(us)
+    }
+
+    /// Sends one request and waits for its answer.
+    fn ask<R: DeserializeOwned>(
+        &mut self,
+        action: &'static str,
+        fields: &impl Serialize,
+        limit: Duration,
+    ) -> Result<R, Error> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut line = with(&serde_json::json!({ "id": id, "do": action }), fields).to_string();
+        line.push('\n');
+        let deadline = Instant::now() + limit;
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                Error::Overdue { action, limit_s: limit.as_secs() }
+            }
+            _ => Error::Gone { action },
+        };
+        self.send(line.as_bytes(), deadline).map_err(failed)?;
+        let garbage = |reason: String| Error::Garbage { action, reason };
+        let answer = self.receive(deadline).map_err(failed)?.ok_or(Error::Gone { action })?;
+        let reply: Reply =
+            serde_json::from_slice(&answer).map_err(|error| garbage(error.to_string()))?;
+        if reply.id != Some(id) {
+            return Err(garbage("it belongs to another request".to_owned()));
+        }
+        match (reply.ok, reply.error) {
+            (_, Some(refusal)) => Err(Error::Refused(refusal)),
+            (Some(ok), None) => {
+                serde_json::from_value(ok).map_err(|error| garbage(error.to_string()))
+            }
+            (None, None) => Err(garbage("it holds neither a result nor an error".to_owned())),
+        }
+    }
+
+    fn send(&mut self, line: &[u8], deadline: Instant) -> io::Result<()> {
+        let stream = self.stream.get_mut();
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        stream.write_all(line)
+    }
+
+    /// Reads one line; `None` where the process closed the connection.
+    fn receive(&mut self, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        loop {
+            // A process that sends a byte now and then must not stretch the limit.
+            self.stream.get_ref().set_read_timeout(Some(left(deadline)?))?;
+            let bytes = match self.stream.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                bytes => bytes?,
+            };
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let end = bytes.iter().position(|&byte| byte == b'\n');
+            line.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+            let n_used = end.map_or(bytes.len(), |end| end + 1);
+            self.stream.consume(n_used);
+            if end.is_some() {
+                return Ok(Some(line));
+            }
+            if line.len() > MAX_LINE {
+                return Err(io::Error::other("the line does not end"));
+            }
+        }
+    }
+}
+
+/// Returns what is left of a limit.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+/// Joins the fields of two objects.
+fn with(first: &impl Serialize, second: &impl Serialize) -> serde_json::Value {
+    let object = |value: serde_json::Result<serde_json::Value>| match value {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        other => unreachable!("requests are objects of plain data: {other:?}"),
+    };
+    let mut fields = object(serde_json::to_value(first));
+    fields.extend(object(serde_json::to_value(second)));
+    fields.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Joins what launches reached of each compile variant to what cases reached of the kernel file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kgen_device::{EmuDevice, ModuleId};
+use kgen_kernel::{KernelFile, plan};
+use kgen_record::{Coverage, DType, EvalRequest, Gap, GapKind, Grids, Step};
+
+use super::{CaseProgram, Program, builder::describe_args};
+
+/// Blocks along x that 16 bits count.
+const MANY_BLOCKS: u32 = 65_535;
+
+/// Type macros of a compile variant.
+type Types = [(String, DType)];
+
+/// For each line, loop or branch, and each type of the first tensor, the ways that were reached.
+type Reached = BTreeMap<(u32, GapKind), BTreeMap<Option<DType>, Ways>>;
+
+/// What is to be reached: one thing, or both ways of a branch.
+type Ways = [bool; 2];
+
+/// Most blocks along x that each `launch` ran with, by line.
+#[derive(Debug, Default)]
+pub(super) struct Launches(BTreeMap<u32, u32>);
+
+impl Launches {
+    /// Notes the launches of a case that ran.
+    pub(super) fn add(&mut self, program: &CaseProgram) {
+        for (line, grid) in launches(program) {
+            let most = self.0.entry(line).or_default();
+            *most = (*most).max(grid);
+        }
+    }
+}
+
+/// Returns the launches of a case: line and blocks along x.
+fn launches(program: &CaseProgram) -> impl Iterator<Item = (u32, u32)> {
+    program.plan.steps.iter().filter_map(|step| match step {
+        Step::Launch { line, grid, .. } => Some((*line, grid[0])),
+        Step::Copy { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
+    })
+}
+
+/// Returns what the cases reached; `None` where no variant was run.
+///
+/// `modules`: the variants that were loaded. A line that one variant reached counts as reached for the
+/// type of its first tensor: the others differ in constants of the plan, or in types of other tensors.
+pub(super) fn of(
+    request: &EvalRequest,
+    program: &Program,
+    device: &EmuDevice,
+    modules: &[(&Types, ModuleId)],
+    launches: &Launches,
+) -> Option<Coverage> {
+    let mut reached = Reached::new();
+    for &(types, module) in modules {
+        let dtype = types.first().map(|(_, dtype)| *dtype);
+        let mut add = |line: u32, kind: GapKind, ways: Ways| {
+            let known = reached.entry((line, kind)).or_default().entry(dtype).or_default();
+            *known = [known[0] | ways[0], known[1] | ways[1]];
+        };
+        for (line, executed) in device.lines(module) {
+            add(line, GapKind::LineNeverExecuted, [executed; 2]);
+        }
+        for (line, repeated) in device.loops(module) {
+            add(line, GapKind::LoopNeverRepeated, [repeated; 2]);
+        }
+        for (line, edges) in device.branches(module) {
+            add(line, GapKind::BranchOneWay, [edges.taken, edges.passed]);
+        }
+    }
+    let is_line = |kind: GapKind| kind == GapKind::LineNeverExecuted;
+    let lines = reached.keys().filter(|(_, kind)| is_line(*kind)).count();
+    let mut gaps = launch_gaps(request, program, launches);
+    gaps.extend(code_gaps(&request.kernel, &reached));
+    gaps.sort_by_key(|gap| (!gap.kind.may_close(), gap.line, gap.kind));
+    let unreached = gaps.iter().filter(|gap| is_line(gap.kind) && gap.dtypes.is_empty()).count();
+    (0 < lines).then(|| Coverage { lines, executed: lines - unreached, further: 0, gaps })
+}
+
+/// Names the `launch` calls that no case made, or none with many blocks where the plan has such.
+fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<Gap> {
+    let Ok(file) = KernelFile::parse(&request.kernel) else { return Vec::new() };
+    let gap = |line, kind| Gap {
+        line,
+        text: text(&request.kernel, line),
+        kind,
+        dtypes: Vec::new(),
+        grids: None,
+    };
+    let mut gaps = Vec::new();
+    for line in plan::launch_lines(&file).into_iter().collect::<BTreeSet<u32>>() {
+        match ran.0.get(&line) {
+            None => gaps.push(gap(line, GapKind::LaunchNeverRan)),
+            // A GPU runs the large cases.
+            Some(&ran) if ran <= MANY_BLOCKS && !request.on_gpu => {
+                let of_line = |case| launches(case).filter(move |(other, _)| *other == line);
+                let all = program
+                    .cases
+                    .iter()
+                    .flat_map(|case| of_line(case).map(move |(_, blocks)| (blocks, case.case)));
+                if let Some((planned, case)) = all.max().filter(|(most, _)| MANY_BLOCKS < *most) {
+                    let args = describe_args(&request.cases[case]);
+                    let grids = Some(Grids { ran, planned, args });
+                    gaps.push(Gap { grids, ..gap(line, GapKind::FewBlocks) });
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    gaps
+}
+
+/// Returns a line of the kernel file.
+fn text(kernel: &str, line: u32) -> String {
+    let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
+    index.and_then(|index| kernel.lines().nth(index)).unwrap_or_default().trim().to_owned()
+}
+
+fn code_gaps(kernel: &str, reached: &Reached) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    for (&(line, kind), of_types) in reached {
+        let text = text(kernel, line);
+        let missed: Vec<_> = of_types.iter().filter(|(_, ways)| **ways != [true; 2]).collect();
+        let some_type = missed.len() < of_types.len();
+        let is_open = match kind {
+            // A condition may be a constant in some types, and decide in others.
+            GapKind::BranchOneWay => {
+                let ways = of_types.values().fold([false; 2], |a, b| [a[0] | b[0], a[1] | b[1]]);
+                ways != [true; 2] && has_condition(&text)
+            }
+            _ => !missed.is_empty(),
+        };
+        if is_open {
+            let dtypes = missed.iter().filter_map(|(dtype, _)| **dtype);
+            let dtypes = if some_type { dtypes.collect() } else { Vec::new() };
+            gaps.push(Gap { line, text, kind, dtypes, grids: None });
+        }
+    }
+    gaps
+}
+
+/// Tells whether a line of the source decides anything: the compiler makes branches of its own, for
+/// example of a division of 64 bits.
+fn has_condition(text: &str) -> bool {
+    let code = text.split("//").next().unwrap_or_default();
+    let mut words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|word| matches!(word, "if" | "while" | "for" | "switch"))
+        || ["?", "&&", "||"].iter().any(|operator| code.contains(operator))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_condition;
+
+    #[test]
+    fn conditions_are_told_by_the_text_of_a_line() {
+        for text in ["if (i >= n) return;", "while(k)", "y = a ? b : c;", "&& j < n)"] {
+            assert!(has_condition(text), "{text}");
+        }
+        for text in ["const long long q = i / n;", "iffy = notif(a);", "y = 1; // if ever"] {
+            assert!(!has_condition(text), "{text}");
+        }
+    }
+}

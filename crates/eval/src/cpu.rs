@@ -1,0 +1,264 @@
+//! The half of an evaluation that needs no GPU.
+
+use std::{panic::resume_unwind, sync::Arc, thread};
+
+use kgen_compile::Compiler;
+use kgen_record::{
+    CaseOutcome, CaseResult, DType, EvalRequest, Evaluation, Finding, Implementation,
+    InputDistribution, Level, Stage, Verdict,
+};
+
+use super::{
+    Error, Program, Progress,
+    builder::{EarlyVerdict, EvaluationBuilder, blank},
+    compare::RoundingStats,
+    emulate::emulate,
+    link::Linker,
+    prepare::{prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference},
+    program::ReferenceProgram,
+    reference_kernel, static_facts,
+};
+
+/// What the CPU half came to.
+#[derive(Debug)]
+pub struct CpuOutcome {
+    /// The evaluation so far; final where there is no program.
+    pub evaluation: Evaluation,
+    /// What a GPU is to run; `None` where the evaluation is over.
+    pub program: Option<Program>,
+}
+
+/// Guards, compiles and emulates a kernel file.
+///
+/// # Errors
+///
+/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+pub fn cpu_half(
+    request: &EvalRequest,
+    compiler: &Compiler,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CpuOutcome, Error> {
+    let mut draft = EvaluationBuilder::new(request, progress);
+    let (major, minor) = compiler.version();
+    draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
+    if let Some(implementation @ (Implementation::Library { .. } | Implementation::Python { .. })) =
+        &request.implementation
+    {
+        return uncompiled(request, implementation, compiler, draft);
+    }
+    let (mut program, linker) = match prepare(request, compiler, &mut draft)? {
+        Ok(prepared) => prepared,
+        Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
+    };
+    program.reference = reference(request, compiler)?;
+    let code = request.count_code.then(|| static_facts::MachineCode::of(&program)).flatten();
+    thread::scope(|scope| {
+        // A process of its own, which runs beside the emulator and the compiler.
+        let code = code.map(|code| scope.spawn(move || code.count(compiler)));
+        let mut outcome = screen(request, linker, draft, program)?;
+        if let Some(code) = code {
+            let mixes = code.join().unwrap_or_else(|panic| resume_unwind(panic));
+            static_facts::add_code(mixes, &mut outcome.evaluation.resources);
+        }
+        Ok(outcome)
+    })
+}
+
+/// Runs small cases on the emulator and compiles what a GPU needs besides the candidate.
+fn screen(
+    request: &EvalRequest,
+    mut linker: Linker<'_>,
+    mut draft: EvaluationBuilder<'_>,
+    mut program: Program,
+) -> Result<CpuOutcome, Error> {
+    if !request.on_gpu || request.screen {
+        draft.enter(Stage::Emulate);
+        emulate(request, &program, &mut linker, &mut draft)?;
+    }
+    let compiler = linker.compiler();
+    let mut evaluation = if request.on_gpu { draft.build() } else { done(draft).build() };
+    let goes_on = request.on_gpu
+        && (!request.screen
+            || matches!(
+                evaluation.verdict,
+                Verdict::Passed | Verdict::Unsupported | Verdict::Declined
+            ));
+    if goes_on {
+        // The GPU has the last word; should it hang, this half has nothing to complain about.
+        evaluation.findings.clear();
+        evaluation.findings.extend(request.screen.then(|| unscreened(&evaluation)).flatten());
+        program.baselines = prepare_baselines(request, compiler)?;
+        program.full_size = prepare_full_size(request, compiler)?;
+    }
+    Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
+}
+
+/// Says which cases rest on no sanitizer, since the emulator cannot run them.
+fn unscreened(evaluation: &Evaluation) -> Option<Finding> {
+    let is = |case: &&CaseResult, verdict| case.outcome == CaseOutcome::Judged(verdict);
+    let cases = || evaluation.cases.iter().filter(|case| is(case, Verdict::Unsupported));
+    let first = cases().next()?;
+    let n_passed = evaluation.n_passed();
+    let which = match n_passed {
+        0 => "not screened".to_owned(),
+        _ => format!("not screened in {} of {} cases", cases().count(), n_passed + cases().count()),
+    };
+    let why = first.findings.first().map_or("unsupported", |finding| finding.message.as_str());
+    Some(Finding::new(format!(
+        "{which}: the emulator cannot run the kernel there, so that no sanitizer has looked for races, \
+         stray accesses and uninitialised values ({why})"
+    )))
+}
+
+/// Hands on an implementation that is called and not compiled: the GPU alone can judge it.
+fn uncompiled(
+    request: &EvalRequest,
+    implementation: &Implementation,
+    compiler: &Compiler,
+    mut draft: EvaluationBuilder<'_>,
+) -> Result<CpuOutcome, Error> {
+    if !request.on_gpu {
+        let finding = Finding::new("what is no kernel file can be judged on a GPU alone");
+        let evaluation = draft.halt(EarlyVerdict::new(Verdict::Unsupported, finding));
+        return Ok(CpuOutcome { evaluation, program: None });
+    }
+    let mut program = match implementation {
+        Implementation::Library { name } => prepare_library(request, compiler, name, &|_| true)?,
+        Implementation::Kernel { .. } | Implementation::Python { .. } => {
+            Program::without_code(request.cases.len())
+        }
+    };
+    for (index, reason) in &program.refused {
+        let outcome = CaseOutcome::Skipped { reason: reason.clone() };
+        draft.case_done(*index, blank(&request.cases[*index], outcome, Level::Static));
+    }
+    program.reference = reference(request, compiler)?;
+    program.baselines = prepare_baselines(request, compiler)?;
+    program.full_size = prepare_full_size(request, compiler)?;
+    Ok(CpuOutcome { evaluation: draft.build(), program: Some(program) })
+}
+
+/// Enables the kernel that is the op's reference, where it has one, and returns what the GPU's half
+/// needs of it.
+pub(super) fn reference(
+    request: &EvalRequest,
+    compiler: &Compiler,
+) -> Result<Option<Box<ReferenceProgram>>, Error> {
+    let Some(reference) = prepare_reference(request, compiler)? else { return Ok(None) };
+    let reference = Arc::new(reference_kernel::portable(*reference));
+    reference_kernel::enable(request, &reference)?;
+    Ok(request.on_gpu.then(|| Box::new((*reference).clone())))
+}
+
+/// Marks the last stage where the cases left nothing to complain about.
+fn done(mut draft: EvaluationBuilder<'_>) -> EvaluationBuilder<'_> {
+    let evaluation = draft.evaluation();
+    let no_failure = evaluation.failed().next().is_none();
+    if no_failure && evaluation.n_passed() > 0 {
+        draft.enter(Stage::Done);
+    }
+    draft
+}
+
+/// Rounding statistics of the main family, per dtype.
+#[derive(Default)]
+pub(super) struct RoundingPools(Vec<RoundingPool>);
+
+/// Rounding statistics of one dtype.
+struct RoundingPool {
+    dtype: DType,
+    stats: RoundingStats,
+    /// Index of the case with most misrounded elements, and their number.
+    worst: (usize, u64),
+}
+
+impl RoundingPools {
+    /// Adds a case that passed by the bound.
+    ///
+    /// Other families than the main one round specially chosen values, and a case that failed has
+    /// said what is wrong already.
+    pub(super) fn add(&mut self, index: usize, result: &CaseResult, stats: RoundingStats) {
+        let counts = result.family == InputDistribution::Normal
+            && result.outcome == CaseOutcome::Judged(Verdict::Passed)
+            && stats.n > 0;
+        if !counts {
+            return;
+        }
+        match self.0.iter_mut().find(|pool| pool.dtype == result.dtype) {
+            Some(pool) => {
+                pool.stats.add(stats);
+                if stats.n_misrounded > pool.worst.1 {
+                    pool.worst = (index, stats.n_misrounded);
+                }
+            }
+            None => self.0.push(RoundingPool {
+                dtype: result.dtype,
+                stats,
+                worst: (index, stats.n_misrounded),
+            }),
+        }
+    }
+
+    /// Fails the worst case of each dtype whose pooled rounding is off.
+    pub(super) fn judge(&self, draft: &mut EvaluationBuilder<'_>, level: Level) {
+        for pool in &self.0 {
+            let Some(complaint) = pool.stats.complaint() else { continue };
+            let index = pool.worst.0;
+            let mut result = draft.evaluation().cases[index].clone();
+            result.outcome = CaseOutcome::Judged(Verdict::WrongOutput);
+            result.level = level;
+            let message = format!("over all {} cases of normal values: {complaint}", pool.dtype);
+            result.findings.push(Finding::new(message));
+            draft.case_done(index, result);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unscreened;
+    use kgen_ops::suite;
+    use kgen_record::{
+        CaseOutcome, EvalRequest, Evaluation, Finding, Implementation, Level, Limits, Precision,
+        Target, Verdict,
+    };
+
+    use crate::{builder::failed, unbegun};
+
+    fn begun() -> (EvalRequest, Evaluation) {
+        let request = EvalRequest {
+            op: "relu".to_owned(),
+            definition: None,
+            kernel: String::new(),
+            implementation: None::<Implementation>,
+            params: Default::default(),
+            count_code: false,
+            profile: None,
+            cases: suite::load("smoke").unwrap().public_cases("relu").unwrap(),
+            seed: 1,
+            target: Target::h100_class(),
+            on_gpu: true,
+            screen: true,
+            precision: Precision::Strict,
+            emulation: kgen_record::Emulation::default(),
+            limits: Limits::default(),
+            timing: None,
+        };
+        let evaluation = unbegun(&request, Verdict::Unsupported);
+        (request, evaluation)
+    }
+
+    #[test]
+    fn what_the_emulator_cannot_run_is_named_as_not_screened() {
+        let (request, mut evaluation) = begun();
+        assert_eq!(unscreened(&evaluation), None);
+        let finding = Finding::new("unsupported: wgmma.fence");
+        evaluation.cases[0] = failed(&request.cases[0], Verdict::Unsupported, Level::Emu, finding);
+        let message = unscreened(&evaluation).unwrap().message;
+        assert!(message.starts_with("not screened: "), "{message}");
+        assert!(message.ends_with("(unsupported: wgmma.fence)"), "{message}");
+        evaluation.cases[1].outcome = CaseOutcome::Judged(Verdict::Passed);
+        let message = unscreened(&evaluation).unwrap().message;
+        assert!(message.starts_with("not screened in 1 of 2 cases: "), "{message}");
+    }
+}

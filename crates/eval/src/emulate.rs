@@ -1,0 +1,225 @@
+//! The cases of an evaluation on the emulator.
+
+use std::collections::BTreeSet;
+
+use kgen_device::{Device, EmuDevice, Image, LaunchError, ModuleId};
+use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Verdict};
+
+use super::{
+    CaseProgram, Error, Program, Variant,
+    blocks::{self, Sampled},
+    budget::{self, Allowance, Purse},
+    builder::{self, EvaluationBuilder, blank},
+    coverage::{self, Launches},
+    cpu::RoundingPools,
+    execute::{Ran, run_case},
+    link::Linker,
+    prepared_case::PreparedCase,
+    rounds,
+    session::Modules,
+};
+
+/// Part of a case's lane instructions that a sample of its blocks may spend besides.
+const SAMPLED_SHARE: u64 = 4;
+
+/// Runs the cases that fit on the emulator, and further ones where they leave gaps.
+pub(super) fn emulate(
+    request: &EvalRequest,
+    program: &Program,
+    linker: &mut Linker<'_>,
+    draft: &mut EvaluationBuilder<'_>,
+) -> Result<(), Error> {
+    let mut device = EmuDevice::new(&request.target);
+    device.set_emulation(request.emulation);
+    let copy = load_copy(&mut device, program)?;
+    let mut emulation = Emulation {
+        request,
+        program,
+        variants: Vec::new(),
+        used: program.cases.iter().map(|case| case.variant).collect(),
+        copy,
+        device,
+        purse: Purse::new(request),
+        pools: RoundingPools::default(),
+        launches: Launches::default(),
+    };
+    program.variants.iter().try_for_each(|variant| emulation.load(variant))?;
+    for (operations, case) in cheapest_first(request, program) {
+        emulation.judge(operations, case, draft)?;
+    }
+    emulation.pools.judge(draft, Level::Emu);
+    let coverage = rounds::draw(&mut emulation, linker, draft)?;
+    draft.evaluation().coverage = coverage;
+    Ok(())
+}
+
+/// A variant's module, or why the emulator does not take it.
+type Loaded = Result<ModuleId, (Verdict, Finding)>;
+
+fn load_copy(device: &mut EmuDevice, program: &Program) -> Result<Option<ModuleId>, Error> {
+    let Some(copy) = &program.copy else { return Ok(None) };
+    match device.load(&Image { ptx: &copy.ptx, cubin: &copy.cubin }) {
+        Ok(module) => Ok(Some(module)),
+        Err(stop) => Err(Error::OwnKernels(stop.to_string())),
+    }
+}
+
+/// The state of an evaluation on the emulator.
+pub(super) struct Emulation<'a> {
+    pub(super) request: &'a EvalRequest,
+    program: &'a Program,
+    pub(super) variants: Vec<Loaded>,
+    /// The variants of cases.
+    pub(super) used: BTreeSet<usize>,
+    pub(super) copy: Option<ModuleId>,
+    pub(super) device: EmuDevice,
+    pub(super) purse: Purse,
+    pools: RoundingPools,
+    /// The launches of cases that ran.
+    pub(super) launches: Launches,
+}
+
+impl Emulation<'_> {
+    /// Loads a variant behind the others.
+    pub(super) fn load(&mut self, variant: &Variant) -> Result<(), Error> {
+        let image = Image { ptx: &variant.ptx, cubin: &variant.cubin };
+        self.variants.push(match self.device.load(&image) {
+            Ok(module) => Ok(module),
+            Err(LaunchError::Kernel { verdict, finding, .. }) => Err((verdict, *finding)),
+            Err(LaunchError::Budget { reason, .. }) => {
+                Err((Verdict::Unsupported, Finding::new(reason)))
+            }
+            Err(LaunchError::Machine(error)) => return Err(error.into()),
+        });
+        Ok(())
+    }
+
+    /// Returns what the cases have reached so far.
+    pub(super) fn coverage(&self, linker: &Linker<'_>) -> Option<Coverage> {
+        let loaded = self.used.iter().filter_map(|&variant| {
+            let module = self.variants.get(variant)?.as_ref().ok()?;
+            Some((linker.variant(variant).types.as_slice(), *module))
+        });
+        let loaded: Vec<_> = loaded.collect();
+        coverage::of(self.request, self.program, &self.device, &loaded, &self.launches)
+    }
+
+    /// Judges a case, or leaves it out.
+    fn judge(
+        &mut self,
+        operations: u64,
+        program: &CaseProgram,
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<(), Error> {
+        let case = &self.request.cases[program.case];
+        let skip = self
+            .purse
+            .spent()
+            .or_else(|| budget::refusal(self.request, case, operations))
+            .or_else(|| self.purse.stopped(case))
+            .or_else(|| {
+                draft.evaluation().failed().next()?;
+                budget::after_failure(operations)
+            });
+        let result = match (skip, &self.variants[program.variant]) {
+            (Some(reason), _) => blank(case, CaseOutcome::Skipped { reason }, Level::Static),
+            (None, Err((verdict, finding))) => {
+                draft.case_started(program.case);
+                builder::failed(case, *verdict, Level::Emu, finding.clone())
+            }
+            (None, Ok(candidate)) => {
+                draft.case_started(program.case);
+                let modules = Modules::loaded(Some(*candidate), self.copy);
+                let subject = draft.reference(|| PreparedCase::new(self.request, case))?;
+                self.run(&subject, operations, program, modules)?
+            }
+        };
+        draft.case_done(program.case, result);
+        Ok(())
+    }
+
+    fn run(
+        &mut self,
+        subject: &PreparedCase<'_>,
+        operations: u64,
+        program: &CaseProgram,
+        modules: Modules<'_>,
+    ) -> Result<CaseResult, Error> {
+        let case = subject.case;
+        let allowance = Allowance::of(operations, self.request.limits.emu_lane_instructions);
+        self.device.set_budget(allowance.lanes);
+        let mut ran = run_case(&mut self.device, subject, None, program, modules)?;
+        self.device.commit_coverage(!ran.unproven);
+        if !ran.unproven {
+            self.launches.add(program);
+        }
+        let is_stopped = ran.unproven && !allowance.blames;
+        blame_or_skip(case, &mut ran, allowance);
+        if is_stopped {
+            self.purse.stop(case);
+            self.device.set_budget(allowance.lanes / SAMPLED_SHARE);
+            self.look_at_blocks(subject, program, modules, &mut ran.result)?;
+        }
+        let timed_out = ran.result.outcome == CaseOutcome::Judged(Verdict::TimedOut);
+        self.purse.spend(ran.lane_instructions, timed_out);
+        self.pools.add(program.case, &ran.result, ran.rounding);
+        Ok(ran.result)
+    }
+
+    /// Judges some blocks of a case that was stopped, and puts into its result what that came to.
+    fn look_at_blocks(
+        &mut self,
+        subject: &PreparedCase<'_>,
+        program: &CaseProgram,
+        modules: Modules<'_>,
+        result: &mut CaseResult,
+    ) -> Result<(), Error> {
+        let variant = &self.program.variants[program.variant];
+        let seed = self.request.seed;
+        let sampled = blocks::sample(&mut self.device, subject, program, variant, modules, seed)?;
+        self.device.commit_coverage(sampled.is_some());
+        match sampled {
+            Some(Sampled::Wrong(wrong)) => *result = *wrong,
+            Some(Sampled::Right { blocks, of, elements }) => {
+                if let CaseOutcome::Skipped { reason } = &mut result.outcome {
+                    let right = format!(
+                        "; {blocks} of its {of} blocks ran by themselves, and the {elements} \
+                         elements that they wrote are right"
+                    );
+                    reason.push_str(&right);
+                }
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Returns the cases that the emulator is for with their elementary operations, in the order of
+/// these: what a budget leaves out is what costs most.
+fn cheapest_first<'a>(request: &EvalRequest, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
+    let cases = program
+        .cases
+        .iter()
+        .filter(|program| !request.on_gpu || !request.cases[program.case].class.is_large());
+    let mut cases: Vec<(u64, &CaseProgram)> = cases
+        .map(|program| (budget::operations(request, &request.cases[program.case]), program))
+        .collect();
+    cases.sort_by_key(|(operations, _)| *operations);
+    cases
+}
+
+/// Decides what a spent budget means: the kernel's fault, or a limit of the emulator's.
+fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
+    if !ran.unproven {
+        return;
+    }
+    if allowance.blames {
+        ran.result.findings.push(Finding::new(allowance.blamed()));
+    } else {
+        let reason = allowance.skipped();
+        let counters = std::mem::take(&mut ran.result.counters);
+        let skipped = blank(case, CaseOutcome::Skipped { reason }, Level::Static);
+        ran.result = CaseResult { counters, ..skipped };
+    }
+}

@@ -1,0 +1,413 @@
+//! Runs a full-size case on a device and judges its outputs.
+
+use std::{ops::Range, time::Instant};
+
+use kgen_baseline::BUILTIN;
+use kgen_device::{Device, LaunchError};
+use kgen_record::{
+    Case, CaseOutcome, CaseResult, DType, Finding, FullSize, StepTime, TensorSpec, Verdict,
+};
+
+use super::{
+    DataSet, Prepared,
+    device_kernels::{DifferingElements, NearBound, OutputPair},
+    load::Trusted,
+    sampled_elements::SampledElements,
+    source::Generated,
+};
+use crate::{
+    CaseProgram, Error,
+    case_data::{CaseData, InputSource},
+    compare::{Comparison, RoundingStats},
+    error::EvalError,
+    execute::{Ran, conclude, from_stop, wrong_when_timed},
+    memory,
+    session::{Modules, Session},
+};
+
+/// Bytes that outputs and scratch hold before a run, in turn over the data sets: NaN in every
+/// floating-point type, then a finite number.
+const POISONS: [u8; 2] = [0xff, 0x5b];
+
+/// Share of the smallest bound that two outputs may differ by without being looked at.
+const NEAR_SHARE: f64 = 0.25;
+
+/// Ulps that two outputs may differ by without being looked at: results in f32 differ by honest
+/// roundings, and of two neighbours in 16 bits one is rounded wrongly.
+const fn near_ulps(dtype: DType) -> f64 {
+    if matches!(dtype, DType::F64 | DType::F32) { 2.0 } else { 0.5 }
+}
+
+impl Prepared<'_> {
+    /// Returns the bytes that judging takes at least.
+    pub(crate) fn need(&self, program: &CaseProgram, trusted: &CaseProgram) -> u64 {
+        let outputs: u64 = self.outputs.iter().map(|(_, spec)| spec.storage_bytes() as u64).sum();
+        self.arm_need(program) + outputs + memory::scratch(trusted)
+    }
+
+    /// Returns the bytes of inputs, outputs and scratch of a program.
+    pub(crate) fn arm_need(&self, program: &CaseProgram) -> u64 {
+        memory::arm(self.case, &self.outputs, program)
+    }
+
+    /// Returns one data set of the case, for timing.
+    pub(crate) fn view<'p>(&'p self, trusted: Trusted<'p>, set: usize) -> View<'p> {
+        let set = set % self.sets.len();
+        let source = Generated { values: &self.sets[set].values, kit: trusted.kit };
+        View { prepared: self, trusted, set, source }
+    }
+
+    /// Returns the inputs of the baseline.
+    pub(crate) fn baseline(&self, trusted: Trusted<'_>) -> Generated<'_> {
+        Generated { values: &self.baseline, kit: trusted.kit }
+    }
+}
+
+/// Judges a program on all data sets.
+pub(crate) fn judge(
+    device: &mut dyn Device,
+    prepared: &Prepared<'_>,
+    trusted: Trusted<'_>,
+    program: &CaseProgram,
+    modules: Modules,
+) -> Result<Ran, Error> {
+    run_sets(device, prepared, trusted, program, modules, 0..prepared.sets.len())
+}
+
+fn run_sets(
+    device: &mut dyn Device,
+    prepared: &Prepared<'_>,
+    trusted: Trusted<'_>,
+    program: &CaseProgram,
+    modules: Modules,
+    sets: Range<usize>,
+) -> Result<Ran, Error> {
+    let level = device.level();
+    let mut run = Run { prepared, trusted, log: Log::default() };
+    match run.sets(device, program, modules, sets) {
+        Ok(compared) => {
+            let (mut result, rounding) = conclude(prepared.case, level, vec![compared]);
+            run.log.explain(&mut result);
+            result.full_size = Some(run.log.record);
+            Ok(Ran::of(result, rounding))
+        }
+        Err(EvalError::LaunchError(stop)) => {
+            let mut ran = from_stop(prepared.case, level, stop)?;
+            ran.result.full_size = Some(run.log.record);
+            Ok(ran)
+        }
+        Err(EvalError::Error(error)) => Err(error),
+    }
+}
+
+/// A stop of the trusted kernel says nothing about the candidate.
+fn distrust(stop: LaunchError) -> EvalError {
+    EvalError::Error(match stop {
+        LaunchError::Machine(error) => error.into(),
+        stop => Error::Baseline { name: BUILTIN.to_owned(), reason: stop.to_string() },
+    })
+}
+
+/// Judging one program.
+struct Run<'p> {
+    prepared: &'p Prepared<'p>,
+    trusted: Trusted<'p>,
+    log: Log,
+}
+
+impl<'p> Run<'p> {
+    fn source(&self, set: usize) -> Generated<'p> {
+        Generated { values: &self.prepared.sets[set].values, kit: self.trusted.kit }
+    }
+
+    /// Runs data set after data set until one is wrong.
+    fn sets(
+        &mut self,
+        device: &mut dyn Device,
+        program: &CaseProgram,
+        modules: Modules,
+        sets: Range<usize>,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let (prepared, first) = (self.prepared, self.source(sets.start));
+        let session = self.log.step(device, "inputs", |device| {
+            Session::open(device, prepared.case, program, modules, &first, &prepared.outputs)
+        })?;
+        let mut beside = None;
+        let judged = self.each(device, &session, &mut beside, sets);
+        if let Some(beside) = beside {
+            beside.close(device);
+        }
+        session.close(device);
+        judged
+    }
+
+    /// Does [`Self::sets`] with the buffers of the candidate; those of the trusted kernel are made
+    /// when the candidate has run for the first time.
+    fn each(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        beside: &mut Option<Session<'p>>,
+        sets: Range<usize>,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let mut all = Vec::new();
+        let first = sets.start;
+        for set in sets {
+            let source = self.source(set);
+            let poison = POISONS[set % POISONS.len()];
+            if set != first {
+                self.log.step(device, "inputs", |device| session.rewrite(device, &source))?;
+            }
+            self.log.step(device, "poison", |device| session.poison(device, poison))?;
+            self.log.step(device, "candidate", |device| session.run(device))?;
+            self.log.step(device, "inputs unchanged", |device| session.check(device, &source))?;
+            let compared = self.compare(device, session, beside, set, poison)?;
+            let wrong = compared.iter().any(|output| output.mismatch.is_some());
+            all.extend(compared);
+            if wrong {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Runs the trusted kernel on the data of a session and compares the outputs of both.
+    fn compare(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        beside: &mut Option<Session<'p>>,
+        set: usize,
+        poison: u8,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let Trusted { program, modules, .. } = self.trusted;
+        let Prepared { case, outputs, .. } = self.prepared;
+        let ran = self.log.step(device, "trusted kernel", |device| {
+            let other = match beside.take() {
+                Some(other) => other,
+                None => Session::beside(device, session, case, program, modules, outputs)?,
+            };
+            other.run(device).map(|()| other)
+        });
+        let other = beside.insert(ran.map_err(distrust)?);
+        let mut found = Vec::new();
+        for (output, (_, spec)) in outputs.iter().enumerate() {
+            let near = self.near(set, output, spec);
+            let pair = OutputPair {
+                candidate: session.output_buffer(output),
+                trusted: other.output_buffer(output),
+                dtype: spec.dtype,
+                numel: spec.numel(),
+            };
+            let (kit, capacity) = (self.trusted.kit, self.prepared.question().capacity());
+            found.push(self.log.step(device, "comparison", |device| {
+                kit.differ(device, pair, poison, near, capacity)
+            })?);
+        }
+        self.log.compared(outputs, &found, self.prepared.alone);
+        self.follow_up(device, session, set, poison, &found)
+    }
+
+    fn near(&self, set: usize, output: usize, spec: &TensorSpec) -> NearBound {
+        let question = self.prepared.question();
+        let bound = question.least_bound(&self.prepared.sets[set].points, output);
+        NearBound {
+            exact: question.exact(spec),
+            signed_zero: question.op.signed_zero,
+            ulps: near_ulps(spec.dtype),
+            absolute: if bound.is_finite() { NEAR_SHARE * bound } else { 0.0 },
+        }
+    }
+
+    /// Holds the chosen elements, and those that differ, against f64.
+    fn follow_up(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        set: usize,
+        poison: u8,
+        found: &[DifferingElements],
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let question = self.prepared.question();
+        let DataSet { values, hosts, points } = &self.prepared.sets[set];
+        let got = self.read(device, session, points)?;
+        let began = Instant::now();
+        let mut compared = question.compare(points, points, got, poison);
+        let mut differing: Vec<usize> = found
+            .iter()
+            .enumerate()
+            .flat_map(|(output, found)| found.listed.iter().map(move |&index| (output, index)))
+            .map(|(output, index)| question.in_first(output, index))
+            .collect();
+        differing.sort_unstable();
+        differing.dedup();
+        let further = match differing.is_empty() {
+            true => None,
+            false => Some(question.points(values, hosts.as_deref(), &differing)?),
+        };
+        self.log.took("f64 references", began);
+        self.log.record.judged += points.count();
+        if let Some(further) = further {
+            let got = self.read(device, session, &further)?;
+            let began = Instant::now();
+            let mut beyond = question.compare(&further, points, got, poison);
+            for comparison in &mut beyond {
+                // Looked at because they differ: they say nothing of how often results are misrounded.
+                comparison.rounding = RoundingStats::default();
+            }
+            // What differs tells more than what was chosen.
+            compared.splice(0..0, beyond);
+            self.log.took("f64 references", began);
+            self.log.record.judged += further.count();
+        }
+        Ok(compared)
+    }
+
+    /// Reads what the candidate has at some points of every output.
+    fn read(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        points: &SampledElements,
+    ) -> Result<Vec<Vec<u8>>, EvalError> {
+        let kit = self.trusted.kit;
+        let outputs = self.prepared.outputs.iter().zip(&points.runs).enumerate();
+        let all = outputs.map(|(output, ((_, spec), runs))| {
+            let (buffer, size) = (session.output_buffer(output), spec.dtype.size());
+            self.log.step(device, "reading", |device| {
+                if runs.len == 1 {
+                    return kit.gather(device, buffer, size, &runs.starts);
+                }
+                let mut bytes = Vec::with_capacity(runs.numel() * size);
+                for start in &runs.starts {
+                    bytes.extend(device.read_part(buffer, start * size, runs.len * size)?);
+                }
+                Ok(bytes)
+            })
+        });
+        Ok(all.collect::<Result<_, _>>()?)
+    }
+}
+
+/// What was done, and how long it took.
+#[derive(Default)]
+struct Log {
+    record: FullSize,
+    n_poisoned: u64,
+}
+
+impl Log {
+    /// Calls a function, waits for the device and notes the time.
+    fn step<T>(
+        &mut self,
+        device: &mut dyn Device,
+        step: &str,
+        run: impl FnOnce(&mut dyn Device) -> Result<T, LaunchError>,
+    ) -> Result<T, LaunchError> {
+        let began = Instant::now();
+        let done = run(device)?;
+        device.sync()?;
+        self.took(step, began);
+        Ok(done)
+    }
+
+    fn took(&mut self, step: &str, began: Instant) {
+        let seconds = began.elapsed().as_secs_f64();
+        match self.record.steps.iter_mut().find(|time| time.step == step) {
+            Some(time) => time.seconds += seconds,
+            None => self.record.steps.push(StepTime { step: step.to_owned(), seconds }),
+        }
+    }
+
+    fn compared(
+        &mut self,
+        outputs: &[(String, TensorSpec)],
+        found: &[DifferingElements],
+        alone: bool,
+    ) {
+        let record = &mut self.record;
+        record.data_sets += 1;
+        record.against_itself = alone;
+        record.compared += outputs.iter().map(|(_, spec)| spec.numel() as u64).sum::<u64>();
+        record.differing += found.iter().map(DifferingElements::count).sum::<u64>();
+        self.n_poisoned += found.iter().map(|found| found.n_poisoned).sum::<u64>();
+    }
+
+    /// Says beside the elements that were looked at how many there are.
+    fn explain(&self, result: &mut CaseResult) {
+        if result.outcome == CaseOutcome::Judged(Verdict::Passed) {
+            return;
+        }
+        let FullSize { compared, differing, .. } = self.record;
+        if differing > 0 {
+            result.findings.push(Finding::new(format!(
+                "{differing} of {compared} elements differ from those of kgen's builtin kernel by \
+                 more than rounding; the farthest of them were held against f64"
+            )));
+        }
+        if self.n_poisoned > 0 {
+            result.findings.push(Finding::new(format!(
+                "{} elements hold what was in the buffer before the launch",
+                self.n_poisoned
+            )));
+        }
+    }
+}
+
+/// A full-size case on one data set.
+pub(crate) struct View<'p> {
+    prepared: &'p Prepared<'p>,
+    trusted: Trusted<'p>,
+    set: usize,
+    source: Generated<'p>,
+}
+
+impl CaseData for View<'_> {
+    fn case(&self) -> &Case {
+        self.prepared.case
+    }
+
+    fn outputs(&self) -> &[(String, TensorSpec)] {
+        &self.prepared.outputs
+    }
+
+    fn source(&self) -> &dyn InputSource {
+        &self.source
+    }
+
+    fn run(
+        &self,
+        device: &mut dyn Device,
+        program: &CaseProgram,
+        modules: Modules,
+    ) -> Result<Ran, Error> {
+        let sets = self.set..self.set + 1;
+        run_sets(device, self.prepared, self.trusted, program, modules, sets)
+    }
+
+    fn recheck(
+        &self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+    ) -> Result<Option<CaseResult>, Error> {
+        let (prepared, level) = (self.prepared, device.level());
+        let mut run = Run { prepared, trusted: self.trusted, log: Log::default() };
+        let mut beside = None;
+        let checked = session.check(device, &self.source).map_err(EvalError::from);
+        let compared =
+            checked.and_then(|()| run.compare(device, session, &mut beside, self.set, POISONS[0]));
+        if let Some(beside) = beside {
+            beside.close(device);
+        }
+        match compared {
+            Ok(compared) => {
+                let wrong = compared.into_iter().find_map(|output| output.mismatch);
+                Ok(wrong.map(|mismatch| wrong_when_timed(prepared.case, level, mismatch)))
+            }
+            Err(EvalError::LaunchError(stop)) => {
+                Ok(Some(from_stop(prepared.case, level, stop)?.result))
+            }
+            Err(EvalError::Error(error)) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! The half of an evaluation that runs on a GPU.
+
+use std::{
+    collections::VecDeque,
+    num::NonZero,
+    panic::resume_unwind,
+    sync::{Arc, mpsc},
+    thread,
+    time::Duration,
+};
+
+use kgen_baseline::side::Side;
+use kgen_device::{Device, Image, LaunchError, ModuleId};
+use kgen_record::{
+    BaselineRequest, Case, CaseClass, CaseOutcome, EvalRequest, Evaluation, Finding, HostTensor,
+    Level, Stage, Verdict, speedups,
+};
+
+use super::{
+    CaseProgram, Error, Program, Progress, Variant,
+    builder::{EvaluationBuilder, blank, failed},
+    case_data::{CaseData, InputSource},
+    cpu::RoundingPools,
+    execute::{Ran, run_case},
+    external::External,
+    full, memory,
+    prepared_case::{PreparedCase, op_of},
+    reference_kernel,
+    session::{Modules, Session},
+    side::{Process, Python},
+    timing,
+};
+
+/// Time between two looks at the memory that others hold.
+const MEMORY_WAIT: Duration = Duration::from_millis(200);
+
+/// Waits for memory that an evaluation has.
+const MAX_MEMORY_WAITS: u32 = 100;
+
+/// Outcome of a case that the implementation cannot run.
+const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
+
+/// Runs every case on a device and times those that are timed.
+///
+/// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
+/// both levels. `side`: the GPU's Python process, for what runs there. Realistic cases come last,
+/// and only if no other failed; each is timed right after it was found right, while its inputs and
+/// reference are at hand.
+///
+/// # Errors
+///
+/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+pub fn gpu_half(
+    request: &EvalRequest,
+    program: &Program,
+    partial: Evaluation,
+    device: &mut dyn Device,
+    side: &Side,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Evaluation, Error> {
+    let mut draft = EvaluationBuilder::resume(request, partial, progress);
+    draft.evaluation().target = device.target().clone();
+    if let Some(reference) = &program.reference {
+        reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
+    }
+    draft.enter(Stage::Execute);
+    device.limit_kernels(Duration::from_secs_f64(request.limits.case_s));
+    let process = Process::new(side);
+    let python = match &request.implementation {
+        None => None,
+        Some(implementation) => {
+            let (op, run_s) = (op_of(request)?, request.limits.case_s);
+            Python::new(&process, op, implementation, request.precision, run_s)
+        }
+    };
+    let loader = match &python {
+        Some(python) => Loader::of_external(program, python),
+        None => Loader::new(program),
+    };
+    let pools = RoundingPools::default();
+    let python = python.as_ref();
+    let trusted = full::Loaded::new(program.full_size.as_deref());
+    let baselines = python_baselines(request, &process)?;
+    let mut judge = GpuEvaluation {
+        request,
+        loader,
+        trusted,
+        python,
+        baselines: &baselines,
+        device,
+        draft,
+        pools,
+        lost: false,
+        memory_waits: 0,
+    };
+    let mut known = Vec::with_capacity(program.cases.len());
+    for case_program in &program.cases {
+        let case = &request.cases[case_program.case];
+        let reason = reference_kernel::too_big(request, case);
+        match reason.or_else(|| too_big_for_host(program, case, case_program.case)) {
+            Some(reason) => judge.skip(case_program, &reason),
+            None => known.push(case_program),
+        }
+    }
+    let (realistic, small): (Vec<_>, Vec<_>) =
+        known.into_iter().partition(|case| request.cases[case.case].class.is_large());
+    judge.run_small(&small)?;
+    judge.run_realistic(&realistic)?;
+    judge.draft.evaluation().python = process.facts();
+    Ok(judge.conclude())
+}
+
+/// Returns why a case of more than 2^31 elements cannot be judged: only on the device, beside a
+/// trusted kernel, is it done in seconds.
+fn too_big_for_host(program: &Program, case: &Case, index: usize) -> Option<String> {
+    let code = program.full_size.as_deref();
+    let on_device = code.is_some_and(|code| code.trusted.case(index).is_some());
+    (case.class == CaseClass::Huge && !on_device)
+        .then(|| "too large without a kernel of kgen's own to compare with".to_owned())
+}
+
+/// Returns the baselines of a request that run in the Python process.
+fn python_baselines<'a>(
+    request: &'a EvalRequest,
+    process: &'a Process<'a>,
+) -> Result<Vec<(&'a str, Python<'a>)>, Error> {
+    let (op, run_s) = (op_of(request)?, request.limits.case_s);
+    let baselines = request.timing.iter().flat_map(|timing| &timing.baselines);
+    let python = |baseline: &'a BaselineRequest| {
+        let implementation = &baseline.implementation;
+        let python = Python::new(process, op, implementation, request.precision, run_s)?;
+        Some((baseline.name.as_str(), python))
+    };
+    Ok(baselines.filter_map(python).collect())
+}
+
+/// The state of a GPU half.
+struct GpuEvaluation<'a, 'd> {
+    request: &'a EvalRequest,
+    loader: Loader<'a>,
+    /// Where the candidate runs in the Python process.
+    python: Option<&'a Python<'a>>,
+    /// The baselines that run there.
+    baselines: &'a [(&'a str, Python<'a>)],
+    trusted: full::Loaded<'a>,
+    device: &'d mut dyn Device,
+    draft: EvaluationBuilder<'d>,
+    pools: RoundingPools,
+    lost: bool,
+    /// Waits for memory so far.
+    memory_waits: u32,
+}
+
+impl<'a> GpuEvaluation<'a, '_> {
+    /// Returns why no further case can run, if so.
+    fn given_up(&self) -> Option<&'static str> {
+        let reason = match self.python {
+            Some(_) => "the Python process was lost in an earlier case",
+            None => "the device was lost in an earlier case",
+        };
+        self.lost.then_some(reason)
+    }
+
+    /// Runs the small cases; the next ones' references are computed while one runs, on several
+    /// cores by turns.
+    fn run_small(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
+        let request = self.request;
+        let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
+        thread::scope(|scope| {
+            let begin = |turn: usize| {
+                let (sender, ahead) = mpsc::sync_channel(1);
+                scope.spawn(move || {
+                    for program in programs.iter().skip(turn).step_by(n_ahead) {
+                        let case = &request.cases[program.case];
+                        let subject = PreparedCase::new(request, case);
+                        let both =
+                            subject.and_then(|one| Ok((one, PreparedCase::other(request, case)?)));
+                        // Nobody listens where the device was lost.
+                        if sender.send(both).is_err() {
+                            return;
+                        }
+                    }
+                });
+                ahead
+            };
+            let ahead: Vec<_> = (0..n_ahead).map(begin).collect();
+            for (place, program) in programs.iter().enumerate() {
+                if let Some(reason) = self.given_up() {
+                    self.skip(program, reason);
+                    continue;
+                }
+                let received = self.draft.reference(|| ahead[place % n_ahead].recv());
+                let (subject, other) = received.expect("one comes for each program")?;
+                self.run(program, &subject, Some(&other))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs the realistic cases; their inputs and references are computed ahead on other cores.
+    fn run_realistic(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
+        let (request, full_size) = (self.request, self.loader.program.full_size.as_deref());
+        thread::scope(|scope| {
+            let prepare = |program: &CaseProgram| {
+                let case = &request.cases[program.case];
+                let full_size =
+                    full_size.is_some_and(|code| code.trusted.case(program.case).is_some());
+                scope.spawn(move || Prepared::new(request, case, full_size))
+            };
+            let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
+            let mut waiting = programs.iter();
+            let mut ahead = VecDeque::new();
+            for program in programs {
+                let failed_before = self.draft.evaluation().failed().next().is_some();
+                let earlier = failed_before.then_some("an earlier case failed");
+                if let Some(reason) = self.given_up().or(earlier) {
+                    self.skip(program, reason);
+                    continue;
+                }
+                while ahead.len() < n_ahead
+                    && let Some(next) = waiting.next()
+                {
+                    ahead.push_back(prepare(next));
+                }
+                let handle = ahead.pop_front().expect("each program was prepared in its turn");
+                let joined = self.draft.reference(|| handle.join());
+                match joined.unwrap_or_else(|panic| resume_unwind(panic))? {
+                    Prepared::Host(host) => {
+                        let arm = memory::arm(host.subject.case, &host.subject.outputs, program);
+                        let n_arms = if host.baseline_inputs.is_empty() { 1 } else { 2 };
+                        if !self.fits(program, n_arms * arm) {
+                            continue;
+                        }
+                        self.run(program, &host.subject, None)?;
+                        let recheck = |device: &mut dyn Device, session: &Session<'_>| {
+                            let other = PreparedCase::other(request, host.subject.case)?;
+                            other.recheck(device, session)
+                        };
+                        let other = host.other_inputs.as_ref();
+                        let other = other.map(|inputs| timing::Other { inputs, recheck: &recheck });
+                        self.time(program, &host.subject, &host.baseline_inputs, other)?;
+                    }
+                    Prepared::FullSize(case) => self.full_size(program, &case)?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Judges one case; `other` is the same on other data.
+    fn run(
+        &mut self,
+        program: &'a CaseProgram,
+        subject: &PreparedCase<'_>,
+        other: Option<&PreparedCase<'_>>,
+    ) -> Result<(), Error> {
+        let Some(modules) = self.begin(program)? else { return Ok(()) };
+        let ran = run_case(self.device, subject, other, program, modules)?;
+        self.done(program.case, ran);
+        Ok(())
+    }
+
+    /// Begins a case; `None` where the device refuses its code, which is then its result.
+    fn begin(&mut self, program: &CaseProgram) -> Result<Option<Modules<'a>>, Error> {
+        let index = program.case;
+        match self.loader.modules(self.device, program.variant)? {
+            Ok(modules) => {
+                // From here on the kernel may hang: the parent's deadline for a case begins.
+                self.draft.case_started(index);
+                if let Some(python) = self.python {
+                    self.draft.waiting(python.limit());
+                }
+                Ok(Some(modules))
+            }
+            Err((verdict, finding)) => {
+                let case = &self.request.cases[index];
+                let result = failed(case, verdict, self.device.level(), finding);
+                self.draft.case_done(index, result);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Stores what running a case came to.
+    fn done(&mut self, index: usize, ran: Ran) {
+        let Ran { mut result, rounding, device_lost, .. } = ran;
+        // A library need not take every call; a candidate's own code must.
+        if self.python.is_some() && result.outcome == UNSUPPORTED && !device_lost {
+            let reason = result.findings.first().map(|finding| finding.message.clone());
+            result.outcome = CaseOutcome::Skipped { reason: reason.unwrap_or_default() };
+        }
+        self.pools.add(index, &result, rounding);
+        let passed = CaseOutcome::Judged(Verdict::Passed);
+        if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
+            result.level = Level::EmuCuda;
+        }
+        self.draft.case_done(index, result);
+        self.lost |= device_lost;
+    }
+
+    /// Skips a case that needs more memory than is free, or than other evaluations give back.
+    fn fits(&mut self, program: &CaseProgram, need: u64) -> bool {
+        let mut lacking = memory::lacking(self.device, need);
+        while lacking.is_some()
+            && need < self.device.target().memory_bytes
+            && self.memory_waits < MAX_MEMORY_WAITS
+        {
+            thread::sleep(MEMORY_WAIT);
+            self.memory_waits += 1;
+            lacking = memory::lacking(self.device, need);
+        }
+        if let Some(reason) = &lacking {
+            self.skip(program, reason);
+        }
+        lacking.is_none()
+    }
+
+    /// Judges and times a case whose inputs are made on the device.
+    fn full_size(
+        &mut self,
+        program: &'a CaseProgram,
+        prepared: &full::Prepared<'_>,
+    ) -> Result<(), Error> {
+        let index = program.case;
+        let trusted = self.trusted.load(self.device, index)?;
+        let timed = self.loader.program.baselines.iter();
+        let timed = timed.filter_map(|baseline| baseline.program.case(index));
+        // What runs in Python has no scratch that is known.
+        let arms = timed.chain((!self.baselines.is_empty()).then_some(program));
+        let both = arms.map(|other| prepared.arm_need(program) + prepared.arm_need(other));
+        let need = both.fold(prepared.need(program, trusted.program()), u64::max);
+        if !self.fits(program, need) {
+            return Ok(());
+        }
+        let Some(modules) = self.begin(program)? else { return Ok(()) };
+        let ran = full::judge(self.device, prepared, trusted, program, modules)?;
+        self.done(index, ran);
+        let other = prepared.view(trusted, 1);
+        let recheck =
+            |device: &mut dyn Device, session: &Session<'_>| other.recheck(device, session);
+        // One data set alone has no other data.
+        let has_other = 1 < self.request.limits.data_sets;
+        let other = (has_other && leaves_traces(self.request, prepared.case)?)
+            .then(|| timing::Other { inputs: other.source(), recheck: &recheck });
+        self.time(program, &prepared.view(trusted, 0), &prepared.baseline(trusted), other)
+    }
+
+    /// Times a case that was found right.
+    fn time(
+        &mut self,
+        program: &'a CaseProgram,
+        subject: &dyn CaseData,
+        baseline_inputs: &dyn InputSource,
+        other: Option<timing::Other<'_>>,
+    ) -> Result<(), Error> {
+        let Some(timing) = &self.request.timing else { return Ok(()) };
+        if subject.case().class != CaseClass::Realistic {
+            return Ok(());
+        }
+        if self.draft.evaluation().failed().next().is_some() {
+            return Ok(());
+        }
+        self.draft.enter(Stage::Time);
+        // Nothing that the modules held while outputs were judged lives on into the timing.
+        self.loader.unload(self.device);
+        self.draft.case_started(program.case);
+        let externals: Vec<(&str, &dyn External)> =
+            self.baselines.iter().map(|(name, python)| (*name, python as &dyn External)).collect();
+        let limit = self.baselines.iter().map(|(_, python)| python.limit()).sum();
+        if Duration::ZERO < limit {
+            self.draft.waiting(limit);
+        }
+        let job = timing::Job {
+            request: self.request,
+            timing,
+            subject,
+            baseline_inputs,
+            other,
+            default: program,
+            externals: &externals,
+        };
+        match timing::time_case(&job, &mut self.loader, self.device)? {
+            timing::TimingOutcome::Timed(timed) => self.draft.evaluation().timings.push(*timed),
+            timing::TimingOutcome::NotMeasured => {}
+            timing::TimingOutcome::Failed(result) => self.draft.case_done(program.case, *result),
+        }
+        self.draft.enter(Stage::Execute);
+        Ok(())
+    }
+
+    fn skip(&mut self, program: &CaseProgram, reason: &str) {
+        let outcome = CaseOutcome::Skipped { reason: reason.to_owned() };
+        let case = &self.request.cases[program.case];
+        self.draft.case_done(program.case, blank(case, outcome, Level::Static));
+    }
+
+    /// Derives speedup and verdict.
+    fn conclude(mut self) -> Evaluation {
+        if !self.lost {
+            self.pools.judge(&mut self.draft, self.device.level());
+        }
+        // A wrong kernel has no speed.
+        if self.draft.evaluation().failed().next().is_none() {
+            let speedups = speedups(&self.draft.evaluation().timings);
+            self.draft.evaluation().speedups = speedups;
+            self.draft.enter(Stage::Done);
+        }
+        self.draft.build()
+    }
+}
+
+/// Tells whether a launch may find something of the one before in the L2 cache, so that a second
+/// argument set is worth its while.
+fn leaves_traces(request: &EvalRequest, case: &Case) -> Result<bool, Error> {
+    #[expect(clippy::cast_precision_loss, reason = "the size of a cache")]
+    let cache = request.target.l2_bytes as f64;
+    Ok(op_of(request)?.work(case).bytes < 5.0 * cache)
+}
+
+/// Cases whose inputs and references are kept at once.
+const MAX_AHEAD: usize = 6;
+
+/// A realistic case with everything that is computed on the host.
+enum Prepared<'a> {
+    /// One whose inputs and references are there in full.
+    Host(Box<Host<'a>>),
+    /// One whose inputs are made on the device.
+    FullSize(Box<full::Prepared<'a>>),
+}
+
+/// A case with inputs and references.
+struct Host<'a> {
+    subject: PreparedCase<'a>,
+    /// Inputs of the baseline: equal shapes, other values.
+    baseline_inputs: Vec<HostTensor>,
+    /// Inputs of a second argument set.
+    other_inputs: Option<Vec<HostTensor>>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(request: &EvalRequest, case: &'a Case, full_size: bool) -> Result<Self, Error> {
+        if full_size {
+            return Ok(Self::FullSize(Box::new(full::Prepared::new(request, case)?)));
+        }
+        let has_baseline =
+            request.timing.as_ref().is_some_and(|timing| !timing.baselines.is_empty());
+        let baseline_inputs = if has_baseline {
+            PreparedCase::inputs(case, request.seed ^ timing::BASELINE_SEED)
+        } else {
+            Vec::new()
+        };
+        let other_inputs = (request.timing.is_some() && leaves_traces(request, case)?)
+            .then(|| PreparedCase::other_inputs(request, case));
+        let subject = PreparedCase::new(request, case)?;
+        Ok(Self::Host(Box::new(Host { subject, baseline_inputs, other_inputs })))
+    }
+}
+
+/// Loads variants when they are first needed.
+pub(super) struct Loader<'a> {
+    pub(super) program: &'a Program,
+    loaded: Vec<Option<ModuleId>>,
+    copy: Option<ModuleId>,
+    external: Option<&'a dyn External>,
+}
+
+/// Modules, or why the device refuses the code.
+type Loaded<'a> = Result<Modules<'a>, (Verdict, Finding)>;
+
+impl<'a> Loader<'a> {
+    /// Returns a loader for a program of which nothing is loaded.
+    pub(super) fn new(program: &'a Program) -> Self {
+        let loaded = vec![None; program.variants.len()];
+        Self { program, loaded, copy: None, external: None }
+    }
+
+    /// Returns a loader for what is called and not loaded; `program` launches nothing.
+    pub(super) fn of_external(program: &'a Program, external: &'a dyn External) -> Self {
+        Self { external: Some(external), ..Self::new(program) }
+    }
+
+    /// Unloads all modules; they are loaded anew when they are needed again.
+    pub(super) fn unload(&mut self, device: &mut dyn Device) {
+        let loaded = self.loaded.iter_mut().map(Option::take);
+        for module in loaded.chain([self.copy.take()]).flatten() {
+            device.unload(module);
+        }
+    }
+
+    /// Returns the modules that a case of this variant needs.
+    pub(super) fn modules(
+        &mut self,
+        device: &mut dyn Device,
+        variant: usize,
+    ) -> Result<Loaded<'a>, Error> {
+        if let Some(external) = self.external {
+            return Ok(Ok(Modules::external(external)));
+        }
+        // A program that calls a library has no variants.
+        let compiled = self.loaded.get_mut(variant).zip(self.program.variants.get(variant));
+        let candidate = match compiled {
+            None => None,
+            Some((Some(module), _)) => Some(*module),
+            Some((slot, code)) => match load(device, code)? {
+                Ok(module) => Some(*slot.insert(module)),
+                Err(refused) => return Ok(Err(refused)),
+            },
+        };
+        if let (None, Some(copy)) = (self.copy, &self.program.copy) {
+            match load(device, copy)? {
+                Ok(module) => self.copy = Some(module),
+                Err((_, finding)) => return Err(Error::OwnKernels(finding.message)),
+            }
+        }
+        Ok(Ok(Modules::loaded(candidate, self.copy)))
+    }
+}
+
+/// Loads one variant, or says why the device refuses it.
+pub(super) fn load(
+    device: &mut dyn Device,
+    variant: &Variant,
+) -> Result<Result<ModuleId, (Verdict, Finding)>, Error> {
+    match device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }) {
+        Ok(module) => Ok(Ok(module)),
+        Err(LaunchError::Kernel { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
+        Err(LaunchError::Budget { reason, .. }) => {
+            Ok(Err((Verdict::LaunchError, Finding::new(reason))))
+        }
+        Err(LaunchError::Machine(error)) => Err(error.into()),
+    }
+}

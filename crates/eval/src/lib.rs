@@ -1,0 +1,125 @@
+//! The judge: inputs, guards, the correctness rule, timing, verdicts.
+//!
+//! An evaluation has two halves. [`cpu_half`] needs no GPU: it guards and compiles the kernel file,
+//! evaluates its plan for every case and runs the small cases on the emulator. [`gpu_half`] runs
+//! all cases on a GPU and times those that are timed. What becomes of a candidate is data
+//! ([`kgen_record::Evaluation`]); [`Error`] means that kgen or its machine failed.
+
+mod blocks;
+pub mod bound;
+mod budget;
+mod builder;
+mod case_data;
+pub mod compare;
+mod copy;
+mod coverage;
+mod cpu;
+mod emulate;
+mod error;
+mod execute;
+mod external;
+mod full;
+mod further;
+mod gpu;
+mod library;
+mod link;
+mod memory;
+mod merge;
+mod pattern;
+mod prepare;
+mod prepared_case;
+mod program;
+mod reference_kernel;
+mod rehearse;
+mod rounds;
+mod session;
+mod side;
+mod static_facts;
+mod timing;
+mod tuned;
+
+#[cfg(test)]
+mod tests;
+
+pub use builder::{build, describe_args, not_reached, unbegun};
+pub use cpu::{CpuOutcome, cpu_half};
+pub use gpu::gpu_half;
+pub use memory::was_lacking;
+pub use merge::across;
+pub use program::{BaselineProgram, BoundLaunch, CaseProgram, FullSizeProgram, Program, Variant};
+pub use rehearse::rehearse;
+pub use tuned::{join_tuned, tuned};
+
+use kgen_ops::{op, reference};
+use kgen_record::{CaseResult, Stage};
+use serde::{Deserialize, Serialize};
+
+/// What an evaluation says while it runs, so that the findings of a killed worker survive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Progress {
+    /// A stage begins.
+    Stage { stage: Stage },
+    /// A case begins.
+    CaseStarted {
+        /// Its index in the request.
+        index: usize,
+    },
+    /// Another kgen measures on the GPU; it is waited for.
+    Queued,
+    /// A case ended.
+    CaseDone {
+        /// Its index in the request; behind them for a further case.
+        index: usize,
+        result: Box<CaseResult>,
+    },
+    /// The Python process is at work; no other message may come for that long.
+    Waiting {
+        /// Seconds at most.
+        limit_s: f64,
+    },
+}
+
+/// A failure of kgen or its machine, never of a candidate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request names an op that does not exist.
+    #[error(transparent)]
+    Op(#[from] op::UnknownOp),
+    /// The text of a custom op cannot be read.
+    #[error("the op's definition is wrong")]
+    Custom(#[from] op::CustomError),
+    /// The kernel that is the reference of a custom op cannot be used.
+    #[error("the reference kernel is no valid kernel file for the cases: {0}")]
+    ReferenceKernel(String),
+    /// A case does not fit its op.
+    #[error("a case does not fit its op")]
+    Case(#[from] op::InferError),
+    /// The reference cannot be computed.
+    #[error("failed to evaluate the reference")]
+    Reference(#[from] reference::Error),
+    /// The compiler cannot be used.
+    #[error("failed to use NVRTC")]
+    Compile(#[from] kgen_compile::Error),
+    /// The device cannot be used.
+    #[error("failed to use the device")]
+    Device(#[from] kgen_device::Error),
+    /// A case that is judged by parts has none.
+    #[error("`{case}` of `{op}` cannot be evaluated in parts")]
+    NoPart {
+        /// The op.
+        op: String,
+        case: String,
+    },
+    /// kgen's own kernels do not compile.
+    #[error("failed to compile kgen's own kernels: {0}")]
+    OwnKernels(String),
+    /// The baseline is not a valid kernel file for the cases.
+    #[error("failed to prepare the baseline `{name}`: {reason}")]
+    Baseline {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

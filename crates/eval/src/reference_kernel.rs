@@ -1,0 +1,151 @@
+//! Reference kernels of custom ops: run in f64 on the emulator, wherever the candidate runs.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+
+use kgen_device::{Device as _, EmuDevice, Image, LaunchError, ModuleId};
+use kgen_ops::op::{Array, Call, Inputs, OpDef};
+use kgen_record::{
+    Case, Emulation, EvalRequest, HostTensor, Sanitize, Target, TensorSpec,
+    tensor::{decode, encode},
+};
+
+use super::{
+    CaseProgram, Error, Program, budget,
+    builder::describe_args,
+    case_data::InputSource,
+    prepared_case::op_of,
+    program::ReferenceProgram,
+    session::{Modules, Session},
+};
+
+/// Calls whose programs are kept; more than the suites of a session have.
+const MAX_CALLS: usize = 1 << 14;
+
+/// How a call is run.
+#[derive(Clone)]
+struct Run {
+    reference: Arc<ReferenceProgram>,
+    /// Which of the program's cases it is.
+    index: usize,
+    target: Target,
+    lane_instructions: u64,
+}
+
+/// The calls that can be run, by [`key`].
+static RUNS: LazyLock<Mutex<HashMap<String, Run>>> = LazyLock::new(Mutex::default);
+
+/// Names a call of an op: two calls of one name have equal arguments.
+fn key(op: &OpDef, case: &Case) -> String {
+    let definition = op.definition.as_deref().unwrap_or_default();
+    format!("{}\n{}\n{}", describe_args(case), case.dtype, definition)
+}
+
+/// Keeps the PTX of a program, which does not leave the process by itself.
+pub(super) fn portable(program: Program) -> ReferenceProgram {
+    ReferenceProgram {
+        ptx: program.variants.iter().map(|variant| variant.ptx.clone()).collect(),
+        copy_ptx: program.copy.as_ref().map(|copy| copy.ptx.clone()),
+        program,
+    }
+}
+
+/// Lets the reference of the request's op be evaluated for the request's cases.
+pub(super) fn enable(
+    request: &EvalRequest,
+    reference: &Arc<ReferenceProgram>,
+) -> Result<(), Error> {
+    let op = op_of(request)?;
+    let Some(kernel) = op.reference_kernel else { return Ok(()) };
+    let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
+    if runs.len() > MAX_CALLS {
+        runs.clear();
+    }
+    for (index, case) in request.cases.iter().enumerate() {
+        let run = Run {
+            reference: Arc::clone(reference),
+            index,
+            target: request.target.clone(),
+            lane_instructions: request.limits.emu_lane_instructions,
+        };
+        runs.insert(key(op, case), run);
+    }
+    kernel.install(Box::new(evaluate));
+    Ok(())
+}
+
+/// Returns why a case has no reference, where that is a kernel and the case is beyond the emulator.
+pub(super) fn too_big(request: &EvalRequest, case: &Case) -> Option<String> {
+    op_of(request).ok()?.reference_kernel?;
+    let reason = budget::refusal(request, case, budget::operations(request, case))?;
+    Some(format!("its reference runs on the emulator: {reason}"))
+}
+
+/// Runs the reference kernel of a call.
+fn evaluate(call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, String> {
+    let kernel = call.op.reference_kernel.ok_or("the op has none")?;
+    let run =
+        RUNS.lock().unwrap_or_else(PoisonError::into_inner).get(&key(call.op, call.case)).cloned();
+    let run = run.ok_or("it was not compiled for this call")?;
+    let case = kernel.in_f64(call.case);
+    let specs = call.op.infer(&case).map_err(|error| error.to_string())?;
+    let program = run.reference.program.case(run.index).ok_or("its plan declines the case")?;
+    let hosts: Vec<HostTensor> = case
+        .tensors()
+        .zip(inputs.all())
+        .map(|((_, tensor), (_, input))| host(&tensor.spec, input.array()))
+        .collect();
+    let names = call.op.output_names(specs.len());
+    let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
+    let mut device = EmuDevice::new(&run.target);
+    device.set_budget(run.lane_instructions);
+    device.set_emulation(Emulation { sanitize: Sanitize::Memory, counters: false });
+    launch(&mut device, &run.reference, &case, program, &hosts, &outputs).map_err(|stop| match stop
+    {
+        LaunchError::Kernel { verdict, finding, .. } => format!("{verdict}: {}", finding.message),
+        LaunchError::Budget { reason, .. } => {
+            format!("it takes too long on the emulator: {reason}")
+        }
+        LaunchError::Machine(error) => error.to_string(),
+    })
+}
+
+fn launch(
+    device: &mut EmuDevice,
+    reference: &ReferenceProgram,
+    case: &Case,
+    program: &CaseProgram,
+    hosts: &dyn InputSource,
+    outputs: &[(String, TensorSpec)],
+) -> Result<Vec<Array>, LaunchError> {
+    let mut load =
+        |ptx: &str| -> Result<ModuleId, LaunchError> { device.load(&Image { ptx, cubin: &[] }) };
+    let candidate = load(&reference.ptx[program.variant])?;
+    let modules =
+        Modules::loaded(Some(candidate), reference.copy_ptx.as_deref().map(load).transpose()?);
+    let session = Session::open(device, case, program, modules, hosts, outputs)?;
+    let ran = session.run(device).and_then(|()| {
+        let values = outputs.iter().enumerate().map(|(index, (_, spec))| {
+            let bytes = session.output(device, index)?;
+            let elements = bytes.chunks_exact(spec.dtype.size());
+            let values = elements.map(|bytes| decode(spec.dtype, bytes)).collect();
+            let shaped = Array::from_shape_vec(spec.shape.clone(), values);
+            Ok(shaped.expect("an output has as many elements as its shape says"))
+        });
+        values.collect()
+    });
+    session.close(device);
+    ran
+}
+
+/// Returns a contiguous tensor of these values.
+fn host(spec: &TensorSpec, values: &Array) -> HostTensor {
+    let mut host = HostTensor::zeroed(spec.clone());
+    let size = spec.dtype.size();
+    for (value, bytes) in values.iter().zip(host.storage.chunks_exact_mut(size)) {
+        encode(spec.dtype, *value, bytes);
+    }
+    host
+}

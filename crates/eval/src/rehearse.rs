@@ -1,0 +1,51 @@
+//! Cases run once without being judged: what a profiler or compute-sanitizer watches.
+
+use kgen_device::Device;
+use kgen_record::{EvalRequest, TensorSpec};
+
+use super::{
+    Error, Program,
+    gpu::Loader,
+    prepared_case::{PreparedCase, op_of},
+    session::Session,
+};
+
+/// Runs cases of a program once each; outputs are neither poisoned nor looked at.
+///
+/// Returns why the run ended early, where a kernel made it end.
+///
+/// # Errors
+///
+/// When kgen or its machine failed.
+pub fn rehearse(
+    request: &EvalRequest,
+    program: &Program,
+    cases: &[usize],
+    device: &mut dyn Device,
+) -> Result<Result<(), String>, Error> {
+    let op = op_of(request)?;
+    let mut loader = Loader::new(program);
+    for &index in cases {
+        let (Some(case), Some(steps)) = (request.cases.get(index), program.case(index)) else {
+            continue;
+        };
+        let modules = match loader.modules(device, steps.variant)? {
+            Ok(modules) => modules,
+            Err((_, finding)) => return Ok(Err(finding.message)),
+        };
+        let inputs = PreparedCase::inputs(case, request.seed);
+        let specs = op.infer(case)?;
+        let names = op.output_names(specs.len());
+        let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
+        let ran =
+            Session::open(device, case, steps, modules, &inputs, &outputs).and_then(|session| {
+                let ran = session.run(device);
+                session.close(device);
+                ran
+            });
+        if let Err(stop) = ran {
+            return Ok(Err(stop.to_string()));
+        }
+    }
+    Ok(Ok(()))
+}

@@ -1,0 +1,230 @@
+//! Rounds of further cases on the emulator, for as long as they reach more of the kernel.
+
+use kgen_device::Device as _;
+use kgen_ops::op::OpDef;
+use kgen_record::{
+    Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Stage, Verdict,
+};
+
+use super::{
+    CaseProgram, Error,
+    budget::{self, Allowance},
+    builder::{self, EarlyVerdict, EvaluationBuilder},
+    cpu,
+    emulate::Emulation,
+    execute::run_case,
+    further::further,
+    link::{Linker, Planned},
+    prepare::resolve,
+    prepared_case::{PreparedCase, op_of},
+    session::Modules,
+};
+
+/// Rounds at most.
+const MAX_ROUNDS: u32 = 4;
+
+/// Part of a case's lane instructions that all further cases together may spend.
+const SHARE: u64 = 8;
+
+/// Part of these that one of them may spend.
+const SHARE_OF_ONE: u64 = 4;
+
+/// Elementary operations of a further case at most.
+const MAX_OPERATIONS: u64 = 1_000_000;
+
+/// Elementary operations of all further cases: references take time as well.
+const ALL_OPERATIONS: u64 = 4_000_000;
+
+/// Compile variants that further cases may add.
+const MAX_VARIANTS: usize = 3;
+
+/// Draws further cases while there are gaps and a round closes some; returns what is left.
+///
+/// A case that fails ends it. Nothing is drawn for a kernel that has failed, or that has no gaps.
+pub(super) fn draw(
+    emulation: &mut Emulation<'_>,
+    linker: &mut Linker<'_>,
+    draft: &mut EvaluationBuilder<'_>,
+) -> Result<Option<Coverage>, Error> {
+    let request = emulation.request;
+    let op = op_of(request)?;
+    let limits = request.limits;
+    let mut rounds = Rounds {
+        op,
+        emulation,
+        linker,
+        lanes: limits.emu_lane_instructions / SHARE,
+        operations: ALL_OPERATIONS,
+        variants: MAX_VARIANTS,
+        ran: 0,
+    };
+    let mut coverage = rounds.coverage();
+    for round in 0..MAX_ROUNDS {
+        let Some(before) = coverage.as_ref().filter(|_| all_right(draft)) else { break };
+        let passed = passed(request, draft);
+        let cases = further(op, &passed, &before.gaps, request.seed, round);
+        if cases.is_empty() || !has_reference(request, rounds.linker, &cases) {
+            break;
+        }
+        rounds.judge_all(&cases, draft)?;
+        let after = rounds.coverage();
+        let grew = after.as_ref().is_some_and(|after| after.gaps != before.gaps);
+        coverage = after;
+        if !grew {
+            break;
+        }
+    }
+    Ok(coverage.map(|coverage| Coverage { further: rounds.ran, ..coverage }))
+}
+
+/// Tells whether some case passed and none failed.
+fn all_right(draft: &mut EvaluationBuilder<'_>) -> bool {
+    let evaluation = draft.evaluation();
+    evaluation.failed().next().is_none() && 0 < evaluation.n_passed()
+}
+
+/// Returns the cases of the request that passed.
+fn passed<'a>(request: &'a EvalRequest, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
+    let results = &draft.evaluation().cases;
+    let both = request.cases.iter().zip(results);
+    let passed = both.filter(|(_, result)| result.outcome == CaseOutcome::Judged(Verdict::Passed));
+    passed.map(|(case, _)| case).collect()
+}
+
+/// Enables a reference that is a kernel for further cases; whether there is a reference of all.
+fn has_reference(request: &EvalRequest, linker: &Linker<'_>, cases: &[Case]) -> bool {
+    let is_kernel = op_of(request).is_ok_and(|op| op.reference_kernel.is_some());
+    if !is_kernel {
+        return true;
+    }
+    let of_cases = EvalRequest { cases: cases.to_vec(), timing: None, ..request.clone() };
+    cpu::reference(&of_cases, linker.compiler()).is_ok()
+}
+
+/// The state of all rounds, and what they may spend.
+struct Rounds<'e, 'a, 'l, 'c> {
+    op: &'static OpDef,
+    emulation: &'e mut Emulation<'a>,
+    linker: &'l mut Linker<'c>,
+    lanes: u64,
+    operations: u64,
+    variants: usize,
+    ran: usize,
+}
+
+impl Rounds<'_, '_, '_, '_> {
+    fn coverage(&self) -> Option<Coverage> {
+        self.emulation.coverage(self.linker)
+    }
+
+    /// Judges cases until one fails or the budget is spent.
+    fn judge_all(
+        &mut self,
+        cases: &[Case],
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<(), Error> {
+        for case in cases {
+            if self.lanes == 0 || self.emulation.purse.spent().is_some() || !all_right(draft) {
+                break;
+            }
+            self.judge(case, draft)?;
+        }
+        Ok(())
+    }
+
+    /// Judges a case; one that the plan does not take, that is beyond the budget or that the emulator
+    /// cannot run leaves no result.
+    fn judge(&mut self, case: &Case, draft: &mut EvaluationBuilder<'_>) -> Result<(), Error> {
+        let request = self.emulation.request;
+        let index = draft.evaluation().cases.len();
+        let operations = budget::operations(request, case);
+        if MAX_OPERATIONS.min(self.operations) < operations
+            || budget::refusal(request, case, operations).is_some()
+        {
+            return Ok(());
+        }
+        let result = match self.link(case, index, draft)? {
+            None => return Ok(()),
+            Some(Err(halt)) => {
+                let finding = halt.findings.into_iter().next();
+                let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
+                draft.evaluation().diagnostics.extend(halt.diagnostics);
+                builder::failed(case, halt.verdict, Level::Static, finding)
+            }
+            Some(Ok(program)) => {
+                draft.case_started(index);
+                let Ok(subject) = draft.reference(|| PreparedCase::new(request, case)) else {
+                    return Ok(());
+                };
+                self.operations -= operations;
+                match self.run(&subject, operations, &program)? {
+                    Some(result) => result,
+                    None => return Ok(()),
+                }
+            }
+        };
+        self.ran += 1;
+        draft.case_done(index, result);
+        Ok(())
+    }
+
+    /// Resolves and binds the plan of a case; `None` where it has none.
+    fn link(
+        &mut self,
+        case: &Case,
+        index: usize,
+        draft: &mut EvaluationBuilder<'_>,
+    ) -> Result<Option<Result<CaseProgram, EarlyVerdict>>, Error> {
+        let request = self.emulation.request;
+        let file = self.linker.file();
+        // Limits of the plan language, such as that of launches, are no fault of the kernel.
+        let Ok(plan) = resolve(request, self.op, file, case)? else { return Ok(None) };
+        let planned =
+            Planned { case: index, types: self.op.type_macros(case)?, plan, tuning: false };
+        let may_compile = 0 < self.variants;
+        let copies = planned.copies() && self.emulation.copy.is_none();
+        if copies {
+            return Ok(None);
+        }
+        let n_before = self.linker.n_variants();
+        let mut compiles = || draft.enter(Stage::Compile);
+        let linked = self.linker.add(planned, may_compile.then_some(&mut compiles))?;
+        if self.linker.n_variants() != n_before {
+            draft.enter(Stage::Emulate);
+            self.variants -= 1;
+            self.emulation.load(self.linker.variant(n_before))?;
+        }
+        Ok(linked)
+    }
+
+    /// Runs a case; `None` where that shows nothing.
+    fn run(
+        &mut self,
+        subject: &PreparedCase<'_>,
+        operations: u64,
+        program: &CaseProgram,
+    ) -> Result<Option<CaseResult>, Error> {
+        let emulation = &mut *self.emulation;
+        let Ok(module) = emulation.variants[program.variant] else { return Ok(None) };
+        let of_one = emulation.request.limits.emu_lane_instructions / SHARE / SHARE_OF_ONE;
+        let allowance = Allowance::of(operations, of_one.min(self.lanes));
+        emulation.device.set_budget(allowance.lanes);
+        let modules = Modules::loaded(Some(module), emulation.copy);
+        let ran = run_case(&mut emulation.device, subject, None, program, modules)?;
+        emulation.purse.spend(ran.lane_instructions, false);
+        emulation.used.insert(program.variant);
+        self.lanes = self.lanes.saturating_sub(ran.lane_instructions);
+        let is_unsupported = ran.result.outcome == CaseOutcome::Judged(Verdict::Unsupported);
+        let shows_nothing = is_unsupported || (ran.unproven && !allowance.blames);
+        emulation.device.commit_coverage(!shows_nothing);
+        if shows_nothing {
+            return Ok(None);
+        }
+        emulation.launches.add(program);
+        let mut result = ran.result;
+        if ran.unproven {
+            result.findings.push(Finding::new(allowance.blamed()));
+        }
+        Ok(Some(result))
+    }
+}

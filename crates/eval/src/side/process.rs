@@ -1,0 +1,196 @@
+//! The connection to the Python process, and what is said when it fails.
+
+use std::{cell::RefCell, fmt, time::Duration};
+
+use kgen_baseline::side::{Client, Error, Ready, Refusal, RefusalKind, Side};
+use kgen_device::LaunchError;
+use kgen_record::{Finding, PythonFacts, PythonKind, PythonSettings, Target, Verdict};
+
+/// Time that the process has to let go of what its last client left.
+const HELLO_LIMIT: Duration = Duration::from_secs(30);
+
+/// The Python process of one evaluation; the connection is made when it is first needed.
+pub(crate) struct Process<'s> {
+    side: &'s Side,
+    state: RefCell<State>,
+    /// What PyTorch was told for the calls of this evaluation.
+    settings: RefCell<Option<PythonSettings>>,
+}
+
+enum State {
+    /// Nobody asked yet.
+    New,
+    Connected(Client),
+    /// It can be asked nothing more.
+    Lost {
+        why: String,
+    },
+}
+
+/// Why the process did not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It is not there.
+    Unavailable {
+        /// Why, in one line.
+        reason: String,
+    },
+    /// It said no, and goes on.
+    Refused(Refusal),
+    /// It died, hangs or talks nonsense over this request.
+    Lost(Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable { reason } => f.write_str(reason),
+            Self::Refused(refusal) => match refusal.kind {
+                RefusalKind::OutOfMemory => write!(f, "out of memory: {refusal}"),
+                RefusalKind::Unsupported
+                | RefusalKind::Raised
+                | RefusalKind::WrongOutputs
+                | RefusalKind::BadRequest
+                | RefusalKind::GpuLost => refusal.fmt(f),
+            },
+            Self::Lost(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Failure {
+    /// Returns what it means for a candidate of a kind.
+    pub(crate) fn into_stop(self, kind: PythonKind) -> LaunchError {
+        let message = self.to_string();
+        let (verdict, detail, device_lost) = match self {
+            Self::Unavailable { .. } => (Verdict::Unsupported, None, true),
+            Self::Refused(refusal) => (verdict_of(&refusal, kind), refusal.detail, false),
+            Self::Lost(Error::Refused(refusal)) => (Verdict::Fault, refusal.detail, true),
+            Self::Lost(Error::Overdue { .. }) => (Verdict::TimedOut, None, true),
+            Self::Lost(Error::Connect(_) | Error::Gone { .. } | Error::Garbage { .. }) => {
+                (Verdict::Crashed, None, true)
+            }
+        };
+        let traceback = detail.iter().flat_map(|text| text.lines());
+        let lines = traceback.fold(message, |lines, line| lines + "\n    " + line);
+        LaunchError::Kernel { verdict, finding: Box::new(Finding::new(lines)), device_lost }
+    }
+}
+
+fn verdict_of(refusal: &Refusal, kind: PythonKind) -> Verdict {
+    match refusal.kind {
+        RefusalKind::Unsupported | RefusalKind::BadRequest => Verdict::Unsupported,
+        // A library takes what memory it likes; a candidate's own code is written for the case.
+        RefusalKind::OutOfMemory if kind != PythonKind::Triton => Verdict::Unsupported,
+        RefusalKind::WrongOutputs => Verdict::WrongOutput,
+        RefusalKind::OutOfMemory => Verdict::LaunchError,
+        RefusalKind::GpuLost => Verdict::Fault,
+        RefusalKind::Raised => {
+            // Triton compiles at the first call; its compiler's errors are exceptions of that name.
+            let text = refusal.detail.as_deref().unwrap_or_default();
+            let compiled = !text.contains("CompilationError") && !text.contains("SyntaxError");
+            if compiled { Verdict::LaunchError } else { Verdict::CompileError }
+        }
+    }
+}
+
+impl<'s> Process<'s> {
+    /// Returns the process as the pool says it stands.
+    pub(crate) const fn new(side: &'s Side) -> Self {
+        Self { side, state: RefCell::new(State::New), settings: RefCell::new(None) }
+    }
+
+    /// Returns what the process is, with what PyTorch was told for the calls of this evaluation;
+    /// `None` where nothing ran there.
+    pub(crate) fn facts(&self) -> Option<Box<PythonFacts>> {
+        let Side::Ready(ready) = self.side else { return None };
+        let mut facts = ready.facts.clone();
+        if let Some(settings) = self.settings.take() {
+            facts.settings = settings;
+        }
+        Some(facts)
+    }
+
+    /// Notes what PyTorch was told for a call.
+    pub(super) fn note_settings(&self, settings: Option<PythonSettings>) {
+        if settings.is_some() {
+            *self.settings.borrow_mut() = settings;
+        }
+    }
+
+    /// Asks for something. What fails for good raises the alarm: the pool then starts another
+    /// process for the next evaluation.
+    pub(crate) fn ask<T>(
+        &self,
+        target: &Target,
+        what: impl FnOnce(&mut Client) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let ready = self.ready(target)?;
+        let mut state = self.state.borrow_mut();
+        if matches!(*state, State::New) {
+            *state = match connect(ready) {
+                Ok(client) => State::Connected(client),
+                Err(error) => return Err(lose(&mut state, ready, error)),
+            };
+        }
+        let client = match &mut *state {
+            State::Connected(client) => client,
+            State::Lost { why } => return Err(Failure::Unavailable { reason: why.clone() }),
+            State::New => unreachable!("it was connected above"),
+        };
+        match what(client) {
+            Ok(answer) => Ok(answer),
+            Err(error) if error.is_fatal() => Err(lose(&mut state, ready, error)),
+            Err(Error::Refused(refusal)) => Err(Failure::Refused(refusal)),
+            Err(error) => Err(lose(&mut state, ready, error)),
+        }
+    }
+
+    /// Asks for something that nobody waits for, if the process is there at all.
+    pub(crate) fn send(&self, what: impl FnOnce(&mut Client) -> Result<(), Error>) {
+        let Side::Ready(ready) = self.side else { return };
+        let mut state = self.state.borrow_mut();
+        let State::Connected(client) = &mut *state else { return };
+        if let Err(error) = what(client) {
+            tracing::info!(%error, "the Python process did not let go of a call");
+            if error.is_fatal() {
+                drop(lose(&mut state, ready, error));
+            }
+        }
+    }
+
+    fn ready(&self, target: &Target) -> Result<&'s Ready, Failure> {
+        let reason = match self.side {
+            Side::Ready(ready) if same_gpu(ready, target) => return Ok(ready),
+            Side::Ready(ready) => format!(
+                "the Python process is on another GPU ({}) than the worker ({})",
+                ready.facts.uuid.as_deref().unwrap_or_default(),
+                target.uuid.as_deref().unwrap_or_default()
+            ),
+            Side::Unavailable { reason } => reason.clone(),
+            Side::None => "no Python process was started for this evaluation".to_owned(),
+        };
+        Err(Failure::Unavailable { reason })
+    }
+}
+
+fn connect(ready: &Ready) -> Result<Client, Error> {
+    let mut client = Client::connect(&ready.socket)?;
+    client.hello(HELLO_LIMIT)?;
+    Ok(client)
+}
+
+fn lose(state: &mut State, ready: &Ready, error: Error) -> Failure {
+    ready.alarm.raise();
+    *state = State::Lost { why: format!("not asked any more: {error}") };
+    Failure::Lost(error)
+}
+
+/// Tells whether process and worker share a GPU, as far as both say which one they have.
+fn same_gpu(ready: &Ready, target: &Target) -> bool {
+    let plain = |uuid: &str| uuid.trim_start_matches("GPU-").to_ascii_lowercase();
+    match (&ready.facts.uuid, &target.uuid) {
+        (Some(its), Some(ours)) => plain(its) == plain(ours),
+        (None, _) | (_, None) => true,
+    }
+}

@@ -1,0 +1,256 @@
+//! The judge on a stub of the Python process, over files, with the emulator's memory as the device.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::{UnixListener, UnixStream},
+    path::Path,
+    thread,
+};
+
+use kgen_baseline::side::{Ready, Side};
+use kgen_device::{Device as _, EmuDevice};
+use kgen_ops::suite;
+use kgen_record::{
+    Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
+    Limits, Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict,
+};
+use serde_json::{Value, json};
+
+use super::{Process, Python};
+use crate::{
+    Program, Progress,
+    external::{CaseBuffers, External as _},
+    gpu_half, unbegun,
+};
+
+fn facts() -> PythonFacts {
+    PythonFacts {
+        python: "3.12".to_owned(),
+        torch: "2.11".to_owned(),
+        cuda: None,
+        triton: None,
+        flag_gems: None,
+        device: "cpu".to_owned(),
+        uuid: None,
+        settings: PythonSettings {
+            matmul_tf32: false,
+            cudnn_tf32: false,
+            f16_reduced_reduction: true,
+            bf16_reduced_reduction: true,
+            matmul_precision: "highest".to_owned(),
+            deterministic: false,
+        },
+    }
+}
+
+/// How the stub misbehaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    Right,
+    /// Every element is one too large.
+    Wrong,
+    /// It computes from the first data for ever.
+    Stale,
+    /// It has no such implementation.
+    Refuses,
+    /// It ends when it is to compute.
+    Dies,
+    /// It never answers a `run`.
+    Hangs,
+}
+
+/// A stub that knows relu of contiguous f32 tensors; returns the process as the pool would.
+fn stub(manner: Manner) -> (tempfile::TempDir, Side) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("s");
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            if !serve(client.unwrap(), manner) {
+                return;
+            }
+        }
+    });
+    (folder, Side::Ready(Ready { socket, facts: Box::new(facts()), alarm: Default::default() }))
+}
+
+/// Serves one client; `false` ends the process.
+fn serve(mut stream: UnixStream, manner: Manner) -> bool {
+    let mut calls: Vec<(Value, Option<Vec<f32>>)> = Vec::new();
+    for line in BufReader::new(stream.try_clone().unwrap()).lines() {
+        let Ok(line) = line else { return true };
+        let request: Value = serde_json::from_str(&line).unwrap();
+        let ok = match request["do"].as_str().unwrap() {
+            "hello" => serde_json::to_value(facts()).unwrap(),
+            "prepare" if manner == Manner::Refuses => Value::Null,
+            "prepare" => {
+                calls.push((request.clone(), None));
+                let settings = PythonSettings { matmul_tf32: true, ..facts().settings };
+                json!({ "handle": calls.len() - 1, "first_s": 0.5, "settings": settings })
+            }
+            "run" if manner == Manner::Dies => return false,
+            "run" if manner == Manner::Hangs => continue,
+            "run" => {
+                let handle = usize::try_from(request["handle"].as_u64().unwrap()).unwrap();
+                compute(&mut calls[handle], manner);
+                json!({ "seconds": 0.001 })
+            }
+            "time" => {
+                assert_eq!((&request["samples"], &request["warm_up"]), (&json!(2), &json!(1)));
+                json!({ "us": [3.5, request["flush"]["bytes"].as_u64().map_or(0.0, |_| 4.5)] })
+            }
+            "drop" => json!({}),
+            other => panic!("{other}"),
+        };
+        let reply = match ok {
+            Value::Null => {
+                let error = json!({ "kind": "unsupported", "message": "no aten::relu here" });
+                json!({ "id": request["id"], "error": error })
+            }
+            ok => json!({ "id": request["id"], "ok": ok }),
+        };
+        if writeln!(stream, "{reply}").is_err() {
+            return true;
+        }
+    }
+    true
+}
+
+fn compute((call, first): &mut (Value, Option<Vec<f32>>), manner: Manner) {
+    let path = |place: &Value| place["at"]["shm"].as_str().unwrap().to_owned();
+    let input = fs::read(path(&call["args"][0][1]["tensor"])).unwrap();
+    let input: Vec<f32> =
+        input.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
+    let input = if manner == Manner::Stale { first.get_or_insert(input).clone() } else { input };
+    let extra = if manner == Manner::Wrong { 1.0 } else { 0.0 };
+    let relu = |x: f32| if x < 0.0 { 0.0 } else { x } + extra;
+    let output: Vec<u8> = input.into_iter().flat_map(|x| relu(x).to_le_bytes()).collect();
+    fs::write(Path::new(&path(&call["outputs"][0])), output).unwrap();
+}
+
+/// Judges relu in "Python"; returns the evaluation and whether the pool was told to replace the
+/// process.
+fn judged(manner: Manner) -> (Evaluation, bool) {
+    let (_folder, side) = stub(manner);
+    let (evaluation, _) = judged_by(&side);
+    (evaluation, side.is_broken())
+}
+
+fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
+    let cases = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap();
+    let plain = |case: &Case| {
+        let tensor = &case.tensors().next().unwrap().1.spec;
+        case.dtype.name() == "f32"
+            && case.class != CaseClass::Realistic
+            && tensor.is_contiguous()
+            && tensor.offset == 0
+    };
+    let cases: Vec<Case> = cases.into_iter().filter(plain).take(6).collect();
+    assert!(cases.len() > 3);
+    let request = EvalRequest {
+        op: "relu".to_owned(),
+        definition: None,
+        kernel: String::new(),
+        implementation: Some(Implementation::python(PythonKind::Aten)),
+        params: Default::default(),
+        count_code: false,
+        profile: None,
+        cases,
+        seed: 1,
+        target: Target::h100_class(),
+        on_gpu: true,
+        screen: true,
+        precision: Precision::Strict,
+        emulation: Emulation::default(),
+        limits: Limits { case_s: 0.3, ..Limits::default() },
+        timing: None,
+    };
+    let program = Program::without_code(request.cases.len());
+    let partial = unbegun(&request, Verdict::Unsupported);
+    let mut device = EmuDevice::new(&request.target);
+    let mut heard = Vec::new();
+    let mut tell = |progress| heard.push(progress);
+    let evaluation = gpu_half(&request, &program, partial, &mut device, side, &mut tell).unwrap();
+    (evaluation, heard)
+}
+
+#[test]
+fn a_call_in_python_is_judged_as_a_kernel_is() {
+    let (_folder, side) = stub(Manner::Right);
+    let (evaluation, heard) = judged_by(&side);
+    assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
+    assert_eq!(evaluation.n_passed(), evaluation.cases.len());
+    assert!(heard.iter().any(|said| matches!(said, Progress::Waiting { .. })));
+    assert!(!side.is_broken());
+    let python = evaluation.python.unwrap();
+    assert!(python.torch == "2.11" && python.settings.matmul_tf32, "what the call was told");
+    let (wrong, broken) = judged(Manner::Wrong);
+    assert_eq!((wrong.verdict, broken), (Verdict::WrongOutput, false));
+    let (stale, _) = judged(Manner::Stale);
+    assert_eq!(stale.verdict, Verdict::WrongOutput);
+    let changed = |text: &str| text.contains("when the data at the same addresses were changed");
+    let failed = stale.failed().next().unwrap();
+    assert!(failed.findings.iter().any(|finding| changed(&finding.message)), "{failed:#?}");
+}
+
+#[test]
+fn a_bound_call_is_timed_by_the_process_after_a_flush() {
+    let (_folder, side) = stub(Manner::Right);
+    let process = Process::new(&side);
+    let implementation = Implementation::python(PythonKind::Aten);
+    let op = kgen_ops::op::find("relu").unwrap();
+    let python = Python::new(&process, op, &implementation, Precision::Strict, 5.0).unwrap();
+    let case = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap().remove(0);
+    let mut device = EmuDevice::new(&Target::h100_class());
+    let input = device.alloc("self", 4, 4).unwrap();
+    device.write(input, &[0; 4]).unwrap();
+    let output = device.alloc("out", 4, 4).unwrap();
+    let specs = [("out".to_owned(), TensorSpec::contiguous(DType::F32, &[1]))];
+    let (inputs, outputs) = ([input], [output]);
+    let buffers = CaseBuffers { case: &case, inputs: &inputs, outputs: &outputs, specs: &specs };
+    let call = python.bind(&mut device, buffers).unwrap();
+    let flushed = call.sample(&mut device, 2, kgen_measure::Flush::Memset).unwrap();
+    assert_eq!(flushed, [3.5, 4.5]);
+    assert_eq!(call.sample(&mut device, 2, kgen_measure::Flush::None).unwrap(), [3.5, 0.0]);
+    drop(call);
+    assert!(process.facts().is_some_and(|facts| facts.settings.matmul_tf32));
+    assert!(!side.is_broken());
+}
+
+#[test]
+fn what_a_library_refuses_is_skipped_with_its_words_and_it_goes_on() {
+    let (evaluation, broken) = judged(Manner::Refuses);
+    assert_eq!((evaluation.verdict, broken), (Verdict::Unsupported, false));
+    assert!(evaluation.findings[0].message.contains("no aten::relu here"), "{evaluation:#?}");
+    let refused = |case: &kgen_record::CaseResult| match &case.outcome {
+        CaseOutcome::Skipped { reason } => reason.contains("no aten::relu here"),
+        CaseOutcome::Judged(_) => false,
+    };
+    assert!(evaluation.cases.iter().all(refused), "{evaluation:#?}");
+}
+
+#[test]
+fn a_process_that_dies_or_hangs_is_replaced_and_the_other_cases_are_left_out() {
+    for (manner, verdict) in [(Manner::Dies, Verdict::Crashed), (Manner::Hangs, Verdict::TimedOut)]
+    {
+        let (evaluation, broken) = judged(manner);
+        assert_eq!((evaluation.verdict, broken), (verdict, true), "{evaluation:#?}");
+        let CaseOutcome::Skipped { reason } = &evaluation.cases[1].outcome else {
+            panic!("{:#?}", evaluation.cases[1])
+        };
+        assert_eq!(reason, "the Python process was lost in an earlier case");
+    }
+}
+
+#[test]
+fn without_a_process_there_is_one_clear_line() {
+    let reason = "no PyTorch: `pip install torch`, then --python names its interpreter".to_owned();
+    let (evaluation, _) = judged_by(&Side::Unavailable { reason: reason.clone() });
+    assert_eq!(evaluation.verdict, Verdict::Unsupported);
+    assert_eq!(evaluation.findings[0].message, reason);
+    let (folder, gone) = stub(Manner::Right);
+    drop(folder);
+    assert_eq!(judged_by(&gone).0.verdict, Verdict::Crashed);
+    assert!(gone.is_broken());
+}

@@ -1,0 +1,748 @@
+use std::collections::BTreeMap;
+
+use kgen_record::{
+    Arg, ArgValue, BufferRef, Case, CaseClass, DType, Gen, InputDistribution, PlanArg,
+    ResolvedPlan, Step, Target, TensorArg, TensorSpec,
+};
+
+use super::{Builtin, Env, LaunchPlanError, PlanError, resolve};
+use crate::KernelFile;
+
+/// The example of the kernel file contract.
+const EXAMPLE: &str = r#"/*@plan
+x = contiguous(self)                                  # kgen's copy kernel runs first if self is strided; its time counts
+n = x.numel
+vec = define("VEC", 16 // x.itemsize if x.align >= 16 and n % (16 // x.itemsize) == 0 else 1)   # -DVEC=..
+block = param("BLOCK", [128, 256])                    # autotune axis, -DBLOCK=..
+launch("relu", grid=min(cdiv(n, block * vec), 16 * sm_count), block=block, args=[x, out, n])
+@*/
+extern "C" __global__ void relu(const T_self* __restrict__ x, T_out* __restrict__ y, long long n) {}
+"#;
+
+fn tensor(spec: TensorSpec) -> ArgValue {
+    ArgValue::Tensor(TensorArg { spec, generator: Gen::Constant { value: 1.0 } })
+}
+
+fn case(args: &[(&str, ArgValue)]) -> Case {
+    let arg =
+        |(name, value): &(&str, ArgValue)| Arg { name: (*name).to_owned(), value: value.clone() };
+    Case {
+        id: "case".to_owned(),
+        op: "op".to_owned(),
+        dtype: DType::F32,
+        class: CaseClass::Edge,
+        family: InputDistribution::Normal,
+        names_ignored: false,
+        args: args.iter().map(arg).collect(),
+    }
+}
+
+/// Inputs: `self` f32[6, 8], `other` f16[8] at element 3, `t` a transposed f32[5, 4], no `weight`.
+fn env() -> Env {
+    let other = TensorSpec { offset: 3, ..TensorSpec::contiguous(DType::F16, &[8]) };
+    let t = TensorSpec { dtype: DType::F32, shape: vec![5, 4], stride: vec![1, 5], offset: 0 };
+    let case = case(&[
+        ("self", tensor(TensorSpec::contiguous(DType::F32, &[6, 8]))),
+        ("other", tensor(other)),
+        ("t", tensor(t)),
+        ("weight", ArgValue::None),
+        ("dim", ArgValue::Ints(vec![-1, 0])),
+        ("eps", ArgValue::Float(1e-5)),
+        ("k", ArgValue::Int(7)),
+        ("keepdim", ArgValue::Bool(true)),
+        ("approximate", ArgValue::Str("tanh".to_owned())),
+    ]);
+    Env::new(&case, &[TensorSpec::contiguous(DType::F32, &[6, 8])], &Target::h100_class())
+}
+
+fn run(env: &Env, plan: &str, chosen: &[(&str, i64)]) -> Result<ResolvedPlan, LaunchPlanError> {
+    let file = KernelFile::parse(&format!("/*@plan\n{plan}\n@*/\n")).unwrap();
+    let chosen: BTreeMap<_, _> = chosen.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
+    resolve(&file, env, &chosen)
+}
+
+fn resolved(plan: &str) -> ResolvedPlan {
+    run(&env(), plan, &[]).unwrap_or_else(|stop| panic!("{plan}: {stop}"))
+}
+
+fn error(plan: &str) -> PlanError {
+    match run(&env(), plan, &[]) {
+        Err(LaunchPlanError::Error(error)) => error,
+        other => panic!("{plan}: {other:?}"),
+    }
+}
+
+/// Kernel, grid, block, shared memory and arguments of a launch.
+type Launched<'a> = (&'a str, [u32; 3], [u32; 3], u32, &'a [PlanArg]);
+
+fn launches(plan: &ResolvedPlan) -> Vec<Launched<'_>> {
+    plan.steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Launch { kernel, grid, block, smem, args, .. } => {
+                Some((kernel.as_str(), *grid, *block, *smem, args.as_slice()))
+            }
+            Step::Copy { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
+        })
+        .collect()
+}
+
+fn int(value: i64) -> PlanArg {
+    PlanArg::Int { value }
+}
+
+fn relu(spec: TensorSpec) -> Env {
+    let outputs = [TensorSpec::contiguous(spec.dtype, &spec.shape)];
+    Env::new(&case(&[("self", tensor(spec))]), &outputs, &Target::h100_class())
+}
+
+#[test]
+fn lists_are_tuples_whatever_their_length() {
+    let one = |dtype, shape: &[usize]| {
+        Some(TensorArg {
+            spec: TensorSpec::contiguous(dtype, shape),
+            generator: Gen::Constant { value: 1.0 },
+        })
+    };
+    let list = vec![one(DType::F32, &[2, 3]), None, one(DType::I64, &[4])];
+    let case = case(&[
+        ("tensors", ArgValue::Tensors(list)),
+        ("self", tensor(TensorSpec::contiguous(DType::Bool, &[5]))),
+        ("scales", ArgValue::Floats(vec![0.5, 2.0])),
+        ("dtype", ArgValue::DType(DType::F8E4M3)),
+    ]);
+    let output = TensorSpec::contiguous(DType::F32, &[2]);
+    let env = Env::new(&case, std::slice::from_ref(&output), &Target::h100_class())
+        .with_output_list(std::slice::from_ref(&output));
+    let plan = r#"
+total = 0
+for t in tensors:
+    if has(t):
+        total += t.numel
+define("T_NEW", dtype)
+define("T_LAST", tensors[2].dtype)
+require(tensors[1] is None and dtype == "f8e4m3" and self.itemsize == 1)
+launch("k", grid=len(out), block=32, args=[tensors[0], tensors[1], tensors[2], self, out[0], total, scales[1]])
+"#;
+    let plan = run(&env, plan, &[]).unwrap();
+    let pointer = |buffer, dtype, label: &str| PlanArg::Pointer {
+        buffer,
+        byte_offset: 0,
+        dtype: Some(dtype),
+        label: label.to_owned(),
+    };
+    let args = [
+        pointer(BufferRef::Input(0), DType::F32, "tensors[0]"),
+        PlanArg::Null,
+        pointer(BufferRef::Input(1), DType::I64, "tensors[2]"),
+        pointer(BufferRef::Input(2), DType::Bool, "self"),
+        pointer(BufferRef::Output(0), DType::F32, "out0"),
+        int(10),
+        PlanArg::Float { value: 2.0 },
+    ];
+    assert_eq!(launches(&plan), [("k", [1, 1, 1], [32, 1, 1], 0, &args[..])]);
+    let defines = [("T_LAST", "long long"), ("T_NEW", "__nv_fp8_e4m3")];
+    let defines = defines.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(plan.defines, defines);
+    let outputs = [output.clone(), output];
+    let env = Env::new(&case, &outputs, &Target::h100_class());
+    let plan = "launch(\"k\", grid=len(out), block=1, args=[out[1], out1])";
+    let plan = run(&env, plan, &[]).unwrap();
+    let second = pointer(BufferRef::Output(1), DType::F32, "out1");
+    assert_eq!(launches(&plan)[0].4, [second.clone(), second]);
+}
+
+#[test]
+fn a_launch_takes_forty_arguments_and_a_copy_eight_dimensions() {
+    let spec = TensorSpec::contiguous(DType::I8, &[2; 12]);
+    let env = relu(spec);
+    let args: Vec<String> =
+        (0..12).map(|d| format!("self.shape[{d}], self.stride[{d}], out.stride[{d}]")).collect();
+    let text = format!("launch(\"k\", grid=1, block=1, args=[self, out, {}])", args.join(", "));
+    let plan = run(&env, &text, &[]).unwrap();
+    assert_eq!(launches(&plan)[0].4.len(), 38);
+    let transposed = TensorSpec {
+        stride: (0..9).map(|dim| 1 << dim).collect(),
+        ..TensorSpec::contiguous(DType::I8, &[2; 9])
+    };
+    let Err(LaunchPlanError::Error(error)) = run(&relu(transposed), "x = contiguous(self)", &[])
+    else {
+        panic!("nine dimensions are copied");
+    };
+    assert!(error.to_string().contains("at most 8 dimensions"), "{error}");
+    let zero_dim = relu(TensorSpec::contiguous(DType::F8E5M2, &[]));
+    let plan =
+        "x = expand(self, (2, 0))\ny = expand(self, (3, 4))\nlaunch(\"k\", grid=x.numel, block=1)";
+    let plan = run(&zero_dim, plan, &[]).unwrap();
+    assert_eq!(plan.scratch.iter().map(|scratch| scratch.bytes).collect::<Vec<_>>(), [0, 12]);
+    assert_eq!(plan.steps.len(), 1, "{:?}", plan.steps);
+}
+
+#[test]
+fn no_argument_hides_a_builtin() {
+    for builtin in Builtin::ALL {
+        let name = builtin.spec().name;
+        assert_eq!(kgen_ops::op::plan_name(name), format!("{name}_"));
+    }
+}
+
+#[test]
+fn the_example_resolves_on_every_kind_of_shape() {
+    let file = KernelFile::parse(EXAMPLE).unwrap();
+    let f32 = |shape: &[usize]| TensorSpec::contiguous(DType::F32, shape);
+    let misaligned = TensorSpec { offset: 1, ..f32(&[4096]) };
+    let cases = [
+        (f32(&[1024, 1024]), 128, "4", 2048),
+        (f32(&[1024, 1024]), 256, "4", 1024),
+        (f32(&[1 << 20, 64]), 128, "4", 16 * 132),
+        (f32(&[127]), 128, "1", 1),
+        (f32(&[]), 128, "1", 1),
+        (misaligned, 128, "1", 32),
+        (TensorSpec::contiguous(DType::F16, &[4096]), 128, "8", 4),
+        (TensorSpec::contiguous(DType::BF16, &[4100]), 128, "1", 33),
+    ];
+    for (spec, block, vec, grid) in cases {
+        let numel = i64::try_from(spec.numel()).unwrap();
+        let chosen = BTreeMap::from([("BLOCK".to_owned(), block)]);
+        let plan = resolve(&file, &relu(spec.clone()), &chosen).unwrap();
+        let defines = [("BLOCK".to_owned(), block.to_string()), ("VEC".to_owned(), vec.to_owned())];
+        assert_eq!(plan.defines, defines, "{spec:?}");
+        assert_eq!(plan.params[0].values, [128, 256]);
+        let [(kernel, g, b, smem, args)] = launches(&plan)[..] else { panic!("{plan:?}") };
+        assert_eq!((kernel, g, smem), ("relu", [grid, 1, 1], 0), "{spec:?}");
+        assert_eq!(i64::from(b[0]), block);
+        assert_eq!(args[2], int(numel));
+        assert!(matches!(plan.steps[0], Step::Launch { line: 6, .. }));
+    }
+    let empty = resolve(&file, &relu(f32(&[0, 5])), &BTreeMap::new()).unwrap();
+    assert!(empty.steps.is_empty());
+    let strided =
+        TensorSpec { dtype: DType::F32, shape: vec![64, 32], stride: vec![1, 64], offset: 0 };
+    let plan = resolve(&file, &relu(strided.clone()), &BTreeMap::new()).unwrap();
+    let Step::Copy { source, target } = &plan.steps[0] else { panic!("{plan:?}") };
+    assert_eq!((&source.spec, *target), (&strided, BufferRef::Scratch(0)));
+    assert_eq!((plan.scratch[0].label.as_str(), plan.scratch[0].bytes), ("x", 8192));
+    assert_eq!(plan.defines[1].1, "4");
+}
+
+/// Every expression with its value, computed by the plan and passed as an argument.
+#[test]
+fn expressions_have_pythons_values() {
+    let ints = [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("7 // 2", 3),
+        ("-7 // 2", -4),
+        ("7 // -2", -4),
+        ("-7 % 3", 2),
+        ("7 % -3", -2),
+        ("1 << 10", 1024),
+        ("-1 << 62", -(1 << 62)),
+        ("-5 >> 1", -3),
+        ("6 & 3 | 8 ^ 1", 11),
+        ("1 + 2 << 3", 24),
+        ("- -3", 3),
+        ("0x10 + 0b11 + 1_000", 1019),
+        ("True + True", 2),
+        ("1 if 1 < 2 < 3 else 2", 1),
+        ("1 if 1 < 2 > 3 else 2", 2),
+        ("1 if not 0 else 2", 1),
+        ("0 or 5", 5),
+        ("3 and 5", 5),
+        ("0 and 1 // 0", 0),
+        ("1 if k == 7 and keepdim else 0", 1),
+        ("1 if approximate == 'tanh' else 0", 1),
+        ("1 if approximate != \"none\" else 0", 1),
+        ("1 if weight is None else 0", 1),
+        ("1 if self is not None else 0", 1),
+        ("1 if weight == None else 0", 1),
+        ("1 if k in (1, 7) else 0", 1),
+        ("1 if k not in [1, 2] else 0", 1),
+        ("1 if self.shape == (6, 8) else 0", 1),
+        ("1 if self.shape != other.shape else 0", 1),
+        ("1 if 1 == 1.0 else 0", 1),
+        ("1 if eps < 1 else 0", 1),
+        ("1 if self.dtype == 'f32' else 0", 1),
+        ("1 if 'f16' == other.dtype else 0", 1),
+        ("1 if self.dtype in ('f16', 'bf16') else 0", 0),
+        ("1 if self.dtype != other.dtype else 0", 1),
+        ("dim[0]", -1),
+        ("dim[-1]", 0),
+        ("(4, 5, 6)[1]", 5),
+        ("[4, 5, 6][-3]", 4),
+        ("self.shape[-1] * self.stride[0]", 64),
+        ("self.ndim + self.numel", 50),
+        ("other.itemsize", 2),
+        ("other.align", 2),
+        ("self.align", 256),
+        ("1 if t.contiguous else 0", 0),
+        ("cc", 90),
+        ("sm_count", 132),
+        ("smem_max", 232_448),
+        ("l2_bytes", 50 << 20),
+        ("out.shape[1]", 8),
+        ("cdiv(7, 2)", 4),
+        ("cdiv(0, 2)", 0),
+        ("cdiv(-7, 2)", -3),
+        ("cdiv(b=2, a=8)", 4),
+        ("min(3, 1, 2)", 1),
+        ("max(3, 1, 2)", 3),
+        ("max(self.shape)", 8),
+        ("min(5)", 5),
+        ("abs(-4)", 4),
+        ("align_up(13, 8)", 16),
+        ("next_pow2(0)", 1),
+        ("next_pow2(1000)", 1024),
+        ("ilog2(1023)", 9),
+        ("1 if is_pow2(64) and not is_pow2(0) and not is_pow2(6) else 0", 1),
+        ("len(self.shape)", 2),
+        ("len(())", 0),
+        ("1 if has(self) and not has(weight) else 0", 1),
+        ("1 if has(dim) else 0", 1),
+        ("i32(3.9)", 3),
+        ("int(-3.9)", -3),
+        ("define('A', 5)", 5),
+        ("param('P', [3, 4])", 3),
+    ];
+    for (expression, value) in ints {
+        let plan = resolved(&format!("launch('k', 1, 1, args=[{expression}])"));
+        assert_eq!(launches(&plan)[0].4, [int(value)], "{expression}");
+    }
+    let floats = [
+        ("1.5 + 2", 3.5),
+        ("-(.5 - 1e0)", 0.5),
+        ("2 * 2.5", 5.0),
+        ("eps", 1e-5),
+        ("f32(0.1)", f64::from(0.1_f32)),
+        ("float(3)", 3.0),
+        ("abs(-0.5)", 0.5),
+        ("min(0.5, 1)", 0.5),
+        ("max(1.5, 1)", 1.5),
+    ];
+    for (expression, value) in floats {
+        let plan = resolved(&format!("launch('k', 1, 1, args=[{expression}])"));
+        assert_eq!(launches(&plan)[0].4, [PlanArg::Float { value }], "{expression}");
+    }
+}
+
+#[test]
+fn statements_run_as_in_python() {
+    let plans = [
+        ("a = 1; b = a + 1; c = b", 2),
+        ("a, c = 1, 2", 2),
+        ("m, c = self.shape", 8),
+        ("(m, c) = (1, 2)", 2),
+        ("c = 1\nc += 2\nc *= 5\nc -= 1\nc //= 2\nc <<= 2\nc |= 1", 29),
+        ("c = 0\nfor i in range(4):\n    c += i", 6),
+        ("c = 0\nfor i in range(5, 0, -2):\n  c = c * 10 + i", 531),
+        ("c = 1\nfor d in self.shape: c *= d", 48),
+        (
+            "c = 0\nfor i in range(3):\n    for j in range(3):\n        if i == j:\n            c += 1",
+            3,
+        ),
+        ("if k > 9:\n    c = 1\nelif k > 6:\n    c = 2\nelse:\n    c = 3", 2),
+        ("if k > 9:\n    c = 1\nelse:\n    c = 3  # why", 3),
+        ("if k > 9: c = 1\nelse: c = 4", 4),
+        ("c = (1 +\n     2\n  # inside\n     + 3)", 6),
+        ("c = 1 + \\\n  2", 3),
+        ("  # indented as a whole\n  c = 5\n\n  if c:\n      pass\n", 5),
+        ("self = contiguous(self)\nc = self.numel", 48),
+    ];
+    for (statements, value) in plans {
+        let indent = if statements.starts_with("  #") { "  " } else { "" };
+        let plan = resolved(&format!("{statements}\n{indent}launch('k', 1, 1, args=[c])"));
+        assert_eq!(launches(&plan)[0].4, [int(value)], "{statements}");
+    }
+}
+
+#[test]
+fn a_plan_may_begin_on_the_line_of_its_comment() {
+    let file = KernelFile::parse("int x;\n  /*@plan launch('k', 1, 1) @*/").unwrap();
+    let plan = resolve(&file, &env(), &BTreeMap::new()).unwrap();
+    assert!(matches!(plan.steps[..], [Step::Launch { line: 2, .. }]));
+    let file = KernelFile::parse("/*@plan a = 1\n   launch('k', a, 1)\n   @*/").unwrap();
+    assert_eq!(resolve(&file, &env(), &BTreeMap::new()).unwrap().steps.len(), 1);
+    let file = KernelFile::parse("é /*@plan nope() @*/").unwrap();
+    let Err(LaunchPlanError::Error(error)) = resolve(&file, &env(), &BTreeMap::new()) else {
+        panic!()
+    };
+    assert_eq!((error.line, error.column), (1, 11));
+}
+
+#[test]
+fn buffers_become_pointers_with_their_offsets() {
+    let plan = resolved(
+        "ws = scratch(64, zero=True)\nu = scratch(bytes=8, align=16)\nfill(u, 255)\nfill(out, 0)\n\
+         launch('k', grid=(1, 2, 3), block=[32, 2], smem=16,\n       args=[self, other, out, ws, \
+         ptr(ws, 8), ptr(other, 4), weight, ptr(weight), True])",
+    );
+    let scratch: Vec<_> =
+        plan.scratch.iter().map(|s| (s.label.as_str(), s.bytes, s.zero)).collect();
+    assert_eq!(scratch, [("ws", 64, true), ("u", 8, false)]);
+    assert_eq!(plan.steps[0], Step::Fill { target: BufferRef::Scratch(1), byte: 255 });
+    assert_eq!(plan.steps[1], Step::Fill { target: BufferRef::Output(0), byte: 0 });
+    let (_, grid, block, smem, args) = launches(&plan)[0];
+    assert_eq!((grid, block, smem), ([1, 2, 3], [32, 2, 1], 16));
+    let pointer = |buffer, byte_offset, dtype, label: &str| PlanArg::Pointer {
+        buffer,
+        byte_offset,
+        dtype,
+        label: label.to_owned(),
+    };
+    let expected = [
+        pointer(BufferRef::Input(0), 0, Some(DType::F32), "self"),
+        pointer(BufferRef::Input(1), 6, Some(DType::F16), "other"),
+        pointer(BufferRef::Output(0), 0, Some(DType::F32), "out"),
+        pointer(BufferRef::Scratch(0), 0, None, ""),
+        pointer(BufferRef::Scratch(0), 8, None, ""),
+        pointer(BufferRef::Input(1), 10, None, ""),
+        PlanArg::Null,
+        PlanArg::Null,
+        PlanArg::Bool { value: true },
+    ];
+    assert_eq!(args, expected);
+}
+
+#[test]
+fn copies_are_made_only_where_the_layout_asks_for_them() {
+    let plan = resolved(
+        "a = contiguous(self)\nb = contiguous(t)\nc = expand(other, (2, 8))\n\
+         d = expand(self, self.shape)\nw = contiguous(weight)\nlaunch('k', 1, 1, args=[a, b, c, d, w, \
+         expand(self, (3, 6, 8))])",
+    );
+    let copies: Vec<_> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Copy { source, target } => Some((source, *target)),
+            Step::Launch { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
+        })
+        .collect();
+    assert_eq!(copies.len(), 3);
+    assert_eq!(copies[0].0.spec.stride, [1, 5]);
+    assert_eq!((&copies[1].0.spec.stride[..], copies[1].0.spec.offset), (&[0, 1][..], 3));
+    assert_eq!(copies[2].0.spec.stride, [0, 8, 1]);
+    let labels: Vec<_> = plan.scratch.iter().map(|s| (s.label.as_str(), s.bytes)).collect();
+    assert_eq!(labels, [("b", 80), ("c", 32), ("self", 576)]);
+    assert_eq!(launches(&plan)[0].4[4], PlanArg::Null);
+}
+
+#[test]
+fn defines_and_params_become_macros() {
+    let plan = "define('V', 4); define('B', True); define('F', 0.5); define('T', 'float')\n\
+                define('D', other.dtype); define('V', 4)\np = param('P', [8, 16])\n\
+                q = param('P', [8, 16])\nlaunch('k', p + q, 1)";
+    let plan = run(&env(), plan, &[("P", 16), ("UNUSED", 3)]).unwrap();
+    let defines: Vec<_> = plan.defines.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let expected =
+        [("B", "1"), ("D", "__half"), ("F", "0.5"), ("P", "16"), ("T", "float"), ("V", "4")];
+    assert_eq!(defines, expected);
+    assert_eq!((plan.params.len(), plan.params[0].chosen), (1, 16));
+    assert_eq!(launches(&plan)[0].1, [32, 1, 1]);
+    let stop = run(&env(), "launch('k', param('P', [8]), 1)", &[("P", 9)]).unwrap_err();
+    assert!(stop.to_string().contains("9 is no value of `P`"), "{stop}");
+}
+
+#[test]
+fn a_declined_case_says_which_condition() {
+    let cases = [
+        ("require(k %  2 == 0)", "k % 2 == 0"),
+        ("require(k > 9, 'needs a large k')", "needs a large k"),
+        ("require(False)", "False"),
+    ];
+    for (plan, condition) in cases {
+        let stop = run(&env(), plan, &[]).unwrap_err();
+        assert_eq!(stop, LaunchPlanError::Declined { line: 2, condition: condition.to_owned() });
+    }
+    assert_eq!(resolved("require(k == 7)\nlaunch('k', 1, 1)").steps.len(), 1);
+}
+
+#[test]
+fn a_plan_must_do_something_unless_there_is_nothing_to_write() {
+    assert!(error("x = 1").message.contains("launches nothing"));
+    assert_eq!(error("x = 1").line, 1);
+    assert!(resolved("launch('k', 0, 1)").steps.is_empty());
+    assert!(resolved("launch('k', (4, 0), 1)").steps.is_empty());
+    assert_eq!(resolved("fill(out, 0)").steps.len(), 1);
+    let empty = relu(TensorSpec::contiguous(DType::F32, &[0]));
+    assert!(run(&empty, "pass", &[]).unwrap().steps.is_empty());
+}
+
+#[test]
+fn several_outputs_have_numbers() {
+    let outputs =
+        [TensorSpec::contiguous(DType::F32, &[2]), TensorSpec::contiguous(DType::I64, &[2])];
+    let env = Env::new(&case(&[]), &outputs, &Target::h100_class());
+    let names: Vec<_> = env.names().collect();
+    assert_eq!(names, ["cc", "l2_bytes", "out", "out0", "out1", "sm_count", "smem_max"]);
+    let plan = run(&env, "launch('k', 1, 1, args=[out1])", &[]).unwrap();
+    assert!(matches!(
+        launches(&plan)[0].4[0],
+        PlanArg::Pointer { buffer: BufferRef::Output(1), dtype: Some(DType::I64), .. }
+    ));
+}
+
+/// A plan, line and column of its error, a part of its message, and a part of its hint.
+type Wrong = (&'static str, u32, u32, &'static str, &'static str);
+
+const WRONG: [Wrong; 170] = [
+    // Syntax.
+    ("a = 1 / 2", 1, 7, "`/` is not part", "use `//`"),
+    ("a = 2 ** 3", 1, 7, "`**` is not part", "<<"),
+    ("def f(x):\n    return x", 1, 1, "`def` is not part", "in line"),
+    ("f = lambda x: x", 1, 5, "`lambda` is not part", "in line"),
+    ("while True:\n    pass", 1, 1, "`while` is not part", "range"),
+    ("import torch", 1, 1, "`import` is not part", "builtins"),
+    ("return 1", 1, 1, "`return` is not part", "if"),
+    ("assert k > 0", 1, 1, "`assert` is not part", "require"),
+    ("for i in range(3):\n    break", 2, 5, "`break` is not part", "range"),
+    ("self.shape = 3", 1, 1, "`self.shape` cannot be assigned", "read-only"),
+    ("dim[0] = 3", 1, 1, "`dim[0]` cannot be assigned", "read-only"),
+    ("min = 3", 1, 1, "`min` is a builtin", "another name"),
+    ("1 = 2", 1, 1, "only plain names", ""),
+    ("a = b = 1", 1, 7, "chained assignment", "one assignment"),
+    ("a: int = 1", 1, 2, "annotations", ""),
+    ("a == 1", 1, 1, "no effect", ""),
+    ("if k = 1:\n    pass", 1, 6, "expected `:`, found `=`", "`==`"),
+    ("if (k := 1):\n    pass", 1, 7, "expected", "statement of its own"),
+    ("if k\n    pass", 1, 5, "expected `:`", ""),
+    ("if k:\npass", 2, 1, "indented block", ""),
+    ("a = 1\n  b = 2", 2, 3, "unexpected indentation", ""),
+    ("if k:\n    a = 1\n  b = 2", 3, 3, "matches no open block", "same number"),
+    ("\ta = 1", 1, 1, "a tab", "spaces"),
+    ("else:\n    pass", 1, 1, "expected a statement", ""),
+    ("a = (1, 2\nb = 3", 1, 5, "`(` is never closed", ""),
+    ("a = [1 2]", 1, 8, "expected `,` or `]`", ""),
+    ("a = 1 2", 1, 7, "end of the statement", ""),
+    ("a = ", 1, 5, "expected an expression", ""),
+    ("a = k if k", 1, 11, "expected `else`", ""),
+    ("a = [i for i in range(3)]", 1, 8, "expected `,` or `]`", "comprehensions"),
+    ("a = self.shape[:-1]", 1, 16, "expected an expression", ""),
+    ("a = self.shape[0:1]", 1, 17, "slices", "single elements"),
+    ("launch(*self.shape)", 1, 8, "unpacking", "one by one"),
+    ("a = f'{k}'", 1, 6, "expected an operator", "f-strings"),
+    ("a = 'x", 1, 5, "closing quote", "one line"),
+    ("a = 'x\\n'", 1, 5, "closing quote", "no escapes"),
+    ("\"\"\"doc\"\"\"", 1, 1, "triple-quoted", "#"),
+    ("a = {1: 2}", 1, 5, "`{` is not part", "dictionaries"),
+    ("a = k && 1", 1, 7, "`&&` is not part", "`and`"),
+    ("a = k || 1", 1, 7, "`||` is not part", "`or`"),
+    ("a = !k", 1, 5, "`!` is not part", "`not`"),
+    ("a = k ? 1 : 2", 1, 7, "`?` is not part", "if"),
+    ("a = $", 1, 5, "unexpected character `$`", ""),
+    ("a = 99999999999999999999", 1, 5, "64-bit", ""),
+    ("a = 12abc", 1, 5, "not a number", ""),
+    ("a = 1.2.3", 1, 5, "not a number", ""),
+    // Names and attributes.
+    ("a = selff.numel", 1, 5, "unknown name `selff`", "did you mean `self`"),
+    ("a = zzz", 1, 5, "unknown name `zzz`", "known here: approximate"),
+    ("lanch('k', 1, 1)", 1, 1, "unknown function `lanch`", "`launch`"),
+    ("qqq(1)", 1, 1, "unknown function `qqq`", "builtins only"),
+    ("a = cdiv", 1, 5, "`cdiv` is a function", "cdiv(..)"),
+    ("a = self.shap", 1, 9, "no attribute `shap`", "`shape`"),
+    ("a = self.zzz", 1, 9, "no attribute `zzz`", "shape, stride"),
+    ("a = k.shape", 1, 5, "an integer has no attribute", ""),
+    ("a = weight.numel", 1, 5, "None has no attribute", "has(x)"),
+    ("a = self.size(0)", 1, 5, "`.size()` is no method", "x.shape[i]"),
+    ("a = self.stride(0)", 1, 5, "`.stride()` is no method", "x.stride[i]"),
+    ("a = self.contiguous()", 1, 5, "`.contiguous()` is no method", "contiguous(x)"),
+    ("a = self.foo()", 1, 5, "`.foo()` is no method", "no methods"),
+    ("a = (1)(2)", 1, 5, "cannot be called", ""),
+    // Values.
+    ("a = 'x' + 'y'", 1, 5, "`+` does not work on a string", "strings"),
+    ("a = [1] * 3", 1, 5, "`*` does not work on a tuple", "tuples"),
+    ("a = out + 4", 1, 5, "`+` does not work on a tensor", "ptr"),
+    ("a = 1.5 // 2", 1, 5, "integers only", "divide in the kernel"),
+    ("a = k // 0", 1, 5, "division by zero", "0 elements"),
+    ("a = k % 0", 1, 5, "division by zero", "0 elements"),
+    ("a = 1 << 64", 1, 5, "shift by 64", ""),
+    ("a = 1 >> -1", 1, 5, "shift by -1", ""),
+    ("a = 1 << 63", 1, 5, "overflows", ""),
+    ("a = 9223372036854775807 + 1", 1, 5, "`+` overflows", ""),
+    ("a = -9223372036854775807 - 2", 1, 5, "`-` overflows", ""),
+    ("a = 4611686018427387904 * 2", 1, 5, "`*` overflows", ""),
+    ("a = -'x'", 1, 5, "cannot negate a string", ""),
+    ("a = 'x' < 'y'", 1, 11, "cannot order", ""),
+    ("a = self == out", 1, 13, "cannot be compared", "shapes"),
+    ("a = k is 7", 1, 10, "`is` compares", "`==`"),
+    ("a = 1 in 5", 1, 10, "`in` needs a tuple", ""),
+    ("a = self.dtype == 'float32'", 1, 19, "`float32` is no dtype", "f32"),
+    ("if weight or self: pass", 1, 4, "neither true nor false", "has(x)"),
+    ("if approximate: pass", 1, 4, "a string is neither", "compare"),
+    ("a = k[0]", 1, 5, "cannot be indexed", ""),
+    ("a = self[0]", 1, 5, "cannot be indexed", "never sees data"),
+    ("a = dim[2]", 1, 9, "index 2 is outside a tuple of 2", ""),
+    ("a = dim[-3]", 1, 9, "index -3", ""),
+    ("a = dim['x']", 1, 9, "expected an integer", ""),
+    ("a, b = 1, 2, 3", 1, 8, "3 values for 2 names", ""),
+    ("a, b = 1", 1, 8, "cannot be assigned to 2 names", ""),
+    ("for i in 3: pass", 1, 10, "cannot run over", "range"),
+    ("a = (((1,),),)", 1, 6, "nested too deeply", ""),
+    // Builtins.
+    ("a = cdiv(1)", 1, 5, "`cdiv` misses `b`", "cdiv(a, b)"),
+    ("a = cdiv(1, 2, 3)", 1, 16, "takes 2 positional", "cdiv(a, b)"),
+    ("a = cdiv(1, a=2)", 1, 15, "`a` is given twice", ""),
+    ("a = cdiv(1, c=2)", 1, 15, "no argument `c`", "cdiv(a, b)"),
+    ("a = cdiv(a=1, 2)", 1, 15, "positional argument follows", "name it"),
+    ("a = cdiv(1, 0)", 1, 13, "at least 1", "max(n, 1)"),
+    ("a = cdiv('x', 1)", 1, 10, "expected an integer, found a string", ""),
+    ("a = min()", 1, 5, "`min` of nothing", ""),
+    ("a = max('x', 1)", 1, 5, "compares numbers", ""),
+    ("a = min(a=1)", 1, 11, "no named arguments", ""),
+    ("a = align_up(9223372036854775807, 2)", 1, 5, "overflows", ""),
+    ("a = next_pow2(9223372036854775807)", 1, 15, "overflows", ""),
+    ("a = next_pow2(-1)", 1, 15, "at least 0", ""),
+    ("a = ilog2(0)", 1, 11, "at least 1", ""),
+    ("a = len(self)", 1, 9, "`len` of a tensor", "x.ndim"),
+    ("a = len(3)", 1, 9, "`len` needs a tuple", ""),
+    ("for i in range(0, 4, 0): pass", 1, 10, "step 0", ""),
+    ("require(self.numel)", 1, 9, "needs a condition", ""),
+    ("require(False, 3)", 1, 16, "the message is a string", ""),
+    ("a = param('P', [])", 1, 16, "1 to 16 integers", "param("),
+    ("a = param('P', ['x'])", 1, 16, "1 to 16 integers", "param("),
+    ("a = param('P', 3)", 1, 16, "1 to 16 integers", "param("),
+    ("a = param('P', [1, 1])", 1, 16, "a value twice", ""),
+    ("param('P', [1]); param('P', [2])", 1, 18, "already", ""),
+    ("param('P', [1]); define('P', 2)", 1, 18, "is 1 already, now 2", "one value"),
+    ("define('P Q', 2)", 1, 8, "cannot be a macro", ""),
+    ("define('', 2)", 1, 8, "cannot be a macro", ""),
+    ("define('T_self', 2)", 1, 8, "kgen's own", "another"),
+    ("define('__x', 2)", 1, 8, "kgen's own", "another"),
+    ("define('A', self)", 1, 13, "cannot be a macro", "type names"),
+    ("define('A', 'a\"b')", 1, 13, "number or the name", ""),
+    ("define(3, 4)", 1, 8, "is a string", ""),
+    ("a = scratch(-1)", 1, 13, "at least 0", ""),
+    ("a = scratch(9000000000)", 1, 5, "scratch buffers come to 9000000000 bytes", "shapes"),
+    (
+        "for i in range(3): a = scratch(100000000)",
+        1,
+        24,
+        "scratch buffers come to 300000000",
+        "shapes",
+    ),
+    (
+        "a = scratch(200000000, zero=True)\nfor i in range(63): fill(a, 0)",
+        2,
+        21,
+        "copies write",
+        "shapes",
+    ),
+    ("a = expand(other, (134217728, 8))", 1, 5, "scratch buffers come to", "shapes"),
+    ("launch('k', grid=(2147483647, 9), block=1024)", 1, 1, "launches come to", "shapes"),
+    ("a = scratch(8, zero=1)", 1, 21, "True or False", ""),
+    ("a = scratch(8, align=3)", 1, 22, "power of two", ""),
+    ("for i in range(65): a = scratch(8)", 1, 25, "64 scratch buffers", ""),
+    ("fill(self, 0)", 1, 6, "read-only", ""),
+    ("fill(out, 256)", 1, 11, "0 to 255", ""),
+    ("fill(ptr(out, 4), 0)", 1, 6, "needs an output", "whole buffers"),
+    ("for i in range(65): fill(out, 0)", 1, 21, "64 fills", ""),
+    ("a = ptr(3, 4)", 1, 9, "`ptr` needs", ""),
+    ("a = ptr(self, -4)", 1, 5, "before its buffer", ""),
+    ("a = contiguous(3)", 1, 16, "needs a tensor", ""),
+    ("a = expand(3, (1,))", 1, 12, "needs a tensor", ""),
+    ("a = expand(self, 3)", 1, 18, "tuple of extents", ""),
+    ("a = expand(self, (6, -1))", 1, 18, "tuple of extents", ""),
+    ("a = expand(self, (8,))", 1, 18, "do not expand", "equal or 1"),
+    ("a = expand(self, (6, 9))", 1, 18, "does not expand to 9", "equal or 1"),
+    ("a = expand(other, (4000000000, 4000000000, 8))", 1, 5, "too large", ""),
+    ("a = f32('x')", 1, 9, "expected a number", ""),
+    ("a = i32(3000000000)", 1, 9, "does not fit 32 bits", "long long"),
+    ("a = i32(1e300)", 1, 9, "expected a number", ""),
+    ("a = tmap(self, box=[1])", 1, 5, "not supported", "pointers"),
+    // Launches.
+    ("launch('k')", 1, 1, "misses `grid`", "launch(\"kernel\""),
+    ("launch('k', 1, 1, 0)", 1, 19, "takes 3 positional", "launch("),
+    ("launch('k', 1, 1, gird=2)", 1, 24, "no argument `gird`", "`grid`"),
+    ("launch('k<<<1>>>;', 1, 1)", 1, 8, "no kernel's name", ""),
+    ("launch(k, 1, 1)", 1, 8, "is a string", ""),
+    ("launch('k', -1, 1)", 1, 13, "`grid.x` is -1", ""),
+    ("launch('k', (1, 70000), 1)", 1, 13, "`grid.y` is 70000", "into x"),
+    ("launch('k', 2147483648, 1)", 1, 13, "`grid.x`", ""),
+    ("launch('k', (1, 1, 1, 1), 1)", 1, 13, "1 to 3 integers", ""),
+    ("launch('k', 1.5, 1)", 1, 13, "1 to 3 integers", ""),
+    ("launch('k', 1, 0)", 1, 16, "`block.x` is 0", ""),
+    ("launch('k', 1, 1025)", 1, 16, "`block.x` is 1025", ""),
+    ("launch('k', 1, (1, 1, 65))", 1, 16, "`block.z` is 65", ""),
+    ("launch('k', 1, (64, 32))", 1, 16, "at most 1024 threads, this one 2048", ""),
+    ("launch('k', 1, 1, smem=300000)", 1, 24, "300000 bytes", "smem_max"),
+    ("launch('k', 1, 1, smem=-1)", 1, 24, "at least 0", ""),
+    ("launch('k', 1, 1, args=self)", 1, 24, "`args` is a list", "args=["),
+    ("launch('k', 1, 1, args=[k, self.shape])", 1, 28, "argument 2 is a tuple", "one by one"),
+    ("launch('k', 1, 1, args=['x'])", 1, 25, "argument 1 is a string", "define"),
+    ("launch('k', 1, 1, cluster=2)", 1, 27, "`cluster` is not supported", "in order"),
+    ("launch('k', 1, 1, cooperative=True)", 1, 31, "`cooperative` is not", "in order"),
+    ("launch('k', 1, 1, pdl=True)", 1, 23, "`pdl` is not supported", "in order"),
+    ("for i in range(65): launch('k', 1, 1)", 1, 21, "64 launches", "inside a kernel"),
+];
+
+#[test]
+fn every_error_names_its_place_and_the_way_out() {
+    let mut wrong = Vec::new();
+    for (plan, line, column, message, hint) in WRONG {
+        let error = error(plan);
+        let told = error.hint.as_deref().unwrap_or_default();
+        let right = error.message.contains(message)
+            && (error.line, error.column) == (line + 1, column)
+            && told.contains(hint)
+            && hint.is_empty() == told.is_empty();
+        if !right {
+            wrong.push(format!("{plan}\n    {error}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn hostile_plans_end_quickly_and_without_a_panic() {
+    let deep =
+        |open: &str, close: &str| format!("a = {}1{}", open.repeat(5000), close.repeat(5000));
+    let cases = [
+        ("for i in range(1000000000): pass".to_owned(), "10000 steps"),
+        ("for i in range(9000):\n  for j in range(9000):\n    pass".to_owned(), "10000 steps"),
+        ("t = (1, 2)\nfor i in range(9000): t = (t, t)".to_owned(), "nested too deeply"),
+        (deep("(", ")"), "nested too deeply"),
+        (deep("[", "]"), "nested too deeply"),
+        (deep("-", ""), "nested too deeply"),
+        (deep("not ", ""), "nested too deeply"),
+        (deep("abs(", ")"), "nested too deeply"),
+        (deep("1 if 1 else ", ""), "nested too deeply"),
+        (format!("a = 1{}", " + 1".repeat(5000)), "too long"),
+        (format!("a = 1{}", " and 1".repeat(5000)), "too long"),
+        (format!("a = dim{}", "[0]".repeat(5000)), "too long"),
+        (format!("a = k{}", ".x".repeat(5000)), "too long"),
+        (format!("a = [{}]", "1, ".repeat(5000)), "at most 256"),
+        (format!("a = {}1", "1, ".repeat(5000)), "at most 256"),
+        (format!("a = 1{}", " < 1".repeat(5000)), "at most 256"),
+        (format!("a = max({})", "1, ".repeat(5000)), "at most 256"),
+        ("#".repeat(70_000), "longer than"),
+        (
+            (0..40).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect::<String>(),
+            "nested too deeply",
+        ),
+    ];
+    for (plan, message) in cases {
+        let error = error(&plan);
+        assert!(error.message.contains(message), "{}: {error}", &plan[..40.min(plan.len())]);
+    }
+    // Any prefix of a plan, and any plan with a character lost, ends in a result.
+    let start = EXAMPLE.find("x = ").unwrap();
+    let end = EXAMPLE.find("@*/").unwrap();
+    let env = relu(TensorSpec::contiguous(DType::F32, &[4]));
+    for cut in start..end {
+        let lost = format!("{}{}", &EXAMPLE[start..cut], &EXAMPLE[cut + 1..end]);
+        for plan in [&EXAMPLE[start..cut], &lost] {
+            drop(run(&env, plan, &[]));
+        }
+    }
+}
+
+#[test]
+fn the_table_of_builtins_is_complete() {
+    for builtin in Builtin::ALL {
+        let spec = builtin.spec();
+        assert_eq!(Builtin::find(spec.name), Some(builtin), "{builtin:?}");
+        assert!(spec.usage.starts_with(spec.name) && !spec.doc.is_empty());
+        assert!(spec.required <= spec.params.len());
+    }
+    assert_eq!(Builtin::find("nope"), None);
+}

@@ -1,0 +1,117 @@
+//! Values of the plan language. None of them can grow: there is no arithmetic on strings or lists.
+
+use std::sync::Arc;
+
+use kgen_record::{BufferRef, DType, TensorSpec};
+
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Str(Arc<str>),
+    /// What `.dtype` gives; compares with strings.
+    DType(DType),
+    /// Lists are tuples too: nothing can change them.
+    Tuple(Arc<[Self]>),
+    Tensor(Arc<Tensor>),
+    Pointer(Pointer),
+    Range {
+        start: i64,
+        stop: i64,
+        step: i64,
+    },
+}
+
+/// A tensor the plan can see: an input, an output, or a copy it asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Tensor {
+    /// Name for messages.
+    pub(super) label: String,
+    pub(super) buffer: BufferRef,
+    pub(super) spec: TensorSpec,
+}
+
+/// An untyped pointer into a buffer.
+#[derive(Debug, Clone)]
+pub(super) struct Pointer {
+    pub(super) buffer: BufferRef,
+    pub(super) byte_offset: i64,
+}
+
+impl Tensor {
+    /// Distance of the first element from the buffer's first byte, in bytes.
+    pub(super) fn byte_offset(&self) -> i64 {
+        to_i64(self.spec.offset * self.spec.dtype.size())
+    }
+
+    /// Largest power of two, at most 256, that the first element's address is a multiple of.
+    fn align(&self) -> i64 {
+        let offset = self.byte_offset();
+        if offset == 0 { 256 } else { 1 << offset.trailing_zeros().min(8) }
+    }
+
+    pub(super) fn attribute(&self, name: &str) -> Option<Value> {
+        Some(match name {
+            "shape" => ints(&self.spec.shape),
+            "stride" => ints(&self.spec.stride),
+            "ndim" => Value::Int(to_i64(self.spec.ndim())),
+            "numel" => Value::Int(to_i64(self.spec.numel())),
+            "itemsize" => Value::Int(to_i64(self.spec.dtype.size())),
+            "dtype" => Value::DType(self.spec.dtype),
+            "align" => Value::Int(self.align()),
+            "contiguous" => Value::Bool(self.spec.is_contiguous()),
+            _ => return None,
+        })
+    }
+}
+
+/// Attributes of tensors.
+pub(super) const ATTRIBUTES: [&str; 8] =
+    ["shape", "stride", "ndim", "numel", "itemsize", "dtype", "align", "contiguous"];
+
+/// Returns a size as the plan's integer.
+pub(super) fn to_i64(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn ints(values: &[usize]) -> Value {
+    Value::Tuple(values.iter().map(|&value| Value::Int(to_i64(value))).collect())
+}
+
+impl Value {
+    /// Returns what kind of value it is, for messages.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Bool(_) => "a bool",
+            Self::Int(_) => "an integer",
+            Self::Float(_) => "a float",
+            Self::Str(_) => "a string",
+            Self::DType(_) => "a dtype",
+            Self::Tuple(_) => "a tuple",
+            Self::Tensor(_) => "a tensor",
+            Self::Pointer(_) => "a pointer",
+            Self::Range { .. } => "a range",
+        }
+    }
+
+    /// Returns an integer; a bool counts as 0 or 1, as in Python.
+    pub(super) fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(*value),
+            Self::Bool(value) => Some(i64::from(*value)),
+            _ => None,
+        }
+    }
+
+    /// Returns a number as f64.
+    #[expect(clippy::cast_precision_loss, reason = "Python's mixed arithmetic rounds too")]
+    pub(super) fn as_float(&self) -> Option<f64> {
+        match self {
+            Self::Float(value) => Some(*value),
+            other => other.as_int().map(|value| value as f64),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A logical call and its reply, free of any provider's wire format.
+
+use std::fmt;
+
+use kgen_record::AttemptId;
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+
+/// Names one call within a run: the attempt and the number of the call within it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallKey {
+    pub attempt: AttemptId,
+    /// Number of the call within the attempt, from 1.
+    pub call: u32,
+}
+
+impl fmt::Display for CallKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.call_{}", self.attempt, self.call)
+    }
+}
+
+/// What a reply is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turn {
+    /// To say what is to be changed.
+    Plan,
+    /// To be a kernel file.
+    #[default]
+    Code,
+}
+
+/// One question to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Which call of the run it is.
+    pub key: CallKey,
+    /// The system prompt; may be empty.
+    pub system: String,
+    /// The user prompt.
+    pub prompt: String,
+    /// Most tokens the reply may have, reasoning included.
+    pub max_tokens: u32,
+    /// What the reply is for.
+    pub turn: Turn,
+    /// Tells apart calls that may have equal prompts: the branch of the search.
+    pub sample: u32,
+    /// Sampling temperature; sent only if the user set one, because newer models refuse it.
+    pub temperature: Option<f64>,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The text, not empty.
+    pub text: String,
+    /// Reasoning that the provider sent apart from the text.
+    pub reasoning: Option<String>,
+    /// Why the model stopped.
+    pub finish: Finish,
+    /// Tokens.
+    pub usage: Usage,
+    /// The model that answered, by its own name.
+    pub model: String,
+    /// The provider's name for the request, from a header.
+    pub request_id: Option<String>,
+    /// Cost in US dollars; `None` where it is unknown.
+    pub cost: Option<f64>,
+    /// Wall time from the first send to the last byte, waits and retries included.
+    pub seconds: f64,
+    /// Set where the reply comes from another run.
+    pub replayed: Option<Replayed>,
+    /// Set where the reply was kept from an equal request: it cost nothing now.
+    pub cached: Option<Cached>,
+}
+
+/// Marks a reply that was kept from an equal request; its tokens and its cost are those of then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cached {
+    /// When it was kept, RFC 3339, UTC.
+    pub kept_at: String,
+    /// Wall time it took then.
+    pub seconds: f64,
+}
+
+/// Marks a reply that was read from a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// Whether the recorded prompt is not the one of this call.
+    pub prompt_differs: bool,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Finish {
+    /// It was done.
+    Stop,
+    /// The token limit cut it off.
+    Length,
+    /// The model refused.
+    Refusal {
+        /// Its or the provider's words, where given.
+        reason: Option<String>,
+    },
+    /// The provider's filter cut it off.
+    ContentFilter,
+    /// A reason this version of kgen does not know; treated as [`Finish::Stop`].
+    Other {
+        /// The provider's word.
+        name: String,
+    },
+}
+
+/// Tokens of a call; `None` is "not reported".
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// All input tokens, cached ones included.
+    pub input: Option<u64>,
+    /// Input tokens read from the provider's cache.
+    pub cache_read: Option<u64>,
+    /// Input tokens written into the provider's cache.
+    pub cache_write: Option<u64>,
+    /// All output tokens, reasoning included.
+    pub output: Option<u64>,
+    /// Output tokens spent on reasoning.
+    pub reasoning: Option<u64>,
+    /// Cost in US dollars, where the provider says so itself.
+    pub cost_usd: Option<f64>,
+}
+
+impl Reply {
+    /// Passes on a reply that has a text, complete or cut off, and turns any other into its error.
+    ///
+    /// The same rule holds for live, stored and replayed replies.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`], [`Error::Filtered`], [`Error::LengthWithoutText`] or
+    /// [`Error::EmptyReply`].
+    pub fn usable(self) -> Result<Self, Error> {
+        match &self.finish {
+            Finish::Refusal { reason } => return Err(Error::Refused { reason: reason.clone() }),
+            Finish::ContentFilter => return Err(Error::Filtered),
+            Finish::Length if self.text.trim().is_empty() => {
+                return Err(Error::LengthWithoutText { reasoning_tokens: self.usage.reasoning });
+            }
+            Finish::Stop | Finish::Length | Finish::Other { .. } => {}
+        }
+        if self.text.trim().is_empty() { Err(Error::EmptyReply) } else { Ok(self) }
+    }
+}

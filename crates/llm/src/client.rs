@@ -1,0 +1,368 @@
+//! The one way to call a model.
+
+use kgen_record::Spend;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{
+    Access, Budget, CacheAccess, CachedRequest, Call, CallLog, CommandAccess, Error, FailureRecord,
+    Finish, ProviderConfig, Reply, ReplyRecord, RequestRecord, ResponseRecord, RetryEvent, Worst,
+    budget::Meter,
+    check,
+    command::{self, Prepared},
+    gate::{CallPermit, Gate, Need},
+    http::Http,
+    local,
+    log::prompt_hash,
+    wire::{self, Built},
+};
+
+/// A provider that takes calls; share it between tasks.
+#[derive(Debug)]
+pub struct Client {
+    config: ProviderConfig,
+    http: Option<Http>,
+    gate: Gate,
+    budget: Budget,
+}
+
+impl Client {
+    /// Sets up a provider; `budget` is that of the whole run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoKey`], [`Error::Config`] or [`Error::Setup`].
+    pub fn new(config: ProviderConfig, budget: Budget) -> Result<Self, Error> {
+        let http = match &config.access {
+            Access::Http(access) => {
+                Some(Http::new(&config.name, &config.model, (**access).clone())?)
+            }
+            Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
+        };
+        let gate = Gate::new(config.limits);
+        Ok(Self { config, http, gate, budget })
+    }
+
+    /// Returns the provider's name.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Returns the model asked for.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.config.model
+    }
+
+    /// Returns the wire kind as stored.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.config.access {
+            Access::Http(access) => access.kind.name(),
+            Access::Command(_) => "command",
+            Access::Mailbox(_) => "mailbox",
+            Access::Replay(_) => "replay",
+        }
+    }
+
+    /// Makes one call: puts the request on record, sends it, puts the reply on record.
+    ///
+    /// A call is charged to the budget, and so is every earlier try that may have been billed. A reply
+    /// without a usable text is on record too when its error is returned.
+    ///
+    /// # Errors
+    ///
+    /// Every [`Error`]; its [`Error::scope`] says whether other calls can succeed.
+    pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, Error> {
+        check::context_window(&self.config, call)?;
+        // A kept reply costs nothing, but what follows it takes time.
+        self.budget.check(&call.key.attempt.op)?;
+        let kept = self.kept_request(call);
+        if let Some((cache, request)) = &kept
+            && let Some(record) = cache.take(call, request)?
+        {
+            return self.take_kept(call, record, log);
+        }
+        let op = &call.key.attempt.op;
+        // Room first: a call that waits for it, maybe for its own op's, must keep no place from others.
+        let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
+        let mut place = self.gate.enter().await;
+        self.budget.check(op)?;
+        let record = match (&self.config.access, &self.http) {
+            (Access::Http(_), Some(http)) => {
+                Box::pin(self.over_http(http, call, log, meter, &mut place)).await?
+            }
+            (Access::Command(access), _) => self.by_command(access, call, log, meter).await?,
+            (Access::Mailbox(access), _) => {
+                meter.record(log, self.local_request(call))?;
+                let record = local::mailbox(access, self.model_or_kind(), call, log).await?;
+                priced(record, meter)
+            }
+            (Access::Replay(recording), _) => {
+                let request = self.local_request(call);
+                // Nothing is put on record for a call that the recording does not have.
+                let record = local::replay(recording.as_ref(), call, &request.prompt_hash)?;
+                meter.record(log, request)?;
+                let spend = meter.charge(&record.usage, record.seconds).spend;
+                ReplyRecord { spend, ..record }
+            }
+            (Access::Http(_), None) => unreachable!("`new` sets up the client of an HTTP access"),
+        };
+        // The next call need not wait until our disk has this reply.
+        drop(place);
+        log.reply(&call.key, &record)
+            .map_err(|source| Error::Log { key: call.key.clone(), source })?;
+        let reply = record.to_reply().usable()?;
+        // A refusal that is kept would be served for ever.
+        if let Some((cache, request)) = &kept {
+            cache.keep(request, &record);
+        }
+        Ok(reply)
+    }
+
+    /// Returns what decides the reply of a call, where replies are kept or taken.
+    fn kept_request(&self, call: &Call) -> Option<(&CacheAccess, CachedRequest)> {
+        let cache = self.config.cache.as_ref()?;
+        let (url, body) = match (&self.config.access, &self.http) {
+            (Access::Http(_), Some(http)) => {
+                let built = http.build(call);
+                (http.public_url(built.path), built.body)
+            }
+            (Access::Command(access), _) => {
+                let prepared = command::prepare(access, &self.config.model, call)?;
+                let body = json!({"argv": prepared.argv, "stdin": prepared.stdin});
+                (String::new(), body.to_string())
+            }
+            (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => return None,
+        };
+        Some((cache, CachedRequest::new(self.kind(), &url, call, cache.seed, &body)))
+    }
+
+    /// Puts a call on record whose reply was kept; nothing is sent and nothing charged.
+    fn take_kept(
+        &self,
+        call: &Call,
+        record: ReplyRecord,
+        log: &dyn CallLog,
+    ) -> Result<Reply, Error> {
+        let failed = |source| Error::Log { key: call.key.clone(), source };
+        let request = match (&self.config.access, &self.http) {
+            (Access::Http(_), Some(http)) => {
+                http_request(http, &http.build(call), self.local_request(call))
+            }
+            (Access::Command(access), _) => self.command_request(access, call)?.1,
+            (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => {
+                self.local_request(call)
+            }
+        };
+        log.request(&call.key, &request).map_err(failed)?;
+        log.reply(&call.key, &record).map_err(failed)?;
+        record.to_reply().usable()
+    }
+
+    async fn over_http(
+        &self,
+        http: &Http,
+        call: &Call,
+        log: &dyn CallLog,
+        mut meter: Meter<'_>,
+        place: &mut CallPermit<'_>,
+    ) -> Result<ReplyRecord, Error> {
+        let built = http.build(call);
+        meter.record(log, http_request(http, &built, self.local_request(call)))?;
+        let start = Instant::now();
+        let outcome =
+            http.send(call, &built, (&self.gate, place), self.need(call), &mut meter).await;
+        let retries = outcome.retries;
+        let received = match outcome.result {
+            Ok(received) => received,
+            Err((error, response)) => {
+                // An answer without a text is an answer: a replay or a resumed run is to find it.
+                let finish = match error {
+                    Error::EmptyReply => Finish::Stop,
+                    Error::Filtered => Finish::ContentFilter,
+                    error => {
+                        log_failure(log, call, &error, start, retries, response, meter);
+                        return Err(error);
+                    }
+                };
+                let record = local::local_record(call, &self.config.model, String::new(), start);
+                let spend = meter.fail(record.seconds);
+                return Ok(ReplyRecord { finish, spend, retries, response, ..record });
+            }
+        };
+        let completion = received.completion;
+        self.compare_input(call, completion.usage.input);
+        let (thoughts, text) = wire::split_thoughts(&completion.text);
+        let mut reasoning = completion.reasoning;
+        reasoning.push_str(thoughts.unwrap_or_default());
+        let record = ReplyRecord {
+            model: completion.model.unwrap_or_else(|| self.config.model.clone()),
+            finish: completion.finish.unwrap_or(Finish::Stop),
+            usage: completion.usage,
+            request_id: received.request_id,
+            response_id: completion.id,
+            retries,
+            reasoning: Some(reasoning).filter(|text| !text.is_empty()),
+            response: Some(received.response),
+            ..local::local_record(call, &self.config.model, text.to_owned(), start)
+        };
+        Ok(priced(record, meter))
+    }
+
+    /// Returns what a command is given for a call, and the record of that.
+    fn command_request(
+        &self,
+        access: &CommandAccess,
+        call: &Call,
+    ) -> Result<(Prepared, RequestRecord), Error> {
+        let prepared = command::prepare(access, &self.config.model, call);
+        let prepared = prepared.ok_or_else(|| Error::Config {
+            provider: self.config.name.clone(),
+            message: "no program is configured".to_owned(),
+        })?;
+        let request = RequestRecord {
+            command: prepared.argv.clone(),
+            body: prepared.stdin.clone(),
+            ..self.local_request(call)
+        };
+        Ok((prepared, request))
+    }
+
+    /// Runs a command for a call. One that fails is not run again: nobody knows what it did, and it has
+    /// tried again by itself where its own provider failed.
+    async fn by_command(
+        &self,
+        access: &CommandAccess,
+        call: &Call,
+        log: &dyn CallLog,
+        mut meter: Meter<'_>,
+    ) -> Result<ReplyRecord, Error> {
+        let (prepared, request) = self.command_request(access, call)?;
+        // A call that waits for this is not on record: it can still be given up for nothing.
+        let sent = self.gate.ready(self.need(call)).await;
+        meter.record(log, request)?;
+        let start = Instant::now();
+        let (answer, response) = command::run(&self.config.name, access, &prepared).await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                // A program that did not start has asked nobody.
+                meter.failed(!matches!(error, Error::Config { .. }));
+                log_failure(log, call, &error, start, Vec::new(), response, meter);
+                return Err(error);
+            }
+        };
+        self.gate.replied(sent, answer.usage.input.zip(answer.usage.output).map(|(i, o)| i + o));
+        let (thoughts, text) = wire::split_thoughts(&answer.text);
+        let record = ReplyRecord {
+            usage: answer.usage,
+            reasoning: thoughts.map(str::to_owned).filter(|text| !text.is_empty()),
+            response,
+            ..local::local_record(call, self.model_or_kind(), text.to_owned(), start)
+        };
+        Ok(priced(record, meter))
+    }
+
+    /// Returns what a call is expected to use, for the limits per minute.
+    fn need(&self, call: &Call) -> Need {
+        let output = check::output_limit(&self.config, call);
+        Need { input: check::estimate(call), output }
+    }
+
+    /// Warns where the provider counted far fewer tokens than were sent: some servers cut prompts that
+    /// are too long for them and say nothing.
+    fn compare_input(&self, call: &Call, counted: Option<u64>) {
+        let estimate = check::estimate(call);
+        if let Some(counted) = counted.filter(|counted| 1_000 < estimate && *counted < estimate / 5)
+        {
+            tracing::warn!(
+                call = %call.key, counted, estimate, provider = self.config.name,
+                "the provider counted far fewer input tokens than were sent: it may have cut the prompt \
+                 (Ollama: set OLLAMA_CONTEXT_LENGTH)"
+            );
+        }
+    }
+
+    /// Returns what a call may take at most.
+    ///
+    /// Tokenizers make more than two bytes of most text and less of signs, which the estimate counts
+    /// one by one: the larger of both is above what they count.
+    fn worst(&self, call: &Call) -> Worst {
+        let bytes = call.system.len() + call.prompt.len();
+        Worst {
+            input_tokens: check::estimate(call).max(bytes.div_ceil(2) as u64),
+            output_tokens: check::output_limit(&self.config, call),
+        }
+    }
+
+    fn model_or_kind(&self) -> &str {
+        if self.config.model.is_empty() { self.kind() } else { &self.config.model }
+    }
+
+    /// Returns the record of a request that is not sent over HTTP.
+    fn local_request(&self, call: &Call) -> RequestRecord {
+        let markdown = markdown(call);
+        RequestRecord {
+            key: call.key.clone(),
+            turn: call.turn,
+            provider: self.config.name.clone(),
+            kind: self.kind().to_owned(),
+            url: None,
+            model: self.model_or_kind().to_owned(),
+            headers: Vec::new(),
+            command: Vec::new(),
+            body: markdown.clone(),
+            prompt_hash: prompt_hash(call),
+            started_at: jiff::Timestamp::now().to_string(),
+            reserved: Spend::default(),
+            markdown,
+        }
+    }
+}
+
+/// Returns the record of a request over HTTP.
+fn http_request(http: &Http, built: &Built, request: RequestRecord) -> RequestRecord {
+    RequestRecord {
+        url: Some(http.public_url(built.path)),
+        headers: http.header_names(),
+        body: built.body.clone(),
+        ..request
+    }
+}
+
+/// Settles a call by its reply and notes what it took.
+fn priced(record: ReplyRecord, meter: Meter<'_>) -> ReplyRecord {
+    let settled = meter.charge(&record.usage, record.seconds);
+    let (cost, price_source) = (settled.cost, settled.price_source);
+    ReplyRecord { cost, price_source, spend: settled.spend, ..record }
+}
+
+/// Puts a call without a reply on record; that this fails must not hide why the call did.
+fn log_failure(
+    log: &dyn CallLog,
+    call: &Call,
+    error: &Error,
+    start: Instant,
+    retries: Vec<RetryEvent>,
+    response: Option<ResponseRecord>,
+    meter: Meter<'_>,
+) {
+    let key = call.key.clone();
+    let seconds = start.elapsed().as_secs_f64();
+    let spend = meter.fail(seconds);
+    let message = error.to_string();
+    let record = FailureRecord { key, message, seconds, retries, spend, response };
+    if let Err(log_error) = log.failure(&call.key, &record) {
+        tracing::warn!(call = %call.key, %log_error, "failed to record a failed call");
+    }
+}
+
+/// Returns both prompts as one text for people.
+fn markdown(call: &Call) -> String {
+    if call.system.is_empty() {
+        return call.prompt.clone();
+    }
+    format!("# System\n\n{}\n\n# Prompt\n\n{}\n", call.system.trim_end(), call.prompt.trim_end())
+}

@@ -1,0 +1,70 @@
+//! Headers of requests, and those of responses that are kept.
+
+use std::collections::BTreeMap;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::{HttpAccess, WireKind, redact::Redactor};
+
+/// Headers that say what a response was and how the limits stand.
+const KEPT: [&str; 11] = [
+    "request-id",
+    "x-request-id",
+    "content-type",
+    "date",
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+    "openai-version",
+    "openai-processing-ms",
+    "anthropic-version",
+    "server",
+];
+
+/// Beginnings of the names of headers about limits.
+const KEPT_PREFIXES: [&str; 2] = ["anthropic-ratelimit-", "x-ratelimit-"];
+
+/// Builds the headers of every request.
+pub(super) fn request(access: &HttpAccess) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut insert = |name: &str, prefix: &str, value: &SecretString| {
+        let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` names no header"))?;
+        let mut value = HeaderValue::try_from(format!("{prefix}{}", value.expose_secret()))
+            .map_err(|_| format!("the value of header `{name}` holds a character it cannot"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok::<(), String>(())
+    };
+    let version = SecretString::from(access.anthropic_version.clone());
+    match (access.kind, &access.key) {
+        (WireKind::Anthropic, key) => {
+            insert("anthropic-version", "", &version)?;
+            if let Some(key) = key {
+                insert("x-api-key", "", key)?;
+            }
+        }
+        (WireKind::OpenAiChat | WireKind::OpenAiResponses, Some(key)) => {
+            insert("authorization", "Bearer ", key)?;
+        }
+        (WireKind::OpenAiChat | WireKind::OpenAiResponses, None) => {}
+    }
+    for header in &access.headers {
+        insert(&header.name, "", &header.value)?;
+    }
+    Ok(headers)
+}
+
+/// Returns the headers of a response that go on record.
+pub(super) fn kept(headers: &HeaderMap, redactor: &Redactor) -> BTreeMap<String, String> {
+    let is_kept = |name: &str| {
+        KEPT.contains(&name) || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    let kept = headers.iter().filter(|(name, _)| is_kept(name.as_str()));
+    kept.filter_map(|(name, value)| {
+        let value = redactor.clean(value.to_str().ok()?.to_owned());
+        Some((name.as_str().to_owned(), value))
+    })
+    .collect()
+}

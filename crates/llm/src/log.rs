@@ -1,0 +1,226 @@
+//! Records of a call. `store` writes these; keys never reach them.
+
+use std::{collections::BTreeMap, error, path::PathBuf};
+
+use kgen_record::{AttemptId, Spend};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Call, CallKey, Finish, Reply, Turn, Usage};
+
+/// Failure of a [`CallLog`] or [`Recording`].
+pub type LogError = Box<dyn error::Error + Send + Sync>;
+
+/// Takes every call of a run; implemented by the run directory.
+pub trait CallLog: Send + Sync {
+    /// Stores a request durably; called before anything is sent, and again for the same key when
+    /// an interrupted call is made once more.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored: the call is then not made.
+    fn request(&self, key: &CallKey, record: &RequestRecord) -> Result<(), LogError>;
+
+    /// Stores a reply durably, a refusal or an empty one included: it was paid for.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored.
+    fn reply(&self, key: &CallKey, record: &ReplyRecord) -> Result<(), LogError>;
+
+    /// Stores that a call brought no reply. It may be made again, so this must not look like a
+    /// reply to whoever resumes the run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored.
+    fn failure(&self, key: &CallKey, record: &FailureRecord) -> Result<(), LogError>;
+
+    /// Returns the place where a person puts the reply text of a `mailbox` call.
+    fn reply_path(&self, key: &CallKey) -> PathBuf;
+
+    /// Returns the text a person put there; `None` while there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the file exists but cannot be read.
+    fn awaited_reply(&self, key: &CallKey) -> Result<Option<String>, LogError>;
+}
+
+/// A request as it is about to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    pub key: CallKey,
+    /// What the reply is for.
+    #[serde(default)]
+    pub turn: Turn,
+    /// The provider's name.
+    pub provider: String,
+    /// The wire kind: `anthropic`, `openai-chat`, `openai-responses`, `command`, `mailbox` or
+    /// `replay`.
+    pub kind: String,
+    /// Where it goes, without user info and query; `None` where nothing is sent over HTTP.
+    pub url: Option<String>,
+    /// The model asked for.
+    pub model: String,
+    /// Names of the headers; their values are not stored.
+    pub headers: Vec<String>,
+    /// Program and arguments of a command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The exact body, or for kinds without HTTP the text that is handed over.
+    pub body: String,
+    /// [`prompt_hash`] of the system and the user prompt.
+    pub prompt_hash: String,
+    /// Start of the call, RFC 3339, UTC.
+    pub started_at: String,
+    /// What the call is charged while nothing is known of its reply: its worst case, with that of
+    /// every earlier try that may have been billed.
+    #[serde(default)]
+    pub reserved: Spend,
+    /// The prompts for people to read: goes into the `.request.md` file, not into the JSON.
+    #[serde(skip)]
+    pub markdown: String,
+}
+
+/// A reply as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplyRecord {
+    pub key: CallKey,
+    /// The model that answered, by its own name.
+    pub model: String,
+    /// Why it stopped.
+    pub finish: Finish,
+    /// Tokens.
+    pub usage: Usage,
+    /// The provider's name for the request, from a header.
+    pub request_id: Option<String>,
+    /// The provider's name for the response, from the body.
+    pub response_id: Option<String>,
+    /// Wall time from the first send to the last byte, waits and retries included.
+    pub seconds: f64,
+    /// What had to be tried again, and why.
+    pub retries: Vec<RetryEvent>,
+    /// Cost of the reply in US dollars; `None` where it is unknown. That of a recorded reply is what it
+    /// cost when it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Where the price is from: `provider`, `config`, or a table with its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_source: Option<String>,
+    /// What the call took now, all its tries included.
+    #[serde(default)]
+    pub spend: Spend,
+    /// Reasoning that the provider sent apart from the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Set where the reply comes from another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<super::Replayed>,
+    /// Set where the reply was kept from an equal request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<super::Cached>,
+    /// What came back, as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<ResponseRecord>,
+    /// The text: goes into the `.reply.md` file, not into the JSON.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// What came back, before anything was read out of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResponseRecord {
+    /// HTTP status; `None` for the output of a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The headers that name the request and tell the limits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The exact body, the events of a stream or a command's output; only keys are masked. Goes into
+    /// the `.response.raw` file, not into the JSON.
+    #[serde(skip)]
+    pub body: Vec<u8>,
+}
+
+/// A call that brought no reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailureRecord {
+    pub key: CallKey,
+    /// The error in words.
+    pub message: String,
+    /// Seconds from the first send.
+    pub seconds: f64,
+    /// What was tried again before.
+    pub retries: Vec<RetryEvent>,
+    /// What the call is charged, all its tries included.
+    #[serde(default)]
+    pub spend: Spend,
+    /// What the last try brought, as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<ResponseRecord>,
+}
+
+/// One failed try that was followed by another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RetryEvent {
+    /// Seconds from the first send to the failure.
+    pub at_s: f64,
+    /// HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// What went wrong.
+    pub reason: String,
+    /// Wait before the next try, in seconds.
+    pub wait_s: f64,
+    /// Whether the failed try may have been billed.
+    pub maybe_billed: bool,
+}
+
+impl ReplyRecord {
+    /// Returns the reply that a stored record and its text stand for.
+    #[must_use]
+    pub fn to_reply(&self) -> Reply {
+        Reply {
+            text: self.text.clone(),
+            reasoning: self.reasoning.clone(),
+            finish: self.finish.clone(),
+            usage: self.usage,
+            model: self.model.clone(),
+            request_id: self.request_id.clone(),
+            cost: self.cost,
+            seconds: self.seconds,
+            replayed: self.replayed,
+            cached: self.cached.clone(),
+        }
+    }
+}
+
+/// Another run's replies.
+pub trait Recording: Send + Sync {
+    /// Returns the reply that an attempt got to a turn; `None` where the recording has none.
+    ///
+    /// # Errors
+    ///
+    /// When it exists but cannot be read.
+    fn reply(&self, attempt: &AttemptId, turn: Turn) -> Result<Option<RecordedReply>, LogError>;
+}
+
+/// A reply of another run with what it answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedReply {
+    /// The record, its text filled in.
+    pub record: ReplyRecord,
+    /// [`RequestRecord::prompt_hash`] of the recorded request; `None` where that is lost.
+    pub prompt_hash: Option<String>,
+}
+
+/// Returns the SHA-256 of a call's prompts, in hexadecimal.
+#[must_use]
+pub fn prompt_hash(call: &Call) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(call.system.as_bytes());
+    // A byte that UTF-8 text cannot hold keeps the two prompts apart.
+    hasher.update([0xff]);
+    hasher.update(call.prompt.as_bytes());
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

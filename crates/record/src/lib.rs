@@ -1,0 +1,61 @@
+//! The shared vocabulary as plain data: what is asked of the judge and what it answers.
+//!
+//! Nothing here computes, prints or touches a file; every other module may know this one, and it
+//! knows none of them.
+
+pub mod coverage;
+pub mod evaluation;
+pub mod feedback;
+pub mod finding;
+pub mod gemm;
+pub mod ids;
+pub mod implementation;
+pub mod plan;
+pub mod profile;
+pub mod request;
+pub mod search;
+pub mod speedups;
+pub mod spend;
+pub mod split;
+pub mod target;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod timing;
+pub mod verdict;
+
+pub use kgen_ops::record::{
+    Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, List, TensorArg,
+    TensorSpec, number, tensor,
+};
+
+pub use kgen_measure::{
+    Comparison, Flag, L2, Mode, Profile, Session, TimeVerdict, Timing, roofline::Roofline,
+};
+
+pub use coverage::{Coverage, Gap, GapKind, Grids};
+pub use evaluation::{
+    CaseOutcome, CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Stage, StageTime,
+    StepTime,
+};
+pub use feedback::{FeedbackKind, FeedbackSet, UnknownFeedback};
+pub use finding::{
+    Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, RelatedAccess, Resources,
+    Severity, SourceSpan,
+};
+pub use gemm::{BufferOffset, Gemm, Matrix};
+pub use ids::{AttemptId, OpKey, RunId};
+pub use implementation::{
+    Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKind,
+};
+pub use plan::{
+    BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
+};
+pub use profile::{KernelProfile, ProfileRequest, RawOutput};
+pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};
+pub use search::Strategy;
+pub use speedups::speedups;
+pub use spend::{Cap, CapKind, CapScope, Caps, Spend};
+pub use split::Split;
+pub use target::Target;
+pub use timing::{BaselineRequest, BaselineTiming, CaseTiming, Speedup, TimingRequest};
+pub use verdict::{Level, Verdict};

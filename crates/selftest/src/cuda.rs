@@ -1,0 +1,86 @@
+//! A kernel of the corpus on a GPU.
+
+use emu_corpus::{Case, Kernel, Role};
+use kgen_device::{
+    BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, LaunchError, ModuleId,
+};
+
+use super::Built;
+
+/// Bytes of the outputs, in order.
+pub type GpuOutputs = Vec<Vec<u8>>;
+
+/// Loads a kernel and runs it on the inputs of a case; `poison` fills the outputs before.
+///
+/// On a bare device ([`CudaDevice::set_bare`]) outputs are neither filled nor read.
+///
+/// # Errors
+///
+/// What the kernel did wrong, damaged guard zones among it, or what the device failed at.
+pub fn run_on_gpu(
+    device: &mut CudaDevice,
+    built: &Built,
+    kernel: &Kernel,
+    case: &Case,
+    poison: Option<u8>,
+) -> Result<GpuOutputs, LaunchError> {
+    let image = Image { ptx: &built.compiled.ptx, cubin: &built.compiled.cubin };
+    let module = device.load(&image)?;
+    let mut buffers = Vec::new();
+    let ran = run(device, module, &built.entry, kernel, case, poison, &mut buffers);
+    for (buffer, _) in buffers {
+        device.free(buffer);
+    }
+    device.unload(module);
+    ran
+}
+
+fn run(
+    device: &mut CudaDevice,
+    module: ModuleId,
+    entry: &str,
+    kernel: &Kernel,
+    case: &Case,
+    poison: Option<u8>,
+    buffers: &mut Vec<(BufferId, Role)>,
+) -> Result<GpuOutputs, LaunchError> {
+    let mut args = Vec::new();
+    for arg in &case.args {
+        let data = match arg {
+            Ok(data) => data,
+            Err(scalar) => {
+                args.push(KernelArg::Bytes(scalar.clone()));
+                continue;
+            }
+        };
+        let buffer = device.alloc(data.name, data.bytes.len(), data.dtype.bytes())?;
+        buffers.push((buffer, data.role));
+        match (data.role, poison) {
+            (Role::Out, None) => {}
+            (Role::Out, Some(byte)) => device.fill(buffer, &[byte])?,
+            (Role::In | Role::InOut, _) => device.write(buffer, &data.bytes)?,
+        }
+        args.push(KernelArg::Pointer { buffer, byte_offset: 0 });
+    }
+    let launch = Launch {
+        kernel: entry.to_owned(),
+        grid: kernel.grid,
+        block: kernel.block,
+        smem: kernel.smem,
+        args,
+    };
+    if kernel.is_cooperative() {
+        device.launch_cooperative(module, &launch)?;
+    } else {
+        device.launch(module, &launch)?;
+    }
+    device.sync()?;
+    if poison.is_none() {
+        return Ok(Vec::new());
+    }
+    for (buffer, _) in &*buffers {
+        device.check_guards(*buffer)?;
+    }
+    let outputs = buffers.iter().filter(|(_, role)| *role != Role::In);
+    outputs.map(|(buffer, _)| device.read(*buffer)).collect()
+}

@@ -1,0 +1,160 @@
+//! Sections of the search: its strategy, what models are told, what may be spent, what models can.
+
+use kgen_record::{Caps, FeedbackSet, Strategy};
+use serde::{Deserialize, Serialize};
+
+/// Section `search`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchSettings {
+    pub strategy: Strategy,
+    /// Candidates that `best-of` begins with, at least 1.
+    pub samples: u32,
+    /// Branches of `beam`, at least 1.
+    pub width: u32,
+    /// Rounds of `beam`, at least 1.
+    pub depth: u32,
+    /// Whether a first call names a bottleneck and a change before a second writes the code.
+    pub planner: bool,
+}
+
+impl Default for SearchSettings {
+    /// What runs did that were stored before there was a choice.
+    fn default() -> Self {
+        Self { strategy: Strategy::Repair, samples: 4, width: 2, depth: 2, planner: false }
+    }
+}
+
+/// Section `feedback`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeedbackSettings {
+    /// The kinds that models get.
+    pub kinds: FeedbackSet,
+    /// Tokens that a prompt may have by kgen's estimate, at least 1.
+    pub prompt_tokens: u64,
+}
+
+impl Default for FeedbackSettings {
+    fn default() -> Self {
+        Self { kinds: FeedbackSet::ALL, prompt_tokens: 24_000 }
+    }
+}
+
+/// Section `budget`; every cap is above 0.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSettings {
+    /// US dollars of the run.
+    pub usd: Option<f64>,
+    /// Input and output tokens of the run.
+    pub tokens: Option<u64>,
+    /// LLM calls of the run.
+    pub calls: Option<u32>,
+    /// Seconds of the run.
+    pub seconds: Option<f64>,
+    /// US dollars of each op.
+    pub op_usd: Option<f64>,
+    /// Input and output tokens of each op.
+    pub op_tokens: Option<u64>,
+    /// LLM calls of each op.
+    pub op_calls: Option<u32>,
+    /// Seconds of each op.
+    pub op_seconds: Option<f64>,
+}
+
+impl BudgetSettings {
+    #[must_use]
+    pub const fn of_run(&self) -> Caps {
+        Caps { usd: self.usd, tokens: self.tokens, calls: self.calls, seconds: self.seconds }
+    }
+
+    /// Returns the caps of each op.
+    #[must_use]
+    pub const fn of_op(&self) -> Caps {
+        Caps {
+            usd: self.op_usd,
+            tokens: self.op_tokens,
+            calls: self.op_calls,
+            seconds: self.op_seconds,
+        }
+    }
+}
+
+/// How hard a model is to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Not at all.
+    None,
+    /// As little as can be.
+    Minimal,
+    /// Little.
+    Low,
+    /// As usual.
+    Medium,
+    /// Hard.
+    High,
+    /// Harder.
+    Xhigh,
+    /// As hard as it can.
+    Max,
+}
+
+impl Effort {
+    /// Names of all values, as flags and providers spell them.
+    pub const NAMES: &'static [&'static str] =
+        &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// What is done with replies that equal requests got before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LlmCache {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Replies are kept, none is taken.
+    Record,
+    /// Taken where there is one, else asked for and kept.
+    Auto,
+    /// Taken; a request without a kept reply is an error, and nothing is sent.
+    Only,
+}
+
+/// A table `models.NAME`: what a model can do. What is not said is not checked.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSettings {
+    /// Tokens of prompt and reply together.
+    pub context_tokens: Option<u64>,
+    /// Tokens of a reply.
+    pub max_output_tokens: Option<u32>,
+    /// Whether it takes a sampling temperature.
+    pub temperature: Option<bool>,
+    /// The efforts that it takes.
+    pub efforts: Option<Vec<Effort>>,
+    /// The values of `llm.thinking` that it takes; `tokens` stands for any number of them.
+    pub thinking: Option<Vec<String>>,
+    /// What it costs.
+    pub price: Option<PriceSettings>,
+}
+
+/// Prices of a model, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceSettings {
+    /// Input tokens.
+    pub input: f64,
+    /// Output tokens, reasoning included.
+    pub output: f64,
+    /// Input tokens read from the provider's cache; as `input` where not said.
+    pub cache_read: Option<f64>,
+    /// Input tokens written into the provider's cache; as `input` where not said.
+    pub cache_write: Option<f64>,
+}

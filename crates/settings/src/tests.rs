@@ -1,0 +1,278 @@
+//! The layers, their errors, and the agreement of file, table and structs.
+
+use std::{collections::BTreeSet, path::Path};
+
+use kgen_record::{DType, Limits, Target};
+use toml::{Table, Value};
+
+use super::{
+    DEFAULTS, DeviceChoice, Effort, Error, Overrides, ProviderKind, Settings,
+    keys::{KEYS, Kind},
+    resolve_with,
+};
+
+fn none(_: &str) -> Option<String> {
+    None
+}
+
+fn with_file(text: &str) -> Result<Settings, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kgen.toml");
+    std::fs::write(&path, text).unwrap();
+    resolve_with(Some(&path), &none, &Overrides::default()).map(|resolved| resolved.settings)
+}
+
+fn defaults() -> Settings {
+    resolve_with(None, &none, &Overrides::default()).unwrap().settings
+}
+
+/// `config.toml` with the settings that have no default switched on.
+fn uncommented() -> Table {
+    let uncomment = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[') => {
+            rest.to_owned()
+        }
+        Some(_) | None => line.to_owned(),
+    };
+    let text: Vec<_> = DEFAULTS.lines().map(uncomment).collect();
+    text.join("\n").parse().unwrap()
+}
+
+fn collect(prefix: &str, table: &Table, names: &mut BTreeSet<String>) {
+    for (name, value) in table {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            Value::Table(inner) => collect(&path, inner, names),
+            _ => {
+                names.insert(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_documents_exactly_the_settings_that_exist() {
+    let mut documented = BTreeSet::new();
+    collect("", &uncommented(), &mut documented);
+    documented.retain(|name| !name.starts_with("providers.") && !name.starts_with("models."));
+    let known: BTreeSet<_> = KEYS.iter().map(|key| key.path.to_owned()).collect();
+    assert_eq!(documented, known);
+    let everything = toml::to_string(&uncommented()).unwrap();
+    let settings = with_file(&everything).unwrap();
+    assert_eq!(settings.providers.len(), 3);
+    assert!(settings.llm.temperature.is_some() && settings.nvrtc.path.is_some());
+}
+
+#[test]
+fn every_flag_and_odd_variable_is_named_in_the_file() {
+    for key in KEYS {
+        if let Some(flag) = key.flag {
+            assert!(DEFAULTS.contains(&format!("--{flag}")), "--{flag}");
+        }
+        let derived = format!("KGEN_{}", key.path.replace('.', "_").to_uppercase());
+        assert!(key.env == derived || DEFAULTS.contains(key.env), "{}", key.env);
+    }
+}
+
+#[test]
+fn every_default_passes_its_own_check_and_agrees_with_the_records() {
+    let table: Table = DEFAULTS.parse().unwrap();
+    for key in KEYS {
+        let value = key
+            .path
+            .split('.')
+            .try_fold(Value::Table(table.clone()), |value, name| value.get(name).cloned());
+        if let Some(value) = value {
+            assert!(key.kind.check(value).is_some(), "{}", key.path);
+        }
+    }
+    let settings = defaults();
+    assert_eq!(Limits::from(settings.limits), Limits::default());
+    assert_eq!(settings.device.emu.target(), Target::h100_class());
+}
+
+#[test]
+fn a_later_layer_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kgen.toml");
+    std::fs::write(&path, "[run]\nmax_attempts = 2\nmax_concurrent_ops = 2\nseed = 2\n").unwrap();
+    let variable = |name: &str| match name {
+        "KGEN_BUDGET_CALLS" | "KGEN_RUN_SEED" => Some("3".to_owned()),
+        "KGEN_SUITE_DTYPES" => Some("f32, bf16".to_owned()),
+        "KGEN_OFFLINE" => Some("1".to_owned()),
+        _ => None,
+    };
+    let mut flags = Overrides::default();
+    flags.set("run.seed", Some(4));
+    flags.set("run.output_dir", None::<String>);
+    let settings = resolve_with(Some(&path), &variable, &flags).unwrap().settings;
+    assert_eq!(settings.run.max_attempts, 2);
+    assert_eq!(settings.budget.calls, Some(3));
+    assert_eq!(settings.run.seed, Some(4));
+    assert_eq!(settings.suite.dtypes, [DType::F32, DType::BF16]);
+    assert!(settings.nvrtc.offline);
+    assert_eq!(settings.run.output_dir, Path::new("generated_kernels"));
+}
+
+#[test]
+fn unknown_settings_are_errors_that_name_near_ones() {
+    for (text, key, near) in [
+        ("[run]\nmax_atempts = 1", "run.max_atempts", "run.max_attempts"),
+        ("[lmm]\nmodel = 'x'", "lmm.model", "llm.model"),
+        ("[llm]\nmax_attempts = 1", "llm.max_attempts", "run.max_attempts"),
+        ("sede = 1", "sede", ""),
+        ("[xyzzy]", "xyzzy", ""),
+    ] {
+        let error = with_file(text).unwrap_err();
+        let Error::UnknownKey { key: found, near: found_near, .. } = &error else {
+            panic!("{text}: {error}");
+        };
+        assert_eq!(found, key);
+        assert!(near.is_empty() || found_near.iter().any(|name| name == near), "{found_near:?}");
+        assert!(error.hint().is_some());
+    }
+}
+
+#[test]
+fn bad_values_name_the_setting_and_what_it_takes() {
+    for (text, message) in [
+        ("[run]\nmax_attempts = 0", "must be an integer of at least 1, not `0`"),
+        ("[run]\nmax_attempts = 'many'", "must be an integer of at least 1, not `many`"),
+        ("[device]\ndevice = 'tpu'", "must be auto, emu, cuda or cuda:N,cuda:M, not `tpu`"),
+        ("[suite]\ndtypes = ['f8']", "must be a list of element types such as f32"),
+        ("[suite]\nmax_bytes = '64 apples'", "must be a number of bytes such as 64MiB"),
+        ("[limits]\ncase_s = 0", "must be a number above 0, not `0`"),
+        ("[llm]\ntemperature = nan", "must be a number of at least 0, not `nan`"),
+        ("run = 3", "unknown setting `run`"),
+        ("[run", "is not valid TOML"),
+        ("[run]\nmax_attempts = 99999999999", "do not fit together"),
+        ("[providers.x]\nkind = 'smoke-signals'", "do not fit together"),
+        ("[providers.x]\nkind = 'command'\nargv = []", "do not fit together"),
+    ] {
+        let error = with_file(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+    let missing = resolve_with(Some(Path::new("/nowhere/x.toml")), &none, &Overrides::default());
+    assert!(missing.unwrap_err().to_string().contains("/nowhere/x.toml"));
+}
+
+#[test]
+fn bad_variables_and_flags_say_where_they_came_from() {
+    let variable = |name: &str| (name == "KGEN_DEVICE_JOBS").then(|| "two".to_owned());
+    let error = resolve_with(None, &variable, &Overrides::default()).unwrap_err();
+    assert!(error.to_string().contains("variable KGEN_DEVICE_JOBS"), "{error}");
+    let mut flags = Overrides::default();
+    flags.set("device.device", Some("gpu7"));
+    let error = resolve_with(None, &none, &flags).unwrap_err();
+    assert!(error.to_string().contains("flag --device"), "{error}");
+}
+
+#[test]
+fn providers_and_relative_paths_come_from_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kgen.toml");
+    let text = "[suite]\nsuite = 'mine.toml'\n[prompts]\ndir = 'p'\n[providers.local]\n\
+                kind = 'openai-chat'\nbase_url = 'http://127.0.0.1:1/v1'\n";
+    std::fs::write(&path, text).unwrap();
+    let settings = resolve_with(Some(&path), &none, &Overrides::default()).unwrap().settings;
+    assert_eq!(settings.providers["local"].kind, ProviderKind::OpenaiChat);
+    assert_eq!(settings.prompts.dir.unwrap(), folder.path().join("p"));
+    assert_eq!(Path::new(&settings.suite.suite), folder.path().join("mine.toml"));
+}
+
+#[test]
+fn settings_survive_json_because_every_run_stores_them() {
+    let settings = defaults();
+    let json = serde_json::to_string(&settings).unwrap();
+    assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
+}
+
+#[test]
+fn flags_change_settings_that_were_stored() {
+    let mut flags = Overrides::default();
+    flags.set("run.max_attempts", Some(9));
+    flags.set("llm.replay", Some("demo"));
+    let before = defaults();
+    let after = before.with(&flags).unwrap();
+    assert_eq!((after.run.max_attempts, after.llm.replay.as_deref()), (9, Some("demo")));
+    assert_eq!(after.with(&Overrides::default()).unwrap(), after);
+    flags.set("run.max_attempts", Some(0));
+    assert!(before.with(&flags).is_err());
+}
+
+#[test]
+fn devices_are_read_as_they_are_shown() {
+    for text in ["auto", "emu", "cuda", "cuda:0", "cuda:12", "cuda:64", "cuda:0,cuda:63"] {
+        assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
+    }
+    for (text, shown) in [
+        ("cuda:all", "cuda"),
+        ("cuda:1, cuda:0,cuda:1", "cuda:0,cuda:1"),
+        ("cuda:3,cuda:3", "cuda:3"),
+    ] {
+        assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), shown);
+    }
+    assert_eq!("cuda:5,cuda:2".parse::<DeviceChoice>().unwrap().first_gpu(), 2);
+    for text in [
+        "",
+        "gpu",
+        "cuda:",
+        "cuda:x",
+        "cuda:-1",
+        "CUDA:0",
+        "cuda:0,",
+        "cuda:0,emu",
+        "cuda:0,cuda:64",
+    ] {
+        assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
+    }
+    assert_eq!(Kind::Bool.parse("maybe"), None);
+}
+
+#[test]
+fn settings_of_earlier_versions_are_read_and_unknown_ones_are_not() {
+    let runs = [
+        include_str!("../../../generated_kernels/demo/run.json"),
+        include_str!("../../../generated_kernels/demo-gpu/run.json"),
+    ];
+    for run in runs {
+        let run: serde_json::Value = serde_json::from_str(run).unwrap();
+        let mut settings = run["settings"].clone();
+        let read = Settings::stored(settings.clone()).unwrap();
+        assert_eq!(read.timing.baselines, ["builtin"]);
+        assert_eq!(read.timing.max_s, Some(2.0));
+        settings["timing"]["invented"] = 1.into();
+        let error = Settings::stored(settings).unwrap_err().to_string();
+        assert!(error.contains("unknown field `invented`"), "{error}");
+    }
+}
+
+#[test]
+fn a_models_name_may_hold_dots() {
+    let text = "[models.\"gpt-5.6\"]\ncontext_tokens = 9\nprice = { input = 1, output = 2.5 }\n\
+                [models.other]\nefforts = [\"low\"]\n";
+    let settings = with_file(text).unwrap();
+    let model = &settings.models["gpt-5.6"];
+    assert_eq!(model.context_tokens, Some(9));
+    assert_eq!(model.price.map(|price| price.output), Some(2.5));
+    assert_eq!(settings.models["other"].efforts, Some(vec![Effort::Low]));
+    assert!(with_file("[models.m]\ncontext = 9\n").is_err());
+}
+
+#[test]
+fn times_feedback_and_thinking_are_read_as_people_write_them() {
+    let (seconds, feedback) = (Kind::Seconds, Kind::Feedback);
+    for (text, expected) in [("90", 90.0), ("1.5h", 5400.0), ("10m", 600.0), ("2 d", 172_800.0)] {
+        assert_eq!(seconds.parse(text), Some(Value::Float(expected)), "{text}");
+    }
+    for bad in ["0", "-1", "0s", "h", "1 week", ""] {
+        assert_eq!(seconds.parse(bad), None, "{bad}");
+    }
+    let names = |text: &str| feedback.parse(text).map(|value| value.as_array().unwrap().len());
+    assert_eq!((names("all"), names("none"), names("timing,compile")), (Some(7), Some(0), Some(2)));
+    assert_eq!((names("speed"), names("all,timing")), (None, None));
+    let thinking = |value: Value| Kind::Thinking.check(value);
+    assert_eq!(thinking(Value::Integer(2048)), Some("2048".into()));
+    assert_eq!(thinking("adaptive".into()), Some("adaptive".into()));
+    assert_eq!((thinking("0".into()), thinking("hard".into())), (None, None));
+}

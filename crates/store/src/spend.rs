@@ -1,0 +1,253 @@
+//! Cost of a run, read from its files.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use kgen_llm::{FailureRecord, ReplyRecord, RequestRecord};
+use kgen_record::{AttemptId, OpKey, Spend};
+
+use super::{AttemptState, CallFile, CallState, Error, Run, RunState, StageFile, run::read_json};
+
+/// What the calls of an attempt took.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CallsSpend {
+    /// In this run.
+    pub now: Spend,
+    /// What the replies cost when they were made, where they are replayed or kept ones.
+    pub recorded: Option<Spend>,
+}
+
+/// What a run had taken when its files were read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spent {
+    /// Each op's calls, and the seconds that were worked on it.
+    pub ops: BTreeMap<OpKey, (Spend, f64)>,
+    /// Seconds that were worked on the run. What a killed process did after its last file is not in
+    /// any.
+    pub seconds: f64,
+}
+
+impl Run {
+    /// Sums up what an attempt's calls took. A call without a reply is charged what its request says
+    /// that it may take.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn calls_spend(
+        &self,
+        attempt: &AttemptId,
+        calls: &BTreeMap<u32, CallState>,
+    ) -> Result<CallsSpend, Error> {
+        let mut sum = CallsSpend::default();
+        for (&call, &state) in calls {
+            match state {
+                CallState::Replied => {
+                    let path = self.call_path(attempt, call, CallFile::Reply);
+                    let Some(reply): Option<ReplyRecord> = read_json(&path)? else { continue };
+                    sum.now += self.reply_spend(attempt, call, &reply)?;
+                    if reply.replayed.is_some() || reply.cached.is_some() {
+                        *sum.recorded.get_or_insert_default() += recorded(&reply);
+                    }
+                }
+                CallState::Failed => {
+                    let path = self.call_path(attempt, call, CallFile::Failure);
+                    let failure: Option<FailureRecord> = read_json(&path)?;
+                    let spend = failure.map_or_else(Spend::default, |failure| failure.spend);
+                    sum.now += Spend { calls: spend.calls.max(1), ..spend };
+                }
+                CallState::InFlight | CallState::Lost | CallState::TextOnly => {
+                    let lost = u32::from(state != CallState::TextOnly);
+                    let spend = self.worst_spend(attempt, call)?;
+                    sum.now += Spend { lost_calls: spend.lost_calls + lost, ..spend };
+                }
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Sums up what the calls of an op's attempts took that are not over. What was asked of nobody who is
+    /// paid and waits for its reply took nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn unfinished_spend(&self, op: &OpKey) -> Result<CallsSpend, Error> {
+        let mut attempts: BTreeMap<u32, AttemptState> = BTreeMap::new();
+        for (number, file) in self.attempt_files(op)? {
+            attempts.entry(number).or_default().note(file);
+        }
+        let mut sum = CallsSpend::default();
+        for (number, mut attempt) in attempts {
+            if attempt.files.contains(&StageFile::Record) {
+                continue;
+            }
+            let id = AttemptId { op: op.clone(), number };
+            if let Some((&call, CallState::InFlight)) = attempt.calls.last_key_value()
+                && self.request(&id, call)?.is_some_and(|request| is_free(&request))
+            {
+                attempt.calls.remove(&call);
+            }
+            let spend = self.calls_spend(&id, &attempt.calls)?;
+            sum.now += spend.now;
+            if let Some(recorded) = spend.recorded {
+                *sum.recorded.get_or_insert_default() += recorded;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Returns what a reply took; what one of an older version of kgen took is made of its tokens.
+    fn reply_spend(
+        &self,
+        attempt: &AttemptId,
+        call: u32,
+        reply: &ReplyRecord,
+    ) -> Result<Spend, Error> {
+        if reply.cached.is_some() || 0 < reply.spend.calls {
+            return Ok(reply.spend);
+        }
+        let request = self.request(attempt, call)?;
+        if reply.replayed.is_some() || request.is_none_or(|request| is_free(&request)) {
+            return Ok(Spend { calls: 1, seconds: reply.seconds, ..Spend::default() });
+        }
+        Ok(Spend { seconds: reply.seconds, ..recorded(reply) })
+    }
+
+    fn worst_spend(&self, attempt: &AttemptId, call: u32) -> Result<Spend, Error> {
+        let one = Spend { calls: 1, ..Spend::default() };
+        Ok(match self.request(attempt, call)? {
+            Some(request) if 0 < request.reserved.calls => request.reserved,
+            Some(request) if !is_free(&request) => Spend { unreported: 1, unpriced: 1, ..one },
+            Some(_) | None => one,
+        })
+    }
+
+    /// Sums up what an attempt took, finished or not; its record says so where it has one.
+    fn attempt_spend(
+        &self,
+        id: &AttemptId,
+        state: &AttemptState,
+        calls_wait: bool,
+    ) -> Result<Spend, Error> {
+        if let Some(record) = &state.record
+            && (record.calls <= record.spend.calls || record.cached)
+        {
+            return Ok(record.spend);
+        }
+        let mut calls = state.calls.clone();
+        let last = calls.last_key_value().map(|(call, state)| (*call, *state));
+        if let Some((call, CallState::InFlight | CallState::TextOnly)) = last
+            && calls_wait
+            && state.record.is_none()
+        {
+            // It takes from the budget when it is made again.
+            calls.remove(&call);
+        }
+        Ok(self.calls_spend(id, &calls)?.now)
+    }
+
+    /// Returns when an attempt was worked on, in seconds since 1970.
+    fn attempt_span(
+        &self,
+        id: &AttemptId,
+        state: &AttemptState,
+    ) -> Result<Option<(f64, f64)>, Error> {
+        if let Some(record) = &state.record {
+            return Ok(seconds(&record.started_at).zip(seconds(&record.finished_at)));
+        }
+        let mut span: Option<(f64, f64)> = None;
+        for (&call, &call_state) in &state.calls {
+            let Some(request) = self.request(id, call)? else { continue };
+            let Some(from) = seconds(&request.started_at) else { continue };
+            let path = self.call_path(id, call, CallFile::Reply);
+            let reply: Option<ReplyRecord> = match call_state {
+                CallState::Replied => read_json(&path)?,
+                _ => None,
+            };
+            let to = from + reply.map_or(0.0, |reply| reply.seconds);
+            span = Some(span.map_or((from, to), |(a, b)| (a.min(from), b.max(to))));
+        }
+        Ok(span)
+    }
+}
+
+/// Reads what a run has taken so far. `calls_wait` tells whether calls without a reply wait for one.
+///
+/// # Errors
+///
+/// [`Error::Io`] or [`Error::Damaged`].
+pub fn spent(run: &Run, state: &RunState, calls_wait: bool) -> Result<Spent, Error> {
+    let mut spent = Spent::default();
+    let mut all = Vec::new();
+    for (op, found) in &state.ops {
+        let mut spans = Vec::new();
+        let mut spend = Spend::default();
+        for (&number, attempt) in &found.attempts {
+            let id = AttemptId { op: op.clone(), number };
+            spend += run.attempt_spend(&id, attempt, calls_wait)?;
+            spans.extend(run.attempt_span(&id, attempt)?);
+        }
+        all.extend_from_slice(&spans);
+        spent.ops.insert(op.clone(), (spend, covered(spans)));
+    }
+    let stored = run.info().totals.map_or(0.0, |totals| totals.seconds);
+    spent.seconds = stored.max(covered(all));
+    Ok(spent)
+}
+
+/// Returns the tokens and the cost of a reply as it was recorded.
+fn recorded(reply: &ReplyRecord) -> Spend {
+    let usage = &reply.usage;
+    let usd = reply.cost.or(usage.cost_usd);
+    Spend {
+        calls: 1,
+        input_tokens: usage.input.unwrap_or(0),
+        cache_read_tokens: usage.cache_read.unwrap_or(0),
+        cache_write_tokens: usage.cache_write.unwrap_or(0),
+        output_tokens: usage.output.unwrap_or(0),
+        reasoning_tokens: usage.reasoning.unwrap_or(0),
+        unreported: u32::from(usage.input.is_none() || usage.output.is_none()),
+        usd: usd.unwrap_or(0.0),
+        unpriced: u32::from(usd.is_none()),
+        ..Spend::default()
+    }
+}
+
+/// Tells whether a call was sent to nobody who is paid.
+fn is_free(request: &RequestRecord) -> bool {
+    matches!(request.kind.as_str(), "mailbox" | "replay")
+}
+
+fn seconds(timestamp: &str) -> Option<f64> {
+    let timestamp: jiff::Timestamp = timestamp.parse().ok()?;
+    let since = Duration::try_from(timestamp.as_duration()).ok()?;
+    Some(since.as_secs_f64())
+}
+
+/// Returns the length of the union of some spans.
+fn covered(mut spans: Vec<(f64, f64)>) -> f64 {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sum = 0.0;
+    let mut end = f64::NEG_INFINITY;
+    for (from, to) in spans {
+        sum += (to - from.max(end)).max(0.0);
+        end = end.max(to);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covered;
+
+    #[test]
+    fn time_that_several_attempts_shared_counts_once() {
+        for (spans, expected) in [
+            (vec![], 0.0),
+            (vec![(5.0, 9.0), (1.0, 3.0)], 6.0),
+            (vec![(1.0, 9.0), (2.0, 3.0), (8.0, 10.0)], 9.0),
+        ] {
+            assert!((covered(spans) - expected).abs() < 1e-12);
+        }
+    }
+}

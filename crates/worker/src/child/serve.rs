@@ -1,0 +1,99 @@
+//! The loop of a worker: job in, progress and result out.
+
+use std::{
+    any::Any,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+};
+
+use kgen_eval::Progress;
+
+use super::{
+    channel::{Input, Output},
+    judge::{Half, Judge},
+};
+use crate::protocol::{Job, Message};
+
+/// Judges jobs until the parent closes the pipe or this process is not fit for another one.
+pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -> ExitCode {
+    while let Some(line) = input.next_job() {
+        let judged = judge_line(&line, input, output, judge);
+        input.rest();
+        let (sent, fit) = match judged {
+            Ok(half) => {
+                let retire = half.retire;
+                (send_half(output, half), !retire)
+            }
+            Err(Failure { message, panicked }) => {
+                (output.send(&Message::Failed { message, panicked }), !panicked)
+            }
+        };
+        if sent.is_err() {
+            return ExitCode::FAILURE;
+        }
+        if !fit {
+            return ExitCode::SUCCESS;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+struct Failure {
+    message: String,
+    panicked: bool,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { message, panicked: false }
+    }
+}
+
+fn send_half(output: &mut Output, half: Half) -> io::Result<()> {
+    let Half { evaluation, program, retire, side_broken } = half;
+    let evaluation = Box::new(evaluation);
+    let finished =
+        Message::Finished { evaluation, program: program.is_some(), retire, side_broken };
+    output.send(&finished)?;
+    match program {
+        Some(program) => output.send_line(|line| {
+            line.extend_from_slice(program.as_bytes());
+            Ok(())
+        }),
+        None => Ok(()),
+    }
+}
+
+fn judge_line(
+    line: &[u8],
+    input: &Input,
+    output: &mut Output,
+    judge: &mut dyn Judge,
+) -> Result<Half, Failure> {
+    let job =
+        serde_json::from_slice(line).map_err(|error| format!("the job cannot be read: {error}"))?;
+    // When the parent is gone the watchdog ends this process; nothing else is to be done then.
+    let mut tell = |progress: Progress| drop(output.send(&Message::Progress { progress }));
+    let judged = match job {
+        Job::Cpu { request } => catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &mut tell))),
+        Job::Gpu { request, evaluation, side, python_pid, usage } => {
+            let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
+            catch_unwind(AssertUnwindSafe(|| {
+                judge.set_python_pid(python_pid);
+                judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut tell)
+            }))
+        }
+    };
+    match judged {
+        Ok(result) => result.map_err(Failure::from),
+        Err(panic) => {
+            Err(Failure { message: panic_text(panic.as_ref()).to_owned(), panicked: true })
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

@@ -1,0 +1,201 @@
+use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
+
+use kgen_baseline::side::Side;
+use kgen_device::GpuUse;
+use kgen_eval::Progress;
+use kgen_record::{Emulation, EvalRequest, Evaluation, Level, Limits, Stage, Target, Verdict};
+
+use super::{
+    channel::{Input, Output},
+    judge::{Half, Judge},
+    serve::serve,
+};
+use crate::protocol::{Job, Message};
+
+/// Does what the kernel text says.
+#[derive(Default)]
+struct Scripted {
+    /// The Python process that it has heard of.
+    python_pid: Option<u32>,
+}
+
+impl Scripted {
+    fn judge(
+        request: &EvalRequest,
+        program: Option<String>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        progress(Progress::Stage { stage: Stage::Compile });
+        match request.kernel.as_str() {
+            "panic" => panic!("index out of bounds"),
+            "fail" => Err("no device".to_owned()),
+            kernel => Ok(Half {
+                evaluation: evaluation(),
+                program,
+                retire: kernel == "retire",
+                side_broken: false,
+            }),
+        }
+    }
+}
+
+impl Judge for Scripted {
+    fn cpu(
+        &mut self,
+        request: &EvalRequest,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        let program = request.on_gpu.then(|| r#"{"code":1}"#.to_owned());
+        Self::judge(request, program, progress)
+    }
+
+    fn set_python_pid(&mut self, python_pid: Option<u32>) {
+        self.python_pid = python_pid;
+    }
+
+    fn gpu(
+        &mut self,
+        request: &EvalRequest,
+        _evaluation: Evaluation,
+        program: &[u8],
+        _side: &Side,
+        _usage: GpuUse,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Half, String> {
+        assert_eq!(program, b"{\"code\":1}\n");
+        assert_eq!(self.python_pid, Some(41));
+        Self::judge(request, None, progress)
+    }
+}
+
+fn evaluation() -> Evaluation {
+    Evaluation {
+        op: "relu".to_owned(),
+        verdict: Verdict::Passed,
+        level: Level::Emu,
+        stage: Stage::Done,
+        findings: Vec::new(),
+        diagnostics: Vec::new(),
+        resources: Vec::new(),
+        cases: Vec::new(),
+        timings: Vec::new(),
+        speedups: Vec::new(),
+        target: Target::h100_class(),
+        seed: 1,
+        nvrtc: None,
+        precision: Default::default(),
+        python: None,
+        coverage: None,
+        stage_times: Vec::new(),
+        profile: None,
+    }
+}
+
+fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
+    EvalRequest {
+        op: "relu".to_owned(),
+        definition: None,
+        kernel: kernel.to_owned(),
+        implementation: None,
+        params: Default::default(),
+        count_code: false,
+        profile: None,
+        cases: Vec::new(),
+        seed: 1,
+        target: Target::h100_class(),
+        on_gpu,
+        screen: true,
+        precision: kgen_record::Precision::Strict,
+        emulation: Emulation::default(),
+        limits: Limits::default(),
+        timing: None,
+    }
+}
+
+fn job(kernel: &str, on_gpu: bool) -> String {
+    let request = Box::new(Cow::Owned(request(kernel, on_gpu)));
+    serde_json::to_string(&Job::Cpu { request }).unwrap()
+}
+
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Serves the lines and returns what came out, one short word per line.
+fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
+    let said = Shared::default();
+    let code = serve(
+        &Input::from_lines(&lines.join("\n")),
+        &mut Output::new(said.clone()),
+        &mut Scripted::default(),
+    );
+    let text = String::from_utf8(said.0.take()).unwrap();
+    let words = text.lines().map(|line| match serde_json::from_str(line) {
+        Ok(Message::Progress { .. }) => "progress".to_owned(),
+        Ok(Message::Finished { program, .. }) => format!("finished {program}"),
+        Ok(Message::Failed { message, panicked }) => format!("failed {panicked} {message}"),
+        Ok(Message::Hello { .. }) => "hello".to_owned(),
+        Err(_) => line.to_owned(),
+    });
+    (words.collect(), code)
+}
+
+#[test]
+fn jobs_are_served_in_order_until_the_input_ends() {
+    let evaluation = Box::new(Cow::Owned(evaluation()));
+    let request = Box::new(Cow::Owned(request("good", true)));
+    let gpu = serde_json::to_string(&Job::Gpu {
+        request,
+        evaluation,
+        side: Box::new(Cow::Owned(Side::None)),
+        python_pid: Some(41),
+        usage: GpuUse::Shared,
+    })
+    .unwrap();
+    let lines = [
+        job("good", false),
+        job("good", true),
+        gpu,
+        r#"{"code":1}"#.to_owned(),
+        job("good", false),
+    ];
+    let (said, code) = serve_lines(&lines);
+    let expected = [
+        "progress",
+        "finished false",
+        "progress",
+        "finished true",
+        r#"{"code":1}"#,
+        "progress",
+        "finished false",
+        "progress",
+        "finished false",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(code, ExitCode::SUCCESS);
+}
+
+#[test]
+fn a_failure_is_told_and_the_next_job_is_served() {
+    let (said, _) = serve_lines(&[job("fail", false), "{}".to_owned(), job("good", false)]);
+    assert_eq!(said[..2], ["progress", "failed false no device"]);
+    assert!(said[2].starts_with("failed false the job cannot be read: "), "{said:?}");
+    assert_eq!(said[3..], ["progress", "finished false"]);
+}
+
+#[test]
+fn nothing_is_served_after_a_panic_or_a_lost_device() {
+    let (said, _) = serve_lines(&[job("panic", false), job("good", false)]);
+    assert_eq!(said, ["progress", "failed true index out of bounds"]);
+    let (said, _) = serve_lines(&[job("retire", false), job("good", false)]);
+    assert_eq!(said, ["progress", "finished false"]);
+}

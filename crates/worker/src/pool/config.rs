@@ -1,0 +1,202 @@
+//! How workers are started.
+
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use kgen_baseline::python;
+use kgen_compile::Toolchain;
+use kgen_process::{DEVICE_ENV, SELF_EXE, Spec};
+use kgen_record::Target;
+use kgen_settings::DeviceChoice;
+use tempfile::TempDir;
+
+use super::notice::Notices;
+use crate::{
+    Error,
+    protocol::{PROTOCOL, Role, Setup},
+};
+
+/// Address space of a cpu worker: room for the references of large cases, none for a compile bomb.
+const CPU_MEMORY_BYTES: u64 = 16 << 30;
+
+/// Time that a worker has to open its compiler or its GPU.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a pool consists of.
+#[derive(Debug, Clone)]
+pub struct PoolConfig {
+    /// What is started in front of the worker, for example `srun --gpus=1` or `ssh host`.
+    pub prefix: Vec<OsString>,
+    /// The executable; [`SELF_EXE`] is this very program.
+    pub exe: PathBuf,
+    /// Its arguments in front of `--role`.
+    pub args: Vec<OsString>,
+    /// Number of cpu workers, at least 1.
+    pub cpu_jobs: usize,
+    /// The device asked for. `Auto` takes the first GPU if it answers, else the emulator; of several
+    /// GPUs those are used that answer.
+    pub device: DeviceChoice,
+    /// Workers per GPU, at least 1. Where there are more, evaluations that are not timed run beside
+    /// each other.
+    pub workers_per_gpu: usize,
+    /// The target of evaluations where no GPU is used.
+    pub emu_target: Target,
+    /// The compiler.
+    pub toolchain: Toolchain,
+    /// Folder of the compile cache.
+    pub cache_dir: Option<PathBuf>,
+    /// Folder for the workers' scratch folders; `None` is the system's.
+    pub scratch: Option<PathBuf>,
+    /// Limit of a cpu worker's address space, in bytes.
+    pub cpu_memory_bytes: Option<u64>,
+    /// Time that a worker has to get ready.
+    pub start_limit: Duration,
+    /// Time that a worker has to react to SIGTERM until it is killed.
+    pub grace: Duration,
+    /// Waits before each try to start a GPU's worker anew; the GPU is given up after the last. A
+    /// GPU that was torn away from a killed process may need some seconds.
+    pub gpu_restart_waits: Vec<Duration>,
+    /// The Python processes.
+    pub python: PythonConfig,
+    /// Hears of GPUs that are left out or given up, and of the Python processes.
+    pub notices: Notices,
+}
+
+/// How Python processes are started.
+#[derive(Debug, Clone)]
+pub struct PythonConfig {
+    /// The interpreter; `None` looks for one that has PyTorch.
+    pub path: Option<PathBuf>,
+    /// The program that it runs.
+    pub script: &'static str,
+    /// Time that it has to get ready: PyTorch may come from a slow disk.
+    pub start_limit: Duration,
+}
+
+impl PythonConfig {
+    /// Returns kgen's own program, run by an interpreter of this path or one that is found.
+    #[must_use]
+    pub const fn new(path: Option<PathBuf>) -> Self {
+        Self { path, script: python::SCRIPT, start_limit: Duration::from_secs(180) }
+    }
+}
+
+impl PoolConfig {
+    /// Returns a pool of workers that are this very program.
+    #[must_use]
+    pub fn new(
+        toolchain: Toolchain,
+        device: DeviceChoice,
+        emu_target: Target,
+        cpu_jobs: usize,
+    ) -> Self {
+        Self {
+            prefix: Vec::new(),
+            exe: SELF_EXE.into(),
+            args: vec!["worker".into()],
+            cpu_jobs,
+            device,
+            workers_per_gpu: 1,
+            emu_target,
+            toolchain,
+            cache_dir: None,
+            scratch: None,
+            cpu_memory_bytes: Some(CPU_MEMORY_BYTES),
+            start_limit: START_LIMIT,
+            grace: Duration::from_secs(2),
+            gpu_restart_waits: [0, 1, 4].map(Duration::from_secs).to_vec(),
+            python: PythonConfig::new(None),
+            notices: Notices::default(),
+        }
+    }
+
+    /// Returns how cpu workers are started.
+    pub(super) fn cpu_launch(&self) -> Launch {
+        let waits = [0, 500].map(Duration::from_millis).to_vec();
+        self.launch(Role::Cpu, 0, self.cpu_memory_bytes, waits)
+    }
+
+    /// Returns how the worker of a GPU is started. CUDA reserves more address space than it uses,
+    /// so there is no limit.
+    pub(super) fn gpu_launch(&self, device: u32) -> Launch {
+        self.launch(Role::Gpu, device, None, self.gpu_restart_waits.clone())
+    }
+
+    fn launch(
+        &self,
+        role: Role,
+        device: u32,
+        memory_bytes: Option<u64>,
+        start_waits: Vec<Duration>,
+    ) -> Launch {
+        let mut command = self.prefix.clone();
+        command.push(self.exe.clone().into());
+        command.extend(self.args.iter().cloned());
+        command.extend(["--role".into(), role.name().into()]);
+        let setup = Setup {
+            protocol: PROTOCOL,
+            role,
+            toolchain: self.toolchain.clone(),
+            cache_dir: self.cache_dir.clone(),
+            device,
+            python_pid: None,
+            calibrate: true,
+        };
+        Launch {
+            program: command.remove(0).into(),
+            args: command,
+            setup,
+            scratch: self.scratch.clone(),
+            memory_bytes,
+            start_limit: self.start_limit,
+            grace: self.grace,
+            start_waits,
+        }
+    }
+}
+
+/// How one kind of worker is started.
+#[derive(Debug, Clone)]
+pub(super) struct Launch {
+    program: PathBuf,
+    args: Vec<OsString>,
+    /// Its first line.
+    pub(super) setup: Setup,
+    scratch: Option<PathBuf>,
+    memory_bytes: Option<u64>,
+    /// Time that it has to get ready.
+    pub(super) start_limit: Duration,
+    /// Time that it has to react to SIGTERM.
+    pub(super) grace: Duration,
+    /// Waits before each try to start it.
+    pub(super) start_waits: Vec<Duration>,
+}
+
+impl Launch {
+    /// Makes a scratch folder.
+    pub(super) fn scratch(&self) -> Result<TempDir, Error> {
+        scratch("kgen-worker-", self.scratch.as_deref()).map_err(|error| Error::scratch(&error))
+    }
+
+    /// Returns the process to start in a scratch folder.
+    pub(super) fn spec(&self, dir: &Path) -> Spec {
+        let mut spec =
+            Spec::new(&self.program, dir).args(&self.args).inherit(DEVICE_ENV).env("TMPDIR", dir);
+        spec.memory_bytes = self.memory_bytes;
+        spec
+    }
+}
+
+/// Makes a scratch folder in a folder or in the system's.
+pub(super) fn scratch(prefix: &str, folder: Option<&Path>) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    match folder {
+        Some(folder) => builder.tempdir_in(folder),
+        None => builder.tempdir(),
+    }
+}

@@ -1,0 +1,55 @@
+//! A child's standard error, read all the time.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use kgen_process::Tail;
+use tokio::{io::AsyncReadExt as _, process::ChildStderr, task::JoinHandle, time::timeout};
+
+/// Reads a child's standard error, so that it never blocks on it, and keeps the end.
+#[derive(Debug)]
+pub(super) struct Drain {
+    tail: Arc<Mutex<Tail>>,
+    task: JoinHandle<()>,
+}
+
+impl Drain {
+    /// Starts reading; keeps `cap` bytes.
+    pub(super) fn new(mut pipe: ChildStderr, cap: usize) -> Self {
+        let tail = Arc::new(Mutex::new(Tail::new(cap)));
+        let shared = Arc::clone(&tail);
+        let task = tokio::spawn(async move {
+            let mut buffer = vec![0; 16 << 10];
+            while let Ok(n_read) = pipe.read(&mut buffer).await {
+                if n_read == 0 {
+                    return;
+                }
+                lock(&shared).push(&buffer[..n_read]);
+            }
+        });
+        Self { tail, task }
+    }
+
+    /// Returns the end of what was written, trimmed.
+    pub(super) fn text(&self) -> String {
+        lock(&self.tail).text().trim().to_owned()
+    }
+
+    /// Waits until the pipe is closed, for at most `limit`.
+    pub(super) async fn ended(&mut self, limit: Duration) {
+        drop(timeout(limit, &mut self.task).await);
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        // A process that left the child's group may hold the pipe for ever.
+        self.task.abort();
+    }
+}
+
+fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
+    tail.lock().unwrap_or_else(PoisonError::into_inner)
+}

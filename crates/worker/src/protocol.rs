@@ -1,0 +1,154 @@
+//! Messages between parent and worker: JSON, one message per line.
+//!
+//! The parent's first line is a [`Setup`]; the worker opens what it needs and answers with a
+//! [`Hello`] or says why not ([`Message::Failed`]). From then on the parent sends one [`Job`] at a
+//! time, and the worker answers with any number of [`Message::Progress`] and one
+//! [`Message::Finished`] or [`Message::Failed`].
+//!
+//! A compiled program goes from the cpu worker to the gpu worker as a line of its own behind
+//! [`Message::Finished`] and behind [`Job::Gpu`]: the parent passes that line on unread.
+
+use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
+
+use kgen_baseline::side::Side;
+use kgen_compile::Toolchain;
+use kgen_device::GpuUse;
+use kgen_eval::Progress;
+use kgen_record::{EvalRequest, Evaluation, Session, Target};
+use serde::{Deserialize, Serialize};
+
+/// Version of the protocol; both sides must speak the same.
+pub const PROTOCOL: u32 = 2;
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Compiles, guards and emulates.
+    Cpu,
+    /// Launches and times on one GPU.
+    Gpu,
+}
+
+impl Role {
+    /// Returns the name as `--role` takes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Gpu => "gpu",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that names no role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown role `{0}` (known: cpu, gpu)")]
+pub struct UnknownRole(String);
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let role = [Self::Cpu, Self::Gpu].into_iter().find(|role| role.name() == text);
+        role.ok_or_else(|| UnknownRole(text.to_owned()))
+    }
+}
+
+/// The first line a worker reads: what it must open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The parent's [`PROTOCOL`].
+    pub protocol: u32,
+    /// The worker's role.
+    pub role: Role,
+    /// The compiler of cpu workers.
+    pub toolchain: Toolchain,
+    /// Folder of the compile cache.
+    pub cache_dir: Option<PathBuf>,
+    /// Index of the GPU among the visible ones, for gpu workers.
+    pub device: u32,
+    /// The Python process of this GPU, where one outlived the last worker.
+    #[serde(default)]
+    pub python_pid: Option<u32>,
+    /// Whether a gpu worker measures what its GPU reaches before it says hello.
+    pub calibrate: bool,
+}
+
+/// The first line a worker writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The worker's [`PROTOCOL`].
+    pub protocol: u32,
+    /// The version of kgen that the worker is.
+    pub kgen: String,
+    /// Facts of the GPU; `None` from a cpu worker.
+    pub target: Option<Target>,
+    /// Version of NVRTC, for example `13.0`; `None` from a gpu worker.
+    pub nvrtc: Option<String>,
+    /// Measurements of the GPU at the start of the worker; `None` from a cpu worker,
+    /// and from one that did not.
+    #[serde(default)]
+    pub session: Option<Box<Session>>,
+}
+
+/// What the parent asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Job<'a> {
+    /// The half of an evaluation that needs no GPU.
+    Cpu { request: Box<Cow<'a, EvalRequest>> },
+    /// The half on the GPU; the program is the next line.
+    Gpu {
+        request: Box<Cow<'a, EvalRequest>>,
+        /// What the first half found.
+        evaluation: Box<Cow<'a, Evaluation>>,
+        /// The Python process of this GPU, where the request needs it.
+        side: Box<Cow<'a, Side>>,
+        /// Its number, where it runs, needed or not.
+        #[serde(default)]
+        python_pid: Option<u32>,
+        /// How the GPU is used.
+        usage: GpuUse,
+    },
+}
+
+/// What a worker says after its hello.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Message {
+    Hello {
+        hello: Hello,
+    },
+    /// The job goes on.
+    Progress {
+        /// How far it is.
+        progress: Progress,
+    },
+    /// The job is done.
+    Finished {
+        /// The evaluation so far.
+        evaluation: Box<Evaluation>,
+        /// Whether the next line is the compiled program.
+        program: bool,
+        /// Whether the worker ends now, because its device is in a state that only a fresh
+        /// process gets it out of.
+        retire: bool,
+        /// Whether the Python process does not answer any more and must be replaced.
+        #[serde(default)]
+        side_broken: bool,
+    },
+    /// kgen or its machine failed; says nothing about the candidate.
+    Failed {
+        /// The error with its causes.
+        message: String,
+        /// Whether this is a bug of kgen that one candidate brought to light.
+        panicked: bool,
+    },
+}
