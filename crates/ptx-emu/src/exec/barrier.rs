@@ -18,7 +18,7 @@ use crate::{
 const N_BARRIERS: u32 = 16;
 
 impl Machine<'_> {
-    /// An operation at which threads meet: of the block at a barrier, or of the cluster.
+    /// An operation at which threads synchronise: of the block at a barrier, or of the cluster.
     pub(super) fn rendezvous(
         &mut self,
         op: Op,

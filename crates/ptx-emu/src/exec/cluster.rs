@@ -1,4 +1,4 @@
-//! Clusters: blocks that see each other's shared memory and meet at a barrier.
+//! Clusters: blocks that see each other's shared memory and wait for each other at a barrier.
 
 use super::{
     Machine, Shared,

@@ -394,7 +394,7 @@ impl Machine<'_> {
     }
 
     /// Gives a module that asks for it the workspace of a cooperative launch: zeroed memory in
-    /// which the blocks of the grid meet.
+    /// which the blocks of the grid count arrivals.
     fn make_workspace(&mut self) -> Result<(), LaunchError> {
         if !self.program.cooperative {
             return Ok(());

@@ -67,7 +67,7 @@ pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), L
     machine.run()
 }
 
-/// Whether blocks of the kernel can only meet in memory that the race detector watches.
+/// Whether blocks of the kernel can only share memory that the race detector watches.
 fn separable(machine: &Machine<'_>, options: &Options) -> bool {
     let program = machine.program;
     let alone = |op: &Op| match op {

@@ -148,7 +148,7 @@ fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
     scatter(sync, regs, mask, mask, &input)
 }
 
-/// Whether lanes at the two operations meet: the same opcode and modifiers.
+/// Whether lanes at the two operations synchronise: the same opcode and modifiers.
 fn same_operation(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
     use WarpSyncKind::{Barrier, Elect, MatchAll, MatchAny, Matrix, Redux, Shuffle, Vote};
     match (a.kind, b.kind) {

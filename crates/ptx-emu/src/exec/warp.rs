@@ -1,7 +1,7 @@
 //! A warp: registers, groups of lanes that stand at the same place, and the interpreter's loop.
 //!
 //! A warp is a list of groups. The group that runs is the least penalised, then the deepest in
-//! calls, then the one with the lowest program counter; groups that meet merge. A group that used
+//! calls, then the one with the lowest program counter; groups at one place merge. A group that used
 //! up its time slice is penalised, so lanes that spin do not starve the lanes they wait for.
 
 use std::collections::HashMap;

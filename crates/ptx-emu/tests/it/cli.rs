@@ -1,4 +1,4 @@
-//! The command line: what it prints and what it ends with.
+//! The command line: its output and its exit codes.
 
 use std::{fs, path::PathBuf};
 
@@ -35,7 +35,7 @@ fn a_clean_run_stores_its_output() {
         let (code, out, err) = relu("in:f32:@rand,1024", &y, "");
         assert_eq!((code, err.as_str()), (0, ""), "{out}");
         assert!(out.ends_with("20480 lane instructions: no findings\n"), "{out}");
-        // What was stored is read back, and relu does not change it.
+        // The stored array is read back, and relu does not change it.
         let want = format!("in:f32:{file}");
         let (code, out, _) = relu(&want, "out:f32:1024", &format!("--expect y={file}"));
         assert_eq!(code, 0, "{out}");
@@ -156,7 +156,7 @@ fn a_file_without_kernels_is_named() {
     assert!(run(&format!("list {file}")).1.starts_with("no kernels\n"));
 }
 
-/// What the README shows is what its commands print.
+/// The README shows the output of its commands.
 #[test]
 fn the_readme_tells_the_truth() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

@@ -200,7 +200,7 @@ impl Machine<'_> {
         }
     }
 
-    /// The lanes of a warp have met at `bar.warp.sync`.
+    /// The lanes of a warp have passed `bar.warp.sync`.
     pub(in crate::exec) fn lanes_met(&mut self, warp: u32) {
         if let Some(races) = &mut self.races {
             self.block.order.meet_lanes(warp, races.next());
@@ -329,7 +329,7 @@ impl Machine<'_> {
         1 << 63 | (number << 4 | rank) << 24 | u64::from(key & 0xff_ffff)
     }
 
-    /// All threads of a cluster have met.
+    /// All threads of a cluster have synchronised.
     pub(in crate::exec) fn cluster_met<'o>(&mut self, orders: impl Iterator<Item = &'o mut Order>) {
         let Some(races) = &mut self.races else { return };
         let next = races.next();
