@@ -211,6 +211,16 @@ impl Class {
     }
 }
 
+impl<T> Register<T> {
+    /// Its number or reference, if it is of the class.
+    pub(crate) fn of_class(self, class: Class) -> Option<T> {
+        match (class, self) {
+            (Class::W, Self::W(r)) | (Class::D, Self::D(r)) | (Class::P, Self::P(r)) => Some(r),
+            _ => None,
+        }
+    }
+}
+
 impl Register<&R> {
     fn copied(self) -> Reg {
         match self {
@@ -286,6 +296,13 @@ pub(crate) struct MemoryOp {
     pub address: Address,
     /// One register per element; `None` for a sink.
     pub regs: Vec<Option<Reg>>,
+}
+
+impl MemoryOp {
+    /// An access with no meaning for other threads.
+    pub(crate) fn plain(store: bool, bytes: u32, address: Address, regs: Vec<Option<Reg>>) -> Self {
+        Self { store, bytes, signed: false, volatile: false, release: false, address, regs }
+    }
 }
 
 /// The operation of an atomic on its cell.

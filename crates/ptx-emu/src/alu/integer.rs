@@ -329,5 +329,10 @@ pub(crate) fn pack_clamped<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, 
     c.checked_shl(2 * BITS).unwrap_or(0) | clamp(a) << BITS | clamp(b)
 }
 
+/// `cvt.pack.sat` of two values alone.
+pub(crate) fn pack2<const BITS: u32, const SIGNED: bool>(a: u32, b: u32) -> u32 {
+    pack_clamped::<BITS, SIGNED>(a, b, 0)
+}
+
 #[cfg(test)]
 mod tests;

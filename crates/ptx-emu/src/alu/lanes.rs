@@ -6,7 +6,7 @@
 //! result: W 32 bits, D 64 bits, P predicate.
 
 use super::simd::{Lane, Loop, Output, Sources};
-use crate::op::{Class, Op, R};
+use crate::op::{Class, Op, R, Reg};
 
 /// A function over the lanes of a warp.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +39,13 @@ impl LaneFunction {
             Self::Rows(_, classes) => classes.to,
             Self::Masks(..) => Class::P,
         }
+    }
+
+    /// [`Self::op`] of registers of its classes; `None` if they have others.
+    pub(crate) fn fitting_op(self, to: Reg, from: impl Iterator<Item = Reg>) -> Option<Op> {
+        let to = to.of_class(self.result())?;
+        let from = self.sources().zip(from).map(|(class, reg)| reg.of_class(class));
+        Some(self.op(to, &from.collect::<Option<Vec<_>>>()?))
     }
 
     /// The function of the registers `from`, put into `to`.

@@ -35,11 +35,6 @@ impl<'a> Modifiers<'a> {
         self.types.last().copied().unwrap_or("")
     }
 
-    /// Whether all flags are among the given.
-    pub(super) fn only(&self, known: &[&str]) -> bool {
-        self.flags.iter().all(|f| known.contains(f))
-    }
-
     /// Whether the last type is a signed integer, alone or in pairs.
     pub(super) fn signed(&self) -> bool {
         self.ty().starts_with('s')

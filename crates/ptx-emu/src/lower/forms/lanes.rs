@@ -114,6 +114,17 @@ macro_rules! halves {
     };
 }
 
+/// Lifts `$path::<format, relu>` by an 8-bit format.
+macro_rules! quarters {
+    ($m:ident, $lift:ident, $($path:ident)::+, $format:expr) => {
+        if $format == "e4m3x2" {
+            consts!($lift [] $($path)::+ [E4m3] $m.has("relu"))
+        } else {
+            consts!($lift [] $($path)::+ [E5m2] $m.has("relu"))
+        }
+    };
+}
+
 /// Lifts a function of integers of the opcode's type; a source behind `;` has 32 bits.
 macro_rules! int {
     ($m:ident, |$($a:ident),+ $(; $n:ident)?| $e:expr) => {
