@@ -1,6 +1,6 @@
 //! Runs a kernel on the arrays that the command line names.
 
-use std::{fs, ops::Range};
+use std::{collections::HashSet, fs, ops::Range};
 
 use ptx_emu::{
     Blocks, BufferId, Config, Emulator, Finding, Launch, LaunchError, Limits, Module, Options,
@@ -85,10 +85,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     }
     let kernel = names::find(&kernels, args.kernel.as_deref())?.to_owned();
     check_arguments(&module, &kernel, &args.args)?;
-    let (Some(grid), Some(block)) = (args.grid, args.block) else {
-        return Err(Error::usage("--grid and --block are needed"));
-    };
-    check_blocks(&args.blocks, grid)?;
+    check_blocks(&args.blocks, args.grid)?;
     let source = Source::load(args.source.as_deref(), &args.ptx)?;
     let config = Config::default();
     let memory_bytes = args.memory.unwrap_or(config.memory_bytes);
@@ -97,8 +94,8 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let wanted = wanted(args, &arguments)?;
     let launch = Launch {
         kernel: kernel.clone(),
-        grid,
-        block,
+        grid: args.grid,
+        block: args.block,
         dynamic_smem: args.smem,
         cluster: args.cluster,
         args: arguments.iter().map(|a| a.bytes.clone()).collect(),
@@ -129,6 +126,13 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
 
 /// Compares the arguments with the kernel's parameters.
 fn check_arguments(module: &Module, kernel: &str, args: &[Arg]) -> Result<()> {
+    let mut names = HashSet::new();
+    if let Some(arg) = args.iter().find(|arg| !names.insert(&arg.name)) {
+        return Err(Error::usage(format!(
+            "--arg {}: expected another name: this one is taken",
+            arg.name
+        )));
+    }
     let sizes = module.param_sizes(kernel).unwrap_or_default();
     let given = |arg: &Arg| match &arg.value {
         Value::Bytes(bytes) => bytes.len(),
