@@ -197,7 +197,9 @@ impl Machine<'_> {
     ) {
         let kind = FindingKind::BarrierDivergence;
         let key = self.key(kind, pc, Some(other));
-        if self.findings.again(key, u64::from(mask.count_ones()), None) || self.findings.full() {
+        if self.sanitizer.findings.again(key, u64::from(mask.count_ones()), None)
+            || self.sanitizer.findings.full()
+        {
             return;
         }
         let who = if same_warp { "threads of one warp" } else { "warps of the block" };

@@ -192,7 +192,7 @@ impl Machine<'_> {
         match special {
             ClusterSpecial::Id(axis) => self.block.at[axis as usize] / extents[axis as usize],
             ClusterSpecial::Number(axis) => {
-                self.launch.grid[axis as usize] / extents[axis as usize]
+                self.context.launch.grid[axis as usize] / extents[axis as usize]
             }
             ClusterSpecial::Block(axis) => self.block.at[axis as usize] % extents[axis as usize],
             ClusterSpecial::Blocks(axis) => extents[axis as usize],

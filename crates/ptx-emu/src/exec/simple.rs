@@ -125,17 +125,17 @@ impl Machine<'_> {
     fn special(&self, special: Special, regs: &Registers<'_>) -> D {
         let same = |v: u32| [u64::from(v); 32];
         let lane = || std::array::from_fn(|i| i as u64);
-        let threads = self.launch.block.iter().product::<u32>();
+        let threads = self.context.launch.block.iter().product::<u32>();
         match special {
             Special::Tid(axis) => regs.tid[axis as usize].map(u64::from),
-            Special::Ntid(axis) => same(self.launch.block[axis as usize]),
+            Special::Ntid(axis) => same(self.context.launch.block[axis as usize]),
             Special::Ctaid(axis) => same(self.block.at[axis as usize]),
-            Special::Nctaid(axis) => same(self.launch.grid[axis as usize]),
+            Special::Nctaid(axis) => same(self.context.launch.grid[axis as usize]),
             Special::LaneId => lane(),
             Special::WarpId => same(regs.warp),
             Special::NWarpId => same(threads.div_ceil(32)),
-            Special::SmId => same(self.block.index as u32 % self.n_sm),
-            Special::NSmId => same(self.n_sm),
+            Special::SmId => same(self.block.index as u32 % self.context.n_sm),
+            Special::NSmId => same(self.context.n_sm),
             Special::GridId => same(1),
             Special::LaneMask(kind) => lane().map(|i| {
                 let eq = 1_u64 << i;
@@ -150,7 +150,7 @@ impl Machine<'_> {
             Special::Clock | Special::TimerLo => [self.clock() & 0xffff_ffff; 32],
             Special::ClockHi | Special::TimerHi => [self.clock() >> 32; 32],
             Special::Clock64 | Special::Timer => [self.clock(); 32],
-            Special::DynamicShared => same(self.launch.dynamic_smem),
+            Special::DynamicShared => same(self.context.launch.dynamic_smem),
             Special::TotalShared => same(self.block.shared.data.len() as u32),
             Special::Cluster(special) => same(self.cluster_special(special)),
             // Cooperative groups find the grid's workspace through these two.

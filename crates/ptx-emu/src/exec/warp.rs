@@ -298,7 +298,7 @@ impl Machine<'_> {
             if self.progress.preempt {
                 return Ok(());
             }
-            if self.lane_instructions > self.limits.lane_instructions {
+            if self.lane_instructions > self.context.limits.lane_instructions {
                 return Err(self.out_of_budget(warp));
             }
         }
