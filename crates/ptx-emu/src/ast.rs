@@ -1,6 +1,5 @@
 //! The syntax tree of a PTX module: names and literals as written, nothing resolved.
 
-/// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Ptx<'a> {
     /// `.file` directives: index and name.
@@ -14,19 +13,13 @@ pub(crate) struct Ptx<'a> {
 /// State space of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// `.global`
     Global,
-    /// `.const`
     Const,
-    /// `.shared`
     Shared,
-    /// `.local`
     Local,
-    /// `.param`
     Param,
 }
 
-/// A variable in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Variable<'a> {
     /// Where it lives.
@@ -45,7 +38,6 @@ pub(crate) struct Variable<'a> {
     pub init: Vec<Init<'a>>,
 }
 
-/// One initial value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Init<'a> {
     /// Integer bits.
@@ -96,7 +88,6 @@ pub(crate) enum Statement<'a> {
     Reg(&'a str, &'a str, Option<u32>),
     /// A variable declared inside the body.
     Variable(Variable<'a>),
-    /// A label.
     Label(&'a str),
     /// `.loc` with where the code was inlined at.
     Loc(Position, Option<Position>),
@@ -106,11 +97,9 @@ pub(crate) enum Statement<'a> {
     Open,
     /// `}`
     Close,
-    /// An instruction.
     Instruction(Instruction<'a>),
 }
 
-/// An instruction as written.
 #[derive(Debug, Clone)]
 pub(crate) struct Instruction<'a> {
     /// Predicate register and whether it is negated.
@@ -127,7 +116,6 @@ pub(crate) struct Instruction<'a> {
     pub start: usize,
 }
 
-/// An operand.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operand<'a> {
     /// Register, special register, label or symbol.

@@ -4,7 +4,6 @@
 
 use crate::ParseError;
 
-/// Kinds of tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tok<'a> {
     /// Identifier, register, directive or dotted opcode.
@@ -38,9 +37,6 @@ pub(crate) struct Token<'a> {
 const MAX_TEXT: usize = 256 << 20;
 
 /// Tokens of `text`.
-///
-/// # Errors
-/// A character or literal that PTX does not know.
 pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     if text.len() > MAX_TEXT {
         return Err(ParseError::at(

@@ -163,7 +163,6 @@ pub(crate) struct Buffer {
     pub read_only: bool,
 }
 
-/// All buffers.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Memory {
     /// By [`BufferId`].

@@ -34,37 +34,30 @@ pub(crate) fn to_single(bits: u64) -> u32 {
     (value as f32).to_bits()
 }
 
-/// `add.rn.f64`
 pub(crate) fn add(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) + f64::from_bits(b), &[a, b])
 }
 
-/// `sub.rn.f64`
 pub(crate) fn sub(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) - f64::from_bits(b), &[a, b])
 }
 
-/// `mul.rn.f64`
 pub(crate) fn mul(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) * f64::from_bits(b), &[a, b])
 }
 
-/// `div.rn.f64`
 pub(crate) fn div(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) / f64::from_bits(b), &[a, b])
 }
 
-/// `rcp.rn.f64`
 pub(crate) fn rcp(a: u64) -> u64 {
     output(1.0 / f64::from_bits(a), &[a])
 }
 
-/// `sqrt.rn.f64`
 pub(crate) fn sqrt(a: u64) -> u64 {
     output(f64::from_bits(a).sqrt(), &[a])
 }
 
-/// `fma.rn.f64`
 pub(crate) fn fma(a: u64, b: u64, c: u64) -> u64 {
     let value = libm::fma(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
     // The addend's NaN goes before those of the factors.
@@ -218,7 +211,6 @@ pub(crate) fn sqrt_round(a: u64, round: Round) -> u64 {
 /// The result of `min` and `max` of two NaNs.
 const NAN: u64 = 0x7fff_ffff_ffff_ffff;
 
-/// `min.f64`
 pub(crate) fn min(a: u64, b: u64) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     if x.is_nan() {
@@ -230,7 +222,6 @@ pub(crate) fn min(a: u64, b: u64) -> u64 {
     if y < x { b } else { a | b }
 }
 
-/// `max.f64`
 pub(crate) fn max(a: u64, b: u64) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     if x.is_nan() {

@@ -7,7 +7,6 @@ use super::convert::{BF16, F16, Format, Round, add_odd};
 
 /// A 16-bit format.
 pub(crate) trait Half {
-    /// Its layout.
     const FORMAT: Format;
     /// Exact value.
     fn to_f32(bits: u32) -> f32;
@@ -15,9 +14,7 @@ pub(crate) trait Half {
     fn from_f32(value: f32) -> u32;
 }
 
-/// IEEE half.
 pub(crate) struct F16Type;
-/// bfloat16.
 pub(crate) struct Bf16Type;
 
 impl Half for F16Type {
@@ -70,17 +67,14 @@ fn finish<H: Half, const FTZ: bool, const SAT: bool>(bits: u32) -> u32 {
     }
 }
 
-/// `add`
 pub(crate) fn add<H: Half, const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<H, FTZ, SAT>(input::<H, FTZ>(a) + input::<H, FTZ>(b))
 }
 
-/// `sub`
 pub(crate) fn sub<H: Half, const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<H, FTZ, SAT>(input::<H, FTZ>(a) - input::<H, FTZ>(b))
 }
 
-/// `mul`
 pub(crate) fn mul<H: Half, const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<H, FTZ, SAT>(input::<H, FTZ>(a) * input::<H, FTZ>(b))
 }
@@ -149,7 +143,6 @@ pub(crate) fn flush<H: Half>(a: u32) -> u32 {
     H::FORMAT.flush(u64::from(a & 0xffff)) as u32
 }
 
-/// `abs`
 pub(crate) fn abs<H: Half, const FTZ: bool>(a: u32) -> u32 {
     (if FTZ { flush::<H>(a) } else { a }) & 0x7fff
 }
@@ -162,7 +155,6 @@ pub(crate) fn neg<H: Half, const FTZ: bool>(a: u32) -> u32 {
 
 /// An 8-bit float: `e4m3` (no infinity, NaN 0x7f) or `e5m2`.
 pub(crate) trait Quarter {
-    /// Fraction bits.
     const FRACTION: u32;
     /// Exponent of the smallest normal number.
     const EMIN: i32;
@@ -170,9 +162,7 @@ pub(crate) trait Quarter {
     const MAX: f64;
 }
 
-/// `e4m3`
 pub(crate) struct E4m3;
-/// `e5m2`
 pub(crate) struct E5m2;
 
 impl Quarter for E4m3 {

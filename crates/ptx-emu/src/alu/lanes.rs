@@ -24,7 +24,6 @@ impl LaneFunction {
         Self::Rows(Loop::of::<L>(), classes)
     }
 
-    /// Classes of the sources.
     pub(crate) fn sources(self) -> impl Iterator<Item = Class> {
         let (classes, masks) = match self {
             Self::Rows(_, classes) => (Some(classes), 0),
@@ -33,7 +32,6 @@ impl LaneFunction {
         classes.into_iter().flat_map(Classes::sources).chain(std::iter::repeat_n(Class::P, masks))
     }
 
-    /// Class of the result.
     pub(crate) fn result(self) -> Class {
         match self {
             Self::Rows(_, classes) => classes.to,
@@ -75,7 +73,6 @@ impl Classes {
         Self { to, from: bits.sum() }
     }
 
-    /// Classes of the sources.
     pub(crate) fn sources(self) -> impl Iterator<Item = Class> {
         (0..4).map_while(move |i| match (self.from >> (2 * i)) & 3 {
             0 => None,

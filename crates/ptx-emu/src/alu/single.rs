@@ -30,33 +30,27 @@ pub(crate) fn output<const FTZ: bool, const SAT: bool>(value: f32) -> u32 {
     }
 }
 
-/// `add.rn.f32`
 pub(crate) fn add<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, SAT>(input::<FTZ>(a) + input::<FTZ>(b))
 }
 
-/// `sub.rn.f32`
 pub(crate) fn sub<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, SAT>(input::<FTZ>(a) - input::<FTZ>(b))
 }
 
-/// `mul.rn.f32`
 pub(crate) fn mul<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, SAT>(input::<FTZ>(a) * input::<FTZ>(b))
 }
 
-/// `div.rn.f32`
 pub(crate) fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a) / input::<FTZ>(b))
 }
 
-/// `rcp.rn.f32`
 #[inline(always)]
 pub(crate) fn rcp<const FTZ: bool>(a: u32) -> u32 {
     div::<FTZ>(1.0_f32.to_bits(), a)
 }
 
-/// `sqrt.rn.f32`
 pub(crate) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a).sqrt())
 }
@@ -185,7 +179,6 @@ pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32
     or_number::<PROPAGATE>(x, y, pick)
 }
 
-/// `max.f32`
 #[inline(always)]
 pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
     let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
@@ -241,12 +234,10 @@ pub(crate) fn extreme<
     }
 }
 
-/// `abs.f32`
 pub(crate) fn abs<const FTZ: bool>(a: u32) -> u32 {
     input::<FTZ>(a).to_bits() & 0x7fff_ffff
 }
 
-/// `neg.f32`
 pub(crate) fn neg<const FTZ: bool>(a: u32) -> u32 {
     input::<FTZ>(a).to_bits() ^ 0x8000_0000
 }

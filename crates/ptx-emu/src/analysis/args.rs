@@ -23,9 +23,7 @@ pub(super) enum Entity {
 /// A resolved operand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arg {
-    /// A name.
     Name(Entity),
-    /// A literal.
     Number(i64),
     /// A bracketed address: its base and offset.
     Address(Entity, i64),
@@ -99,7 +97,6 @@ pub(super) struct Body<'a> {
 /// A module with its names resolved.
 #[derive(Debug, Default)]
 pub(super) struct Resolved<'a> {
-    /// Module variables.
     pub(super) variables: Vec<&'a str>,
     /// Module variables whose addresses are in the initial value of each.
     pub(super) pointees: Vec<Vec<Variable>>,

@@ -73,9 +73,6 @@ fn array(output: &Output) -> Array<'_> {
 }
 
 /// The report for a program.
-///
-/// # Errors
-/// None that is known.
 pub(super) fn report(result: &RunResult, launch: &Launch) -> Result<String> {
     let report = &result.report;
     let document = Document {

@@ -60,9 +60,6 @@ impl RunResult {
 }
 
 /// Reads and parses a PTX file.
-///
-/// # Errors
-/// If it cannot be read or is no PTX.
 pub(super) fn module(path: &str) -> Result<Module> {
     let bytes = fs::read(path).map_err(|error| Error::file(path, error))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::file(path, "it is no UTF-8 text"))?;
@@ -74,9 +71,6 @@ pub(super) fn module(path: &str) -> Result<Module> {
 }
 
 /// Runs the kernel; gives the text to print.
-///
-/// # Errors
-/// If nothing could be run, or a file not be read or written.
 pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let module = module(&args.ptx)?;
     let kernels: Vec<&str> = module.kernels().collect();

@@ -11,7 +11,6 @@ pub(super) struct Arg {
     pub value: Value,
 }
 
-/// The values passed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// An array that is read.
@@ -36,9 +35,6 @@ pub(super) struct Expect {
 }
 
 /// Reads `NAME=..` of `--arg`.
-///
-/// # Errors
-/// Its error.
 pub(super) fn arg(text: &str) -> Result<Arg, String> {
     let (name, rest) = text.split_once('=').ok_or("expected NAME=..")?;
     let mut parts = rest.splitn(3, ':');
@@ -81,9 +77,6 @@ pub(super) fn arg(text: &str) -> Result<Arg, String> {
 }
 
 /// Reads `NAME=DATA[:TOLERANCE]` of `--expect`.
-///
-/// # Errors
-/// Its error.
 pub(super) fn expect(text: &str) -> Result<Expect, String> {
     let (name, rest) = text.split_once('=').ok_or("expected NAME=DATA[:TOLERANCE]")?;
     let tolerance = rest.rsplit_once(':').and_then(|(data, tail)| {

@@ -25,7 +25,6 @@ struct Pending {
     bytes: u32,
     /// Groups each lane had committed when it was issued.
     group: W,
-    /// The instruction.
     pc: u32,
     /// Copies issued by the warp before.
     serial: u64,
@@ -40,7 +39,6 @@ struct Arrival {
     place: StateSpace,
     /// Copies issued by the warp before.
     serial: u64,
-    /// The instruction.
     pc: u32,
 }
 
@@ -50,7 +48,6 @@ pub(super) struct Copies {
     pending: Vec<Pending>,
     /// Groups each lane has committed.
     commits: W,
-    /// Copies issued so far.
     issued: u64,
     arrivals: Vec<Arrival>,
 }

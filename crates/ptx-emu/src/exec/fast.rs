@@ -30,13 +30,9 @@ pub(super) struct Span<'m> {
 
 /// A number in memory and its form in a register.
 trait Element {
-    /// Bytes in memory.
     const BYTES: usize;
-    /// The register's.
     type Value: Copy + Default;
-    /// From [`Self::BYTES`] bytes.
     fn read(bytes: &[u8]) -> Self::Value;
-    /// To [`Self::BYTES`] bytes.
     fn write(value: Self::Value, bytes: &mut [u8]);
 }
 

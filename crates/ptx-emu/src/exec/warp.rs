@@ -37,7 +37,6 @@ pub(super) struct Frame {
 /// The condition that a group waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Nothing.
     None,
     /// The lanes named by the member mask of the operation at its program counter.
     Warp,

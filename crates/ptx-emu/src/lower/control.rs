@@ -39,7 +39,6 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    /// A fence between threads.
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
     pub(super) fn fence(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         self.program.fences = true;

@@ -146,7 +146,6 @@ pub fn find(opcode: &str) -> Option<&'static InstructionForm> {
 pub(super) struct Decoded<'a> {
     /// The row's number; `None` if no row accepts the opcode.
     pub(super) row: Option<u16>,
-    /// The opcode's parts.
     pub(super) modifiers: Modifiers<'a>,
 }
 

@@ -152,7 +152,6 @@ macro_rules! bitwise {
     };
 }
 
-/// `mul.wide`
 pub(super) fn mul_wide(m: &Modifiers<'_>) -> LaneFunction {
     match m.ty() {
         "u16" => w2!(|a, b| (a & 0xffff) * (b & 0xffff)),
@@ -162,7 +161,6 @@ pub(super) fn mul_wide(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `mad.lo` and `mad.hi`
 pub(super) fn mad(m: &Modifiers<'_>) -> LaneFunction {
     if m.has("hi") {
         int!(m, |a, b, c| a.mul_hi(b).wrapping_add(c))
@@ -171,7 +169,6 @@ pub(super) fn mad(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `mad.wide`
 pub(super) fn mad_wide(m: &Modifiers<'_>) -> LaneFunction {
     match m.ty() {
         "u16" => w3!(|a, b, c| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)),
@@ -181,7 +178,6 @@ pub(super) fn mad_wide(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `bfind`
 pub(super) fn bfind(m: &Modifiers<'_>) -> LaneFunction {
     if m.wide() {
         consts!(d_to_w [] integer::bfind64 [] m.signed(), m.has("shiftamt"))
@@ -190,7 +186,6 @@ pub(super) fn bfind(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `bfe`
 pub(super) fn bfe(m: &Modifiers<'_>) -> LaneFunction {
     match m.ty() {
         "u32" => w3!(integer::bfe_u32),
@@ -218,7 +213,6 @@ pub(super) fn prmt(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `testp`
 pub(super) fn testp(m: &Modifiers<'_>) -> LaneFunction {
     use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
     macro_rules! class {

@@ -19,7 +19,6 @@ struct Element {
 }
 
 impl Pattern {
-    /// Reads the notation.
     pub(super) fn new(text: &'static str) -> Self {
         let end = text.find(['.', '{', '<']).unwrap_or(text.len());
         let (base, mut rest) = text.split_at(end);

@@ -50,7 +50,6 @@ macro_rules! isa {
             }
         }
 
-        /// The rows.
         pub(super) static ENTRIES: &[Entry] = &[$($(Entry {
             family: InstructionGroup::$family,
             pattern: $pattern,
