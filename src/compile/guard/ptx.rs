@@ -12,9 +12,6 @@ use crate::{
     record::{Finding, ParamType, SourceSpan},
 };
 
-/// Functions outside the module that may be called.
-const EXTERNALS: [&str; 2] = ["vprintf", "__assertfail"];
-
 /// Special registers that may be read: they say where a thread is in its launch, and no more.
 const POSITIONS: [&str; 18] = [
     "%tid",
@@ -112,7 +109,7 @@ fn refuse_amounts(facts: &Facts) -> Result<(), Box<Finding>> {
 }
 
 fn refuse_externals(facts: &Facts) -> Result<(), Box<Finding>> {
-    let unknown = facts.externals.iter().find(|name| !EXTERNALS.contains(&name.as_str()));
+    let unknown = facts.externals.iter().find(|name| !analysis::READERS.contains(&name.as_str()));
     if let Some(name) = unknown {
         let (message, hint) = match name.as_str() {
             "malloc" | "free" | "cudaMalloc" | "cudaFree" => (memory(name), HEAP_HINT),
