@@ -51,6 +51,18 @@ impl<'w> Registers<'w> {
     }
 }
 
+impl Registers<'_> {
+    /// The values of a register; zeros for a predicate.
+    #[inline]
+    pub(super) fn row(&self, reg: Reg) -> D {
+        match reg {
+            Reg::W(r) => self.rows.w[r as usize].map(u64::from),
+            Reg::D(r) => self.rows.d[r as usize],
+            Reg::P(_) => [0; 32],
+        }
+    }
+}
+
 /// A refused access: kind, lanes, place.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -71,11 +83,7 @@ impl Refusal {
 
 /// Addresses of the 32 lanes.
 pub(super) fn addresses(address: &Address, regs: &Registers<'_>) -> D {
-    let mut out = match address.base {
-        Some(Reg::D(r)) => regs.rows.d[r as usize],
-        Some(Reg::W(r)) => regs.rows.w[r as usize].map(u64::from),
-        _ => [0; 32],
-    };
+    let mut out = address.base.map_or([0; 32], |base| regs.row(base));
     if address.offset != 0 {
         for a in &mut out {
             *a = a.wrapping_add(address.offset);

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     finding::FindingKind,
     memory::{own_shared, shared_rank, window_base, window_of},
-    op::{ClusterOp, ClusterSpecial, D, Reg, Window},
+    op::{ClusterOp, D, Reg, Window},
     report::LaunchError,
 };
 
@@ -184,22 +184,6 @@ impl Machine<'_> {
             }
         }
         Ok(Step::Next)
-    }
-
-    /// Value of a special register.
-    pub(super) fn cluster_special(&self, special: ClusterSpecial) -> u32 {
-        let extents = self.cluster.extents;
-        match special {
-            ClusterSpecial::Id(axis) => self.block.at[axis as usize] / extents[axis as usize],
-            ClusterSpecial::Number(axis) => {
-                self.context.launch.grid[axis as usize] / extents[axis as usize]
-            }
-            ClusterSpecial::Block(axis) => self.block.at[axis as usize] % extents[axis as usize],
-            ClusterSpecial::Blocks(axis) => extents[axis as usize],
-            ClusterSpecial::Rank => self.cluster.rank,
-            ClusterSpecial::Ranks => self.cluster.len(),
-            ClusterSpecial::Explicit => u32::from(self.cluster.explicit),
-        }
     }
 }
 

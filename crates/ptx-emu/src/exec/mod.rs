@@ -16,6 +16,7 @@ mod parallel;
 pub(crate) mod sanitize;
 mod schedule;
 mod simple;
+pub(crate) mod special;
 mod spin;
 mod sync;
 mod transfer;
@@ -141,13 +142,11 @@ struct Selection {
 struct SharedLayout {
     /// Offset and size of each.
     slots: Vec<Option<(usize, usize)>>,
-    /// The module variables.
     variables: Vec<Option<u32>>,
     /// Bytes of all of them.
     bytes: usize,
 }
 
-/// The running block.
 #[derive(Default)]
 struct RunningBlock {
     /// Position in the grid.
@@ -347,7 +346,6 @@ fn cluster(program: &Program, kernel: usize, launch: &Launch) -> Result<Cluster,
     Ok(Cluster { extents, explicit, rank: 0, peers: Vec::new() })
 }
 
-/// The parameter block.
 fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u8>, LaunchError> {
     let signature = &program.signatures[kernel];
     let (want, got) = (signature.params.len(), launch.args.len());
@@ -544,9 +542,6 @@ impl Machine<'_> {
 }
 
 /// Creates the module's variables in global memory; gives each one's address.
-///
-/// # Errors
-/// If they do not fit.
 pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Result<Vec<u64>, LaunchError> {
     let mut addresses = vec![0; program.variables.len()];
     for (index, variable) in program.variables.iter().enumerate() {

@@ -11,7 +11,7 @@ use super::{Launch, Machine, findings::Findings, prepare_launch, sanitize::races
 use crate::{
     memory::Memory,
     module::Module,
-    op::{Op, Special, StateSpace},
+    op::{Op, StateSpace},
     options::{Blocks, Options},
     report::LaunchError,
 };
@@ -76,15 +76,7 @@ fn separable(machine: &Machine<'_>, options: &Options) -> bool {
             let m = &program.memory[*index as usize];
             !m.volatile || m.address.place == StateSpace::Shared
         }
-        Op::Special(special, _) => !matches!(
-            special,
-            Special::Clock
-                | Special::ClockHi
-                | Special::Clock64
-                | Special::Timer
-                | Special::TimerLo
-                | Special::TimerHi
-        ),
+        Op::Special(special, _) => !special.is_clock(),
         Op::Builtin(_) => false,
         _ => true,
     };

@@ -9,7 +9,8 @@ use crate::{
         lanes::{LaneFunction, copy_d, copy_w, d_to_w, w_to_p, w1, w2, w4, ww_to_d},
     },
     ast::Instruction,
-    op::{CarryKind, CarryOp, LaneMask, Op, R, Special},
+    exec::special::Special,
+    op::{CarryKind, CarryOp, Op, R},
 };
 
 impl<'a> Builder<'a, '_> {
@@ -68,7 +69,7 @@ impl<'a> Builder<'a, '_> {
         }
         if let Operand::Name(name) = a
             && self.symbol(name).is_none()
-            && let Some(special) = special(name)
+            && let Some(special) = Special::named(name)
         {
             let d = self.register(d)?;
             self.push(Op::Special(special, d));
@@ -347,46 +348,4 @@ impl<'a> Builder<'a, '_> {
         self.push(Op::Carry(self.program.carries.len() as u32 - 1));
         Ok(())
     }
-}
-
-/// The special register named `name`.
-pub(super) fn special(name: &str) -> Option<Special> {
-    let axis = |suffix: &str| match suffix {
-        "x" => Some(0),
-        "y" => Some(1),
-        "z" => Some(2),
-        _ => None,
-    };
-    if let Some((base, suffix)) = name.rsplit_once('.') {
-        let axis = axis(suffix)?;
-        return Some(match base {
-            "%tid" => Special::Tid(axis),
-            "%ntid" => Special::Ntid(axis),
-            "%ctaid" => Special::Ctaid(axis),
-            "%nctaid" => Special::Nctaid(axis),
-            _ => return super::cluster::special(name),
-        });
-    }
-    Some(match name {
-        "%laneid" => Special::LaneId,
-        "%warpid" => Special::WarpId,
-        "%nwarpid" => Special::NWarpId,
-        "%smid" => Special::SmId,
-        "%nsmid" => Special::NSmId,
-        "%gridid" => Special::GridId,
-        "%lanemask_eq" => Special::LaneMask(LaneMask::Eq),
-        "%lanemask_lt" => Special::LaneMask(LaneMask::Lt),
-        "%lanemask_le" => Special::LaneMask(LaneMask::Le),
-        "%lanemask_gt" => Special::LaneMask(LaneMask::Gt),
-        "%lanemask_ge" => Special::LaneMask(LaneMask::Ge),
-        "%clock" | "%clock_lo" => Special::Clock,
-        "%clock_hi" => Special::ClockHi,
-        "%clock64" => Special::Clock64,
-        "%globaltimer" => Special::Timer,
-        "%globaltimer_lo" => Special::TimerLo,
-        "%globaltimer_hi" => Special::TimerHi,
-        "%dynamic_smem_size" => Special::DynamicShared,
-        "%total_smem_size" => Special::TotalShared,
-        _ => return super::cluster::special(name),
-    })
 }

@@ -3,7 +3,7 @@
 use super::{Builder, Lowered, Modifiers, ModuleVariable, control::operand};
 use crate::{
     ast::{Instruction, Operand, Space},
-    op::{ArriveOp, Awaited, ClusterOp, ClusterSpecial, Const, MbarrierKind, Op, R, Reg, Special},
+    op::{ArriveOp, Awaited, ClusterOp, Const, MbarrierKind, Op, R, Reg},
 };
 
 impl<'a> Builder<'a, '_> {
@@ -86,7 +86,6 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    /// `cp.async.mbarrier.arrive`
     pub(super) fn copy_arrive(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         self.push_mbarrier(i, m, MbarrierKind::CopyArrive(m.has("noinc")), 0)
     }
@@ -165,28 +164,3 @@ impl<'a> Builder<'a, '_> {
 
 /// Bytes of shared memory that the system keeps of each block.
 const RESERVED_BYTES: usize = 1024;
-
-/// The special registers of clusters and of launches over the whole grid.
-pub(super) fn special(name: &str) -> Option<Special> {
-    let cluster = match name {
-        "%cluster_ctarank" => ClusterSpecial::Rank,
-        "%cluster_nctarank" => ClusterSpecial::Ranks,
-        "%is_explicit_cluster" => ClusterSpecial::Explicit,
-        _ => {
-            if let Some(n) = name.strip_prefix("%envreg") {
-                let n = n.parse().ok().filter(|n| *n < 32)?;
-                return Some(Special::Environment(n));
-            }
-            let (base, axis) = name.rsplit_once('.')?;
-            let axis = ["x", "y", "z"].iter().position(|a| *a == axis)? as u8;
-            match base {
-                "%clusterid" => ClusterSpecial::Id(axis),
-                "%nclusterid" => ClusterSpecial::Number(axis),
-                "%cluster_ctaid" => ClusterSpecial::Block(axis),
-                "%cluster_nctaid" => ClusterSpecial::Blocks(axis),
-                _ => return None,
-            }
-        }
-    };
-    Some(Special::Cluster(cluster))
-}

@@ -33,7 +33,7 @@ use crate::{
     exec::sanitize::numbers::Formats,
     op::{
         AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, ClusterOp, Code, Const, MatrixOp,
-        MemoryOp, Op, Origin, R, Reg, Special, WarpSyncOp,
+        MemoryOp, Op, Origin, R, Reg, WarpSyncOp,
     },
 };
 
@@ -189,9 +189,6 @@ pub(crate) fn opcode(text: &str) -> &str {
 }
 
 /// Lowers a module.
-///
-/// # Errors
-/// A name that is not declared where the module's structure needs it.
 pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseError> {
     let mut program = Program { text: text.to_owned(), ..Program::default() };
     let mut names = Names { text, main_file: main_file(ptx), ..Names::default() };
@@ -318,7 +315,6 @@ pub(crate) fn function_address(index: u32) -> u64 {
     (0xfffd << 48) | u64::from(index) << 8
 }
 
-/// Module-level names.
 #[derive(Debug, Default)]
 struct Names<'a> {
     /// The module's text, which all names are parts of.
@@ -341,7 +337,6 @@ enum Symbol {
     KernelParam(u32),
 }
 
-/// Lowers one function.
 struct Builder<'a, 'p> {
     program: &'p mut Program,
     names: &'p Names<'a>,
@@ -575,7 +570,8 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     fn push(&mut self, op: Op) {
-        self.program.cooperative |= matches!(op, Op::Special(Special::Environment(_), _));
+        self.program.cooperative |=
+            matches!(op, Op::Special(special, _) if special.is_environment());
         self.ops.push((op, self.origin));
     }
 
