@@ -10,7 +10,6 @@ pub(crate) struct Ptx<'a> {
     pub functions: Vec<Function<'a>>,
 }
 
-/// State space of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Global,
@@ -50,7 +49,6 @@ pub(crate) enum Init<'a> {
     Symbol(&'a str, i64),
 }
 
-/// A kernel or a device function.
 #[derive(Debug)]
 pub(crate) struct Function<'a> {
     /// Name.
@@ -81,12 +79,10 @@ pub(crate) struct ClusterRules {
 /// A source position: file index, line, column.
 pub(crate) type Position = (u32, u32, u32);
 
-/// One statement of a body.
 #[derive(Debug)]
 pub(crate) enum Statement<'a> {
     /// `.reg` : type, name, and the count of a `<n>` range.
     Reg(&'a str, &'a str, Option<u32>),
-    /// A variable declared inside the body.
     Variable(Variable<'a>),
     Label(&'a str),
     /// `.loc` with where the code was inlined at.

@@ -20,7 +20,6 @@ pub(crate) enum Tok<'a> {
     Punct(u8),
 }
 
-/// A token and where it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Token<'a> {
     /// Its kind.
@@ -36,7 +35,6 @@ pub(crate) struct Token<'a> {
 /// Longest text: a hundred times the largest file seen, and offsets in it fit 32 bits.
 const MAX_TEXT: usize = 256 << 20;
 
-/// Tokens of `text`.
 pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     if text.len() > MAX_TEXT {
         return Err(ParseError::at(

@@ -36,7 +36,6 @@ pub(crate) struct Rows<'w> {
     pub p: &'w mut [u32],
 }
 
-/// An operation of a warp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
     /// A function applied lane by lane: its loop, the classes of the registers, and these:
@@ -48,7 +47,6 @@ pub(crate) enum Op {
     SelectW(R, R, R, R),
     /// `d = p ? a : b`
     SelectD(R, R, R, R),
-    /// Arithmetic with the carry flag.
     Carry(u32),
     /// Conversion without a lane function of its own.
     Convert(u32),
@@ -82,7 +80,6 @@ pub(crate) enum Op {
     WarpSync(u32),
     Barrier(u32),
     ActiveMask(R),
-    /// Function of the device runtime.
     Builtin(u32),
     /// `cp.async` and its waits.
     Async(u32),
@@ -263,7 +260,6 @@ pub(crate) struct AtomicOp {
     pub release: bool,
 }
 
-/// Arithmetic with the carry flag.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CarryOp {
     /// The operation.
@@ -306,7 +302,6 @@ pub(crate) enum WarpSyncKind {
     MatchAny(R, Reg),
     MatchAll(R, Option<R>, Reg),
     Redux(fn(u32, u32) -> u32, R, R),
-    /// Matrix operation of the whole warp.
     Matrix(u32),
     /// `elect.sync`: destination register, predicate.
     Elect(Option<R>, R),
@@ -370,7 +365,6 @@ pub(crate) enum BarrierKind {
     Reduce(bool, R, R, bool),
 }
 
-/// A call of a device function.
 #[derive(Debug, Clone)]
 pub(crate) struct CallOp {
     /// Index of the function, or the register that holds it.
@@ -408,7 +402,6 @@ pub(crate) enum Builtin {
     Free,
 }
 
-/// Where an operation comes from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Origin {
     /// Line of the kernel file; 0 if unknown.

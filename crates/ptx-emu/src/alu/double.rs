@@ -95,7 +95,6 @@ fn direct(value: f64, error: f64, finite: bool, round: Round) -> u64 {
     }
 }
 
-/// `add.{rz,rm,rp}.f64`
 pub(crate) fn add_round(a: u64, b: u64, round: Round) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     let sum = x + y;
@@ -110,7 +109,6 @@ pub(crate) fn add_round(a: u64, b: u64, round: Round) -> u64 {
     direct(sum, error, x.is_finite() && y.is_finite(), round)
 }
 
-/// `sub.{rz,rm,rp}.f64`
 pub(crate) fn sub_round(a: u64, b: u64, round: Round) -> u64 {
     let minus_b = if f64::from_bits(b).is_nan() { b } else { b ^ (1 << 63) };
     add_round(a, minus_b, round)
@@ -145,7 +143,6 @@ pub(crate) fn div_round(a: u64, b: u64, round: Round) -> u64 {
     F64.pack(nx != ny, quotient, exponent, round)
 }
 
-/// `rcp.{rz,rm,rp}.f64`
 pub(crate) fn rcp_round(a: u64, round: Round) -> u64 {
     div_round(1.0_f64.to_bits(), a, round)
 }
@@ -211,26 +208,19 @@ pub(crate) fn sqrt_round(a: u64, round: Round) -> u64 {
 /// The result of `min` and `max` of two NaNs.
 const NAN: u64 = 0x7fff_ffff_ffff_ffff;
 
-pub(crate) fn min(a: u64, b: u64) -> u64 {
+/// `min.f64`, or `max` if `MAX`.
+pub(crate) fn extreme<const MAX: bool>(a: u64, b: u64) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    if x.is_nan() {
-        return if y.is_nan() { NAN } else { b };
+    let (x_wins, y_wins) = if MAX { (x > y, y > x) } else { (x < y, y < x) };
+    match (x.is_nan(), y.is_nan()) {
+        (true, true) => NAN,
+        (true, false) => b,
+        (false, true) => a,
+        _ if x_wins => a,
+        _ if y_wins => b,
+        _ if MAX => a & b,
+        _ => a | b,
     }
-    if y.is_nan() || x < y {
-        return a;
-    }
-    if y < x { b } else { a | b }
-}
-
-pub(crate) fn max(a: u64, b: u64) -> u64 {
-    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    if x.is_nan() {
-        return if y.is_nan() { NAN } else { b };
-    }
-    if y.is_nan() || x > y {
-        return a;
-    }
-    if y > x { b } else { a & b }
 }
 
 /// `copysign.f64`: the sign of `a` on the magnitude of `b`.

@@ -213,39 +213,18 @@ pub(crate) fn bfi64(a: u64, b: u64, pos: u32, len: u32) -> u64 {
 }
 
 pub(crate) fn bfi32(a: u32, b: u32, pos: u32, len: u32) -> u32 {
-    let (pos, len) = (pos & 0xff, len & 0xff);
-    let field = if len >= 32 { u32::MAX } else { (1 << len) - 1 };
-    let mask = shl32(field, pos);
-    (b & !mask) | (shl32(a, pos) & mask)
+    bfi64(u64::from(a), u64::from(b), pos & 0xff, len & 0xff) as u32
 }
 
 /// `bfind` on 64 bits; `SHIFT` gives the shift that brings the found bit to the top.
 pub(crate) fn bfind64<const SIGNED: bool, const SHIFT: bool>(a: u64) -> u32 {
     let a = if SIGNED && (a as i64) < 0 { !a } else { a };
-    match a.checked_ilog2() {
-        None => u32::MAX,
-        Some(pos) => {
-            if SHIFT {
-                63 - pos
-            } else {
-                pos
-            }
-        }
-    }
+    a.checked_ilog2().map_or(u32::MAX, |pos| if SHIFT { 63 - pos } else { pos })
 }
 
 pub(crate) fn bfind32<const SIGNED: bool, const SHIFT: bool>(a: u32) -> u32 {
     let a = if SIGNED && (a as i32) < 0 { !a } else { a };
-    match a.checked_ilog2() {
-        None => u32::MAX,
-        Some(pos) => {
-            if SHIFT {
-                31 - pos
-            } else {
-                pos
-            }
-        }
-    }
+    a.checked_ilog2().map_or(u32::MAX, |pos| if SHIFT { 31 - pos } else { pos })
 }
 
 /// `fns`: position of the `offset`-th set bit of `mask` counted from `base`.

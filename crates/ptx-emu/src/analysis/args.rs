@@ -20,7 +20,6 @@ pub(super) enum Entity {
     Other,
 }
 
-/// A resolved operand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arg {
     Name(Entity),
@@ -50,7 +49,6 @@ impl Arg {
     }
 }
 
-/// A resolved instruction.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) opcode: &'a str,
@@ -76,7 +74,6 @@ impl<'a> Step<'a> {
         opcodes.contains(&self.opcode)
     }
 
-    /// Whether the opcode has a modifier.
     pub(super) fn has(&self, modifier: &str) -> bool {
         self.opcode.split('.').skip(1).any(|part| part == modifier)
     }
@@ -100,7 +97,6 @@ pub(super) struct Resolved<'a> {
     pub(super) variables: Vec<&'a str>,
     /// Module variables whose addresses are in the initial value of each.
     pub(super) pointees: Vec<Vec<Variable>>,
-    /// Functions with a body.
     pub(super) bodies: Vec<Body<'a>>,
     /// How many variables of the parameter space there are.
     pub(super) params: usize,

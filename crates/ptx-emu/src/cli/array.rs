@@ -4,7 +4,6 @@ use std::{fs, path::Path};
 
 use super::{Error, Result, element::Element, npy};
 
-/// An array on the host.
 #[derive(Debug, Clone)]
 pub(super) struct Array {
     /// Type of its elements.
@@ -15,7 +14,6 @@ pub(super) struct Array {
     pub shape: Vec<usize>,
 }
 
-/// Most elements that a generator makes.
 const MAX_GENERATED: usize = 1 << 30;
 
 impl Array {

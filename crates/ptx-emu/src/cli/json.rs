@@ -25,7 +25,6 @@ struct Document<'a> {
     outputs: Vec<Array<'a>>,
 }
 
-/// How the launch ended.
 #[derive(Serialize)]
 struct End<'a> {
     /// `ok`, `fault`, `unsupported`, `deadlock`, `budget` or `refused`.

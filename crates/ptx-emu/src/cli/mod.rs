@@ -21,7 +21,6 @@ use clap::{Parser as _, error::ErrorKind};
 
 use self::args::{Command, CommandLine};
 
-/// The exit codes of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     /// The kernel did nothing wrong.

@@ -19,7 +19,6 @@ use super::{
     text,
 };
 
-/// The results of a run.
 pub(super) struct RunResult {
     /// The kernel's name in C++.
     pub kernel: String,

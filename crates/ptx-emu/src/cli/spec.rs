@@ -2,7 +2,6 @@
 
 use super::element::Element;
 
-/// An argument of the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Arg {
     /// Name for messages.

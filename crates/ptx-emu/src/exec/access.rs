@@ -63,7 +63,6 @@ impl Registers<'_> {
     }
 }
 
-/// A refused access: kind, lanes, place.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub kind: FindingKind,
@@ -81,7 +80,6 @@ impl Refusal {
     }
 }
 
-/// Addresses of the 32 lanes.
 pub(super) fn addresses(address: &Address, regs: &Registers<'_>) -> D {
     let mut out = address.base.map_or([0; 32], |base| regs.row(base));
     if address.offset != 0 {
@@ -254,7 +252,6 @@ impl Machine<'_> {
         true
     }
 
-    /// Notes that lanes were refused.
     fn refuse(
         &mut self,
         action: &Action<'_>,

@@ -14,7 +14,6 @@ use crate::{
     report::LaunchError,
 };
 
-/// Barriers of a block.
 const N_BARRIERS: u32 = 16;
 
 impl Machine<'_> {

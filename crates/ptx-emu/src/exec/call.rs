@@ -138,7 +138,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Leaves the running function.
     pub(super) fn leave(&mut self, warp: &mut Warp, mut group: Group) {
         let Some(caller) = group.callers.pop() else { return };
         let code = &self.program.code[group.frame.function as usize];

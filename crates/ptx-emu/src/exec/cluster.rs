@@ -50,11 +50,9 @@ pub(super) enum Step {
     Wait(Wait),
 }
 
-/// Most blocks of a cluster.
 pub(super) const MAX_CLUSTER: u32 = 16;
 
 impl Cluster {
-    /// Number of blocks.
     pub(super) fn len(&self) -> u32 {
         self.extents.iter().product()
     }

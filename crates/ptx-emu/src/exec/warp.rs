@@ -73,7 +73,6 @@ pub(super) struct Local {
     pub stride: usize,
 }
 
-/// Most local memory of a thread.
 pub(super) const MAX_LOCAL: usize = 512 << 10;
 
 impl Local {
@@ -96,7 +95,6 @@ impl Local {
     }
 }
 
-/// A warp of the running block.
 #[derive(Debug, Default)]
 pub(super) struct Warp {
     /// Number within its block.
@@ -149,7 +147,6 @@ impl Warp {
         self.groups.iter().any(|g| matches!(g.wait, Wait::Cluster | Wait::Mbarrier(_)))
     }
 
-    /// Whether some lanes wait for an mbarrier.
     pub(super) fn waits_for_mbarrier(&self) -> bool {
         self.groups.iter().any(|g| matches!(g.wait, Wait::Mbarrier(_)))
     }

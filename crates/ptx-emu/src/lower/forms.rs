@@ -141,7 +141,6 @@ pub fn find(opcode: &str) -> Option<&'static InstructionForm> {
     number_of(parts[0], &parts[1..]).map(|n| &TABLE.rows[n as usize])
 }
 
-/// An opcode after decoding.
 #[derive(Debug)]
 pub(super) struct Decoded<'a> {
     /// The row's number; `None` if no row accepts the opcode.

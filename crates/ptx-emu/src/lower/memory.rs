@@ -233,7 +233,6 @@ fn count(regs: &[Option<Reg>], bytes: u32, m: &Modifiers<'_>) -> Lowered<()> {
     Ok(())
 }
 
-/// Operations of `atom` and `red`.
 const ATOMICS: [&str; 10] = ["and", "or", "xor", "exch", "cas", "add", "inc", "dec", "min", "max"];
 
 fn low32(f: impl Fn(u32, u32) -> u32, old: u64, operand: u64) -> u64 {

@@ -40,7 +40,6 @@ use crate::{
 /// Why an instruction cannot be lowered.
 type Lowered<T> = Result<T, String>;
 
-/// A variable of the module.
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleVariable {
     /// Source-level name as far as PTX keeps it.
@@ -68,7 +67,6 @@ impl ModuleVariable {
     }
 }
 
-/// Name and parameters of a function.
 #[derive(Debug)]
 pub(crate) struct Signature {
     /// Name.
@@ -81,7 +79,6 @@ pub(crate) struct Signature {
     pub cluster: ClusterRules,
 }
 
-/// A lowered module.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// All operations.
@@ -188,7 +185,6 @@ pub(crate) fn opcode(text: &str) -> &str {
     words.find(|w| !w.starts_with('@')).unwrap_or("").trim_end_matches(';')
 }
 
-/// Lowers a module.
 pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseError> {
     let mut program = Program { text: text.to_owned(), ..Program::default() };
     let mut names = Names { text, main_file: main_file(ptx), ..Names::default() };
@@ -325,7 +321,6 @@ struct Names<'a> {
     main_file: (u32, String),
 }
 
-/// A name inside a function.
 #[derive(Debug, Clone, Copy)]
 enum Symbol {
     Register(Reg),

@@ -16,7 +16,6 @@ pub(super) struct Modifiers<'a> {
 }
 
 impl<'a> Modifiers<'a> {
-    /// Splits the modifiers of an opcode.
     pub(super) fn new(name: &'a str, parts: &[&'a str]) -> Self {
         let (types, flags) = parts
             .iter()
@@ -25,7 +24,6 @@ impl<'a> Modifiers<'a> {
         Self { name, parts: parts.to_vec(), types, flags }
     }
 
-    /// Whether the modifier is there.
     pub(super) fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }

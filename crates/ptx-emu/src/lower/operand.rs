@@ -59,7 +59,6 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// A 64-bit source.
     pub(super) fn src_d(&mut self, operand: &Operand<'a>) -> Lowered<R> {
         match operand {
             Operand::Int(v) => Ok(self.constant(1, Const::Value(*v))),
@@ -163,7 +162,6 @@ impl<'a> Builder<'a, '_> {
         Ok(registers)
     }
 
-    /// A destination of a class.
     pub(super) fn destination(&mut self, class: Class, operand: &Operand<'a>) -> Lowered<R> {
         match class {
             Class::W => self.dst_w(operand),

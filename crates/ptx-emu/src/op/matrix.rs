@@ -20,7 +20,6 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// The element that a modifier names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "f16" => Self::F16,
@@ -169,7 +168,6 @@ pub(crate) struct FragmentAccess {
     pub bytes: [u8; 32],
 }
 
-/// How a product is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     /// Floats of at most 32 bits, summed in f32.
@@ -212,7 +210,6 @@ pub(crate) struct RowsOp {
     pub scratch: R,
 }
 
-/// A matrix operation of the whole warp.
 #[derive(Debug, Clone)]
 pub(crate) enum MatrixOp {
     Fragment(Box<FragmentOp>),

@@ -167,8 +167,8 @@ Double "f64" {
     "sqrt<rnd>.f64"                                  ("T T")        20 Exact => lanes |m| rounded!(m, d1, double::sqrt, d1_in, double::sqrt_round);
     "abs.f64"                                        ("T T")        20 Exact => lanes |_| d1!(|a| a & !(1 << 63));
     "neg.f64"                                        ("T T")        20 Exact => lanes |_| d1!(|a| a ^ (1 << 63));
-    "min.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::min);
-    "max.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::max);
+    "min.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::extreme::<false>);
+    "max.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::extreme::<true>);
     "copysign.f64"                                   ("T T T")      20 Exact => lanes |_| d2!(double::copysign);
     "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f64" ("P T") 20 Exact => lanes |m| testp(m);
 }
