@@ -165,11 +165,15 @@ fn chosen(text: &str) -> Option<Blocks> {
 /// Parses a number with a suffix k, M, G or T of this base.
 fn scaled(text: &str, base: u64) -> Result<u64, &'static str> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let power = ["", "k", "M", "G", "T"].iter().position(|suffix| match &text[digits.len()..] {
-        "K" => *suffix == "k",
-        given => given == *suffix,
-    });
-    let scaled = || digits.parse::<u64>().ok()?.checked_mul(base.checked_pow(power? as u32)?);
+    let power = match &text[digits.len()..] {
+        "" => Some(0),
+        "k" | "K" => Some(1),
+        "M" => Some(2),
+        "G" => Some(3),
+        "T" => Some(4),
+        _ => None,
+    };
+    let scaled = || digits.parse::<u64>().ok()?.checked_mul(base.pow(power?));
     scaled().ok_or("expected a number such as 500M or 16G")
 }
 
