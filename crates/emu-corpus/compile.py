@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles kernels/*.cu with NVRTC to ptx/<arch>/*.ptx, which the emulator's tests run.
+"""Compiles kernels/*.cu with NVRTC for sm_90 to ptx/*.ptx, which the emulator's tests run.
+
+PTX for sm_80 goes to ptx/sm_80 where it differs in more than `.target`.
 
     compile.py [NAME ...]               with KGEN_NVRTC naming NVRTC's folder (lib/ and include/)
     compile.py --mutants [NAME ...]     compiles every mutant of mutants/*.toml and keeps nothing
@@ -55,17 +57,23 @@ def archs(source):
     return ["sm_90"] if source.startswith("// sm_90") else ["sm_80", "sm_90"]
 
 
+def ptx_of(nvrtc, path, source, arch):
+    ptx = compile_one(nvrtc, path.name, source, arch)
+    # Folders of this machine say nothing about the code.
+    ptx = ptx.replace(str(ROOT), "/cuda").replace(f"{os.getcwd()}/", "")
+    return "\n".join(line.rstrip() for line in ptx.splitlines()).strip() + "\n"
+
+
 def kernels(nvrtc, names):
     for path in [HERE / f"kernels/{n}.cu" for n in names] or sorted((HERE / "kernels").glob("*.cu")):
         source = path.read_text()
-        for arch in archs(source):
-            out = HERE / f"ptx/{arch}/{path.stem}.ptx"
-            out.parent.mkdir(parents=True, exist_ok=True)
-            ptx = compile_one(nvrtc, path.name, source, arch)
-            # Folders of this machine say nothing about the code.
-            ptx = ptx.replace(str(ROOT), "/cuda").replace(f"{os.getcwd()}/", "")
-            lines = [line.rstrip() for line in ptx.splitlines()]
-            out.write_text("\n".join(lines).strip() + "\n")
+        ptx = {arch: ptx_of(nvrtc, path, source, arch) for arch in archs(source)}
+        (HERE / f"ptx/{path.stem}.ptx").write_text(ptx["sm_90"])
+        older = HERE / f"ptx/sm_80/{path.stem}.ptx"
+        if ptx.get("sm_80", ptx["sm_90"]).replace(".target sm_80", ".target sm_90") == ptx["sm_90"]:
+            older.unlink(missing_ok=True)
+        else:
+            older.write_text(ptx["sm_80"])
 
 
 def mutate(lines, mutant):

@@ -21,7 +21,7 @@ pub enum Dtype {
     U8,
 }
 
-/// What a buffer is to the kernel.
+/// Use of a buffer by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Read.
@@ -32,7 +32,7 @@ pub enum Role {
     InOut,
 }
 
-/// What a buffer holds before the launch.
+/// Contents of a buffer before the launch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fill {
     /// Zeros.

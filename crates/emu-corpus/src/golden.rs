@@ -1,4 +1,4 @@
-//! What a GPU made of the kernels: recorded once by `kgen selftest --emu-vs-cuda`, kept in
+//! Outputs of the kernels on a GPU: recorded once by `kgen selftest --emu-vs-cuda`, kept in
 //! `golden/`, and replayed by tests on machines without a GPU.
 
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub struct Golden {
 pub struct Run {
     /// The kernel's name.
     pub kernel: String,
-    /// SHA-256 of its source and inputs: what a change of either makes worthless.
+    /// SHA-256 of its source and inputs: a change of either makes it stale.
     pub case: String,
     /// Seed of the inputs.
     pub seed: u64,
@@ -83,7 +83,7 @@ impl Run {
     /// largest error, which for exact kernels is 0.
     ///
     /// # Errors
-    /// What differs, in words.
+    /// The difference, in words.
     pub fn check(&self, kernel: &Kernel, case: &Case, outputs: &[Vec<u8>]) -> Result<f64, String> {
         let mut worst = 0.0_f64;
         for ((data, bytes), golden) in case.outputs().zip(outputs).zip(&self.outputs) {

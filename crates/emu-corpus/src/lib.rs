@@ -11,6 +11,8 @@
     reason = "test data is cut to its type on purpose"
 )]
 
+use std::fs;
+
 mod agree;
 mod data;
 pub mod golden;
@@ -32,7 +34,7 @@ pub enum Arg {
         dtype: Dtype,
         /// Elements.
         len: usize,
-        /// What it holds before the launch; ignored for [`Role::Out`].
+        /// Its contents before the launch; ignored for [`Role::Out`].
         fill: Fill,
         /// Read, written or both.
         role: Role,
@@ -85,6 +87,24 @@ impl Kernel {
     #[must_use]
     pub fn is_cooperative(&self) -> bool {
         self.source.contains("this_grid()")
+    }
+
+    /// The PTX of its file for `sm_<arch>`: that for `sm_90` with another target, unless `arch` has
+    /// PTX of its own. `None` if the kernel needs a later architecture.
+    ///
+    /// # Panics
+    /// If the file cannot be read.
+    #[must_use]
+    pub fn ptx(&self, arch: u32) -> Option<String> {
+        if arch < self.arch {
+            return None;
+        }
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+        let read = |path: String| fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"));
+        let own = read(format!("{folder}/sm_{arch}/{}.ptx", self.file));
+        let text = own.or_else(|_| read(format!("{folder}/{}.ptx", self.file)));
+        let text = text.unwrap_or_else(|error| panic!("{error}"));
+        Some(text.replacen(".target sm_90\n", &format!(".target sm_{arch}\n"), 1))
     }
 
     /// The arguments' data for a seed.

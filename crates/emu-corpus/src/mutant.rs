@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{Kernel, kernels};
 
-/// What was done to the kernel.
+/// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -35,7 +35,7 @@ pub enum Class {
 pub struct Mutant {
     /// Name of the kernel, the class and a number: `softmax_shfl.dropped_barrier.1`.
     pub id: String,
-    /// What was done.
+    /// Kind of change.
     pub class: Class,
     /// The changed line, from 1.
     pub line: u32,

@@ -15,7 +15,7 @@ use ptx_emu::{BufferId, Checks, Config, Emulator, Launch, Module, Options};
 const SPEED: &str = include_str!("ptx/speed.ptx");
 const MMA: &str = include_str!("ptx/mma_512.ptx");
 
-/// What is checked, from the least to the most.
+/// Checks, from the least to the most.
 const MODES: [(&str, Checks); 3] =
     [("bounds", Checks::BOUNDS), ("bounds+init", Checks::MEMORY), ("full", Checks::FULL)];
 

@@ -1,6 +1,5 @@
 //! The syntax tree of a PTX module: names and literals as written, nothing resolved.
 
-/// A module.
 #[derive(Debug, Default)]
 pub(crate) struct Ptx<'a> {
     /// `.file` directives: index and name.
@@ -11,22 +10,15 @@ pub(crate) struct Ptx<'a> {
     pub functions: Vec<Function<'a>>,
 }
 
-/// State space of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
-    /// `.global`
     Global,
-    /// `.const`
     Const,
-    /// `.shared`
     Shared,
-    /// `.local`
     Local,
-    /// `.param`
     Param,
 }
 
-/// A variable in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Variable<'a> {
     /// Where it lives.
@@ -45,7 +37,6 @@ pub(crate) struct Variable<'a> {
     pub init: Vec<Init<'a>>,
 }
 
-/// One initial value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Init<'a> {
     /// Integer bits.
@@ -58,7 +49,6 @@ pub(crate) enum Init<'a> {
     Symbol(&'a str, i64),
 }
 
-/// A kernel or a device function.
 #[derive(Debug)]
 pub(crate) struct Function<'a> {
     /// Name.
@@ -89,14 +79,11 @@ pub(crate) struct ClusterRules {
 /// A source position: file index, line, column.
 pub(crate) type Position = (u32, u32, u32);
 
-/// One statement of a body.
 #[derive(Debug)]
 pub(crate) enum Statement<'a> {
     /// `.reg` : type, name, and the count of a `<n>` range.
     Reg(&'a str, &'a str, Option<u32>),
-    /// A variable declared inside the body.
     Variable(Variable<'a>),
-    /// A label.
     Label(&'a str),
     /// `.loc` with where the code was inlined at.
     Loc(Position, Option<Position>),
@@ -106,11 +93,9 @@ pub(crate) enum Statement<'a> {
     Open,
     /// `}`
     Close,
-    /// An instruction.
     Instruction(Instruction<'a>),
 }
 
-/// An instruction as written.
 #[derive(Debug, Clone)]
 pub(crate) struct Instruction<'a> {
     /// Predicate register and whether it is negated.
@@ -127,7 +112,6 @@ pub(crate) struct Instruction<'a> {
     pub start: usize,
 }
 
-/// An operand.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Operand<'a> {
     /// Register, special register, label or symbol.

@@ -54,7 +54,7 @@ pub struct Atomics {
     pub requests: u64,
     /// Operations by threads.
     pub lanes: u64,
-    /// Operations that meet another one of the same instruction at the same address.
+    /// Operations at the same address as another one of the same instruction.
     pub collisions: u64,
 }
 

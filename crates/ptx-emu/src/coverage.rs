@@ -194,7 +194,6 @@ fn reachable_ops(program: &Program) -> Vec<usize> {
     functions.into_iter().flat_map(ops).collect()
 }
 
-/// Whether each operation ran.
 fn executed(program: &Program, coverage: &Coverage) -> Vec<bool> {
     let mut ran = vec![false; program.ops.len()];
     let entered = |pc: &u32| coverage.has(*pc, ENTERED);

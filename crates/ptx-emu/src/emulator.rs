@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    exec::{self, HOST_WRITTEN, Launch},
+    exec::{self, HOST_WRITTEN, Launch, Source},
     finding::Finding,
     memory::{AllocError, Buffer, BufferId, Memory, WRITTEN},
     module::Module,
@@ -169,6 +169,8 @@ impl Emulator {
                 Err(stop) => return Report::refused(stop),
             },
         };
-        exec::launch(module, memory, addresses, launch, options, self.config.n_sm)
+        let n_sm = self.config.n_sm;
+        let source = Source { module, variable_addresses: addresses, launch, options, n_sm };
+        exec::launch(memory, source)
     }
 }

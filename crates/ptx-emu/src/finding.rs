@@ -4,78 +4,68 @@ use std::{fmt, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
-/// Kinds of errors of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum FindingKind {
-    /// Read outside a buffer, shared variable or local memory.
-    OutOfBoundsRead,
-    /// Write outside a buffer, shared variable or local memory.
-    OutOfBoundsWrite,
-    /// Access whose address is no multiple of its size.
-    Misaligned,
-    /// Access through a null pointer.
-    NullPointer,
-    /// A value read from bytes that nobody wrote is used.
-    UninitialisedRead,
-    /// A register that nobody wrote is used.
-    UninitialisedRegister,
-    /// The destination of an asynchronous copy is read before the copy was waited for.
-    AsyncRead,
-    /// Threads of a block access the same shared memory without order, one of them writing.
-    SharedRace,
-    /// Threads access the same global memory without order, one of them writing.
-    GlobalRace,
-    /// Threads wait at barriers that can never complete, or at different ones that happen to match.
-    BarrierDivergence,
-    /// An mbarrier that is not initialised, was overwritten or is used against its rules.
-    Mbarrier,
-    /// A cluster's barrier or shared memory used against its rules: a block that is not there or
-    /// has exited, an arrival without a wait.
-    Cluster,
-    /// A warp-level operation whose member mask leaves out its own thread.
-    InvalidMask,
-    /// `trap` or `__trap()`.
-    Trap,
-    /// A failed `assert`.
-    Assertion,
-    /// Local memory exhausted by recursion.
-    StackOverflow,
-    /// `free` of an address that `malloc` did not give, or twice.
-    InvalidFree,
-    /// The first NaN or infinity that finite operands yielded.
-    NonFinite,
-    /// Elements of an output that no thread wrote.
-    Unwritten,
+macro_rules! kinds {
+    ($($(#[$doc:meta])+ $kind:ident $name:literal,)+) => {
+        /// Kinds of errors of a kernel.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum FindingKind {
+            $($(#[$doc])+ $kind,)+
+        }
+
+        impl FindingKind {
+            /// Stable name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+    };
 }
 
-impl FindingKind {
-    /// Stable name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OutOfBoundsRead => "out_of_bounds_read",
-            Self::OutOfBoundsWrite => "out_of_bounds_write",
-            Self::Misaligned => "misaligned",
-            Self::NullPointer => "null_pointer",
-            Self::UninitialisedRead => "uninitialised_read",
-            Self::UninitialisedRegister => "uninitialised_register",
-            Self::AsyncRead => "async_read",
-            Self::SharedRace => "shared_race",
-            Self::GlobalRace => "global_race",
-            Self::BarrierDivergence => "barrier_divergence",
-            Self::Mbarrier => "mbarrier",
-            Self::Cluster => "cluster",
-            Self::InvalidMask => "invalid_mask",
-            Self::Trap => "trap",
-            Self::Assertion => "assertion",
-            Self::StackOverflow => "stack_overflow",
-            Self::InvalidFree => "invalid_free",
-            Self::NonFinite => "non_finite",
-            Self::Unwritten => "unwritten",
-        }
-    }
+kinds! {
+    /// Read outside a buffer, shared variable or local memory.
+    OutOfBoundsRead "out_of_bounds_read",
+    /// Write outside a buffer, shared variable or local memory.
+    OutOfBoundsWrite "out_of_bounds_write",
+    /// Access whose address is no multiple of its size.
+    Misaligned "misaligned",
+    /// Access through a null pointer.
+    NullPointer "null_pointer",
+    /// A value read from bytes that nobody wrote is used.
+    UninitialisedRead "uninitialised_read",
+    /// A register that nobody wrote is used.
+    UninitialisedRegister "uninitialised_register",
+    /// The destination of an asynchronous copy is read before the copy was waited for.
+    AsyncRead "async_read",
+    /// Threads of a block access the same shared memory without order, one of them writing.
+    SharedRace "shared_race",
+    /// Threads access the same global memory without order, one of them writing.
+    GlobalRace "global_race",
+    /// Threads wait at barriers that can never complete, or at different ones that happen to match.
+    BarrierDivergence "barrier_divergence",
+    /// An mbarrier that is not initialised, was overwritten or is used against its rules.
+    Mbarrier "mbarrier",
+    /// A cluster's barrier or shared memory used against its rules: a block that is not there or
+    /// has exited, an arrival without a wait.
+    Cluster "cluster",
+    /// A warp-level operation whose member mask leaves out its own thread.
+    InvalidMask "invalid_mask",
+    /// `trap` or `__trap()`.
+    Trap "trap",
+    /// A failed `assert`.
+    Assertion "assertion",
+    /// Local memory exhausted by recursion.
+    StackOverflow "stack_overflow",
+    /// `free` of an address that `malloc` did not give, or twice.
+    InvalidFree "invalid_free",
+    /// The first NaN or infinity that finite operands yielded.
+    NonFinite "non_finite",
+    /// Elements of an output that no thread wrote.
+    Unwritten "unwritten",
 }
 
 /// How bad a finding is.

@@ -4,7 +4,6 @@
 
 use crate::ParseError;
 
-/// Kinds of tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Tok<'a> {
     /// Identifier, register, directive or dotted opcode.
@@ -21,7 +20,6 @@ pub(crate) enum Tok<'a> {
     Punct(u8),
 }
 
-/// A token and where it stands.
 #[derive(Debug, Clone)]
 pub(crate) struct Token<'a> {
     /// Its kind.
@@ -37,10 +35,6 @@ pub(crate) struct Token<'a> {
 /// Longest text: a hundred times the largest file seen, and offsets in it fit 32 bits.
 const MAX_TEXT: usize = 256 << 20;
 
-/// Tokens of `text`.
-///
-/// # Errors
-/// A character or literal that PTX does not know.
 pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     if text.len() > MAX_TEXT {
         return Err(ParseError::at(

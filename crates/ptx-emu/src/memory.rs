@@ -145,7 +145,6 @@ pub(crate) fn window_of(address: u64) -> Window {
     }
 }
 
-/// A buffer in global memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Buffer {
     /// Name for messages.
@@ -163,7 +162,6 @@ pub(crate) struct Buffer {
     pub read_only: bool,
 }
 
-/// All buffers.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Memory {
     /// By [`BufferId`].
@@ -307,7 +305,6 @@ impl Memory {
         true
     }
 
-    /// Address of a buffer's first byte.
     pub(crate) fn address(id: BufferId) -> u64 {
         (u64::from(id.0) + 1) << SLOT_BITS | 1 << (SLOT_BITS - 1)
     }

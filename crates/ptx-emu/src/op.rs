@@ -16,7 +16,10 @@ pub(crate) use self::{
     },
     operands::{Use, visit, visit_mut},
 };
-use crate::alu::{lanes::Classes, simd::Loop};
+use crate::{
+    alu::{lanes::Classes, simd::Loop},
+    exec::special::Special,
+};
 
 /// 32-bit register of a warp: one value per lane. Also holds 8- and 16-bit values.
 pub(crate) type W = [u32; 32];
@@ -33,7 +36,6 @@ pub(crate) struct Rows<'w> {
     pub p: &'w mut [u32],
 }
 
-/// An operation of a warp.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
     /// A function applied lane by lane: its loop, the classes of the registers, and these:
@@ -45,19 +47,15 @@ pub(crate) enum Op {
     SelectW(R, R, R, R),
     /// `d = p ? a : b`
     SelectD(R, R, R, R),
-    /// Arithmetic with the carry flag.
     Carry(u32),
     /// Conversion without a lane function of its own.
     Convert(u32),
-    /// Special register.
     Special(Special, Reg),
     /// Address of the running function's local memory plus an offset.
     LocalAddress(R, u32),
     /// The next operation runs only where the predicate (negated if true) holds.
     Guard(R, bool),
-    /// Load or store.
     Memory(u32),
-    /// `atom` or `red`.
     Atomic(u32),
     /// Nothing but its place in the program.
     Nop,
@@ -73,21 +71,15 @@ pub(crate) enum Op {
     Branch(R, bool, u32),
     /// Through a table of labels.
     BranchTable(R, u32),
-    /// Device function.
     Call(u32),
     /// Out of a device function; ends the thread in a kernel.
     Return,
-    /// Ends the thread.
     Exit,
-    /// Stops the launch.
     Trap,
     /// Warp-level rendezvous: shuffle, vote and the like.
     WarpSync(u32),
-    /// Block barrier.
     Barrier(u32),
-    /// `activemask`
     ActiveMask(R),
-    /// Function of the device runtime.
     Builtin(u32),
     /// `cp.async` and its waits.
     Async(u32),
@@ -114,71 +106,11 @@ pub(crate) enum Window {
     Global,
     /// Module constants.
     Const,
-    /// Shared memory.
     Shared,
-    /// Local memory.
     Local,
-    /// Kernel parameters.
     Param,
 }
 
-/// Special registers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Special {
-    Tid(u8),
-    Ntid(u8),
-    Ctaid(u8),
-    Nctaid(u8),
-    LaneId,
-    WarpId,
-    NWarpId,
-    SmId,
-    NSmId,
-    GridId,
-    LaneMask(LaneMask),
-    Clock,
-    ClockHi,
-    Clock64,
-    Timer,
-    TimerLo,
-    TimerHi,
-    DynamicShared,
-    TotalShared,
-    Cluster(ClusterSpecial),
-    /// `%envreg<n>`: the driver's messages to the kernel.
-    Environment(u8),
-}
-
-/// Special registers of clusters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClusterSpecial {
-    /// Position of the cluster in the grid.
-    Id(u8),
-    /// Clusters of the grid.
-    Number(u8),
-    /// Position of the block in its cluster.
-    Block(u8),
-    /// Blocks of a cluster.
-    Blocks(u8),
-    /// Linear position of the block in its cluster.
-    Rank,
-    /// Blocks of a cluster in all.
-    Ranks,
-    /// Whether the launch or the kernel asked for clusters.
-    Explicit,
-}
-
-/// Which lanes a `%lanemask_*` register names, relative to its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaneMask {
-    Eq,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-/// Class of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// 32 bits.
@@ -207,6 +139,16 @@ impl Class {
             Self::W => Register::W(r),
             Self::D => Register::D(r),
             Self::P => Register::P(r),
+        }
+    }
+}
+
+impl<T> Register<T> {
+    /// Its number or reference, if it is of the class.
+    pub(crate) fn of_class(self, class: Class) -> Option<T> {
+        match (class, self) {
+            (Class::W, Self::W(r)) | (Class::D, Self::D(r)) | (Class::P, Self::P(r)) => Some(r),
+            _ => None,
         }
     }
 }
@@ -241,14 +183,12 @@ impl<'r> From<&'r mut Reg> for Register<&'r mut R> {
     }
 }
 
-/// Where an access goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateSpace {
     /// By the address's window.
     Generic,
     /// Buffers.
     Global,
-    /// Shared memory.
     Shared,
     /// Local memory of the thread.
     Local,
@@ -258,7 +198,6 @@ pub(crate) enum StateSpace {
     Param,
 }
 
-/// An address operand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Address {
     /// Where it points into.
@@ -269,7 +208,6 @@ pub(crate) struct Address {
     pub offset: u64,
 }
 
-/// A load or store.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryOp {
     /// Store, else load.
@@ -288,6 +226,13 @@ pub(crate) struct MemoryOp {
     pub regs: Vec<Option<Reg>>,
 }
 
+impl MemoryOp {
+    /// An access with no meaning for other threads.
+    pub(crate) fn plain(store: bool, bytes: u32, address: Address, regs: Vec<Option<Reg>>) -> Self {
+        Self { store, bytes, signed: false, volatile: false, release: false, address, regs }
+    }
+}
+
 /// The operation of an atomic on its cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AtomicKind {
@@ -297,7 +242,6 @@ pub(crate) enum AtomicKind {
     Cas,
 }
 
-/// `atom` or `red`.
 #[derive(Debug, Clone)]
 pub(crate) struct AtomicOp {
     /// Operation on the cell.
@@ -316,7 +260,6 @@ pub(crate) struct AtomicOp {
     pub release: bool,
 }
 
-/// Arithmetic with the carry flag.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CarryOp {
     /// The operation.
@@ -331,7 +274,6 @@ pub(crate) struct CarryOp {
     pub regs: [R; 4],
 }
 
-/// Forms of [`CarryOp`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CarryKind {
     Add,
@@ -341,7 +283,6 @@ pub(crate) enum CarryKind {
     MadHiUnsigned,
 }
 
-/// Warp-level rendezvous.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WarpSyncOp {
     /// The operation when all have come.
@@ -350,10 +291,8 @@ pub(crate) struct WarpSyncOp {
     pub members: R,
 }
 
-/// Forms of [`WarpSyncOp`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WarpSyncKind {
-    /// `bar.warp.sync`
     Barrier,
     /// `shfl.sync`: destination, in-range predicate, source, lane or offset, clamp and segment.
     Shuffle(Shuffle, R, Option<R>, R, R, R),
@@ -361,17 +300,13 @@ pub(crate) enum WarpSyncKind {
     Vote(Vote, R, R, bool),
     /// `match.any.sync` on 32 bits.
     MatchAny(R, Reg),
-    /// `match.all.sync`
     MatchAll(R, Option<R>, Reg),
-    /// `redux.sync`
     Redux(fn(u32, u32) -> u32, R, R),
-    /// Matrix operation of the whole warp.
     Matrix(u32),
     /// `elect.sync`: destination register, predicate.
     Elect(Option<R>, R),
 }
 
-/// Modes of `shfl.sync`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shuffle {
     Up,
@@ -380,7 +315,6 @@ pub(crate) enum Shuffle {
     Index,
 }
 
-/// Modes of `vote.sync`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vote {
     All,
@@ -393,16 +327,24 @@ pub(crate) enum Vote {
 #[derive(Debug, Clone)]
 pub(crate) enum AsyncOp {
     /// Copies `bytes`, of which only `size` are read if given and the rest is zero.
-    Copy { to: Address, from: Address, bytes: u32, size: Option<R>, scratch: R },
-    /// `cp.async.commit_group`
+    Copy {
+        to: Address,
+        from: Address,
+        bytes: u32,
+        size: Option<R>,
+        scratch: R,
+    },
     Commit,
     /// Waits until at most this many groups are pending.
-    Wait { pending: u32, scratch: R },
-    /// `cp.async.wait_all`
-    WaitAll { scratch: R },
+    Wait {
+        pending: u32,
+        scratch: R,
+    },
+    WaitAll {
+        scratch: R,
+    },
 }
 
-/// Block barrier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BarrierOp {
     /// Its operation beside waiting.
@@ -413,7 +355,6 @@ pub(crate) struct BarrierOp {
     pub count: Option<R>,
 }
 
-/// Forms of [`BarrierOp`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BarrierKind {
     Sync,
@@ -424,7 +365,6 @@ pub(crate) enum BarrierKind {
     Reduce(bool, R, R, bool),
 }
 
-/// A call of a device function.
 #[derive(Debug, Clone)]
 pub(crate) struct CallOp {
     /// Index of the function, or the register that holds it.
@@ -435,10 +375,8 @@ pub(crate) struct CallOp {
     pub results: Vec<u32>,
 }
 
-/// The function called.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CallTarget {
-    /// A function by index.
     Direct(u32),
     /// A function by its address in a 64-bit register.
     Indirect(R),
@@ -458,17 +396,12 @@ pub(crate) struct BuiltinOp {
 /// Functions of the device runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Builtin {
-    /// `vprintf`
     Printf,
-    /// `__assertfail`
     AssertFail,
-    /// `malloc`
     Malloc,
-    /// `free`
     Free,
 }
 
-/// Where an operation comes from.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Origin {
     /// Line of the kernel file; 0 if unknown.
@@ -484,7 +417,6 @@ pub(crate) struct Origin {
 /// A constant of a function's register file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Const {
-    /// A value.
     Value(u64),
     /// Address of a module variable plus an offset.
     Variable(u32, u64),

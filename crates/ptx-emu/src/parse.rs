@@ -15,9 +15,6 @@ use crate::{
 type Result<T> = std::result::Result<T, ParseError>;
 
 /// The syntax tree of `text`.
-///
-/// # Errors
-/// The first place where the text is not PTX.
 pub(crate) fn parse(text: &str) -> Result<Ptx<'_>> {
     let tokens = lex(text)?;
     let mut parser = Parser { text, tokens, pos: 0, depth: 0 };

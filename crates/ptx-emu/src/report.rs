@@ -15,7 +15,7 @@ pub struct ParseError {
     pub line: u32,
     /// Column in bytes, from 1.
     pub column: u32,
-    /// The expectation that was not met.
+    /// The violated expectation.
     pub message: String,
 }
 

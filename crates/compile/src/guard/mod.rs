@@ -1,4 +1,4 @@
-//! Guards: what is refused before NVRTC sees it, and what is refused in its output.
+//! Guards: they refuse features of a source before NVRTC sees it, and of NVRTC's output.
 //!
 //! They protect the host (no file of it may be read into a diagnostic and so into a prompt), the
 //! judge (no state may live from one launch to the next) and the line numbers of all findings.

@@ -1,18 +1,14 @@
-//! The guard behind NVRTC: what compiled code may not hold.
+//! The guard behind NVRTC: policy over the facts that `ptx_emu::analysis` finds in compiled code.
 //!
 //! The judge launches a kernel many times; a variable that outlives a launch could carry an
 //! answer from one to the next. So a module variable may be loaded from and nothing else: constants
-//! live in the same space (string literals, lookup tables, CCCL's empty objects). Registers that tell
-//! one machine or launch from another are refused, since a kernel could behave on the emulator alone.
-//! `ptx_emu::analysis` finds the facts; here stands what is refused, and in which words.
+//! live in the same space (string literals, lookup tables, CCCL's empty objects). Registers that differ
+//! between machines or launches are refused, since a kernel could behave on the emulator alone.
 
 use kgen_record::{Finding, ParamType, SourceSpan};
 use ptx_emu::analysis::{self, DebugLocation, Facts, Misuse, MisuseKind};
 
 use crate::{Compiled, signature};
-
-/// Functions outside the module that may be called.
-const EXTERNALS: [&str; 2] = ["vprintf", "__assertfail"];
 
 /// Special registers that may be read: they say where a thread is in its launch, and no more.
 const POSITIONS: [&str; 18] = [
@@ -52,8 +48,8 @@ const MAX_REGISTERS: u64 = 1 << 18;
 const MAX_VARIABLE_BYTES: usize = 16 << 20;
 
 /// Refuses compiled code that keeps state between launches, asks where it runs, launches kernels of
-/// its own, uses textures or more than a kernel can need, or whose parameters are not what its
-/// signature says.
+/// its own, uses textures or more than a kernel can need, or whose parameters differ from its
+/// signature.
 ///
 /// # Errors
 ///
@@ -111,7 +107,7 @@ fn refuse_amounts(facts: &Facts) -> Result<(), Box<Finding>> {
 }
 
 fn refuse_externals(facts: &Facts) -> Result<(), Box<Finding>> {
-    let unknown = facts.externals.iter().find(|name| !EXTERNALS.contains(&name.as_str()));
+    let unknown = facts.externals.iter().find(|name| !analysis::READERS.contains(&name.as_str()));
     if let Some(name) = unknown {
         let (message, hint) = match name.as_str() {
             "malloc" | "free" | "cudaMalloc" | "cudaFree" => (memory(name), HEAP_HINT),
@@ -230,7 +226,7 @@ impl Guard<'_> {
 
     fn refuse_misuses(&self) -> Result<(), Box<Finding>> {
         let misuses = &self.facts.misuses;
-        // A write says more than what led to it, and a line more than none.
+        // A write says more than the steps before it, and a line more than none.
         let rank = |misuse: &&Misuse| {
             (misuse.kind != MisuseKind::Written, self.line(misuse.place).is_none())
         };

@@ -1,7 +1,7 @@
 //! The guard in front of NVRTC.
 //!
 //! Comments are blanked first and NVRTC is given the blanked text, so a comment that this code
-//! and NVRTC would end at different places hides nothing. In what is left every `#` counts,
+//! and NVRTC would end at different places hides nothing. In the rest every `#` counts,
 //! wherever it stands; that is stricter than the language and needs no understanding of it. Words are
 //! looked for in logical lines, and so are the pieces that macros could paste them from.
 
@@ -52,7 +52,7 @@ const CUDA_FOLDERS: [&str; 6] =
 ///
 /// # Errors
 ///
-/// The finding says what was refused, where, and what to write instead.
+/// The finding names the refused words, their place, and a replacement.
 pub fn guard_source(source: &str) -> Result<(), Box<Finding>> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(Box::new(Finding::new(format!(
@@ -206,7 +206,7 @@ fn raw_literal_end(bytes: &[u8], quote: usize) -> usize {
     found.map_or(bytes.len(), |found| quote + 1 + len + 1 + found + close.len())
 }
 
-/// Refuses spellings that exist only to hide what is written.
+/// Refuses spellings that exist only to hide words.
 fn refuse_characters(source: &str, code: &str, logical: &Spliced) -> Result<(), Box<Finding>> {
     if let Some(at) = source.find('\0') {
         let message = "the kernel file holds a NUL byte".to_owned();
@@ -225,7 +225,7 @@ fn refuse_characters(source: &str, code: &str, logical: &Spliced) -> Result<(), 
     Ok(())
 }
 
-/// A `#` and what follows it on its logical line.
+/// A `#` and the rest of its logical line.
 struct Directive {
     /// Nothing but blanks stands before it on its line.
     first: bool,
@@ -281,7 +281,7 @@ fn check_directive(directive: &Directive) -> Result<(), Refusal> {
     }
 }
 
-/// Checks what follows `#include`.
+/// Checks the operand of `#include`.
 fn check_include(argument: &str) -> Result<(), Refusal> {
     let name = argument
         .strip_prefix('<')
@@ -300,7 +300,7 @@ fn check_include(argument: &str) -> Result<(), Refusal> {
     Err(Refusal::new(format!("the header `{shown}` is not available"), header_hint(name)))
 }
 
-/// Tells whether a header may be included.
+/// Whether a header may be included.
 fn is_allowed_header(name: &str) -> bool {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
     let inside = plain && !name.contains("..") && !name.contains("//") && !name.starts_with('/');

@@ -17,7 +17,7 @@ pub(super) fn list() -> Vec<Kernel> {
     ]
 }
 
-/// What the kernel `maxlast` leaves for 4 blocks of 96 threads and 300 elements.
+/// The output of `maxlast` for 4 blocks of 96 threads and 300 elements.
 fn max_last_results(case: &Case) -> Vec<Vec<f64>> {
     let x = case.values("x");
     let top = x.iter().copied().fold(f64::MIN, f64::max);

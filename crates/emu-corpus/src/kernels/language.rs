@@ -1,4 +1,4 @@
-//! What the language offers beyond arithmetic: templates, structs by value, local arrays, function
+//! The language beyond arithmetic: templates, structs by value, local arrays, function
 //! pointers, recursion, 64-bit integers, `printf` and `assert`.
 
 use crate::{Agreement, Arg, Case, Dtype, Fill, Kernel, float, inout, input, int, long, output};
@@ -26,7 +26,7 @@ fn params(shape: [i32; 4], stride: [i64; 4], alpha: f32, flag: bool) -> Arg {
     Arg::Scalar(bytes)
 }
 
-/// What the kernel `hash64` makes of key `i`: hash, quotient, remainder and three bit counts.
+/// The results of `hash64` for key `i`: hash, quotient, remainder and three bit counts.
 fn mixed(i: usize, key: u64) -> (i64, [i64; 2], [u64; 3]) {
     let mut z = key.wrapping_add(0x1234_5678_9abc_def1_u64.wrapping_mul(i as u64 + 1));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Any text parses or is refused, and what parses and has kernels can be launched.
+//! Any text parses or is refused, and a module with kernels can be launched.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Random valid programs end, and checks do not change what a clean one computes.
+//! Random valid programs end, and checks do not change the results of a clean one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -14,17 +14,14 @@ fn lift<const FTZ: bool>(a: u32, f: impl Fn(f64) -> f64) -> u32 {
     output::<FTZ, false>(f(f64::from(f32::from_bits(a))) as f32)
 }
 
-/// `rcp.approx.f32`
 pub(crate) fn rcp<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, |x| 1.0 / x)
 }
 
-/// `sqrt.approx.f32`
 pub(crate) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, f64::sqrt)
 }
 
-/// `rsqrt.approx.f32`
 pub(crate) fn rsqrt<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, |x| 1.0 / x.sqrt())
 }
@@ -40,22 +37,18 @@ fn periodic(x: f64, f: impl Fn(f64) -> f64) -> f64 {
     (f(periods * std::f64::consts::TAU) / STEP).round_ties_even() * STEP
 }
 
-/// `sin.approx.f32`
 pub(crate) fn sin<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, |x| periodic(x, libm::sin))
 }
 
-/// `cos.approx.f32`
 pub(crate) fn cos<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, |x| periodic(x, libm::cos))
 }
 
-/// `lg2.approx.f32`
 pub(crate) fn lg2<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, libm::log2)
 }
 
-/// `ex2.approx.f32`
 pub(crate) fn ex2<const FTZ: bool>(a: u32) -> u32 {
     lift::<FTZ>(a, libm::exp2)
 }
@@ -72,7 +65,6 @@ pub(crate) fn tanh(a: u32) -> u32 {
     })
 }
 
-/// `div.full.f32`
 pub(crate) fn div_full<const FTZ: bool>(a: u32, b: u32) -> u32 {
     let (a, b) = if FTZ { (flush(a), flush(b)) } else { (a, b) };
     let quotient = f64::from(f32::from_bits(a)) / f64::from(f32::from_bits(b));
@@ -120,7 +112,6 @@ fn lift_half<H: Half>(a: u32, f: impl Fn(f64) -> f64) -> u32 {
     H::from_f32(f(f64::from(H::to_f32(a & 0xffff))) as f32)
 }
 
-/// `ex2.approx.f16`
 pub(crate) fn ex2_f16(a: u32) -> u32 {
     lift_half::<F16Type>(a, libm::exp2)
 }
@@ -131,12 +122,10 @@ pub(crate) fn ex2_bf16(a: u32) -> u32 {
     lift_half::<Bf16Type>(a, libm::exp2)
 }
 
-/// `tanh.approx.f16`
 pub(crate) fn tanh_f16(a: u32) -> u32 {
     lift_half::<F16Type>(a, libm::tanh)
 }
 
-/// `tanh.approx.bf16`
 pub(crate) fn tanh_bf16(a: u32) -> u32 {
     lift_half::<Bf16Type>(a, libm::tanh)
 }

@@ -28,13 +28,9 @@ pub(crate) struct Format {
     pub nan: u64,
 }
 
-/// IEEE half.
 pub(crate) const F16: Format = Format { fraction: 10, emin: -14, emax: 15, nan: 0x7fff };
-/// bfloat16.
 pub(crate) const BF16: Format = Format { fraction: 7, emin: -126, emax: 127, nan: 0x7fff };
-/// IEEE single.
 pub(crate) const F32: Format = Format { fraction: 23, emin: -126, emax: 127, nan: 0x7fff_ffff };
-/// IEEE double.
 pub(crate) const F64: Format =
     Format { fraction: 52, emin: -1022, emax: 1023, nan: 0x7ff8_0000_0000_0000 };
 
@@ -49,7 +45,6 @@ impl Format {
         u64::from(negative) << (self.width() - 1)
     }
 
-    /// Encoding of infinity.
     pub(crate) fn infinity(self, negative: bool) -> u64 {
         self.sign(negative) | (((self.emax - self.emin + 2) as u64) << self.fraction)
     }
@@ -180,13 +175,11 @@ pub(crate) fn add_odd(a: f64, b: f64) -> f64 {
 pub(crate) enum Number {
     /// Integer: bits, signed.
     Int(u32, bool),
-    /// Float.
     Float(Format),
     /// The upper 19 bits of a single.
     Tf32,
 }
 
-/// A conversion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conversion {
     /// Destination type.

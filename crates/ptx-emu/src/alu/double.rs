@@ -34,37 +34,30 @@ pub(crate) fn to_single(bits: u64) -> u32 {
     (value as f32).to_bits()
 }
 
-/// `add.rn.f64`
 pub(crate) fn add(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) + f64::from_bits(b), &[a, b])
 }
 
-/// `sub.rn.f64`
 pub(crate) fn sub(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) - f64::from_bits(b), &[a, b])
 }
 
-/// `mul.rn.f64`
 pub(crate) fn mul(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) * f64::from_bits(b), &[a, b])
 }
 
-/// `div.rn.f64`
 pub(crate) fn div(a: u64, b: u64) -> u64 {
     output(f64::from_bits(a) / f64::from_bits(b), &[a, b])
 }
 
-/// `rcp.rn.f64`
 pub(crate) fn rcp(a: u64) -> u64 {
     output(1.0 / f64::from_bits(a), &[a])
 }
 
-/// `sqrt.rn.f64`
 pub(crate) fn sqrt(a: u64) -> u64 {
     output(f64::from_bits(a).sqrt(), &[a])
 }
 
-/// `fma.rn.f64`
 pub(crate) fn fma(a: u64, b: u64, c: u64) -> u64 {
     let value = libm::fma(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
     // The addend's NaN goes before those of the factors.
@@ -102,7 +95,6 @@ fn direct(value: f64, error: f64, finite: bool, round: Round) -> u64 {
     }
 }
 
-/// `add.{rz,rm,rp}.f64`
 pub(crate) fn add_round(a: u64, b: u64, round: Round) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
     let sum = x + y;
@@ -117,7 +109,6 @@ pub(crate) fn add_round(a: u64, b: u64, round: Round) -> u64 {
     direct(sum, error, x.is_finite() && y.is_finite(), round)
 }
 
-/// `sub.{rz,rm,rp}.f64`
 pub(crate) fn sub_round(a: u64, b: u64, round: Round) -> u64 {
     let minus_b = if f64::from_bits(b).is_nan() { b } else { b ^ (1 << 63) };
     add_round(a, minus_b, round)
@@ -152,7 +143,6 @@ pub(crate) fn div_round(a: u64, b: u64, round: Round) -> u64 {
     F64.pack(nx != ny, quotient, exponent, round)
 }
 
-/// `rcp.{rz,rm,rp}.f64`
 pub(crate) fn rcp_round(a: u64, round: Round) -> u64 {
     div_round(1.0_f64.to_bits(), a, round)
 }
@@ -218,28 +208,19 @@ pub(crate) fn sqrt_round(a: u64, round: Round) -> u64 {
 /// The result of `min` and `max` of two NaNs.
 const NAN: u64 = 0x7fff_ffff_ffff_ffff;
 
-/// `min.f64`
-pub(crate) fn min(a: u64, b: u64) -> u64 {
+/// `min.f64`, or `max` if `MAX`.
+pub(crate) fn extreme<const MAX: bool>(a: u64, b: u64) -> u64 {
     let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    if x.is_nan() {
-        return if y.is_nan() { NAN } else { b };
+    let (x_wins, y_wins) = if MAX { (x > y, y > x) } else { (x < y, y < x) };
+    match (x.is_nan(), y.is_nan()) {
+        (true, true) => NAN,
+        (true, false) => b,
+        (false, true) => a,
+        _ if x_wins => a,
+        _ if y_wins => b,
+        _ if MAX => a & b,
+        _ => a | b,
     }
-    if y.is_nan() || x < y {
-        return a;
-    }
-    if y < x { b } else { a | b }
-}
-
-/// `max.f64`
-pub(crate) fn max(a: u64, b: u64) -> u64 {
-    let (x, y) = (f64::from_bits(a), f64::from_bits(b));
-    if x.is_nan() {
-        return if y.is_nan() { NAN } else { b };
-    }
-    if y.is_nan() || x > y {
-        return a;
-    }
-    if y > x { b } else { a & b }
 }
 
 /// `copysign.f64`: the sign of `a` on the magnitude of `b`.

@@ -7,7 +7,6 @@ use super::convert::{BF16, F16, Format, Round, add_odd};
 
 /// A 16-bit format.
 pub(crate) trait Half {
-    /// Its layout.
     const FORMAT: Format;
     /// Exact value.
     fn to_f32(bits: u32) -> f32;
@@ -15,9 +14,7 @@ pub(crate) trait Half {
     fn from_f32(value: f32) -> u32;
 }
 
-/// IEEE half.
 pub(crate) struct F16Type;
-/// bfloat16.
 pub(crate) struct Bf16Type;
 
 impl Half for F16Type {
@@ -70,17 +67,14 @@ fn finish<H: Half, const FTZ: bool, const SAT: bool>(bits: u32) -> u32 {
     }
 }
 
-/// `add`
 pub(crate) fn add<H: Half, const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<H, FTZ, SAT>(input::<H, FTZ>(a) + input::<H, FTZ>(b))
 }
 
-/// `sub`
 pub(crate) fn sub<H: Half, const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<H, FTZ, SAT>(input::<H, FTZ>(a) - input::<H, FTZ>(b))
 }
 
-/// `mul`
 pub(crate) fn mul<H: Half, const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<H, FTZ, SAT>(input::<H, FTZ>(a) * input::<H, FTZ>(b))
 }
@@ -149,7 +143,6 @@ pub(crate) fn flush<H: Half>(a: u32) -> u32 {
     H::FORMAT.flush(u64::from(a & 0xffff)) as u32
 }
 
-/// `abs`
 pub(crate) fn abs<H: Half, const FTZ: bool>(a: u32) -> u32 {
     (if FTZ { flush::<H>(a) } else { a }) & 0x7fff
 }
@@ -162,7 +155,6 @@ pub(crate) fn neg<H: Half, const FTZ: bool>(a: u32) -> u32 {
 
 /// An 8-bit float: `e4m3` (no infinity, NaN 0x7f) or `e5m2`.
 pub(crate) trait Quarter {
-    /// Fraction bits.
     const FRACTION: u32;
     /// Exponent of the smallest normal number.
     const EMIN: i32;
@@ -170,9 +162,7 @@ pub(crate) trait Quarter {
     const MAX: f64;
 }
 
-/// `e4m3`
 pub(crate) struct E4m3;
-/// `e5m2`
 pub(crate) struct E5m2;
 
 impl Quarter for E4m3 {
@@ -220,13 +210,39 @@ pub(crate) fn from_quarter<Q: Quarter>(bits: u32) -> u32 {
     sign | F16.round(value, Round::Nearest) as u32
 }
 
-/// Values of the two encodings in the low 16 bits, as an f16 pair.
-pub(crate) fn from_quarters<Q: Quarter>(bits: u32) -> u32 {
-    from_quarter::<Q>(bits & 0xff) | from_quarter::<Q>((bits >> 8) & 0xff) << 16
+/// `cvt.rn` of a single.
+pub(crate) fn of_single<H: Half>(a: u32) -> u32 {
+    H::from_f32(f32::from_bits(a))
+}
+
+/// `cvt.rn` of two singles, the first one above.
+pub(crate) fn of_singles<H: Half>(a: u32, b: u32) -> u32 {
+    of_single::<H>(b) | of_single::<H>(a) << 16
+}
+
+/// `cvt` of two singles to 8-bit floats, the first one above.
+pub(crate) fn quarters_of_singles<Q: Quarter, const RELU: bool>(a: u32, b: u32) -> u32 {
+    let quarter = |bits| to_quarter::<Q, RELU>(f64::from(f32::from_bits(bits)));
+    quarter(b) | quarter(a) << 8
+}
+
+/// `cvt` of an f16 pair to 8-bit floats.
+pub(crate) fn quarters_of_halves<Q: Quarter, const RELU: bool>(a: u32) -> u32 {
+    let quarter = |bits| to_quarter::<Q, RELU>(f64::from(F16Type::to_f32(bits)));
+    quarter(a & 0xffff) | quarter(a >> 16) << 8
+}
+
+/// `cvt` of the two 8-bit floats in the low 16 bits to an f16 pair.
+pub(crate) fn halves_of_quarters<Q: Quarter, const RELU: bool>(bits: u32) -> u32 {
+    let half = |bits| {
+        let half = from_quarter::<Q>(bits & 0xff);
+        if RELU { relu_f16(half) } else { half }
+    };
+    half(bits) | half(bits >> 8) << 16
 }
 
 /// An f16 with negative values as zero; NaN stays.
-pub(crate) fn relu_f16(bits: u32) -> u32 {
+fn relu_f16(bits: u32) -> u32 {
     if F16Type::to_f32(bits) <= 0.0 { 0 } else { bits }
 }
 

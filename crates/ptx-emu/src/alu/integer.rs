@@ -62,12 +62,10 @@ integer! {
     i64 i128;
 }
 
-/// `mul.wide.s32`
 pub(crate) fn mul_wide_s32(a: u32, b: u32) -> u64 {
     (i64::from(a as i32) * i64::from(b as i32)) as u64
 }
 
-/// `mul.wide.u32`
 pub(crate) fn mul_wide_u32(a: u32, b: u32) -> u64 {
     u64::from(a) * u64::from(b)
 }
@@ -87,7 +85,6 @@ pub(crate) fn add_sat_s32(a: u32, b: u32) -> u32 {
     (a as i32).saturating_add(b as i32) as u32
 }
 
-/// `mad.hi.sat.s32`
 pub(crate) fn mad_hi_sat_s32(a: u32, b: u32, c: u32) -> u32 {
     add_sat_s32((a as i32).mul_hi(b as i32) as u32, c)
 }
@@ -97,7 +94,6 @@ pub(crate) fn mad24<const SIGNED: bool, const HI: bool>(a: u32, b: u32, c: u32) 
     mul24::<SIGNED, HI>(a, b).wrapping_add(c)
 }
 
-/// `sub.sat.s32`
 pub(crate) fn sub_sat_s32(a: u32, b: u32) -> u32 {
     (a as i32).saturating_sub(b as i32) as u32
 }
@@ -147,12 +143,10 @@ pub(crate) fn shl32(a: u32, n: u32) -> u32 {
     a.checked_shl(n).unwrap_or(0)
 }
 
-/// `shl.b64`
 pub(crate) fn shl64(a: u64, n: u32) -> u64 {
     a.checked_shl(n).unwrap_or(0)
 }
 
-/// `shr.u64`
 pub(crate) fn shr_u64(a: u64, n: u32) -> u64 {
     a.checked_shr(n).unwrap_or(0)
 }
@@ -183,7 +177,6 @@ pub(crate) fn bfe_u64(a: u64, pos: u32, len: u32) -> u64 {
     if len >= 64 { shifted } else { shifted & ((1 << len) - 1) }
 }
 
-/// `bfe.u32`
 pub(crate) fn bfe_u32(a: u32, pos: u32, len: u32) -> u32 {
     bfe_u64(u64::from(a), pos & 0xff, len & 0xff) as u32
 }
@@ -208,7 +201,6 @@ pub(crate) fn bfe_s32(a: u32, pos: u32, len: u32) -> u32 {
     bfe_signed(u64::from(a), pos & 0xff, len & 0xff, 32) as u32
 }
 
-/// `bfe.s64`
 pub(crate) fn bfe_s64(a: u64, pos: u32, len: u32) -> u64 {
     bfe_signed(a, pos, len, 64)
 }
@@ -220,42 +212,19 @@ pub(crate) fn bfi64(a: u64, b: u64, pos: u32, len: u32) -> u64 {
     (b & !mask) | (shl64(a, pos) & mask)
 }
 
-/// `bfi.b32`
 pub(crate) fn bfi32(a: u32, b: u32, pos: u32, len: u32) -> u32 {
-    let (pos, len) = (pos & 0xff, len & 0xff);
-    let field = if len >= 32 { u32::MAX } else { (1 << len) - 1 };
-    let mask = shl32(field, pos);
-    (b & !mask) | (shl32(a, pos) & mask)
+    bfi64(u64::from(a), u64::from(b), pos & 0xff, len & 0xff) as u32
 }
 
 /// `bfind` on 64 bits; `SHIFT` gives the shift that brings the found bit to the top.
 pub(crate) fn bfind64<const SIGNED: bool, const SHIFT: bool>(a: u64) -> u32 {
     let a = if SIGNED && (a as i64) < 0 { !a } else { a };
-    match a.checked_ilog2() {
-        None => u32::MAX,
-        Some(pos) => {
-            if SHIFT {
-                63 - pos
-            } else {
-                pos
-            }
-        }
-    }
+    a.checked_ilog2().map_or(u32::MAX, |pos| if SHIFT { 63 - pos } else { pos })
 }
 
-/// `bfind` on 32 bits.
 pub(crate) fn bfind32<const SIGNED: bool, const SHIFT: bool>(a: u32) -> u32 {
     let a = if SIGNED && (a as i32) < 0 { !a } else { a };
-    match a.checked_ilog2() {
-        None => u32::MAX,
-        Some(pos) => {
-            if SHIFT {
-                31 - pos
-            } else {
-                pos
-            }
-        }
-    }
+    a.checked_ilog2().map_or(u32::MAX, |pos| if SHIFT { 31 - pos } else { pos })
 }
 
 /// `fns`: position of the `offset`-th set bit of `mask` counted from `base`.
@@ -304,7 +273,6 @@ fn byte_of(a: u32, i: u32, signed: bool) -> i64 {
     if signed { i64::from(byte as i8) } else { i64::from(byte) }
 }
 
-/// `dp4a`
 pub(crate) fn dp4a<const SA: bool, const SB: bool>(a: u32, b: u32, c: u32) -> u32 {
     let dot: i64 = (0..4).map(|i| byte_of(a, i, SA) * byte_of(b, i, SB)).sum();
     c.wrapping_add(dot as u32)
@@ -327,6 +295,11 @@ pub(crate) fn pack_clamped<const BITS: u32, const SIGNED: bool>(a: u32, b: u32, 
         if SIGNED { (-(1 << (BITS - 1)), (1 << (BITS - 1)) - 1) } else { (0, (1 << BITS) - 1) };
     let clamp = |x: u32| (x as i32).clamp(low, high) as u32 & ((1 << BITS) - 1);
     c.checked_shl(2 * BITS).unwrap_or(0) | clamp(a) << BITS | clamp(b)
+}
+
+/// `cvt.pack.sat` of two values alone.
+pub(crate) fn pack2<const BITS: u32, const SIGNED: bool>(a: u32, b: u32) -> u32 {
+    pack_clamped::<BITS, SIGNED>(a, b, 0)
 }
 
 #[cfg(test)]

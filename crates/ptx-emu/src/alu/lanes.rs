@@ -6,7 +6,7 @@
 //! result: W 32 bits, D 64 bits, P predicate.
 
 use super::simd::{Lane, Loop, Output, Sources};
-use crate::op::{Class, Op, R};
+use crate::op::{Class, Op, R, Reg};
 
 /// A function over the lanes of a warp.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,6 @@ impl LaneFunction {
         Self::Rows(Loop::of::<L>(), classes)
     }
 
-    /// Classes of the sources.
     pub(crate) fn sources(self) -> impl Iterator<Item = Class> {
         let (classes, masks) = match self {
             Self::Rows(_, classes) => (Some(classes), 0),
@@ -33,12 +32,18 @@ impl LaneFunction {
         classes.into_iter().flat_map(Classes::sources).chain(std::iter::repeat_n(Class::P, masks))
     }
 
-    /// Class of the result.
     pub(crate) fn result(self) -> Class {
         match self {
             Self::Rows(_, classes) => classes.to,
             Self::Masks(..) => Class::P,
         }
+    }
+
+    /// [`Self::op`] of registers of its classes; `None` if they have others.
+    pub(crate) fn fitting_op(self, to: Reg, from: impl Iterator<Item = Reg>) -> Option<Op> {
+        let to = to.of_class(self.result())?;
+        let from = self.sources().zip(from).map(|(class, reg)| reg.of_class(class));
+        Some(self.op(to, &from.collect::<Option<Vec<_>>>()?))
     }
 
     /// The function of the registers `from`, put into `to`.
@@ -68,7 +73,6 @@ impl Classes {
         Self { to, from: bits.sum() }
     }
 
-    /// Classes of the sources.
     pub(crate) fn sources(self) -> impl Iterator<Item = Class> {
         (0..4).map_while(move |i| match (self.from >> (2 * i)) & 3 {
             0 => None,

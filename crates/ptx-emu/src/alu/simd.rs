@@ -55,7 +55,6 @@ fn is_wide() -> bool {
 pub(crate) struct Width(bool);
 
 impl Width {
-    /// The host's.
     pub(crate) fn of_host() -> Self {
         Self(is_wide())
     }
@@ -81,15 +80,12 @@ impl Width {
 /// The work of [`Width::widely`]. Only code inlined into `run`, which must be inlined itself,
 /// is compiled for the vector units; closures are not.
 pub(crate) trait Task {
-    /// Its result.
     type Output;
-    /// Does it.
     fn run(self) -> Self::Output;
 }
 
 /// The value of one lane of a register.
 pub(crate) trait Value: Copy {
-    /// Class of its registers.
     const CLASS: Class;
     /// Copies a register.
     fn row(rows: &Rows<'_>, r: R) -> [Self; 32];
@@ -115,7 +111,6 @@ impl Value for u64 {
 
 /// The arguments of a function of one lane.
 pub(crate) trait Sources: Copy {
-    /// Classes of the sources.
     const CLASSES: &'static [Class];
     /// Copies of the source registers.
     type Copies;
@@ -151,7 +146,6 @@ sources!(A 0, B 1, C 2, E 3);
 
 /// The result of a function of one lane.
 pub(crate) trait Output {
-    /// Class of its registers.
     const CLASS: Class;
     /// A lane's part of the register.
     type Part: Copy + Default;
@@ -211,7 +205,6 @@ pub(crate) trait Lane {
     type From: Sources;
     type To: Output;
 
-    /// The function.
     fn at(from: Self::From) -> Self::To;
 
     /// The same for hosts where `mul_add` is one instruction.

@@ -30,33 +30,27 @@ pub(crate) fn output<const FTZ: bool, const SAT: bool>(value: f32) -> u32 {
     }
 }
 
-/// `add.rn.f32`
 pub(crate) fn add<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, SAT>(input::<FTZ>(a) + input::<FTZ>(b))
 }
 
-/// `sub.rn.f32`
 pub(crate) fn sub<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, SAT>(input::<FTZ>(a) - input::<FTZ>(b))
 }
 
-/// `mul.rn.f32`
 pub(crate) fn mul<const FTZ: bool, const SAT: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, SAT>(input::<FTZ>(a) * input::<FTZ>(b))
 }
 
-/// `div.rn.f32`
 pub(crate) fn div<const FTZ: bool>(a: u32, b: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a) / input::<FTZ>(b))
 }
 
-/// `rcp.rn.f32`
 #[inline(always)]
 pub(crate) fn rcp<const FTZ: bool>(a: u32) -> u32 {
     div::<FTZ>(1.0_f32.to_bits(), a)
 }
 
-/// `sqrt.rn.f32`
 pub(crate) fn sqrt<const FTZ: bool>(a: u32) -> u32 {
     output::<FTZ, false>(input::<FTZ>(a).sqrt())
 }
@@ -104,7 +98,6 @@ fn add_directed(a: f64, b: f64, round: Round) -> f64 {
     sum
 }
 
-/// `add.{rz,rm,rp}.f32`
 #[inline(always)]
 pub(crate) fn add_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
     let sum = add_directed(f64::from(input::<FTZ>(a)), f64::from(input::<FTZ>(b)), round);
@@ -117,13 +110,11 @@ pub(crate) fn sub_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round:
     add_round::<FTZ, SAT>(a, b ^ 0x8000_0000, round)
 }
 
-/// `mul.{rz,rm,rp}.f32`
 #[inline(always)]
 pub(crate) fn mul_round<const FTZ: bool, const SAT: bool>(a: u32, b: u32, round: Round) -> u32 {
     directed::<FTZ, SAT>(f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b)), round)
 }
 
-/// `fma.{rz,rm,rp}.f32`
 #[inline(always)]
 pub(crate) fn fma_round<const FTZ: bool, const SAT: bool>(
     a: u32,
@@ -146,7 +137,6 @@ pub(crate) fn div_round<const FTZ: bool>(a: u32, b: u32, round: Round) -> u32 {
     directed::<FTZ, false>(odd(quotient, error), round)
 }
 
-/// `rcp.{rz,rm,rp}.f32`
 pub(crate) fn rcp_round<const FTZ: bool>(a: u32, round: Round) -> u32 {
     div_round::<FTZ>(1.0_f32.to_bits(), a, round)
 }
@@ -171,34 +161,6 @@ fn odd(value: f64, error: f64) -> f64 {
     f64::from_bits(bits.wrapping_add(step))
 }
 
-/// `min.f32`: a NaN loses against a number unless `PROPAGATE`; -0 is below +0.
-#[inline(always)]
-pub(crate) fn min<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
-    let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
-    let pick = if x < y {
-        x.to_bits()
-    } else if y < x {
-        y.to_bits()
-    } else {
-        x.to_bits() | y.to_bits()
-    };
-    or_number::<PROPAGATE>(x, y, pick)
-}
-
-/// `max.f32`
-#[inline(always)]
-pub(crate) fn max<const FTZ: bool, const PROPAGATE: bool>(a: u32, b: u32) -> u32 {
-    let (x, y) = (input::<FTZ>(a), input::<FTZ>(b));
-    let pick = if x > y {
-        x.to_bits()
-    } else if y > x {
-        y.to_bits()
-    } else {
-        x.to_bits() & y.to_bits()
-    };
-    or_number::<PROPAGATE>(x, y, pick)
-}
-
 #[inline(always)]
 fn or_number<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     let one_nan = if PROPAGATE {
@@ -219,7 +181,8 @@ fn or_number<const PROPAGATE: bool>(x: f32, y: f32, pick: u32) -> u32 {
     }
 }
 
-/// `min.f32`, or `max` if `MAX`; `XORSIGN` takes magnitudes and gives the product's sign.
+/// `min.f32`, or `max` if `MAX`: a NaN loses against a number unless `PROPAGATE`; -0 is below +0;
+/// `XORSIGN` takes magnitudes and gives the product's sign.
 #[inline(always)]
 pub(crate) fn extreme<
     const MAX: bool,
@@ -231,7 +194,18 @@ pub(crate) fn extreme<
     b: u32,
 ) -> u32 {
     let (x, y) = if XORSIGN { (a & 0x7fff_ffff, b & 0x7fff_ffff) } else { (a, b) };
-    let pick = if MAX { max::<FTZ, PROPAGATE>(x, y) } else { min::<FTZ, PROPAGATE>(x, y) };
+    let (x, y) = (input::<FTZ>(x), input::<FTZ>(y));
+    let (x_wins, y_wins) = if MAX { (x > y, y > x) } else { (x < y, y < x) };
+    let pick = if x_wins {
+        x.to_bits()
+    } else if y_wins {
+        y.to_bits()
+    } else if MAX {
+        x.to_bits() & y.to_bits()
+    } else {
+        x.to_bits() | y.to_bits()
+    };
+    let pick = or_number::<PROPAGATE>(x, y, pick);
     if !XORSIGN {
         pick
     } else if f32::from_bits(pick).is_nan() {
@@ -241,12 +215,10 @@ pub(crate) fn extreme<
     }
 }
 
-/// `abs.f32`
 pub(crate) fn abs<const FTZ: bool>(a: u32) -> u32 {
     input::<FTZ>(a).to_bits() & 0x7fff_ffff
 }
 
-/// `neg.f32`
 pub(crate) fn neg<const FTZ: bool>(a: u32) -> u32 {
     input::<FTZ>(a).to_bits() ^ 0x8000_0000
 }

@@ -20,12 +20,9 @@ pub(super) enum Entity {
     Other,
 }
 
-/// A resolved operand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arg {
-    /// A name.
     Name(Entity),
-    /// A literal.
     Number(i64),
     /// A bracketed address: its base and offset.
     Address(Entity, i64),
@@ -52,7 +49,6 @@ impl Arg {
     }
 }
 
-/// A resolved instruction.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) opcode: &'a str,
@@ -78,7 +74,6 @@ impl<'a> Step<'a> {
         opcodes.contains(&self.opcode)
     }
 
-    /// Whether the opcode has a modifier.
     pub(super) fn has(&self, modifier: &str) -> bool {
         self.opcode.split('.').skip(1).any(|part| part == modifier)
     }
@@ -99,11 +94,9 @@ pub(super) struct Body<'a> {
 /// A module with its names resolved.
 #[derive(Debug, Default)]
 pub(super) struct Resolved<'a> {
-    /// Module variables.
     pub(super) variables: Vec<&'a str>,
     /// Module variables whose addresses are in the initial value of each.
     pub(super) pointees: Vec<Vec<Variable>>,
-    /// Functions with a body.
     pub(super) bodies: Vec<Body<'a>>,
     /// How many variables of the parameter space there are.
     pub(super) params: usize,

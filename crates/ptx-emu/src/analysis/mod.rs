@@ -92,8 +92,8 @@ pub struct Misuse {
     pub place: Option<DebugLocation>,
 }
 
-/// Functions outside the module that only read through their arguments.
-const READERS: [&str; 2] = ["vprintf", "__assertfail"];
+/// Functions of the device runtime that only read through their arguments.
+pub const READERS: [&str; 2] = ["vprintf", "__assertfail"];
 
 /// Finds the facts of a module without running it.
 ///

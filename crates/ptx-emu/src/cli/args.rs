@@ -1,182 +1,120 @@
 //! The command line's words.
 
-use std::ffi::OsString;
-
-use lexopt::{Arg as Word, Parser, ValueExt as _};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use ptx_emu::{Blocks, Checks};
 
-use super::{
-    Error, Result, help,
-    spec::{self, Arg, Expect},
-};
+use super::spec::{self, Arg, Expect};
 
-/// A command.
-#[derive(Debug)]
-pub(super) enum Command {
-    /// Print this.
-    Help(&'static str),
-    /// Show the contents of a PTX file.
-    List { ptx: String },
-    /// Run a kernel.
-    Run(Box<RunArgs>),
+const EXIT_CODES: &str = "\
+Exit codes:
+  0 clean   1 findings   2 usage   3 files   4 unsupported instruction   5 deadlock or budget";
+
+const VALUES: &str = "\
+Arguments of the kernel, in its order:
+  --arg NAME=in:TYPE:DATA            an array the kernel reads
+  --arg NAME=inout:TYPE:DATA[:FILE]  an array it changes; FILE gets the result
+  --arg NAME=out:TYPE:SHAPE[:FILE]   an array it must write whole; FILE gets the result
+  --arg NAME=TYPE:VALUE              a number
+  --arg NAME=hex:BYTES               a struct by value
+  --arg NAME=null                    a null pointer
+  TYPE   f64 f32 f16 bf16 e4m3 e5m2 i64 i32 i16 i8 u64 u32 u16 u8
+  DATA   a .npy file, any other file as raw little-endian elements, or
+         @zeros,N @ones,N @arange,N @rand,N[,SEED]  (uniform in [-1, 1))
+  SHAPE  1024 or 32x64
+
+Examples:
+  ptx-emu run relu.ptx --grid 4 --block 256 \\
+      --arg x=in:f32:x.npy --arg y=out:f32:1024:y.npy --arg n=i32:1024
+  ptx-emu run gemm.ptx --kernel gemm --grid 8,8 --block 16,16 --smem 8192 \\
+      --arg a=in:f16:@rand,16384 --arg b=in:f16:@rand,16384,7 \\
+      --arg c=out:f32:128x128 --arg n=i32:128 --expect c=want.npy:1e-3";
+
+/// Runs kernels of PTX files on a CPU and reports their errors.
+#[derive(Debug, Parser)]
+#[command(name = "ptx-emu", version, no_binary_name = true, after_help = EXIT_CODES)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub(super) struct CommandLine {
+    #[command(subcommand)]
+    pub command: Command,
 }
 
-/// How findings are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run one kernel; `ptx-emu run --help` shows its arguments
+    #[command(after_help = format!("{VALUES}\n\n{EXIT_CODES}"))]
+    Run(Box<RunArgs>),
+    /// Show kernels, parameters, memory, and instructions that are not known
+    List {
+        #[arg(value_name = "FILE.ptx")]
+        ptx: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    #[default]
     Text,
     Json,
 }
 
-/// Arguments of `run`.
-#[derive(Debug, Default)]
+#[derive(Debug, Args)]
 pub(super) struct RunArgs {
+    #[arg(value_name = "FILE.ptx")]
     pub ptx: String,
-    pub kernel: Option<String>,
-    pub grid: Option<[u32; 3]>,
-    pub block: Option<[u32; 3]>,
-    pub cluster: Option<[u32; 3]>,
-    pub smem: u32,
+    /// Blocks of the grid
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extents)]
+    pub grid: [u32; 3],
+    /// Threads of a block
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extents)]
+    pub block: [u32; 3],
+    /// An argument of the kernel, see below
+    #[arg(long = "arg", value_name = "NAME=..", value_parser = spec::arg)]
     pub args: Vec<Arg>,
-    pub expect: Vec<Expect>,
+    /// Mangled or plain name; not needed where there is one kernel
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// Dynamic shared memory
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub smem: u32,
+    /// Blocks of a cluster, if the kernel does not say
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extents)]
+    pub cluster: Option<[u32; 3]>,
+    /// full, memory, bounds, or any of init,taint,races,numerics
+    #[arg(long = "sanitize", value_name = "LIST", default_value = "full", value_parser = checks)]
     pub checks: Checks,
+    /// Count instructions, sectors, wavefronts
+    #[arg(long)]
     pub counters: bool,
+    /// all, 1,5,7-9, or sample:COUNT[:SEED]
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = blocks)]
     pub blocks: Blocks,
+    /// Lane instructions to run at most (suffixes k M G T)
+    #[arg(long, value_name = "N", value_parser = |text: &str| scaled(text, 1000))]
     pub limit: Option<u64>,
+    /// Memory of the device (suffixes K M G T)
+    #[arg(long, value_name = "BYTES", value_parser = |text: &str| scaled(text, 1024))]
     pub memory: Option<u64>,
+    /// Compare an array afterwards: |got - want| may be TOLERANCE * max(1, |want|); equal without it
+    #[arg(long, value_name = "NAME=DATA[:TOLERANCE]", value_parser = spec::expect)]
+    pub expect: Vec<Expect>,
+    /// Source to quote; found by itself beside the PTX
+    #[arg(long, value_name = "FILE.cu")]
     pub source: Option<String>,
+    #[arg(long, default_value = "text")]
     pub format: Format,
 }
 
-impl From<lexopt::Error> for Error {
-    fn from(error: lexopt::Error) -> Self {
-        Self::usage(format!("{error}; try --help"))
+/// Parses `X[,Y[,Z]]`.
+fn extents(text: &str) -> Result<[u32; 3], &'static str> {
+    let numbers = text.split(',').map(|part| part.trim().parse());
+    match numbers.collect::<Result<Vec<u32>, _>>().as_deref() {
+        Ok(&[x]) => Ok([x, 1, 1]),
+        Ok(&[x, y]) => Ok([x, y, 1]),
+        Ok(&[x, y, z]) => Ok([x, y, z]),
+        _ => Err("expected up to three numbers such as 8,4"),
     }
 }
 
-/// Reads the command line.
-///
-/// # Errors
-/// Its error.
-pub(super) fn parse(args: impl Iterator<Item = OsString>) -> Result<Command> {
-    let mut parser = Parser::from_args(args);
-    match parser.next()? {
-        None => Ok(Command::Help(help::GENERAL)),
-        Some(Word::Short('h') | Word::Long("help")) => Ok(Command::Help(help::GENERAL)),
-        Some(Word::Short('V') | Word::Long("version")) => {
-            Ok(Command::Help(concat!("ptx-emu ", env!("CARGO_PKG_VERSION"), "\n")))
-        }
-        Some(Word::Value(word)) if word == "list" => list(parser),
-        Some(Word::Value(word)) if word == "run" => run(parser),
-        Some(Word::Value(word)) => Err(Error::usage(format!(
-            "no command `{}`; there are run and list",
-            word.to_string_lossy()
-        ))),
-        Some(other) => Err(other.unexpected().into()),
-    }
-}
-
-fn list(mut parser: Parser) -> Result<Command> {
-    let mut ptx = None;
-    while let Some(word) = parser.next()? {
-        match word {
-            Word::Short('h') | Word::Long("help") => return Ok(Command::Help(help::GENERAL)),
-            Word::Value(path) if ptx.is_none() => ptx = Some(path.string()?),
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    match ptx {
-        Some(ptx) => Ok(Command::List { ptx }),
-        None => Err(Error::usage("list needs a PTX file")),
-    }
-}
-
-fn run(mut parser: Parser) -> Result<Command> {
-    let mut args = RunArgs::default();
-    let mut ptx = None;
-    while let Some(word) = parser.next()? {
-        match word {
-            Word::Short('h') | Word::Long("help") => return Ok(Command::Help(help::RUN)),
-            Word::Value(path) if ptx.is_none() => ptx = Some(path.string()?),
-            Word::Long("counters") => args.counters = true,
-            Word::Long(name) => {
-                let name = name.to_owned();
-                option(&name, &mut args, &mut parser)?;
-            }
-            other => return Err(other.unexpected().into()),
-        }
-    }
-    args.ptx = ptx.ok_or_else(|| Error::usage("run needs a PTX file"))?;
-    Ok(Command::Run(Box::new(args)))
-}
-
-/// Reads the value of an option.
-fn option(name: &str, args: &mut RunArgs, parser: &mut Parser) -> Result<()> {
-    const NAMES: [&str; 13] = [
-        "arg", "kernel", "grid", "block", "cluster", "smem", "sanitize", "blocks", "limit",
-        "memory", "expect", "source", "format",
-    ];
-    if !NAMES.contains(&name) {
-        return Err(Error::usage(format!("no option `--{name}`; try run --help")));
-    }
-    let text = parser.value()?.string()?;
-    let wrong = |wanted: &str| Error::usage(format!("--{name} {text}: expected {wanted}"));
-    let shape = || extents(&text).ok_or_else(|| wrong("up to three numbers such as 8,4"));
-    match name {
-        "arg" => {
-            let arg = spec::arg(&text)?;
-            if args.args.iter().any(|other| other.name == arg.name) {
-                return Err(wrong("another name: this one is taken"));
-            }
-            args.args.push(arg);
-        }
-        "expect" => args.expect.push(spec::expect(&text)?),
-        "kernel" => args.kernel = Some(text),
-        "source" => args.source = Some(text),
-        "grid" => args.grid = Some(shape()?),
-        "block" => args.block = Some(shape()?),
-        "cluster" => args.cluster = Some(shape()?),
-        "smem" => args.smem = text.parse().map_err(|_| wrong("a number of bytes"))?,
-        "sanitize" => {
-            args.checks = checks(&text).ok_or_else(|| {
-                wrong("full, memory, bounds, or a list of init,taint,races,numerics")
-            })?;
-        }
-        "blocks" => {
-            args.blocks =
-                blocks(&text).ok_or_else(|| wrong("all, 1,5,7-9, or sample:COUNT[:SEED]"))?;
-        }
-        "limit" => {
-            let limit = scaled(&text, 1000).ok_or_else(|| wrong("a number such as 500M"))?;
-            args.limit = Some(limit);
-        }
-        "memory" => {
-            let bytes = scaled(&text, 1024).ok_or_else(|| wrong("a number such as 16G"))?;
-            args.memory = Some(bytes);
-        }
-        _ => {
-            args.format = match text.as_str() {
-                "text" => Format::Text,
-                "json" => Format::Json,
-                _ => return Err(wrong("text or json")),
-            };
-        }
-    }
-    Ok(())
-}
-
-/// `X[,Y[,Z]]`.
-fn extents(text: &str) -> Option<[u32; 3]> {
-    let mut out = [1; 3];
-    let mut parts = text.split(',');
-    for (slot, part) in out.iter_mut().zip(&mut parts) {
-        *slot = part.trim().parse().ok()?;
-    }
-    parts.next().is_none().then_some(out)
-}
-
-fn checks(text: &str) -> Option<Checks> {
+fn checks(text: &str) -> Result<Checks, &'static str> {
     let mut checks = Checks::BOUNDS;
     for name in text.split(',') {
         match name {
@@ -186,16 +124,24 @@ fn checks(text: &str) -> Option<Checks> {
             "taint" => (checks.initialisation, checks.taint) = (true, true),
             "races" => checks.races = true,
             "numerics" => checks.numerics = true,
-            _ => return None,
+            _ => {
+                return Err(
+                    "expected full, memory, bounds, or a list of init,taint,races,numerics",
+                );
+            }
         }
     }
-    Some(checks)
+    Ok(checks)
 }
 
 /// Most blocks that are named one by one.
 const MAX_NAMED: u64 = 1 << 20;
 
-fn blocks(text: &str) -> Option<Blocks> {
+fn blocks(text: &str) -> Result<Blocks, &'static str> {
+    chosen(text).ok_or("expected all, 1,5,7-9, or sample:COUNT[:SEED]")
+}
+
+fn chosen(text: &str) -> Option<Blocks> {
     if text == "all" {
         return Some(Blocks::All);
     }
@@ -216,18 +162,19 @@ fn blocks(text: &str) -> Option<Blocks> {
     Some(Blocks::Only(list))
 }
 
-/// A number with a suffix k, M, G or T of this base.
-fn scaled(text: &str, base: u64) -> Option<u64> {
+/// Parses a number with a suffix k, M, G or T of this base.
+fn scaled(text: &str, base: u64) -> Result<u64, &'static str> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let power = match &text[digits.len()..] {
-        "" => 0,
-        "k" | "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return None,
+        "" => Some(0),
+        "k" | "K" => Some(1),
+        "M" => Some(2),
+        "G" => Some(3),
+        "T" => Some(4),
+        _ => None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(base.pow(power))
+    let scaled = || digits.parse::<u64>().ok()?.checked_mul(base.pow(power?));
+    scaled().ok_or("expected a number such as 500M or 16G")
 }
 
 #[cfg(test)]
@@ -236,18 +183,18 @@ mod tests {
 
     #[test]
     fn values_of_options() {
-        assert_eq!(extents("4"), Some([4, 1, 1]));
-        assert_eq!(extents("4,2,3"), Some([4, 2, 3]));
-        assert_eq!((extents("4,"), extents("1,2,3,4"), extents("")), (None, None, None));
-        assert_eq!(scaled("5G", 1000), Some(5_000_000_000));
-        assert_eq!((scaled("5X", 1000), scaled("G", 1000)), (None, None));
-        assert_eq!(scaled("99999999999T", 1024), None);
-        assert_eq!(checks("full"), Some(Checks::FULL));
-        assert_eq!(checks("init,taint,races,numerics"), Some(Checks::FULL));
-        assert_eq!(checks("fast"), None);
-        assert_eq!(blocks("1,5-7"), Some(Blocks::Only(vec![1, 5, 6, 7])));
-        assert_eq!(blocks("sample:8:3"), Some(Blocks::Sample { count: 8, seed: 3 }));
-        assert_eq!(blocks("sample:0"), None);
-        assert_eq!((blocks("7-5"), blocks("0-99999999999"), blocks("x")), (None, None, None));
+        assert_eq!(extents("4"), Ok([4, 1, 1]));
+        assert_eq!(extents("4,2,3"), Ok([4, 2, 3]));
+        assert!(["4,", "1,2,3,4", ""].iter().all(|text| extents(text).is_err()));
+        assert_eq!(scaled("5G", 1000), Ok(5_000_000_000));
+        assert_eq!(scaled("5K", 1024), Ok(5120));
+        assert!(["5X", "G", "99999999999T"].iter().all(|text| scaled(text, 1024).is_err()));
+        assert_eq!(checks("full"), Ok(Checks::FULL));
+        assert_eq!(checks("init,taint,races,numerics"), Ok(Checks::FULL));
+        assert!(checks("fast").is_err());
+        assert_eq!(blocks("1,5-7"), Ok(Blocks::Only(vec![1, 5, 6, 7])));
+        assert_eq!(blocks("sample:8:3"), Ok(Blocks::Sample { count: 8, seed: 3 }));
+        let wrong = ["sample:0", "7-5", "0-99999999999", "x"];
+        assert!(wrong.iter().all(|text| blocks(text).is_err()));
     }
 }

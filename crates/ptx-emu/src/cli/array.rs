@@ -4,7 +4,6 @@ use std::{fs, path::Path};
 
 use super::{Error, Result, element::Element, npy};
 
-/// An array on the host.
 #[derive(Debug, Clone)]
 pub(super) struct Array {
     /// Type of its elements.
@@ -15,14 +14,10 @@ pub(super) struct Array {
     pub shape: Vec<usize>,
 }
 
-/// Most elements that a generator makes.
 const MAX_GENERATED: usize = 1 << 30;
 
 impl Array {
     /// The array that `data`, a file or a generator, stands for.
-    ///
-    /// # Errors
-    /// If there is no such generator, or the file cannot be read as elements of this type.
     pub(super) fn load(data: &str, element: Element) -> Result<Self> {
         if let Some(call) = data.strip_prefix('@') {
             return generate(call, element).ok_or_else(|| {
@@ -49,9 +44,6 @@ impl Array {
     }
 
     /// Writes the array to a file, as `.npy` if it is called so, else as raw elements.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub(super) fn store(&self, path: &str) -> Result<()> {
         let stored = if is_npy(path) {
             fs::write(path, npy::write(&self.bytes, self.element, &self.shape))
@@ -61,7 +53,6 @@ impl Array {
         stored.map_err(|error| Error::file(path, error))
     }
 
-    /// Number of elements.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() / self.element.bytes()
     }

@@ -50,7 +50,6 @@ impl Element {
         TABLE.iter().find(|row| row.0 == self).unwrap_or(&TABLE[0])
     }
 
-    /// Its name.
     pub(super) fn name(self) -> &'static str {
         self.row().1
     }

@@ -25,7 +25,6 @@ struct Document<'a> {
     outputs: Vec<Array<'a>>,
 }
 
-/// How the launch ended.
 #[derive(Serialize)]
 struct End<'a> {
     /// `ok`, `fault`, `unsupported`, `deadlock`, `budget` or `refused`.
@@ -73,9 +72,6 @@ fn array(output: &Output) -> Array<'_> {
 }
 
 /// The report for a program.
-///
-/// # Errors
-/// None that is known.
 pub(super) fn report(result: &RunResult, launch: &Launch) -> Result<String> {
     let report = &result.report;
     let document = Document {

@@ -7,9 +7,6 @@ use ptx_emu::Usage;
 use super::{Result, names, run};
 
 /// Kernels with parameters and memory, then instructions that are not known.
-///
-/// # Errors
-/// If the file cannot be read or is no PTX.
 pub(super) fn list(path: &str) -> Result<String> {
     let module = run::module(path)?;
     let mut out = String::new();

@@ -5,7 +5,6 @@ mod array;
 mod compare;
 mod counters;
 mod element;
-mod help;
 mod json;
 mod list;
 mod names;
@@ -18,9 +17,10 @@ mod text;
 
 use std::{ffi::OsString, fmt, process::ExitCode};
 
-use self::args::Command;
+use clap::{Parser as _, error::ErrorKind};
 
-/// The exit codes of the process.
+use self::args::{Command, CommandLine};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     /// The kernel did nothing wrong.
@@ -56,13 +56,25 @@ impl Error {
 
 type Result<T> = std::result::Result<T, Error>;
 
+impl From<clap::Error> for Error {
+    fn from(error: clap::Error) -> Self {
+        Self::usage(error.to_string().trim_start_matches("error: ").trim_end())
+    }
+}
+
 /// Runs the command in `args` and prints its output.
 pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let done = args::parse(args).and_then(|command| match command {
-        Command::Help(text) => Ok((text.to_owned(), Exit::Clean)),
-        Command::List { ptx } => list::list(&ptx).map(|text| (text, Exit::Clean)),
-        Command::Run(args) => run::run(&args),
-    });
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    let done = match CommandLine::try_parse_from(args).map(|line| line.command) {
+        Ok(Command::List { ptx }) => list::list(&ptx).map(|text| (text, Exit::Clean)),
+        Ok(Command::Run(args)) => run::run(&args),
+        Err(error) => match error.kind() {
+            DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => {
+                Ok((error.to_string(), Exit::Clean))
+            }
+            _ => Err(error.into()),
+        },
+    };
     let exit = match done {
         Ok((text, exit)) => match output::print(&text) {
             Ok(()) => exit,

@@ -73,9 +73,6 @@ fn plain(name: &str) -> [String; 3] {
 }
 
 /// The kernel that `wanted` names, or the only one.
-///
-/// # Errors
-/// If none or several are meant.
 pub(super) fn find<'k>(kernels: &[&'k str], wanted: Option<&str>) -> Result<&'k str> {
     let Some(wanted) = wanted else {
         return match kernels {

@@ -5,9 +5,6 @@ use super::element::Element;
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The bytes and shape of an array whose elements can be read as `element`.
-///
-/// # Errors
-/// The file's error.
 pub(super) fn read(file: &[u8], element: Element) -> Result<(Vec<u8>, Vec<usize>), String> {
     let (header, data) = split(file).ok_or("no .npy file, or one that is cut off")?;
     let description = value(header, "descr").ok_or("its header names no type")?;

@@ -1,6 +1,6 @@
 //! Runs a kernel on the arrays that the command line names.
 
-use std::{fs, ops::Range};
+use std::{collections::HashSet, fs, ops::Range};
 
 use ptx_emu::{
     Blocks, BufferId, Config, Emulator, Finding, Launch, LaunchError, Limits, Module, Options,
@@ -19,7 +19,6 @@ use super::{
     text,
 };
 
-/// The results of a run.
 pub(super) struct RunResult {
     /// The kernel's name in C++.
     pub kernel: String,
@@ -60,9 +59,6 @@ impl RunResult {
 }
 
 /// Reads and parses a PTX file.
-///
-/// # Errors
-/// If it cannot be read or is no PTX.
 pub(super) fn module(path: &str) -> Result<Module> {
     let bytes = fs::read(path).map_err(|error| Error::file(path, error))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::file(path, "it is no UTF-8 text"))?;
@@ -74,9 +70,6 @@ pub(super) fn module(path: &str) -> Result<Module> {
 }
 
 /// Runs the kernel; gives the text to print.
-///
-/// # Errors
-/// If nothing could be run, or a file not be read or written.
 pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let module = module(&args.ptx)?;
     let kernels: Vec<&str> = module.kernels().collect();
@@ -85,10 +78,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     }
     let kernel = names::find(&kernels, args.kernel.as_deref())?.to_owned();
     check_arguments(&module, &kernel, &args.args)?;
-    let (Some(grid), Some(block)) = (args.grid, args.block) else {
-        return Err(Error::usage("--grid and --block are needed"));
-    };
-    check_blocks(&args.blocks, grid)?;
+    check_blocks(&args.blocks, args.grid)?;
     let source = Source::load(args.source.as_deref(), &args.ptx)?;
     let config = Config::default();
     let memory_bytes = args.memory.unwrap_or(config.memory_bytes);
@@ -97,8 +87,8 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let wanted = wanted(args, &arguments)?;
     let launch = Launch {
         kernel: kernel.clone(),
-        grid,
-        block,
+        grid: args.grid,
+        block: args.block,
         dynamic_smem: args.smem,
         cluster: args.cluster,
         args: arguments.iter().map(|a| a.bytes.clone()).collect(),
@@ -129,6 +119,13 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
 
 /// Compares the arguments with the kernel's parameters.
 fn check_arguments(module: &Module, kernel: &str, args: &[Arg]) -> Result<()> {
+    let mut names = HashSet::new();
+    if let Some(arg) = args.iter().find(|arg| !names.insert(&arg.name)) {
+        return Err(Error::usage(format!(
+            "--arg {}: expected another name: this one is taken",
+            arg.name
+        )));
+    }
     let sizes = module.param_sizes(kernel).unwrap_or_default();
     let given = |arg: &Arg| match &arg.value {
         Value::Bytes(bytes) => bytes.len(),

@@ -14,9 +14,6 @@ pub(super) struct Source {
 
 impl Source {
     /// Reads `given`, or the `.cu` file beside the PTX file if there is one.
-    ///
-    /// # Errors
-    /// If `given` cannot be read.
     pub(super) fn load(given: Option<&str>, ptx: &str) -> Result<Self> {
         let text = match given {
             Some(path) => {

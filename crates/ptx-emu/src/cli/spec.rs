@@ -1,8 +1,7 @@
 //! The values of `--arg` and `--expect`.
 
-use super::{Error, Result, element::Element};
+use super::element::Element;
 
-/// An argument of the kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Arg {
     /// Name for messages.
@@ -11,7 +10,6 @@ pub(super) struct Arg {
     pub value: Value,
 }
 
-/// The values passed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// An array that is read.
@@ -36,20 +34,16 @@ pub(super) struct Expect {
 }
 
 /// Reads `NAME=..` of `--arg`.
-///
-/// # Errors
-/// Its error.
-pub(super) fn arg(text: &str) -> Result<Arg> {
-    let wrong = |why: &str| Error::usage(format!("--arg {text}: {why}"));
-    let (name, rest) = text.split_once('=').ok_or_else(|| wrong("expected NAME=.."))?;
+pub(super) fn arg(text: &str) -> Result<Arg, String> {
+    let (name, rest) = text.split_once('=').ok_or("expected NAME=..")?;
     let mut parts = rest.splitn(3, ':');
     let (head, second, third) = (parts.next().unwrap_or(""), parts.next(), parts.next());
     let element = |name: Option<&str>| {
         name.and_then(Element::named).ok_or_else(|| {
-            wrong(&format!("`{}` is no element type such as f32 or i32", name.unwrap_or("")))
+            format!("`{}` is no element type such as f32 or i32", name.unwrap_or(""))
         })
     };
-    let data = || third.filter(|t| !t.is_empty()).ok_or_else(|| wrong("the data are missing"));
+    let data = || third.filter(|t| !t.is_empty()).ok_or("the data are missing");
     let value = match head {
         "in" => Value::In { element: element(second)?, data: data()?.to_owned() },
         "inout" => {
@@ -61,20 +55,20 @@ pub(super) fn arg(text: &str) -> Result<Arg> {
             let element = element(second)?;
             let (sizes, file) = with_file(data()?);
             let shape = shape(&sizes, element)
-                .ok_or_else(|| wrong(&format!("`{sizes}` is no shape such as 1024 or 32x64")))?;
+                .ok_or_else(|| format!("`{sizes}` is no shape such as 1024 or 32x64"))?;
             Value::Out { element, shape, file }
         }
         "null" => Value::Bytes(vec![0; 8]),
         "hex" => {
             let digits = second.unwrap_or("");
-            Value::Bytes(hex(digits).ok_or_else(|| wrong("expected pairs of hex digits"))?)
+            Value::Bytes(hex(digits).ok_or("expected pairs of hex digits")?)
         }
         _ => {
             let element = element(Some(head))?;
             let number = second.unwrap_or("");
             let bytes = element.parse(number).filter(|_| third.is_none());
-            let bytes = bytes
-                .ok_or_else(|| wrong(&format!("`{number}` is no number of {}", element.name())))?;
+            let bytes =
+                bytes.ok_or_else(|| format!("`{number}` is no number of {}", element.name()))?;
             Value::Bytes(bytes)
         }
     };
@@ -82,13 +76,8 @@ pub(super) fn arg(text: &str) -> Result<Arg> {
 }
 
 /// Reads `NAME=DATA[:TOLERANCE]` of `--expect`.
-///
-/// # Errors
-/// Its error.
-pub(super) fn expect(text: &str) -> Result<Expect> {
-    let (name, rest) = text
-        .split_once('=')
-        .ok_or_else(|| Error::usage(format!("--expect {text}: expected NAME=DATA[:TOLERANCE]")))?;
+pub(super) fn expect(text: &str) -> Result<Expect, String> {
+    let (name, rest) = text.split_once('=').ok_or("expected NAME=DATA[:TOLERANCE]")?;
     let tolerance = rest.rsplit_once(':').and_then(|(data, tail)| {
         let tolerance: f64 = tail.parse().ok()?;
         (tolerance >= 0.0).then_some((data, tolerance))
@@ -130,7 +119,7 @@ mod tests {
 
     #[test]
     fn arguments() {
-        let value = |text: &str| arg(text).unwrap_or_else(|e| panic!("{}", e.message)).value;
+        let value = |text: &str| arg(text).unwrap().value;
         let (element, file) = (Element::F32, Some("y.npy".to_owned()));
         assert_eq!(
             value("y=out:f32:8x4:y.npy"),
@@ -150,9 +139,9 @@ mod tests {
 
     #[test]
     fn expectations() {
-        let want = expect("y=a:b.npy:1e-5").unwrap_or_else(|e| panic!("{}", e.message));
+        let want = expect("y=a:b.npy:1e-5").unwrap();
         assert_eq!((want.data.as_str(), want.tolerance), ("a:b.npy", Some(1e-5)));
-        let want = expect("y=b.npy").unwrap_or_else(|e| panic!("{}", e.message));
+        let want = expect("y=b.npy").unwrap();
         assert_eq!((want.data.as_str(), want.tolerance), ("b.npy", None));
         assert!(expect("b.npy").is_err());
     }

@@ -51,7 +51,18 @@ impl<'w> Registers<'w> {
     }
 }
 
-/// A refused access: kind, lanes, place.
+impl Registers<'_> {
+    /// The values of a register; zeros for a predicate.
+    #[inline]
+    pub(super) fn row(&self, reg: Reg) -> D {
+        match reg {
+            Reg::W(r) => self.rows.w[r as usize].map(u64::from),
+            Reg::D(r) => self.rows.d[r as usize],
+            Reg::P(_) => [0; 32],
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub kind: FindingKind,
@@ -69,13 +80,8 @@ impl Refusal {
     }
 }
 
-/// Addresses of the 32 lanes.
 pub(super) fn addresses(address: &Address, regs: &Registers<'_>) -> D {
-    let mut out = match address.base {
-        Some(Reg::D(r)) => regs.rows.d[r as usize],
-        Some(Reg::W(r)) => regs.rows.w[r as usize].map(u64::from),
-        _ => [0; 32],
-    };
+    let mut out = address.base.map_or([0; 32], |base| regs.row(base));
     if address.offset != 0 {
         for a in &mut out {
             *a = a.wrapping_add(address.offset);
@@ -121,7 +127,7 @@ impl Machine<'_> {
         self.progress.waited |= m.volatile;
         self.progress.touched |= m.address.place != StateSpace::Param;
         self.progress.changes += u64::from(m.store);
-        if m.volatile && self.program.fences && self.races.is_some() {
+        if m.volatile && self.program.fences && self.sanitizer.races.is_some() {
             let at = addresses(&m.address, regs);
             self.pc = pc;
             self.synchronise(&at, regs.warp, mask, (!m.store, m.store), m.release);
@@ -134,7 +140,7 @@ impl Machine<'_> {
     pub(super) fn atomic_op(&mut self, a: &AtomicOp, regs: &mut Registers<'_>, pc: u32, mask: u32) {
         self.progress.waited = true;
         self.progress.touched = true;
-        if self.program.fences && self.races.is_some() {
+        if self.program.fences && self.sanitizer.races.is_some() {
             let at = addresses(&a.address, regs);
             self.pc = pc;
             self.synchronise(&at, regs.warp, mask, (true, true), a.release);
@@ -159,7 +165,7 @@ impl Machine<'_> {
             let at = addresses(address, regs);
             self.act(action, address.place, &at, regs, mask);
         }
-        if !self.refusals.is_empty() {
+        if !self.sanitizer.refusals.is_empty() {
             self.record_refusals(regs, pc);
         }
     }
@@ -217,7 +223,7 @@ impl Machine<'_> {
             }
             StateSpace::Param if !action.writes() => {
                 let delta = address.offset.wrapping_sub(window);
-                (Home::Param, places(address, regs, mask, delta, self.params.len(), bytes))
+                (Home::Param, places(address, regs, mask, delta, self.context.params.len(), bytes))
             }
             StateSpace::Local | StateSpace::Frame => {
                 let frame =
@@ -246,7 +252,6 @@ impl Machine<'_> {
         true
     }
 
-    /// Notes that lanes were refused.
     fn refuse(
         &mut self,
         action: &Action<'_>,
@@ -255,7 +260,13 @@ impl Machine<'_> {
         at: &D,
         lanes: u32,
     ) {
-        self.refusals.push(Refusal { kind, lanes, at: *at, place, bytes: action.bytes() });
+        self.sanitizer.refusals.push(Refusal {
+            kind,
+            lanes,
+            at: *at,
+            place,
+            bytes: action.bytes(),
+        });
     }
 
     /// Resolves the addresses to bytes and acts on them; lanes that cannot be served are noted in
@@ -395,7 +406,7 @@ impl Machine<'_> {
         let code = &self.program.code[regs.frame.function as usize];
         let (home, size) = match place {
             StateSpace::Param if action.writes() => (Home::Param, 0),
-            StateSpace::Param => (Home::Param, self.params.len()),
+            StateSpace::Param => (Home::Param, self.context.params.len()),
             _ => (Home::Local, (regs.frame.local + code.frame_bytes) as usize),
         };
         let offset = |i: usize| at[i].wrapping_add(frame);
@@ -425,19 +436,19 @@ impl Machine<'_> {
         if self.observers.count.is_some() {
             self.count_access(action, home, places, mask);
         }
-        if self.races.is_some() {
+        if self.sanitizer.races.is_some() {
             self.watch(action, home, places, regs, mask);
         }
         let mut done = self.transfer(action, home, places, regs, mask);
         if let (Err(lanes), Home::Shared) = (done, home) {
             done = self.check_pending(action, places, lanes);
         }
-        if self.checks.taint {
-            if done.is_err() || regs.taint.active || self.undefined.stored.lanes != 0 {
+        if self.sanitizer.checks.taint {
+            if done.is_err() || regs.taint.active || self.sanitizer.undefined.stored.lanes != 0 {
                 return self.track(action, home, places, regs, mask, done);
             }
             Ok(())
-        } else if self.checks.initialisation && home != Home::Local {
+        } else if self.sanitizer.checks.initialisation && home != Home::Local {
             done
         } else {
             Ok(())
@@ -456,7 +467,7 @@ impl Machine<'_> {
             let at = places.at[i] as usize;
             self.block.shared.flags[at..at + bytes].iter().any(|f| f & PENDING != 0)
         });
-        if pending != 0 && self.checks.initialisation {
+        if pending != 0 && self.sanitizer.checks.initialisation {
             let at = places.at.map(|at| self.shared_address_of(at));
             self.refuse(action, FindingKind::AsyncRead, StateSpace::Shared, &at, pending);
         }
@@ -498,7 +509,7 @@ impl Machine<'_> {
                 done
             }
             Home::Param => {
-                let region = Region { data: &mut self.params, flags: None };
+                let region = Region { data: &mut self.context.params, flags: None };
                 transfer(action, region, places, regs, mask, &mut 0)
             }
         }

@@ -14,11 +14,10 @@ use crate::{
     report::LaunchError,
 };
 
-/// Barriers of a block.
 const N_BARRIERS: u32 = 16;
 
 impl Machine<'_> {
-    /// An operation at which threads meet: of the block at a barrier, or of the cluster.
+    /// An operation at which threads synchronise: of the block at a barrier, or of the cluster.
     pub(super) fn rendezvous(
         &mut self,
         op: Op,
@@ -197,7 +196,9 @@ impl Machine<'_> {
     ) {
         let kind = FindingKind::BarrierDivergence;
         let key = self.key(kind, pc, Some(other));
-        if self.findings.again(key, u64::from(mask.count_ones()), None) || self.findings.full() {
+        if self.sanitizer.findings.again(key, u64::from(mask.count_ones()), None)
+            || self.sanitizer.findings.full()
+        {
             return;
         }
         let who = if same_warp { "threads of one warp" } else { "warps of the block" };

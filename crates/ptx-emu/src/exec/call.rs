@@ -56,7 +56,7 @@ impl Machine<'_> {
         match c {
             Const::Value(v) => v,
             Const::Variable(index, offset) => {
-                self.variable_addresses[index as usize].wrapping_add(offset)
+                self.context.variable_addresses[index as usize].wrapping_add(offset)
             }
         }
     }
@@ -138,7 +138,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Leaves the running function.
     pub(super) fn leave(&mut self, warp: &mut Warp, mut group: Group) {
         let Some(caller) = group.callers.pop() else { return };
         let code = &self.program.code[group.frame.function as usize];
@@ -175,13 +174,13 @@ impl Machine<'_> {
                 for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
                     // A finding that nobody keeps gets no text: a flood would cost more than the
                     // rest.
-                    if self.limits.printf_bytes <= self.stdout.len() {
+                    if self.context.limits.printf_bytes <= self.stdout.len() {
                         break;
                     }
                     let format = self.string(argument(lane, 0, 8), regs, lane);
                     let args = argument(lane, 1, 8);
                     let text = self.formatted(&format, args, regs, lane);
-                    let room = self.limits.printf_bytes.saturating_sub(self.stdout.len());
+                    let room = self.context.limits.printf_bytes.saturating_sub(self.stdout.len());
                     let cut = (0..=room.min(text.len())).rev().find(|n| text.is_char_boundary(*n));
                     self.stdout.push_str(&text[..cut.unwrap_or(0)]);
                 }

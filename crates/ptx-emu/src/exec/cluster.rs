@@ -1,4 +1,4 @@
-//! Clusters: blocks that see each other's shared memory and meet at a barrier.
+//! Clusters: blocks that see each other's shared memory and wait for each other at a barrier.
 
 use super::{
     Machine, Shared,
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     finding::FindingKind,
     memory::{own_shared, shared_rank, window_base, window_of},
-    op::{ClusterOp, ClusterSpecial, D, Reg, Window},
+    op::{ClusterOp, D, Reg, Window},
     report::LaunchError,
 };
 
@@ -50,11 +50,9 @@ pub(super) enum Step {
     Wait(Wait),
 }
 
-/// Most blocks of a cluster.
 pub(super) const MAX_CLUSTER: u32 = 16;
 
 impl Cluster {
-    /// Number of blocks.
     pub(super) fn len(&self) -> u32 {
         self.extents.iter().product()
     }
@@ -184,22 +182,6 @@ impl Machine<'_> {
             }
         }
         Ok(Step::Next)
-    }
-
-    /// Value of a special register.
-    pub(super) fn cluster_special(&self, special: ClusterSpecial) -> u32 {
-        let extents = self.cluster.extents;
-        match special {
-            ClusterSpecial::Id(axis) => self.block.at[axis as usize] / extents[axis as usize],
-            ClusterSpecial::Number(axis) => {
-                self.launch.grid[axis as usize] / extents[axis as usize]
-            }
-            ClusterSpecial::Block(axis) => self.block.at[axis as usize] % extents[axis as usize],
-            ClusterSpecial::Blocks(axis) => extents[axis as usize],
-            ClusterSpecial::Rank => self.cluster.rank,
-            ClusterSpecial::Ranks => self.cluster.len(),
-            ClusterSpecial::Explicit => u32::from(self.cluster.explicit),
-        }
     }
 }
 

@@ -25,7 +25,6 @@ struct Pending {
     bytes: u32,
     /// Groups each lane had committed when it was issued.
     group: W,
-    /// The instruction.
     pc: u32,
     /// Copies issued by the warp before.
     serial: u64,
@@ -40,7 +39,6 @@ struct Arrival {
     place: StateSpace,
     /// Copies issued by the warp before.
     serial: u64,
-    /// The instruction.
     pc: u32,
 }
 
@@ -50,7 +48,6 @@ pub(super) struct Copies {
     pending: Vec<Pending>,
     /// Groups each lane has committed.
     commits: W,
-    /// Copies issued so far.
     issued: u64,
     arrivals: Vec<Arrival>,
 }
@@ -110,11 +107,11 @@ impl Machine<'_> {
                 let source = addresses(from, regs);
                 let to = addresses(to, regs);
                 let sizes = size.map_or([*bytes; 32], |r| regs.rows.w[r as usize]);
-                self.undefined.loaded = 0;
+                self.sanitizer.undefined.loaded = 0;
                 let words = self.read_source(source, sizes, *bytes, *scratch, regs, pc, mask);
-                let undefined = self.undefined.loaded;
+                let undefined = self.sanitizer.undefined.loaded;
                 self.act(&Action::Await(*bytes), StateSpace::Shared, &to, regs, mask);
-                let refused = self.refusals.iter().fold(0, |m, r| m | r.lanes);
+                let refused = self.sanitizer.refusals.iter().fold(0, |m, r| m | r.lanes);
                 self.record_refusals(regs, pc);
                 self.last_copy = Some(pc);
                 let group = regs.copies.commits;
@@ -217,9 +214,9 @@ impl Machine<'_> {
             let m = access(true, 4, copy.bytes / 4, StateSpace::Shared, scratch);
             self.progress.changes += 1;
             self.pc = copy.pc;
-            self.undefined.stored = Mark { lanes: copy.undefined, origin: copy.pc };
+            self.sanitizer.undefined.stored = Mark { lanes: copy.undefined, origin: copy.pc };
             self.act(&Action::Memory(&m), StateSpace::Shared, &copy.to, regs, ready);
-            self.undefined.stored = Mark::default();
+            self.sanitizer.undefined.stored = Mark::default();
             self.record_refusals(regs, copy.pc);
         }
         list.retain(|copy| copy.lanes != 0);

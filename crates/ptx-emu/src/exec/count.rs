@@ -11,7 +11,6 @@ use crate::{
     op::Op,
 };
 
-/// Counts under way.
 #[derive(Debug, Default)]
 pub(super) struct Count {
     /// By program counter.

@@ -30,13 +30,9 @@ pub(super) struct Span<'m> {
 
 /// A number in memory and its form in a register.
 trait Element {
-    /// Bytes in memory.
     const BYTES: usize;
-    /// The register's.
     type Value: Copy + Default;
-    /// From [`Self::BYTES`] bytes.
     fn read(bytes: &[u8]) -> Self::Value;
-    /// To [`Self::BYTES`] bytes.
     fn write(value: Self::Value, bytes: &mut [u8]);
 }
 
@@ -477,7 +473,10 @@ impl Machine<'_> {
         pc: u32,
         mask: u32,
     ) -> bool {
-        if regs.taint.active || self.undefined.stored.lanes != 0 || self.observers.count.is_some() {
+        if regs.taint.active
+            || self.sanitizer.undefined.stored.lanes != 0
+            || self.observers.count.is_some()
+        {
             return false;
         }
         self.pc = pc;
@@ -490,9 +489,9 @@ impl Machine<'_> {
         let base = Base::of(m);
         let (variable, delta) = self.variable(m, base.lane(regs, first(mask)))?;
         if !m.store {
-            let watched = self.races.is_some();
+            let watched = self.sanitizer.races.is_some();
             let places = if watched { Some(places(variable, base, delta, regs)) } else { None };
-            let checked = self.checks.initialisation || self.checks.taint;
+            let checked = self.sanitizer.checks.initialisation || self.sanitizer.checks.taint;
             let mut span = self.span(variable, delta);
             if !checked {
                 span.flags = None;
@@ -509,7 +508,7 @@ impl Machine<'_> {
         if !is_common_store(m) || !fits(&span, row!(base, regs, wide), mask, each) {
             return None;
         }
-        if self.races.is_some() {
+        if self.sanitizer.races.is_some() {
             let (home, places) = places(variable, base, delta, regs);
             self.look_for_races(m, home, &places, regs, mask);
         }
@@ -563,7 +562,7 @@ impl Machine<'_> {
                 let flags = &mut self.block.shared.flags[start..start + size];
                 Span { data, flags: Some(flags), delta }
             }
-            Variable::Param => Span { data: &mut self.params, flags: None, delta },
+            Variable::Param => Span { data: &mut self.context.params, flags: None, delta },
         }
     }
 }

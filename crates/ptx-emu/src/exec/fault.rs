@@ -66,7 +66,7 @@ impl Machine<'_> {
         Finding {
             kind,
             severity: Severity::Error,
-            kernel: self.launch.kernel.clone(),
+            kernel: self.context.launch.kernel.clone(),
             line,
             instruction,
             block: self.block.at,
@@ -94,11 +94,11 @@ impl Machine<'_> {
 
     /// Keeps a first occurrence; after the first error the launch may only run a while longer.
     pub(super) fn keep(&mut self, key: Key, finding: Finding) {
-        if finding.severity == Severity::Error && self.findings.errors == 0 {
-            let end = self.lane_instructions.saturating_add(self.limits.after_error);
-            self.limits.lane_instructions = self.limits.lane_instructions.min(end);
+        if finding.severity == Severity::Error && self.sanitizer.findings.errors == 0 {
+            let end = self.lane_instructions.saturating_add(self.context.limits.after_error);
+            self.context.limits.lane_instructions = self.context.limits.lane_instructions.min(end);
         }
-        self.findings.add(key, finding);
+        self.sanitizer.findings.add(key, finding);
     }
 
     pub(super) fn target(&self, refusal: &Refusal, address: u64) -> Target {
@@ -142,11 +142,11 @@ impl Machine<'_> {
 
     /// Records the accesses that were refused since the last call.
     pub(super) fn record_refusals(&mut self, regs: &Registers<'_>, pc: u32) {
-        for refusal in std::mem::take(&mut self.refusals) {
+        for refusal in std::mem::take(&mut self.sanitizer.refusals) {
             let key = self.key(refusal.kind, pc, None);
             let elements = self.range(&refusal);
             let n = u64::from(refusal.lanes.count_ones());
-            if self.findings.again(key, n, elements) || self.findings.full() {
+            if self.sanitizer.findings.again(key, n, elements) || self.sanitizer.findings.full() {
                 continue;
             }
             let mut finding = self.refused(&refusal, regs, pc);

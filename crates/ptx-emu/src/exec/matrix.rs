@@ -107,7 +107,13 @@ impl Machine<'_> {
         });
         let kind = FindingKind::Misaligned;
         let bytes = op.alignment;
-        self.refusals.push(Refusal { kind, lanes: odd, at, place: op.address.place, bytes });
+        self.sanitizer.refusals.push(Refusal {
+            kind,
+            lanes: odd,
+            at,
+            place: op.address.place,
+            bytes,
+        });
         self.record_refusals(regs, pc);
     }
 

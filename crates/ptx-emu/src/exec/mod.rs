@@ -16,6 +16,7 @@ mod parallel;
 pub(crate) mod sanitize;
 mod schedule;
 mod simple;
+pub(crate) mod special;
 mod spin;
 mod sync;
 mod transfer;
@@ -23,6 +24,8 @@ mod waiting;
 mod warp;
 
 use std::{collections::HashMap, ops::Range};
+
+pub(crate) use self::parallel::Source;
 
 use self::{
     access::Refusal,
@@ -47,7 +50,6 @@ use crate::{
     coverage::{Coverage, ENTERED},
     lower::Program,
     memory::{BufferId, INITIALISED, Memory, SHARED_SLOTS, shared_address},
-    module::Module,
     options::{Blocks, Checks, Limits, Options},
     report::{LaunchError, Report},
 };
@@ -85,27 +87,14 @@ struct Shared {
 struct Machine<'m> {
     program: &'m Program,
     memory: &'m mut Memory,
-    launch: &'m Launch,
-    kernel: usize,
-    n_sm: u32,
-    checks: Checks,
-    limits: Limits,
-    params: Vec<u8>,
-    /// Address of each module variable in its state space.
-    variable_addresses: Vec<u64>,
+    context: LaunchContext<'m>,
     selection: Selection,
     layout: SharedLayout,
     cluster: Cluster,
-    /// The buffer in which `grid.sync()` counts arrivals.
-    workspace: Option<BufferId>,
     block: RunningBlock,
     progress: Progress,
     observers: Observers<'m>,
-    races: Option<Box<Races>>,
-    undefined: Undefined,
-    findings: Findings,
-    /// Accesses refused since they were last recorded.
-    refusals: Vec<Refusal>,
+    sanitizer: Sanitizer,
     lane_instructions: u64,
     stdout: String,
     /// The access under way.
@@ -114,6 +103,29 @@ struct Machine<'m> {
     last_copy: Option<u32>,
     matrix_scratch: matrix::Scratch,
     width: Width,
+}
+
+/// The parts of a launch that do not change while it runs.
+struct LaunchContext<'m> {
+    launch: &'m Launch,
+    kernel: usize,
+    n_sm: u32,
+    limits: Limits,
+    params: Vec<u8>,
+    /// Address of each module variable in its state space.
+    variable_addresses: Vec<u64>,
+    /// The buffer in which `grid.sync()` counts arrivals.
+    workspace: Option<BufferId>,
+}
+
+/// Checks and their findings.
+struct Sanitizer {
+    checks: Checks,
+    races: Option<Box<Races>>,
+    undefined: Undefined,
+    findings: Findings,
+    /// Accesses refused since they were last recorded.
+    refusals: Vec<Refusal>,
 }
 
 /// The blocks to run.
@@ -130,13 +142,11 @@ struct Selection {
 struct SharedLayout {
     /// Offset and size of each.
     slots: Vec<Option<(usize, usize)>>,
-    /// The module variables.
     variables: Vec<Option<u32>>,
     /// Bytes of all of them.
     bytes: usize,
 }
 
-/// The running block.
 #[derive(Default)]
 struct RunningBlock {
     /// Position in the grid.
@@ -221,57 +231,50 @@ fn refuse<T>(message: impl Into<String>) -> Result<T, LaunchError> {
     Err(LaunchError::Launch { message: message.into() })
 }
 
-/// Runs `launch` to its end.
-pub(crate) fn launch(
-    module: &Module,
-    memory: &mut Memory,
-    variable_addresses: &[u64],
-    launch: &Launch,
-    options: &Options,
-    n_sm: u32,
-) -> Report {
-    match prepare_launch(module, memory, variable_addresses, launch, options, n_sm) {
+/// Runs a launch to its end.
+pub(crate) fn launch(memory: &mut Memory, source: Source<'_>) -> Report {
+    match prepare_launch(memory, source) {
         Ok(mut machine) => {
-            let source = parallel::Source { module, variable_addresses, launch, options, n_sm };
             let end = parallel::run(&mut machine, source);
             machine.report(end)
         }
-        Err(stop) => Report::refused(stop),
+        Err(error) => Report::refused(error),
     }
 }
 
 /// A machine at the launch's start.
 fn prepare_launch<'m>(
-    module: &'m Module,
     memory: &'m mut Memory,
-    variable_addresses: &[u64],
-    launch: &'m Launch,
-    options: &Options,
-    n_sm: u32,
+    source: Source<'m>,
 ) -> Result<Machine<'m>, LaunchError> {
+    let Source { module, variable_addresses, launch, options, n_sm } = source;
     let program = module.program();
     let kernel = check(program, launch)?;
     let mut machine = Machine {
         program,
         memory,
-        launch,
-        kernel,
-        n_sm,
-        checks: options.checks,
-        limits: options.limits,
-        params: parameters(program, kernel, launch)?,
-        variable_addresses: variable_addresses.to_vec(),
+        context: LaunchContext {
+            launch,
+            kernel,
+            n_sm,
+            limits: options.limits,
+            params: parameters(program, kernel, launch)?,
+            variable_addresses: variable_addresses.to_vec(),
+            workspace: None,
+        },
         selection: Selection { blocks: options.blocks.clone(), part: None, done: 0 },
         layout: SharedLayout::default(),
         cluster: cluster(program, kernel, launch)?,
-        workspace: None,
         block: RunningBlock::default(),
         progress: Progress::default(),
         observers: Observers::new(program, options),
-        races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
-        undefined: Undefined::default(),
-        findings: Findings::new(options.limits.findings),
-        refusals: Vec::new(),
+        sanitizer: Sanitizer {
+            checks: options.checks,
+            races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
+            undefined: Undefined::default(),
+            findings: Findings::new(options.limits.findings),
+            refusals: Vec::new(),
+        },
         lane_instructions: 0,
         stdout: String::new(),
         pc: 0,
@@ -343,7 +346,6 @@ fn cluster(program: &Program, kernel: usize, launch: &Launch) -> Result<Cluster,
     Ok(Cluster { extents, explicit, rank: 0, peers: Vec::new() })
 }
 
-/// The parameter block.
 fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u8>, LaunchError> {
     let signature = &program.signatures[kernel];
     let (want, got) = (signature.params.len(), launch.args.len());
@@ -374,27 +376,27 @@ fn parameters(program: &Program, kernel: usize, launch: &Launch) -> Result<Vec<u
 impl Machine<'_> {
     /// The report, given how the launch ended.
     fn report(mut self, end: Result<(), LaunchError>) -> Report {
-        if let Some(id) = self.workspace {
+        if let Some(id) = self.context.workspace {
             self.memory.free(id);
         }
         if let Err(LaunchError::Fault(finding)) = &end {
             let key = (finding.kind, u32::MAX, u32::MAX);
-            self.findings.add(key, (**finding).clone());
+            self.sanitizer.findings.add(key, (**finding).clone());
         }
-        self.findings.causes_first();
+        self.sanitizer.findings.causes_first();
         Report {
             end,
             blocks: self.selection.done,
             counters: self.observers.count.map(|c| c.finish(self.program)),
             coverage: Some(self.observers.coverage).filter(|_| self.observers.covers),
-            findings: self.findings.into_list(),
+            findings: self.sanitizer.findings.into_list(),
             lane_instructions: self.lane_instructions,
             stdout: self.stdout,
         }
     }
 
     /// Gives a module that asks for it the workspace of a cooperative launch: zeroed memory in
-    /// which the blocks of the grid meet.
+    /// which the blocks of the grid count arrivals.
     fn make_workspace(&mut self) -> Result<(), LaunchError> {
         if !self.program.cooperative {
             return Ok(());
@@ -402,18 +404,18 @@ impl Machine<'_> {
         let made = self.memory.alloc("workspace of the grid", WORKSPACE_BYTES, 4);
         let id = made.or_else(|error| refuse(error.to_string()))?;
         self.memory.buffers[id.0 as usize].flags = None;
-        self.workspace = Some(id);
+        self.context.workspace = Some(id);
         Ok(())
     }
 
     fn workspace_address(&self) -> u64 {
-        self.workspace.map_or(0, Memory::address)
+        self.context.workspace.map_or(0, Memory::address)
     }
 
     /// Gives every shared variable the kernel can reach its place.
     fn place_shared(&mut self) -> Result<(), LaunchError> {
         let mut used = vec![false; self.program.variables.len()];
-        for function in self.program.reachable(self.kernel) {
+        for function in self.program.reachable(self.context.kernel) {
             for &v in &self.program.code[function].shared {
                 used[v as usize] = true;
             }
@@ -443,10 +445,10 @@ impl Machine<'_> {
             if end > MAX_SHARED {
                 return refuse(format!(
                     "kernel `{}` needs more than {MAX_SHARED} bytes of static shared memory",
-                    self.launch.kernel
+                    self.context.launch.kernel
                 ));
             }
-            self.variable_addresses[index] = shared_address(self.layout.slots.len(), at);
+            self.context.variable_addresses[index] = shared_address(self.layout.slots.len(), at);
             self.layout.slots.push(Some((at, variable.bytes)));
             self.layout.variables.push(Some(index as u32));
         }
@@ -457,10 +459,10 @@ impl Machine<'_> {
         let at = end.next_multiple_of(dynamic_align);
         for (index, variable) in self.program.variables.iter().enumerate() {
             if variable.space == Space::Shared && (variable.is_extern || variable.bytes == 0) {
-                self.variable_addresses[index] = shared_address(1, at);
+                self.context.variable_addresses[index] = shared_address(1, at);
             }
         }
-        let dynamic_bytes = self.launch.dynamic_smem as usize;
+        let dynamic_bytes = self.context.launch.dynamic_smem as usize;
         self.layout.slots[1] = Some((at, dynamic_bytes));
         self.layout.variables[1] = dynamic;
         self.layout.bytes = at + dynamic_bytes;
@@ -468,7 +470,7 @@ impl Machine<'_> {
             return refuse(format!(
                 "kernel `{}` needs {end} bytes of static and {dynamic_bytes} of dynamic shared \
                  memory, more than {MAX_SHARED}",
-                self.launch.kernel
+                self.context.launch.kernel
             ));
         }
         Ok(())
@@ -484,7 +486,7 @@ impl Machine<'_> {
 
     fn new_warp(&self, index: u32) -> Warp {
         let mut warp = Warp { index, ..Warp::default() };
-        let [x, y, _] = self.launch.block;
+        let [x, y, _] = self.context.launch.block;
         for lane in 0..32 {
             let thread = index * 32 + lane;
             let at = [thread % x, thread / x % y, thread / (x * y)];
@@ -492,9 +494,9 @@ impl Machine<'_> {
                 axis[lane as usize] = at;
             }
         }
-        let code = &self.program.code[self.kernel];
+        let code = &self.program.code[self.context.kernel];
         warp.local.reserve(code.frame_bytes as usize);
-        let frame = Frame { function: self.kernel as u32, ..Frame::default() };
+        let frame = Frame { function: self.context.kernel as u32, ..Frame::default() };
         prepare(&mut warp, code, frame, |c| self.resolve(c));
         warp
     }
@@ -540,9 +542,6 @@ impl Machine<'_> {
 }
 
 /// Creates the module's variables in global memory; gives each one's address.
-///
-/// # Errors
-/// If they do not fit.
 pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Result<Vec<u64>, LaunchError> {
     let mut addresses = vec![0; program.variables.len()];
     for (index, variable) in program.variables.iter().enumerate() {

@@ -11,7 +11,7 @@ use super::{Launch, Machine, findings::Findings, prepare_launch, sanitize::races
 use crate::{
     memory::Memory,
     module::Module,
-    op::{Op, Special, StateSpace},
+    op::{Op, StateSpace},
     options::{Blocks, Options},
     report::LaunchError,
 };
@@ -24,7 +24,7 @@ const MAX_COPY: u64 = 256 << 20;
 
 /// The origin of every part of a launch.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'s> {
+pub(crate) struct Source<'s> {
     pub module: &'s Module,
     pub variable_addresses: &'s [u64],
     pub launch: &'s Launch,
@@ -58,7 +58,7 @@ pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), L
     let cost = machine.lane_instructions.saturating_mul(n - 1);
     if cost >= WORTHWHILE
         && machine.memory.used() <= MAX_COPY
-        && machine.findings.errors == 0
+        && machine.sanitizer.findings.errors == 0
         && in_parts(machine, source, &rest, threads)
     {
         return Ok(());
@@ -67,7 +67,7 @@ pub(super) fn run(machine: &mut Machine<'_>, source: Source<'_>) -> Result<(), L
     machine.run()
 }
 
-/// Whether blocks of the kernel can only meet in memory that the race detector watches.
+/// Whether blocks of the kernel can only share memory that the race detector watches.
 fn separable(machine: &Machine<'_>, options: &Options) -> bool {
     let program = machine.program;
     let alone = |op: &Op| match op {
@@ -76,19 +76,11 @@ fn separable(machine: &Machine<'_>, options: &Options) -> bool {
             let m = &program.memory[*index as usize];
             !m.volatile || m.address.place == StateSpace::Shared
         }
-        Op::Special(special, _) => !matches!(
-            special,
-            Special::Clock
-                | Special::ClockHi
-                | Special::Clock64
-                | Special::Timer
-                | Special::TimerLo
-                | Special::TimerHi
-        ),
+        Op::Special(special, _) => !special.is_clock(),
         Op::Builtin(_) => false,
         _ => true,
     };
-    machine.races.is_some()
+    machine.sanitizer.races.is_some()
         && options.blocks == Blocks::All
         && !options.counters
         && !options.coverage
@@ -107,7 +99,7 @@ fn in_parts(
 ) -> bool {
     let n = blocks.end - blocks.start;
     let at = |i: usize| blocks.start + n * i as u64 / threads as u64;
-    let left = machine.limits.lane_instructions.saturating_sub(machine.lane_instructions);
+    let left = machine.context.limits.lane_instructions.saturating_sub(machine.lane_instructions);
     let original = &*machine.memory;
     let parts: Vec<Option<Part>> = thread::scope(|scope| {
         let start = |i| scope.spawn(move || run_part(source, original, at(i)..at(i + 1), left));
@@ -117,14 +109,14 @@ fn in_parts(
     let Some(parts) = parts.into_iter().collect::<Option<Vec<Part>>>() else { return false };
     let total: u64 = parts.iter().map(|p| p.lane_instructions).sum();
     let mut all: Vec<&Races> = parts.iter().map(|p| &*p.races).collect();
-    all.extend(machine.races.as_deref());
+    all.extend(machine.sanitizer.races.as_deref());
     if total > left || Races::overlap(&all) {
         return false;
     }
     let original = machine.memory.clone();
     for part in parts {
         machine.memory.take_changes(&original, &part.memory);
-        machine.findings.merge(part.findings);
+        machine.sanitizer.findings.merge(part.findings);
         machine.selection.done += part.blocks;
     }
     machine.lane_instructions += total;
@@ -133,17 +125,15 @@ fn in_parts(
 
 fn run_part(source: Source<'_>, original: &Memory, part: Range<u64>, budget: u64) -> Option<Part> {
     let mut memory = original.clone();
-    let Source { module, variable_addresses, launch, options, n_sm } = source;
-    let mut machine =
-        prepare_launch(module, &mut memory, variable_addresses, launch, options, n_sm).ok()?;
+    let mut machine = prepare_launch(&mut memory, source).ok()?;
     machine.selection.part = Some(part);
-    machine.limits.lane_instructions = budget;
+    machine.context.limits.lane_instructions = budget;
     machine.run().ok()?;
-    if machine.findings.errors > 0 {
+    if machine.sanitizer.findings.errors > 0 {
         return None;
     }
-    let races = machine.races.take()?;
-    let findings = std::mem::take(&mut machine.findings);
+    let races = machine.sanitizer.races.take()?;
+    let findings = std::mem::take(&mut machine.sanitizer.findings);
     let (lane_instructions, blocks) = (machine.lane_instructions, machine.selection.done);
     Some(Part { memory, races, findings, lane_instructions, blocks })
 }

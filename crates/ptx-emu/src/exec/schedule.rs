@@ -59,21 +59,21 @@ fn idle_rounds(blocks: usize) -> usize {
 
 impl Machine<'_> {
     pub(super) fn coordinates(&self, index: u64) -> [u32; 3] {
-        let [x, y, _] = self.launch.grid.map(u64::from);
+        let [x, y, _] = self.context.launch.grid.map(u64::from);
         [(index % x) as u32, (index / x % y) as u32, (index / (x * y)) as u32]
     }
 
     /// Bytes that a half-run block takes, roughly.
     fn block_bytes(&self) -> usize {
-        let registers = register_bytes(self.program.code[self.kernel].registers);
-        let threads: u32 = self.launch.block.iter().product();
+        let registers = register_bytes(self.program.code[self.context.kernel].registers);
+        let threads: u32 = self.context.launch.block.iter().product();
         // Beside the contents of shared memory there are flags and last accesses.
         registers * threads.div_ceil(32) as usize + 8 * self.layout.bytes + 4096
     }
 
     /// Linear index of the block with this rank in the cluster with this number.
     fn block_of(&self, cluster: u64, rank: u64) -> u64 {
-        let [x, y, _] = self.launch.grid.map(u64::from);
+        let [x, y, _] = self.context.launch.grid.map(u64::from);
         let [cx, cy, cz] = self.cluster.extents.map(u64::from);
         let (nx, ny) = (x / cx, y / cy);
         let at = [cluster % nx, cluster / nx % ny, cluster / (nx * ny)];
@@ -84,8 +84,8 @@ impl Machine<'_> {
 
     /// Numbers of the clusters of which blocks were asked for, if not all blocks run.
     fn chosen_clusters(&self) -> Option<Vec<u64>> {
-        let blocks = choice::chosen(&self.selection.blocks, self.launch.grid)?;
-        let [nx, ny, _] = [0, 1, 2].map(|i| self.launch.grid[i] / self.cluster.extents[i]);
+        let blocks = choice::chosen(&self.selection.blocks, self.context.launch.grid)?;
+        let [nx, ny, _] = [0, 1, 2].map(|i| self.context.launch.grid[i] / self.cluster.extents[i]);
         let mut seen = HashSet::new();
         let number = |block: u64| {
             let at = self.coordinates(block);
@@ -97,7 +97,7 @@ impl Machine<'_> {
 
     /// Runs all blocks.
     pub(super) fn run(&mut self) -> Result<(), LaunchError> {
-        let n_blocks: u64 = self.launch.grid.iter().map(|n| u64::from(*n)).product();
+        let n_blocks: u64 = self.context.launch.grid.iter().map(|n| u64::from(*n)).product();
         let size = u64::from(self.cluster.len());
         let chosen = self.chosen_clusters();
         let n_clusters = chosen.as_ref().map_or(n_blocks / size, |c| c.len() as u64);
@@ -204,8 +204,8 @@ impl Machine<'_> {
 
     /// A block at its first instruction, with the warps of one that ended.
     fn start(&mut self, index: u64, spare: Option<Vec<Warp>>) -> Block {
-        let code = &self.program.code[self.kernel];
-        let threads: u32 = self.launch.block.iter().product();
+        let code = &self.program.code[self.context.kernel];
+        let threads: u32 = self.context.launch.block.iter().product();
         let mut warps =
             spare.unwrap_or_else(|| (0..threads.div_ceil(32)).map(|w| self.new_warp(w)).collect());
         for warp in &mut warps {
@@ -213,9 +213,9 @@ impl Machine<'_> {
             warp.alive = u32::MAX >> (32 - lanes);
             let alive = warp.alive;
             warp.taint.clear();
-            self.enter_undefined(warp, self.kernel as u32, [0; 3], alive);
+            self.enter_undefined(warp, self.context.kernel as u32, [0; 3], alive);
             // The others are written before they are read.
-            for reg in self.program.undefined(self.kernel as u32) {
+            for reg in self.program.undefined(self.context.kernel as u32) {
                 match *reg {
                     Reg::W(r) => warp.r32[r as usize] = [0; 32],
                     Reg::D(r) => warp.r64[r as usize] = [0; 32],
@@ -233,7 +233,7 @@ impl Machine<'_> {
             warp.groups.push(Group {
                 pc: code.entry,
                 mask: warp.alive,
-                frame: Frame { function: self.kernel as u32, ..Frame::default() },
+                frame: Frame { function: self.context.kernel as u32, ..Frame::default() },
                 callers: Vec::new(),
                 wait: Wait::None,
                 penalty: 0,

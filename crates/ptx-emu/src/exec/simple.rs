@@ -9,7 +9,7 @@ use crate::{
     alu::{integer::Integer as _, simd::Loop},
     finding::FindingKind,
     memory::window_of,
-    op::{CarryKind, CarryOp, Class, D, LaneMask, Op, R, Reg, Special, W, Window},
+    op::{CarryKind, CarryOp, Class, D, Op, R, Reg, W, Window},
     report::LaunchError,
 };
 
@@ -71,15 +71,10 @@ impl Machine<'_> {
             Op::Carry(index) => carry(program.carries[index as usize], regs, mask),
             Op::Convert(index) => {
                 let (conversion, to, a, b) = &program.conversions[index as usize];
-                let read = |reg: &Reg| match *reg {
-                    Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
-                    Reg::D(r) => regs.rows.d[r as usize],
-                    Reg::P(_) => [0; 32],
-                };
-                let mut v = read(a).map(|a| conversion.apply(a));
+                let mut v = regs.row(*a).map(|a| conversion.apply(a));
                 if let Some(b) = b {
                     // The first source goes into the upper half.
-                    let low = read(b).map(|b| conversion.apply(b));
+                    let low = regs.row(*b).map(|b| conversion.apply(b));
                     for (v, low) in v.iter_mut().zip(low) {
                         *v = *v << 16 | low;
                     }
@@ -87,7 +82,7 @@ impl Machine<'_> {
                 put(regs, *to, &v, mask);
             }
             Op::Special(special, to) => {
-                let v = self.special(special, regs);
+                let v = special.value(self, regs);
                 put(regs, to, &v, mask);
             }
             Op::LocalAddress(to, offset) => {
@@ -119,44 +114,6 @@ impl Machine<'_> {
                 Window::Const
             }
             (window, _) => window,
-        }
-    }
-
-    fn special(&self, special: Special, regs: &Registers<'_>) -> D {
-        let same = |v: u32| [u64::from(v); 32];
-        let lane = || std::array::from_fn(|i| i as u64);
-        let threads = self.launch.block.iter().product::<u32>();
-        match special {
-            Special::Tid(axis) => regs.tid[axis as usize].map(u64::from),
-            Special::Ntid(axis) => same(self.launch.block[axis as usize]),
-            Special::Ctaid(axis) => same(self.block.at[axis as usize]),
-            Special::Nctaid(axis) => same(self.launch.grid[axis as usize]),
-            Special::LaneId => lane(),
-            Special::WarpId => same(regs.warp),
-            Special::NWarpId => same(threads.div_ceil(32)),
-            Special::SmId => same(self.block.index as u32 % self.n_sm),
-            Special::NSmId => same(self.n_sm),
-            Special::GridId => same(1),
-            Special::LaneMask(kind) => lane().map(|i| {
-                let eq = 1_u64 << i;
-                match kind {
-                    LaneMask::Eq => eq,
-                    LaneMask::Lt => eq - 1,
-                    LaneMask::Le => eq | (eq - 1),
-                    LaneMask::Gt => 0xffff_ffff & !(eq | (eq - 1)),
-                    LaneMask::Ge => 0xffff_ffff & !(eq - 1),
-                }
-            }),
-            Special::Clock | Special::TimerLo => [self.clock() & 0xffff_ffff; 32],
-            Special::ClockHi | Special::TimerHi => [self.clock() >> 32; 32],
-            Special::Clock64 | Special::Timer => [self.clock(); 32],
-            Special::DynamicShared => same(self.launch.dynamic_smem),
-            Special::TotalShared => same(self.block.shared.data.len() as u32),
-            Special::Cluster(special) => same(self.cluster_special(special)),
-            // Cooperative groups find the grid's workspace through these two.
-            Special::Environment(1) => same((self.workspace_address() >> 32) as u32),
-            Special::Environment(2) => same(self.workspace_address() as u32),
-            Special::Environment(_) => same(0),
         }
     }
 }

@@ -60,9 +60,6 @@ pub(super) fn is_due(slice: u32) -> bool {
 
 impl Machine<'_> {
     /// Runs the warp for a slice and looks for a loop without end.
-    ///
-    /// # Errors
-    /// A loop that no change of memory can end, and whatever else stops the warp.
     pub(super) fn probe(&mut self, warp: &mut Warp) -> Result<(), LaunchError> {
         let before = Snapshot::of(warp);
         let changes = self.progress.changes;

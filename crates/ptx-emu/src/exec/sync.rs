@@ -4,11 +4,11 @@ use super::{
     Machine,
     access::Registers,
     simple::put_p,
-    warp::{Group, Wait, Warp, put_w},
+    warp::{Group, Wait, Warp, put_d, put_w},
 };
 use crate::{
     finding::FindingKind,
-    op::{D, Op, Reg, Shuffle, Vote, W, WarpSyncKind, WarpSyncOp},
+    op::{D, Op, Shuffle, Vote, W, WarpSyncKind, WarpSyncOp},
     report::LaunchError,
 };
 
@@ -34,12 +34,7 @@ fn gather(sync: &WarpSyncOp, regs: &Registers<'_>, lanes: u32, input: &mut Input
             put_p(&mut input.p, if negated { !p } else { p }, lanes);
         }
         WarpSyncKind::MatchAny(_, value) | WarpSyncKind::MatchAll(_, _, value) => {
-            let value = match value {
-                Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
-                Reg::D(r) => regs.rows.d[r as usize],
-                Reg::P(_) => [0; 32],
-            };
-            super::warp::put_d(&mut input.d, &value, lanes);
+            put_d(&mut input.d, &regs.row(value), lanes);
         }
         WarpSyncKind::Barrier | WarpSyncKind::Elect(..) | WarpSyncKind::Matrix(_) => {}
     }
@@ -148,7 +143,7 @@ fn single(sync: &WarpSyncOp, regs: &mut Registers<'_>, mask: u32) -> u32 {
     scatter(sync, regs, mask, mask, &input)
 }
 
-/// Whether lanes at the two operations meet: the same opcode and modifiers.
+/// Whether lanes at the two operations synchronise: the same opcode and modifiers.
 fn same_operation(a: &WarpSyncOp, b: &WarpSyncOp) -> bool {
     use WarpSyncKind::{Barrier, Elect, MatchAll, MatchAny, Matrix, Redux, Shuffle, Vote};
     match (a.kind, b.kind) {

@@ -2,6 +2,7 @@
 
 use super::{
     access::{Registers, first, lanes},
+    simple::put,
     warp::{put_d, put_w},
 };
 use crate::{
@@ -75,13 +76,7 @@ impl Action<'_> {
             Self::Memory(_) | Self::Await(_) => return,
             Self::Atomic(a) => &a.dest,
         };
-        for reg in dest.iter().flatten() {
-            match *reg {
-                Reg::W(r) => put_w(&mut regs.rows.w[r as usize], &[0; 32], lanes),
-                Reg::D(r) => put_d(&mut regs.rows.d[r as usize], &[0; 32], lanes),
-                Reg::P(_) => {}
-            }
-        }
+        dest.iter().flatten().for_each(|to| put(regs, *to, &[0; 32], lanes));
     }
 
     pub(super) fn bounds(&self) -> FindingKind {
@@ -393,11 +388,7 @@ fn atomic(
         }
     }
     for (dest, old) in a.dest.iter().zip(&olds) {
-        match dest {
-            Some(Reg::W(r)) => put_w(&mut regs.rows.w[*r as usize], &old.map(|v| v as u32), mask),
-            Some(Reg::D(r)) => put_d(&mut regs.rows.d[*r as usize], old, mask),
-            Some(Reg::P(_)) | None => {}
-        }
+        dest.iter().for_each(|to| put(regs, *to, old, mask));
     }
     initialised
 }

@@ -121,7 +121,7 @@ impl Machine<'_> {
         let line = warp.groups.iter().find_map(|g| self.program.place_of(g.pc).0);
         let message = format!(
             "the budget of {} lane instructions is spent; {}",
-            self.limits.lane_instructions,
+            self.context.limits.lane_instructions,
             self.describe_all(std::slice::from_ref(warp))
         );
         LaunchError::Budget { lane_instructions: n, message, line }

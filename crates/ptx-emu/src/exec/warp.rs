@@ -1,7 +1,7 @@
 //! A warp: registers, groups of lanes that stand at the same place, and the interpreter's loop.
 //!
 //! A warp is a list of groups. The group that runs is the least penalised, then the deepest in
-//! calls, then the one with the lowest program counter; groups that meet merge. A group that used
+//! calls, then the one with the lowest program counter; groups at one place merge. A group that used
 //! up its time slice is penalised, so lanes that spin do not starve the lanes they wait for.
 
 use std::collections::HashMap;
@@ -37,7 +37,6 @@ pub(super) struct Frame {
 /// The condition that a group waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Nothing.
     None,
     /// The lanes named by the member mask of the operation at its program counter.
     Warp,
@@ -74,7 +73,6 @@ pub(super) struct Local {
     pub stride: usize,
 }
 
-/// Most local memory of a thread.
 pub(super) const MAX_LOCAL: usize = 512 << 10;
 
 impl Local {
@@ -97,7 +95,6 @@ impl Local {
     }
 }
 
-/// A warp of the running block.
 #[derive(Debug, Default)]
 pub(super) struct Warp {
     /// Number within its block.
@@ -150,7 +147,6 @@ impl Warp {
         self.groups.iter().any(|g| matches!(g.wait, Wait::Cluster | Wait::Mbarrier(_)))
     }
 
-    /// Whether some lanes wait for an mbarrier.
     pub(super) fn waits_for_mbarrier(&self) -> bool {
         self.groups.iter().any(|g| matches!(g.wait, Wait::Mbarrier(_)))
     }
@@ -298,7 +294,7 @@ impl Machine<'_> {
             if self.progress.preempt {
                 return Ok(());
             }
-            if self.lane_instructions > self.limits.lane_instructions {
+            if self.lane_instructions > self.context.limits.lane_instructions {
                 return Err(self.out_of_budget(warp));
             }
         }

@@ -1,13 +1,16 @@
 //! Arithmetic, comparison, selection, moves and conversions.
 
-use super::{Builder, Lowered, Modifiers, Operand, Symbol, compare::compare, control::operand};
+use super::{
+    Builder, Lowered, Modifiers, Operand, Symbol, UNKNOWN, compare::compare, control::operand,
+};
 use crate::{
     alu::{
         integer,
         lanes::{LaneFunction, copy_d, copy_w, d_to_w, w_to_p, w1, w2, w4, ww_to_d},
     },
     ast::Instruction,
-    op::{CarryKind, CarryOp, LaneMask, Op, R, Special},
+    exec::special::Special,
+    op::{CarryKind, CarryOp, Op, R},
 };
 
 impl<'a> Builder<'a, '_> {
@@ -66,7 +69,7 @@ impl<'a> Builder<'a, '_> {
         }
         if let Operand::Name(name) = a
             && self.symbol(name).is_none()
-            && let Some(special) = special(name)
+            && let Some(special) = Special::named(name)
         {
             let d = self.register(d)?;
             self.push(Op::Special(special, d));
@@ -104,148 +107,114 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
+    /// Joins neighbours, lowest bits first, until they fill `d`.
     fn pack(&mut self, d: &Operand<'a>, from: &[Operand<'a>], ty: &str) -> Lowered<()> {
-        match (ty, from) {
-            ("b16", [a, b]) => {
-                let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
-                let d = self.dst_w(d)?;
-                self.push(w2!(|a, b| (a & 0xff) | (b & 0xff) << 8).op(d, &[a, b]));
-            }
-            ("b32", [a, b, c, e]) => {
-                let half = w2!(|a, b| (a & 0xff) | (b & 0xff) << 8);
-                let (lo, hi) = (self.temp(0), self.temp(0));
-                let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
-                let (c, e) = (self.src_w(c, "b16")?, self.src_w(e, "b16")?);
-                self.push(half.op(lo, &[a, b]));
-                self.push(half.op(hi, &[c, e]));
-                let d = self.dst_w(d)?;
-                self.push(w2!(|a, b| a | b << 16).op(d, &[lo, hi]));
-            }
-            ("b32", [a, b]) => {
-                let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
-                let d = self.dst_w(d)?;
-                self.push(w2!(|a, b| (a & 0xffff) | (b << 16)).op(d, &[a, b]));
-            }
-            ("b64", [a, b]) => {
-                let (a, b) = (self.src_w(a, "b32")?, self.src_w(b, "b32")?);
-                let d = self.dst_d(d)?;
-                let f = ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32);
-                self.push(f.op(d, &[a, b]));
-            }
-            ("b128", [a, b]) => {
-                let (a, b) = (self.src_d(a)?, self.src_d(b)?);
-                let [lo, hi] = self.wide(d)?;
-                // Either source may be a half of the destination.
-                let t = self.temp(1);
-                self.push(copy_d().op(t, &[b]));
-                self.push(copy_d().op(lo, &[a]));
-                self.push(copy_d().op(hi, &[t]));
-            }
-            ("b128", [a, b, c, e]) => {
-                let f = ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32);
-                let (a, b) = (self.src_w(a, "b32")?, self.src_w(b, "b32")?);
-                let (c, e) = (self.src_w(c, "b32")?, self.src_w(e, "b32")?);
-                let [lo, hi] = self.wide(d)?;
-                self.push(f.op(lo, &[a, b]));
-                self.push(f.op(hi, &[c, e]));
-            }
-            ("b64", [a, b, c, e]) => {
-                let half = w2!(|a, b| (a & 0xffff) | (b << 16));
-                let (lo, hi) = (self.temp(0), self.temp(0));
-                let (a, b) = (self.src_w(a, "b16")?, self.src_w(b, "b16")?);
-                let (c, e) = (self.src_w(c, "b16")?, self.src_w(e, "b16")?);
-                self.push(half.op(lo, &[a, b]));
-                self.push(half.op(hi, &[c, e]));
-                let d = self.dst_d(d)?;
-                let f = ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32);
-                self.push(f.op(d, &[lo, hi]));
-            }
-            _ => return Err("the form of packing is not known".to_owned()),
+        let to = match ty {
+            "b16" | "b32" => vec![self.dst_w(d)?],
+            "b64" => vec![self.dst_d(d)?],
+            _ => self.wide(d)?.to_vec(),
+        };
+        let mut bits = 8 * crate::parse::type_bytes(ty).unwrap_or(0) as usize / from.len().max(1);
+        if bits == 64 {
+            let [a, b] = [self.src_d(&from[0])?, self.src_d(&from[1])?];
+            // Either source may be a half of the destination.
+            let t = self.temp(1);
+            self.push(copy_d().op(t, &[b]));
+            self.push(copy_d().op(to[0], &[a]));
+            self.push(copy_d().op(to[1], &[t]));
+            return Ok(());
+        }
+        let literals = if bits == 32 { "b32" } else { "b16" };
+        let parts = from.iter().map(|part| self.src_w(part, literals));
+        let mut parts = parts.collect::<Lowered<Vec<R>>>()?;
+        while parts.len() > to.len() {
+            let f = match bits {
+                8 => w2!(|a, b| (a & 0xff) | (b & 0xff) << 8),
+                16 => w2!(|a, b| (a & 0xffff) | (b << 16)),
+                32 => ww_to_d!(|a, b| u64::from(a) | u64::from(b) << 32),
+                _ => return Err("the form of packing is not known".to_owned()),
+            };
+            let last = parts.len() == 2 * to.len();
+            let join = |(n, pair): (usize, &[R])| {
+                let d = if last { to[n] } else { self.temp(0) };
+                self.push(f.op(d, pair));
+                d
+            };
+            parts = parts.chunks(2).enumerate().map(join).collect();
+            bits *= 2;
         }
         Ok(())
     }
 
     fn unpack(&mut self, into: &[Operand<'a>], a: &Operand<'a>, ty: &str) -> Lowered<()> {
-        match (ty, into) {
-            ("b16", [lo, hi]) => {
-                let a = self.src_w(a, "b16")?;
-                let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
+        let (low_half, high_half) = (d_to_w!(|a| a as u32), d_to_w!(|a| (a >> 32) as u32));
+        let parts: &[LaneFunction] = match (ty, into.len()) {
+            ("b16", 2) => &[w1!(|a| a & 0xff), w1!(|a| (a >> 8) & 0xff)],
+            ("b32", 2) => &[w1!(|a| a & 0xffff), w1!(|a| a >> 16)],
+            ("b32", 4) => &[
+                w1!(|a| a & 0xff),
+                w1!(|a| (a >> 8) & 0xff),
+                w1!(|a| (a >> 16) & 0xff),
+                w1!(|a| a >> 24),
+            ],
+            ("b64", 2) | ("b128", 4) => &[low_half, high_half],
+            ("b64", 4) => &[
+                d_to_w!(|a| a as u32 & 0xffff),
+                d_to_w!(|a| (a >> 16) as u32 & 0xffff),
+                d_to_w!(|a| (a >> 32) as u32 & 0xffff),
+                d_to_w!(|a| (a >> 48) as u32),
+            ],
+            ("b128", 2) => &[copy_d()],
+            _ => return Err("the form of unpacking is not known".to_owned()),
+        };
+        let sources = match ty {
+            "b128" => self.wide(a)?.to_vec(),
+            "b64" => vec![self.src_d(a)?],
+            _ => vec![self.src_w(a, ty)?],
+        };
+        let to = into.iter().map(|d| self.destination(parts[0].result(), d));
+        let mut to = to.collect::<Lowered<Vec<R>>>()?.into_iter();
+        for mut a in sources {
+            if ty == "b16" || (ty, into.len()) == ("b32", 4) {
                 // The source may be one of the destinations.
                 let t = self.temp(0);
                 self.push(copy_w().op(t, &[a]));
-                self.push(w1!(|a| a & 0xff).op(lo, &[t]));
-                self.push(w1!(|a| (a >> 8) & 0xff).op(hi, &[t]));
+                a = t;
             }
-            ("b32", [p, q, r, s]) => {
-                let a = self.src_w(a, "b32")?;
-                let d = [self.dst_w(p)?, self.dst_w(q)?, self.dst_w(r)?, self.dst_w(s)?];
-                let t = self.temp(0);
-                self.push(copy_w().op(t, &[a]));
-                self.push(w1!(|a| a & 0xff).op(d[0], &[t]));
-                self.push(w1!(|a| (a >> 8) & 0xff).op(d[1], &[t]));
-                self.push(w1!(|a| (a >> 16) & 0xff).op(d[2], &[t]));
-                self.push(w1!(|a| a >> 24).op(d[3], &[t]));
+            for (part, d) in parts.iter().zip(&mut to) {
+                self.push(part.op(d, &[a]));
             }
-            ("b32", [lo, hi]) => {
-                let a = self.src_w(a, "b32")?;
-                let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
-                self.push(w1!(|a| a & 0xffff).op(lo, &[a]));
-                self.push(w1!(|a| a >> 16).op(hi, &[a]));
-            }
-            ("b64", [lo, hi]) => {
-                let a = self.src_d(a)?;
-                let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
-                self.push(d_to_w!(|a| a as u32).op(lo, &[a]));
-                self.push(d_to_w!(|a| (a >> 32) as u32).op(hi, &[a]));
-            }
-            ("b128", [lo, hi]) => {
-                let a = self.wide(a)?;
-                for (d, a) in [lo, hi].into_iter().zip(a) {
-                    let d = self.dst_d(d)?;
-                    self.push(copy_d().op(d, &[a]));
-                }
-            }
-            ("b128", [p, q, r, s]) => {
-                let [low, high] = self.wide(a)?;
-                for (lo, hi, a) in [(p, q, low), (r, s, high)] {
-                    let (lo, hi) = (self.dst_w(lo)?, self.dst_w(hi)?);
-                    self.push(d_to_w!(|a| a as u32).op(lo, &[a]));
-                    self.push(d_to_w!(|a| (a >> 32) as u32).op(hi, &[a]));
-                }
-            }
-            ("b64", [p, q, r, s]) => {
-                let a = self.src_d(a)?;
-                let d = [self.dst_w(p)?, self.dst_w(q)?, self.dst_w(r)?, self.dst_w(s)?];
-                self.push(d_to_w!(|a| a as u32 & 0xffff).op(d[0], &[a]));
-                self.push(d_to_w!(|a| (a >> 16) as u32 & 0xffff).op(d[1], &[a]));
-                self.push(d_to_w!(|a| (a >> 32) as u32 & 0xffff).op(d[2], &[a]));
-                self.push(d_to_w!(|a| (a >> 48) as u32).op(d[3], &[a]));
-            }
-            _ => return Err("the form of unpacking is not known".to_owned()),
         }
         Ok(())
     }
 
-    /// Pushes the comparison of operands 1 and 2 into a fresh predicate.
-    fn comparison(&mut self, i: &Instruction<'a>, cmp: &str, ty: &str, ftz: bool) -> Lowered<R> {
+    /// Pushes the comparison of operands 1 and 2 into a fresh predicate; of pairs, that of the low
+    /// and that of the high halves.
+    fn comparison(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<(R, Option<R>)> {
+        let (ty, element) = (m.ty(), m.ty().trim_end_matches("x2"));
+        let f = compare(m.flags[0], element, m.has("ftz")).ok_or("the comparison is not known")?;
         let t = self.temp(2);
-        let f = compare(cmp, ty, ftz).ok_or("the comparison is not known")?;
-        let from = self.sources(f, &i.operands[1..], ty)?;
-        self.push(f.op(t, &from));
-        Ok(t)
+        if element == ty {
+            let from = self.sources(f, &i.operands[1..], ty)?;
+            self.push(f.op(t, &from));
+            return Ok((t, None));
+        }
+        let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
+        self.push(f.op(t, &[a, b]));
+        let high = self.temp(2);
+        let upper = [a, b].map(|half| {
+            let t = self.temp(0);
+            self.push(w1!(|a| a >> 16).op(t, &[half]));
+            t
+        });
+        self.push(f.op(high, &upper));
+        Ok((t, Some(high)))
     }
 
-    /// The Boolean combination a `setp` or `set` ends with.
-    fn combined(
-        &mut self,
-        i: &Instruction<'a>,
-        m: &Modifiers<'_>,
-        t: R,
-        negate: bool,
-    ) -> Lowered<R> {
-        let base = if negate { self.positive(t, true) } else { t };
+    /// The Boolean combination of a comparison that a `setp` or `set` ends with.
+    fn combined(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>, t: R) -> Lowered<R> {
         let Some(op) = m.flags.iter().find(|f| matches!(**f, "and" | "or" | "xor")) else {
-            return Ok(base);
+            return Ok(t);
         };
         let (c, negated) = self.src_p(operand(i, 3)?)?;
         let c = self.positive(c, negated);
@@ -255,122 +224,61 @@ impl<'a> Builder<'a, '_> {
             "or" => |a, b| a | b,
             _ => |a, b| a ^ b,
         };
-        self.push(Op::P2(f, r, base, c));
+        self.push(Op::P2(f, r, t, c));
         Ok(r)
     }
 
     pub(super) fn setp(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let cmp = m.flags[0];
-        if let "f16x2" | "bf16x2" = m.ty() {
-            return self.setp_pair(i, cmp, m);
-        }
-        if let (Operand::Name(_), None) = (operand(i, 0)?, i.operands.get(3)) {
+        let (p, q) = match operand(i, 0)? {
+            Operand::Pair(p, q) => (&**p, Some(&**q)),
+            _ if m.ty().ends_with("x2") => return Err("expected two predicates".to_owned()),
+            p => (p, None),
+        };
+        let (t, high) = self.comparison(i, m)?;
+        if q.is_none() && i.operands.len() == 3 {
             // The common form writes its destination at once.
-            let t = self.comparison(i, cmp, m.ty(), m.has("ftz"))?;
-            let d = self.dst_p(operand(i, 0)?)?;
+            let d = self.dst_p(p)?;
             match self.ops.last_mut() {
                 Some((Op::Lanes(_, _, [r, ..]), _)) if *r == t => *r = d,
                 _ => self.push(Op::P2(|a, _| a, d, t, t)),
             }
             return Ok(());
         }
-        let t = self.comparison(i, cmp, m.ty(), m.has("ftz"))?;
-        let (first, second) = match operand(i, 0)? {
-            Operand::Pair(p, q) => ((**p).clone(), Some((**q).clone())),
-            other => (other.clone(), None),
-        };
-        let r = self.combined(i, m, t, false)?;
-        let s = match &second {
-            Some(_) => Some(self.combined(i, m, t, true)?),
+        let r = self.combined(i, m, t)?;
+        let second = match q {
+            Some(q) => {
+                let t = high.unwrap_or_else(|| self.positive(t, true));
+                Some((q, self.combined(i, m, t)?))
+            }
             None => None,
         };
-        let d = self.dst_p(&first)?;
-        self.push(Op::P2(|a, _| a, d, r, r));
-        if let (Some(q), Some(s)) = (second, s) {
-            let d = self.dst_p(&q)?;
-            self.push(Op::P2(|a, _| a, d, s, s));
+        for (to, value) in [(p, r)].into_iter().chain(second) {
+            let to = self.dst_p(to)?;
+            self.push(Op::P2(|a, _| a, to, value, value));
         }
         Ok(())
-    }
-
-    /// `setp.cmp.f16x2 p|q, a, b`: one predicate per half.
-    fn setp_pair(&mut self, i: &Instruction<'a>, cmp: &str, m: &Modifiers<'a>) -> Lowered<()> {
-        let Operand::Pair(p, q) = operand(i, 0)? else {
-            return Err("expected two predicates".to_owned());
-        };
-        let [lo, hi] = self.compare_halves(i, cmp, m)?;
-        let (lo, hi) = (self.combined(i, m, lo, false)?, self.combined(i, m, hi, false)?);
-        let (p, q) = (self.dst_p(p)?, self.dst_p(q)?);
-        self.push(Op::P2(|a, _| a, p, lo, lo));
-        self.push(Op::P2(|a, _| a, q, hi, hi));
-        Ok(())
-    }
-
-    /// Comparisons of the low and the high halves of operands 1 and 2.
-    fn compare_halves(
-        &mut self,
-        i: &Instruction<'a>,
-        cmp: &str,
-        m: &Modifiers<'a>,
-    ) -> Lowered<[R; 2]> {
-        let ty = if m.ty() == "f16x2" { "f16" } else { "bf16" };
-        let Some(f) = compare(cmp, ty, m.has("ftz")) else {
-            return Err("the comparison is not known".to_owned());
-        };
-        let (a, b) = (self.src_w(operand(i, 1)?, "b32")?, self.src_w(operand(i, 2)?, "b32")?);
-        let (lo, hi) = (self.temp(2), self.temp(2));
-        self.push(f.op(lo, &[a, b]));
-        let (a_hi, b_hi) = (self.temp(0), self.temp(0));
-        self.push(w1!(|a| a >> 16).op(a_hi, &[a]));
-        self.push(w1!(|a| a >> 16).op(b_hi, &[b]));
-        self.push(f.op(hi, &[a_hi, b_hi]));
-        Ok([lo, hi])
     }
 
     pub(super) fn set(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let [to, from] = m.types[..] else {
-            return Err("the form of `set` is not known".to_owned());
+        let (t, high) = self.comparison(i, m)?;
+        let one = match (m.types[0], high) {
+            ("f32", _) => 0x3f80_0000,
+            ("f16" | "f16x2", _) => 0x3c00,
+            ("bf16" | "bf16x2", _) => 0x3f80,
+            ("u16" | "s16", _) | (_, Some(_)) => 0xffff,
+            _ => u32::MAX,
         };
-        let cmp = m.flags[0];
-        if let "f16x2" | "bf16x2" = from {
-            return self.set_pair(i, cmp, to, m);
-        }
-        let ones = match to {
-            "f32" => 0x3f80_0000,
-            "f16" => 0x3c00,
-            "bf16" => 0x3f80,
-            "u16" | "s16" => 0xffff,
-            "u32" | "s32" => u32::MAX,
-            _ => return Err("the destination type is not known here".to_owned()),
-        };
-        let t = self.comparison(i, cmp, from, m.has("ftz"))?;
-        let r = self.combined(i, m, t, false)?;
-        let d = self.dst_w(operand(i, 0)?)?;
-        let (one, zero) = (self.const_w(ones), self.const_w(0));
-        self.push(Op::SelectW(d, one, zero, r));
-        Ok(())
-    }
-
-    fn set_pair(
-        &mut self,
-        i: &Instruction<'a>,
-        cmp: &str,
-        to: &str,
-        m: &Modifiers<'a>,
-    ) -> Lowered<()> {
-        let one = match to {
-            "f16x2" => 0x3c00,
-            "bf16x2" => 0x3f80,
-            "u32" | "s32" => 0xffff,
-            _ => return Err("the destination type is not known here".to_owned()),
-        };
-        let [lo, hi] = self.compare_halves(i, cmp, m)?;
-        let (lo, hi) = (self.combined(i, m, lo, false)?, self.combined(i, m, hi, false)?);
+        let r = self.combined(i, m, t)?;
         let d = self.dst_w(operand(i, 0)?)?;
         let (one, zero) = (self.const_w(one), self.const_w(0));
+        let Some(high) = high else {
+            self.push(Op::SelectW(d, one, zero, r));
+            return Ok(());
+        };
+        let high = self.combined(i, m, high)?;
         let (a, b) = (self.temp(0), self.temp(0));
-        self.push(Op::SelectW(a, one, zero, lo));
-        self.push(Op::SelectW(b, one, zero, hi));
+        self.push(Op::SelectW(a, one, zero, r));
+        self.push(Op::SelectW(b, one, zero, high));
         self.push(w2!(|a, b| (a & 0xffff) | (b << 16)).op(d, &[a, b]));
         Ok(())
     }
@@ -407,26 +315,16 @@ impl<'a> Builder<'a, '_> {
     }
 
     pub(super) fn slct(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let [ty, by] = m.types[..] else {
-            return Err("the form of `slct` is not known".to_owned());
-        };
-        let zero = self.const_w(0);
+        let (zero, by) = (self.const_w(0), m.ty());
         let c = self.src_w(operand(i, 3)?, by)?;
-        let Some(f) = compare("ge", by, m.has("ftz")) else {
-            return Err("the selector's type is not known".to_owned());
-        };
+        let f = compare("ge", by, m.has("ftz")).ok_or(UNKNOWN)?;
         let t = self.temp(2);
         self.push(f.op(t, &[c, zero]));
-        self.select(operand(i, 0)?, operand(i, 1)?, operand(i, 2)?, t, ty)
+        self.select(operand(i, 0)?, operand(i, 1)?, operand(i, 2)?, t, m.types[0])
     }
 
     pub(super) fn carry(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
-        let op = m.name;
-        let wide = match m.ty() {
-            "u32" | "s32" | "b32" => false,
-            "u64" | "s64" | "b64" => true,
-            _ => return Err("the type is not known here".to_owned()),
-        };
+        let (op, wide) = (m.name, m.wide());
         let kind = match op.trim_end_matches('c') {
             "add" => CarryKind::Add,
             "sub" => CarryKind::Sub,
@@ -450,46 +348,4 @@ impl<'a> Builder<'a, '_> {
         self.push(Op::Carry(self.program.carries.len() as u32 - 1));
         Ok(())
     }
-}
-
-/// The special register named `name`.
-pub(super) fn special(name: &str) -> Option<Special> {
-    let axis = |suffix: &str| match suffix {
-        "x" => Some(0),
-        "y" => Some(1),
-        "z" => Some(2),
-        _ => None,
-    };
-    if let Some((base, suffix)) = name.rsplit_once('.') {
-        let axis = axis(suffix)?;
-        return Some(match base {
-            "%tid" => Special::Tid(axis),
-            "%ntid" => Special::Ntid(axis),
-            "%ctaid" => Special::Ctaid(axis),
-            "%nctaid" => Special::Nctaid(axis),
-            _ => return super::cluster::special(name),
-        });
-    }
-    Some(match name {
-        "%laneid" => Special::LaneId,
-        "%warpid" => Special::WarpId,
-        "%nwarpid" => Special::NWarpId,
-        "%smid" => Special::SmId,
-        "%nsmid" => Special::NSmId,
-        "%gridid" => Special::GridId,
-        "%lanemask_eq" => Special::LaneMask(LaneMask::Eq),
-        "%lanemask_lt" => Special::LaneMask(LaneMask::Lt),
-        "%lanemask_le" => Special::LaneMask(LaneMask::Le),
-        "%lanemask_gt" => Special::LaneMask(LaneMask::Gt),
-        "%lanemask_ge" => Special::LaneMask(LaneMask::Ge),
-        "%clock" | "%clock_lo" => Special::Clock,
-        "%clock_hi" => Special::ClockHi,
-        "%clock64" => Special::Clock64,
-        "%globaltimer" => Special::Timer,
-        "%globaltimer_lo" => Special::TimerLo,
-        "%globaltimer_hi" => Special::TimerHi,
-        "%dynamic_smem_size" => Special::DynamicShared,
-        "%total_smem_size" => Special::TotalShared,
-        _ => return super::cluster::special(name),
-    })
 }

@@ -3,10 +3,7 @@
 use super::{Builder, Lowered, Modifiers, ModuleVariable, control::operand};
 use crate::{
     ast::{Instruction, Operand, Space},
-    op::{
-        ArriveOp, Awaited, ClusterOp, ClusterSpecial, Const, MbarrierKind, Op, R, Reg, Special,
-        StateSpace,
-    },
+    op::{ArriveOp, Awaited, ClusterOp, Const, MbarrierKind, Op, R, Reg},
 };
 
 impl<'a> Builder<'a, '_> {
@@ -23,39 +20,24 @@ impl<'a> Builder<'a, '_> {
         kind: MbarrierKind,
         at: usize,
     ) -> Lowered<()> {
-        let shared =
-            m.flags.iter().any(|f| matches!(*f, "shared" | "shared::cta" | "shared::cluster"));
-        let place = if shared { StateSpace::Shared } else { StateSpace::Generic };
-        let address = self.address(operand(i, at)?, place)?;
+        let address = self.address(operand(i, at)?, self.place(m))?;
         self.push_cluster(ClusterOp::Mbarrier(kind, address));
         Ok(())
     }
 
-    pub(super) fn mbarrier_init(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        let count = self.src_w(operand(i, 1)?, "u32")?;
-        self.push_mbarrier(i, m, MbarrierKind::Init(count), 0)
+    /// An operation of an mbarrier with a number.
+    pub(super) fn mbarrier(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'_>,
+        kind: fn(R) -> MbarrierKind,
+    ) -> Lowered<()> {
+        let number = self.src_w(operand(i, 1)?, "u32")?;
+        self.push_mbarrier(i, m, kind(number), 0)
     }
 
     pub(super) fn mbarrier_inval(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         self.push_mbarrier(i, m, MbarrierKind::Invalidate, 0)
-    }
-
-    pub(super) fn mbarrier_expect(
-        &mut self,
-        i: &Instruction<'a>,
-        m: &Modifiers<'_>,
-    ) -> Lowered<()> {
-        let bytes = self.src_w(operand(i, 1)?, "u32")?;
-        self.push_mbarrier(i, m, MbarrierKind::Expect(bytes), 0)
-    }
-
-    pub(super) fn mbarrier_complete(
-        &mut self,
-        i: &Instruction<'a>,
-        m: &Modifiers<'_>,
-    ) -> Lowered<()> {
-        let bytes = self.src_w(operand(i, 1)?, "u32")?;
-        self.push_mbarrier(i, m, MbarrierKind::Complete(bytes), 0)
     }
 
     pub(super) fn mbarrier_arrive(
@@ -70,10 +52,7 @@ impl<'a> Builder<'a, '_> {
             }
             state => Some(self.dst_d(state)?),
         };
-        let number = match i.operands.get(2) {
-            Some(o) => Some(self.src_w(o, "u32")?),
-            None => None,
-        };
+        let number = i.operands.get(2).map(|o| self.src_w(o, "u32")).transpose()?;
         let expects = m.has("expect_tx");
         let arrive = ArriveOp {
             state,
@@ -107,20 +86,18 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
-    /// `cp.async.mbarrier.arrive`
     pub(super) fn copy_arrive(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         self.push_mbarrier(i, m, MbarrierKind::CopyArrive(m.has("noinc")), 0)
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn cluster_arrive(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        self.push_cluster(ClusterOp::Arrive);
-        Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn cluster_wait(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        self.push_cluster(ClusterOp::Wait);
+    pub(super) fn cluster_barrier(
+        &mut self,
+        _: &Instruction<'a>,
+        _: &Modifiers<'_>,
+        op: ClusterOp,
+    ) -> Lowered<()> {
+        self.push_cluster(op);
         Ok(())
     }
 
@@ -187,28 +164,3 @@ impl<'a> Builder<'a, '_> {
 
 /// Bytes of shared memory that the system keeps of each block.
 const RESERVED_BYTES: usize = 1024;
-
-/// The special registers of clusters and of launches over the whole grid.
-pub(super) fn special(name: &str) -> Option<Special> {
-    let cluster = match name {
-        "%cluster_ctarank" => ClusterSpecial::Rank,
-        "%cluster_nctarank" => ClusterSpecial::Ranks,
-        "%is_explicit_cluster" => ClusterSpecial::Explicit,
-        _ => {
-            if let Some(n) = name.strip_prefix("%envreg") {
-                let n = n.parse().ok().filter(|n| *n < 32)?;
-                return Some(Special::Environment(n));
-            }
-            let (base, axis) = name.rsplit_once('.')?;
-            let axis = ["x", "y", "z"].iter().position(|a| *a == axis)? as u8;
-            match base {
-                "%clusterid" => ClusterSpecial::Id(axis),
-                "%nclusterid" => ClusterSpecial::Number(axis),
-                "%cluster_ctaid" => ClusterSpecial::Block(axis),
-                "%cluster_nctaid" => ClusterSpecial::Blocks(axis),
-                _ => return None,
-            }
-        }
-    };
-    Some(Special::Cluster(cluster))
-}

@@ -32,36 +32,17 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// An instruction that changes nothing here.
+    /// An instruction without operands that matter here.
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn nothing(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        self.push(Op::Nop);
+    pub(super) fn plain(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>, op: Op) -> Lowered<()> {
+        self.push(op);
         Ok(())
     }
 
-    /// A fence between threads.
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
     pub(super) fn fence(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
         self.program.fences = true;
         self.push(Op::Fence);
-        Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn ret(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        self.push(Op::Return);
-        Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn exit(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        self.push(Op::Exit);
-        Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn trap(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        self.push(Op::Trap);
         Ok(())
     }
 

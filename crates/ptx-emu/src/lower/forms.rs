@@ -141,12 +141,10 @@ pub fn find(opcode: &str) -> Option<&'static InstructionForm> {
     number_of(parts[0], &parts[1..]).map(|n| &TABLE.rows[n as usize])
 }
 
-/// An opcode after decoding.
 #[derive(Debug)]
 pub(super) struct Decoded<'a> {
     /// The row's number; `None` if no row accepts the opcode.
     pub(super) row: Option<u16>,
-    /// The opcode's parts.
     pub(super) modifiers: Modifiers<'a>,
 }
 

@@ -198,7 +198,6 @@ fn ends_block(op: Op) -> bool {
     )
 }
 
-/// Basic blocks of a function.
 struct Blocks {
     /// First operation of each block.
     first: Vec<usize>,

@@ -13,7 +13,8 @@ use crate::{
 };
 
 impl<'a> Builder<'a, '_> {
-    fn place(&self, m: &Modifiers<'_>) -> StateSpace {
+    /// The state space that the opcode names.
+    pub(super) fn place(&self, m: &Modifiers<'_>) -> StateSpace {
         for flag in &m.flags {
             return match *flag {
                 "global" | "const" => StateSpace::Global,
@@ -211,9 +212,6 @@ impl<'a> Builder<'a, '_> {
             Some(&"param") => Window::Local,
             _ => return Err("the state space is not known".to_owned()),
         };
-        if m.ty() != "u64" {
-            return Err("the type is not known here".to_owned());
-        }
         let a = self.src_d(o)?;
         let d = self.dst_d(d)?;
         let base = crate::memory::window_base(window);
@@ -235,16 +233,26 @@ fn count(regs: &[Option<Reg>], bytes: u32, m: &Modifiers<'_>) -> Lowered<()> {
     Ok(())
 }
 
-/// Operations of `atom` and `red`.
 const ATOMICS: [&str; 10] = ["and", "or", "xor", "exch", "cas", "add", "inc", "dec", "min", "max"];
 
 fn low32(f: impl Fn(u32, u32) -> u32, old: u64, operand: u64) -> u64 {
     u64::from(f(old as u32, operand as u32))
 }
 
-/// Applies a function to both halves.
-fn pairs(f: impl Fn(u32, u32) -> u32) -> impl Fn(u32, u32) -> u32 {
-    move |a, b| half::pair2(&f, a, b)
+/// A function of 16-bit floats of a type, or of those in both halves.
+macro_rules! halves {
+    ($ty:expr, $($path:ident)::+ [$($given:tt)*]) => {
+        match $ty {
+            "f16" => |a, b| low32($($path)::+::<F16Type, $($given)*>, a, b),
+            "bf16" => |a, b| low32($($path)::+::<Bf16Type, $($given)*>, a, b),
+            "f16x2" => |a, b| {
+                low32(|a, b| half::pair2($($path)::+::<F16Type, $($given)*>, a, b), a, b)
+            },
+            _ => |a, b| {
+                low32(|a, b| half::pair2($($path)::+::<Bf16Type, $($given)*>, a, b), a, b)
+            },
+        }
+    };
 }
 
 /// The new value, from the old one and the operand.
@@ -258,32 +266,17 @@ fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
         ("add", "u64" | "s64") => |a, b| a.wrapping_add(b),
         ("add", "f32") => |a, b| low32(single::add::<true, false>, a, b),
         ("add", "f64") => double::add,
-        ("add", "f16") => |a, b| low32(half::add::<F16Type, false, false>, a, b),
-        ("add", "bf16") => |a, b| low32(half::add::<Bf16Type, false, false>, a, b),
-        ("add", "f16x2") => |a, b| low32(pairs(half::add::<F16Type, false, false>), a, b),
-        ("add", "bf16x2") => |a, b| low32(pairs(half::add::<Bf16Type, false, false>), a, b),
-        ("min", "f16") => |a, b| low32(half::extreme::<F16Type, false, false, false, false>, a, b),
-        ("max", "f16") => |a, b| low32(half::extreme::<F16Type, true, false, false, false>, a, b),
-        ("min", "bf16") => {
-            |a, b| low32(half::extreme::<Bf16Type, false, false, false, false>, a, b)
+        ("add", "f16" | "bf16" | "f16x2" | "bf16x2") => halves!(ty, half::add[false, false]),
+        ("min", "f16" | "bf16" | "f16x2" | "bf16x2") => {
+            halves!(ty, half::extreme[false, false, false, false])
         }
-        ("max", "bf16") => |a, b| low32(half::extreme::<Bf16Type, true, false, false, false>, a, b),
-        ("min", "f16x2") => {
-            |a, b| low32(pairs(half::extreme::<F16Type, false, false, false, false>), a, b)
-        }
-        ("max", "f16x2") => {
-            |a, b| low32(pairs(half::extreme::<F16Type, true, false, false, false>), a, b)
-        }
-        ("min", "bf16x2") => {
-            |a, b| low32(pairs(half::extreme::<Bf16Type, false, false, false, false>), a, b)
-        }
-        ("max", "bf16x2") => {
-            |a, b| low32(pairs(half::extreme::<Bf16Type, true, false, false, false>), a, b)
+        ("max", "f16" | "bf16" | "f16x2" | "bf16x2") => {
+            halves!(ty, half::extreme[true, false, false, false])
         }
         ("inc", "u32") => |a, b| if a as u32 >= b as u32 { 0 } else { a + 1 },
         ("dec", "u32") => |a, b| if a == 0 || a as u32 > b as u32 { b } else { a - 1 },
-        ("min", "u32") | ("min", "u64") => |a, b| a.min(b),
-        ("max", "u32") | ("max", "u64") => |a, b| a.max(b),
+        ("min", "u32" | "u64") => |a, b| a.min(b),
+        ("max", "u32" | "u64") => |a, b| a.max(b),
         ("min", "s32") => |a, b| u64::from((a as i32).min(b as i32) as u32),
         ("max", "s32") => |a, b| u64::from((a as i32).max(b as i32) as u32),
         ("min", "s64") => |a, b| (a as i64).min(b as i64) as u64,

@@ -33,14 +33,13 @@ use crate::{
     exec::sanitize::numbers::Formats,
     op::{
         AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, ClusterOp, Code, Const, MatrixOp,
-        MemoryOp, Op, Origin, R, Reg, Special, WarpSyncOp,
+        MemoryOp, Op, Origin, R, Reg, WarpSyncOp,
     },
 };
 
 /// Why an instruction cannot be lowered.
 type Lowered<T> = Result<T, String>;
 
-/// A variable of the module.
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleVariable {
     /// Source-level name as far as PTX keeps it.
@@ -68,7 +67,6 @@ impl ModuleVariable {
     }
 }
 
-/// Name and parameters of a function.
 #[derive(Debug)]
 pub(crate) struct Signature {
     /// Name.
@@ -81,7 +79,6 @@ pub(crate) struct Signature {
     pub cluster: ClusterRules,
 }
 
-/// A lowered module.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// All operations.
@@ -188,10 +185,6 @@ pub(crate) fn opcode(text: &str) -> &str {
     words.find(|w| !w.starts_with('@')).unwrap_or("").trim_end_matches(';')
 }
 
-/// Lowers a module.
-///
-/// # Errors
-/// A name that is not declared where the module's structure needs it.
 pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseError> {
     let mut program = Program { text: text.to_owned(), ..Program::default() };
     let mut names = Names { text, main_file: main_file(ptx), ..Names::default() };
@@ -318,7 +311,6 @@ pub(crate) fn function_address(index: u32) -> u64 {
     (0xfffd << 48) | u64::from(index) << 8
 }
 
-/// Module-level names.
 #[derive(Debug, Default)]
 struct Names<'a> {
     /// The module's text, which all names are parts of.
@@ -329,7 +321,6 @@ struct Names<'a> {
     main_file: (u32, String),
 }
 
-/// A name inside a function.
 #[derive(Debug, Clone, Copy)]
 enum Symbol {
     Register(Reg),
@@ -341,7 +332,6 @@ enum Symbol {
     KernelParam(u32),
 }
 
-/// Lowers one function.
 struct Builder<'a, 'p> {
     program: &'p mut Program,
     names: &'p Names<'a>,
@@ -575,7 +565,8 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     fn push(&mut self, op: Op) {
-        self.program.cooperative |= matches!(op, Op::Special(Special::Environment(_), _));
+        self.program.cooperative |=
+            matches!(op, Op::Special(special, _) if special.is_environment());
         self.ops.push((op, self.origin));
     }
 

@@ -16,7 +16,6 @@ pub(super) struct Modifiers<'a> {
 }
 
 impl<'a> Modifiers<'a> {
-    /// Splits the modifiers of an opcode.
     pub(super) fn new(name: &'a str, parts: &[&'a str]) -> Self {
         let (types, flags) = parts
             .iter()
@@ -25,7 +24,6 @@ impl<'a> Modifiers<'a> {
         Self { name, parts: parts.to_vec(), types, flags }
     }
 
-    /// Whether the modifier is there.
     pub(super) fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
@@ -33,11 +31,6 @@ impl<'a> Modifiers<'a> {
     /// The last type.
     pub(super) fn ty(&self) -> &'a str {
         self.types.last().copied().unwrap_or("")
-    }
-
-    /// Whether all flags are among the given.
-    pub(super) fn only(&self, known: &[&str]) -> bool {
-        self.flags.iter().all(|f| known.contains(f))
     }
 
     /// Whether the last type is a signed integer, alone or in pairs.

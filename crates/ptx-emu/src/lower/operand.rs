@@ -1,9 +1,10 @@
 //! Operands as registers: sources, of whatever kind, and destinations.
 
-use super::{Builder, Lowered, Symbol, arithmetic::special, function_address};
+use super::{Builder, Lowered, Symbol, function_address};
 use crate::{
     alu::lanes::LaneFunction,
     ast::Operand,
+    exec::special::Special,
     op::{Class, Const, Op, R, Reg},
 };
 
@@ -35,7 +36,7 @@ impl<'a> Builder<'a, '_> {
                 }
                 Some(Symbol::KernelParam(at) | Symbol::Frame(at)) => Ok(self.const_w(at)),
                 None => {
-                    if let Some(special) = special(name) {
+                    if let Some(special) = Special::named(name) {
                         let r = self.temp(0);
                         self.push(Op::Special(special, Reg::W(r)));
                         return Ok(r);
@@ -58,7 +59,6 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    /// A 64-bit source.
     pub(super) fn src_d(&mut self, operand: &Operand<'a>) -> Lowered<R> {
         match operand {
             Operand::Int(v) => Ok(self.constant(1, Const::Value(*v))),
@@ -89,7 +89,7 @@ impl<'a> Builder<'a, '_> {
             }
             None => {}
         }
-        if let Some(special) = special(name) {
+        if let Some(special) = Special::named(name) {
             let r = self.temp(1);
             self.push(Op::Special(special, Reg::D(r)));
             return Ok(r);
@@ -106,7 +106,7 @@ impl<'a> Builder<'a, '_> {
     /// A predicate source and whether it is negated.
     pub(super) fn src_p(&mut self, operand: &Operand<'a>) -> Lowered<(R, bool)> {
         match operand {
-            Operand::Name(name) => match (self.symbol(name), special(name)) {
+            Operand::Name(name) => match (self.symbol(name), Special::named(name)) {
                 (Some(Symbol::Register(Reg::P(r))), _) => Ok((r, false)),
                 (None, Some(special)) => {
                     let r = self.temp(2);
@@ -162,7 +162,6 @@ impl<'a> Builder<'a, '_> {
         Ok(registers)
     }
 
-    /// A destination of a class.
     pub(super) fn destination(&mut self, class: Class, operand: &Operand<'a>) -> Lowered<R> {
         match class {
             Class::W => self.dst_w(operand),

@@ -19,12 +19,11 @@ impl<'a> Builder<'a, '_> {
     }
 
     pub(super) fn shuffle(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        let mode = match m.flags[..] {
-            ["sync", "up"] => Shuffle::Up,
-            ["sync", "down"] => Shuffle::Down,
-            ["sync", "bfly"] => Shuffle::Butterfly,
-            ["sync", "idx"] => Shuffle::Index,
-            _ => return Err("the mode is not known".to_owned()),
+        let mode = match m.flags[1] {
+            "up" => Shuffle::Up,
+            "down" => Shuffle::Down,
+            "bfly" => Shuffle::Butterfly,
+            _ => Shuffle::Index,
         };
         let (d, p) = match operand(i, 0)? {
             Operand::Pair(d, p) => (self.dst_w(d)?, Some(self.dst_p(p)?)),
@@ -39,12 +38,11 @@ impl<'a> Builder<'a, '_> {
     }
 
     pub(super) fn vote(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        let mode = match m.flags[..] {
-            ["sync", "all"] => Vote::All,
-            ["sync", "any"] => Vote::Any,
-            ["sync", "uni"] => Vote::Uniform,
-            ["sync", "ballot"] | ["ballot", "sync"] => Vote::Ballot,
-            _ => return Err("the mode is not known".to_owned()),
+        let mode = match m.flags[1] {
+            "all" => Vote::All,
+            "any" => Vote::Any,
+            "uni" => Vote::Uniform,
+            _ => Vote::Ballot,
         };
         let d = operand(i, 0)?;
         let d = if mode == Vote::Ballot { self.dst_w(d)? } else { self.dst_p(d)? };
@@ -56,10 +54,9 @@ impl<'a> Builder<'a, '_> {
 
     pub(super) fn matching(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         let value = operand(i, 1)?;
-        let value = match m.ty() {
-            "b32" => Reg::W(self.src_w(value, "b32")?),
-            "b64" => Reg::D(self.src_d(value)?),
-            _ => return Err("the type is not known here".to_owned()),
+        let value = match m.wide() {
+            true => Reg::D(self.src_d(value)?),
+            false => Reg::W(self.src_w(value, "b32")?),
         };
         let members = self.src_w(operand(i, 2)?, "b32")?;
         let kind = if m.has("any") {

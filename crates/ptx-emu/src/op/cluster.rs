@@ -10,14 +10,21 @@ pub(crate) enum ClusterOp {
     /// `mbarrier.pending_count`: destination, state.
     PendingCount(R, R),
     /// `mapa`: destination, address, rank; whether the address is generic.
-    Map { to: Reg, address: Reg, rank: R, generic: bool },
+    Map {
+        to: Reg,
+        address: Reg,
+        rank: R,
+        generic: bool,
+    },
     /// `getctarank`: destination, address; whether the address is generic.
-    Rank { to: R, address: Reg, generic: bool },
+    Rank {
+        to: R,
+        address: Reg,
+        generic: bool,
+    },
     /// `isspacep.shared`: predicate, address; whether any block of the cluster will do.
     IsShared(R, R, bool),
-    /// `barrier.cluster.arrive`
     Arrive,
-    /// `barrier.cluster.wait`
     Wait,
 }
 
@@ -26,7 +33,6 @@ pub(crate) enum ClusterOp {
 pub(crate) enum MbarrierKind {
     /// `init` with the expected number of arrivals.
     Init(R),
-    /// `inval`
     Invalidate,
     /// `expect_tx` of so many bytes.
     Expect(R),
@@ -41,7 +47,6 @@ pub(crate) enum MbarrierKind {
     CopyArrive(bool),
 }
 
-/// Operands of `arrive`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArriveOp {
     /// Receives the state before the arrival.

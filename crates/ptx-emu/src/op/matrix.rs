@@ -2,7 +2,6 @@
 
 use super::{Address, Class, MemoryOp, R};
 
-/// Element of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
     F16,
@@ -21,7 +20,6 @@ pub(crate) enum Element {
 }
 
 impl Element {
-    /// The element that a modifier names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "f16" => Self::F16,
@@ -137,7 +135,6 @@ pub(crate) struct Fragment {
 }
 
 impl Fragment {
-    /// Class of the registers.
     pub(crate) fn class(&self) -> Class {
         if self.element == Element::F64 { Class::D } else { Class::W }
     }
@@ -171,22 +168,26 @@ pub(crate) struct FragmentAccess {
     pub bytes: [u8; 32],
 }
 
-/// How a product is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arithmetic {
     /// Floats of at most 32 bits, summed in f32.
     Float,
     /// Integers; the sum wraps or is clamped.
-    Integer { saturate: bool },
-    /// Doubles.
+    Integer {
+        saturate: bool,
+    },
     Double,
     /// Number of bits of `a & b` (or `a ^ b`).
-    Bits { and: bool },
+    Bits {
+        and: bool,
+    },
     /// Four products at once, each of eight lanes; layouts of A and B.
-    Quads { a_rows: bool, b_rows: bool },
+    Quads {
+        a_rows: bool,
+        b_rows: bool,
+    },
 }
 
-/// `wmma.mma` or `mma`.
 #[derive(Debug, Clone)]
 pub(crate) struct ProductOp {
     pub shape: Shape,
@@ -209,7 +210,6 @@ pub(crate) struct RowsOp {
     pub scratch: R,
 }
 
-/// A matrix operation of the whole warp.
 #[derive(Debug, Clone)]
 pub(crate) enum MatrixOp {
     Fragment(Box<FragmentOp>),

@@ -1,4 +1,4 @@
-//! Instructions against what Rust computes.
+//! Instructions against Rust's arithmetic.
 
 use crate::harness::{Arg, close, random, random_bits, run};
 

@@ -1,4 +1,4 @@
-//! The command line: what it prints and what it ends with.
+//! The command line: its output and its exit codes.
 
 use std::{fs, path::PathBuf};
 
@@ -35,7 +35,7 @@ fn a_clean_run_stores_its_output() {
         let (code, out, err) = relu("in:f32:@rand,1024", &y, "");
         assert_eq!((code, err.as_str()), (0, ""), "{out}");
         assert!(out.ends_with("20480 lane instructions: no findings\n"), "{out}");
-        // What was stored is read back, and relu does not change it.
+        // The stored array is read back, and relu does not change it.
         let want = format!("in:f32:{file}");
         let (code, out, _) = relu(&want, "out:f32:1024", &format!("--expect y={file}"));
         assert_eq!(code, 0, "{out}");
@@ -119,18 +119,18 @@ fn mistakes_are_explained() {
         (format!("{busy} {n} --expect z=a.npy"), 2, "no argument `z`"),
         (format!("{busy} {n} --expect n=a.npy"), 2, "`n` is no array"),
         (format!("{busy} {n} --expect y=@ones,3"), 2, "has 3 elements, the array 64"),
-        (format!("{busy} {n} --frob 1"), 2, "no option `--frob`"),
+        (format!("{busy} {n} --frob 1"), 2, "unexpected argument '--frob'"),
         (format!("{busy} {n} --sanitize some"), 2, "expected full, memory"),
         (busy.replace("busy", "bussy"), 2, "did you mean `busy`?"),
         (busy.replace(" --kernel busy", ""), 2, "--kernel is needed"),
-        (busy.replace(" --grid 1", "") + " " + n, 2, "--grid and --block are needed"),
+        (busy.replace(" --grid 1", "") + " " + n, 2, "not provided:\n  --grid <X"),
         (busy.replace("64 --kernel", "6,4,x --kernel"), 2, "up to three numbers"),
         (busy.replace("out:f32:64", "out:f32:1099511627776") + " " + n, 2, "larger than"),
         (busy.replace("64 --arg", "64") + " --arg y=f32:0", 2, "another name"),
         (format!("{busy} {n} --blocks 1"), 2, "no block 1; the grid has 0 to 0"),
         (format!("{busy} {n} --blocks sample:0"), 2, "sample:COUNT"),
         (format!("{busy} {n} --expect y=@ones,9999999999"), 2, "N up to 1073741824"),
-        ("frob".to_owned(), 2, "there are run and list"),
+        ("frob".to_owned(), 2, "unrecognized subcommand 'frob'"),
         ("run unsupported/../isa.txt --grid 1 --block 1".to_owned(), 3, "PTX line 1"),
         ("list nowhere.ptx".to_owned(), 3, "nowhere.ptx: "),
         ("list pass/relu.cu".to_owned(), 3, "nvcc -ptx"),
@@ -156,7 +156,7 @@ fn a_file_without_kernels_is_named() {
     assert!(run(&format!("list {file}")).1.starts_with("no kernels\n"));
 }
 
-/// What the README shows is what its commands print.
+/// The README shows the output of its commands.
 #[test]
 fn the_readme_tells_the_truth() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

@@ -1,19 +1,7 @@
 //! Every kernel of the corpus, as compiled for each architecture, against f64.
 
-use std::path::PathBuf;
-
 use emu_corpus::{Arg as CorpusArg, Case, Kernel, Role, kernels};
 use ptx_emu::{Config, Emulator, Launch, Module, Options};
-
-/// The PTX of a kernel's source for an architecture.
-pub(crate) fn ptx(kernel: &Kernel, file: &str, arch: u32) -> Option<String> {
-    if arch < kernel.arch {
-        return None;
-    }
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../emu-corpus/ptx");
-    let path = folder.join(format!("sm_{arch}/{file}.ptx"));
-    Some(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
-}
 
 /// Runs a kernel on a case and returns its outputs.
 pub(crate) fn outputs(kernel: &Kernel, text: &str, case: &Case) -> Result<Vec<Vec<u8>>, String> {
@@ -60,7 +48,7 @@ fn every_kernel_agrees_with_f64() {
     let mut wrong = Vec::new();
     for kernel in kernels::all() {
         for arch in [80, 90] {
-            let Some(text) = ptx(&kernel, kernel.file, arch) else { continue };
+            let Some(text) = kernel.ptx(arch) else { continue };
             if let Err(why) = judge(&kernel, &text, 1) {
                 wrong.push(format!("{} (sm_{arch}): {why}", kernel.name));
             }

@@ -1,4 +1,4 @@
-//! What launches did not reach, by line.
+//! The places that launches did not reach, by line.
 
 use ptx_emu::{Coverage, CoverageGap, Emulator, GapKind, Launch, Module, Options};
 

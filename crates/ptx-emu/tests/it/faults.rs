@@ -1,4 +1,4 @@
-//! What is wrong stops the launch and says where.
+//! A fault stops the launch and names its place.
 
 use crate::harness::{Arg, module, random, run, run_with};
 use ptx_emu::{FindingKind, LaunchError, Limits};
@@ -131,7 +131,7 @@ fn unknown_instructions_are_refused_with_their_line() {
     };
     assert_eq!(line, Some(4));
     assert_eq!(message, "unsupported: cp.async.bulk.global.shared::cta.bulk_group (k.cu:4)");
-    // What is not reached does not matter.
+    // An instruction that is not reached does not matter.
     let args = vec![Arg::Out(32, 4), Arg::from(0_i32)];
     run("unsupported/bulk", "bulk", [1, 1, 1], [32, 1, 1], args).ok();
 }

@@ -1,4 +1,4 @@
-//! Outputs that a GPU gave, replayed: what agreed on hardware once must agree for ever.
+//! Outputs that a GPU gave, replayed.
 
 use std::{collections::HashSet, fs, path::PathBuf};
 
@@ -42,7 +42,7 @@ fn recorded_outputs_come_out_again() {
                 wrong.push(format!("{name}: `{}` has changed: record it again", run.kernel));
                 continue;
             }
-            let text = corpus::ptx(kernel, kernel.file, 90).expect("all run on sm_90");
+            let text = kernel.ptx(90).expect("all run on sm_90");
             let checked = corpus::outputs(kernel, &text, &case)
                 .and_then(|outputs| run.check(kernel, &case, &outputs));
             if let Err(why) = checked {
@@ -63,7 +63,7 @@ fn a_recording_notices_other_outputs() {
         let mut kernel = kernels::all().into_iter().find(|kernel| kernel.name == name).unwrap();
         kernel.agreement = agreement;
         let case = kernel.case(1);
-        let text = corpus::ptx(&kernel, kernel.file, 90).unwrap();
+        let text = kernel.ptx(90).unwrap();
         let mut outputs = corpus::outputs(&kernel, &text, &case).unwrap();
         let run = Run::new(&kernel, &case, 1, &outputs);
         assert_eq!(run.check(&kernel, &case, &outputs), Ok(0.0));

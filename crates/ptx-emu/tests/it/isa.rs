@@ -1,4 +1,4 @@
-//! Instruction forms against what an H200 computed; see `tests/ptx/isa.py`.
+//! Instruction forms against the results of an H200; see `tests/ptx/isa.py`.
 
 use crate::harness::{Arg, Bytes};
 use ptx_emu::{Config, Emulator, Launch, Module, Options};

@@ -1,4 +1,4 @@
-//! mbarriers, named barriers and what goes wrong with them.
+//! mbarriers, named barriers and their misuse.
 
 use crate::harness::{Arg, close, random, random_bits, run};
 use ptx_emu::{Finding, FindingKind, LaunchError};

@@ -1,4 +1,4 @@
-//! Random valid programs: any string of bytes is one, and what must hold for every one of them.
+//! Random valid programs: any string of bytes is one, with the invariants of all of them.
 
 use std::fmt::Write as _;
 
@@ -250,7 +250,7 @@ st.local.v4.b32 [%u6], {%r0, %r1, %r2, %r3}; st.local.v4.b32 [%u6+16], {%r4, %r5
 st.local.v4.b32 [%u6+32], {%r0, %r1, %r2, %r3}; st.local.v4.b32 [%u6+48], {%r4, %r5, %r6, %r7};
 ";
 
-/// Each thread stores what it has.
+/// Each thread stores its registers.
 const TAIL: &str = "\
 mul.wide.u32 %u3, %t1, 16; add.s64 %u3, %u3, %u2;
 xor.b32 %r0, %r0, %r1; xor.b32 %r2, %r2, %r3; xor.b32 %r4, %r4, %r5; xor.b32 %r6, %r6, %r7;
@@ -437,7 +437,7 @@ fn launch(module: &Module, program: &Program, checks: Checks) -> (Report, Vec<Ve
 /// Runs the program with few checks and with all; whether it ended without a finding.
 ///
 /// # Panics
-/// If it is not known, does not end, or the checks change what a clean program computes.
+/// If it is not known, does not end, or the checks change the results of a clean program.
 pub(crate) fn check(program: &Program) -> bool {
     let text = &program.text;
     let module = Module::parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -1,4 +1,4 @@
-use super::{NAN, add, div_round, fma, fma_fused, fma_round, max, min};
+use super::{NAN, add, div_round, extreme, fma, fma_fused, fma_round};
 use crate::alu::convert::{BF16, F16, F32, Round};
 
 /// Bit patterns of all exponents, with the edges among them.
@@ -61,11 +61,11 @@ fn directions_bracket_the_exact_result() {
 fn special_values() {
     let (zero, minus_zero, one, nan) = (0, 1 << 31, 0x3f80_0000, 0x7fc0_0000);
     for (got, want) in [
-        (max::<false, false>(nan, one), one),
-        (max::<false, true>(nan, one), NAN),
-        (max::<false, false>(zero, minus_zero), zero),
-        (min::<false, false>(zero, minus_zero), minus_zero),
-        (min::<false, false>(nan, nan), NAN),
+        (extreme::<true, false, false, false>(nan, one), one),
+        (extreme::<true, false, false, true>(nan, one), NAN),
+        (extreme::<true, false, false, false>(zero, minus_zero), zero),
+        (extreme::<false, false, false, false>(zero, minus_zero), minus_zero),
+        (extreme::<false, false, false, false>(nan, nan), NAN),
         (add::<false, true>(one, one), one),
         (add::<true, false>(1, 0), 0),
         (add::<false, false>(1, 0), 1),

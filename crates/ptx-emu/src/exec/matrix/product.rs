@@ -41,7 +41,6 @@ impl Default for Factors {
     }
 }
 
-/// Computes a product.
 pub(super) fn product(op: &ProductOp, f: &mut Factors, regs: &mut Registers<'_>) {
     match op.arithmetic {
         Arithmetic::Float => {

@@ -137,7 +137,7 @@ impl Machine<'_> {
 
     /// Informs the race detector of the order that arriving at phases, or passing them, gave.
     fn order_phases(&mut self, phases: &[Option<Phase>; 32], warp: u32, passed: bool) {
-        if self.races.is_none() {
+        if self.sanitizer.races.is_none() {
             return;
         }
         for lane in 0..32 {

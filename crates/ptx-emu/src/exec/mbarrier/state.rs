@@ -9,7 +9,6 @@ pub(super) const MAX_COUNT: u32 = (1 << 20) - 1;
 /// Bits that set an encoded state apart from most other values.
 const MARK: u64 = 0b10 << 62;
 
-/// An mbarrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mbarrier {
     /// Parity of the phase that is under way.
@@ -51,9 +50,6 @@ impl fmt::Display for MbarrierError {
 
 impl Mbarrier {
     /// A new mbarrier in its first phase.
-    ///
-    /// # Errors
-    /// A count out of range.
     pub(super) fn new(expected: u32) -> Result<Self, MbarrierError> {
         if !(1..=MAX_COUNT).contains(&expected) {
             return Err(MbarrierError::Count(expected));
@@ -96,17 +92,11 @@ impl Mbarrier {
     }
 
     /// `expect_tx`: the phase also waits for `bytes` bytes.
-    ///
-    /// # Errors
-    /// Too many bytes.
     pub(super) fn expect(&mut self, bytes: u32) -> Result<(), MbarrierError> {
         self.add_bytes(i64::from(bytes))
     }
 
     /// `complete_tx`: `bytes` bytes have come.
-    ///
-    /// # Errors
-    /// Too many bytes.
     pub(super) fn complete(&mut self, bytes: u32) -> Result<(), MbarrierError> {
         self.add_bytes(-i64::from(bytes))?;
         self.end_phase();
@@ -114,9 +104,6 @@ impl Mbarrier {
     }
 
     /// `arrive`, and `arrive_drop` where `drop` is set.
-    ///
-    /// # Errors
-    /// More arrivals than the phase waits for, or none.
     pub(super) fn arrive(&mut self, count: u32, drop: bool) -> Result<(), MbarrierError> {
         if !(1..=MAX_COUNT).contains(&count) {
             return Err(MbarrierError::Count(count));
@@ -132,9 +119,6 @@ impl Mbarrier {
     }
 
     /// One more arrival is pending, for an asynchronous copy that will make it.
-    ///
-    /// # Errors
-    /// Too many arrivals.
     pub(super) fn add_pending(&mut self) -> Result<(), MbarrierError> {
         if self.pending == MAX_COUNT {
             return Err(MbarrierError::Count(MAX_COUNT + 1));

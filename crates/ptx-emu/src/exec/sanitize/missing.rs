@@ -52,8 +52,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a read and a write have the same address operand: a thread then writes back what it
-    /// read, and a barrier mends nothing.
+    /// Whether a read and a write have the same address operand: a thread then writes back the
+    /// value it read, and a barrier mends nothing.
     fn same_address(&self, a: u32, b: u32) -> bool {
         let (line_a, a_text) = self.program.place_of(a);
         let (line_b, b_text) = self.program.place_of(b);

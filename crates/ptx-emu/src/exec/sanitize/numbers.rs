@@ -124,14 +124,6 @@ pub(in crate::exec) struct Numbers {
     pub infinity: bool,
 }
 
-fn read(regs: &Registers<'_>, reg: Reg) -> D {
-    match reg {
-        Reg::W(r) => regs.rows.w[r as usize].map(u64::from),
-        Reg::D(r) => regs.rows.d[r as usize],
-        Reg::P(_) => [0; 32],
-    }
-}
-
 impl Machine<'_> {
     /// Runs an operation and looks at the numbers it makes.
     #[inline(never)]
@@ -191,10 +183,10 @@ impl Machine<'_> {
         let mut operands = Vec::new();
         visit(self.program, op, &mut |role, reg| {
             if role == Use::Read && !matches!(reg, Reg::P(_)) {
-                operands.push(if reg == to { before } else { read(regs, reg) });
+                operands.push(if reg == to { before } else { regs.row(reg) });
             }
         });
-        let result = read(regs, to);
+        let result = regs.row(to);
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
             let Some(value) = formats.result.odd(result[lane]) else { continue };
             let wanted = if value.is_nan() {

@@ -45,12 +45,12 @@ impl Order {
         known.unwrap_or(0).max(self.floor[warp as usize])
     }
 
-    /// The lanes of a warp have met.
+    /// The lanes of a warp have synchronised.
     pub(in crate::exec) fn meet_lanes(&mut self, warp: u32, next: u32) {
         self.own[warp as usize] = next;
     }
 
-    /// All threads of the block have met.
+    /// All threads of the block have synchronised.
     pub(in crate::exec) fn open_all(&mut self, next: u32) {
         self.floor.fill(next);
         self.own.fill(next);

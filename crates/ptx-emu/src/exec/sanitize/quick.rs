@@ -269,7 +269,7 @@ impl Machine<'_> {
         regs: &Registers<'_>,
         mask: u32,
     ) {
-        let Some(races) = &mut self.races else { return };
+        let Some(races) = &mut self.sanitizer.races else { return };
         let own = home == Home::Shared;
         let touch = Touch { pc: self.pc, warp: regs.warp, write: m.store, strong: m.volatile, own };
         let bytes = m.bytes * m.regs.len() as u32;

@@ -137,7 +137,7 @@ impl Races {
         current.1
     }
 
-    /// Whether parts of a launch that ran apart would have met, had they run together.
+    /// Whether parts of a launch that ran apart would have conflicted, had they run together.
     pub(in crate::exec) fn overlap(parts: &[&Self]) -> bool {
         let n = parts.iter().map(|p| p.shadows.len()).max().unwrap_or(0);
         (0..n).any(|buffer| {
@@ -282,7 +282,7 @@ impl Races {
         let follows = if read & MANY == 0 || read < known {
             self.ordered(read, lane_of(me), touch, order)
         } else {
-            // The lanes of this warp have met since they all read it.
+            // The lanes of this warp have synchronised since they all read it.
             own_warp && read & WARPS == 0 && read < floor(order.horizon(touch.warp, touch.warp))
         };
         match (follows, own_warp) {

@@ -33,7 +33,6 @@ pub(in crate::exec) fn record_of(cell: Cell) -> u32 {
     cell >> LANE_BITS
 }
 
-/// Lane of a cell.
 pub(in crate::exec) fn lane_of(cell: Cell) -> u32 {
     cell & 31
 }
@@ -144,7 +143,6 @@ impl Shadow {
         }
     }
 
-    /// Forgets all accesses.
     pub(in crate::exec) fn clear(&mut self) {
         self.reads.fill(0);
         self.writes.fill(0);

@@ -132,7 +132,7 @@ impl Machine<'_> {
         base: [u32; 3],
         lanes: u32,
     ) {
-        if self.checks.taint {
+        if self.sanitizer.checks.taint {
             for reg in self.program.undefined(function) {
                 warp.taint.mark(base, *reg, lanes, NEVER_WRITTEN);
             }
@@ -237,9 +237,9 @@ impl Machine<'_> {
 
     /// Keeps the finding of a first read of uninitialised bytes until the value is used.
     pub(in crate::exec) fn note_origin(&mut self, pc: u32, finding: impl FnOnce(&Self) -> Finding) {
-        if !self.undefined.origins.contains_key(&pc) {
+        if !self.sanitizer.undefined.origins.contains_key(&pc) {
             let finding = finding(self);
-            self.undefined.origins.insert(pc, finding);
+            self.sanitizer.undefined.origins.insert(pc, finding);
         }
     }
 
@@ -252,14 +252,14 @@ impl Machine<'_> {
         pc: u32,
         lanes: u32,
     ) {
-        let known = self.undefined.origins.get(&origin);
+        let known = self.sanitizer.undefined.origins.get(&origin);
         let kind = known.map_or(FindingKind::UninitialisedRegister, |f| f.kind);
         let key = match known {
             Some(_) => self.key(kind, origin, None),
             None => self.key(kind, pc, None),
         };
         let n = u64::from(lanes.count_ones());
-        if self.findings.again(key, n, None) || self.findings.full() {
+        if self.sanitizer.findings.again(key, n, None) || self.sanitizer.findings.full() {
             return;
         }
         let finding = if let Some(read) = known {
@@ -337,7 +337,7 @@ impl Machine<'_> {
     ) {
         let base = regs.frame.base;
         let bytes = m.bytes as usize;
-        let whole = self.undefined.stored;
+        let whole = self.sanitizer.undefined.stored;
         for (element, reg) in m.regs.iter().enumerate() {
             let mut mark = whole;
             if let (Some(reg), true) = (reg, whole.lanes == 0 && regs.taint.active) {
@@ -377,7 +377,7 @@ impl Machine<'_> {
     ) {
         let base = regs.frame.base;
         let bytes = m.bytes as usize;
-        self.undefined.loaded |= dirty;
+        self.sanitizer.undefined.loaded |= dirty;
         for (element, reg) in m.regs.iter().enumerate() {
             let Some(reg) = reg else { continue };
             let mut lanes = 0;
@@ -464,7 +464,7 @@ impl Machine<'_> {
         absent: u32,
     ) {
         let WarpSyncKind::Shuffle(_, to, ..) = sync.kind else { return };
-        if absent == 0 || !self.checks.taint {
+        if absent == 0 || !self.sanitizer.checks.taint {
             return;
         }
         regs.taint.mark(regs.frame.base, Reg::W(to), absent, pc);
@@ -492,12 +492,12 @@ impl Machine<'_> {
                     mark = join(mark, regs.taint.of(base, r));
                 }
             });
-            self.undefined.stored = mark;
+            self.sanitizer.undefined.stored = mark;
         }
-        self.undefined.loaded = 0;
+        self.sanitizer.undefined.loaded = 0;
         self.matrix(index, regs, pc);
-        self.undefined.stored = Mark::default();
-        if self.undefined.loaded != 0 {
+        self.sanitizer.undefined.stored = Mark::default();
+        if self.sanitizer.undefined.loaded != 0 {
             matrix.visit(&mut |role, r| {
                 if role == Use::Write {
                     regs.taint.mark(base, r, u32::MAX, pc);

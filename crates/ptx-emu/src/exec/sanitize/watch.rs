@@ -25,7 +25,7 @@ impl Machine<'_> {
         regs: &Registers<'_>,
         mask: u32,
     ) {
-        let Some(races) = &mut self.races else { return };
+        let Some(races) = &mut self.sanitizer.races else { return };
         let alone = self.cluster.len() == 1;
         let (write, strong) = match action {
             Action::Memory(m) => (m.store, m.volatile),
@@ -91,7 +91,7 @@ impl Machine<'_> {
         };
         let at = places.at[lane] as usize;
         let new = stored(m, regs, lane);
-        let same_instruction = self.races.as_ref().is_some_and(|r| {
+        let same_instruction = self.sanitizer.races.as_ref().is_some_and(|r| {
             let (record, _) = r.who(conflict.cell);
             record.serial == self.block.order.serial
                 && record.pc == self.pc
@@ -114,7 +114,7 @@ impl Machine<'_> {
         conflict: &Conflict,
     ) {
         let pc = self.pc;
-        let Some(races) = &self.races else { return };
+        let Some(races) = &self.sanitizer.races else { return };
         let (record, block) = races.who(conflict.cell);
         let kind = match home {
             Home::Shared | Home::Peer(_) => FindingKind::SharedRace,
@@ -127,13 +127,13 @@ impl Machine<'_> {
         let lanes = 1 << conflict.lane;
         let element = self.target(&Refusal { kind, lanes, at, place, bytes }, at[first(lanes)]);
         let range = element.element.map(|e| (e, e));
-        if self.findings.again(key, 1, range) {
+        if self.sanitizer.findings.again(key, 1, range) {
             if block == self.block.index && u32::from(record.warp) != regs.warp {
-                self.findings.widen(key);
+                self.sanitizer.findings.widen(key);
             }
             return;
         }
-        if self.findings.full() {
+        if self.sanitizer.findings.full() {
             return;
         }
         let finding = self.race(kind, place, &at, bytes, regs, write, conflict, record.pc, block);
@@ -172,7 +172,8 @@ impl Machine<'_> {
         );
         let mut finding = self.finding(kind, &text, target, regs, self.pc, lanes);
         finding.access_bytes = bytes;
-        let warp = self.races.as_ref().map_or(0, |r| u32::from(r.who(conflict.cell).0.warp));
+        let warp =
+            self.sanitizer.races.as_ref().map_or(0, |r| u32::from(r.who(conflict.cell).0.warp));
         let shared_by_many = !conflict.wrote && conflict.cell & MANY != 0;
         let thread = self.thread_of(warp * 32 + lane_of(conflict.cell));
         let itself = same_block && thread == finding.thread;
@@ -189,20 +190,20 @@ impl Machine<'_> {
 
     /// Index of a block's thread along each axis.
     fn thread_of(&self, thread: u32) -> [u32; 3] {
-        let [x, y, _] = self.launch.block;
+        let [x, y, _] = self.context.launch.block;
         [thread % x, thread / x % y, thread / (x * y)]
     }
 
     /// A warp gets its turn.
     pub(in crate::exec) fn turn(&mut self) {
-        if let Some(races) = &mut self.races {
+        if let Some(races) = &mut self.sanitizer.races {
             races.advance();
         }
     }
 
-    /// The lanes of a warp have met at `bar.warp.sync`.
+    /// The lanes of a warp have passed `bar.warp.sync`.
     pub(in crate::exec) fn lanes_met(&mut self, warp: u32) {
-        if let Some(races) = &mut self.races {
+        if let Some(races) = &mut self.sanitizer.races {
             self.block.order.meet_lanes(warp, races.next());
             races.advance();
         }
@@ -210,7 +211,7 @@ impl Machine<'_> {
 
     /// A barrier opens for the warps that wait.
     pub(in crate::exec) fn warps_met(&mut self, barrier: u32, waiting: &[u32]) {
-        if let Some(races) = &mut self.races {
+        if let Some(races) = &mut self.sanitizer.races {
             self.block.order.open(barrier, waiting, races.next());
             races.advance();
         }
@@ -218,7 +219,7 @@ impl Machine<'_> {
 
     /// A warp arrives at a barrier and goes on.
     pub(in crate::exec) fn warp_arrived(&mut self, barrier: u32, warp: u32) {
-        if let Some(races) = &mut self.races {
+        if let Some(races) = &mut self.sanitizer.races {
             self.block.order.arrive(barrier, warp, races.next());
             races.advance();
         }
@@ -226,7 +227,7 @@ impl Machine<'_> {
 
     /// A fence: earlier accesses may be made known to others from now on.
     pub(in crate::exec) fn fence(&mut self) {
-        if let Some(races) = &mut self.races {
+        if let Some(races) = &mut self.sanitizer.races {
             self.block.order.fence = races.next();
             races.advance();
         }
@@ -246,8 +247,8 @@ impl Machine<'_> {
             self.fence();
         }
         let block = self.block.index;
-        let several = self.launch.grid.iter().any(|n| *n > 1);
-        let Some(races) = &mut self.races else { return };
+        let several = self.context.launch.grid.iter().any(|n| *n > 1);
+        let Some(races) = &mut self.sanitizer.races else { return };
         for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
             // Shared addresses mean another place in every block.
             let address = addresses[lane];
@@ -277,7 +278,7 @@ impl Machine<'_> {
         initialises: bool,
     ) {
         let own = peer.is_none() && self.cluster.len() == 1;
-        let Some(races) = &mut self.races else { return };
+        let Some(races) = &mut self.sanitizer.races else { return };
         let touch =
             Touch { pc: self.pc, warp: regs.warp, write: initialises, strong: !initialises, own };
         let (home, shadow) = match peer {
@@ -293,13 +294,13 @@ impl Machine<'_> {
 
     /// Lanes of a warp arrive at a phase of an mbarrier, of the running block or of a peer's.
     pub(in crate::exec) fn mbarrier_arrived(&mut self, key: u32, peer: Option<usize>, warp: u32) {
-        if self.races.is_none() {
+        if self.sanitizer.races.is_none() {
             return;
         }
         if self.cluster.len() > 1 {
             self.fence();
             let address = self.mbarrier_address(key, peer);
-            if let Some(races) = &mut self.races {
+            if let Some(races) = &mut self.sanitizer.races {
                 races.publish(address, &self.block.order);
             }
         }
@@ -311,7 +312,7 @@ impl Machine<'_> {
     /// A warp goes on because a phase of an mbarrier of its block is complete.
     pub(in crate::exec) fn mbarrier_passed(&mut self, key: u32, warp: u32) {
         let address = self.mbarrier_address(key, None);
-        let Some(races) = &mut self.races else { return };
+        let Some(races) = &mut self.sanitizer.races else { return };
         self.block.order.hear(key, warp);
         if let Some(number) = races.acquire(address) {
             self.block.order.acquired = self.block.order.acquired.max(number);
@@ -322,16 +323,16 @@ impl Machine<'_> {
     /// A number that stands for a phase of an mbarrier in the whole grid; no address is like it.
     fn mbarrier_address(&self, key: u32, peer: Option<usize>) -> u64 {
         let number = (0..3).rev().fold(0, |n, axis| {
-            let extent = self.launch.grid[axis] / self.cluster.extents[axis];
+            let extent = self.context.launch.grid[axis] / self.cluster.extents[axis];
             n * u64::from(extent) + u64::from(self.block.at[axis] / self.cluster.extents[axis])
         });
         let rank = peer.unwrap_or(self.cluster.rank as usize) as u64;
         1 << 63 | (number << 4 | rank) << 24 | u64::from(key & 0xff_ffff)
     }
 
-    /// All threads of a cluster have met.
+    /// All threads of a cluster have synchronised.
     pub(in crate::exec) fn cluster_met<'o>(&mut self, orders: impl Iterator<Item = &'o mut Order>) {
-        let Some(races) = &mut self.races else { return };
+        let Some(races) = &mut self.sanitizer.races else { return };
         let next = races.next();
         for order in orders {
             order.open_all(next);
@@ -343,7 +344,7 @@ impl Machine<'_> {
 
     /// The order of a block that starts.
     pub(in crate::exec) fn start_order(&mut self, index: u64, warps: usize) -> Order {
-        match &mut self.races {
+        match &mut self.sanitizer.races {
             Some(races) => races.start(index, warps),
             None => Order::default(),
         }
@@ -351,7 +352,7 @@ impl Machine<'_> {
 
     /// Makes a block's shadow of shared memory fit.
     pub(in crate::exec) fn fit_shadow(&self, shadow: &mut Shadow) {
-        if self.races.is_some() {
+        if self.sanitizer.races.is_some() {
             shadow.resize(self.layout.bytes);
         }
     }

@@ -114,6 +114,17 @@ macro_rules! halves {
     };
 }
 
+/// Lifts `$path::<format, relu>` by an 8-bit format.
+macro_rules! quarters {
+    ($m:ident, $lift:ident, $($path:ident)::+, $format:expr) => {
+        if $format == "e4m3x2" {
+            consts!($lift [] $($path)::+ [E4m3] $m.has("relu"))
+        } else {
+            consts!($lift [] $($path)::+ [E5m2] $m.has("relu"))
+        }
+    };
+}
+
 /// Lifts a function of integers of the opcode's type; a source behind `;` has 32 bits.
 macro_rules! int {
     ($m:ident, |$($a:ident),+ $(; $n:ident)?| $e:expr) => {
@@ -141,7 +152,6 @@ macro_rules! bitwise {
     };
 }
 
-/// `mul.wide`
 pub(super) fn mul_wide(m: &Modifiers<'_>) -> LaneFunction {
     match m.ty() {
         "u16" => w2!(|a, b| (a & 0xffff) * (b & 0xffff)),
@@ -151,7 +161,6 @@ pub(super) fn mul_wide(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `mad.lo` and `mad.hi`
 pub(super) fn mad(m: &Modifiers<'_>) -> LaneFunction {
     if m.has("hi") {
         int!(m, |a, b, c| a.mul_hi(b).wrapping_add(c))
@@ -160,7 +169,6 @@ pub(super) fn mad(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `mad.wide`
 pub(super) fn mad_wide(m: &Modifiers<'_>) -> LaneFunction {
     match m.ty() {
         "u16" => w3!(|a, b, c| ((a & 0xffff) * (b & 0xffff)).wrapping_add(c)),
@@ -170,7 +178,6 @@ pub(super) fn mad_wide(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `bfind`
 pub(super) fn bfind(m: &Modifiers<'_>) -> LaneFunction {
     if m.wide() {
         consts!(d_to_w [] integer::bfind64 [] m.signed(), m.has("shiftamt"))
@@ -179,7 +186,6 @@ pub(super) fn bfind(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `bfe`
 pub(super) fn bfe(m: &Modifiers<'_>) -> LaneFunction {
     match m.ty() {
         "u32" => w3!(integer::bfe_u32),
@@ -207,7 +213,6 @@ pub(super) fn prmt(m: &Modifiers<'_>) -> LaneFunction {
     }
 }
 
-/// `testp`
 pub(super) fn testp(m: &Modifiers<'_>) -> LaneFunction {
     use std::num::FpCategory::{Infinite, Nan, Normal, Subnormal, Zero};
     macro_rules! class {

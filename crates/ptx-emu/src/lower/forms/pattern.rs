@@ -7,7 +7,6 @@
 /// The opcodes a row of the table stands for.
 #[derive(Debug)]
 pub(super) struct Pattern {
-    /// Mnemonic.
     pub(super) base: &'static str,
     elements: Vec<Element>,
 }
@@ -19,7 +18,6 @@ struct Element {
 }
 
 impl Pattern {
-    /// Reads the notation.
     pub(super) fn new(text: &'static str) -> Self {
         let end = text.find(['.', '{', '<']).unwrap_or(text.len());
         let (base, mut rest) = text.split_at(end);
@@ -64,7 +62,6 @@ impl Pattern {
         fits(&self.elements, modifiers)
     }
 
-    /// Number of opcodes.
     pub(super) fn count(&self) -> u64 {
         self.elements.iter().map(|e| e.alternatives.len() as u64).product()
     }

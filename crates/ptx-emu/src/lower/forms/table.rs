@@ -15,11 +15,12 @@ use crate::alu::{
     approx,
     convert::Round,
     double,
-    half::{self, Bf16Type, F16Type, pair1, pair2, pair3},
+    half::{self, Bf16Type, E4m3, E5m2, F16Type, pair1, pair2, pair3},
     integer::{self, Integer as _},
     lanes::{LaneFunction, d_to_w, d1, d2, d3, ddww_to_d, lanes, w1, w2, w3, w4},
     single,
 };
+use crate::op::{ClusterOp, MbarrierKind, Op};
 
 /// Products of fractions: the sum is taken in another order than the machine's.
 const SUM: Bits = Approx("order and rounding of the sum");
@@ -49,7 +50,6 @@ macro_rules! isa {
             }
         }
 
-        /// The rows.
         pub(super) static ENTRIES: &[Entry] = &[$($(Entry {
             family: InstructionGroup::$family,
             pattern: $pattern,
@@ -167,8 +167,8 @@ Double "f64" {
     "sqrt<rnd>.f64"                                  ("T T")        20 Exact => lanes |m| rounded!(m, d1, double::sqrt, d1_in, double::sqrt_round);
     "abs.f64"                                        ("T T")        20 Exact => lanes |_| d1!(|a| a & !(1 << 63));
     "neg.f64"                                        ("T T")        20 Exact => lanes |_| d1!(|a| a ^ (1 << 63));
-    "min.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::min);
-    "max.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::max);
+    "min.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::extreme::<false>);
+    "max.f64"                                        ("T T T")      20 Exact => lanes |_| d2!(double::extreme::<true>);
     "copysign.f64"                                   ("T T T")      20 Exact => lanes |_| d2!(double::copysign);
     "testp{.finite,.infinite,.number,.notanumber,.normal,.subnormal}.f64" ("P T") 20 Exact => lanes |m| testp(m);
 }
@@ -262,12 +262,12 @@ Convert "convert" {
     "cvt{.rn,.rz}{.relu}?{.satfinite}?.bf16x2.f32"   ("U T T")      80 Exact => cvt;
     "cvt.rna{.satfinite}?.tf32.f32"                  ("U T")        80 Exact => cvt;
     "cvt{.rn,.rz}{.satfinite}?{.relu}?.tf32.f32"     ("U T")        90 Exact => cvt;
-    "cvt.rn.satfinite{.relu}?<f8x2>.f32"             ("U T T")      89 Exact => cvt;
-    "cvt.rn.satfinite{.relu}?<f8x2>.f16x2"           ("U T")        89 Exact => cvt;
-    "cvt.rn{.relu}?.f16x2<f8x2>"                     ("U T")        89 Exact => cvt;
-    "cvt.pack.sat{.u16,.s16}.s32"                    ("W W W")      72 Exact => cvt_pack;
-    "cvt.pack.sat{.u8,.s8}.s32.b32"                  ("W W W W")    72 Exact => cvt_pack;
-    "cvt.pack.sat{.u4,.s4,.u2,.s2}.s32.b32"          ("W W W W")    75 Exact => cvt_pack;
+    "cvt.rn.satfinite{.relu}?<f8x2>.f32"             ("U T T")      89 Exact => lanes |m| quarters!(m, w2, half::quarters_of_singles, m.types[0]);
+    "cvt.rn.satfinite{.relu}?<f8x2>.f16x2"           ("U T")        89 Exact => lanes |m| quarters!(m, w1, half::quarters_of_halves, m.types[0]);
+    "cvt.rn{.relu}?.f16x2<f8x2>"                     ("U T")        89 Exact => lanes |m| quarters!(m, w1, half::halves_of_quarters, m.ty());
+    "cvt.pack.sat{.u16,.s16}.s32"                    ("W W W")      72 Exact => lanes |m| consts!(w2 [] integer::pack2 [16] m.types[0] == "s16");
+    "cvt.pack.sat{.u8,.s8}.s32.b32"                  ("W W W W")    72 Exact => lanes |m| consts!(w3 [] integer::pack_clamped [8] m.types[0] == "s8");
+    "cvt.pack.sat{.u4,.s4,.u2,.s2}.s32.b32"          ("W W W W")    75 Exact => lanes |m| if m.parts[2].ends_with('4') { consts!(w3 [] integer::pack_clamped [4] m.parts[2] == "s4") } else { consts!(w3 [] integer::pack_clamped [2] m.parts[2] == "s2") };
 }
 Move "move" {
     "mov{.pred,.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}" ("d a") 20 Exact => mov;
@@ -326,11 +326,11 @@ Atomic "atomic" {
     "red{.relaxed,.release}?<scope>?.global{.add,.min,.max}.noftz{.L2::cache_hint}?{.v2,.v4}{.f16x2,.bf16x2}" ("A V C") 90 Exact => atomic;
 }
 Cache "cache" {
-    "prefetch{.global,.local}?{.L1,.L2}"             ("A")          20 Exact => nothing;
-    "prefetch.global{.L2::evict_last,.L2::evict_normal}" ("A")      80 Exact => nothing;
-    "prefetchu.L1"                                   ("A")          20 Exact => nothing;
-    "applypriority{.global}?.L2::evict_normal"       ("A I")        80 Exact => nothing;
-    "discard{.global}?.L2"                           ("A I")        80 Exact => nothing;
+    "prefetch{.global,.local}?{.L1,.L2}"             ("A")          20 Exact => plain |_| Op::Nop;
+    "prefetch.global{.L2::evict_last,.L2::evict_normal}" ("A")      80 Exact => plain |_| Op::Nop;
+    "prefetchu.L1"                                   ("A")          20 Exact => plain |_| Op::Nop;
+    "applypriority{.global}?.L2::evict_normal"       ("A I")        80 Exact => plain |_| Op::Nop;
+    "discard{.global}?.L2"                           ("A I")        80 Exact => plain |_| Op::Nop;
     "createpolicy.fractional<L2>{.L2::evict_unchanged,.L2::evict_first}?.b64" ("T fraction?") 80 Exact => create_policy;
     "createpolicy.fractional.L2::evict_unchanged.b64" ("T fraction?") 80 Exact => create_policy;
     "createpolicy.range{.global}?<L2>{.L2::evict_unchanged,.L2::evict_first}?.b64" ("T A W W") 80 Exact => create_policy;
@@ -368,21 +368,21 @@ Barrier "barrier" {
 Fence "fence" {
     "membar{.cta,.gl,.sys}"                          ("")           20 Exact => fence;
     "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => fence;
-    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => nothing;
-    "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => nothing;
-    "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => nothing;
-    "fence.proxy.alias"                              ("")           70 Exact => nothing;
-    "fence.proxy.async{.global,.shared::cta,.shared::cluster}?" ("") 90 Exact => nothing;
-    "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster" ("") 90 Exact => nothing;
-    "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster" ("") 90 Exact => nothing;
-    "fence.proxy.tensormap::generic.acquire<scope>"  ("A I")        90 Exact => nothing;
-    "fence.proxy.tensormap::generic.release<scope>"  ("")           90 Exact => nothing;
+    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => plain |_| Op::Nop;
+    "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => plain |_| Op::Nop;
+    "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => plain |_| Op::Nop;
+    "fence.proxy.alias"                              ("")           70 Exact => plain |_| Op::Nop;
+    "fence.proxy.async{.global,.shared::cta,.shared::cluster}?" ("") 90 Exact => plain |_| Op::Nop;
+    "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster" ("") 90 Exact => plain |_| Op::Nop;
+    "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster" ("") 90 Exact => plain |_| Op::Nop;
+    "fence.proxy.tensormap::generic.acquire<scope>"  ("A I")        90 Exact => plain |_| Op::Nop;
+    "fence.proxy.tensormap::generic.release<scope>"  ("")           90 Exact => plain |_| Op::Nop;
 }
 Mbarrier "mbarrier" {
-    "mbarrier.init<own>?.b64"                        ("A W")        80 Exact => mbarrier_init;
+    "mbarrier.init<own>?.b64"                        ("A W")        80 Exact => mbarrier |_| MbarrierKind::Init;
     "mbarrier.inval<own>?.b64"                       ("A")          80 Exact => mbarrier_inval;
-    "mbarrier.expect_tx{.relaxed.cta,.relaxed.cluster}?<cluster>?.b64" ("A W") 90 Exact => mbarrier_expect;
-    "mbarrier.complete_tx{.relaxed.cta,.relaxed.cluster}?<cluster>?.b64" ("A W") 90 Exact => mbarrier_complete;
+    "mbarrier.expect_tx{.relaxed.cta,.relaxed.cluster}?<cluster>?.b64" ("A W") 90 Exact => mbarrier |_| MbarrierKind::Expect;
+    "mbarrier.complete_tx{.relaxed.cta,.relaxed.cluster}?<cluster>?.b64" ("A W") 90 Exact => mbarrier |_| MbarrierKind::Complete;
     "mbarrier{.arrive,.arrive_drop}{.release,.relaxed}?{.cta,.cluster}?<own>?.b64" ("L A W?") 80 Exact => mbarrier_arrive;
     "mbarrier{.arrive,.arrive_drop}.expect_tx{.release,.relaxed}?{.cta,.cluster}?<own>?.b64" ("L A W") 90 Exact => mbarrier_arrive;
     "mbarrier{.arrive,.arrive_drop}.noComplete{.release}?{.cta}?<own>?.b64" ("L A W") 80 Exact => mbarrier_arrive;
@@ -395,8 +395,8 @@ Mbarrier "mbarrier" {
     "mbarrier.pending_count.b64"                     ("W L")        80 Exact => mbarrier_pending;
 }
 Cluster "cluster" {
-    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_arrive;
-    "barrier.cluster.wait{.acquire}?{.aligned}?"     ("")           90 Exact => cluster_wait;
+    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_barrier |_| ClusterOp::Arrive;
+    "barrier.cluster.wait{.acquire}?{.aligned}?"     ("")           90 Exact => cluster_barrier |_| ClusterOp::Wait;
     "mapa{.shared::cluster}?{.u32,.u64}"             ("T T W")      90 Exact => mapa;
     "getctarank{.shared::cluster}?{.u32,.u64}"       ("W T")        90 Exact => getctarank;
 }
@@ -404,16 +404,16 @@ Control "control" {
     "bra{.uni}?"                                     ("label")      20 Exact => branch;
     "brx.idx{.uni}?"                                 ("W table")    30 Exact => branch_table;
     "call{.uni}?"                                    ("call*")      20 Exact => call;
-    "ret{.uni}?"                                     ("")           20 Exact => ret;
-    "exit"                                           ("")           20 Exact => exit;
-    "trap"                                           ("")           20 Exact => trap;
+    "ret{.uni}?"                                     ("")           20 Exact => plain |_| Op::Return;
+    "exit"                                           ("")           20 Exact => plain |_| Op::Exit;
+    "trap"                                           ("")           20 Exact => plain |_| Op::Trap;
 }
 System "system" {
-    "brkpt"                                          ("")           20 Exact => nothing;
-    "nanosleep.u32"                                  ("T")          70 Exact => nothing;
-    "pmevent{.mask}?"                                ("I")          20 Exact => nothing;
-    "griddepcontrol{.launch_dependents,.wait}"       ("")           90 Exact => nothing;
-    "setmaxnreg{.inc,.dec}.sync.aligned.u32"         ("I")          90 Exact => nothing;
+    "brkpt"                                          ("")           20 Exact => plain |_| Op::Nop;
+    "nanosleep.u32"                                  ("T")          70 Exact => plain |_| Op::Nop;
+    "pmevent{.mask}?"                                ("I")          20 Exact => plain |_| Op::Nop;
+    "griddepcontrol{.launch_dependents,.wait}"       ("")           90 Exact => plain |_| Op::Nop;
+    "setmaxnreg{.inc,.dec}.sync.aligned.u32"         ("I")          90 Exact => plain |_| Op::Nop;
 }
 Matrix "matrix" {
     "wmma.load{.a,.b}.sync.aligned<layout><wshape><wspace>?.f16" ("8W A W?") 70 Exact => wmma;

@@ -44,7 +44,7 @@ fn scalar(op: &Op<'_>, to: &str, from: &str, a: u64) -> Option<Want> {
             None => to_integer(op, to, x),
         });
     };
-    // A GPU does not flush what becomes a half.
+    // A GPU does not flush a source that becomes a half.
     let flushes = op.has("ftz") && from == "f32" && to != "f16";
     let a = if flushes { source.flush(a) } else { a };
     if let Some(f) = format(to) {
@@ -98,7 +98,7 @@ fn to_float(op: &Op<'_>, f: Format, x: &Exact) -> Want {
     end(op, f, f.round(x, rounding(op)))
 }
 
-/// What the modifiers do to a result that is a number.
+/// Applies the modifiers to a result that is a number.
 fn end(op: &Op<'_>, f: Format, result: u64) -> Want {
     let mut bits = if op.has("ftz") && f.bits == 32 { f.flush(result) } else { result };
     if op.has("satfinite") && f.is_infinite(bits) {
@@ -141,7 +141,7 @@ fn eighth(op: &Op<'_>, ty: &str, source: Format, a: u64) -> Option<u64> {
     if source.is_infinite(a) {
         return Some(sign | largest);
     }
-    // In quarters of the smallest subnormal, what is lost kept as the lowest bit.
+    // In quarters of the smallest subnormal, lost bits kept as the lowest one.
     let unit = 1 - bias - fraction - 2;
     let mut scaled = source.exact(a);
     scaled.negative = false;

@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// `n` values of a type; `seed` tells arrays apart.
+/// `n` values of a type; arrays of different `seed`s differ.
 pub(super) fn values(ty: &str, seed: usize, n: usize) -> Vec<u64> {
     let mut random = Random(seed as u64 * 0x1234_5679 + 77);
     let pair = ty.ends_with("x2");

@@ -1,5 +1,5 @@
 //! Small kernels around instructions that look beyond their own lane: warp operations, barriers,
-//! control flow, copies, moves and what has no effect.
+//! control flow, copies, moves and instructions without effect.
 
 use ptx_emu::{Config, Emulator, Launch, Module, Options};
 
@@ -12,7 +12,7 @@ use crate::harness::Bytes as _;
 /// Threads of a launch: two warps.
 pub(super) const N: usize = 64;
 
-/// What thread `t` has to give for the inputs `a` and `b` of all threads.
+/// The result of thread `t` for the inputs `a` and `b` of all threads.
 pub(super) type Expect = Box<dyn Fn(&[u64], &[u64], usize) -> u64>;
 
 /// A kernel's body, which computes `%l60` from `%l1`, `%w1` (inputs `a`), `%l2`, `%w2` (inputs
@@ -50,7 +50,7 @@ impl Case {
     }
 }
 
-/// Runs all cases; what went wrong.
+/// Runs all cases; returns the failures.
 pub(super) fn run(cases: &[Case]) -> Vec<String> {
     let mut text = HEAD.to_owned();
     for (n, case) in cases.iter().enumerate() {

@@ -209,7 +209,7 @@ fn one(
     let bytes = width(element).expect("a type") as usize / 8;
     let mut cells: Vec<u8> = (0..N * CELL).map(|_| random.next() as u8).collect();
     if op.name == "atom" || op.name == "red" {
-        // Cells hold values of the type, and every other compare value finds what it looks for.
+        // Cells hold values of the type, and every other compare value is equal to its cell.
         let held = values(element, n + 99, N * CELL / bytes);
         for (cell, value) in cells.chunks_mut(bytes).zip(&held) {
             cell.copy_from_slice(&value.to_le_bytes()[..bytes]);
@@ -318,7 +318,7 @@ fn expected(
     Some((results, cell))
 }
 
-/// What an atomic makes of the old value.
+/// The new value that an atomic makes of the old one.
 fn combined(op: &Op<'_>, old: u64, operand: u64) -> Option<Want> {
     let ty = op.ty();
     let element = ty.trim_end_matches("x2");

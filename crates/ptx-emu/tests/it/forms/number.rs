@@ -19,7 +19,7 @@ pub(super) struct Format {
     pub(super) bits: u32,
     /// Stored fraction bits.
     pub(super) fraction: u32,
-    /// What an instruction writes for a NaN; `None` where any NaN is right.
+    /// The NaN that an instruction writes; `None` where any NaN is right.
     pub(super) nan: Option<u64>,
 }
 

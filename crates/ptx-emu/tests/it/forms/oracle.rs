@@ -1,4 +1,4 @@
-//! What each instruction has to give, computed on the host from the manual alone.
+//! Results of each instruction, computed on the host from the manual alone.
 
 use super::{approx, compare, convert, float, integer, number::Format, synth::types};
 
@@ -28,7 +28,7 @@ impl<'a> Op<'a> {
     }
 }
 
-/// What a result may be.
+/// The values allowed for a result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
     /// These bits.
@@ -58,7 +58,7 @@ impl Want {
     }
 }
 
-/// What the instruction makes of its sources; `None` if there is no oracle for it.
+/// The result of the instruction; `None` if there is no oracle for it.
 pub(super) fn oracle(op: &Op<'_>, sources: &[u64]) -> Option<Vec<Want>> {
     match op.name {
         "setp" | "set" | "selp" | "slct" | "testp" => compare::oracle(op, sources),

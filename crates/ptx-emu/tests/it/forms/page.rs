@@ -1,4 +1,4 @@
-//! Which test covers each row, what a GPU confirmed, and the page that says so.
+//! The page of instructions: the test that covers each row, and the opcodes that a GPU confirmed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +12,7 @@ use ptx_emu::isa::{self, Bits, InstructionForm};
 
 use super::{cases, computes, in_memory};
 
-/// What is known of the rows, by their patterns.
+/// Tests and confirmations of the rows, by their patterns.
 #[derive(Default)]
 struct Coverage {
     /// The strongest test.
@@ -64,12 +64,9 @@ impl Coverage {
         for folder in ["tests/ptx/pass", "tests/ptx/fail"] {
             texts(&root.join(folder)).iter().for_each(|text| all.note(text, "kernels", false));
         }
-        texts(&root.join("../emu-corpus/ptx/sm_80"))
-            .iter()
-            .for_each(|t| all.note(t, "corpus", false));
-        texts(&root.join("../emu-corpus/ptx/sm_90"))
-            .iter()
-            .for_each(|t| all.note(t, "corpus", false));
+        for folder in ["../emu-corpus/ptx/sm_80", "../emu-corpus/ptx"] {
+            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "corpus", false));
+        }
         all.recorded_matrices(root);
         all.recorded_kernels(root);
         all
@@ -96,14 +93,14 @@ impl Coverage {
             let Ok(golden) = serde_json::from_str::<Golden>(&read(&path)) else { continue };
             let names: HashSet<&str> = golden.runs.iter().map(|run| run.kernel.as_str()).collect();
             for kernel in all.iter().filter(|k| names.contains(k.name)) {
-                let file = root.join(format!("../emu-corpus/ptx/sm_90/{}.ptx", kernel.file));
-                self.note(entry(&read(&file), kernel.entry), "corpus", true);
+                let text = kernel.ptx(90).unwrap_or_default();
+                self.note(entry(&text, kernel.entry), "corpus", true);
             }
         }
     }
 }
 
-/// What stands where an instruction may begin.
+/// The words where an instruction may begin.
 fn opcodes(text: &str) -> impl Iterator<Item = &str> {
     text.split([';', '{', '}', '\n']).filter_map(|statement| {
         let mut words = statement.split_whitespace();

@@ -1,4 +1,4 @@
-//! Moves, addresses, copies, control flow and what has no effect.
+//! Moves, addresses, copies, control flow and instructions without effect.
 
 use super::{lanes::Case, synth::width};
 
@@ -14,7 +14,7 @@ pub(super) fn cases(opcode: &str) -> Vec<Case> {
         "bra" | "brx" | "call" | "ret" | "exit" => control(opcode),
         "prefetch" | "prefetchu" => vec![silent(opcode, &format!("{opcode} [%l58];"))],
         "applypriority" => vec![silent(opcode, &format!("{opcode} [%l58], 128;"))],
-        // What it destroys is written before it is read.
+        // It destroys bytes that are written before they are read.
         "discard" => vec![silent(opcode, &format!("{opcode} [%l59], 128;"))],
         "nanosleep" => vec![silent(opcode, &format!("{opcode} 20;"))],
         "pmevent" => vec![silent(opcode, &format!("{opcode} 1;"))],
@@ -260,7 +260,7 @@ fn control(opcode: &str) -> Vec<Case> {
             vec![Case::new(opcode, body, |a, _, t| a[t] & 0xffff_ffff)]
         }
         _ => {
-            // Those that end before the store leave what was there.
+            // Those that end before the store leave the old value.
             let body = format!("mov.u64 %l60, 3;\n@%p1 bra $L#;\n{opcode};\n$L#:");
             vec![Case::new(
                 opcode,

@@ -13,7 +13,7 @@ use crate::harness::Bytes as _;
 /// Threads of a launch, each with inputs of its own.
 pub(super) const N: usize = 512;
 
-/// What a statement made of its inputs.
+/// Results of a statement.
 pub(super) struct Ran {
     /// The statement.
     pub(super) text: String,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ptx_emu::isa::InstructionForm;
 
-/// What a kernel of synthetic statements begins with.
+/// Head of a kernel of synthetic statements.
 pub(super) const HEAD: &str = "\
 .version 8.8
 .target sm_90a
@@ -27,7 +27,7 @@ pub(super) const REGISTERS: &str = "\
 .reg .b128 %q<8>;
 ";
 
-/// The opcodes of a row to try: all, or a sample that meets every alternative of every choice.
+/// The opcodes of a row to try: all, or a sample that has every alternative of every choice.
 pub(super) fn opcodes(row: &InstructionForm, limit: u64) -> Vec<String> {
     let count = row.count();
     if count <= limit {
@@ -73,7 +73,7 @@ fn vector(bits: u32, first: usize, n: usize) -> String {
     format!("{{{}}}", list.join(", "))
 }
 
-/// The operand that a word of the table asks for, or what makes it up; `n` tells operands apart.
+/// The operand that a word of the table asks for, or statements that make it up; operands of different `n` differ.
 fn operand(word: &str, opcode: &str, n: usize) -> String {
     let types = types(opcode);
     let (first, last) = (types.first().copied(), types.last().copied());

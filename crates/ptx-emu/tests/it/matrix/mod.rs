@@ -1,4 +1,4 @@
-//! Every form of `mma` and `wmma` against a computation on the host, and against what a GPU
+//! Every form of `mma` and `wmma` against a computation on the host, and against a GPU
 //! computed where that is recorded; see `tests/ptx/mma.py`.
 
 mod faults;
@@ -103,7 +103,7 @@ fn hash(bytes: &[u8]) -> u64 {
         .fold(0xCBF2_9CE4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01B3))
 }
 
-/// What a GPU computed: a hash, or the bytes themselves where the last bits may differ.
+/// Result of a GPU: a hash, or the bytes themselves where the last bits may differ.
 fn golden() -> HashMap<(String, char), String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ptx/mma.golden");
     let text = std::fs::read_to_string(path).unwrap_or_default();

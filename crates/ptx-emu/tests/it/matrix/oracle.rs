@@ -1,8 +1,8 @@
-//! What a product must give.
+//! Products computed on the host.
 
 use super::{form::Form, number::Type};
 
-/// What an element of D must be.
+/// The values allowed for an element of D.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cell {
     /// These bits.
