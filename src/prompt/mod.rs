@@ -11,7 +11,6 @@ mod context;
 mod detail;
 mod device;
 mod examples;
-mod family;
 mod feedback;
 mod history;
 mod plan;

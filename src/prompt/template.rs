@@ -12,7 +12,6 @@ use super::{
     detail::Detail,
     device,
     examples::EXAMPLES,
-    family::OpFamily,
     view::{self, NotesView, View},
 };
 use crate::llm::{Turn, size};
@@ -226,7 +225,7 @@ impl Prompts {
 
     /// Renders the notes that the other templates quote.
     fn notes(&self, context: &PromptContext<'_>, view: &View) -> Result<NotesView, Error> {
-        let family = format!("notes/{}", OpFamily::of(context.op).name());
+        let family = format!("notes/{}", context.op.family.name());
         let arch = device::notes_of(context.target);
         let arch = match self.registry.has_template(&arch) {
             true => self.text(&arch, view)?,

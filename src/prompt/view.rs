@@ -8,14 +8,13 @@ use super::{
     detail::Detail,
     device::DeviceView,
     examples::{self, ExampleView},
-    family::OpFamily,
     feedback,
     history::{self, HistoryView},
     text::{cut, fence, inline, significant, speedup_words},
 };
 use crate::{
     kernel::plan::Builtin,
-    op::{EagerRounding, Kind, OpDef, Param, plan_name},
+    op::{EagerRounding, Kind, OpDef, OpFamily, Param, plan_name},
     record::{Case, DType, FeedbackKind, FeedbackSet, Precision},
 };
 
@@ -126,7 +125,6 @@ pub(super) fn view(
     detail: &Detail,
     examples: &[(String, String)],
 ) -> View {
-    let family = OpFamily::of(context.op);
     View {
         op: op(context.op, context.cases),
         cases: cases::view(context.cases, context.can_time, detail.case_lines),
@@ -137,11 +135,11 @@ pub(super) fn view(
         },
         limits: LimitsView {
             variants: context.max_variants,
-            allowance: allowance(family, context.op, context.precision),
+            allowance: allowance(context.op, context.precision),
         },
         builtins: builtins(),
         arithmetic: arithmetic(),
-        examples: examples::view(family, detail.examples, examples),
+        examples: examples::view(context.op.family, detail.examples, examples),
         notes: NotesView::default(),
         feedback: kinds(context.feedback),
         history: history::view(context, situation, detail.rows),
@@ -221,8 +219,20 @@ fn source(kernel: &str, max: usize) -> String {
     fence("cuda", &format!("{head}\n// ... {n_left_out} more lines are left out here for length"))
 }
 
-/// Says what is allowed beyond f32 arithmetic: by the family, whatever the task, and by the task.
-fn allowance(family: OpFamily, op: &OpDef, precision: Precision) -> Option<String> {
+/// Returns the judge's allowance for an op family beyond f32 arithmetic, whatever the task.
+const fn allowed_to(family: OpFamily) -> Option<&'static str> {
+    match family {
+        OpFamily::Attention => Some(
+            "One exception, for f16 and bf16 inputs: the probabilities may be rounded to the \
+             type of the inputs before they meet the values, and their sum with them; scores, \
+             maximum and output stay f32 until the store.",
+        ),
+        _ => None,
+    }
+}
+
+/// Returns what is allowed beyond f32 arithmetic: by the family, whatever the task, and by the task.
+fn allowance(op: &OpDef, precision: Precision) -> Option<String> {
     let of_task = match precision {
         Precision::Strict => None,
         Precision::Eager => as_eager(EagerRounding::of(&op.name, DType::F16)),
@@ -234,7 +244,7 @@ fn allowance(family: OpFamily, op: &OpDef, precision: Precision) -> Option<Strin
              of subnormal values are allowed.",
         ),
     };
-    let allowed: Vec<_> = family.allowance().into_iter().chain(of_task).collect();
+    let allowed: Vec<_> = allowed_to(op.family).into_iter().chain(of_task).collect();
     (!allowed.is_empty()).then(|| allowed.join(" "))
 }
 
@@ -329,7 +339,7 @@ fn view_of(op: &OpDef, outputs: impl Iterator<Item = String>) -> OpView {
         schema: op.schema.clone(),
         signature: op.signature.clone(),
         semantics: op.semantics.clone(),
-        family: OpFamily::of(op).name(),
+        family: op.family.name(),
         arguments: op.params.iter().map(argument).chain(outputs).collect(),
     }
 }

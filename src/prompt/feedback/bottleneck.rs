@@ -5,10 +5,8 @@ use kgen_measure::roofline::{Limit, is_overhead_dominated};
 
 use super::{Section, Subject, profile, roofline};
 use crate::{
-    prompt::{
-        family::OpFamily,
-        text::{inline, significant},
-    },
+    op::OpFamily,
+    prompt::text::{inline, significant},
     record::{CaseTiming, Evaluation, FeedbackKind, FeedbackSet, Resources},
 };
 

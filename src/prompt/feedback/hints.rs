@@ -3,7 +3,7 @@
 
 use super::{Subject, failures::Group};
 use crate::{
-    prompt::family::OpFamily,
+    op::OpFamily,
     record::{CaseOutcome, Fault, Level, Mismatch, Verdict},
 };
 

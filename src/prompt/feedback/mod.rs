@@ -17,9 +17,9 @@ mod roofline;
 mod shorten;
 mod timing;
 
-use super::{family::OpFamily, text::inline};
+use super::text::inline;
 use crate::{
-    op,
+    op::{self, OpFamily},
     record::{CaseOutcome, CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, Verdict},
 };
 
@@ -64,7 +64,7 @@ impl Subject<'_> {
 #[must_use]
 pub fn feedback(evaluation: &Evaluation, kernel: &str, kinds: FeedbackSet) -> String {
     // An op of the user's own is not in the catalogue.
-    let family = op::find(&evaluation.op).map_or(OpFamily::General, OpFamily::of);
+    let family = op::find(&evaluation.op).map_or(OpFamily::General, |op| op.family);
     let subject = Subject { evaluation, kernel, family };
     let mut text = format!("## Verdict: `{}`\n\n", evaluation.verdict);
     let mut n_left_out = 0;

@@ -3,7 +3,7 @@
 use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 
 use super::{
-    Array, Call, Engine, InferError, Inputs, Kind, Layout, Param, Role, Work, catalogue,
+    Array, Call, Engine, InferError, Inputs, Kind, Layout, OpFamily, Param, Role, Work, catalogue,
     custom::ReferenceKernel,
     plan_name,
     schema::{Schema, SchemaError},
@@ -31,6 +31,8 @@ pub struct OpDef {
     pub params: Vec<Param>,
     /// Element types that suites try it with: those of its main input.
     pub dtypes: &'static [DType],
+    /// The op family.
+    pub family: OpFamily,
     /// What computes it.
     pub engine: Box<dyn Engine>,
     /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
@@ -94,6 +96,7 @@ impl OpBuilder {
                 returns_list: schema.returns_list,
                 params,
                 dtypes: FLOATS,
+                family: OpFamily::General,
                 engine: Box::new(engine),
                 exact: false,
                 signed_zero: false,
@@ -111,6 +114,16 @@ impl OpBuilder {
             change(op);
         }
         self
+    }
+
+    /// Sets the op family, where it is not yet set.
+    #[must_use]
+    pub fn family(self, family: OpFamily) -> Self {
+        self.with(|op| {
+            if op.family == OpFamily::General {
+                op.family = family;
+            }
+        })
     }
 
     /// Gives the op another name than its base name.
@@ -276,21 +289,6 @@ impl OpDef {
     #[must_use]
     pub fn folder(&self) -> String {
         self.name.replace('.', "__")
-    }
-
-    /// Returns the name of the family whose engine computes the op, for example `pointwise`.
-    #[must_use]
-    pub fn family(&self) -> String {
-        let path = self.engine.type_name();
-        let name = path.rsplit("::").next().unwrap_or(path);
-        let mut family = String::with_capacity(name.len() + 4);
-        for (at, letter) in name.char_indices() {
-            if at > 0 && letter.is_ascii_uppercase() {
-                family.push('_');
-            }
-            family.push(letter.to_ascii_lowercase());
-        }
-        family
     }
 
     /// Returns the call that a case is.

@@ -76,11 +76,6 @@ pub enum Origin {
 /// Shapes and types come from [`Engine::infer`], which also refuses calls that the op is not
 /// defined for; the other methods are called only for calls that it took.
 pub trait Engine: Send + Sync + fmt::Debug {
-    /// Returns the path of the type: the family is called by its last part.
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<Self>()
-    }
-
     /// Returns element type and shape of each output.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ mod def;
 mod eager;
 mod engine;
 mod families;
+mod family;
 mod formulas;
 mod generate;
 mod generators;
@@ -36,6 +37,7 @@ pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom
 pub use def::{OpBuilder, OpDef, UnknownOp, find};
 pub use eager::{EagerRounding, half_roundoff};
 pub use engine::{Array, Engine, Locality, Matrices, Origin, Shaped};
+pub use family::OpFamily;
 pub use generate::generate;
 pub use generators::DistributionError;
 pub(crate) use generators::{integer_limit, sum_limit};

@@ -1,6 +1,6 @@
 use super::{
-    CaseDraft, DraftTensor, DraftValue, Layout, all, broadcast, build_case, find, generate,
-    normalise_dim, normalise_dims, plan_name, promote,
+    CaseDraft, DraftTensor, DraftValue, Layout, OpFamily, all, broadcast, build_case, find,
+    generate, normalise_dim, normalise_dims, plan_name, promote,
 };
 use crate::record::{
     ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
@@ -41,6 +41,7 @@ fn every_op_is_found_by_all_of_its_names() {
             let at = op.signature.find(&format!(" {}", param.name));
             assert!(at.is_some(), "{}: `{}` is not in the signature", op.name, param.name);
         }
+        assert_ne!(op.family, OpFamily::General, "{}", op.name);
         assert!(op.semantics.len() > 60, "{} says little", op.name);
         assert!(
             !op.outputs.is_empty() && op.outputs.iter().all(|text| !text.is_empty()),

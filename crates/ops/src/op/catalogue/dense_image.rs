@@ -1,6 +1,7 @@
 //! Pooling, resampling and rearranging of images.
 
 use super::super::{
+    OpFamily,
     def::{self, OpBuilder},
     families::{
         blocks::Blocks,
@@ -260,6 +261,7 @@ fn resized() -> Vec<OpBuilder> {
             - 1) / stride_h + 1, rounded down. The result is exact.\n\
             NaN and infinities are copied. n = 0 gives an empty result.",
         )
+        .family(OpFamily::Movement)
         .alias(&["nn.functional.unfold"])
         .exact()
         .outputs(&["the blocks"]),
@@ -271,6 +273,7 @@ fn resized() -> Vec<OpBuilder> {
             r, y / r, x / r]. Elements are copied.\n\
             NaN and infinities are copied. Empty dimensions stay empty.",
         )
+        .family(OpFamily::Movement)
         .alias(&["nn.functional.pixel_shuffle"])
         .dtypes(def::NUMBERS)
         .exact()
