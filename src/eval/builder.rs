@@ -227,7 +227,7 @@ pub(super) fn blank(case: &Case, outcome: CaseOutcome, level: Level) -> CaseResu
         case: case.id.clone(),
         dtype: case.dtype,
         class: case.class,
-        family: case.family,
+        distribution: case.distribution,
         args: describe_args(case),
         outcome,
         level,

@@ -265,7 +265,7 @@ fn is_comparable(op: &OpDef, case: &Case) -> bool {
     let ties = !matches!(case.dtype, DType::F32 | DType::F64)
         || case.tensors().any(|(_, arg)| repeats(arg))
         || case.arg("sorted") == Some(&ArgValue::Bool(false));
-    case.family == InputDistribution::Normal && !(chooses && ties)
+    case.distribution == InputDistribution::Normal && !(chooses && ties)
 }
 
 /// Writes an argument with how its values are made.

@@ -30,7 +30,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
         op: "op".to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args: args.iter().map(arg).collect(),
     }

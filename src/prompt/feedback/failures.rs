@@ -118,7 +118,7 @@ fn name(case: &CaseResult) -> String {
         return format!("a hidden {} case", case.dtype);
     }
     let args = inline(&case.args, 120);
-    let name = match case.family {
+    let name = match case.distribution {
         InputDistribution::Normal => format!("`{args}`"),
         other => format!("`{args}` ({})", other.name()),
     };

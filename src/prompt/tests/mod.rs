@@ -32,16 +32,16 @@ const KERNEL: &str = "/*@plan\nn = self.numel\n\
     extern \"C\" __global__ void relu(const T_self* x, T_out* y, long long n) {\n  \
     long long i = blockIdx.x * 256LL + threadIdx.x;\n  y[i] = x[i] > 0 ? x[i] : 0;\n}\n";
 
-fn case(dtype: DType, shape: &[usize], class: CaseClass, family: InputDistribution) -> Case {
+fn case(dtype: DType, shape: &[usize], class: CaseClass, distribution: InputDistribution) -> Case {
     let spec = TensorSpec::contiguous(dtype, shape);
     let generator = Gen::Normal { mean: 0.0, std: 1.0 };
     let value = ArgValue::Tensor(TensorArg { spec, generator });
     Case {
-        id: format!("{dtype}{shape:?}/{}", family.name()),
+        id: format!("{dtype}{shape:?}/{}", distribution.name()),
         op: "relu".to_owned(),
         dtype,
         class,
-        family,
+        distribution,
         names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }
@@ -73,7 +73,7 @@ fn result(case: &Case, outcome: CaseOutcome) -> CaseResult {
         case: case.id.clone(),
         dtype: case.dtype,
         class: case.class,
-        family: case.family,
+        distribution: case.distribution,
         args: format!("self={}{:?}", case.dtype, tensor.spec.shape),
         outcome,
         level: Level::Emu,
@@ -151,7 +151,7 @@ fn wrong_output() -> Evaluation {
     let mut evaluation = evaluation(Verdict::WrongOutput, Stage::Emulate);
     pass_all(&mut evaluation);
     for case in &mut evaluation.cases {
-        let is_special = case.family == InputDistribution::Specials;
+        let is_special = case.distribution == InputDistribution::Specials;
         let is_tail = case.class == CaseClass::Drawn || case.args.contains("[127]");
         if !is_special && !is_tail {
             continue;

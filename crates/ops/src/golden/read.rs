@@ -120,7 +120,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
         op: op.name.clone(),
         dtype: dtype.unwrap_or(DType::F32),
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args,
     };

@@ -20,7 +20,7 @@ pub struct CaseDraft {
     /// Why the case is there.
     pub class: CaseClass,
     /// What the values of its inputs look like.
-    pub family: InputDistribution,
+    pub distribution: InputDistribution,
     /// The arguments that are not left out, by their names in the schema.
     pub values: Vec<(String, DraftValue)>,
 }
@@ -100,7 +100,7 @@ pub enum BuildError {
     /// The op is not defined for these arguments.
     #[error(transparent)]
     Infer(#[from] InferError),
-    /// The family makes no sense for the op.
+    /// The distribution makes no sense for the op.
     #[error(transparent)]
     InputDistribution(#[from] DistributionError),
 }
@@ -134,7 +134,7 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
         op: op.name.clone(),
         dtype: draft.dtype,
         class: draft.class,
-        family: draft.family,
+        distribution: draft.distribution,
         names_ignored: draft.values.iter().any(|(name, _)| name == "ignore_index"),
         args,
     };
@@ -146,7 +146,7 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
 ///
 /// # Errors
 ///
-/// [`BuildError`] when the op is not defined for the arguments, or the family makes no sense.
+/// [`BuildError`] when the op is not defined for the arguments, or the distribution makes no sense.
 pub fn complete_case(op: &OpDef, case: &mut Case) -> Result<(), BuildError> {
     op.infer(case)?;
     let generators = generators::generators(op, case)?;
@@ -249,7 +249,7 @@ fn id(op: &OpDef, draft: &CaseDraft) -> String {
         });
     }
     let mut id = draft.dtype.name().to_owned();
-    write!(id, "{}/{}", parts.join(","), draft.family.name()).expect("a string grows");
+    write!(id, "{}/{}", parts.join(","), draft.distribution.name()).expect("a string grows");
     id
 }
 

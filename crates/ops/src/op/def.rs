@@ -157,7 +157,7 @@ impl OpBuilder {
         })
     }
 
-    /// Says how floating-point values of a tensor parameter are made in the family of edges.
+    /// Says how floating-point values of a tensor parameter are made in the distribution of edges.
     ///
     /// # Panics
     ///

@@ -252,11 +252,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         self.flops(call, n_out)
     }
 
-    /// Returns the generator of a tensor's values in the case's family.
+    /// Returns the generator of a tensor's values in the case's distribution.
     ///
     /// # Errors
     ///
-    /// [`DistributionError`] where the family makes no sense for the op, for example exact integers for
+    /// [`DistributionError`] where the distribution makes no sense for the op, for example exact integers for
     /// an exponential.
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         generators::by_role(self, call, param)
@@ -282,30 +282,30 @@ pub trait Engine: Send + Sync + fmt::Debug {
         1
     }
 
-    /// Returns how large data may be in the large family: results are representable, careless
+    /// Returns how large data may be in the large distribution: results are representable, careless
     /// intermediates (sums in f16, exponentials without a maximum) are not.
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 
-    /// Returns the generator of a parameter in the family of cancelling products; `None` where the op
+    /// Returns the generator of a parameter in the distribution of cancelling products; `None` where the op
     /// sums no products.
     fn cancelling(&self, _call: &Call<'_>, _param: &Param) -> Option<Gen> {
         None
     }
 
-    /// Returns the power of the inputs that results are in the family of subnormal values: products of
+    /// Returns the power of the inputs that results are in the distribution of subnormal values: products of
     /// two that are subnormal are 0.
     fn degree(&self) -> u32 {
         1
     }
 
-    /// Returns mean and standard deviation of the shifted family.
+    /// Returns mean and standard deviation of the shifted distribution.
     fn shifted(&self) -> (f64, f64) {
         (100.0, 1.0)
     }
 
-    /// Returns the value of the constant family.
+    /// Returns the value of the constant distribution.
     fn constant(&self) -> f64 {
         0.7
     }

@@ -15,7 +15,7 @@ pub struct Param {
     pub default: Option<ArgValue>,
     /// What its values are for, where it is a tensor.
     pub role: Role,
-    /// How floating-point values of the family of edges are made; `None` where its role says it.
+    /// How floating-point values of the distribution of edges are made; `None` where its role says it.
     pub edges: Option<Gen>,
     /// What a string may be; empty where anything goes.
     pub choices: &'static [&'static str],
@@ -77,7 +77,7 @@ impl Kind {
 pub enum Role {
     /// Not a tensor.
     None,
-    /// Data: follows the case's family.
+    /// Data: follows the case's distribution.
     Main,
     /// Further data, such as the second factor of a contraction: stays tame where `Main` is wild.
     Second,

@@ -17,9 +17,9 @@ fn laid_out(shape: &[usize], layout: Layout) -> DraftValue {
     DraftValue::Tensor(DraftTensor { dtype: None, shape: shape.to_vec(), layout })
 }
 
-fn draft(dtype: DType, family: InputDistribution, values: Values) -> CaseDraft {
+fn draft(dtype: DType, distribution: InputDistribution, values: Values) -> CaseDraft {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    CaseDraft { dtype, class: CaseClass::Edge, family, values }
+    CaseDraft { dtype, class: CaseClass::Edge, distribution, values }
 }
 
 fn case(op: &str, values: Values) -> Case {
@@ -177,13 +177,15 @@ fn calls_that_an_op_is_not_defined_for_are_errors() {
 }
 
 #[test]
-fn families_that_make_no_sense_are_errors() {
-    let of = |op: &str, family, values: Values| {
-        build_case(find(op).unwrap(), &draft(DType::F16, family, values)).unwrap_err().to_string()
+fn distributions_that_make_no_sense_are_errors() {
+    let of = |op: &str, distribution, values: Values| {
+        build_case(find(op).unwrap(), &draft(DType::F16, distribution, values))
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(
         of("gelu", InputDistribution::Exact, &[("self", tensor(&[4]))]),
-        "family `exact` makes no sense for this case of `gelu`: its results are irrational"
+        "distribution `exact` makes no sense for this case of `gelu`: its results are irrational"
     );
     assert_eq!(
         of(
@@ -191,7 +193,7 @@ fn families_that_make_no_sense_are_errors() {
             InputDistribution::Exact,
             &[("self", tensor(&[3])), ("target", tensor(&[3]))]
         ),
-        "family `exact` makes no sense for this case of `mse_loss`: a mean is exact only over a \
+        "distribution `exact` makes no sense for this case of `mse_loss`: a mean is exact only over a \
          power of two"
     );
     assert_eq!(
@@ -200,7 +202,7 @@ fn families_that_make_no_sense_are_errors() {
             InputDistribution::Exact,
             &[("self", tensor(&[70_000, 2])), ("dim", DraftValue::Ints(vec![0]))]
         ),
-        "family `exact` makes no sense for this case of `sum`: the sums are too long to be exact"
+        "distribution `exact` makes no sense for this case of `sum`: the sums are too long to be exact"
     );
 }
 

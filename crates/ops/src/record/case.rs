@@ -18,7 +18,7 @@ pub struct Case {
     /// Why the case is there.
     pub class: CaseClass,
     /// What the values of its inputs look like.
-    pub family: InputDistribution,
+    pub distribution: InputDistribution,
     /// Whether the suite names `ignore_index`: some targets then equal it.
     #[serde(default)]
     pub names_ignored: bool,
@@ -309,7 +309,7 @@ pub enum CaseClass {
     Edge,
     /// Strided, broadcast or misaligned inputs.
     Layout,
-    /// Input families other than the main one.
+    /// Input distributions other than the main one.
     Values,
     /// Drawn from the secret seed of the evaluation.
     Drawn,
@@ -333,7 +333,7 @@ impl CaseClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputDistribution {
-    /// Normal values: the main family, which decides about precision.
+    /// Normal values: the main distribution, which decides about precision.
     Normal,
     /// Integers for which every summation order is exact: bit equality is asked for.
     Exact,

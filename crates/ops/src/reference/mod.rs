@@ -7,7 +7,7 @@
 //! family has no closed form, and is the first-order closed form
 //! `2u/sqrt(3) * sqrt(Σ (∂y/∂x_i * x_i)²)` otherwise; a test holds the two against each other.
 //!
-//! Exact ops, outputs of integer types and the exact family have no bound: bit equality is asked
+//! Exact ops, outputs of integer types and the exact distribution have no bound: bit equality is asked
 //! for, `s` is 0 there. What is too large for a full evaluation ([`sampled`]) is evaluated at
 //! chosen elements. Integers beyond 2^53 have [`Integers`] as their reference.
 

@@ -105,7 +105,7 @@ pub(super) fn case_of(
         op: op.name.clone(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: op
             .params
             .iter()
@@ -311,7 +311,7 @@ fn id(op: &OpDef, case: &Case, given: &[Option<&Value>]) -> String {
         };
         parts.push(text);
     }
-    format!("{}{}/{}", case.dtype, parts.join(","), case.family.name())
+    format!("{}{}/{}", case.dtype, parts.join(","), case.distribution.name())
 }
 
 fn tensor_text(spec: &TensorSpec, usual: DType) -> String {

@@ -84,7 +84,7 @@ pub struct CaseText {
 }
 
 /// Keys of a case that go into the suite as they are.
-const PASSED_ON: [&str; 4] = ["class", "families", "dtypes", "draws"];
+const PASSED_ON: [&str; 4] = ["class", "distributions", "dtypes", "draws"];
 
 /// Value of a symbol in a case: a number, or a range of them.
 enum Axis {

@@ -85,7 +85,7 @@ impl Graph {
             let draft = CaseDraft {
                 dtype: call.case.dtype,
                 class: CaseClass::Edge,
-                family: InputDistribution::Normal,
+                distribution: InputDistribution::Normal,
                 values: values.collect::<Result<_, InferError>>()?,
             };
             let in_node = |reason: String| InferError::Node { node: node.text.clone(), reason };

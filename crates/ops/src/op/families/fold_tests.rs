@@ -33,12 +33,12 @@ fn shape(extents: &[usize]) -> DraftValue {
 /// A call with f64 inputs: the tensors as they were generated, and the results.
 fn call(
     op: &str,
-    family: InputDistribution,
+    distribution: InputDistribution,
     values: &[(&str, DraftValue)],
 ) -> (Vec<Array>, Vec<Array>) {
     let op = find(op).unwrap();
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let draft = CaseDraft { dtype: DType::F64, class: CaseClass::Edge, family, values };
+    let draft = CaseDraft { dtype: DType::F64, class: CaseClass::Edge, distribution, values };
     let case = build_case(op, &draft).unwrap();
     // Equal shapes of different ops have equal values.
     let hosts: Vec<HostTensor> = case
@@ -134,7 +134,7 @@ fn closed_forms_of_sensitivities_are_what_perturbation_measures() {
             let specs = op.infer(&case).unwrap();
             let many = specs.iter().all(|spec| spec.numel() >= 20 && spec.dtype.is_float());
             let tame = matches!(
-                case.family,
+                case.distribution,
                 InputDistribution::Normal
                     | InputDistribution::Shifted
                     | InputDistribution::HeavyTail
@@ -206,7 +206,7 @@ fn the_deviation_of_distant_values_may_have_the_error_of_their_mean() {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         values: values.into_iter().collect(),
     };
     let case = build_case(op, &draft).unwrap();
@@ -334,7 +334,7 @@ fn an_index_of_an_equal_element_is_as_good_but_no_other() {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Ties,
+        distribution: InputDistribution::Ties,
         values,
     };
     let case = build_case(op, &draft).unwrap();

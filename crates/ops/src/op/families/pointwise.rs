@@ -104,9 +104,9 @@ pub(crate) struct Pointwise {
     pub degree: u32,
     /// Whether integers give integers, so that exact inputs ask for equal bits.
     pub integers_stay: bool,
-    /// Standard deviation of the large family: in f16, in other types.
+    /// Standard deviation of the large distribution: in f16, in other types.
     pub large: (f64, f64),
-    /// The family that stands in for normal values where those would all give the same result.
+    /// The distribution that stands in for normal values where those would all give the same result.
     pub main: InputDistribution,
 }
 
@@ -416,10 +416,12 @@ impl Engine for Pointwise {
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
-        if self.main == call.case.family || call.case.family != InputDistribution::Normal {
+        if self.main == call.case.distribution
+            || call.case.distribution != InputDistribution::Normal
+        {
             return generators::by_role(self, call, param);
         }
-        let case = Case { family: self.main, ..call.case.clone() };
+        let case = Case { distribution: self.main, ..call.case.clone() };
         generators::by_role(self, &call.op.call(&case), param)
     }
 

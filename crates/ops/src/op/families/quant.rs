@@ -18,7 +18,7 @@ use super::{
 /// Smallest row maximum that a dynamic scale is taken of.
 const LEAST: f64 = 1e-12;
 
-/// Scale of the exact family: a power of two keeps integers exact.
+/// Scale of the exact distribution: a power of two keeps integers exact.
 const EXACT_SCALE: f64 = 0.5;
 
 /// Rounds a value that is not rounded to a type yet: the range of fp8 saturates, NaN stays.
@@ -167,13 +167,13 @@ impl Engine for Quantize {
     }
 }
 
-/// The generator by role, but a scale of the exact family is a power of two.
+/// The generator by role, but a scale of the exact distribution is a power of two.
 fn exact_scale<E: Engine>(
     engine: &E,
     call: &Call<'_>,
     param: &Param,
 ) -> Result<Gen, DistributionError> {
-    if param.role == Role::ScaleF32 && call.case.family == InputDistribution::Exact {
+    if param.role == Role::ScaleF32 && call.case.distribution == InputDistribution::Exact {
         return Ok(Gen::Constant { value: EXACT_SCALE });
     }
     generators::by_role(engine, call, param)

@@ -122,7 +122,7 @@ pub(crate) fn factors(len: usize) -> Gen {
     }
 }
 
-/// Returns generators of factors. In the main family they are the nearer to 1 the more there are:
+/// Returns generators of factors. In the main distribution they are the nearer to 1 the more there are:
 /// products stay in range, so that each factor counts.
 ///
 /// # Errors
@@ -136,7 +136,7 @@ pub(crate) fn factor_generator<E: Engine>(
 ) -> Result<Gen, DistributionError> {
     use crate::record::InputDistribution::{Normal, Wide};
     let dtype = call.tensor("self").map_or(call.case.dtype, |spec| spec.dtype);
-    match (dtype, call.case.family) {
+    match (dtype, call.case.distribution) {
         // Odd numbers: products of even ones soon come to 0 modulo 2^64.
         (dtype, Wide) if dtype.is_int() => Ok(Gen::Exact { magnitude: 4095, nonzero: 1, row: 1 }),
         (dtype, Normal) if dtype.is_float() => {
@@ -250,7 +250,7 @@ impl Engine for Total {
         use crate::record::InputDistribution::Normal;
         match self {
             Self::Prod => factor_generator(self, call, param, slice_len(call)),
-            Self::CountNonzero if call.case.family == Normal => Ok(Gen::Mask { p: 0.5 }),
+            Self::CountNonzero if call.case.distribution == Normal => Ok(Gen::Mask { p: 0.5 }),
             _ => generators::by_role(self, call, param),
         }
     }

@@ -75,7 +75,7 @@ impl Engine for Truth {
             Self::Any => Gen::Lone { value, rest: 0 },
             Self::All => Gen::Lone { value: 0, rest: value },
         };
-        Ok(match call.case.family {
+        Ok(match call.case.distribution {
             InputDistribution::Normal if single && len >= MANY => lone(1),
             InputDistribution::SpecialRows if single => {
                 Gen::LoneNan { rest: u8::from(*self == Self::All) }

@@ -68,7 +68,7 @@ fn cases(op: &str) -> Vec<Case> {
     let size = |case: &Case| case.tensors().map(|(_, of)| of.spec.numel()).sum::<usize>();
     // A NaN hides what comes beside it.
     cases.retain(|case| {
-        !matches!(case.family, InputDistribution::Specials | InputDistribution::SpecialRows)
+        !matches!(case.distribution, InputDistribution::Specials | InputDistribution::SpecialRows)
     });
     cases.retain(|case| (1..=MAX_ELEMENTS).contains(&size(case)));
     cases.truncate(MAX_CASES);

@@ -75,7 +75,7 @@ fn caught(op: &OpDef, case: &Case) -> [Option<bool>; 3] {
     CHEATS.map(|cheat| {
         let outputs = values.iter().zip(&bounds).zip(&dtypes);
         let verdicts = outputs.filter_map(|((values, bound), &dtype)| {
-            let exact = op.is_exact(dtype) || case.family == InputDistribution::Exact;
+            let exact = op.is_exact(dtype) || case.distribution == InputDistribution::Exact;
             let got = output(cheat, first, values)?;
             let pairs = values.iter().zip(got).enumerate();
             let mut pairs =

@@ -13,10 +13,10 @@ const SEEDS: std::ops::Range<u64> = 0..4;
 /// Largest number of f16.
 const F16_MAX: f64 = 65_504.0;
 
-/// Returns the cases of an op in a family and a type; there is at least one.
-fn cases(op: &str, family: InputDistribution, dtype: DType) -> Vec<Case> {
+/// Returns the cases of an op in a distribution and a type; there is at least one.
+fn cases(op: &str, distribution: InputDistribution, dtype: DType) -> Vec<Case> {
     let mut cases = load("opinfo").unwrap().cases(op, None, 11).unwrap();
-    cases.retain(|case| case.family == family && case.dtype == dtype);
+    cases.retain(|case| case.distribution == distribution && case.dtype == dtype);
     assert!(!cases.is_empty(), "{op} {dtype}");
     cases
 }

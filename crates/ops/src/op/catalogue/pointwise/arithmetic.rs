@@ -20,7 +20,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         .collect()
 }
 
-/// Multiples of the divisors that the family of edges has.
+/// Multiples of the divisors that the distribution of edges has.
 const MULTIPLES: Gen = Gen::Listed { list: List::Multiples };
 
 const IEEE: &str = "NaN and infinities follow IEEE arithmetic.";

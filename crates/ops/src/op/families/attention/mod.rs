@@ -292,7 +292,7 @@ impl Engine for Attention {
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         match call.opt_tensor(&param.name) {
             // Of all tensors the mask has the special rows.
-            Some(spec) if spec.dtype.is_float() => match (param.role, call.case.family) {
+            Some(spec) if spec.dtype.is_float() => match (param.role, call.case.distribution) {
                 (Role::Mask, InputDistribution::SpecialRows) => {
                     Ok(Gen::SpecialRows { negative_nan: true })
                 }

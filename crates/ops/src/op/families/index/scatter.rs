@@ -386,7 +386,7 @@ fn distinct(
     if extent as u64 > bound {
         return Err(DistributionError {
             op: call.op.name.clone(),
-            family: call.case.family,
+            distribution: call.case.distribution,
             reason: "more places are written than there are, so that some are written twice",
         });
     }
