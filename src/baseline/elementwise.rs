@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt::Write as _, sync::LazyLock};
 
 use serde::Deserialize;
 
-use crate::op::{self, OpDef, Param, plan_name};
+use crate::{
+    kernel::plan::plan_name,
+    op::{self, OpDef, Param},
+};
 
 /// The expressions, and the functions that they call.
 const TABLE: &str = include_str!("../../suites/baselines/elementwise.toml");

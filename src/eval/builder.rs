@@ -3,9 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::record::{
-    ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level,
-    Stage, StageTime, TensorArg, TensorSpec, Verdict,
+use crate::{
+    kernel::plan::plan_name,
+    record::{
+        ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding,
+        Level, Stage, StageTime, TensorArg, TensorSpec, Verdict,
+    },
 };
 
 use super::Progress;
@@ -269,7 +272,8 @@ pub fn describe_args(case: &Case) -> String {
         ArgValue::DType(dtype) => dtype.to_string(),
         ArgValue::None => "None".to_owned(),
     };
-    let args = case.args.iter().map(|arg| format!("{}={}", arg.name, describe(&arg.value)));
+    let args = case.args.iter();
+    let args = args.map(|arg| format!("{}={}", plan_name(&arg.name), describe(&arg.value)));
     args.collect::<Vec<_>>().join(", ")
 }
 

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use crate::{
     baseline::BUILTIN,
     compile::{self, CompileError, Compiler, Job, guard_source},
-    kernel::{KernelFile, plan},
+    kernel::{
+        KernelFile,
+        plan::{self, type_macros},
+    },
     op::OpDef,
     record::{
         Case, CaseClass, DType, EvalRequest, Finding, Implementation, Level, ResolvedPlan,
@@ -266,7 +269,7 @@ fn resolve_all(
     let mut plans = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     for (index, case) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
-        let types = op.type_macros(case)?;
+        let types = type_macros(op, case)?;
         match resolve(request, op, file, case)? {
             Ok(plan) => {
                 let axes = plan.params.clone();

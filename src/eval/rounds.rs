@@ -2,6 +2,7 @@
 
 use crate::{
     device::Device as _,
+    kernel::plan::type_macros,
     op::OpDef,
     record::{
         Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Stage, Verdict,
@@ -182,7 +183,7 @@ impl Rounds<'_, '_, '_, '_> {
         // Limits of the plan language, such as that of launches, are no fault of the kernel.
         let Ok(plan) = resolve(request, self.op, file, case)? else { return Ok(None) };
         let planned =
-            Planned { case: index, types: self.op.type_macros(case)?, plan, tuning: false };
+            Planned { case: index, types: type_macros(self.op, case)?, plan, tuning: false };
         let may_compile = 0 < self.variants;
         let copies = planned.copies() && self.emulation.copy.is_none();
         if copies {

@@ -15,7 +15,7 @@ use literal::{boolean, float, numbers, string, text, tuple};
 
 use crate::{
     compile::{PRELUDE, bundled_headers},
-    kernel::{KernelFile, KernelFileError},
+    kernel::{KernelFile, KernelFileError, plan::plan_names},
     op::{OpDef, Role, Schema},
     record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg},
 };
@@ -152,7 +152,7 @@ fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
 
 fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &KernelFile) {
     let op = export.op;
-    let names = op.params.iter().zip(op.plan_names());
+    let names = op.params.iter().zip(plan_names(op));
     let params = names.map(|(param, plan)| tuple([string(&param.name), string(&plan)]));
     let tensors = op.params.iter().filter(|param| param.kind.holds_tensors());
     let main = op.params.iter().find(|param| param.role == Role::Main);

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use super::{Export, ExportError, FIRST_LINE, module_name, to_torch};
 use crate::{
     baseline,
-    kernel::{KernelFile, plan},
+    kernel::{
+        KernelFile,
+        plan::{self, plan_name, type_macros},
+    },
     op::{self, OpDef},
     process::{self, Spec},
     record::{Case, ResolvedPlan, Target},
@@ -58,7 +61,8 @@ fn resolve(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Opt
 
 fn line(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Value {
     let target = Target::h100_class();
-    let args: Vec<_> = case.args.iter().map(|arg| json!([arg.name, arg.value])).collect();
+    let args = case.args.iter().map(|arg| json!([plan_name(&arg.name), arg.value]));
+    let args: Vec<_> = args.collect();
     json!({
         "name": format!("{} {}", op.name, case.id),
         "plan": KernelFile::parse(kernel).unwrap().plan_text(),
@@ -146,11 +150,10 @@ fn every_op_of_pytorch_registers_and_infers_its_outputs() {
                 json!({
                     "id": case.id,
                     "args": case.args.iter().map(|arg| {
-                        let name = &op.param(&arg.name).unwrap().name;
-                        json!([name, arg.name, arg.value])
+                        json!([arg.name, plan_name(&arg.name), arg.value])
                     }).collect::<Vec<_>>(),
                     "outputs": op.infer(case).unwrap(),
-                    "types": op.type_macros(case).unwrap(),
+                    "types": type_macros(op, case).unwrap(),
                 })
             })
             .collect();

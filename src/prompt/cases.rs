@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use crate::record::{
-    Arg, ArgValue, Case, CaseClass, DType, InputDistribution, TensorArg, TensorSpec,
+use crate::{
+    kernel::plan::plan_name,
+    record::{Arg, ArgValue, Case, CaseClass, DType, InputDistribution, TensorArg, TensorSpec},
 };
 
 /// The cases of an op.
@@ -193,7 +194,7 @@ fn argument(case: &Case, arg: &Arg) -> String {
         ArgValue::Ints(values) => tuple(values),
         ArgValue::None => "None".to_owned(),
     };
-    format!("{}={value}", arg.name)
+    format!("{}={value}", plan_name(&arg.name))
 }
 
 /// Writes a tensor; one of another dtype than the case's says so.

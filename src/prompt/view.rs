@@ -13,8 +13,8 @@ use super::{
     text::{cut, fence, inline, significant, speedup_words},
 };
 use crate::{
-    kernel::plan::Builtin,
-    op::{EagerRounding, Kind, OpDef, OpFamily, Param, plan_name},
+    kernel::plan::{Builtin, plan_name},
+    op::{EagerRounding, Kind, OpDef, OpFamily, Param},
     record::{Case, DType, FeedbackKind, FeedbackSet, Precision},
 };
 

@@ -84,8 +84,7 @@ fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(
             continue;
         }
         let Some(argument) = given.or(param.default.as_ref()) else { continue };
-        let is_it = |name: &str| op.param(name).is_some_and(|of| of.name == param.name);
-        let places = places.iter().find(|(name, _)| is_it(name));
+        let places = places.iter().find(|(name, _)| *name == param.name);
         let places = places.map_or(&[][..], |(_, places)| places);
         args.push((param.name.clone(), value(argument, param.kind, places)));
     }

@@ -32,6 +32,7 @@ mod expression;
 mod launch;
 mod lexer;
 mod math;
+mod names;
 mod operator;
 mod parser;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use crate::record::{Finding, ResolvedPlan};
 
 pub use builtin::{Builtin, BuiltinSpec};
 pub use env::Env;
+pub use names::{plan_name, plan_names, type_macros};
 
 /// Most bytes of a plan.
 const MAX_PLAN_BYTES: usize = 64 << 10;

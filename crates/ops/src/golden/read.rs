@@ -5,7 +5,7 @@ use serde::{Deserialize, de};
 use serde_json::{Map, Value};
 
 use crate::{
-    op::{Kind, OpDef, Param, plan_name},
+    op::{Kind, OpDef, Param},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, TensorArg,
         TensorSpec,
@@ -111,7 +111,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
                 return Err(NoCase::Mismatch(format!("argument `{name}` has no default")));
             }
         };
-        args.push(Arg { name: plan_name(&param.name), value });
+        args.push(Arg { name: param.name.clone(), value });
     }
     let dtypes = || hosts.iter().map(|host| host.spec.dtype);
     let dtype = dtypes().find(|dtype| dtype.is_float()).or(dtypes().next());

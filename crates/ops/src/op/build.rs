@@ -9,7 +9,7 @@ use crate::record::{
 use super::{
     DistributionError, InferError, Kind, Layout, LayoutError, OpDef, generators,
     param::{Param, Role},
-    plan_name, schema,
+    schema,
 };
 
 /// A case as a suite words it: only the arguments that it names.
@@ -127,7 +127,7 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
             Some((_, value)) => given_value(param, value, draft.dtype)?,
             None => param.default.clone().ok_or_else(|| missing(param))?,
         };
-        args.push(Arg { name: plan_name(&param.name), value });
+        args.push(Arg { name: param.name.clone(), value });
     }
     let mut case = Case {
         id: id(op, draft),

@@ -5,7 +5,6 @@ use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 use super::{
     Array, Call, Engine, InferError, Inputs, Kind, Layout, OpFamily, Param, Role, Work, catalogue,
     custom::ReferenceKernel,
-    plan_name,
     schema::{Schema, SchemaError},
 };
 
@@ -325,17 +324,10 @@ impl OpDef {
         (0..n_outputs).map(|index| format!("out{index}")).collect()
     }
 
-    /// Returns the names that a plan knows the arguments by, in the order of the schema: the
-    /// schema's, with a trailing `_` where that is a builtin of the plan language.
-    #[must_use]
-    pub fn plan_names(&self) -> Vec<String> {
-        self.params.iter().map(|param| plan_name(&param.name)).collect()
-    }
-
-    /// Returns the parameter with this name, in the schema's or in the plan's spelling.
+    /// Returns the parameter with this name.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&Param> {
-        self.params.iter().find(|param| param.name == name || plan_name(&param.name) == name)
+        self.params.iter().find(|param| param.name == name)
     }
 
     /// Returns the arithmetic and the memory traffic that the case needs at least.
@@ -378,36 +370,6 @@ impl OpDef {
         expected: &[Array],
     ) {
         self.engine.canonicalise(&self.call(case), inputs, got, expected);
-    }
-
-    /// Returns the type macros of a case: `T_<name>` for each tensor parameter, left-out ones
-    /// included, and `T_<output>` for each output. A list has the type of its first tensor, and one
-    /// that is returned is called `out`: the number of its tensors makes no further macros.
-    ///
-    /// An optional tensor that was left out has the case's dtype, so that one kernel file compiles
-    /// for both.
-    ///
-    /// # Errors
-    ///
-    /// [`InferError`] when the op is not defined for these arguments.
-    pub fn type_macros(&self, case: &Case) -> Result<Vec<(String, DType)>, InferError> {
-        let outputs = self.infer(case)?;
-        let mut macros = Vec::new();
-        for param in self.params.iter().filter(|param| param.kind.holds_tensors()) {
-            let name = plan_name(&param.name);
-            let first = case.arg(&name).and_then(|value| value.tensors().next());
-            let dtype = first.map_or(case.dtype, |(_, tensor)| tensor.spec.dtype);
-            macros.push((format!("T_{name}"), dtype));
-        }
-        if self.returns_list {
-            let dtype = outputs.first().map_or(case.dtype, |spec| spec.dtype);
-            macros.push(("T_out".to_owned(), dtype));
-            return Ok(macros);
-        }
-        for (name, spec) in self.output_names(outputs.len()).into_iter().zip(&outputs) {
-            macros.push((format!("T_{name}"), spec.dtype));
-        }
-        Ok(macros)
     }
 
     /// Returns the tensor parameters.

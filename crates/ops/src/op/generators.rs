@@ -5,7 +5,7 @@ use crate::{
     reference::is_exact_beyond_f64,
 };
 
-use super::{Call, Engine, OpDef, Param, Role, plan_name};
+use super::{Call, Engine, OpDef, Param, Role};
 
 /// A distribution that makes no sense for an op or a case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, Distributi
     let call = op.call(case);
     let mut generators = Vec::new();
     for param in op.tensor_params() {
-        let Some(value) = case.arg(&plan_name(&param.name)) else { continue };
+        let Some(value) = case.arg(&param.name) else { continue };
         for (element, _) in value.tensors() {
             generators.push(op.engine.element_generator(&call, param, element)?);
         }

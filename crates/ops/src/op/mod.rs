@@ -43,7 +43,7 @@ pub use generators::DistributionError;
 pub(crate) use generators::{integer_limit, sum_limit};
 pub use inputs::{Input, Inputs};
 pub use layout::{Layout, LayoutError};
-pub use param::{Kind, Param, Role, plan_name};
+pub use param::{Kind, Param, Role};
 pub use schema::{Schema, SchemaError, dtype as parse_dtype};
 pub use shape::{
     InferError, broadcast, normalise_dim, normalise_dims, promote, reduced, unravel, wider,

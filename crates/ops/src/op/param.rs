@@ -106,37 +106,3 @@ pub enum Role {
     /// Values of f32 whatever the case's type is: scales of quantised data.
     ScaleF32,
 }
-
-/// Builtins of the plan language, which no argument can be called.
-const PLAN_BUILTINS: [&str; 23] = [
-    "cdiv",
-    "min",
-    "max",
-    "align_up",
-    "next_pow2",
-    "ilog2",
-    "is_pow2",
-    "require",
-    "param",
-    "define",
-    "scratch",
-    "launch",
-    "fill",
-    "f32",
-    "i32",
-    "ptr",
-    "contiguous",
-    "expand",
-    "has",
-    "len",
-    "range",
-    "abs",
-    "tmap",
-];
-
-/// Returns the name that a plan knows an argument by: a trailing `_` where it is a builtin of the
-/// plan language.
-#[must_use]
-pub fn plan_name(name: &str) -> String {
-    if PLAN_BUILTINS.contains(&name) { format!("{name}_") } else { name.to_owned() }
-}

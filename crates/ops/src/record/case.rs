@@ -53,7 +53,7 @@ impl Case {
     }
 }
 
-/// An argument with its name in the ATen schema (a trailing `_` where that is a plan builtin).
+/// An argument with its name in the ATen schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arg {
     /// The name.

@@ -2,10 +2,7 @@
 
 use crate::{
     log::{Call, LogDType, LogGen, LogTensor, Value},
-    op::{
-        self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined,
-        plan_name,
-    },
+    op::{self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     },
@@ -98,7 +95,7 @@ pub(super) fn case_of(
                 CallError::Build(BuildError::Missing { name: param.name.clone() })
             })?,
         };
-        args.push(Arg { name: plan_name(&param.name), value });
+        args.push(Arg { name: param.name.clone(), value });
     }
     let mut case = Case {
         id: String::new(),
@@ -263,7 +260,7 @@ fn scalar(dtype: DType) -> TensorArg {
 /// Returns the type that the call is about: that of its data, not of masks and indices.
 fn main_dtype(op: &OpDef, case: &Case) -> DType {
     let typed = |param: &Param| {
-        let value = case.arg(&plan_name(&param.name));
+        let value = case.arg(&param.name);
         value.and_then(|value| value.tensors().next()).map(|(_, tensor)| tensor.spec.dtype)
     };
     let main = op.params.iter().filter(|param| param.role == Role::Main).find_map(typed);

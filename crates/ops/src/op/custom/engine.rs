@@ -6,7 +6,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    op::{Array, Call, Engine, InferError, Input, Inputs, Param, Role, Shaped, plan_name},
+    op::{Array, Call, Engine, InferError, Input, Inputs, Param, Role, Shaped},
     record::{
         DType,
         tensor::{decode, encode},
@@ -148,10 +148,9 @@ fn node_inputs(
         };
         for (index, value) in arg.values().iter().enumerate() {
             let dtype = specs.next().map_or(resolved.case.dtype, |(_, tensor)| tensor.spec.dtype);
-            let name = plan_name(&param.name);
             let name = match arg {
-                NodeArg::Tensors(_) => format!("{name}[{index}]"),
-                _ => name,
+                NodeArg::Tensors(_) => format!("{}[{index}]", param.name),
+                _ => param.name.clone(),
             };
             tensors.push((name, Input::computed(dtype, array(value, inputs, computed)?)));
         }
