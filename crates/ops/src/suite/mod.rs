@@ -14,7 +14,6 @@ mod filter;
 mod load;
 mod logged;
 mod memo;
-pub mod models;
 mod shape;
 mod union;
 
