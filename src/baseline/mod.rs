@@ -1,14 +1,16 @@
 //! Baselines: implementations that a kernel is timed against.
 //!
 //! The `builtin` baseline is a kernel file per op, judged like any candidate: one of its own in
-//! `suites/baselines`, or an expression in a template ([`elementwise`]). It is decently written, not the fastest kernel there is: a speedup is always shown
-//! with the name of its baseline. PyTorch's implementations run in a process of their own
-//! ([`side`], [`python`]), and so do kernels in Python ([`backend_bench`]).
+//! `suites/baselines`, or an expression in a template ([`elementwise`]). It is decently written, not
+//! the fastest kernel there is: a speedup is always shown with the name of its baseline. PyTorch's
+//! implementations run in a process of their own ([`side`], [`python`]), and so do kernels in Python
+//! ([`backend_bench`]).
 
 pub mod backend_bench;
-mod elementwise;
 pub mod python;
 pub mod side;
+
+mod elementwise;
 
 use include_dir::{Dir, include_dir};
 
@@ -128,7 +130,7 @@ pub fn cublas(op: &str) -> Option<Implementation> {
     CUBLAS_OPS.contains(&op).then(|| Implementation::Library { name: CUBLAS.to_owned() })
 }
 
-/// Tells whether a baseline of this name runs in the Python process.
+/// Returns whether a baseline of this name runs in the Python process.
 ///
 /// # Errors
 ///

@@ -34,7 +34,7 @@ const RUNTIME: [&str; 4] = [
 /// Cases at most that a module is checked on.
 const MAX_CASES: usize = 48;
 
-/// What a module is made of.
+/// The parts of a module.
 #[derive(Debug, Clone)]
 pub struct Export<'a> {
     pub op: &'a OpDef,
@@ -62,7 +62,7 @@ impl Export<'_> {
 /// Modules of Python's standard library that are named as an op.
 const SHADOWED: [&str; 2] = ["copy", "select"];
 
-/// Tells whether a module of that name would hide one of Python's own, which PyTorch imports.
+/// Returns whether a module of that name would hide one of Python's own, which PyTorch imports.
 #[must_use]
 pub fn shadows(module: &str) -> bool {
     SHADOWED.contains(&module)
@@ -214,7 +214,7 @@ fn dictionary(op: &OpDef, case: &Case, value: &dyn Fn(&ArgValue) -> String) -> S
     format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
 }
 
-/// Writes what is known of an argument when the op is called.
+/// Writes the facts about an argument that a call of the op has.
 fn described(value: &ArgValue) -> String {
     let tensor = |tensor: &TensorArg| {
         let shape = tensor.spec.shape.iter().map(usize::to_string);
@@ -250,7 +250,7 @@ fn cases(export: &Export<'_>) -> String {
     block(taken.map(|case| tuple([string(&case.id), dictionary(export.op, case, &made)])))
 }
 
-/// Tells whether eager `PyTorch` must give the same: normal values, and no choice among equal
+/// Returns whether eager `PyTorch` must give the same: normal values, and no choice among equal
 /// elements, whose indices are left open.
 fn is_comparable(op: &OpDef, case: &Case) -> bool {
     let Ok(outputs) = op.infer(case) else { return false };

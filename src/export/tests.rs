@@ -30,7 +30,7 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
     found.collect()
 }
 
-/// Runs a script of `python/export`; returns what it printed where it ended well.
+/// Runs a script of `python/export`; returns its output where it ended well.
 fn python(python: &str, script: &str, args: &[&Path], stdin: Vec<u8>) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/export");
     let spec = Spec::new(python, &folder).args([script]).args(args).stdin(stdin);
@@ -80,7 +80,7 @@ fn line(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Value 
     })
 }
 
-/// A kernel file with what the builtin ones do not use.
+/// A kernel file with features that the builtin ones do not use.
 const UNUSUAL: &str = r#"
 /*@plan
     x = contiguous(expand(self, (3, 4, 5)) if self.numel == 1 else self)

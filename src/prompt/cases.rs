@@ -136,7 +136,7 @@ impl CaseLine {
     }
 }
 
-/// Says what the values of a distribution are.
+/// Describes the values of a distribution.
 const fn words(distribution: InputDistribution) -> &'static str {
     match distribution {
         InputDistribution::Normal => "normal values",

@@ -1,4 +1,4 @@
-//! How much of what is known goes into a prompt, and what goes first where it is too much.
+//! The level of detail of a prompt, and the order in which details are left out.
 
 use super::{PromptContext, Situation, examples, feedback, text::counted};
 
@@ -63,7 +63,7 @@ impl Detail {
         std::iter::once(Self::FULL).chain(less)
     }
 
-    /// Says what a prompt of this detail lacks of what there is.
+    /// Names the parts that a prompt of this detail lacks.
     pub(super) fn left_out(
         &self,
         context: &PromptContext<'_>,

@@ -14,7 +14,7 @@ pub(super) const EXAMPLES: [(&str, &str); 3] = [
 /// An example as templates see it.
 #[derive(Debug, Serialize)]
 pub(super) struct ExampleView {
-    /// What it is an example of.
+    /// The op that it is an example of.
     about: &'static str,
     source: String,
 }

@@ -131,7 +131,7 @@ pub struct Rendered {
     pub user: String,
     /// Tokens of both by kgen's estimate, which errs on the high side.
     pub tokens: u64,
-    /// What was left out to stay within the allowed tokens, each in a few words.
+    /// The parts that were left out to stay within the allowed tokens, each in a few words.
     pub left_out: Vec<String>,
 }
 
@@ -183,7 +183,7 @@ impl Prompts {
     ///
     /// # Errors
     ///
-    /// [`Error::Render`]; [`Error::TooLong`] where what is never left out is too much.
+    /// [`Error::Render`]; [`Error::TooLong`] where the parts that always stay are too long.
     pub fn render(
         &self,
         context: &PromptContext<'_>,

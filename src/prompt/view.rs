@@ -18,7 +18,7 @@ use crate::{
     record::{Case, DType, FeedbackKind, FeedbackSet, Precision},
 };
 
-/// The root of what the templates see.
+/// The root of the templates' variables.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
     op: OpView,
@@ -61,7 +61,7 @@ struct GoalView {
 #[derive(Debug, Serialize)]
 struct LimitsView {
     variants: u32,
-    /// What is allowed beyond f32 arithmetic, in a sentence.
+    /// The allowance beyond f32 arithmetic, in a sentence.
     allowance: Option<String>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct NotesView {
     pub(super) arch: String,
 }
 
-/// What kinds of feedback are on.
+/// The kinds of feedback that are on.
 #[derive(Debug, Serialize)]
 struct FeedbackView {
     compile: bool,
@@ -118,7 +118,7 @@ struct BranchView {
     taken: Vec<String>,
 }
 
-/// Collects what the templates see.
+/// Collects the templates' variables.
 pub(super) fn view(
     context: &PromptContext<'_>,
     situation: &Situation<'_>,
@@ -231,7 +231,7 @@ const fn allowed_to(family: OpFamily) -> Option<&'static str> {
     }
 }
 
-/// Returns what is allowed beyond f32 arithmetic: by the family, whatever the task, and by the task.
+/// Returns the allowance beyond f32 arithmetic: by the family, whatever the task, and by the task.
 fn allowance(op: &OpDef, precision: Precision) -> Option<String> {
     let of_task = match precision {
         Precision::Strict => None,
@@ -248,7 +248,7 @@ fn allowance(op: &OpDef, precision: Precision) -> Option<String> {
     (!allowed.is_empty()).then(|| allowed.join(" "))
 }
 
-/// Says what PyTorch's eager kernel rounds.
+/// Describes the roundings of PyTorch's eager kernel.
 const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     match rounding {
         EagerRounding::Result => None,
@@ -273,7 +273,7 @@ const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     }
 }
 
-/// Tells whether a builtin's name and parameters say what it does; `tmap` does nothing yet.
+/// Returns whether a builtin's name and parameters explain it; `tmap` does nothing yet.
 const fn explains_itself(builtin: Builtin) -> bool {
     match builtin {
         Builtin::Cdiv

@@ -7,10 +7,10 @@ use crate::{
 
 use super::message::{Location, Output, Prepare, Tensor, Value};
 
-/// What is called in the Python process.
+/// The implementation that is called in the Python process.
 #[derive(Debug, Clone, Copy)]
 pub struct Callee<'a> {
-    /// Through what.
+    /// The kind of implementation.
     pub kind: PythonKind,
     /// The module that holds the implementation.
     pub source: Option<&'a str>,

@@ -16,7 +16,7 @@ use super::message::{Cubin, DoBenchTimes, Flush, Prepare, Prepared, Refusal, Ref
 /// Longest line that the process may answer: times of many samples.
 const MAX_LINE: usize = 16 << 20;
 
-/// A connection to the Python process. What it bound is forgotten when this is dropped.
+/// A connection to the Python process. Its bound calls are forgotten when this is dropped.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
@@ -48,7 +48,7 @@ pub enum Error {
     Garbage {
         /// The request.
         action: &'static str,
-        /// What is wrong with the answer.
+        /// The mistake in the answer.
         reason: String,
     },
     /// It said no.
@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether the process can be asked nothing more.
+    /// Returns whether the process can be asked nothing more.
     #[must_use]
     pub const fn is_fatal(&self) -> bool {
         match self {
@@ -75,7 +75,7 @@ pub struct Sampling {
     pub samples: u32,
     /// Samples before them that are thrown away.
     pub warm_up: u32,
-    /// What is done before each.
+    /// The preparation of each.
     pub flush: Flush,
 }
 
@@ -111,7 +111,7 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), last_id: 0 })
     }
 
-    /// Asks what the process is; it answers when it is done with the client before.
+    /// Asks the process for its description; it answers when it is done with the client before.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Client {
         self.ask("hello", &Nothing {}, limit)
     }
 
-    /// Binds a call to its tensors and makes it once, which compiles what is to be compiled.
+    /// Binds a call to its tensors and makes it once, which compiles it where that is needed.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Client {
     }
 
     /// Times launches of machine code, of which every argument lies in shared memory or is a
-    /// value: what kgen's clock says of them can be compared with what this process's clock says.
+    /// value: kgen's times of them can be compared with those of this process.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ impl Client {
     }
 }
 
-/// Returns what is left of a limit.
+/// Returns the rest of a limit.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

@@ -24,7 +24,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// Returns what a plan sees of a case on a device.
+    /// Returns the names of a case on a device.
     ///
     /// A single output is `out`; several are `out0`, `out1`, ..., and `out` is the tuple of them.
     /// Optional inputs left out are None.

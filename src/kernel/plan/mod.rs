@@ -75,9 +75,9 @@ pub struct PlanError {
     pub line: u32,
     /// Column in that line, in characters from 1.
     pub column: u32,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to do about it.
+    /// The way out.
     pub hint: Option<String>,
 }
 

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::{Env, LaunchPlanError, PlanError, plan_name, plan_names, resolve, type_macros};
+use super::{
+    Builtin, Env, LaunchPlanError, PlanError, plan_name, plan_names, resolve, type_macros,
+};
 use crate::kernel::KernelFile;
 use crate::op;
 use crate::record::{

@@ -210,7 +210,7 @@ fn fault() -> Evaluation {
     evaluation
 }
 
-/// A race, and what else the emulator saw.
+/// A race, and further findings of the emulator.
 fn race() -> Evaluation {
     let mut evaluation = fault();
     evaluation.verdict = Verdict::Race;
@@ -435,7 +435,7 @@ fn without_task(prompt: &str) -> String {
     prompt.replacen(task, "[task]", 1)
 }
 
-/// What holds for every prompt.
+/// Checks that every prompt must pass.
 fn check(evaluation: &Evaluation, prompt: &str, feedback: &str) {
     assert!(feedback.len() <= 6_200, "{} bytes of feedback", feedback.len());
     for secret in [&evaluation.seed.to_string(), "3777"] {

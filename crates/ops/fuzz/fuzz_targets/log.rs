@@ -1,4 +1,4 @@
-//! Whatever bytes a log holds: no panic, and what is read prints so that it parses back.
+//! Whatever bytes a log holds: no panic, and a read log prints so that it parses back.
 
 #![no_main]
 

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// One call with what PyTorch made of it.
+/// One call with PyTorch's results.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
@@ -32,7 +32,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Tells whether the note has a word.
+    /// Returns whether the note has a word.
     pub(super) fn notes(&self, word: &str) -> bool {
         self.note.split(',').any(|of| of == word)
     }
@@ -86,7 +86,7 @@ impl Bytes {
 pub(super) enum NoCase {
     /// The op refuses an argument for its kind, which inference never sees.
     Refused(String),
-    /// The record names what the op does not have.
+    /// The record names an argument that the op does not have.
     Mismatch(String),
 }
 

@@ -13,7 +13,7 @@
 //! aten.addmm.default cnt: 49, ((T([768], f16), T([8192, 768], f16), T([768, 768], f16)), {})
 //! ```
 //!
-//! The count may be a bare number or missing (1); what follows a call behind a tab or a `#` is
+//! The count may be a bare number or missing (1); text behind a call and a tab or a `#` is
 //! ignored, as are blank lines and lines that begin with `#`. A call is `((args), {kwargs})`; its
 //! values are
 //!
@@ -134,11 +134,11 @@ pub enum LogGen {
     Ones,
 }
 
-/// What was read of a log.
+/// The calls of a log, and its mistakes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log {
     /// The calls, in the order of the file.
     pub calls: Vec<Call>,
-    /// What is wrong with the lines that are missing among the calls, in the order of the file.
+    /// The mistakes of the lines that are missing among the calls, in the order of the file.
     pub errors: Vec<LogError>,
 }

@@ -1,4 +1,4 @@
-//! What parses, what does not, and that nothing panics.
+//! Lines that parse, lines that do not, and damage that must not panic.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;

@@ -1,4 +1,4 @@
-//! Cases out of what a suite says about them.
+//! Cases from their drafts in a suite.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub struct CaseDraft {
     pub dtype: DType,
     /// Why the case is there.
     pub class: CaseClass,
-    /// What the values of its inputs look like.
+    /// The kind of values of its inputs.
     pub distribution: InputDistribution,
     /// The arguments that are not left out, by their names in the schema.
     pub values: Vec<(String, DraftValue)>,
@@ -85,7 +85,7 @@ pub enum BuildError {
     Kind {
         /// The argument.
         name: String,
-        /// What it must be.
+        /// The expected kind.
         wanted: String,
     },
     /// A layout does not fit a shape.
@@ -224,7 +224,7 @@ fn laid_out(
         .map_err(|source| BuildError::Layout { name: param.name.clone(), source })
 }
 
-/// Names a case by what is particular about it: `f32[127,1023]:gap,[1023],alpha=2/normal`.
+/// Names a case by its particular arguments: `f32[127,1023]:gap,[1023],alpha=2/normal`.
 fn id(op: &OpDef, draft: &CaseDraft) -> String {
     let mut parts = Vec::new();
     for (name, value) in &draft.values {

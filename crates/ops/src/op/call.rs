@@ -21,7 +21,7 @@ pub struct ArgError {
     pub op: String,
     /// The argument.
     pub name: String,
-    /// What it must be.
+    /// The expected kind.
     pub wanted: &'static str,
 }
 

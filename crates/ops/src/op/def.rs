@@ -19,10 +19,10 @@ pub struct OpDef {
     pub aliases: Vec<String>,
     /// The overload's signature, for example `relu(Tensor self) -> Tensor`.
     pub signature: String,
-    /// What the op computes, for people and models: formula, dtypes, NaN, infinities, -0, ties,
+    /// The op's meaning, for people and models: formula, dtypes, NaN, infinities, -0, ties,
     /// empty inputs.
     pub semantics: String,
-    /// What each output is.
+    /// A description of each output.
     pub outputs: Vec<String>,
     /// Whether the output is a list of tensors, whose number depends on the call.
     pub returns_list: bool,
@@ -32,7 +32,7 @@ pub struct OpDef {
     pub dtypes: &'static [DType],
     /// The op family.
     pub family: OpFamily,
-    /// What computes it.
+    /// The engine.
     pub engine: Box<dyn Engine>,
     /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
     /// inputs.
@@ -58,7 +58,7 @@ impl PartialEq for OpDef {
     }
 }
 
-/// Floating-point types with a kernel-sized audience: what most ops are tried with.
+/// Floating-point types with a kernel-sized audience: which most ops are tried with.
 pub(crate) const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 /// [`FLOATS`] and the two common integer types.
 pub(crate) const NUMBERS: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32];
@@ -70,7 +70,7 @@ pub(crate) const INTEGRAL: &[DType] = &[DType::I64, DType::I32, DType::Bool];
 
 /// A row of the catalogue on its way to an [`OpDef`].
 ///
-/// The first tensor is [`Role::Main`], further ones are [`Role::Second`], unless told otherwise.
+/// The first tensor is [`Role::Main`], further ones are [`Role::Second`], unless the row sets another.
 #[derive(Debug)]
 pub struct OpBuilder {
     op: Result<OpDef, SchemaError>,
@@ -143,7 +143,7 @@ impl OpBuilder {
         self.with(|op| op.aliases.extend(names.iter().map(|&name| name.to_owned())))
     }
 
-    /// Says what the values of a tensor parameter are for.
+    /// Sets the role of a tensor parameter's values.
     ///
     /// # Panics
     ///
@@ -169,7 +169,7 @@ impl OpBuilder {
         })
     }
 
-    /// Says what a string parameter may be.
+    /// Sets the choices of a string parameter.
     ///
     /// # Panics
     ///
@@ -213,7 +213,7 @@ impl OpBuilder {
         self.with(|op| op.signed_zero = true)
     }
 
-    /// Says in words what each output is.
+    /// Describes each output.
     #[must_use]
     pub fn outputs(self, texts: &[&str]) -> Self {
         self.with(|op| op.outputs = texts.iter().map(|&text| text.to_owned()).collect())
@@ -342,14 +342,14 @@ impl OpDef {
         self.engine.accumulation_len(&self.call(case)).max(1)
     }
 
-    /// Tells whether suites may try the op with a type.
+    /// Returns whether suites may try the op with a type.
     #[must_use]
     pub fn takes(&self, dtype: DType) -> bool {
-        // f64 is never a default, but what takes f32 takes it.
+        // f64 is never a default, but ops that take f32 take it.
         self.dtypes.contains(&dtype) || (dtype == DType::F64 && self.dtypes.contains(&DType::F32))
     }
 
-    /// Tells whether outputs of a dtype must equal the correctly rounded reference bit for bit.
+    /// Returns whether outputs of a dtype must equal the correctly rounded reference bit for bit.
     #[must_use]
     pub fn is_exact(&self, dtype: DType) -> bool {
         self.exact || !dtype.is_float()
@@ -361,7 +361,7 @@ impl OpDef {
         self.slack.iter().find(|(of, _)| *of == dtype).map_or(1.0, |(_, factor)| *factor)
     }
 
-    /// Rewrites what the op leaves open in computed outputs to the reference's choice.
+    /// Rewrites choices that the op leaves open in computed outputs to the reference's choice.
     pub fn canonicalise(
         &self,
         case: &Case,

@@ -1,4 +1,4 @@
-//! What a family of ops has to know about itself.
+//! The trait that an op family implements.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::record::{DType, Gen};
 use super::{Call, DistributionError, InferError, Inputs, Param, Role, generators};
 use crate::reference::{Error, Subproblem};
 
-/// An f64 array: what references compute with.
+/// An f64 array, which references compute with.
 pub type Array = ArrayD<f64>;
 
 /// Element type and shape of an output.
 pub type Shaped = (DType, Vec<usize>);
 
-/// What an output element depends on.
+/// The elements that an output element depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locality {
     /// The elements at its place of the inputs, after broadcasting.
@@ -93,7 +93,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// [`Error`] where values, not shapes, are invalid: an index out of range.
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error>;
 
-    /// Returns what an output element depends on: a part of a call then has a part of its results.
+    /// Returns the elements that an output element depends on: a part of a call then has a part of its results.
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Whole
     }
@@ -110,7 +110,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     }
 
     /// Returns how many multiplications all elements of one row of the output have in common, where
-    /// these are what an element costs.
+    /// these are the cost of an element.
     fn shared_by_row(&self, _call: &Call<'_>) -> Option<usize> {
         None
     }
@@ -129,7 +129,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     }
 
     /// Computes some elements (row-major indices) of one output without computing the others;
-    /// `None` where the family has no cheaper way than [`Engine::evaluate`].
+    /// `None` where the engine has no cheaper way than [`Engine::evaluate`].
     ///
     /// # Errors
     ///
@@ -169,8 +169,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Tells whether the formula begins with differences of inputs, so that not the inputs but these
-    /// are what is rounded: [`Engine::spread`] then says so at every size.
+    /// Returns whether the formula begins with differences of inputs, so that not the inputs but these
+    /// are rounded: [`Engine::spread`] then says so at every size.
     fn rounds_differences(&self) -> bool {
         false
     }
@@ -220,7 +220,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Tells whether the op sums products, which tensor cores do: their accumulators truncate, so
+    /// Returns whether the op sums products, which tensor cores do: their accumulators truncate, so
     /// that errors grow with the length of the sum instead of its root.
     fn sums_products(&self) -> bool {
         false
@@ -327,7 +327,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
         Err("its results are irrational")
     }
 
-    /// Rewrites what the op leaves open in computed outputs (which of several equal maxima an
+    /// Rewrites choices that the op leaves open in computed outputs (which of several equal maxima an
     /// index names) to the choice of [`Engine::evaluate`], so that outputs can be compared.
     ///
     /// `got`: the computed outputs; `expected`: the reference's. Elements that are wrong stay.
@@ -340,12 +340,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
     ) {
     }
 
-    /// Tells whether PyTorch's CUDA kernels take NaN of either sign alike.
+    /// Returns whether PyTorch's CUDA kernels take NaN of either sign alike.
     fn ignores_sign_of_nan(&self) -> bool {
         true
     }
 
-    /// Tells whether [`Engine::canonicalise`] does anything.
+    /// Returns whether [`Engine::canonicalise`] does anything.
     fn leaves_choices(&self) -> bool {
         false
     }

@@ -33,7 +33,7 @@ pub(super) const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
 
 /// Makes the values of a tensor argument, rounded to its dtype.
 ///
-/// What the strides skip holds garbage that is noticed when it is read: NaN in floating-point
+/// Elements that the strides skip hold garbage that is noticed when it is read: NaN in floating-point
 /// storages, huge values in integer ones.
 #[must_use]
 pub fn generate(tensor: &TensorArg, seed: u64, case_id: &str, arg_name: &str) -> HostTensor {
@@ -318,7 +318,7 @@ const SPECIALS: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.
 
 /// Returns a special value at about one place in [`SPECIAL_EVERY`], a zero at about one in
 /// [`ZERO_EVERY`], and each kind at least once: at places that differ from tensor to tensor, so
-/// that a special value of one input meets ordinary ones and zeros of the others.
+/// that a special value of one input is combined with ordinary ones and zeros of the others.
 fn special(index: usize, stream: &Stream, lot: u32) -> Option<f64> {
     let numel = stream.numel;
     if numel < SPECIALS.len() {

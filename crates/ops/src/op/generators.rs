@@ -57,7 +57,7 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, Distributi
     Ok(generators)
 }
 
-/// Chooses by what the parameter is for.
+/// Chooses by the parameter's role.
 ///
 /// # Errors
 ///
@@ -140,7 +140,7 @@ const fn integers(dtype: DType, distribution: InputDistribution) -> Gen {
     }
 }
 
-/// Tells whether the op divides by one of its tensors.
+/// Returns whether the op divides by one of its tensors.
 fn divides(call: &Call<'_>) -> bool {
     call.op.params.iter().any(|param| param.role == Role::Divisor)
 }
@@ -219,7 +219,7 @@ fn data<E: Engine + ?Sized>(
         {
             normal
         }
-        // Zeros among the factors that meet infinities and NaN, whose products are NaN.
+        // Zeros among the factors of infinities and NaN, whose products are NaN.
         InputDistribution::Specials if second => Gen::Ties,
         InputDistribution::SpecialRows if second => Gen::LoneInfinity,
         InputDistribution::SpecialRows if engine.sums_products() => Gen::Mask { p: 0.5 },

@@ -200,7 +200,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Returns the tensors with their elements replaced by what a function makes of them; called
+    /// Returns the tensors with their elements replaced by a function's results; called
     /// with the position of the tensor and its elements.
     #[must_use]
     pub fn map(&self, change: impl Fn(usize, &Input<'_>) -> Array) -> Inputs<'static> {

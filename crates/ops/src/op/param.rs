@@ -7,21 +7,21 @@ use crate::record::{ArgValue, Gen};
 pub struct Param {
     /// Its name in the schema.
     pub name: String,
-    /// What it takes.
+    /// The kind of value that it takes.
     pub kind: Kind,
     /// Whether it may be `None`.
     pub optional: bool,
-    /// What it is when a case does not name it; `None` where it must be named.
+    /// Its value when a case does not name it; `None` where it must be named.
     pub default: Option<ArgValue>,
-    /// What its values are for, where it is a tensor.
+    /// The role of its values, where it is a tensor.
     pub role: Role,
     /// How floating-point values of the distribution of edges are made; `None` where its role says it.
     pub edges: Option<Gen>,
-    /// What a string may be; empty where anything goes.
+    /// The choices of a string; empty where anything goes.
     pub choices: &'static [&'static str],
 }
 
-/// What a parameter takes.
+/// The kind of value that a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A tensor.
@@ -47,13 +47,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Tells whether the parameter holds a tensor or several.
+    /// Returns whether the parameter holds a tensor or several.
     #[must_use]
     pub const fn holds_tensors(self) -> bool {
         matches!(self, Self::Tensor | Self::Tensors)
     }
 
-    /// Returns what an argument must be, in words.
+    /// Names the kind in words.
     #[must_use]
     pub const fn wanted(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// What the values of a tensor parameter are for; decides its generator and its element type.
+/// The role of a tensor parameter's values; decides its generator and its element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Role {
     /// Not a tensor.

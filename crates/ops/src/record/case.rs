@@ -17,7 +17,7 @@ pub struct Case {
     pub dtype: DType,
     /// Why the case is there.
     pub class: CaseClass,
-    /// What the values of its inputs look like.
+    /// The kind of values of its inputs.
     pub distribution: InputDistribution,
     /// Whether the suite names `ignore_index`: some targets then equal it.
     #[serde(default)]
@@ -322,14 +322,14 @@ pub enum CaseClass {
 }
 
 impl CaseClass {
-    /// Tells whether cases are of sizes that a GPU is for.
+    /// Returns whether cases are of sizes that a GPU is for.
     #[must_use]
     pub const fn is_large(self) -> bool {
         matches!(self, Self::Realistic | Self::Huge)
     }
 }
 
-/// What the values of a case's inputs look like.
+/// The kind of values of a case's inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputDistribution {
@@ -363,7 +363,7 @@ pub enum InputDistribution {
     /// Integers over the whole range of their type.
     Wide,
     /// Rows that hold one special value alone, or nothing but special values, among normal ones;
-    /// second factors have one infinity, which meets zeros.
+    /// second factors have one infinity, beside zeros.
     SpecialRows,
     /// Products that nearly cancel: partial sums leave the range of f16, most results do not.
     Cancelling,

@@ -86,7 +86,7 @@ enum TemplateValue {
 
 /// Parses a suite file; the cases are not built yet.
 ///
-/// Returns the suite without what is wrong, and what is wrong.
+/// Returns the suite without its mistakes, and the mistakes.
 pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Error> {
     let file: SuiteFile = toml::from_str(text)
         .map_err(|source| Error::Toml { file: origin.to_owned(), source: Box::new(source) })?;
@@ -153,7 +153,7 @@ impl Reader<'_> {
         self.newlines.partition_point(|&end| end < at) + 1
     }
 
-    /// Reads an op; what is wrong with single cases is added to `errors`.
+    /// Reads an op; mistakes in single cases are added to `errors`.
     fn entry(&self, table: Spanned<OpTable>, errors: &mut Vec<Error>) -> Result<Entry, Error> {
         let file = || self.origin.to_owned();
         let line = self.line(table.span().start);
@@ -377,7 +377,7 @@ fn template_value(param: &Param, value: &Value, axes: &Axes) -> Result<TemplateV
     }
 }
 
-/// Decides what a case is for where the file does not say.
+/// Chooses the class of a case where the file does not name it.
 fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, CaseError> {
     let drawn = template.is_drawn();
     match given {

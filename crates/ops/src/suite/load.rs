@@ -34,11 +34,11 @@ const BUILTIN: [(&str, Builtin); 5] = [
 /// The suite that is taken where nobody chooses one.
 pub const DEFAULT: &str = "smoke+opinfo";
 
-/// What the default suite is for.
+/// Purpose of the default suite.
 const DEFAULT_DESCRIPTION: &str = "The ops of smoke, and any other that is named, each with its \
     cases of smoke and of opinfo.";
 
-/// What the suite `opinfo` is for.
+/// Purpose of the suite `opinfo`.
 const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, layouts, options, \
     element types, unusual values, sizes beyond blocks and grids; realistic ones to time.";
 
@@ -86,12 +86,12 @@ const TRIAL_SEED: u64 = 0;
 /// Element types that the small calls of models are tried with.
 const SMALL_DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
-/// A suite without what is wrong with its file.
+/// A suite without the mistakes of its file, and those.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What is right.
+    /// The right part.
     pub suite: Suite,
-    /// What is wrong, in the order of the file: each names file, op and reason and, where there is
+    /// The mistakes, in the order of the file: each names file, op and reason and, where there is
     /// one, the line.
     pub errors: Vec<Error>,
 }

@@ -60,7 +60,7 @@ pub enum CallError {
         /// Elements of the storage.
         elements: usize,
     },
-    /// The generator of an index tensor leaves the range of what it indexes.
+    /// The generator of an index tensor leaves the range that it indexes.
     #[error("argument `{name}` holds indices up to {largest}, which must be below {bound}")]
     IndexRange {
         /// The argument.

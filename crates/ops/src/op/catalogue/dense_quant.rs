@@ -14,7 +14,7 @@ use super::super::{
 /// The types of quantised matrices.
 const FP8: &[DType] = &[DType::F8E4M3, DType::F8E5M2];
 
-/// What fp8 tensor cores need of the bound for results that are not fp8 themselves.
+/// Factor on the bound for results of fp8 tensor cores that are not fp8 themselves.
 const FP8_SLACK: f64 = 512.0;
 
 /// PyTorch's f32 kernels take exp2 of scores times log2(e), whose error grows with the score: 1.03 of
@@ -67,7 +67,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         .own()
         .alias(&["_scaled_mm"])
         // docs/measurements, error ratios: fp8 tensor cores keep fewer bits of a partial sum than
-        // f32 has (361 times the bound at most); exact integers tell the right sums from others.
+        // f32 has (361 times the bound at most); exact integers separate right sums from others.
         .slack(DType::F32, FP8_SLACK)
         .slack(DType::F16, FP8_SLACK)
         .slack(DType::BF16, FP8_SLACK)

@@ -42,12 +42,12 @@ pub(super) struct TensorDecl {
 #[derive(Debug, Clone)]
 pub(super) struct OutputDecl {
     pub(super) name: String,
-    /// What it is, for people and models.
+    /// Its description, for people and models.
     pub(super) what: String,
     pub(super) shape: Option<Shape>,
 }
 
-/// What decides correctness.
+/// The reference.
 #[derive(Debug, Clone)]
 pub(super) enum Reference {
     /// A composition of catalogue ops.

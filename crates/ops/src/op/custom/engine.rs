@@ -75,7 +75,7 @@ pub(super) struct GraphEngine {
     graph: Graph,
 }
 
-/// Changes what a node computed, by the scale of its intermediate values.
+/// Changes the results of a node, by the scale of its intermediate values.
 type Change<'c> = dyn FnMut(&Node, &Resolved, &Inputs<'_>, &mut [Array]) -> Result<(), Error> + 'c;
 
 impl GraphEngine {
@@ -237,7 +237,7 @@ impl Engine for GraphEngine {
         self.nodes(call, |node, of| node.op.work(&of.case).flops).into_iter().sum()
     }
 
-    /// Where one node leaves something out, nothing is known of what comes before it.
+    /// Where one node leaves something out, nothing is known of the nodes before it.
     fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
         let whole = self.nodes(call, |node, of| {
             let call = node.op.call(&of.case);

@@ -15,7 +15,7 @@ pub(super) struct Graph {
     pub(super) text: String,
     /// The calls, each after those whose results it takes.
     pub(super) nodes: Vec<Node>,
-    /// What each output of the op is.
+    /// The value behind each output of the op.
     pub(super) outputs: Vec<Value>,
 }
 

@@ -40,7 +40,7 @@ pub struct CustomError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The mistake.
     pub reason: String,
 }
 

@@ -40,7 +40,7 @@ fn close(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-11 * (1.0 + left.abs())
 }
 
-/// Tells whether two results are the same infinity, zero or NaN.
+/// Returns whether two results are the same infinity, zero or NaN.
 fn equal(left: f64, right: f64) -> bool {
     left.partial_cmp(&right) == Some(std::cmp::Ordering::Equal) || (left.is_nan() && right.is_nan())
 }

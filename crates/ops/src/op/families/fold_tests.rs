@@ -66,7 +66,7 @@ fn dims(values: &[i64]) -> (&'static str, DraftValue) {
     ("dim", DraftValue::Ints(values.to_vec()))
 }
 
-/// What a slice comes to.
+/// The result of a slice.
 type Formula = fn(&[f64]) -> f64;
 
 const X: [usize; 3] = [3, 4, 5];
@@ -365,7 +365,7 @@ fn nan_beside_an_infinity_is_as_right_as_what_it_stands_for() {
         got[0]
     };
     assert_eq!(accepted(f64::NAN, &[1.0, f64::INFINITY]).to_bits(), 0);
-    // Without an infinity, or beside NaN, it is what was computed.
+    // Without an infinity, or beside NaN, it is the computed value.
     assert!(accepted(f64::NAN, &[1.0, 2.0]).is_nan());
     assert!(accepted(f64::NAN, &[f64::NAN, f64::INFINITY]).is_nan());
     assert_eq!(accepted(2.0, &[1.0, f64::INFINITY]).to_bits(), 2_f64.to_bits());

@@ -23,7 +23,7 @@ const PARALLEL_FROM: usize = 1 << 14;
 /// Most inputs of an elementwise op.
 const MAX_INPUTS: usize = 4;
 
-/// What an op does at each place.
+/// The function of an op at each place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Map {
     /// A function of one element.
@@ -60,7 +60,7 @@ pub(crate) enum Output {
     First,
     /// That of the first tensor; bool becomes i64.
     Number,
-    /// What the argument `dtype` says; that of the first tensor where it is left out.
+    /// The type of the argument `dtype`; that of the first tensor where it is left out.
     Argument,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Pointwise {
     pub mask: Option<&'static str>,
     /// Names of the numbers that take part in promotion.
     pub scalars: &'static [&'static str],
-    /// What is done at each place.
+    /// The function at each place.
     pub map: Map,
     /// Element type of the result.
     pub output: Output,
@@ -303,7 +303,7 @@ pub(crate) fn spread(
 const EITHER: &[&str] = &["logical_and", "logical_or", "bitwise_and", "bitwise_or"];
 
 /// Arguments that values of the others make needless at every place: `x && false`, `pow(x, 0)`,
-/// the slope of what is positive, what is overwritten.
+/// the slope of positive elements, elements that are overwritten.
 const SKIPPED: &[(&str, &str)] = &[
     ("logical_and", "other"),
     ("logical_or", "other"),

@@ -162,7 +162,7 @@ impl Engine for Quantize {
         if *self == Self::Dynamic {
             return Err("its scales are no integers");
         }
-        // Beyond the range of the type too: the rounding and the clamping are what is tried.
+        // Beyond the range of the type too: that tries rounding and clamping.
         Ok((255, row))
     }
 }
@@ -247,7 +247,7 @@ impl ScaledMm {
 }
 
 /// The spread out of the sum of the squared products, for the product of the scales and the bias;
-/// the scales are off too, by what the spread of a sum of that size covers.
+/// the scales are off too, which the spread of a sum of that size covers.
 fn scaled_spread(squares: f64, scale: f64, bias: f64) -> f64 {
     (4.0 * squares * scale * scale + bias * bias).sqrt()
 }

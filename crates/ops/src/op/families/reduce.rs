@@ -43,13 +43,13 @@ pub(crate) fn slice_len(call: &Call<'_>) -> usize {
     dims.into_iter().map(|dim| spec.shape[dim]).product()
 }
 
-/// Returns what an element of a fold depends on: its row where the last dimensions are folded.
+/// Returns the locality of a fold: the row where the last dimensions are folded.
 pub(crate) fn slice_locality(call: &Call<'_>) -> Locality {
     let (Ok(spec), Ok(dims)) = (call.tensor("self"), dims(call)) else { return Locality::Whole };
     Locality::along(&dims, spec.ndim())
 }
 
-/// Returns what an element depends on that stands for others along a dimension.
+/// Returns the locality of an element that stands for others along a dimension.
 pub(crate) fn row_locality(call: &Call<'_>, dim: Result<usize, InferError>) -> Locality {
     let (Ok(spec), Ok(dim)) = (call.tensor("self"), dim) else { return Locality::Whole };
     Locality::along(&[dim], spec.ndim())
@@ -165,7 +165,7 @@ pub(crate) fn exact_terms(dtype: DType, len: usize, rows: bool, row: usize) -> (
     }
 }
 
-/// Tells whether a call folds the last dimension.
+/// Returns whether a call folds the last dimension.
 pub(crate) fn folds_rows(call: &Call<'_>) -> bool {
     let (Ok(spec), Ok(dims)) = (call.tensor("self"), dims(call)) else { return false };
     spec.ndim().checked_sub(1).is_some_and(|last| dims.contains(&last))

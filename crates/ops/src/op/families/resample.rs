@@ -26,7 +26,7 @@ struct Tap {
     high: usize,
     /// Weight of `high`; that of `low` is the rest.
     weight: f64,
-    /// The place as it is computed: its rounding is what the weight is off by.
+    /// The place as it is computed: its rounding is the weight's error.
     place: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Sorting, and the first elements of what is sorted.
+//! Sorting, and the first sorted elements.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Logs, grids, what is left of wrong files, and filters.
+//! Logs, grids, the right parts of wrong files, and filters.
 
 use super::*;
 use crate::{record::Gen, suite::Filter};

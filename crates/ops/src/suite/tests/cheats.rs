@@ -1,4 +1,4 @@
-//! What is no implementation of an op must differ from it on some case of `opinfo`: zeros, a copy of
+//! A wrong implementation of an op must differ from it on some case of `opinfo`: zeros, a copy of
 //! the first input, the mean of the right result.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn output(cheat: Cheat, first: &Array, values: &Array) -> Option<Vec<f64>> {
     }
 }
 
-/// Tells whether an element is further off than any rule of rounding forgives.
+/// Returns whether an element is further off than any rule of rounding forgives.
 fn wrong(dtype: DType, exact: bool, bound: &Bound, index: usize, y: f64, got: f64) -> bool {
     let (want, got) = (round_to(dtype, y), round_to(dtype, got));
     if want.to_bits() == got.to_bits() || (want.is_nan() && got.is_nan()) {

@@ -162,7 +162,7 @@ fn weights_of_interpolations_meet_infinities() {
     }
 }
 
-/// Tells whether the first half of a row is -Inf alone and the rest finite.
+/// Returns whether the first half of a row is -Inf alone and the rest finite.
 fn begins_masked(row: &[f64]) -> bool {
     let (first, rest) = row.split_at(row.len() / 2);
     first.iter().all(|&x| x == f64::NEG_INFINITY) && rest.iter().all(|x| x.is_finite())
@@ -183,7 +183,7 @@ fn rows_that_begin_with_negative_infinities_have_numbers_behind_them() {
     }
 }
 
-/// Tells whether an f32 step takes another element than the exact quotient somewhere.
+/// Returns whether an f32 step takes another element than the exact quotient somewhere.
 fn step_decides(from: usize, to: usize) -> bool {
     let step = from as f32 / to as f32;
     (0..to).any(|at| (at as f32 * step) as usize != at * from / to)

@@ -31,7 +31,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
     .collect()
 }
 
-/// What holds of every op that moves elements.
+/// Semantics of every op that moves elements.
 const MOVED: &str = "Elements are copied bit for bit, NaN, infinities and -0 among them, in every \
     dtype; an input may have any strides, the output is contiguous. A tensor without elements gives \
     one without elements.";

@@ -17,7 +17,7 @@ use super::super::{
 pub(crate) use form::ContractionShape;
 pub(crate) use product::Product;
 
-/// Which tensors are multiplied, over which dimensions, and what is added.
+/// Which tensors are multiplied, over which dimensions, and the addend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contraction {
     Mm,

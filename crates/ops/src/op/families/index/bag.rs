@@ -23,7 +23,7 @@ use super::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EmbeddingBag;
 
-/// What becomes of the rows of a bag.
+/// The result of the rows of a bag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Sum,

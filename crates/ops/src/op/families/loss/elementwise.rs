@@ -27,7 +27,7 @@ pub(crate) enum Shapes {
     Pair,
 }
 
-/// Which element types go together, and what the result's is.
+/// Which element types go together, and the result's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Types {
     /// All are promoted to a floating-point type.

@@ -20,7 +20,7 @@ use windows::{Span, Windows};
 /// Windows per dimension up to which their sizes are looked at one by one.
 const EXACT_WINDOWS: usize = 1 << 20;
 
-/// What becomes of a window.
+/// The result of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
     /// Its mean.
@@ -41,7 +41,7 @@ pub(crate) struct Pool {
     pub adaptive: bool,
 }
 
-/// What an average divides by.
+/// The divisor of an average.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Divisor {
     /// The elements of the window that are there.
