@@ -125,6 +125,14 @@ impl OpBuilder {
         })
     }
 
+    /// Changes a parameter; its lack is a mistake in the catalogue.
+    fn with_param(self, name: &str, change: impl FnOnce(&mut Param)) -> Self {
+        self.with(|op| {
+            let param = op.params.iter_mut().find(|param| param.name == name);
+            change(param.expect("the signature has the parameter"));
+        })
+    }
+
     /// Gives the op another name than its base name.
     #[must_use]
     pub fn name(self, name: &str) -> Self {
@@ -144,55 +152,27 @@ impl OpBuilder {
     }
 
     /// Sets the role of a tensor parameter's values.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
     #[must_use]
     pub fn role(self, name: &str, role: Role) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").role = role;
-        })
+        self.with_param(name, |param| param.role = role)
     }
 
     /// Says how floating-point values of a tensor parameter are made in the distribution of edges.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
     #[must_use]
     pub fn edges(self, name: &str, generator: Gen) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").edges = Some(generator);
-        })
+        self.with_param(name, |param| param.edges = Some(generator))
     }
 
     /// Sets the choices of a string parameter.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
     #[must_use]
     pub fn choices(self, name: &str, choices: &'static [&'static str]) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").choices = choices;
-        })
+        self.with_param(name, |param| param.choices = choices)
     }
 
     /// Gives a parameter a default that the signature does not have.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
     #[must_use]
     pub fn default(self, name: &str, value: ArgValue) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").default = Some(value);
-        })
+        self.with_param(name, |param| param.default = Some(value))
     }
 
     /// Says which element types the main input is tried with.

@@ -15,6 +15,9 @@ pub type Array = ArrayD<f64>;
 /// Element type and shape of an output.
 pub type Shaped = (DType, Vec<usize>);
 
+/// Largest magnitude and non-zero elements per row for exact sums, or why there are none.
+pub type ExactLimits = Result<(usize, usize), &'static str>;
+
 /// The elements that an output element depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locality {
@@ -317,12 +320,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Why exact integers make no sense.
-    fn exact(
-        &self,
-        _call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, _call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let _ = row;
         Err("its results are irrational")
     }

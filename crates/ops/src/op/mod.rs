@@ -36,7 +36,7 @@ pub use counter::{Counter, Recipe};
 pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom, custom_cases};
 pub use def::{OpBuilder, OpDef, UnknownOp, find};
 pub use eager::{EagerRounding, half_roundoff};
-pub use engine::{Array, Engine, Locality, Matrices, Origin, Shaped};
+pub use engine::{Array, Engine, ExactLimits, Locality, Matrices, Origin, Shaped};
 pub use family::OpFamily;
 pub use generate::generate;
 pub use generators::DistributionError;

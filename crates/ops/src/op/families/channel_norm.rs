@@ -437,10 +437,6 @@ impl Engine for ChannelNorm {
         generators::by_role(self, call, param)
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
     /// The mean of a set with an infinity may be that or NaN, and the running mean with it.
     fn canonicalise(
         &self,

@@ -3,7 +3,9 @@
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit},
+    super::{
+        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped, integer_limit,
+    },
     lanes,
     reduce::{dims, keepdim, left, plain, slice_len, slice_locality},
 };
@@ -102,12 +104,7 @@ impl Engine for Extreme {
         (self.1 == Returned::Index && slice_len(call) == 1).then_some(0)
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 

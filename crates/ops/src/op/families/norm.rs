@@ -314,10 +314,6 @@ impl Engine for RowNorm {
         n_out as f64 * if *self == Self::Rms { 4.0 } else { 8.0 }
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
     /// The mean of a row with an infinity may be that or NaN, and so may the whole row be where its
     /// mean square is infinite.
     fn canonicalise(

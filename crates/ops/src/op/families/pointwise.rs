@@ -10,8 +10,9 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, DistributionError, Engine, InferError, Input, Inputs, Locality, Param, Role,
-    Scalar, Shaped, broadcast, generators, integer_limit, promote, work::unique_elements,
+    Array, Call, DistributionError, Engine, ExactLimits, InferError, Input, Inputs, Locality,
+    Param, Role, Scalar, Shaped, broadcast, generators, integer_limit, promote,
+    work::unique_elements,
 };
 
 /// A formula with the numbers of its call bound: elements of the inputs in, an element out.
@@ -433,12 +434,7 @@ impl Engine for Pointwise {
         if dtype == DType::F16 { self.large.0 } else { self.large.1 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let stay = match self.output {
             Output::FloatWithout(name) => matches!(call.opt_str(name), Ok(Some(_))),
             _ => self.integers_stay,

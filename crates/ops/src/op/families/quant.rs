@@ -9,8 +9,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
-        generators,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Input, Inputs, Param,
+        Role, Shaped, generators,
     },
     contraction::{ContractionShape, Product, exact_factor},
 };
@@ -136,11 +136,6 @@ impl Engine for Quantize {
         Ok(Some(outputs.into_iter().enumerate().map(spread).collect()))
     }
 
-    /// The quotient and, where it is dynamic, the scale are rounded to f32 before.
-    fn accumulation_len(&self, _call: &Call<'_>) -> usize {
-        1
-    }
-
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         3.0 * n_out as f64
     }
@@ -153,12 +148,7 @@ impl Engine for Quantize {
         if dtype == DType::F16 { 1e4 } else { 1e15 }
     }
 
-    fn exact(
-        &self,
-        _call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, _call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         if *self == Self::Dynamic {
             return Err("its scales are no integers");
         }
@@ -326,12 +316,7 @@ impl Engine for ScaledMm {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         Ok(exact_factor(call.case.dtype, role, row))
     }
 }

@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-        generators, integer_limit, normalise_dims, reduced, sum_limit,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Param,
+        Role, Shaped, generators, integer_limit, normalise_dims, reduced, sum_limit,
     },
     lanes,
     sum::sum,
@@ -268,12 +268,7 @@ impl Engine for Total {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         let len = slice_len(call).max(1);
         match self {

@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-        generators, integer_limit, normalise_dim,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Param,
+        Role, Shaped, generators, integer_limit, normalise_dim,
     },
     extreme::{element, tied},
     lanes,
@@ -237,12 +237,7 @@ impl Engine for Scan {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let (dtype, len) = (call.case.dtype, len(call).max(1));
         match self {
             Self::Sum => Ok(exact_terms(dtype, len, along_rows(call), row)),

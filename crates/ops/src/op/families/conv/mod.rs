@@ -9,7 +9,7 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
+    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Param, Role, Shaped,
     generators::{self, EXACT_SUM},
     integer_limit,
 };
@@ -160,12 +160,7 @@ impl Engine for Conv {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         Ok((exact_magnitude(call.case.dtype, role, self.accumulation_len(call)), row))
     }
 }

@@ -10,8 +10,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
-            broadcast, generators, integer_limit, sum_limit, unravel,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
+            Shaped, broadcast, generators, integer_limit, sum_limit, unravel,
         },
         movement::{arrange::as_type, strides},
         sum::Sum,
@@ -355,16 +355,7 @@ impl Engine for Scatter {
         }
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         let alpha = call.opt_number("alpha").ok().flatten().unwrap_or(1.0);
         if alpha.fract() != 0.0 || alpha.abs() > 8.0 {

@@ -11,8 +11,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
-            generators, integer_limit,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
+            Shaped, generators, integer_limit,
         },
         softmax::{maximum, probabilities},
         sum::sum,
@@ -210,16 +210,7 @@ impl Engine for Nll {
         n_classes(call)
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         if call.opt_tensor("weight").is_some() || call.case.names_ignored {
             return Err("it is exact only where all rows count the same");
         }

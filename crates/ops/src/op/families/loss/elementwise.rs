@@ -8,8 +8,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
-            broadcast, generators, integer_limit, promote,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Input, Inputs, Param,
+            Role, Shaped, broadcast, generators, integer_limit, promote,
         },
         pointwise::{self, Formula, apply, common_shape},
     },
@@ -227,12 +227,7 @@ impl Engine for Elementwise {
         if dtype == DType::F16 { self.large.0 } else { self.large.1 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let Some(degree) = self.degree else { return Err("its results are irrational") };
         if call.opt_number("margin").ok().flatten().unwrap_or(0.0).fract() != 0.0 {
             return Err("the margin is no integer");

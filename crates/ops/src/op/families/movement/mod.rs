@@ -20,8 +20,8 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Input, Inputs, Locality, Origin, Role, Shaped, integer_limit,
-    unravel, work::covered,
+    Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Locality, Origin, Role, Shaped,
+    integer_limit, unravel, work::covered,
 };
 
 /// Elements from which on all cores share the work.
@@ -282,12 +282,7 @@ impl Engine for Movement {
         pieces.iter().map(|piece| piece.shown).sum()
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 }

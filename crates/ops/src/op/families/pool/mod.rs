@@ -9,8 +9,8 @@ use crate::{record::DType, reference::Error};
 
 use super::{
     super::{
-        Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, sum_limit,
-        unravel,
+        Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Role, Shaped, integer_limit,
+        sum_limit, unravel,
     },
     conv::{SPATIAL, Triple},
 };
@@ -289,12 +289,7 @@ impl Engine for Pool {
         if dtype == DType::F16 { 2e4 } else { 1e15 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         if self.fold != Fold::Average {
             return Ok((integer_limit(dtype), row));
