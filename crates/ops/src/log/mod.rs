@@ -7,7 +7,7 @@
 //! cnt: 49, ((T([768], f16), T([8192, 768], f16), T([768, 768], f16, stride=(1, 768))), {})
 //! ```
 //!
-//! or with the name on the same line, which is how [`Call`] is printed:
+//! or with the name on the same line:
 //!
 //! ```text
 //! aten.addmm.default cnt: 49, ((T([768], f16), T([8192, 768], f16), T([768, 768], f16)), {})
@@ -32,15 +32,15 @@ mod error;
 mod parser;
 mod tensor;
 mod token;
-mod write;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod write;
 
 pub use dtype::LogDType;
 pub use error::LogError;
 pub use parser::parse;
-pub use write::write_log;
 
 /// One line of a log: a call of an op.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Call, Log, LogDType, LogGen, LogTensor, Value, parse, write_log};
+use super::{Call, Log, LogDType, LogGen, LogTensor, Value, parse, write::write_log};
 
 /// Returns the one call of a log.
 fn call(text: &str) -> Call {

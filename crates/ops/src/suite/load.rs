@@ -300,8 +300,8 @@ struct Entries {
 impl Entries {
     /// Adds the case of a call unless it is there already.
     fn add(&mut self, file: &str, call: &Call, class: Option<CaseClass>) -> Result<(), Error> {
-        let once = Call { count: 1, ..call.clone() };
-        if self.seen.contains(&once.to_string()) {
+        let once = format!("{:?}", Call { count: 1, line: 0, ..call.clone() });
+        if self.seen.contains(&once) {
             return Ok(());
         }
         let (op, case) = logged::case_of(call, class).map_err(|source| Error::Call {
@@ -310,7 +310,7 @@ impl Entries {
             op: call.name(),
             source: Box::new(source),
         })?;
-        self.seen.insert(once.to_string());
+        self.seen.insert(once);
         let place = *self.places.entry(op.name.clone()).or_insert_with(|| {
             self.ops.push((op, Vec::new()));
             self.ops.len() - 1
