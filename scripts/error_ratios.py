@@ -4,7 +4,7 @@
     error_ratios.py --out OUT [--device cuda|cpu] [--tiny] [--only OP,..]
 
 Runs honest library kernels (cuBLAS, cuDNN, SDPA backends, ATen), legitimate variants, relaxed settings (TF32, reduced
-precision reduction), hardware approximations and cheats on the input families of the judge, and compares each with an
+precision reduction), hardware approximations and cheats on the input distributions of the judge, and compares each with an
 f64 evaluation on the rounded inputs. T is what crates/eval/src/bound.rs computes:
 
     T = 1/2 ulp_out(y) + 4 sqrt(L) (u max(|y|, hint) + s + 0.05 rms(s)),    u = 2^-24
@@ -130,7 +130,7 @@ class Harness:
         return tuple(n if n <= 32 or not self.tiny else 32 + n % 7 * 4 for n in extents)
 
     def measure(
-        self, op, label, family, inputs, reference, variants, length, hint=None, spread=None, scale=None, drift=False
+        self, op, label, distribution, inputs, reference, variants, length, hint=None, spread=None, scale=None, drift=False
     ):
         """Adds a row per variant.
 
@@ -141,7 +141,7 @@ class Harness:
             return
         wide = [x.double() if torch.is_tensor(x) and x.is_floating_point() else x for x in inputs]
         y = reference(*wide)
-        exact = family == "exact"
+        exact = distribution == "exact"
         if exact:
             s = torch.zeros_like(y)
         else:
@@ -155,7 +155,7 @@ class Harness:
                 "op": op,
                 "dtype": dtype,
                 "shape": label,
-                "family": family,
+                "distribution": distribution,
                 "kind": kind,
                 "variant": name,
                 "length": length,
@@ -270,17 +270,17 @@ def summarise(rows):
 
 
 def line(key, rows):
-    """A line of the table: the worst over the shapes and families."""
+    """A line of the table: the worst over the shapes and distributions."""
     _, op, dtype, out, variant = key
     ran = [row for row in rows if "ratio" in row]
     types = dtype if dtype == out else f"{dtype} to {out}"
     if not ran:
         return f"| {op} | {types} | {variant} | 0 | not run: {rows[0]['not_run']} | | | | | | | | |"
-    bounded = [row for row in ran if row["family"] != "exact"]
-    exact = [row for row in ran if row["family"] == "exact"]
+    bounded = [row for row in ran if row["distribution"] != "exact"]
+    exact = [row for row in ran if row["distribution"] == "exact"]
     worst = max(bounded, key=lambda row: row["ratio"], default=None)
-    normal = [row["ratio"] for row in bounded if row["family"] == "normal"]
-    where = f"{worst['family']} {worst['shape']}" if worst else ""
+    normal = [row["ratio"] for row in bounded if row["distribution"] == "normal"]
+    where = f"{worst['distribution']} {worst['shape']}" if worst else ""
     pooled = [row for row in bounded if "rounded" in row]
     n = sum(row["rounded"] for row in pooled)
     cells = [
@@ -342,13 +342,13 @@ def hints_and_scales(rows):
         "",
         "## c in e <= T + c u_out scale",
         "",
-        "| op | dtype | kind | implementation | c by family |",
+        "| op | dtype | kind | implementation | c by distribution |",
         "|---|---|---|---|---|",
     ]
     for key, group in summarise(rows):
         scaled = [row for row in group if "needed" in row]
-        families = list(dict.fromkeys(row["family"] for row in scaled))
-        each = [f"{f} {number(max(r['needed'] for r in scaled if r['family'] == f))}" for f in families]
+        distributions = list(dict.fromkeys(row["distribution"] for row in scaled))
+        each = [f"{f} {number(max(r['needed'] for r in scaled if r['distribution'] == f))}" for f in distributions]
         if each:
             text.append(f"| {key[1]} | {key[2]} to {key[3]} | {key[0]} | {key[4]} | {', '.join(each)} |")
     return "\n".join(text)

@@ -120,7 +120,7 @@ fn result(case: &Case, index: usize, verdict: Verdict) -> CaseResult {
         case: case.id.clone(),
         dtype: case.dtype,
         class: case.class,
-        family: case.family,
+        distribution: case.distribution,
         args: format!("self={}", case.id),
         outcome,
         level: Level::EmuCuda,

@@ -1,4 +1,4 @@
-"""The cases of error_ratios.py: ops, shapes, input families, implementations."""
+"""The cases of error_ratios.py: ops, shapes, input distributions, implementations."""
 
 from .attention import attention
 from .folds import norms, pools, reductions, softmaxes

@@ -92,16 +92,16 @@ def attention(h):
         rows, columns = h.size(rows, columns)
         label = f"{batch}x{heads}/{kv_heads}x{rows}x{columns}x{width}{' causal' if causal else ''}"
         for dtype in FLOATS:
-            for family in ["normal", "normal x4", "uniform", "heavy"]:
-                q = draw(h, family, (batch, heads, rows, width), dtype)
-                k = draw(h, "normal" if family != "uniform" else family, (batch, kv_heads, columns, width), dtype)
-                v = draw(h, "normal" if family != "uniform" else family, (batch, kv_heads, columns, width), dtype)
+            for distribution in ["normal", "normal x4", "uniform", "heavy"]:
+                q = draw(h, distribution, (batch, heads, rows, width), dtype)
+                k = draw(h, "normal" if distribution != "uniform" else distribution, (batch, kv_heads, columns, width), dtype)
+                v = draw(h, "normal" if distribution != "uniform" else distribution, (batch, kv_heads, columns, width), dtype)
                 variants = attention_variants(dtype, causal, heads != kv_heads)
                 scale = attention_reference(causal, parts=True) if dtype != F32 else None
                 h.measure(
                     "scaled_dot_product_attention",
                     label,
-                    family,
+                    distribution,
                     [q, k, v],
                     attention_reference(causal),
                     variants,

@@ -22,13 +22,13 @@ def rms_by_parts(x, w):
 
 def norms(h):
     strict_settings(h)
-    families = ["normal", "shifted", "heavy", "large", "uniform", "constant"]
+    distributions = ["normal", "shifted", "heavy", "large", "uniform", "constant"]
     for dtype in FLOATS:
         for rows, n in [(512, 1024), (64, 8192), (33, 127), (2048, 64)]:
             rows, n = h.size(rows, n)
             weight, bias = draw(h, "normal", (n,), dtype, 1.0, 0.25), draw(h, "normal", (n,), dtype, 0.0, 0.5)
-            for family in families:
-                x = draw(h, family, (rows, n), dtype, large=1e3 if dtype == torch.float16 else 1e15)
+            for distribution in distributions:
+                x = draw(h, distribution, (rows, n), dtype, large=1e3 if dtype == torch.float16 else 1e15)
 
                 def layer(x, w, b):
                     return F.layer_norm(x, x.shape[-1:], w, b, 1e-5)
@@ -40,7 +40,7 @@ def norms(h):
                     variants.append(
                         ("cheat", "normalised in dtype", lambda x, w, b: F.layer_norm(x, x.shape[-1:]) * w + b)
                     )
-                h.measure("layer_norm", f"{rows}x{n}", family, [x, weight, bias], layer, variants, n)
+                h.measure("layer_norm", f"{rows}x{n}", distribution, [x, weight, bias], layer, variants, n)
 
                 def rms(x, w):
                     return F.rms_norm(x, x.shape[-1:], w, 1e-6)
@@ -48,23 +48,23 @@ def norms(h):
                 variants = plain(rms, dtype)
                 if dtype != F32:
                     variants.append(("relaxed", "rounded before the weight", rms_by_parts))
-                h.measure("rms_norm", f"{rows}x{n}", family, [x, weight], rms, variants, n)
-        image_norms(h, dtype, families)
+                h.measure("rms_norm", f"{rows}x{n}", distribution, [x, weight], rms, variants, n)
+        image_norms(h, dtype, distributions)
 
 
-def image_norms(h, dtype, families):
+def image_norms(h, dtype, distributions):
     for shape, groups in [((8, 64, 28, 28), 8), ((4, 32, 17, 17), 32)]:
         weight, bias = draw(h, "normal", shape[1:2], dtype, 1.0, 0.25), draw(h, "normal", shape[1:2], dtype, 0.0, 0.5)
         label = "x".join(map(str, shape))
-        for family in families:
-            x = draw(h, family, shape, dtype, large=1e3 if dtype == torch.float16 else 1e15)
+        for distribution in distributions:
+            x = draw(h, distribution, shape, dtype, large=1e3 if dtype == torch.float16 else 1e15)
 
             def group(x, w, b):
                 return F.group_norm(x, groups, w, b, 1e-5)
 
             pixels = shape[2] * shape[3]
             h.measure(
-                "group_norm", label, family, [x, weight, bias], group, plain(group, dtype), shape[1] // groups * pixels
+                "group_norm", label, distribution, [x, weight, bias], group, plain(group, dtype), shape[1] // groups * pixels
             )
 
             def batch(x, w, b):
@@ -81,7 +81,7 @@ def image_norms(h, dtype, families):
                     return one_pass(x, (0, 2, 3), 1e-5) * w[:, None, None] + b[:, None, None]
 
                 variants.append(("cheat", "one-pass variance", naive))
-            h.measure("batch_norm", label, family, [x, weight, bias], batch, variants, shape[0] * pixels)
+            h.measure("batch_norm", label, distribution, [x, weight, bias], batch, variants, shape[0] * pixels)
 
 
 # Softmax and reductions
@@ -101,8 +101,8 @@ def softmaxes(h):
     for dtype in FLOATS:
         for rows, n in [(256, 1024), (32, 32000), (1024, 65)]:
             rows, n = h.size(rows, n)
-            for family in ["normal", "normal x4", "softmax shifted", "heavy", "large", "uniform", "constant"]:
-                x = draw(h, family, (rows, n), dtype, large=1e4)
+            for distribution in ["normal", "normal x4", "softmax shifted", "heavy", "large", "uniform", "constant"]:
+                x = draw(h, distribution, (rows, n), dtype, large=1e4)
                 label = f"{rows}x{n}"
 
                 def softmax(x):
@@ -125,12 +125,12 @@ def softmaxes(h):
                             ),
                         )
                     )
-                h.measure("softmax", label, family, [x], softmax, variants, n)
+                h.measure("softmax", label, distribution, [x], softmax, variants, n)
 
                 def log_softmax(x):
                     return torch.log_softmax(x, -1)
 
-                h.measure("log_softmax", label, family, [x], log_softmax, plain(log_softmax, dtype), n, hint=row_scale)
+                h.measure("log_softmax", label, distribution, [x], log_softmax, plain(log_softmax, dtype), n, hint=row_scale)
 
                 def logsumexp(x):
                     return torch.logsumexp(x, -1)
@@ -138,7 +138,7 @@ def softmaxes(h):
                 h.measure(
                     "logsumexp",
                     label,
-                    family,
+                    distribution,
                     [x],
                     logsumexp,
                     plain(logsumexp, dtype),
@@ -176,9 +176,9 @@ def reductions(h):
     for dtype in FLOATS:
         for rows, n in [(256, 1024), (16, 65536), (777, 127)]:
             rows, n = h.size(rows, n)
-            for family in ["normal", "uniform", "shifted", "heavy", "large", "exact"]:
+            for distribution in ["normal", "uniform", "shifted", "heavy", "large", "exact"]:
                 for op, run in functions.items():
-                    reduction(h, op, run, dtype, family, rows, n)
+                    reduction(h, op, run, dtype, distribution, rows, n)
             x = draw(h, "normal", (rows, min(n, 1024)), dtype, 1.0, 0.02)
             for op, run in {"prod": lambda x: x.prod(-1), "cumprod": lambda x: x.cumprod(-1)}.items():
                 h.measure(op, f"{rows}x{n}", "near 1", [x], run, plain(run, dtype), x.shape[-1])
@@ -190,14 +190,14 @@ def reductions(h):
         h.measure("sum", "all of 4M", "normal", [x], everything, plain(everything, dtype), x.numel())
 
 
-def reduction(h, op, run, dtype, family, rows, n):
-    if family == "exact" and (op not in ("sum", "mean", "cumsum") or op == "mean" and n & (n - 1)):
+def reduction(h, op, run, dtype, distribution, rows, n):
+    if distribution == "exact" and (op not in ("sum", "mean", "cumsum") or op == "mean" and n & (n - 1)):
         return
     large = {"var": 1e2, "std": 1e2, "vector_norm": 1e2, "logcumsumexp": 1e4}.get(op, 2e3)
     if dtype != torch.float16 and op != "logcumsumexp":
         large = 1e15
-    x = draw(h, family, (rows, n), dtype, large=large)
-    if family == "exact":
+    x = draw(h, distribution, (rows, n), dtype, large=large)
+    if distribution == "exact":
         # Few large integers, not many small ones: a coarser type must not hold them.
         limit, top = {torch.float16: (2047, 60000), torch.bfloat16: (255, 2**24), F32: (4095, 2**24)}[dtype]
         x = odd(h, (rows, n), limit, dtype) * spread_out((rows, n), min(top // limit, n), h.device).to(dtype)
@@ -210,7 +210,7 @@ def reduction(h, op, run, dtype, family, rows, n):
         variants.append(("cheat", "one-pass", lambda x: ((x * x).mean(-1) - x.mean(-1).square()) * n / (n - 1)))
     # log-sum-exp starts at x[0]: its scale is that of the logits.
     hint = (lambda x: row_scale(x).expand_as(x)) if op == "logcumsumexp" else None
-    h.measure(op, f"{rows}x{n}", family, [x], run, variants, n, hint=hint)
+    h.measure(op, f"{rows}x{n}", distribution, [x], run, variants, n, hint=hint)
 
 
 def pools(h):
@@ -235,8 +235,8 @@ def pools(h):
         ]:
             if h.tiny and extent > 60:
                 continue
-            for family in ["normal", "shifted"]:
-                x = draw(h, family, (2, 4, extent, extent), dtype)
+            for distribution in ["normal", "shifted"]:
+                x = draw(h, distribution, (2, 4, extent, extent), dtype)
 
                 def run(x):
                     return F.interpolate(x, (wanted, wanted), mode="bilinear", align_corners=align)
@@ -245,7 +245,7 @@ def pools(h):
                 h.measure(
                     "upsample_bilinear2d",
                     f"{extent} to {wanted}{' aligned' if align else ''}",
-                    family,
+                    distribution,
                     [x],
                     run,
                     plain(run, dtype),

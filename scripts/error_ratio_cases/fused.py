@@ -13,40 +13,40 @@ E4M3 = torch.float8_e4m3fn
 
 def indexing(h):
     for dtype in FLOATS:
-        for family in ["normal", "uniform", "exact"]:
-            table = h_values(h, family, (1000, 64), dtype)
+        for distribution in ["normal", "uniform", "exact"]:
+            table = h_values(h, distribution, (1000, 64), dtype)
             for name, bag in [("random", 50), ("equal", 50)]:
                 ids = index(h, 1000, (128, bag)) if name == "random" else torch.full((128, bag), 7, device=h.device)
                 for mode in ["sum", "mean"]:
-                    if family == "exact" and mode == "mean":
+                    if distribution == "exact" and mode == "mean":
                         continue
                     run = lambda w, i, mode=mode: F.embedding_bag(i, w, mode=mode)
-                    h.measure("embedding_bag", f"{mode} {name}", family, [table, ids], run, plain(run, dtype), bag)
-            adders(h, family, dtype)
+                    h.measure("embedding_bag", f"{mode} {name}", distribution, [table, ids], run, plain(run, dtype), bag)
+            adders(h, distribution, dtype)
 
 
-def h_values(h, family, shape, dtype):
+def h_values(h, distribution, shape, dtype):
     limit = 4095 if dtype == F32 else 31
-    return odd(h, shape, limit, dtype) if family == "exact" else draw(h, family, shape, dtype)
+    return odd(h, shape, limit, dtype) if distribution == "exact" else draw(h, distribution, shape, dtype)
 
 
-def adders(h, family, dtype):
+def adders(h, distribution, dtype):
     rows = h.size(4096)[0]
     for name, ids in [
         ("random", index(h, 100, (rows,))),
         ("equal", torch.zeros(rows, dtype=torch.long, device=h.device)),
     ]:
-        source, base = h_values(h, family, (rows, 16), dtype), h_values(h, family, (100, 16), dtype)
-        if family == "exact" and name == "equal" and dtype != torch.bfloat16:
+        source, base = h_values(h, distribution, (rows, 16), dtype), h_values(h, distribution, (100, 16), dtype)
+        if distribution == "exact" and name == "equal" and dtype != torch.bfloat16:
             source = torch.sign(source)
         length = 1 + int(torch.bincount(ids).max())
         run = lambda b, s, i: b.index_add(0, i, s)
-        h.measure("index_add", name, family, [base, source, ids], run, plain(run, dtype), length)
+        h.measure("index_add", name, distribution, [base, source, ids], run, plain(run, dtype), length)
         wide = ids[:, None].expand(-1, 16).contiguous()
         run = lambda b, s, i: b.scatter_add(0, i, s)
-        h.measure("scatter_add", name, family, [base, source, wide], run, plain(run, dtype), length)
+        h.measure("scatter_add", name, distribution, [base, source, wide], run, plain(run, dtype), length)
         run = lambda b, s, i: b.index_put((i,), s, accumulate=True)
-        h.measure("index_put accumulate", name, family, [base, source, ids], run, plain(run, dtype), length)
+        h.measure("index_put accumulate", name, distribution, [base, source, ids], run, plain(run, dtype), length)
 
 
 # fp8
@@ -89,18 +89,18 @@ def fp8(h):
 
     # Power-of-two scales, so that exact integers stay exact; the others do not.
     for m, n, k in [(256, 256, 128), (256, 256, 1024), (256, 256, 4096), (128, 128, 16384), (16, 4096, 4096)]:
-        for family in ["normal", "uniform", "heavy", "exact", "exact long"]:
-            if family.startswith("exact"):
-                limit = 15 if family == "exact" else 3
+        for distribution in ["normal", "uniform", "heavy", "exact", "exact long"]:
+            if distribution.startswith("exact"):
+                limit = 15 if distribution == "exact" else 3
                 a, b = odd(h, (m, k), limit, F32).to(E4M3), odd(h, (k, n), limit, F32).to(E4M3)
-                if family == "exact long":
+                if distribution == "exact long":
                     a, b = (a.float().abs() * 16).to(E4M3), b.float().abs().to(E4M3)
             else:
-                top = 448.0 if family == "heavy" else 8.0
-                a, b = draw(h, family, (m, k), F32), draw(h, "normal" if family == "heavy" else family, (k, n), F32)
+                top = 448.0 if distribution == "heavy" else 8.0
+                a, b = draw(h, distribution, (m, k), F32), draw(h, "normal" if distribution == "heavy" else distribution, (k, n), F32)
                 a, b = (a * top / a.abs().max() if top > 100 else a).to(E4M3), b.to(E4M3)
             b = b.t().contiguous().t()
-            sizes = [1.0, 1.0] if family.startswith("exact") else [0.37, 1.9]
+            sizes = [1.0, 1.0] if distribution.startswith("exact") else [0.37, 1.9]
             sa, sb = (torch.tensor([[value]], device=h.device) for value in sizes)
             variants = [
                 ("library", "bf16 out", fp8_product(torch.bfloat16, False)),
@@ -120,10 +120,10 @@ def fp8(h):
                     lambda a, b, sa, sb: torch.zeros(a.shape[0], b.shape[1], dtype=torch.bfloat16, device=a.device),
                 ),
             ]
-            name = "exact" if family.startswith("exact") else family
+            name = "exact" if distribution.startswith("exact") else distribution
             h.measure(
                 "scaled_mm",
-                f"{m}x{n}x{k}{' long' if 'long' in family else ''}",
+                f"{m}x{n}x{k}{' long' if 'long' in distribution else ''}",
                 name,
                 [a, b, sa, sb],
                 scaled,

@@ -1,4 +1,4 @@
-"""Inputs of error_ratios.py: the families of the judge."""
+"""Inputs of error_ratios.py: the distributions of the judge."""
 
 import torch
 
@@ -13,21 +13,21 @@ def uniform(h, shape):
     return torch.rand(shape, generator=h.generator, dtype=torch.float64, device=h.device)
 
 
-def draw(h, family, shape, dtype, mean=0.0, std=1.0, large=1e15):
-    """A tensor of the family; `mean` and `std` are those of `normal`, `large` is the deviation of `large`."""
-    if family == "uniform":
+def draw(h, distribution, shape, dtype, mean=0.0, std=1.0, large=1e15):
+    """A tensor of the distribution; `mean` and `std` are those of `normal`, `large` is the deviation of `large`."""
+    if distribution == "uniform":
         x = uniform(h, shape)
-    elif family == "heavy":
+    elif distribution == "heavy":
         x = torch.exp(2.0 * normal(h, shape)).clamp(max=HEAVY_LIMIT) * torch.sign(uniform(h, shape) - 0.5)
-    elif family == "shifted":
+    elif distribution == "shifted":
         x = 100.0 + normal(h, shape)
-    elif family == "softmax shifted":
+    elif distribution == "softmax shifted":
         x = 1000.0 + 3.0 * normal(h, shape)
-    elif family == "large":
+    elif distribution == "large":
         x = large * normal(h, shape)
-    elif family == "constant":
+    elif distribution == "constant":
         x = torch.full(shape, 0.7, dtype=torch.float64, device=h.device)
-    elif family == "normal x4":
+    elif distribution == "normal x4":
         x = 4.0 * normal(h, shape)
     else:
         x = mean + std * normal(h, shape)
@@ -52,16 +52,16 @@ def spread_out(shape, nonzero, device):
     return place * nonzero % n < nonzero
 
 
-def draw_pair(h, family, left, right, dtype):
+def draw_pair(h, distribution, left, right, dtype):
     """The two factors of a product."""
-    if family == "exact":
+    if distribution == "exact":
         limit = {torch.float16: 31, torch.bfloat16: 127, torch.float32: 4095}[dtype]
         top = {torch.float16: 60000 // 31**2, torch.bfloat16: 2**24 // 127**2, torch.float32: 2**24 // 4095}[dtype]
         a = odd(h, left, limit, dtype) * spread_out(left, min(top, left[-1]), h.device).to(dtype)
         return a, odd(h, right, 1 if dtype == torch.float32 else limit, dtype)
     large = 300.0 if dtype == torch.float16 else 1e15
-    second = "normal" if family in ("heavy", "large") else family
-    return draw(h, family, left, dtype, large=large), draw(h, second, right, dtype)
+    second = "normal" if distribution in ("heavy", "large") else distribution
+    return draw(h, distribution, left, dtype, large=large), draw(h, second, right, dtype)
 
 
 def index(h, bound, shape):

@@ -13,9 +13,9 @@ def row_scale(x):
 
 def losses(h):
     for dtype in FLOATS:
-        for family in ["normal", "uniform", "heavy", "shifted"]:
+        for distribution in ["normal", "uniform", "heavy", "shifted"]:
             shape = h.size(512, 1000)
-            x, t = draw(h, family, shape, dtype), draw(h, "normal" if family == "heavy" else family, shape, dtype)
+            x, t = draw(h, distribution, shape, dtype), draw(h, "normal" if distribution == "heavy" else distribution, shape, dtype)
             label = "x".join(map(str, shape))
             probability = torch.softmax(draw(h, "normal", shape, F32), -1).to(dtype)
             log_probability = torch.log_softmax(draw(h, "normal", shape, F32), -1).to(dtype)
@@ -30,7 +30,7 @@ def losses(h):
                     h.measure(
                         op,
                         f"{label} {reduction}",
-                        family,
+                        distribution,
                         inputs,
                         reference or shaped,
                         plain(shaped, dtype),
@@ -63,7 +63,7 @@ def losses(h):
                     hint=(lambda a, c, f=hint: f(a)) if reduction == "none" else hint,
                     length=max(shape),
                 )
-            distances(h, dtype, family, x, t, label)
+            distances(h, dtype, distribution, x, t, label)
 
 
 def bce_reference(reduction):
@@ -86,17 +86,17 @@ def bce_hint(reduction):
     return hint
 
 
-def distances(h, dtype, family, x, t, label):
+def distances(h, dtype, distribution, x, t, label):
     n = x.shape[-1]
     third = draw(h, "normal", x.shape, dtype)
     cosine = lambda a, b: F.cosine_similarity(a, b, -1, 1e-8)
-    h.measure("cosine_similarity", label, family, [x, t], cosine, plain(cosine, dtype), n)
+    h.measure("cosine_similarity", label, distribution, [x, t], cosine, plain(cosine, dtype), n)
     triplet = lambda a, b, c: F.triplet_margin_loss(a, b, c, reduction="none", margin=5.0)
     # The two distances cancel.
     h.measure(
         "triplet_margin_loss",
         label,
-        family,
+        distribution,
         [x, t, third],
         triplet,
         plain(triplet, dtype),
@@ -104,4 +104,4 @@ def distances(h, dtype, family, x, t, label):
         hint=lambda a, b, c: torch.maximum((a - b).norm(dim=-1), (a - c).norm(dim=-1)),
     )
     normalize = lambda a: F.normalize(a, dim=-1)
-    h.measure("normalize", label, family, [x], normalize, plain(normalize, dtype), n)
+    h.measure("normalize", label, distribution, [x], normalize, plain(normalize, dtype), n)

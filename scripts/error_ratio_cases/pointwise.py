@@ -84,8 +84,8 @@ UNARY = [
 
 def unaries(h):
     for dtype in FLOATS:
-        for family in ["normal", "normal x4", "uniform", "heavy", "shifted", "large"]:
-            data = draw(h, family, h.size(1 << 20), dtype, large=1e4)
+        for distribution in ["normal", "normal x4", "uniform", "heavy", "shifted", "large"]:
+            data = draw(h, distribution, h.size(1 << 20), dtype, large=1e4)
             for name, run, reference, domain, hint in UNARY:
                 x = domain(data)
                 variants = plain(run, dtype)
@@ -98,7 +98,7 @@ def unaries(h):
                         )
                     )
                 variants += approximations(h, name, dtype)
-                h.measure(name, "1M", family, [x], reference or run, variants, 1, hint=hint)
+                h.measure(name, "1M", distribution, [x], reference or run, variants, 1, hint=hint)
         a, b = draw(h, "normal", h.size(1 << 20), dtype), draw(h, "normal", h.size(1 << 20), dtype)
         for name, run in {
             "div": torch.div,

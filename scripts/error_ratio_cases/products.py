@@ -96,12 +96,12 @@ def products(h):
     for dtype in FLOATS:
         for m, n, k in shapes:
             m, n, k = h.size(m, n, k)
-            for family in ["normal", "uniform", "heavy", "shifted", "large", "exact"]:
-                a, b = draw_pair(h, family, (m, k), (k, n), dtype)
+            for distribution in ["normal", "uniform", "heavy", "shifted", "large", "exact"]:
+                a, b = draw_pair(h, distribution, (m, k), (k, n), dtype)
                 h.measure(
                     "mm",
                     f"{m}x{n}x{k}",
-                    family,
+                    distribution,
                     [a, b],
                     lambda a, b: a @ b,
                     product_variants(dtype),
@@ -112,12 +112,12 @@ def products(h):
         # Enough tiles to fill the GPU: the library has no reason to split K.
         for m, k in [(4096, 4096), (2048, 16384)]:
             m, k = h.size(m, k)
-            for family in ["normal", "uniform", "shifted"]:
-                a, b = draw_pair(h, family, (m, k), (k, m), dtype)
+            for distribution in ["normal", "uniform", "shifted"]:
+                a, b = draw_pair(h, distribution, (m, k), (k, m), dtype)
                 h.measure(
                     "mm",
                     f"{m}x{m}x{k}",
-                    family,
+                    distribution,
                     [a, b],
                     lambda a, b: a @ b,
                     product_variants(dtype),
@@ -127,12 +127,12 @@ def products(h):
                 )
         for batch, m, n, k in [(16, 128, 128, 64), (64, 197, 64, 197), (4, 512, 512, 2048)]:
             m, n, k = h.size(m, n, k)
-            for family in ["normal", "uniform", "exact"]:
-                a, b = draw_pair(h, family, (batch, m, k), (batch, k, n), dtype)
+            for distribution in ["normal", "uniform", "exact"]:
+                a, b = draw_pair(h, distribution, (batch, m, k), (batch, k, n), dtype)
                 h.measure(
                     "bmm",
                     f"{batch}x{m}x{n}x{k}",
-                    family,
+                    distribution,
                     [a, b],
                     torch.bmm,
                     product_variants(dtype),
@@ -146,8 +146,8 @@ def products(h):
 def with_bias(h, dtype):
     for m, n, k in [(256, 768, 768), (32, 1024, 4096), (1, 1000, 2048)]:
         m, n, k = h.size(m, n, k)
-        for family in ["normal", "uniform"]:
-            a, b = draw_pair(h, family, (m, k), (k, n), dtype)
+        for distribution in ["normal", "uniform"]:
+            a, b = draw_pair(h, distribution, (m, k), (k, n), dtype)
             bias = draw(h, "normal", (n,), dtype, std=0.5)
 
             def run(a, b, c):
@@ -162,7 +162,7 @@ def with_bias(h, dtype):
                 )
                 variants.append(("cheat", "product rounded before the bias", lambda a, b, c: a @ b + c))
             h.measure(
-                "addmm", f"{m}x{n}x{k}", family, [a, b, bias], run, variants, k, spread=product_spread, drift=True
+                "addmm", f"{m}x{n}x{k}", distribution, [a, b, bias], run, variants, k, spread=product_spread, drift=True
             )
 
 
@@ -201,13 +201,13 @@ def convolutions(h):
         groups = options.get("groups", 1)
         length = math.prod(w_shape[2:]) * (x_shape[1] // groups)
         for dtype in FLOATS:
-            for family in ["normal", "uniform", "heavy", "exact"]:
-                convolution(h, name, function, options, x_shape, w_shape, dtype, family, length, transposed)
+            for distribution in ["normal", "uniform", "heavy", "exact"]:
+                convolution(h, name, function, options, x_shape, w_shape, dtype, distribution, length, transposed)
 
 
-def convolution(h, name, function, options, x_shape, w_shape, dtype, family, length, transposed):
+def convolution(h, name, function, options, x_shape, w_shape, dtype, distribution, length, transposed):
     # The sum of |products| behind an output stays below 2^24, and in the range of f16.
-    x, w = conv_inputs(h, family, x_shape, w_shape, dtype, length)
+    x, w = conv_inputs(h, distribution, x_shape, w_shape, dtype, length)
 
     def run(x, w):
         return function(x, w, None, **options)
@@ -228,13 +228,13 @@ def convolution(h, name, function, options, x_shape, w_shape, dtype, family, len
 
         variants.append(("library", "channels_last", channels_last))
     op = f"{'transposed ' if transposed else ''}convolution"
-    h.measure(op, name, family, [x, w], run, variants, length, spread=spread, drift=True)
+    h.measure(op, name, distribution, [x, w], run, variants, length, spread=spread, drift=True)
 
 
-def conv_inputs(h, family, x_shape, w_shape, dtype, length):
-    if family != "exact":
-        second = "normal" if family == "heavy" else family
-        return draw(h, family, x_shape, dtype), draw(h, second, w_shape, dtype)
+def conv_inputs(h, distribution, x_shape, w_shape, dtype, length):
+    if distribution != "exact":
+        second = "normal" if distribution == "heavy" else distribution
+        return draw(h, distribution, x_shape, dtype), draw(h, second, w_shape, dtype)
     top = {F32: 2**24, torch.float16: 60000, torch.bfloat16: 2**24}[dtype] // length
     if dtype == F32:
         return odd(h, x_shape, min(4095, top), dtype), odd(h, w_shape, 1, dtype)

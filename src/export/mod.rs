@@ -12,7 +12,7 @@ mod tests;
 use std::fmt::Write as _;
 
 use kgen_compile::{PRELUDE, bundled_headers};
-use kgen_kernel::{KernelFile, KernelFileError};
+use kgen_kernel::{KernelFile, KernelFileError, plan::plan_names};
 use kgen_ops::op::{OpDef, Role, Schema};
 use kgen_record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg};
 use literal::{boolean, float, numbers, string, text, tuple};
@@ -31,7 +31,7 @@ const RUNTIME: [&str; 4] = [
 /// Cases at most that a module is checked on.
 const MAX_CASES: usize = 48;
 
-/// What a module is made of.
+/// The parts of a module.
 #[derive(Debug, Clone)]
 pub struct Export<'a> {
     pub op: &'a OpDef,
@@ -59,7 +59,7 @@ impl Export<'_> {
 /// Modules of Python's standard library that are named as an op.
 const SHADOWED: [&str; 2] = ["copy", "select"];
 
-/// Tells whether a module of that name would hide one of Python's own, which PyTorch imports.
+/// Returns whether a module of that name would hide one of Python's own, which PyTorch imports.
 #[must_use]
 pub fn shadows(module: &str) -> bool {
     SHADOWED.contains(&module)
@@ -149,7 +149,7 @@ fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
 
 fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &KernelFile) {
     let op = export.op;
-    let names = op.params.iter().zip(op.plan_names());
+    let names = op.params.iter().zip(plan_names(op));
     let params = names.map(|(param, plan)| tuple([string(&param.name), string(&plan)]));
     let tensors = op.params.iter().filter(|param| param.kind.holds_tensors());
     let main = op.params.iter().find(|param| param.role == Role::Main);
@@ -211,7 +211,7 @@ fn dictionary(op: &OpDef, case: &Case, value: &dyn Fn(&ArgValue) -> String) -> S
     format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
 }
 
-/// Writes what is known of an argument when the op is called.
+/// Writes the facts about an argument that a call of the op has.
 fn described(value: &ArgValue) -> String {
     let tensor = |tensor: &TensorArg| {
         let shape = tensor.spec.shape.iter().map(usize::to_string);
@@ -247,7 +247,7 @@ fn cases(export: &Export<'_>) -> String {
     block(taken.map(|case| tuple([string(&case.id), dictionary(export.op, case, &made)])))
 }
 
-/// Tells whether eager `PyTorch` must give the same: normal values, and no choice among equal
+/// Returns whether eager `PyTorch` must give the same: normal values, and no choice among equal
 /// elements, whose indices are left open.
 fn is_comparable(op: &OpDef, case: &Case) -> bool {
     let Ok(outputs) = op.infer(case) else { return false };
@@ -262,7 +262,7 @@ fn is_comparable(op: &OpDef, case: &Case) -> bool {
     let ties = !matches!(case.dtype, DType::F32 | DType::F64)
         || case.tensors().any(|(_, arg)| repeats(arg))
         || case.arg("sorted") == Some(&ArgValue::Bool(false));
-    case.family == InputDistribution::Normal && !(chooses && ties)
+    case.distribution == InputDistribution::Normal && !(chooses && ties)
 }
 
 /// Writes an argument with how its values are made.

@@ -1,11 +1,14 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
-use kgen_kernel::{KernelFile, plan};
+use kgen_kernel::{
+    KernelFile,
+    plan::{self, plan_name, type_macros},
+};
 use kgen_ops::{
     op::{self, OpDef},
     suite,
 };
-use kgen_process::Spec;
+use kgen_process::{self, Spec};
 use kgen_record::{Case, ResolvedPlan, Target};
 use serde_json::{Value, json};
 
@@ -26,11 +29,11 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
     found.collect()
 }
 
-/// Runs a script of `python/export`; returns what it printed where it ended well.
+/// Runs a script of `python/export`; returns its output where it ended well.
 fn python(python: &str, script: &str, args: &[&Path], stdin: Vec<u8>) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/export");
     let spec = Spec::new(python, &folder).args([script]).args(args).stdin(stdin);
-    let output = match kgen_process::run(&spec) {
+    let output = match process::run(&spec) {
         Ok(output) => output,
         Err(error) => {
             println!("skipped: {error}");
@@ -57,7 +60,8 @@ fn resolve(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Opt
 
 fn line(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Value {
     let target = Target::h100_class();
-    let args: Vec<_> = case.args.iter().map(|arg| json!([arg.name, arg.value])).collect();
+    let args = case.args.iter().map(|arg| json!([plan_name(&arg.name), arg.value]));
+    let args: Vec<_> = args.collect();
     json!({
         "name": format!("{} {}", op.name, case.id),
         "plan": KernelFile::parse(kernel).unwrap().plan_text(),
@@ -75,7 +79,7 @@ fn line(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Value 
     })
 }
 
-/// A kernel file with what the builtin ones do not use.
+/// A kernel file with features that the builtin ones do not use.
 const UNUSUAL: &str = r#"
 /*@plan
     x = contiguous(expand(self, (3, 4, 5)) if self.numel == 1 else self)
@@ -145,11 +149,10 @@ fn every_op_of_pytorch_registers_and_infers_its_outputs() {
                 json!({
                     "id": case.id,
                     "args": case.args.iter().map(|arg| {
-                        let name = &op.param(&arg.name).unwrap().name;
-                        json!([name, arg.name, arg.value])
+                        json!([arg.name, plan_name(&arg.name), arg.value])
                     }).collect::<Vec<_>>(),
                     "outputs": op.infer(case).unwrap(),
-                    "types": op.type_macros(case).unwrap(),
+                    "types": type_macros(op, case).unwrap(),
                 })
             })
             .collect();

@@ -131,7 +131,7 @@ fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&st
         "case": case.case,
         "dtype": case.dtype,
         "class": case.class,
-        "family": case.family,
+        "distribution": case.distribution,
         "level": case.level,
         "skipped": skipped,
         "worst_ratio": case.worst_ratio,

@@ -55,7 +55,7 @@ fn case(name: &str, outcome: CaseOutcome) -> CaseResult {
         case: name.to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         args: "self=f32[3, 4]".to_owned(),
         outcome,
         level: Level::Emu,

@@ -158,7 +158,11 @@ fn mistakes_name_the_file_the_place_and_the_reason() {
         ("add(g, residual)", "add(g, residuals)", "unknown name `residuals`"),
         ("[reference]\ngraph", "[reference]\npython", "PyTorch process"),
         ("d = 129", "d = 1e3", "not a number of elements"),
-        ("families = [\"normal\", \"specials\", \"large\"]", "families = [\"odd\"]", "families"),
+        (
+            "distributions = [\"normal\", \"specials\", \"large\"]",
+            "distributions = [\"odd\"]",
+            "distributions",
+        ),
     ] {
         let bad = OP.replacen(from, to, 1);
         assert_ne!(bad, OP, "{from}");

@@ -42,7 +42,7 @@ fn case(spec: &TensorSpec) -> Case {
         op: "center".to_owned(),
         dtype: spec.dtype,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }

@@ -93,7 +93,7 @@ fn cases(suite: &str, op: &str, n: usize) -> Vec<Case> {
     // NaN.
     let all = suite::load(suite).unwrap().cases(op, Some(&[DType::F32, DType::I64]), 1).unwrap();
     let small = |case: &Case| {
-        case.class != CaseClass::Realistic && case.family != InputDistribution::Specials
+        case.class != CaseClass::Realistic && case.distribution != InputDistribution::Specials
     };
     all.into_iter().filter(small).take(n).collect()
 }

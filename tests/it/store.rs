@@ -55,7 +55,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         case: format!("f32[{index}]/normal"),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         args: format!("self=f32[{index}]"),
         outcome: CaseOutcome::Judged(verdict),
         level: Level::Emu,

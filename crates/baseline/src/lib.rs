@@ -1,13 +1,16 @@
-//! Baselines: what decides speedup.
+//! Baselines: implementations that a kernel is timed against.
 //!
-//! The `builtin` baseline is a kernel file per op, embedded in the binary and judged like any
-//! candidate. It is decently written, not the fastest kernel there is: a speedup is always shown
-//! with the name of what it is measured against. What PyTorch has runs in a process of its own
-//! ([`side`], [`python`]), and so do kernels in Python ([`backend_bench`]).
+//! The `builtin` baseline is a kernel file per op, judged like any candidate: one of its own in
+//! `suites/baselines`, or an expression in a template ([`elementwise`]). It is decently written, not
+//! the fastest kernel there is: a speedup is always shown with the name of its baseline. PyTorch's
+//! implementations run in a process of their own ([`side`], [`python`]), and so do kernels in Python
+//! ([`backend_bench`]).
 
 pub mod backend_bench;
 pub mod python;
 pub mod side;
+
+mod elementwise;
 
 use std::path::Path;
 
@@ -30,7 +33,10 @@ static KERNELS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/baselin
 /// Returns the kernel file of the `builtin` baseline for an op; `None` where there is none.
 #[must_use]
 pub fn builtin(op: &str) -> Option<&'static str> {
-    KERNELS.get_file(format!("{}.cu", op.replace('.', "__")))?.contents_utf8()
+    match KERNELS.get_file(format!("{}.cu", op.replace('.', "__"))) {
+        Some(file) => file.contents_utf8(),
+        None => elementwise::kernel(op),
+    }
 }
 
 /// A baseline that cannot be had.
@@ -46,7 +52,7 @@ pub enum Error {
     Folder(#[from] backend_bench::Error),
 }
 
-/// Returns what an op is timed against: one entry per name, in that order. A baseline that has
+/// Returns the baselines of an op: one entry per name, in that order. A baseline that has
 /// nothing for the op is left out; one of PyTorch's says so when it is asked.
 ///
 /// # Errors
@@ -60,7 +66,7 @@ pub fn requests(names: &[String], op: &OpDef) -> Result<Vec<BaselineRequest>, Er
     Ok(requests)
 }
 
-/// What a name stands for.
+/// The baseline of a name.
 #[derive(Clone, Copy)]
 enum Named<'a> {
     Builtin,
@@ -121,7 +127,7 @@ pub fn cublas(op: &str) -> Option<Implementation> {
     CUBLAS_OPS.contains(&op).then(|| Implementation::Library { name: CUBLAS.to_owned() })
 }
 
-/// Tells whether a baseline of this name runs in the Python process.
+/// Returns whether a baseline of this name runs in the Python process.
 ///
 /// # Errors
 ///
@@ -162,14 +168,17 @@ mod tests {
     }
 
     #[test]
-    fn every_baseline_is_a_kernel_file_of_an_op() {
-        for file in super::KERNELS.files() {
-            let stem = file.path().file_stem().unwrap().to_str().unwrap();
-            let name = stem.replace("__", ".");
-            let op = op::all().iter().find(|op| op.name == name);
-            let op = op.unwrap_or_else(|| panic!("{name} is no op"));
-            let kernel = super::builtin(&op.name).unwrap();
-            KernelFile::parse(kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
+    fn every_op_has_a_builtin_kernel_and_every_file_an_op() {
+        for op in op::all() {
+            let kernel = super::builtin(&op.name).unwrap_or_else(|| panic!("{}: none", op.name));
+            KernelFile::parse(kernel).unwrap_or_else(|error| panic!("{}: {error}", op.name));
+        }
+        for file in
+            super::KERNELS.files().filter(|file| file.path().extension() == Some("cu".as_ref()))
+        {
+            let name = file.path().file_stem().unwrap().to_str().unwrap().replace("__", ".");
+            assert!(op::all().iter().any(|op| op.name == name), "{name} is no op");
+            assert!(super::elementwise::kernel(&name).is_none(), "{name} is in the table too");
         }
     }
 }

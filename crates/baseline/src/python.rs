@@ -1,4 +1,4 @@
-//! The Python that has PyTorch: where it is, or what is missing and how to get it.
+//! The Python that has PyTorch: where it is, or how to get the missing parts.
 //!
 //! Importing PyTorch takes seconds, so an interpreter is only asked which packages it would find.
 
@@ -16,7 +16,7 @@ use serde::Deserialize;
 /// The program of the Python process.
 pub const SCRIPT: &str = include_str!("../../../python/side.py");
 
-/// Prints the versions of what is installed as one line of JSON, and imports none of it.
+/// Prints the versions of installed packages as one line of JSON, and imports none of it.
 const PROBE: &str = "\
 import importlib.metadata, importlib.util, json, os, platform, runpy
 def version(name):
@@ -44,11 +44,11 @@ const PROBE_LIMIT: Duration = Duration::from_secs(30);
 pub struct Python {
     /// The interpreter.
     pub path: PathBuf,
-    /// What it has.
+    /// Its packages.
     pub packages: Packages,
 }
 
-/// What an interpreter has.
+/// The packages of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Packages {
     /// Its version, for example `3.12.3`.
@@ -92,12 +92,12 @@ impl fmt::Display for Python {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("PyTorch was not found: {}; {HOW_TO}", self.looked_at())]
 pub struct NotFound {
-    /// The interpreters, each with what it lacks.
+    /// The interpreters, each with the packages it lacks.
     looked_at: Vec<String>,
 }
 
 impl NotFound {
-    /// Returns the interpreters, each with what it lacks.
+    /// Returns the interpreters, each with the packages it lacks.
     #[must_use]
     pub fn looked_at(&self) -> String {
         self.looked_at.join(", ")
@@ -113,7 +113,7 @@ pub const HOW_TO: &str = "install the package torch with pip, or name a Python t
 ///
 /// # Errors
 ///
-/// [`NotFound`] with what each of them lacks.
+/// [`NotFound`] with the packages that each of them lacks.
 pub fn find(path: Option<&Path>) -> Result<Python, NotFound> {
     let mut looked_at = Vec::new();
     for path in candidates(path) {
@@ -145,7 +145,7 @@ fn candidates(path: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// Asks an interpreter what it has; the error is the end of a sentence about it.
+/// Asks an interpreter for its packages; the error is the end of a sentence about it.
 fn probe(path: &Path) -> Result<Packages, String> {
     // A folder that holds nothing: whatever lies in kgen's own is no package.
     let dir = tempfile::tempdir().map_err(|error| format!("could not be asked: {error}"))?;

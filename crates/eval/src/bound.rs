@@ -93,7 +93,7 @@ impl<'a> BoundParams<'a> {
                 eager,
                 EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums
             ) && dtype == DType::F16
-                && case.family != InputDistribution::Normal,
+                && case.distribution != InputDistribution::Normal,
             unbounded: eager == EagerRounding::ProductsOfSums
                 && dtype == DType::F16
                 && case.tensor("input1").is_some_and(|x| last_extent(&x.spec) >= LONG_FOR_F16),

@@ -224,7 +224,7 @@ mod tests {
             op: "sort".to_owned(),
             dtype,
             class: CaseClass::Drawn,
-            family: InputDistribution::Ties,
+            distribution: InputDistribution::Ties,
             names_ignored: false,
             args: vec![Arg { name: "self".to_owned(), value }],
         }

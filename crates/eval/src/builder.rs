@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use kgen_kernel::plan::plan_name;
 use kgen_record::{
     ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level,
     Stage, StageTime, TensorArg, TensorSpec, Verdict,
@@ -227,7 +228,7 @@ pub(super) fn blank(case: &Case, outcome: CaseOutcome, level: Level) -> CaseResu
         case: case.id.clone(),
         dtype: case.dtype,
         class: case.class,
-        family: case.family,
+        distribution: case.distribution,
         args: describe_args(case),
         outcome,
         level,
@@ -269,7 +270,8 @@ pub fn describe_args(case: &Case) -> String {
         ArgValue::DType(dtype) => dtype.to_string(),
         ArgValue::None => "None".to_owned(),
     };
-    let args = case.args.iter().map(|arg| format!("{}={}", arg.name, describe(&arg.value)));
+    let args = case.args.iter();
+    let args = args.map(|arg| format!("{}={}", plan_name(&arg.name), describe(&arg.value)));
     args.collect::<Vec<_>>().join(", ")
 }
 

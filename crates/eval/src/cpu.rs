@@ -160,7 +160,7 @@ fn done(mut draft: EvaluationBuilder<'_>) -> EvaluationBuilder<'_> {
     draft
 }
 
-/// Rounding statistics of the main family, per dtype.
+/// Rounding statistics of the main distribution, per dtype.
 #[derive(Default)]
 pub(super) struct RoundingPools(Vec<RoundingPool>);
 
@@ -175,10 +175,10 @@ struct RoundingPool {
 impl RoundingPools {
     /// Adds a case that passed by the bound.
     ///
-    /// Other families than the main one round specially chosen values, and a case that failed has
+    /// Other distributions than the main one round specially chosen values, and a case that failed has
     /// said what is wrong already.
     pub(super) fn add(&mut self, index: usize, result: &CaseResult, stats: RoundingStats) {
-        let counts = result.family == InputDistribution::Normal
+        let counts = result.distribution == InputDistribution::Normal
             && result.outcome == CaseOutcome::Judged(Verdict::Passed)
             && stats.n > 0;
         if !counts {

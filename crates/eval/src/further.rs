@@ -17,7 +17,7 @@ const MAX_FACTOR: usize = 64;
 /// Elements that an extent may grow a tensor to.
 const MAX_ELEMENTS: usize = 1 << 17;
 
-/// Families whose values suit an op at any extent.
+/// Distributions whose values suit an op at any extent.
 const AT_ANY_EXTENT: [InputDistribution; 4] = [
     InputDistribution::Normal,
     InputDistribution::Exact,
@@ -30,7 +30,7 @@ const STREAM: u64 = 0x5eed_f0f0_c0fe_7a6e;
 
 /// Derives cases that may close gaps: other extents, other values, other element types.
 ///
-/// Every case is a call that the op takes, on values of a family that a case of the request has for the
+/// Every case is a call that the op takes, on values of a distribution that a case of the request has for the
 /// same element type and options. Nothing is derived from drawn cases, whose extents are a secret, and
 /// nothing where there is no gap that a case on the emulator may close. Equal arguments give equal
 /// cases.
@@ -75,7 +75,7 @@ pub(super) fn further(
 
 /// Tells whether two cases differ in nothing but their data.
 fn alike(a: &Case, b: &Case) -> bool {
-    (a.dtype, a.family) == (b.dtype, b.family) && a.args == b.args
+    (a.dtype, a.distribution) == (b.dtype, b.distribution) && a.args == b.args
 }
 
 /// Returns the element types in which something is missing.
@@ -95,7 +95,7 @@ fn id(case: &Case, number: usize) -> String {
         format!("[{}]", extents.join(","))
     });
     let shapes: Vec<String> = shapes.collect();
-    format!("further-{number}:{}{}/{}", case.dtype, shapes.join(","), case.family.name())
+    format!("further-{number}:{}{}/{}", case.dtype, shapes.join(","), case.distribution.name())
 }
 
 /// The state of a derivation.
@@ -132,7 +132,7 @@ impl Deriver<'_> {
     fn stretched(&mut self, case: Case) -> Option<Case> {
         let is_plain = |spec: &TensorSpec| spec.is_contiguous() && spec.offset == 0;
         let plain = case.tensors().all(|(_, tensor)| is_plain(&tensor.spec));
-        if !plain || !AT_ANY_EXTENT.contains(&case.family) {
+        if !plain || !AT_ANY_EXTENT.contains(&case.distribution) {
             return None;
         }
         let mut extents: Vec<usize> =
@@ -163,19 +163,20 @@ impl Deriver<'_> {
         self.rng.random_range(low..=(2 * low - 1).min(most))
     }
 
-    /// Draws other values, of the same family or of another.
+    /// Draws other values, of the same distribution or of another.
     fn with_other_values(&mut self, mut case: Case) -> Option<Case> {
         let alike = |other: &&&Case| other.dtype == case.dtype && same_options(other, &case);
-        let families: Vec<(InputDistribution, bool)> = self
+        let distributions: Vec<(InputDistribution, bool)> = self
             .cases
             .iter()
             .filter(alike)
-            .map(|other| (other.family, other.names_ignored))
+            .map(|other| (other.distribution, other.names_ignored))
             .collect();
-        if families.is_empty() {
+        if distributions.is_empty() {
             return None;
         }
-        (case.family, case.names_ignored) = families[self.rng.random_range(0..families.len())];
+        (case.distribution, case.names_ignored) =
+            distributions[self.rng.random_range(0..distributions.len())];
         Some(case)
     }
 }
@@ -202,7 +203,11 @@ fn in_type(mut case: Case, dtype: DType, cases: &[&Case]) -> Option<Case> {
     let is_float = |dtype| matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
     let old = case.dtype;
     let known = cases.iter().any(|other| other.dtype == dtype && same_options(other, &case));
-    if !known || !is_float(old) || !is_float(dtype) || case.family != InputDistribution::Normal {
+    if !known
+        || !is_float(old)
+        || !is_float(dtype)
+        || case.distribution != InputDistribution::Normal
+    {
         return None;
     }
     for tensor in case.tensors_mut().filter(|tensor| tensor.spec.dtype == old) {

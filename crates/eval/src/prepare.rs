@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use kgen_baseline::BUILTIN;
-use kgen_compile::{CompileError, Compiler, Job, guard_source};
-use kgen_kernel::{KernelFile, plan};
+use kgen_compile::{self, CompileError, Compiler, Job, guard_source};
+use kgen_kernel::{
+    KernelFile,
+    plan::{self, type_macros},
+};
 use kgen_ops::op::OpDef;
 use kgen_record::{
     Case, CaseClass, DType, EvalRequest, Finding, Implementation, Level, ResolvedPlan, Severity,
@@ -264,7 +267,7 @@ fn resolve_all(
     let mut plans = Vec::new();
     let mut findings: Vec<Finding> = Vec::new();
     for (index, case) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
-        let types = op.type_macros(case)?;
+        let types = type_macros(op, case)?;
         match resolve(request, op, file, case)? {
             Ok(plan) => {
                 let axes = plan.params.clone();

@@ -76,7 +76,7 @@ impl<'a> PreparedCase<'a> {
         let one_output = outputs.len() == 1;
         let samples = (one_output && reference::sampled(op, case))
             .then(|| sample(&outputs[0].1, seed, usize::MAX));
-        let integers = match case.family {
+        let integers = match case.distribution {
             InputDistribution::Wide => Integers::new(op, case, &inputs)?,
             _ => None,
         };
@@ -232,7 +232,7 @@ pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: D
         Precision::Tf32Ok => !(sums && dtype == DType::F32),
         Precision::FastMathOk => !sums,
     };
-    op.is_exact(dtype) || (case.family == InputDistribution::Exact && exact_sums)
+    op.is_exact(dtype) || (case.distribution == InputDistribution::Exact && exact_sums)
 }
 
 /// Returns the bounds of every output of a reference, with what the precision allows of quotients.

@@ -1,6 +1,7 @@
 //! Rounds of further cases on the emulator, for as long as they reach more of the kernel.
 
 use kgen_device::Device as _;
+use kgen_kernel::plan::type_macros;
 use kgen_ops::op::OpDef;
 use kgen_record::{
     Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Stage, Verdict,
@@ -180,7 +181,7 @@ impl Rounds<'_, '_, '_, '_> {
         // Limits of the plan language, such as that of launches, are no fault of the kernel.
         let Ok(plan) = resolve(request, self.op, file, case)? else { return Ok(None) };
         let planned =
-            Planned { case: index, types: self.op.type_macros(case)?, plan, tuning: false };
+            Planned { case: index, types: type_macros(self.op, case)?, plan, tuning: false };
         let may_compile = 0 < self.variants;
         let copies = planned.copies() && self.emulation.copy.is_none();
         if copies {

@@ -129,7 +129,7 @@ extern "C" __global__ void eq(const T_self* a, const T_other* b, T_out* y, long 
 }
 "#;
     let cases = r#"[{ self = "[0]", other = "[0]" }, { self = "[]", other = "[]" },
-        { self = "[3, 1, 65]", other = "[4, 65]", families = ["ties", "specials"] },
+        { self = "[3, 1, 65]", other = "[4, 65]", distributions = ["ties", "specials"] },
         { self = "[33, 17] transposed", other = "[1]" }]"#;
     passes("eq", r#"["f32", "bf16", "i64", "i32", "bool"]"#, cases, kernel);
 }
@@ -149,7 +149,7 @@ extern "C" __global__ void pick(const T_condition* c, const T_self* a, const T_o
 }
 "#;
     let cases = r#"[{ condition = "bool[]", self = "[]", other = "[]" },
-        { condition = "bool[5, 1]", self = "[5, 33]", other = "[33]", families = ["normal", "specials"] },
+        { condition = "bool[5, 1]", self = "[5, 33]", other = "[33]", distributions = ["normal", "specials"] },
         { condition = "bool[0, 4]", self = "[4]", other = "[1]" }]"#;
     passes("where", r#"["f16", "i64"]"#, cases, kernel);
 }
@@ -311,7 +311,7 @@ extern "C" __global__ void mse(const T_self* a, const T_target* b, T_out* y, lon
     mse.is_eager();
 
     let large = |square: &str| Rounded {
-        cases: r#"[{ self = "[500]", target = "[500]", families = ["large"] }]"#,
+        cases: r#"[{ self = "[500]", target = "[500]", distributions = ["large"] }]"#,
         kernel: MEAN_OF_SQUARES.replace("SQUARE", square).leak(),
         ..mse
     };

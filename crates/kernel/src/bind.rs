@@ -51,9 +51,9 @@ pub enum BindError {
         index: usize,
         /// The parameter's type.
         param: String,
-        /// What the plan passes.
+        /// The argument of the plan.
         given: String,
-        /// What to do about it, in parentheses, or nothing.
+        /// The way out, in parentheses, or nothing.
         hint: String,
     },
     /// An integer that does not fit its parameter.
@@ -188,7 +188,7 @@ fn integer(value: i64, bits: u32, signed: bool) -> Result<BoundArg, Mismatch> {
     Ok(BoundArg::Bytes(value.to_le_bytes()[..len].to_vec()))
 }
 
-/// Tells whether a tensor of `dtype` may be read through a pointer to `pointee`.
+/// Returns whether a tensor of `dtype` may be read through a pointer to `pointee`.
 fn fits(pointee: &str, dtype: DType) -> bool {
     const BYTES: [&str; 6] =
         ["void", "char", "signed char", "unsigned char", "std::byte", "cuda::std::byte"];
@@ -227,7 +227,7 @@ fn fits(pointee: &str, dtype: DType) -> bool {
         || !is_known(pointee)
 }
 
-/// Tells whether a type is one of CUDA's own; others are declared by the kernel file, which then
+/// Returns whether a type is one of CUDA's own; others are declared by the kernel file, which then
 /// says itself how it reads memory.
 fn is_known(pointee: &str) -> bool {
     const SCALARS: [&str; 21] = [

@@ -1,6 +1,6 @@
 //! Takes the kernel file out of a model's reply.
 
-/// Why a reply holds no kernel file; the text tells the model what to do.
+/// Why a reply holds no kernel file; the text asks the model for one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExtractError {
     /// Nothing was said outside the model's thoughts.
@@ -73,7 +73,7 @@ impl Block {
         self.text.contains("__global__")
     }
 
-    /// Tells whether the tag admits CUDA C++.
+    /// Returns whether the tag admits CUDA C++.
     fn may_be_cuda(&self) -> bool {
         let known = ["", "cuda", "cu", "cpp", "c++", "cxx", "cc", "c", "cuda-cpp", "cuda-c++"];
         known.contains(&self.tag.as_str())

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use kgen_record::SourceSpan;
 
-/// What opens the plan's comment.
+/// The opening of the plan's comment.
 const OPEN: &str = "/*@plan";
 
 /// A kernel file whose plan was found (not yet parsed).

@@ -1,6 +1,6 @@
-//! Kernel files without what means nothing: comments and blanks.
+//! Kernel files without comments and blanks.
 
-/// What opens and closes the launch plan.
+/// The opening and the end of the launch plan.
 const PLAN: &str = "/*@plan";
 const PLAN_END: &str = "@*/";
 
@@ -71,7 +71,7 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// Appends the token that a text begins with, and returns what follows it.
+/// Appends the token that a text begins with, and returns the rest.
 fn push_token<'a>(out: &mut String, text: &'a str) -> &'a str {
     let (token, after) = text.split_at(token_length(text));
     out.push_str(token);

@@ -1,4 +1,4 @@
-//! Tensor operators as data: what they are called with, what they compute, what they are tried on.
+//! Tensor operators as data: signatures, semantics, cases.
 //!
 //! - [`op`]: the catalogue. An op is a row (its `ATen` signature, the text of its semantics) and
 //!   the engine of its family, which infers shapes and types, evaluates in f64 and says how much an

@@ -1,6 +1,7 @@
 //! The cases of an op as a model sees them: grouped by class, free of dtypes, seeds and drawn
 //! shapes.
 
+use kgen_kernel::plan::plan_name;
 use kgen_record::{
     Arg, ArgValue, Case, CaseClass, DType, InputDistribution, TensorArg, TensorSpec,
 };
@@ -23,10 +24,10 @@ struct Group {
     lines: Vec<String>,
 }
 
-/// Arguments with the families and dtypes they are run in.
+/// Arguments with the distributions and dtypes they are run in.
 struct CaseLine {
     args: String,
-    families: Vec<InputDistribution>,
+    distributions: Vec<InputDistribution>,
     dtypes: Vec<DType>,
 }
 
@@ -103,12 +104,12 @@ fn add(rows: &mut Vec<CaseLine>, case: &Case, usual: &[String]) {
     let row = match rows.iter_mut().find(|row| row.args == args) {
         Some(row) => row,
         None => {
-            rows.push(CaseLine { args, families: Vec::new(), dtypes: Vec::new() });
+            rows.push(CaseLine { args, distributions: Vec::new(), dtypes: Vec::new() });
             rows.last_mut().expect("it was just added")
         }
     };
-    if !row.families.contains(&case.family) {
-        row.families.push(case.family);
+    if !row.distributions.contains(&case.distribution) {
+        row.distributions.push(case.distribution);
     }
     if !row.dtypes.contains(&case.dtype) {
         row.dtypes.push(case.dtype);
@@ -119,10 +120,10 @@ impl CaseLine {
     fn line(&self, all: &[DType]) -> String {
         let mut line = self.args.clone();
         let unusual: Vec<_> = self
-            .families
+            .distributions
             .iter()
-            .filter(|family| **family != InputDistribution::Normal)
-            .map(|family| words(*family))
+            .filter(|distribution| **distribution != InputDistribution::Normal)
+            .map(|distribution| words(*distribution))
             .collect();
         if !unusual.is_empty() {
             line = format!("{line}: {}", unusual.join("; "));
@@ -134,9 +135,9 @@ impl CaseLine {
     }
 }
 
-/// Says what the values of a family are.
-const fn words(family: InputDistribution) -> &'static str {
-    match family {
+/// Describes the values of a distribution.
+const fn words(distribution: InputDistribution) -> &'static str {
+    match distribution {
         InputDistribution::Normal => "normal values",
         InputDistribution::Exact => "integers that every order sums exactly (bit equality)",
         InputDistribution::Shifted => "values far from 0 with a small spread",
@@ -192,7 +193,7 @@ fn argument(case: &Case, arg: &Arg) -> String {
         ArgValue::Ints(values) => tuple(values),
         ArgValue::None => "None".to_owned(),
     };
-    format!("{}={value}", arg.name)
+    format!("{}={value}", plan_name(&arg.name))
 }
 
 /// Writes a tensor; one of another dtype than the case's says so.

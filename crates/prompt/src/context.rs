@@ -6,7 +6,7 @@ use kgen_record::{Case, Evaluation, FeedbackSet, Precision, Speedup, Target, Ver
 
 use super::{Analysis, feedback};
 
-/// What is known before a model is asked.
+/// The facts that a prompt is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptContext<'a> {
     pub op: &'a OpDef,
@@ -22,15 +22,15 @@ pub struct PromptContext<'a> {
     pub target_speedup: f64,
     /// Compile variants per dtype that correctness may need.
     pub max_variants: u32,
-    /// What the task allows beyond f32 arithmetic.
+    /// The allowance of the task beyond f32 arithmetic.
     pub precision: Precision,
-    /// What the model is told about attempts.
+    /// The kinds of feedback about attempts.
     pub feedback: FeedbackSet,
     /// Tokens that a whole prompt may have, by kgen's estimate.
     pub prompt_tokens: u64,
 }
 
-/// What the attempts at an op have come to, and what is asked for next.
+/// The state of the attempts at an op, and the next request.
 #[derive(Debug, Clone, Copy)]
 pub struct Situation<'a> {
     /// Whether a plan or code is asked for.
@@ -41,7 +41,7 @@ pub struct Situation<'a> {
     pub parent: Option<LastAttempt<'a>>,
     /// The best correct attempt; may be the parent.
     pub best: Option<BestAttempt<'a>>,
-    /// What the analysis turn before this one settled.
+    /// The result of the analysis turn before this one.
     pub plan: Option<&'a Analysis>,
     /// Which of several branches this is.
     pub branch: Option<&'a Branch>,
@@ -61,7 +61,7 @@ pub struct Branch {
     pub number: u32,
     /// How many there are.
     pub of: u32,
-    /// What the others work on, in their words.
+    /// The plans of the other branches, in their words.
     pub taken: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct HistoryEntry {
     pub number: u32,
     /// The attempts whose kernels its prompt showed.
     pub parents: Vec<u32>,
-    /// What its reply says it changed.
+    /// The change that its reply names.
     pub change: Option<String>,
     /// The earlier attempt whose source it repeats.
     pub duplicate_of: Option<u32>,
@@ -110,7 +110,7 @@ pub struct LastAttempt<'a> {
     pub past: &'a HistoryEntry,
     /// Its kernel file; `None` where the reply held none.
     pub kernel: Option<&'a str>,
-    /// What [`super::feedback`] says about it.
+    /// The text of [`super::feedback`] about it.
     pub feedback: &'a str,
 }
 

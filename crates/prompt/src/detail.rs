@@ -1,6 +1,6 @@
-//! How much of what is known goes into a prompt, and what goes first where it is too much.
+//! The level of detail of a prompt, and the order in which details are left out.
 
-use super::{PromptContext, Situation, family::OpFamily, feedback, text::counted};
+use super::{PromptContext, Situation, examples, feedback, text::counted};
 
 /// Sizes of the parts of a prompt that may shrink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Detail {
         std::iter::once(Self::FULL).chain(less)
     }
 
-    /// Says what a prompt of this detail lacks of what there is.
+    /// Names the parts that a prompt of this detail lacks.
     pub(super) fn left_out(
         &self,
         context: &PromptContext<'_>,
@@ -93,7 +93,7 @@ impl Detail {
         if !self.notes {
             left_out.push("the notes about this kind of op and this device".to_owned());
         }
-        let n_examples = OpFamily::of(context.op).examples().len().saturating_sub(self.examples);
+        let n_examples = examples::names(context.op.family).len().saturating_sub(self.examples);
         if 0 < n_examples {
             left_out.push(counted(n_examples, "worked example"));
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::family::OpFamily;
+use kgen_ops::op::OpFamily;
 
 /// Names of the examples with their embedded texts.
 pub(super) const EXAMPLES: [(&str, &str); 3] = [
@@ -14,21 +14,20 @@ pub(super) const EXAMPLES: [(&str, &str); 3] = [
 /// An example as templates see it.
 #[derive(Debug, Serialize)]
 pub(super) struct ExampleView {
-    /// What it is an example of.
+    /// The op that it is an example of.
     about: &'static str,
     source: String,
 }
 
-impl OpFamily {
-    /// Returns the names of the examples that help most, the first one first.
-    pub(super) const fn examples(self) -> &'static [&'static str] {
-        match self {
-            Self::Elementwise | Self::Movement | Self::Index => &["elementwise"],
-            Self::Reduction | Self::Norm | Self::Softmax | Self::Scan | Self::Sort => &["row"],
-            Self::Loss | Self::Quantize | Self::Pool | Self::General => &["row", "elementwise"],
-            Self::Contraction | Self::Convolution => &["tile"],
-            Self::Attention => &["tile", "row"],
-        }
+/// Returns the names of the examples that help most with a family, the first one first.
+pub(super) const fn names(family: OpFamily) -> &'static [&'static str] {
+    use OpFamily as F;
+    match family {
+        F::Elementwise | F::Movement | F::Index => &["elementwise"],
+        F::Reduction | F::Norm | F::Softmax | F::Scan | F::Sort => &["row"],
+        F::Loss | F::Quantize | F::Pool | F::General => &["row", "elementwise"],
+        F::Contraction | F::Convolution => &["tile"],
+        F::Attention => &["tile", "row"],
     }
 }
 
@@ -48,7 +47,7 @@ fn about(name: &str) -> &'static str {
 
 /// Returns the first `n` examples for a family from the loaded texts.
 pub(super) fn view(family: OpFamily, n: usize, texts: &[(String, String)]) -> Vec<ExampleView> {
-    let names = family.examples().iter().take(n);
+    let names = names(family).iter().take(n);
     let views = names.filter_map(|name| {
         let (_, text) = texts.iter().find(|(known, _)| known == name)?;
         let source = super::text::fence("cuda", text);

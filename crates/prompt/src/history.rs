@@ -21,7 +21,7 @@ pub(super) struct HistoryView {
     rows: Vec<HistoryRow>,
     /// Whether there is a column of speedups.
     timed: bool,
-    /// What older rows are not listed, in a sentence.
+    /// The older rows that are not listed, in a sentence.
     older: Option<String>,
 }
 
@@ -31,7 +31,7 @@ struct HistoryRow {
     number: u32,
     /// The attempts that it was made from.
     from: String,
-    /// What it changed, in its own words.
+    /// Its change, in its own words.
     change: String,
     verdict: String,
     speedup: Option<String>,
@@ -99,8 +99,8 @@ fn counts(pasts: &[HistoryEntry]) -> String {
     format!("{} not listed: {}.", counted(pasts.len(), "older attempt"), verdicts.join(", "))
 }
 
-/// Tells whether the parent failed as the attempt did that it was made from: says no more than the
-/// table, so only where the reason is told.
+/// Returns whether the parent failed as the attempt did that it was made from: says no more than the
+/// table, so only where the reason is given.
 pub(super) fn is_repeated(context: &PromptContext<'_>, situation: &Situation<'_>) -> bool {
     let Some(parent) = situation.parent else { return false };
     let mut earlier = situation.history.iter().filter(|past| past.number < parent.past.number);

@@ -1,8 +1,8 @@
-//! Prompts: what a model is told about an op, and about what its last kernel did.
+//! Prompts: the contract of an op, the task, and feedback about the last kernel.
 //!
 //! A prompt is rendered from Handlebars templates (`prompts/`), which are part of the binary and can
 //! be replaced one by one from a folder. A template that asks for something that does not exist is
-//! an error. What a model is told about an attempt can be switched off by kind ([`feedback`]), and a
+//! an error. Feedback about an attempt can be switched off by kind ([`feedback`]), and a
 //! prompt has a limit of tokens, within which details are given up in a fixed order. Everything that a candidate may have written (source, messages that quote it, names) goes
 //! between fences that it cannot close. Seeds and drawn shapes never get into a prompt.
 
@@ -11,7 +11,6 @@ mod context;
 mod detail;
 mod device;
 mod examples;
-mod family;
 mod feedback;
 mod history;
 mod plan;

@@ -1,7 +1,7 @@
 //! Text of a reply besides its code: the plan of an analysis turn, and the change of a code turn.
 //!
-//! Both are labelled lines. Models wrap them in lists, bold type or JSON; the label and what follows
-//! its colon are what counts.
+//! Both are labelled lines. Models wrap them in lists, bold type or JSON; the label and the text behind
+//! its colon count.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ const MAX_LINE: usize = 400;
 /// Characters of a change that are kept: it becomes a cell of the history.
 const MAX_CHANGE: usize = 160;
 
-/// What an analysis turn settled.
+/// The result of an analysis turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// What stands in the way: of being right, or of being faster.
+    /// The obstacle to a right kernel, or to a faster one.
     pub bottleneck: String,
     /// The facts that show it; may be empty.
     pub evidence: String,
@@ -39,7 +39,7 @@ impl Analysis {
     }
 }
 
-/// Returns what a reply with code says it changed: its last line `Change:` outside of code.
+/// Returns the change that a reply with code names: its last line `Change:` outside of code.
 #[must_use]
 pub fn change(reply: &str) -> Option<String> {
     let mut fence = 0;
@@ -56,7 +56,7 @@ pub fn change(reply: &str) -> Option<String> {
     labelled(prose, "change", MAX_CHANGE)
 }
 
-/// Returns what follows the last such label, with the lines below up to a blank one or the next
+/// Returns the text behind the last such label, with the lines below up to a blank one or the next
 /// label; `None` where nothing does.
 fn labelled<'a>(lines: impl Iterator<Item = &'a str>, label: &str, max: usize) -> Option<String> {
     let mut found: Option<String> = None;
@@ -81,7 +81,7 @@ fn labelled<'a>(lines: impl Iterator<Item = &'a str>, label: &str, max: usize) -
     (!plain.is_empty()).then_some(plain)
 }
 
-/// Splits a line into one of the labels and what follows its colon.
+/// Splits a line into one of the labels and the text behind its colon.
 fn split(line: &str) -> Option<(&str, &str)> {
     let decoration = |c: char| c.is_ascii_digit() || " \t*_#>-+.)(\"'{".contains(c);
     let line = line.trim_start_matches(decoration);

@@ -13,7 +13,6 @@ use super::{
     detail::Detail,
     device,
     examples::EXAMPLES,
-    family::OpFamily,
     view::{self, NotesView, View},
 };
 
@@ -132,7 +131,7 @@ pub struct Rendered {
     pub user: String,
     /// Tokens of both by kgen's estimate, which errs on the high side.
     pub tokens: u64,
-    /// What was left out to stay within the allowed tokens, each in a few words.
+    /// The parts that were left out to stay within the allowed tokens, each in a few words.
     pub left_out: Vec<String>,
 }
 
@@ -184,7 +183,7 @@ impl Prompts {
     ///
     /// # Errors
     ///
-    /// [`Error::Render`]; [`Error::TooLong`] where what is never left out is too much.
+    /// [`Error::Render`]; [`Error::TooLong`] where the parts that always stay are too long.
     pub fn render(
         &self,
         context: &PromptContext<'_>,
@@ -226,7 +225,7 @@ impl Prompts {
 
     /// Renders the notes that the other templates quote.
     fn notes(&self, context: &PromptContext<'_>, view: &View) -> Result<NotesView, Error> {
-        let family = format!("notes/{}", OpFamily::of(context.op).name());
+        let family = format!("notes/{}", context.op.family.name());
         let arch = device::notes_of(context.target);
         let arch = match self.registry.has_template(&arch) {
             true => self.text(&arch, view)?,

@@ -66,7 +66,7 @@ fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// Names a speedup with what it is measured against.
+/// Names a speedup with its baseline.
 pub(super) fn speedup_words(speedup: &Speedup) -> String {
     let words =
         format!("{}x of `{}`", significant(speedup.geomean, 3), inline(&speedup.baseline, 40));

@@ -1,7 +1,7 @@
 //! Variables of the templates; `prompts/README.md` lists them.
 
-use kgen_kernel::plan::Builtin;
-use kgen_ops::op::{EagerRounding, Kind, OpDef, Param, plan_name};
+use kgen_kernel::plan::{Builtin, plan_name};
+use kgen_ops::op::{EagerRounding, Kind, OpDef, OpFamily, Param};
 use kgen_record::{Case, DType, FeedbackKind, FeedbackSet, Precision};
 use serde::Serialize;
 
@@ -11,13 +11,12 @@ use super::{
     detail::Detail,
     device::DeviceView,
     examples::{self, ExampleView},
-    family::OpFamily,
     feedback,
     history::{self, HistoryView},
     text::{cut, fence, inline, significant, speedup_words},
 };
 
-/// The root of what the templates see.
+/// The root of the templates' variables.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
     op: OpView,
@@ -60,7 +59,7 @@ struct GoalView {
 #[derive(Debug, Serialize)]
 struct LimitsView {
     variants: u32,
-    /// What is allowed beyond f32 arithmetic, in a sentence.
+    /// The allowance beyond f32 arithmetic, in a sentence.
     allowance: Option<String>,
 }
 
@@ -77,7 +76,7 @@ pub(super) struct NotesView {
     pub(super) arch: String,
 }
 
-/// What kinds of feedback are on.
+/// The kinds of feedback that are on.
 #[derive(Debug, Serialize)]
 struct FeedbackView {
     compile: bool,
@@ -117,14 +116,13 @@ struct BranchView {
     taken: Vec<String>,
 }
 
-/// Collects what the templates see.
+/// Collects the templates' variables.
 pub(super) fn view(
     context: &PromptContext<'_>,
     situation: &Situation<'_>,
     detail: &Detail,
     examples: &[(String, String)],
 ) -> View {
-    let family = OpFamily::of(context.op);
     View {
         op: op(context.op, context.cases),
         cases: cases::view(context.cases, context.can_time, detail.case_lines),
@@ -135,11 +133,11 @@ pub(super) fn view(
         },
         limits: LimitsView {
             variants: context.max_variants,
-            allowance: allowance(family, context.op, context.precision),
+            allowance: allowance(context.op, context.precision),
         },
         builtins: builtins(),
         arithmetic: arithmetic(),
-        examples: examples::view(family, detail.examples, examples),
+        examples: examples::view(context.op.family, detail.examples, examples),
         notes: NotesView::default(),
         feedback: kinds(context.feedback),
         history: history::view(context, situation, detail.rows),
@@ -219,8 +217,20 @@ fn source(kernel: &str, max: usize) -> String {
     fence("cuda", &format!("{head}\n// ... {n_left_out} more lines are left out here for length"))
 }
 
-/// Says what is allowed beyond f32 arithmetic: by the family, whatever the task, and by the task.
-fn allowance(family: OpFamily, op: &OpDef, precision: Precision) -> Option<String> {
+/// Returns the judge's allowance for an op family beyond f32 arithmetic, whatever the task.
+const fn allowed_to(family: OpFamily) -> Option<&'static str> {
+    match family {
+        OpFamily::Attention => Some(
+            "One exception, for f16 and bf16 inputs: the probabilities may be rounded to the \
+             type of the inputs before they meet the values, and their sum with them; scores, \
+             maximum and output stay f32 until the store.",
+        ),
+        _ => None,
+    }
+}
+
+/// Returns the allowance beyond f32 arithmetic: by the family, whatever the task, and by the task.
+fn allowance(op: &OpDef, precision: Precision) -> Option<String> {
     let of_task = match precision {
         Precision::Strict => None,
         Precision::Eager => as_eager(EagerRounding::of(&op.name, DType::F16)),
@@ -232,11 +242,11 @@ fn allowance(family: OpFamily, op: &OpDef, precision: Precision) -> Option<Strin
              of subnormal values are allowed.",
         ),
     };
-    let allowed: Vec<_> = family.allowance().into_iter().chain(of_task).collect();
+    let allowed: Vec<_> = allowed_to(op.family).into_iter().chain(of_task).collect();
     (!allowed.is_empty()).then(|| allowed.join(" "))
 }
 
-/// Says what PyTorch's eager kernel rounds.
+/// Describes the roundings of PyTorch's eager kernel.
 const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     match rounding {
         EagerRounding::Result => None,
@@ -261,7 +271,7 @@ const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     }
 }
 
-/// Tells whether a builtin's name and parameters say what it does; `tmap` does nothing yet.
+/// Returns whether a builtin's name and parameters explain it; `tmap` does nothing yet.
 const fn explains_itself(builtin: Builtin) -> bool {
     match builtin {
         Builtin::Cdiv
@@ -327,7 +337,7 @@ fn view_of(op: &OpDef, outputs: impl Iterator<Item = String>) -> OpView {
         schema: op.schema.clone(),
         signature: op.signature.clone(),
         semantics: op.semantics.clone(),
-        family: OpFamily::of(op).name(),
+        family: op.family.name(),
         arguments: op.params.iter().map(argument).chain(outputs).collect(),
     }
 }

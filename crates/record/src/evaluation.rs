@@ -183,8 +183,8 @@ pub struct CaseResult {
     /// Its element type.
     pub dtype: DType,
     pub class: CaseClass,
-    /// Its input family.
-    pub family: InputDistribution,
+    /// Its input distribution.
+    pub distribution: InputDistribution,
     /// Its arguments in one line, for example `self=f32[127,1023]`.
     pub args: String,
     /// What became of it.

@@ -90,7 +90,7 @@ fn case(index: usize, wrong: bool) -> CaseResult {
         case: format!("f32[{index},1023]/normal"),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         args: "self=f32[127,1023]".to_owned(),
         outcome: CaseOutcome::Judged(verdict),
         level: Level::Emu,

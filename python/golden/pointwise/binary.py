@@ -235,7 +235,7 @@ def modes():
 
 
 def float_functions():
-    """pow, atan2, copysign, fmod, remainder, maximum, minimum."""
+    """pow, atan2, logaddexp2, xlogy, copysign, fmod, remainder, maximum, minimum."""
     pow_, gen = binary("pow", NUMBERS, "exponent", "pow.Tensor_Tensor")
     pow_.ok(
         self=tensor(
@@ -251,6 +251,8 @@ def float_functions():
     pow_.ok(self=gen.uniform((2, 3), "f32", 0.1, 4), exponent=gen.normal((3,), "f32"))
     pow_.ok(self=gen.uniform((2, 3), "f16", 0.1, 4), exponent=gen.normal((3,), "f16"))
     binary("atan2", ALL)
+    binary("logaddexp2", ("float",))
+    binary("xlogy", ALL, overload="xlogy.Tensor")
     binary("copysign", ALL, overload="copysign.Tensor")
     for name in ("fmod", "remainder"):
         op, gen = binary(name, NUMBERS, overload=f"{name}.Tensor")

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::{Args, ValueEnum};
 use kgen_agent::{BoxError, RunInputs, SuiteInputs};
+use kgen_kernel::plan::{plan_names, type_macros};
 use kgen_llm::Turn;
 use kgen_ops::op::OpDef;
 use kgen_prompt::{HistoryEntry, LastAttempt, Rendered, Situation};
@@ -165,7 +166,7 @@ fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
         "signature": op.signature,
         "semantics": op.semantics,
         "outputs": op.outputs,
-        "plan_names": op.plan_names(),
+        "plan_names": plan_names(op),
         "exact": op.exact,
         "aliases": op.aliases,
         "dtypes": op.dtypes,
@@ -185,13 +186,13 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
         format!("# {} ({})\n\n    {}\n\n{}\n", op.name, op.schema, op.signature, op.semantics);
     let outputs = op.output_names(op.outputs.len());
     text.push_str("\n## Names in a plan\n\n");
-    for name in op.plan_names() {
+    for name in plan_names(op) {
         text.push_str(&format_line(&name, "input"));
     }
     for (name, what) in outputs.iter().zip(&op.outputs) {
         text.push_str(&format_line(name, &format!("output: {what}")));
     }
-    if let Some(macros) = cases.first().and_then(|case| op.type_macros(case).ok()) {
+    if let Some(macros) = cases.first().and_then(|case| type_macros(op, case).ok()) {
         text.push_str("\n## Type macros of the first case\n\n");
         for (name, dtype) in macros {
             text.push_str(&format_line(&name, dtype.cuda_type()));

@@ -221,7 +221,7 @@ fn case(id: &str) -> Case {
         op: "relu".to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value: ArgValue::Tensor(tensor) }],
     }
@@ -234,7 +234,7 @@ fn passed() -> Evaluation {
         case: case.id.clone(),
         dtype: case.dtype,
         class: case.class,
-        family: case.family,
+        distribution: case.distribution,
         args: String::new(),
         outcome: CaseOutcome::Judged(Verdict::Passed),
         level: Level::Emu,

@@ -5,10 +5,10 @@ use kgen_record::{ArgValue, Case, Precision, PythonKind, TensorSpec, number::Num
 
 use super::message::{Location, Output, Prepare, Tensor, Value};
 
-/// What is called in the Python process.
+/// The implementation that is called in the Python process.
 #[derive(Debug, Clone, Copy)]
 pub struct Callee<'a> {
-    /// Through what.
+    /// The kind of implementation.
     pub kind: PythonKind,
     /// The module that holds the implementation.
     pub source: Option<&'a str>,
@@ -82,8 +82,7 @@ fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(
             continue;
         }
         let Some(argument) = given.or(param.default.as_ref()) else { continue };
-        let is_it = |name: &str| op.param(name).is_some_and(|of| of.name == param.name);
-        let places = places.iter().find(|(name, _)| is_it(name));
+        let places = places.iter().find(|(name, _)| *name == param.name);
         let places = places.map_or(&[][..], |(_, places)| places);
         args.push((param.name.clone(), value(argument, param.kind, places)));
     }

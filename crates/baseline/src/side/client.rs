@@ -15,7 +15,7 @@ use super::message::{Cubin, DoBenchTimes, Flush, Prepare, Prepared, Refusal, Ref
 /// Longest line that the process may answer: times of many samples.
 const MAX_LINE: usize = 16 << 20;
 
-/// A connection to the Python process. What it bound is forgotten when this is dropped.
+/// A connection to the Python process. Its bound calls are forgotten when this is dropped.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
@@ -47,7 +47,7 @@ pub enum Error {
     Garbage {
         /// The request.
         action: &'static str,
-        /// What is wrong with the answer.
+        /// The mistake in the answer.
         reason: String,
     },
     /// It said no.
@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether the process can be asked nothing more.
+    /// Returns whether the process can be asked nothing more.
     #[must_use]
     pub const fn is_fatal(&self) -> bool {
         match self {
@@ -74,7 +74,7 @@ pub struct Sampling {
     pub samples: u32,
     /// Samples before them that are thrown away.
     pub warm_up: u32,
-    /// What is done before each.
+    /// The preparation of each.
     pub flush: Flush,
 }
 
@@ -110,7 +110,7 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), last_id: 0 })
     }
 
-    /// Asks what the process is; it answers when it is done with the client before.
+    /// Asks the process for its description; it answers when it is done with the client before.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Client {
         self.ask("hello", &Nothing {}, limit)
     }
 
-    /// Binds a call to its tensors and makes it once, which compiles what is to be compiled.
+    /// Binds a call to its tensors and makes it once, which compiles it where that is needed.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Client {
     }
 
     /// Times launches of machine code, of which every argument lies in shared memory or is a
-    /// value: what kgen's clock says of them can be compared with what this process's clock says.
+    /// value: kgen's times of them can be compared with those of this process.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl Client {
     }
 }
 
-/// Returns what is left of a limit.
+/// Returns the rest of a limit.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

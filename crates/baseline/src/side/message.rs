@@ -17,10 +17,10 @@ pub(super) struct Reply {
     pub(super) error: Option<Refusal>,
 }
 
-/// A call that is bound to its tensors: what `prepare` sends.
+/// A call that is bound to its tensors, as `prepare` sends it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prepare {
-    /// What is called.
+    /// The implementation.
     #[serde(rename = "impl")]
     pub kind: PythonKind,
     /// The op's name in kgen.
@@ -35,7 +35,7 @@ pub struct Prepare {
     pub args: Vec<(String, Value)>,
     /// The outputs, each contiguous, and where they go.
     pub outputs: Vec<Output>,
-    /// What PyTorch may trade for speed.
+    /// The precision that PyTorch may trade for speed.
     pub precision: Precision,
 }
 
@@ -149,7 +149,7 @@ pub enum Flush {
 pub struct Cubin {
     /// The machine code in base64.
     cubin: String,
-    /// What is launched, in order.
+    /// The launches, in order.
     launches: Vec<CubinLaunch>,
 }
 
@@ -204,19 +204,19 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What `prepare` answers.
+/// The answer to `prepare`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Prepared {
     /// The name of the bound call.
     pub handle: u64,
     /// Seconds of the first call, compilation included.
     pub first_s: f64,
-    /// What PyTorch was told for this call.
+    /// The settings of PyTorch for this call.
     #[serde(default)]
     pub settings: Option<PythonSettings>,
 }
 
-/// What Triton's own harness measured.
+/// The time by Triton's own harness.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct DoBenchTimes {
     /// Median, in microseconds.
@@ -225,10 +225,10 @@ pub struct DoBenchTimes {
     pub mean_us: f64,
 }
 
-/// Why the process did not do what it was asked; it goes on.
+/// Why the process refused a request; it goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Refusal {
-    /// What kind of reason.
+    /// The kind of reason.
     pub kind: RefusalKind,
     /// The reason in one line.
     pub message: String,
@@ -244,7 +244,7 @@ pub enum RefusalKind {
     Unsupported,
     /// The implementation raised an exception.
     Raised,
-    /// Number, element type or shape of the outputs is not what was announced.
+    /// Number, element type or shape of the outputs differs from the announced one.
     WrongOutputs,
     /// The GPU has no memory left.
     OutOfMemory,

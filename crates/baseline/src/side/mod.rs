@@ -1,7 +1,7 @@
 //! The Python process: PyTorch beside the workers, for baselines and implementations in Python.
 //!
 //! The pool keeps one process per GPU ([`Side`] is how it stands); the gpu worker is its client. A
-//! [`call()`] is a case in the words of the protocol: where its tensors lie, not what they hold.
+//! [`call()`] is a case in the words of the protocol: where its tensors lie, not their values.
 
 mod call;
 mod client;

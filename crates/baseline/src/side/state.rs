@@ -1,4 +1,4 @@
-//! How a GPU's Python process stands, as the pool tells it to the worker with each job.
+//! How a GPU's Python process stands, as the pool sends it to the worker with each job.
 
 use std::{
     path::PathBuf,
@@ -22,7 +22,7 @@ pub enum Side {
     Ready(Ready),
     /// The request needs it, and it cannot be had.
     Unavailable {
-        /// Why, in one line, with how to get what is missing.
+        /// Why, in one line, with how to get the missing parts.
         reason: String,
     },
 }
@@ -32,7 +32,7 @@ pub enum Side {
 pub struct Ready {
     /// Its Unix socket; it takes one client at a time.
     pub socket: PathBuf,
-    /// What it is.
+    /// The process.
     pub facts: Box<PythonFacts>,
     /// Raised by the worker when the process does not answer any more.
     #[serde(skip)]
@@ -56,14 +56,14 @@ impl Alarm {
 }
 
 impl PartialEq for Alarm {
-    /// All alarms are equal: they are no part of what a process is.
+    /// All alarms are equal: they are no part of a process's identity.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
 impl Side {
-    /// Tells whether the worker found the process in need of replacement.
+    /// Returns whether the worker found the process in need of replacement.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         match self {

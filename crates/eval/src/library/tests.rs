@@ -22,7 +22,7 @@ fn plan(name: &str, args: &[(&str, ArgValue)]) -> Result<ResolvedPlan, String> {
         op: name.to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args: args.iter().map(arg).collect(),
     };

@@ -70,7 +70,7 @@ fn a_branch_that_a_larger_case_takes_is_judged() {
 #[test]
 fn a_branch_that_other_values_take_is_judged() {
     let kernel = seven_where("n > 100 && i > 0 && x[i] == x[0] && x[i] > (T_self)0");
-    let cases = r#"[{ self = "[300]" }, { self = "[2]", families = ["ties"] }]"#;
+    let cases = r#"[{ self = "[300]" }, { self = "[2]", distributions = ["ties"] }]"#;
     let refused = judged("relu", r#"["f32"]"#, cases, &kernel);
     assert_eq!(refused.verdict, Verdict::WrongOutput, "{refused:#?}");
     let failed = refused.failed().next().unwrap();

@@ -1,6 +1,6 @@
 //! Limits of a plan for a case: memory, bytes moved, threads.
 //!
-//! The bounds grow with the tensors of the case, so that no honest plan meets them, and begin where a
+//! The bounds grow with the tensors of the case, so that no honest plan reaches them, and begin where a
 //! plan for tiny tensors costs the emulator a fraction of a second and of a GiB.
 
 use super::{Env, Problem};
@@ -30,7 +30,7 @@ impl Bound {
     }
 }
 
-/// What a plan has asked for so far.
+/// The amounts that a plan has asked for so far.
 #[derive(Debug, Default)]
 pub(super) struct Amounts {
     scratch: u64,

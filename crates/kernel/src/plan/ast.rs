@@ -49,7 +49,7 @@ pub(super) struct Expr {
     pub(super) height: usize,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Debug)]
 pub(super) enum ExprKind {
     None,

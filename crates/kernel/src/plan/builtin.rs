@@ -23,7 +23,7 @@ pub enum Builtin {
     IsPow2,
     /// Number of elements of a tuple.
     Len,
-    /// What `for` runs over.
+    /// A range for `for`.
     Range,
     /// Whether an optional input is there.
     Has,
@@ -51,7 +51,7 @@ pub enum Builtin {
     Tmap,
 }
 
-/// How a builtin is called and what it does, for messages and prompts.
+/// Call and purpose of a builtin, for messages and prompts.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltinSpec {
     pub name: &'static str,
@@ -63,7 +63,7 @@ pub struct BuiltinSpec {
     pub positional: usize,
     /// A call as one writes it.
     pub usage: &'static str,
-    /// What it does, in one line.
+    /// Its purpose, in one line.
     pub doc: &'static str,
 }
 
@@ -123,7 +123,7 @@ impl Builtin {
     }
 }
 
-/// What is known of each builtin, in the order of the enum.
+/// The table of builtins, in the order of the enum.
 const TABLE: [BuiltinSpec; Builtin::ALL.len()] = [
     BuiltinSpec {
         name: "launch",

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use kgen_record::{ArgValue, BufferRef, Case, Target, TensorSpec};
 
-use super::value::{Tensor, Value};
+use super::{
+    names::plan_name,
+    value::{Tensor, Value},
+};
 
 /// The names that a plan starts with, and the facts its rules need.
 #[derive(Debug, Clone)]
@@ -21,7 +24,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// Returns what a plan sees of a case on a device.
+    /// Returns the names of a case on a device.
     ///
     /// A single output is `out`; several are `out0`, `out1`, ..., and `out` is the tuple of them.
     /// Optional inputs left out are None.
@@ -30,18 +33,19 @@ impl Env {
         let mut names = BTreeMap::new();
         let mut inputs = 0;
         for arg in &case.args {
+            let name = plan_name(&arg.name);
             let value = match &arg.value {
                 ArgValue::Tensor(tensor) => {
                     let buffer = BufferRef::Input(inputs);
                     inputs += 1;
-                    tensor_value(&arg.name, buffer, &tensor.spec)
+                    tensor_value(&name, buffer, &tensor.spec)
                 }
                 ArgValue::Tensors(list) => {
                     let values = list.iter().enumerate().map(|(index, one)| {
                         let Some(tensor) = one else { return Value::None };
                         let buffer = BufferRef::Input(inputs);
                         inputs += 1;
-                        tensor_value(&format!("{}[{index}]", arg.name), buffer, &tensor.spec)
+                        tensor_value(&format!("{name}[{index}]"), buffer, &tensor.spec)
                     });
                     Value::Tuple(values.collect())
                 }
@@ -58,7 +62,7 @@ impl Env {
                 }
                 ArgValue::None => Value::None,
             };
-            names.insert(arg.name.clone(), value);
+            names.insert(name, value);
         }
         if let [only] = outputs {
             names.insert("out".to_owned(), tensor_value("out", BufferRef::Output(0), only));

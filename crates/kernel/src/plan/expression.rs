@@ -16,7 +16,7 @@ const MAX_HEIGHT: usize = 100;
 /// Most elements of one literal.
 const MAX_ELEMENTS: usize = 256;
 
-/// Python's statements that a plan lacks, and what to do instead.
+/// Python's statements that a plan lacks, and their replacements.
 const REJECTED: [(&str, &str); 20] = [
     ("def", "a plan has no functions: write the statements in line"),
     ("lambda", "a plan has no functions: write the expression in line"),
@@ -44,7 +44,7 @@ const REJECTED: [(&str, &str); 20] = [
 const KEYWORDS: [&str; 13] =
     ["if", "elif", "else", "for", "in", "is", "and", "or", "not", "True", "False", "None", "pass"];
 
-/// Attributes and methods of other libraries, and what a plan says instead.
+/// Attributes and methods of other libraries, and their replacements in a plan.
 const METHODS: [(&str, &str); 8] = [
     ("size", "write `x.shape[i]`"),
     ("dim", "write `x.ndim`"),

@@ -35,7 +35,7 @@ const OPERATORS: [&str; 41] = [
     ")", "[", "]", ",", ":", ";", ".", "=",
 ];
 
-/// What people write who think in C++, and what to write instead.
+/// Operators of C++, and the ones to write instead.
 const FOREIGN: [(&str, &str); 7] = [
     ("&&", "write `and`"),
     ("||", "write `or`"),

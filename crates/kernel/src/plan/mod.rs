@@ -32,6 +32,7 @@ mod expression;
 mod launch;
 mod lexer;
 mod math;
+mod names;
 mod operator;
 mod parser;
 #[cfg(test)]
@@ -46,6 +47,7 @@ use super::file::{KernelFile, line_of};
 
 pub use builtin::{Builtin, BuiltinSpec};
 pub use env::Env;
+pub use names::{plan_name, plan_names, type_macros};
 
 /// Most bytes of a plan.
 const MAX_PLAN_BYTES: usize = 64 << 10;
@@ -74,9 +76,9 @@ pub struct PlanError {
     pub line: u32,
     /// Column in that line, in characters from 1.
     pub column: u32,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What to do about it.
+    /// The way out.
     pub hint: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use super::{
     value::Value,
 };
 
-/// Returns what `if` makes of a value.
+/// Returns the truth of a value in an `if`.
 pub(super) fn truth(value: &Value, offset: usize) -> Result<bool, Problem> {
     match value {
         Value::None => Ok(false),

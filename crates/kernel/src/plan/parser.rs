@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Parses what follows the `:` of a compound statement.
+    /// Parses the statements behind the `:` of a compound statement.
     fn block(&mut self) -> Result<Vec<Stmt>, Problem> {
         self.expect_op(":")?;
         let mut body = Vec::new();
@@ -214,7 +214,7 @@ impl<'a> Parser<'a> {
         Ok(Stmt::Expr(value))
     }
 
-    /// Explains what stands behind an expression that is no statement.
+    /// Explains the tokens behind an expression that is no statement.
     fn unexpected_after(&self, value: &Expr) -> Option<Problem> {
         if matches!(self.kind(), Kind::Newline | Kind::End) || self.is_op(";") {
             return None;

@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
 
+use kgen_ops::op;
 use kgen_record::{
     Arg, ArgValue, BufferRef, Case, CaseClass, DType, Gen, InputDistribution, PlanArg,
     ResolvedPlan, Step, Target, TensorArg, TensorSpec,
 };
 
-use super::{Builtin, Env, LaunchPlanError, PlanError, resolve};
+use super::{
+    Builtin, Env, LaunchPlanError, PlanError, plan_name, plan_names, resolve, type_macros,
+};
 use crate::KernelFile;
 
 /// The example of the kernel file contract.
@@ -31,7 +34,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
         op: "op".to_owned(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args: args.iter().map(arg).collect(),
     }
@@ -180,10 +183,31 @@ fn a_launch_takes_forty_arguments_and_a_copy_eight_dimensions() {
 
 #[test]
 fn no_argument_hides_a_builtin() {
-    for builtin in Builtin::ALL {
-        let name = builtin.spec().name;
-        assert_eq!(kgen_ops::op::plan_name(name), format!("{name}_"));
-    }
+    assert_eq!(plan_name("min"), "min_");
+    assert_eq!(plan_name("self"), "self");
+    let op = op::find("clamp").unwrap();
+    assert_eq!(plan_names(op), ["self", "min_", "max_"]);
+}
+
+#[test]
+fn tensors_left_out_have_a_type_macro() {
+    let args = ["self", "target", "weight"].map(|name| {
+        let dtype = if name == "target" { DType::I64 } else { DType::F32 };
+        let shape: &[usize] = if name == "target" { &[4] } else { &[4, 3] };
+        (name, tensor(TensorSpec::contiguous(dtype, shape)))
+    });
+    let mut case = case(&args);
+    case.args[2].value = ArgValue::None;
+    let numbers = [
+        ("reduction", ArgValue::Int(0)),
+        ("ignore_index", ArgValue::Int(-100)),
+        ("label_smoothing", ArgValue::Float(0.0)),
+    ];
+    case.args.extend(numbers.map(|(name, value)| Arg { name: name.to_owned(), value }));
+    let macros = type_macros(op::find("cross_entropy_loss").unwrap(), &case).unwrap();
+    let macros: Vec<String> =
+        macros.iter().map(|(name, dtype)| format!("{name}={dtype}")).collect();
+    assert_eq!(macros, ["T_self=f32", "T_target=i64", "T_weight=f32", "T_out=f32"]);
 }
 
 #[test]

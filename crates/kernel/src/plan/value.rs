@@ -11,7 +11,7 @@ pub(super) enum Value {
     Int(i64),
     Float(f64),
     Str(Arc<str>),
-    /// What `.dtype` gives; compares with strings.
+    /// The value of `.dtype`; compares with strings.
     DType(DType),
     /// Lists are tuples too: nothing can change them.
     Tuple(Arc<[Self]>),
@@ -81,7 +81,7 @@ fn ints(values: &[usize]) -> Value {
 }
 
 impl Value {
-    /// Returns what kind of value it is, for messages.
+    /// Names the kind of value, for messages.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::None => "None",

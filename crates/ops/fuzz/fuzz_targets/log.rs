@@ -1,15 +1,12 @@
-//! Whatever bytes a log holds: no panic, and what is read prints so that it parses back.
+//! Whatever bytes a log holds: no panic, and a mistake names a line of the text.
 
 #![no_main]
 
-use kgen_ops::log::{parse, write_log};
+use kgen_ops::log::parse;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let log = parse(text);
-    let printed = write_log(&log.calls);
-    let again = parse(&printed);
-    assert!(again.errors.is_empty(), "{:?}\n{printed}", again.errors);
-    assert_eq!(write_log(&again.calls), printed);
+    let n_lines = text.lines().count();
+    assert!(parse(text).errors.iter().all(|error| (1..=n_lines).contains(&error.line)));
 });

@@ -1,4 +1,4 @@
-//! One output of the reference against what PyTorch computed in f64 and in the storage dtype.
+//! One output of the reference against PyTorch's in f64 and in the storage dtype.
 
 use crate::{
     op::OpDef,
@@ -15,7 +15,7 @@ pub(super) struct Output<'a> {
     pub op: &'a OpDef,
     /// Element type.
     pub dtype: DType,
-    /// What the reference evaluates to.
+    /// The values of the reference.
     pub reference: &'a [f64],
     /// How an honest computation may differ from it.
     pub bound: &'a Bound,
@@ -37,7 +37,7 @@ pub(super) fn output(output: &Output<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Magnitude that the errors of an element are relative to: of its value, or of what cancels in it.
+/// Magnitude that the errors of an element are relative to: of its value, or of terms that cancel in it.
 fn scale(output: &Output<'_>, index: usize) -> f64 {
     let bound = output.bound;
     let unit = if output.dtype == DType::F64 { unit(DType::F64) } else { U };
@@ -87,7 +87,7 @@ fn stored(output: &Output<'_>, index: usize) -> Result<(), String> {
     if !op.is_exact(dtype) {
         let roundings = roundings(&op.name);
         let tolerance = roundings * (unit(dtype) * scale(output, index) + smallest(dtype));
-        // What rounds to an infinity may also stay just below it.
+        // A value that rounds to an infinity may also stay just below it.
         let limit = dtype.max_value() * (1.0 + unit(dtype));
         let clamped = |value: f64| value.clamp(-limit, limit);
         if (clamped(exact) - clamped(wanted)).abs() <= tolerance && !exact.is_infinite() {

@@ -1,8 +1,8 @@
-//! Replays of the golden vectors: what PyTorch computed for small cases of every op.
+//! Replays of the golden vectors: PyTorch's results for small cases of every op.
 //!
 //! The files under `golden/` are described in `python/README.md`. A record is turned into a case;
 //! inference must give the recorded types and shapes, the reference the recorded f64 values, and
-//! the reference rounded to the storage dtype what PyTorch computed there.
+//! the reference rounded to the storage dtype PyTorch's result there.
 
 mod compare;
 mod policy;
@@ -43,10 +43,10 @@ fn files() -> BTreeMap<String, Vec<(usize, Record)>> {
         .collect()
 }
 
-/// Returns what is wrong with an op, each complaint with its line.
+/// Returns the disagreements of an op, each with its line.
 fn complaints(op: &OpDef, records: &[(usize, Record)]) -> Vec<String> {
     let complaint = |(line, record): &(usize, Record)| {
-        // One panic must not hide what is wrong with other ops.
+        // One panic must not hide the disagreements of other ops.
         let replayed = panic::catch_unwind(AssertUnwindSafe(|| replay::replay(op, record)));
         let found = replayed.unwrap_or_else(|_| Err("panicked".to_owned())).err()?;
         Some(format!("line {line}: {found}"))

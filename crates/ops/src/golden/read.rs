@@ -5,14 +5,14 @@ use serde::{Deserialize, de};
 use serde_json::{Map, Value};
 
 use crate::{
-    op::{Kind, OpDef, Param, plan_name},
+    op::{Kind, OpDef, Param},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, TensorArg,
         TensorSpec,
     },
 };
 
-/// One call with what PyTorch made of it.
+/// One call with PyTorch's results.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
@@ -32,7 +32,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Tells whether the note has a word.
+    /// Returns whether the note has a word.
     pub(super) fn notes(&self, word: &str) -> bool {
         self.note.split(',').any(|of| of == word)
     }
@@ -86,7 +86,7 @@ impl Bytes {
 pub(super) enum NoCase {
     /// The op refuses an argument for its kind, which inference never sees.
     Refused(String),
-    /// The record names what the op does not have.
+    /// The record names an argument that the op does not have.
     Mismatch(String),
 }
 
@@ -111,7 +111,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
                 return Err(NoCase::Mismatch(format!("argument `{name}` has no default")));
             }
         };
-        args.push(Arg { name: plan_name(&param.name), value });
+        args.push(Arg { name: param.name.clone(), value });
     }
     let dtypes = || hosts.iter().map(|host| host.spec.dtype);
     let dtype = dtypes().find(|dtype| dtype.is_float()).or(dtypes().next());
@@ -120,7 +120,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
         op: op.name.clone(),
         dtype: dtype.unwrap_or(DType::F32),
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: false,
         args,
     };

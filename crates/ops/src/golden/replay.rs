@@ -13,7 +13,7 @@ use super::{
     read::{self, NoCase, Record},
 };
 
-/// Replays a record; an error says what is wrong.
+/// Replays a record; an error describes the disagreement.
 pub(super) fn replay(op: &OpDef, record: &Record) -> Result<(), String> {
     match (read::case(op, record), &record.raises) {
         (Err(NoCase::Mismatch(reason)), _) => Err(reason),

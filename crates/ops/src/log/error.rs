@@ -1,4 +1,4 @@
-//! What is wrong with a line of a log.
+//! Mistakes in a line of a log.
 
 /// A line that is no call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -10,11 +10,11 @@ pub struct LogError {
     pub column: usize,
     /// The op and overload that the line calls, as far as they were read: `add.Tensor`.
     pub op: Option<String>,
-    /// What was expected and what was found.
+    /// The expected token and the found one.
     pub reason: String,
 }
 
-/// What is wrong at a byte of a line.
+/// A mistake at a byte of a line.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) at: usize,

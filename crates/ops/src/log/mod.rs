@@ -7,13 +7,13 @@
 //! cnt: 49, ((T([768], f16), T([8192, 768], f16), T([768, 768], f16, stride=(1, 768))), {})
 //! ```
 //!
-//! or with the name on the same line, which is how [`Call`] is printed:
+//! or with the name on the same line:
 //!
 //! ```text
 //! aten.addmm.default cnt: 49, ((T([768], f16), T([8192, 768], f16), T([768, 768], f16)), {})
 //! ```
 //!
-//! The count may be a bare number or missing (1); what follows a call behind a tab or a `#` is
+//! The count may be a bare number or missing (1); text behind a call and a tab or a `#` is
 //! ignored, as are blank lines and lines that begin with `#`. A call is `((args), {kwargs})`; its
 //! values are
 //!
@@ -32,15 +32,15 @@ mod error;
 mod parser;
 mod tensor;
 mod token;
-mod write;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod write;
 
 pub use dtype::LogDType;
 pub use error::LogError;
 pub use parser::parse;
-pub use write::write_log;
 
 /// One line of a log: a call of an op.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,11 +134,11 @@ pub enum LogGen {
     Ones,
 }
 
-/// What was read of a log.
+/// The calls of a log, and its mistakes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log {
     /// The calls, in the order of the file.
     pub calls: Vec<Call>,
-    /// What is wrong with the lines that are missing among the calls, in the order of the file.
+    /// The mistakes of the lines that are missing among the calls, in the order of the file.
     pub errors: Vec<LogError>,
 }

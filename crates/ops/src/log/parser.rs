@@ -62,7 +62,7 @@ pub(super) struct Parser<'a> {
     name: Option<Name>,
 }
 
-/// An error that says what would have been right.
+/// An error that names the expected token.
 pub(super) fn expected(wanted: &str, found: &Token) -> Problem {
     Problem::new(found.at, format!("expected {wanted}, found {}", found.kind))
 }
@@ -251,7 +251,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads what follows in `torch.device('cpu')` or `device(type='cuda', index=0)`.
+    /// Reads the parentheses in `torch.device('cpu')` or `device(type='cuda', index=0)`.
     fn device(&mut self) -> Result<Value, Problem> {
         self.expect('(', "`(`")?;
         let mut token = self.next()?;

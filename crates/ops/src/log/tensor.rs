@@ -10,10 +10,10 @@ use super::{
 /// Most dimensions of a tensor; `PyTorch` has no more either.
 const MAX_DIMS: usize = 64;
 
-/// What may follow a tensor's dtype.
+/// The keys that may follow a tensor's dtype.
 const OPTIONS: &str = "strides, `stride=`, `offset=`, `gen=` or `)`";
 
-/// Reads what follows a `T`, which is at byte `at` of the line.
+/// Reads the tensor behind a `T`, which is at byte `at` of the line.
 pub(super) fn tensor(parser: &mut Parser<'_>, at: usize) -> Result<LogTensor, Problem> {
     parser.expect('(', "`(` behind `T`")?;
     parser.expect('[', "`[` before the extents")?;
@@ -44,7 +44,7 @@ pub(super) fn tensor(parser: &mut Parser<'_>, at: usize) -> Result<LogTensor, Pr
     Ok(tensor)
 }
 
-/// Reads one of the keys behind the dtype and returns what it is about.
+/// Reads one of the keys behind the dtype and returns its name.
 fn option(
     parser: &mut Parser<'_>,
     tensor: &mut LogTensor,

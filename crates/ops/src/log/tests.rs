@@ -1,9 +1,9 @@
-//! What parses, what does not, and that nothing panics.
+//! Lines that parse, lines that do not, and damage that must not panic.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Call, Log, LogDType, LogGen, LogTensor, Value, parse, write_log};
+use super::{Call, Log, LogDType, LogGen, LogTensor, Value, parse, write::write_log};
 
 /// Returns the one call of a log.
 fn call(text: &str) -> Call {

@@ -1,12 +1,11 @@
-//! Prints calls so that they parse back.
+//! Prints calls, so that tests read them back.
 
 use std::fmt::{self, Write as _};
 
 use super::{Call, LogGen, LogTensor, Value};
 
 /// Prints calls as a log: a line per op where it changes, a line per call.
-#[must_use]
-pub fn write_log(calls: &[Call]) -> String {
+pub(super) fn write_log(calls: &[Call]) -> String {
     let mut text = String::new();
     let mut operator = None;
     for call in calls {

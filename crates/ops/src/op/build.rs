@@ -1,4 +1,4 @@
-//! Cases out of what a suite says about them.
+//! Cases from their drafts in a suite.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::record::{
 use super::{
     DistributionError, InferError, Kind, Layout, LayoutError, OpDef, generators,
     param::{Param, Role},
-    plan_name, schema,
+    schema,
 };
 
 /// A case as a suite words it: only the arguments that it names.
@@ -19,8 +19,8 @@ pub struct CaseDraft {
     pub dtype: DType,
     /// Why the case is there.
     pub class: CaseClass,
-    /// What the values of its inputs look like.
-    pub family: InputDistribution,
+    /// The kind of values of its inputs.
+    pub distribution: InputDistribution,
     /// The arguments that are not left out, by their names in the schema.
     pub values: Vec<(String, DraftValue)>,
 }
@@ -85,7 +85,7 @@ pub enum BuildError {
     Kind {
         /// The argument.
         name: String,
-        /// What it must be.
+        /// The expected kind.
         wanted: String,
     },
     /// A layout does not fit a shape.
@@ -100,7 +100,7 @@ pub enum BuildError {
     /// The op is not defined for these arguments.
     #[error(transparent)]
     Infer(#[from] InferError),
-    /// The family makes no sense for the op.
+    /// The distribution makes no sense for the op.
     #[error(transparent)]
     InputDistribution(#[from] DistributionError),
 }
@@ -127,14 +127,14 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
             Some((_, value)) => given_value(param, value, draft.dtype)?,
             None => param.default.clone().ok_or_else(|| missing(param))?,
         };
-        args.push(Arg { name: plan_name(&param.name), value });
+        args.push(Arg { name: param.name.clone(), value });
     }
     let mut case = Case {
         id: id(op, draft),
         op: op.name.clone(),
         dtype: draft.dtype,
         class: draft.class,
-        family: draft.family,
+        distribution: draft.distribution,
         names_ignored: draft.values.iter().any(|(name, _)| name == "ignore_index"),
         args,
     };
@@ -146,7 +146,7 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
 ///
 /// # Errors
 ///
-/// [`BuildError`] when the op is not defined for the arguments, or the family makes no sense.
+/// [`BuildError`] when the op is not defined for the arguments, or the distribution makes no sense.
 pub fn complete_case(op: &OpDef, case: &mut Case) -> Result<(), BuildError> {
     op.infer(case)?;
     let generators = generators::generators(op, case)?;
@@ -224,7 +224,7 @@ fn laid_out(
         .map_err(|source| BuildError::Layout { name: param.name.clone(), source })
 }
 
-/// Names a case by what is particular about it: `f32[127,1023]:gap,[1023],alpha=2/normal`.
+/// Names a case by its particular arguments: `f32[127,1023]:gap,[1023],alpha=2/normal`.
 fn id(op: &OpDef, draft: &CaseDraft) -> String {
     let mut parts = Vec::new();
     for (name, value) in &draft.values {
@@ -249,7 +249,7 @@ fn id(op: &OpDef, draft: &CaseDraft) -> String {
         });
     }
     let mut id = draft.dtype.name().to_owned();
-    write!(id, "{}/{}", parts.join(","), draft.family.name()).expect("a string grows");
+    write!(id, "{}/{}", parts.join(","), draft.distribution.name()).expect("a string grows");
     id
 }
 

@@ -2,7 +2,7 @@
 
 use crate::record::{ArgValue, Case, DType, TensorArg, TensorSpec};
 
-use super::{InferError, OpDef, plan_name};
+use super::{InferError, OpDef};
 
 /// An op with the arguments of one case.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub struct ArgError {
     pub op: String,
     /// The argument.
     pub name: String,
-    /// What it must be.
+    /// The expected kind.
     pub wanted: &'static str,
 }
 
@@ -53,9 +53,7 @@ impl<'a> Call<'a> {
     /// Returns an argument by its name in the schema.
     #[must_use]
     pub fn arg(&self, name: &str) -> Option<&'a ArgValue> {
-        let renamed = plan_name(name);
-        let args = &self.case.args;
-        args.iter().find(|arg| arg.name == renamed || arg.name == name).map(|arg| &arg.value)
+        self.case.arg(name)
     }
 
     /// Returns an argument of a kernel's parameter: `None` too where it was left out.

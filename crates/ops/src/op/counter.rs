@@ -1,4 +1,4 @@
-//! Input values that are functions of their place: what a device can make by itself.
+//! Input values that are functions of their place, which a device can make by itself.
 //!
 //! An element is a function of (seed, case, argument, index) alone, made of 64-bit integer
 //! arithmetic and at most two roundings of f64, so that every machine that can do those makes the
@@ -6,7 +6,7 @@
 //!
 //! With `mix` the finaliser of `SplitMix64` (Steele, Lea and Flood 2014) and all arithmetic modulo
 //! 2^64, the random word of element i is `w = mix(key + (i + 1) 0x9e3779b97f4a7c15)`; the key is the
-//! first 8 bytes of the SHA-256 of seed, case and argument. What becomes of it is said at
+//! first 8 bytes of the SHA-256 of seed, case and argument. Its use is described at
 //! [`Recipe`]. Values are rounded to f32 first (but for f64 tensors), then to the element type.
 
 #![expect(
@@ -196,9 +196,9 @@ fn normal(word: u64) -> i64 {
 /// The values of one contiguous tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counter {
-    /// What makes the words of this tensor its own.
+    /// The key of this tensor's words.
     pub key: u64,
-    /// What becomes of them.
+    /// The conversion of the words to values.
     pub recipe: Recipe,
     /// Element type.
     pub dtype: DType,

@@ -3,9 +3,8 @@
 use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 
 use super::{
-    Array, Call, Engine, InferError, Inputs, Kind, Layout, Param, Role, Work, catalogue,
+    Array, Call, Engine, InferError, Inputs, Kind, Layout, OpFamily, Param, Role, Work, catalogue,
     custom::ReferenceKernel,
-    plan_name,
     schema::{Schema, SchemaError},
 };
 
@@ -20,10 +19,10 @@ pub struct OpDef {
     pub aliases: Vec<String>,
     /// The overload's signature, for example `relu(Tensor self) -> Tensor`.
     pub signature: String,
-    /// What the op computes, for people and models: formula, dtypes, NaN, infinities, -0, ties,
+    /// The op's meaning, for people and models: formula, dtypes, NaN, infinities, -0, ties,
     /// empty inputs.
     pub semantics: String,
-    /// What each output is.
+    /// A description of each output.
     pub outputs: Vec<String>,
     /// Whether the output is a list of tensors, whose number depends on the call.
     pub returns_list: bool,
@@ -31,7 +30,9 @@ pub struct OpDef {
     pub params: Vec<Param>,
     /// Element types that suites try it with: those of its main input.
     pub dtypes: &'static [DType],
-    /// What computes it.
+    /// The op family.
+    pub family: OpFamily,
+    /// The engine.
     pub engine: Box<dyn Engine>,
     /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
     /// inputs.
@@ -57,7 +58,7 @@ impl PartialEq for OpDef {
     }
 }
 
-/// Floating-point types with a kernel-sized audience: what most ops are tried with.
+/// Floating-point types with a kernel-sized audience: which most ops are tried with.
 pub(crate) const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 /// [`FLOATS`] and the two common integer types.
 pub(crate) const NUMBERS: &[DType] = &[DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32];
@@ -69,7 +70,7 @@ pub(crate) const INTEGRAL: &[DType] = &[DType::I64, DType::I32, DType::Bool];
 
 /// A row of the catalogue on its way to an [`OpDef`].
 ///
-/// The first tensor is [`Role::Main`], further ones are [`Role::Second`], unless told otherwise.
+/// The first tensor is [`Role::Main`], further ones are [`Role::Second`], unless the row sets another.
 #[derive(Debug)]
 pub struct OpBuilder {
     op: Result<OpDef, SchemaError>,
@@ -94,6 +95,7 @@ impl OpBuilder {
                 returns_list: schema.returns_list,
                 params,
                 dtypes: FLOATS,
+                family: OpFamily::General,
                 engine: Box::new(engine),
                 exact: false,
                 signed_zero: false,
@@ -111,6 +113,24 @@ impl OpBuilder {
             change(op);
         }
         self
+    }
+
+    /// Sets the op family, where it is not yet set.
+    #[must_use]
+    pub fn family(self, family: OpFamily) -> Self {
+        self.with(|op| {
+            if op.family == OpFamily::General {
+                op.family = family;
+            }
+        })
+    }
+
+    /// Changes a parameter; its lack is a mistake in the catalogue.
+    fn with_param(self, name: &str, change: impl FnOnce(&mut Param)) -> Self {
+        self.with(|op| {
+            let param = op.params.iter_mut().find(|param| param.name == name);
+            change(param.expect("the signature has the parameter"));
+        })
     }
 
     /// Gives the op another name than its base name.
@@ -131,56 +151,28 @@ impl OpBuilder {
         self.with(|op| op.aliases.extend(names.iter().map(|&name| name.to_owned())))
     }
 
-    /// Says what the values of a tensor parameter are for.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
+    /// Sets the role of a tensor parameter's values.
     #[must_use]
     pub fn role(self, name: &str, role: Role) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").role = role;
-        })
+        self.with_param(name, |param| param.role = role)
     }
 
-    /// Says how floating-point values of a tensor parameter are made in the family of edges.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
+    /// Says how floating-point values of a tensor parameter are made in the distribution of edges.
     #[must_use]
     pub fn edges(self, name: &str, generator: Gen) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").edges = Some(generator);
-        })
+        self.with_param(name, |param| param.edges = Some(generator))
     }
 
-    /// Says what a string parameter may be.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
+    /// Sets the choices of a string parameter.
     #[must_use]
     pub fn choices(self, name: &str, choices: &'static [&'static str]) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").choices = choices;
-        })
+        self.with_param(name, |param| param.choices = choices)
     }
 
     /// Gives a parameter a default that the signature does not have.
-    ///
-    /// # Panics
-    ///
-    /// When the signature has no such parameter: a mistake in the catalogue.
     #[must_use]
     pub fn default(self, name: &str, value: ArgValue) -> Self {
-        self.with(|op| {
-            let param = op.params.iter_mut().find(|param| param.name == name);
-            param.expect("the signature has the parameter").default = Some(value);
-        })
+        self.with_param(name, |param| param.default = Some(value))
     }
 
     /// Says which element types the main input is tried with.
@@ -201,7 +193,7 @@ impl OpBuilder {
         self.with(|op| op.signed_zero = true)
     }
 
-    /// Says in words what each output is.
+    /// Describes each output.
     #[must_use]
     pub fn outputs(self, texts: &[&str]) -> Self {
         self.with(|op| op.outputs = texts.iter().map(|&text| text.to_owned()).collect())
@@ -278,21 +270,6 @@ impl OpDef {
         self.name.replace('.', "__")
     }
 
-    /// Returns the name of the family whose engine computes the op, for example `pointwise`.
-    #[must_use]
-    pub fn family(&self) -> String {
-        let path = self.engine.type_name();
-        let name = path.rsplit("::").next().unwrap_or(path);
-        let mut family = String::with_capacity(name.len() + 4);
-        for (at, letter) in name.char_indices() {
-            if at > 0 && letter.is_ascii_uppercase() {
-                family.push('_');
-            }
-            family.push(letter.to_ascii_lowercase());
-        }
-        family
-    }
-
     /// Returns the call that a case is.
     #[must_use]
     pub fn call<'a>(&'a self, case: &'a Case) -> Call<'a> {
@@ -327,17 +304,10 @@ impl OpDef {
         (0..n_outputs).map(|index| format!("out{index}")).collect()
     }
 
-    /// Returns the names that a plan knows the arguments by, in the order of the schema: the
-    /// schema's, with a trailing `_` where that is a builtin of the plan language.
-    #[must_use]
-    pub fn plan_names(&self) -> Vec<String> {
-        self.params.iter().map(|param| plan_name(&param.name)).collect()
-    }
-
-    /// Returns the parameter with this name, in the schema's or in the plan's spelling.
+    /// Returns the parameter with this name.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&Param> {
-        self.params.iter().find(|param| param.name == name || plan_name(&param.name) == name)
+        self.params.iter().find(|param| param.name == name)
     }
 
     /// Returns the arithmetic and the memory traffic that the case needs at least.
@@ -352,14 +322,14 @@ impl OpDef {
         self.engine.accumulation_len(&self.call(case)).max(1)
     }
 
-    /// Tells whether suites may try the op with a type.
+    /// Returns whether suites may try the op with a type.
     #[must_use]
     pub fn takes(&self, dtype: DType) -> bool {
-        // f64 is never a default, but what takes f32 takes it.
+        // f64 is never a default, but ops that take f32 take it.
         self.dtypes.contains(&dtype) || (dtype == DType::F64 && self.dtypes.contains(&DType::F32))
     }
 
-    /// Tells whether outputs of a dtype must equal the correctly rounded reference bit for bit.
+    /// Returns whether outputs of a dtype must equal the correctly rounded reference bit for bit.
     #[must_use]
     pub fn is_exact(&self, dtype: DType) -> bool {
         self.exact || !dtype.is_float()
@@ -371,7 +341,7 @@ impl OpDef {
         self.slack.iter().find(|(of, _)| *of == dtype).map_or(1.0, |(_, factor)| *factor)
     }
 
-    /// Rewrites what the op leaves open in computed outputs to the reference's choice.
+    /// Rewrites choices that the op leaves open in computed outputs to the reference's choice.
     pub fn canonicalise(
         &self,
         case: &Case,
@@ -380,36 +350,6 @@ impl OpDef {
         expected: &[Array],
     ) {
         self.engine.canonicalise(&self.call(case), inputs, got, expected);
-    }
-
-    /// Returns the type macros of a case: `T_<name>` for each tensor parameter, left-out ones
-    /// included, and `T_<output>` for each output. A list has the type of its first tensor, and one
-    /// that is returned is called `out`: the number of its tensors makes no further macros.
-    ///
-    /// An optional tensor that was left out has the case's dtype, so that one kernel file compiles
-    /// for both.
-    ///
-    /// # Errors
-    ///
-    /// [`InferError`] when the op is not defined for these arguments.
-    pub fn type_macros(&self, case: &Case) -> Result<Vec<(String, DType)>, InferError> {
-        let outputs = self.infer(case)?;
-        let mut macros = Vec::new();
-        for param in self.params.iter().filter(|param| param.kind.holds_tensors()) {
-            let name = plan_name(&param.name);
-            let first = case.arg(&name).and_then(|value| value.tensors().next());
-            let dtype = first.map_or(case.dtype, |(_, tensor)| tensor.spec.dtype);
-            macros.push((format!("T_{name}"), dtype));
-        }
-        if self.returns_list {
-            let dtype = outputs.first().map_or(case.dtype, |spec| spec.dtype);
-            macros.push(("T_out".to_owned(), dtype));
-            return Ok(macros);
-        }
-        for (name, spec) in self.output_names(outputs.len()).into_iter().zip(&outputs) {
-            macros.push((format!("T_{name}"), spec.dtype));
-        }
-        Ok(macros)
     }
 
     /// Returns the tensor parameters.

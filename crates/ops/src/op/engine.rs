@@ -1,4 +1,4 @@
-//! What a family of ops has to know about itself.
+//! The trait that an op family implements.
 
 use std::fmt;
 
@@ -9,13 +9,16 @@ use crate::record::{DType, Gen};
 use super::{Call, DistributionError, InferError, Inputs, Param, Role, generators};
 use crate::reference::{Error, Subproblem};
 
-/// An f64 array: what references compute with.
+/// An f64 array, which references compute with.
 pub type Array = ArrayD<f64>;
 
 /// Element type and shape of an output.
 pub type Shaped = (DType, Vec<usize>);
 
-/// What an output element depends on.
+/// Largest magnitude and non-zero elements per row for exact sums, or why there are none.
+pub type ExactLimits = Result<(usize, usize), &'static str>;
+
+/// The elements that an output element depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Locality {
     /// The elements at its place of the inputs, after broadcasting.
@@ -76,11 +79,6 @@ pub enum Origin {
 /// Shapes and types come from [`Engine::infer`], which also refuses calls that the op is not
 /// defined for; the other methods are called only for calls that it took.
 pub trait Engine: Send + Sync + fmt::Debug {
-    /// Returns the path of the type: the family is called by its last part.
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<Self>()
-    }
-
     /// Returns element type and shape of each output.
     ///
     /// # Errors
@@ -98,7 +96,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// [`Error`] where values, not shapes, are invalid: an index out of range.
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error>;
 
-    /// Returns what an output element depends on: a part of a call then has a part of its results.
+    /// Returns the elements that an output element depends on: a part of a call then has a part of its results.
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Whole
     }
@@ -115,7 +113,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     }
 
     /// Returns how many multiplications all elements of one row of the output have in common, where
-    /// these are what an element costs.
+    /// these are the cost of an element.
     fn shared_by_row(&self, _call: &Call<'_>) -> Option<usize> {
         None
     }
@@ -134,7 +132,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     }
 
     /// Computes some elements (row-major indices) of one output without computing the others;
-    /// `None` where the family has no cheaper way than [`Engine::evaluate`].
+    /// `None` where the engine has no cheaper way than [`Engine::evaluate`].
     ///
     /// # Errors
     ///
@@ -174,8 +172,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Tells whether the formula begins with differences of inputs, so that not the inputs but these
-    /// are what is rounded: [`Engine::spread`] then says so at every size.
+    /// Returns whether the formula begins with differences of inputs, so that not the inputs but these
+    /// are rounded: [`Engine::spread`] then says so at every size.
     fn rounds_differences(&self) -> bool {
         false
     }
@@ -225,7 +223,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Tells whether the op sums products, which tensor cores do: their accumulators truncate, so
+    /// Returns whether the op sums products, which tensor cores do: their accumulators truncate, so
     /// that errors grow with the length of the sum instead of its root.
     fn sums_products(&self) -> bool {
         false
@@ -257,11 +255,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         self.flops(call, n_out)
     }
 
-    /// Returns the generator of a tensor's values in the case's family.
+    /// Returns the generator of a tensor's values in the case's distribution.
     ///
     /// # Errors
     ///
-    /// [`DistributionError`] where the family makes no sense for the op, for example exact integers for
+    /// [`DistributionError`] where the distribution makes no sense for the op, for example exact integers for
     /// an exponential.
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         generators::by_role(self, call, param)
@@ -287,30 +285,30 @@ pub trait Engine: Send + Sync + fmt::Debug {
         1
     }
 
-    /// Returns how large data may be in the large family: results are representable, careless
+    /// Returns how large data may be in the large distribution: results are representable, careless
     /// intermediates (sums in f16, exponentials without a maximum) are not.
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 
-    /// Returns the generator of a parameter in the family of cancelling products; `None` where the op
+    /// Returns the generator of a parameter in the distribution of cancelling products; `None` where the op
     /// sums no products.
     fn cancelling(&self, _call: &Call<'_>, _param: &Param) -> Option<Gen> {
         None
     }
 
-    /// Returns the power of the inputs that results are in the family of subnormal values: products of
+    /// Returns the power of the inputs that results are in the distribution of subnormal values: products of
     /// two that are subnormal are 0.
     fn degree(&self) -> u32 {
         1
     }
 
-    /// Returns mean and standard deviation of the shifted family.
+    /// Returns mean and standard deviation of the shifted distribution.
     fn shifted(&self) -> (f64, f64) {
         (100.0, 1.0)
     }
 
-    /// Returns the value of the constant family.
+    /// Returns the value of the constant distribution.
     fn constant(&self) -> f64 {
         0.7
     }
@@ -322,17 +320,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// Why exact integers make no sense.
-    fn exact(
-        &self,
-        _call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, _call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let _ = row;
         Err("its results are irrational")
     }
 
-    /// Rewrites what the op leaves open in computed outputs (which of several equal maxima an
+    /// Rewrites choices that the op leaves open in computed outputs (which of several equal maxima an
     /// index names) to the choice of [`Engine::evaluate`], so that outputs can be compared.
     ///
     /// `got`: the computed outputs; `expected`: the reference's. Elements that are wrong stay.
@@ -345,12 +338,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
     ) {
     }
 
-    /// Tells whether PyTorch's CUDA kernels take NaN of either sign alike.
+    /// Returns whether PyTorch's CUDA kernels take NaN of either sign alike.
     fn ignores_sign_of_nan(&self) -> bool {
         true
     }
 
-    /// Tells whether [`Engine::canonicalise`] does anything.
+    /// Returns whether [`Engine::canonicalise`] does anything.
     fn leaves_choices(&self) -> bool {
         false
     }

@@ -19,21 +19,21 @@ const CHUNK: usize = 1 << 16;
 /// Elements from which on several threads share the work.
 const PARALLEL_FROM: usize = 1 << 19;
 
-/// Largest magnitude of the heavy-tailed family: products and sums stay in the range of f16.
+/// Largest magnitude of the heavy-tailed distribution: products and sums stay in the range of f16.
 const HEAVY_LIMIT: f64 = 1000.0;
 
-/// Odds, one in this many, that an element of the specials family is special.
+/// Odds, one in this many, that an element of the specials distribution is special.
 const SPECIAL_EVERY: u32 = 97;
 
-/// Odds, one in this many, that an element of the specials family is 0.
+/// Odds, one in this many, that an element of the specials distribution is 0.
 const ZERO_EVERY: u32 = 9;
 
-/// Levels of the ties family; each is exact in every floating-point type.
+/// Levels of the ties distribution; each is exact in every floating-point type.
 pub(super) const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
 
 /// Makes the values of a tensor argument, rounded to its dtype.
 ///
-/// What the strides skip holds garbage that is noticed when it is read: NaN in floating-point
+/// Elements that the strides skip hold garbage that is noticed when it is read: NaN in floating-point
 /// storages, huge values in integer ones.
 #[must_use]
 pub fn generate(tensor: &TensorArg, seed: u64, case_id: &str, arg_name: &str) -> HostTensor {
@@ -313,12 +313,12 @@ pub(super) fn is_nonzero(index: usize, nonzero: usize, row: usize) -> bool {
     (place % row) * nonzero % row < nonzero
 }
 
-/// The values of the specials family, in the order in which places for them are drawn.
+/// The values of the specials distribution, in the order in which places for them are drawn.
 const SPECIALS: [f64; 5] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0];
 
 /// Returns a special value at about one place in [`SPECIAL_EVERY`], a zero at about one in
 /// [`ZERO_EVERY`], and each kind at least once: at places that differ from tensor to tensor, so
-/// that a special value of one input meets ordinary ones and zeros of the others.
+/// that a special value of one input is combined with ordinary ones and zeros of the others.
 fn special(index: usize, stream: &Stream, lot: u32) -> Option<f64> {
     let numel = stream.numel;
     if numel < SPECIALS.len() {

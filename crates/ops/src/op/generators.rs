@@ -1,20 +1,20 @@
-//! The generators of a case's inputs: which values make sense for a parameter in each family.
+//! The generators of a case's inputs: which values make sense for a parameter in each distribution.
 
 use crate::{
     record::{Case, DType, Gen, InputDistribution, List},
     reference::is_exact_beyond_f64,
 };
 
-use super::{Call, Engine, OpDef, Param, Role, plan_name};
+use super::{Call, Engine, OpDef, Param, Role};
 
-/// A family that makes no sense for an op or a case.
+/// A distribution that makes no sense for an op or a case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("family `{}` makes no sense for this case of `{op}`: {reason}", .family.name())]
+#[error("distribution `{}` makes no sense for this case of `{op}`: {reason}", .distribution.name())]
 pub struct DistributionError {
     /// The op.
     pub op: String,
-    /// The family.
-    pub family: InputDistribution,
+    /// The distribution.
+    pub distribution: InputDistribution,
     /// Why.
     pub reason: &'static str,
 }
@@ -49,7 +49,7 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, Distributi
     let call = op.call(case);
     let mut generators = Vec::new();
     for param in op.tensor_params() {
-        let Some(value) = case.arg(&plan_name(&param.name)) else { continue };
+        let Some(value) = case.arg(&param.name) else { continue };
         for (element, _) in value.tensors() {
             generators.push(op.engine.element_generator(&call, param, element)?);
         }
@@ -57,60 +57,60 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, Distributi
     Ok(generators)
 }
 
-/// Chooses by what the parameter is for.
+/// Chooses by the parameter's role.
 ///
 /// # Errors
 ///
-/// [`DistributionError`] where the family makes no sense for the op.
+/// [`DistributionError`] where the distribution makes no sense for the op.
 pub(super) fn by_role<E: Engine + ?Sized>(
     engine: &E,
     call: &Call<'_>,
     param: &Param,
 ) -> Result<Gen, DistributionError> {
     let dtype = dtype_of(call, param);
-    let family = call.case.family;
+    let distribution = call.case.distribution;
     if let Some(edges) =
-        param.edges.filter(|_| family == InputDistribution::Edges && dtype.is_float())
+        param.edges.filter(|_| distribution == InputDistribution::Edges && dtype.is_float())
     {
         return Ok(edges);
     }
     Ok(match param.role {
         // An offset that is no integer would make the sums inexact.
-        Role::Bias if family == InputDistribution::Exact => exact(engine, call, param)?,
+        Role::Bias if distribution == InputDistribution::Exact => exact(engine, call, param)?,
         Role::Gain => Gen::Normal { mean: 1.0, std: 0.25 },
         Role::Bias => Gen::Normal { mean: 0.0, std: 0.5 },
-        Role::Index => indices(engine.index_bound(call, param), family),
+        Role::Index => indices(engine.index_bound(call, param), distribution),
         Role::ClassIndex => class_index(call, engine.index_bound(call, param)),
         Role::Mask => Gen::Mask { p: 0.5 },
         Role::Sign => Gen::Sign,
         // A probability of exactly 0 has no logarithm.
-        Role::Simplex if family == InputDistribution::Edges => Gen::Mask { p: 0.25 },
+        Role::Simplex if distribution == InputDistribution::Edges => Gen::Mask { p: 0.25 },
         // The logarithm of a negative one is NaN.
-        Role::Simplex if family == InputDistribution::Shifted => {
+        Role::Simplex if distribution == InputDistribution::Shifted => {
             Gen::Normal { mean: 0.0, std: 1.0 }
         }
         Role::Simplex => Gen::Simplex,
         Role::ScaleF32 => Gen::LogNormal { std: 0.5 },
-        Role::Positive if family == InputDistribution::Edges => Gen::Mask { p: 0.5 },
-        Role::Positive if family == InputDistribution::Normal => Gen::LogNormal { std: 1.0 },
-        Role::Between(low, high) if family == InputDistribution::Normal => {
+        Role::Positive if distribution == InputDistribution::Edges => Gen::Mask { p: 0.5 },
+        Role::Positive if distribution == InputDistribution::Normal => Gen::LogNormal { std: 1.0 },
+        Role::Between(low, high) if distribution == InputDistribution::Normal => {
             Gen::Uniform { low, high }
         }
-        Role::Divisor if dtype.is_int() && family == InputDistribution::Wide => {
+        Role::Divisor if dtype.is_int() && distribution == InputDistribution::Wide => {
             Gen::Wide { bits: wide(call, dtype), except: Some(0) }
         }
         Role::Divisor if dtype.is_int() => Gen::NonZero { magnitude: 11 },
-        Role::Divisor if dtype.is_float() && family == InputDistribution::Edges => {
+        Role::Divisor if dtype.is_float() && distribution == InputDistribution::Edges => {
             Gen::Listed { list: List::Divisors }
         }
         Role::Divisor if dtype == DType::Bool => Gen::Constant { value: 1.0 },
-        Role::Exponent if dtype.is_int() && family == InputDistribution::Wide => {
+        Role::Exponent if dtype.is_int() && distribution == InputDistribution::Wide => {
             Gen::Int { low: -40, high: 40 }
         }
         Role::Exponent if dtype.is_int() => Gen::Int { low: 0, high: 4 },
-        _ if dtype.is_int() && family == InputDistribution::Wide => wide_data(call, dtype),
+        _ if dtype.is_int() && distribution == InputDistribution::Wide => wide_data(call, dtype),
         _ if dtype == DType::Bool => Gen::Mask { p: 0.5 },
-        _ if dtype.is_int() => integers(dtype, family),
+        _ if dtype.is_int() => integers(dtype, distribution),
         Role::Second | Role::Exponent => data(engine, call, param, true)?,
         _ => data(engine, call, param, false)?,
     })
@@ -124,8 +124,8 @@ fn dtype_of(call: &Call<'_>, param: &Param) -> DType {
 }
 
 /// Small integers: sums and products of a few stay in the range of their type.
-const fn integers(dtype: DType, family: InputDistribution) -> Gen {
-    match (family, dtype) {
+const fn integers(dtype: DType, distribution: InputDistribution) -> Gen {
+    match (distribution, dtype) {
         (InputDistribution::Ties, _) => Gen::Int { low: 0, high: 3 },
         (_, DType::U8) => Gen::Int { low: 0, high: 11 },
         (_, DType::I8) => Gen::Int { low: -11, high: 11 },
@@ -140,7 +140,7 @@ const fn integers(dtype: DType, family: InputDistribution) -> Gen {
     }
 }
 
-/// Tells whether the op divides by one of its tensors.
+/// Returns whether the op divides by one of its tensors.
 fn divides(call: &Call<'_>) -> bool {
     call.op.params.iter().any(|param| param.role == Role::Divisor)
 }
@@ -166,9 +166,9 @@ fn wide(call: &Call<'_>, dtype: DType) -> u32 {
     if is_exact_beyond_f64(call) { width } else { width.min(52) }
 }
 
-/// In the family of edges about one index in four is the last, the others are the first.
-const fn indices(bound: u64, family: InputDistribution) -> Gen {
-    match family {
+/// In the distribution of edges about one index in four is the last, the others are the first.
+const fn indices(bound: u64, distribution: InputDistribution) -> Gen {
+    match distribution {
         InputDistribution::Edges => {
             Gen::IndexOr { bound: 1, other: bound.saturating_sub(1).cast_signed() }
         }
@@ -191,8 +191,8 @@ fn data<E: Engine + ?Sized>(
     second: bool,
 ) -> Result<Gen, DistributionError> {
     let normal = Gen::Normal { mean: 0.0, std: 1.0 };
-    let Case { family, dtype, .. } = *call.case;
-    Ok(match family {
+    let Case { distribution, dtype, .. } = *call.case;
+    Ok(match distribution {
         InputDistribution::Exact => exact(engine, call, param)?,
         InputDistribution::Shifted => {
             let (mean, std) = engine.shifted();
@@ -205,9 +205,13 @@ fn data<E: Engine + ?Sized>(
             let std = subnormal(dtype).powf(f64::from(engine.degree()).recip());
             Gen::Normal { mean: 0.0, std }
         }
-        InputDistribution::Cancelling => engine.cancelling(call, param).ok_or_else(|| {
-            DistributionError { op: call.op.name.clone(), family, reason: "it sums no products" }
-        })?,
+        InputDistribution::Cancelling => {
+            engine.cancelling(call, param).ok_or_else(|| DistributionError {
+                op: call.op.name.clone(),
+                distribution,
+                reason: "it sums no products",
+            })?
+        }
         InputDistribution::Zeros => Gen::Constant { value: 0.0 },
         InputDistribution::OneHot => one_hot(call, param, second),
         InputDistribution::HeavyTail | InputDistribution::Large | InputDistribution::Ties
@@ -215,7 +219,7 @@ fn data<E: Engine + ?Sized>(
         {
             normal
         }
-        // Zeros among the factors that meet infinities and NaN, whose products are NaN.
+        // Zeros among the factors of infinities and NaN, whose products are NaN.
         InputDistribution::Specials if second => Gen::Ties,
         InputDistribution::SpecialRows if second => Gen::LoneInfinity,
         InputDistribution::SpecialRows if engine.sums_products() => Gen::Mask { p: 0.5 },
@@ -274,7 +278,7 @@ fn exact<E: Engine + ?Sized>(
 ) -> Result<Gen, DistributionError> {
     let error = |reason| DistributionError {
         op: call.op.name.clone(),
-        family: InputDistribution::Exact,
+        distribution: InputDistribution::Exact,
         reason,
     };
     let last = call.opt_tensor(&param.name).and_then(|spec| spec.shape.last().copied());

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::record::{Case, DType, HostTensor, tensor::decode};
 
-use super::{Array, InferError, plan_name};
+use super::{Array, InferError};
 
 /// Elements from which on decoding is shared by all cores.
 const PARALLEL_FROM: usize = 1 << 16;
@@ -170,8 +170,7 @@ impl<'a> Inputs<'a> {
     /// Returns a tensor; `None` when it was left out.
     #[must_use]
     pub fn opt(&self, name: &str) -> Option<&Input<'a>> {
-        let renamed = plan_name(name);
-        let found = self.tensors.iter().find(|(of, _)| of == name || *of == renamed);
+        let found = self.tensors.iter().find(|(of, _)| of == name);
         found.map(|(_, input)| input)
     }
 
@@ -201,7 +200,7 @@ impl<'a> Inputs<'a> {
         })
     }
 
-    /// Returns the tensors with their elements replaced by what a function makes of them; called
+    /// Returns the tensors with their elements replaced by a function's results; called
     /// with the position of the tensor and its elements.
     #[must_use]
     pub fn map(&self, change: impl Fn(usize, &Input<'_>) -> Array) -> Inputs<'static> {

@@ -21,7 +21,7 @@ pub enum Layout {
     ChannelsLast,
 }
 
-/// Columns by which the rows of [`Layout::Gap`] are longer than what is read of them.
+/// Columns by which the rows of [`Layout::Gap`] are longer than their part that is read.
 const GAP: usize = 3;
 
 /// Elements that a tensor may have: beyond the memory of every GPU, below every overflow.

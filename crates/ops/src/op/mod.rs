@@ -14,6 +14,7 @@ mod def;
 mod eager;
 mod engine;
 mod families;
+mod family;
 mod formulas;
 mod generate;
 mod generators;
@@ -35,13 +36,14 @@ pub use counter::{Counter, Recipe};
 pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom, custom_cases};
 pub use def::{OpBuilder, OpDef, UnknownOp, find};
 pub use eager::{EagerRounding, half_roundoff};
-pub use engine::{Array, Engine, Locality, Matrices, Origin, Shaped};
+pub use engine::{Array, Engine, ExactLimits, Locality, Matrices, Origin, Shaped};
+pub use family::OpFamily;
 pub use generate::generate;
 pub use generators::DistributionError;
 pub(crate) use generators::{integer_limit, sum_limit};
 pub use inputs::{Input, Inputs};
 pub use layout::{Layout, LayoutError};
-pub use param::{Kind, Param, Role, plan_name};
+pub use param::{Kind, Param, Role};
 pub use schema::{Schema, SchemaError, dtype as parse_dtype};
 pub use shape::{
     InferError, broadcast, normalise_dim, normalise_dims, promote, reduced, unravel, wider,

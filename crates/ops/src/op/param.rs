@@ -7,21 +7,21 @@ use crate::record::{ArgValue, Gen};
 pub struct Param {
     /// Its name in the schema.
     pub name: String,
-    /// What it takes.
+    /// The kind of value that it takes.
     pub kind: Kind,
     /// Whether it may be `None`.
     pub optional: bool,
-    /// What it is when a case does not name it; `None` where it must be named.
+    /// Its value when a case does not name it; `None` where it must be named.
     pub default: Option<ArgValue>,
-    /// What its values are for, where it is a tensor.
+    /// The role of its values, where it is a tensor.
     pub role: Role,
-    /// How floating-point values of the family of edges are made; `None` where its role says it.
+    /// How floating-point values of the distribution of edges are made; `None` where its role says it.
     pub edges: Option<Gen>,
-    /// What a string may be; empty where anything goes.
+    /// The choices of a string; empty where anything goes.
     pub choices: &'static [&'static str],
 }
 
-/// What a parameter takes.
+/// The kind of value that a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A tensor.
@@ -47,13 +47,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Tells whether the parameter holds a tensor or several.
+    /// Returns whether the parameter holds a tensor or several.
     #[must_use]
     pub const fn holds_tensors(self) -> bool {
         matches!(self, Self::Tensor | Self::Tensors)
     }
 
-    /// Returns what an argument must be, in words.
+    /// Names the kind in words.
     #[must_use]
     pub const fn wanted(self) -> &'static str {
         match self {
@@ -72,12 +72,12 @@ impl Kind {
     }
 }
 
-/// What the values of a tensor parameter are for; decides its generator and its element type.
+/// The role of a tensor parameter's values; decides its generator and its element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Role {
     /// Not a tensor.
     None,
-    /// Data: follows the case's family.
+    /// Data: follows the case's distribution.
     Main,
     /// Further data, such as the second factor of a contraction: stays tame where `Main` is wild.
     Second,
@@ -105,38 +105,4 @@ pub enum Role {
     Mask,
     /// Values of f32 whatever the case's type is: scales of quantised data.
     ScaleF32,
-}
-
-/// Builtins of the plan language, which no argument can be called.
-const PLAN_BUILTINS: [&str; 23] = [
-    "cdiv",
-    "min",
-    "max",
-    "align_up",
-    "next_pow2",
-    "ilog2",
-    "is_pow2",
-    "require",
-    "param",
-    "define",
-    "scratch",
-    "launch",
-    "fill",
-    "f32",
-    "i32",
-    "ptr",
-    "contiguous",
-    "expand",
-    "has",
-    "len",
-    "range",
-    "abs",
-    "tmap",
-];
-
-/// Returns the name that a plan knows an argument by: a trailing `_` where it is a builtin of the
-/// plan language.
-#[must_use]
-pub fn plan_name(name: &str) -> String {
-    if PLAN_BUILTINS.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }

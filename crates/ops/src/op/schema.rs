@@ -1,7 +1,7 @@
 //! Signatures in `ATen`'s syntax: `aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1)
 //! -> Tensor`.
 //!
-//! What says where a tensor lives (`device`, `layout`, `pin_memory`, `memory_format`) and random
+//! Arguments that say where a tensor lives (`device`, `layout`, `pin_memory`, `memory_format`) and random
 //! generators are not arguments of a kernel and are left out.
 
 use crate::record::{ArgValue, DType};
@@ -29,7 +29,7 @@ pub struct Schema {
 pub struct SchemaError {
     /// The text.
     pub signature: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub reason: String,
 }
 

@@ -52,7 +52,7 @@ pub enum InferError {
         name: String,
         /// Its shape.
         shape: Vec<usize>,
-        /// What would fit.
+        /// The expected value.
         wanted: String,
     },
     /// A dtype that the op does not take there.
@@ -62,7 +62,7 @@ pub enum InferError {
         name: String,
         /// Its dtype.
         dtype: DType,
-        /// What would fit.
+        /// The expected value.
         wanted: String,
     },
     /// An argument outside its range.
@@ -72,7 +72,7 @@ pub enum InferError {
         name: String,
         /// Its value.
         value: String,
-        /// What would fit.
+        /// The expected value.
         wanted: String,
     },
 }

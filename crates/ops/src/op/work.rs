@@ -4,7 +4,7 @@ use crate::record::{Case, TensorSpec};
 
 use super::OpDef;
 
-/// What a case needs at least.
+/// The least work of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// Floating-point operations of the plain formula; an exponential or the like counts as 1.

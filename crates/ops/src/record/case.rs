@@ -17,8 +17,8 @@ pub struct Case {
     pub dtype: DType,
     /// Why the case is there.
     pub class: CaseClass,
-    /// What the values of its inputs look like.
-    pub family: InputDistribution,
+    /// The kind of values of its inputs.
+    pub distribution: InputDistribution,
     /// Whether the suite names `ignore_index`: some targets then equal it.
     #[serde(default)]
     pub names_ignored: bool,
@@ -53,7 +53,7 @@ impl Case {
     }
 }
 
-/// An argument with its name in the ATen schema (a trailing `_` where that is a plan builtin).
+/// An argument with its name in the ATen schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arg {
     /// The name.
@@ -309,7 +309,7 @@ pub enum CaseClass {
     Edge,
     /// Strided, broadcast or misaligned inputs.
     Layout,
-    /// Input families other than the main one.
+    /// Input distributions other than the main one.
     Values,
     /// Drawn from the secret seed of the evaluation.
     Drawn,
@@ -322,18 +322,18 @@ pub enum CaseClass {
 }
 
 impl CaseClass {
-    /// Tells whether cases are of sizes that a GPU is for.
+    /// Returns whether cases are of sizes that a GPU is for.
     #[must_use]
     pub const fn is_large(self) -> bool {
         matches!(self, Self::Realistic | Self::Huge)
     }
 }
 
-/// What the values of a case's inputs look like.
+/// The kind of values of a case's inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputDistribution {
-    /// Normal values: the main family, which decides about precision.
+    /// Normal values: the main distribution, which decides about precision.
     Normal,
     /// Integers for which every summation order is exact: bit equality is asked for.
     Exact,
@@ -363,7 +363,7 @@ pub enum InputDistribution {
     /// Integers over the whole range of their type.
     Wide,
     /// Rows that hold one special value alone, or nothing but special values, among normal ones;
-    /// second factors have one infinity, which meets zeros.
+    /// second factors have one infinity, beside zeros.
     SpecialRows,
     /// Products that nearly cancel: partial sums leave the range of f16, most results do not.
     Cancelling,

@@ -100,19 +100,19 @@ impl DType {
         }
     }
 
-    /// Tells whether the type is a floating-point type.
+    /// Returns whether the type is a floating-point type.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F64 | Self::F32 | Self::F16 | Self::BF16 | Self::F8E4M3 | Self::F8E5M2)
     }
 
-    /// Tells whether the type is one of the two 8-bit floating-point types.
+    /// Returns whether the type is one of the two 8-bit floating-point types.
     #[must_use]
     pub const fn is_fp8(self) -> bool {
         matches!(self, Self::F8E4M3 | Self::F8E5M2)
     }
 
-    /// Tells whether the type is an integer type; `bool` is none.
+    /// Returns whether the type is an integer type; `bool` is none.
     #[must_use]
     pub const fn is_int(self) -> bool {
         matches!(self, Self::I64 | Self::I32 | Self::I16 | Self::I8 | Self::U8)

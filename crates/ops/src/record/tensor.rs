@@ -41,7 +41,7 @@ impl TensorSpec {
         self.shape.iter().product()
     }
 
-    /// Tells whether the elements lie in row-major order without gaps (the offset does not count).
+    /// Returns whether the elements lie in row-major order without gaps (the offset does not count).
     ///
     /// As in `PyTorch`, dimensions of extent 1 and tensors without elements do not matter.
     #[must_use]
@@ -59,7 +59,7 @@ impl TensorSpec {
         true
     }
 
-    /// Tells whether the elements lie without gaps and overlaps in some order of the dimensions,
+    /// Returns whether the elements lie without gaps and overlaps in some order of the dimensions,
     /// such as those of a transposed matrix (the offset does not count).
     #[must_use]
     pub fn is_dense(&self) -> bool {
@@ -256,7 +256,7 @@ pub fn encode(dtype: DType, value: f64, bytes: &mut [u8]) {
     }
 }
 
-/// Returns the nearest multiple of what the type's numbers of this magnitude differ by, the even
+/// Returns the nearest multiple of the type's spacing at this magnitude, the even
 /// one of two that are equally near; the range of the type does not matter.
 ///
 /// Conversions from f64 of the crates look at its upper half only, or go by way of f32: a value just

@@ -13,7 +13,7 @@ use crate::{
 
 use super::Error;
 
-/// What the results are computed from.
+/// The operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Method {
     /// From the elements at one place of the arguments, in the order of the schema.
@@ -100,7 +100,7 @@ fn power(base: i64, exponent: i64) -> i64 {
     }
 }
 
-/// Tells whether the results of a call on integers of any size are known.
+/// Returns whether the results of a call on integers of any size are known.
 #[must_use]
 pub fn is_exact_beyond_f64(call: &Call<'_>) -> bool {
     known(call).is_ok_and(|known| known.is_some())
@@ -173,7 +173,7 @@ impl Integers {
         Ok(Some(Self { outputs: stored.collect(), ranks }))
     }
 
-    /// Rewrites what the op leaves open in computed outputs to the reference's choice, as
+    /// Rewrites choices that the op leaves open in computed outputs to the reference's choice, as
     /// [`Engine::canonicalise`](crate::op::Engine::canonicalise) does.
     pub fn canonicalise(
         &self,
@@ -209,7 +209,7 @@ impl Integers {
     }
 }
 
-/// Tells for each tensor of a case whether its elements are values, and no indices or masks.
+/// Returns for each tensor of a case whether its elements are values, and no indices or masks.
 fn values(op: &OpDef, case: &Case) -> Vec<bool> {
     let call = op.call(case);
     let of = |param: &Param| {
@@ -239,7 +239,7 @@ impl Ranks {
         Self { values, zero }
     }
 
-    /// Returns NaN for what is no value of the call.
+    /// Returns NaN for an argument that is no value of the call.
     fn rank(&self, value: i64) -> f64 {
         let found = self.values.binary_search(&value);
         found.map_or(f64::NAN, |place| place as f64 - self.zero as f64)
@@ -275,7 +275,7 @@ impl Evaluation<'_> {
         Ok(outputs.iter().map(|all| all.iter().map(|&value| as_i64(value)).collect()).collect())
     }
 
-    /// An op that moves and adds values is affine: what it makes of zeros (what it pads with) is
+    /// An op that moves and adds values is affine: its result for zeros (its padding) is
     /// in the results of both words.
     fn words(&self) -> Result<Vec<Vec<i64>>, Error> {
         let low = self.evaluate(|value| as_f64(value & 0xFFFF_FFFF))?;

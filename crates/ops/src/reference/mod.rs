@@ -1,4 +1,4 @@
-//! f64 evaluation of the ops on rounded inputs: what decides correctness.
+//! f64 evaluation of the ops on rounded inputs, which decides correctness.
 //!
 //! [`Reference`] computes every output element in f64 from the inputs as they were rounded to their
 //! dtypes. [`Reference::bounds`] says how much an honest f32 computation may move each element: `s`
@@ -7,8 +7,8 @@
 //! family has no closed form, and is the first-order closed form
 //! `2u/sqrt(3) * sqrt(Σ (∂y/∂x_i * x_i)²)` otherwise; a test holds the two against each other.
 //!
-//! Exact ops, outputs of integer types and the exact family have no bound: bit equality is asked
-//! for, `s` is 0 there. What is too large for a full evaluation ([`sampled`]) is evaluated at
+//! Exact ops, outputs of integer types and the exact distribution have no bound: bit equality is asked
+//! for, `s` is 0 there. A case that is too large for a full evaluation ([`sampled`]) is evaluated at
 //! chosen elements. Integers beyond 2^53 have [`Integers`] as their reference.
 
 mod crossings;
@@ -41,7 +41,7 @@ pub const PERTURB_BELOW: usize = 64 << 10;
 /// sensitivity each.
 const FULL_FLOPS: f64 = 4e10;
 
-/// What cannot be evaluated.
+/// A case that cannot be evaluated.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// The op is not defined for the case's arguments.
@@ -73,7 +73,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// An index points outside what it indexes.
+    /// An index points outside its dimension.
     #[error("`{name}` has {index} at element {at}, which is not in 0..{bound}")]
     Index {
         /// The argument.
@@ -96,7 +96,7 @@ pub struct Bound {
     /// Forward scale of each element where cancellation inside the formula makes it larger than
     /// the result, for example |x| of gelu.
     pub magnitude: Option<Vec<f64>>,
-    /// Scale of what may be rounded to the inputs' type inside, see
+    /// Scale of intermediate values that may be rounded to the inputs' type, see
     /// [`Engine::rounded_inside`](crate::op::Engine::rounded_inside).
     pub inside: Option<Vec<f64>>,
     /// How far an integral quotient moves that is rounded first, where that is allowed, see
@@ -174,7 +174,7 @@ impl<'a> Reference<'a> {
         Ok(ndarray::Zip::from(output).and(&up).and(&down).map_collect(jump))
     }
 
-    /// Returns the bounds of every output; `outputs` is what [`Reference::evaluate`] returned.
+    /// Returns the bounds of every output; `outputs` are those of [`Reference::evaluate`].
     ///
     /// # Errors
     ///
@@ -289,7 +289,7 @@ fn finite(spread: Array, dtype: DType) -> Vec<f64> {
     spread.iter().map(|&s| if s.is_finite() { s * scale } else { 0.0 }).collect()
 }
 
-/// Tells whether a full evaluation would take longer than about a second: such a case is judged at
+/// Returns whether a full evaluation would take longer than about a second: such a case is judged at
 /// chosen elements.
 #[must_use]
 pub fn sampled(op: &OpDef, case: &Case) -> bool {

@@ -69,7 +69,7 @@ impl Part {
         part.is_consistent(op).then_some(part)
     }
 
-    /// Tells whether the call has as many output elements as were cut out.
+    /// Returns whether the call has as many output elements as were cut out.
     fn is_consistent(&self, op: &OpDef) -> bool {
         let Ok(inferred) = op.infer(&self.case) else { return false };
         inferred.len() == self.outputs.len()
@@ -107,7 +107,7 @@ fn elements(op: &OpDef, case: &Case, indices: &[usize]) -> Option<Part> {
     let mut inputs = Vec::new();
     for tensor in part.tensors_mut() {
         let spec = &tensor.spec;
-        // A tensor without dimensions counts for less in promotion: it stays what it is.
+        // A tensor without dimensions counts for less in promotion: it keeps its type.
         if spec.ndim() == 0 {
             inputs.push(Runs::whole(spec));
             continue;

@@ -1,4 +1,4 @@
-//! What is wrong with a suite.
+//! Mistakes in a suite.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use crate::{
 
 use super::CallError;
 
-/// A suite that cannot be loaded, or does not hold what is asked of it.
+/// A suite that cannot be loaded, or lacks an op or a case.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Neither a built-in suite nor a file.
     #[error("no suite `{name}` (built in: {}; a suite file is given by its path)", .builtin.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The name.
         name: String,
         /// Names of the built-in suites.
         builtin: Vec<&'static str>,
@@ -34,7 +34,7 @@ pub enum Error {
     Toml {
         /// The file.
         file: String,
-        /// What and where.
+        /// The mistake with its place.
         source: Box<toml::de::Error>,
     },
     /// The file was written for another version of the format.
@@ -64,7 +64,7 @@ pub enum Error {
         line: usize,
         /// The op.
         op: String,
-        /// What is wrong.
+        /// The mistake.
         reason: String,
     },
     /// The suite has no op.
@@ -72,7 +72,7 @@ pub enum Error {
     Ops {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The mistake.
         reason: String,
     },
     /// A case is wrong.
@@ -86,7 +86,7 @@ pub enum Error {
         op: String,
         /// Which of its cases, from 1.
         number: usize,
-        /// What is wrong.
+        /// The mistake.
         source: Box<CaseError>,
     },
     /// A line of a log cannot be read.
@@ -94,7 +94,7 @@ pub enum Error {
     Log {
         /// The file.
         file: String,
-        /// Where and what.
+        /// The mistake with its place.
         source: LogError,
     },
     /// A call of a log makes no case.
@@ -121,7 +121,7 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a case of a suite file.
+/// A mistake in a case of a suite file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CaseError {
     /// A key's value cannot be read.
@@ -129,7 +129,7 @@ pub enum CaseError {
     Key {
         /// The key.
         key: String,
-        /// What is wrong with its value.
+        /// The mistake in its value.
         reason: String,
     },
     /// The keys make no call of the op.

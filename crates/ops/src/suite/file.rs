@@ -24,7 +24,7 @@ const FORMAT: u32 = 1;
 
 /// Keys of a case that are no arguments of the op.
 const OWN_KEYS: [&str; 7] =
-    ["class", "families", "dtypes", "draws", "axes", "grid", "max_elements"];
+    ["class", "distributions", "dtypes", "draws", "axes", "grid", "max_elements"];
 
 /// Largest number of draws per case and dtype.
 const MAX_DRAWS: u32 = 16;
@@ -66,7 +66,7 @@ pub(super) struct Template {
     /// Which case of its op it is, from 1; the points of a grid share a number.
     pub(super) number: usize,
     class: CaseClass,
-    families: Vec<InputDistribution>,
+    distributions: Vec<InputDistribution>,
     /// The only types that it is built for; all of its op's where it does not say.
     pub(super) dtypes: Option<Vec<DType>>,
     draws: u32,
@@ -86,7 +86,7 @@ enum TemplateValue {
 
 /// Parses a suite file; the cases are not built yet.
 ///
-/// Returns the suite without what is wrong, and what is wrong.
+/// Returns the suite without its mistakes, and the mistakes.
 pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Error> {
     let file: SuiteFile = toml::from_str(text)
         .map_err(|source| Error::Toml { file: origin.to_owned(), source: Box::new(source) })?;
@@ -153,7 +153,7 @@ impl Reader<'_> {
         self.newlines.partition_point(|&end| end < at) + 1
     }
 
-    /// Reads an op; what is wrong with single cases is added to `errors`.
+    /// Reads an op; mistakes in single cases are added to `errors`.
     fn entry(&self, table: Spanned<OpTable>, errors: &mut Vec<Error>) -> Result<Entry, Error> {
         let file = || self.origin.to_owned();
         let line = self.line(table.span().start);
@@ -293,13 +293,13 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError>
             values.push((param.name.clone(), value));
         }
     }
-    let families: Option<Vec<InputDistribution>> = read(table, "families")?;
-    let families = families.unwrap_or_else(|| vec![InputDistribution::Normal]);
+    let distributions: Option<Vec<InputDistribution>> = read(table, "distributions")?;
+    let distributions = distributions.unwrap_or_else(|| vec![InputDistribution::Normal]);
     let template = Template {
         line: 0,
         number: 0,
         class: CaseClass::Edge,
-        families,
+        distributions,
         dtypes: read(table, "dtypes")?,
         draws: read(table, "draws")?.unwrap_or(1),
         axes,
@@ -377,7 +377,7 @@ fn template_value(param: &Param, value: &Value, axes: &Axes) -> Result<TemplateV
     }
 }
 
-/// Decides what a case is for where the file does not say.
+/// Chooses the class of a case where the file does not name it.
 fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, CaseError> {
     let drawn = template.is_drawn();
     match given {
@@ -387,7 +387,11 @@ fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, Cas
         }
         Some(class) => Ok(class),
         None if drawn => Ok(CaseClass::Drawn),
-        None if template.families.iter().any(|family| *family != InputDistribution::Normal) => {
+        None if template
+            .distributions
+            .iter()
+            .any(|distribution| *distribution != InputDistribution::Normal) =>
+        {
             Ok(CaseClass::Values)
         }
         None => {
@@ -408,7 +412,7 @@ impl Template {
         })
     }
 
-    /// Returns the cases of one dtype: one per family, times the draws; none of a drawn one where
+    /// Returns the cases of one dtype: one per distribution, times the draws; none of a drawn one where
     /// there is no seed.
     pub(super) fn drafts(
         &self,
@@ -427,12 +431,12 @@ impl Template {
         };
         let mut drafts = Vec::new();
         for n in 0..draws {
-            for &family in &self.families {
+            for &distribution in &self.distributions {
                 let mut draw = Draw::new(seed, &op.name, index, dtype, n, &self.axes);
                 let values =
                     self.values.iter().map(|(name, value)| (name.clone(), value.fixed(&mut draw)));
                 let values = values.collect();
-                drafts.push(CaseDraft { dtype, class: self.class, family, values });
+                drafts.push(CaseDraft { dtype, class: self.class, distribution, values });
             }
         }
         drafts

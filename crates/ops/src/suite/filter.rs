@@ -22,7 +22,7 @@ pub struct Filter {
     pub max_bytes: Option<u64>,
 }
 
-/// What is left of the cases of each op.
+/// The cases of each op that remain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Limits {
     topn: Option<usize>,
@@ -71,7 +71,7 @@ impl Limits {
         Self { topn, max_bytes: least(self.max_bytes, filter.max_bytes) }
     }
 
-    /// Takes away what is beyond the limits; the order of the rest stays.
+    /// Removes cases beyond the limits; the order of the rest stays.
     pub(super) fn apply(self, op: &OpDef, cases: &mut Vec<Case>) {
         if let Some(most) = self.max_bytes {
             cases.retain(|case| bytes(op, case) <= most);

@@ -11,7 +11,7 @@ use crate::{
     record::{Case, CaseClass, DType},
 };
 
-use super::{Entry, Error, Suite, file, filter::Limits, logged, models, union};
+use super::{Entry, Error, Suite, file, filter::Limits, logged, union};
 
 #[cfg(test)]
 mod tests;
@@ -21,18 +21,24 @@ const BUILTIN: [(&str, Builtin); 5] = [
     (DEFAULT, Builtin::Joined(DEFAULT_DESCRIPTION, &["smoke", "opinfo"])),
     ("smoke", Builtin::File(include_str!("../../../../suites/smoke.toml"))),
     ("opinfo", Builtin::Parts(OPINFO_DESCRIPTION, &OPINFO)),
-    ("huggingface", Builtin::Models),
+    (
+        "huggingface",
+        Builtin::Models {
+            real: include_str!("../../../../suites/huggingface/real.log"),
+            small: include_str!("../../../../suites/huggingface/small.log"),
+        },
+    ),
     ("sweep", Builtin::File(include_str!("../../../../suites/sweep.toml"))),
 ];
 
 /// The suite that is taken where nobody chooses one.
 pub const DEFAULT: &str = "smoke+opinfo";
 
-/// What the default suite is for.
+/// Purpose of the default suite.
 const DEFAULT_DESCRIPTION: &str = "The ops of smoke, and any other that is named, each with its \
     cases of smoke and of opinfo.";
 
-/// What the suite `opinfo` is for.
+/// Purpose of the suite `opinfo`.
 const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, layouts, options, \
     element types, unusual values, sizes beyond blocks and grids; realistic ones to time.";
 
@@ -68,8 +74,8 @@ enum Builtin {
     File(&'static str),
     /// A description, and the paths and texts of files that each hold some of the ops.
     Parts(&'static str, &'static [(&'static str, &'static str)]),
-    /// The models under `suites/models`.
-    Models,
+    /// The calls of models: logs of real and of small sizes.
+    Models { real: &'static str, small: &'static str },
     /// A description, and the names of the suites that are joined.
     Joined(&'static str, &'static [&'static str]),
 }
@@ -80,12 +86,12 @@ const TRIAL_SEED: u64 = 0;
 /// Element types that the small calls of models are tried with.
 const SMALL_DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
-/// A suite without what is wrong with its file.
+/// A suite without the mistakes of its file, and those.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What is right.
+    /// The right part.
     pub suite: Suite,
-    /// What is wrong, in the order of the file: each names file, op and reason and, where there is
+    /// The mistakes, in the order of the file: each names file, op and reason and, where there is
     /// one, the line.
     pub errors: Vec<Error>,
 }
@@ -131,7 +137,7 @@ pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
         Some((name, Builtin::Parts(description, files))) => {
             return from_parts(name, description, files);
         }
-        Some((name, Builtin::Models)) => return Ok(from_models(name)),
+        Some((name, Builtin::Models { real, small })) => return Ok(from_models(name, real, small)),
         Some((name, Builtin::Joined(description, parts))) => {
             let parts = parts.iter().map(|part| load(part)).collect::<Result<_, _>>()?;
             let suite = union::join(name, description, parts);
@@ -243,21 +249,20 @@ fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
     finish(suite, errors.into_iter().map(|(_, error)| error).collect())
 }
 
-/// Makes a case of every call of the models whose op is known; the small ones in several types.
-fn from_models(name: &str) -> Loaded {
+/// Makes a case of every call of models whose op is known; the small ones in several types.
+fn from_models(name: &str, real: &str, small: &str) -> Loaded {
     let mut entries = Entries::default();
     let mut errors = Vec::new();
-    for model in models::calls() {
-        let Ok(op) = op::find(&model.call.name()) else { continue };
-        if model.real {
-            errors.extend(entries.add(name, &model.call, Some(CaseClass::Realistic)).err());
-            continue;
-        }
-        for dtype in SMALL_DTYPES {
-            let call = in_dtype(&model.call, dtype);
-            if op.takes(dtype) || dtype == DType::F32 {
-                errors.extend(entries.add(name, &call, Some(CaseClass::Edge)).err());
-            }
+    for call in log::parse(real).calls.iter().filter(|call| op::find(&call.name()).is_ok()) {
+        errors.extend(entries.add(name, call, Some(CaseClass::Realistic)).err());
+    }
+    for call in log::parse(small).calls {
+        let Ok(op) = op::find(&call.name()) else { continue };
+        for dtype in
+            SMALL_DTYPES.into_iter().filter(|dtype| op.takes(*dtype) || *dtype == DType::F32)
+        {
+            let call = in_dtype(&call, dtype);
+            errors.extend(entries.add(name, &call, Some(CaseClass::Edge)).err());
         }
     }
     let description = "The calls of popular models, from their public configuration.";
@@ -295,8 +300,8 @@ struct Entries {
 impl Entries {
     /// Adds the case of a call unless it is there already.
     fn add(&mut self, file: &str, call: &Call, class: Option<CaseClass>) -> Result<(), Error> {
-        let once = Call { count: 1, ..call.clone() };
-        if self.seen.contains(&once.to_string()) {
+        let once = format!("{:?}", Call { count: 1, line: 0, ..call.clone() });
+        if self.seen.contains(&once) {
             return Ok(());
         }
         let (op, case) = logged::case_of(call, class).map_err(|source| Error::Call {
@@ -305,7 +310,7 @@ impl Entries {
             op: call.name(),
             source: Box::new(source),
         })?;
-        self.seen.insert(once.to_string());
+        self.seen.insert(once);
         let place = *self.places.entry(op.name.clone()).or_insert_with(|| {
             self.ops.push((op, Vec::new()));
             self.ops.len() - 1

@@ -2,10 +2,7 @@
 
 use crate::{
     log::{Call, LogDType, LogGen, LogTensor, Value},
-    op::{
-        self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined,
-        plan_name,
-    },
+    op::{self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     },
@@ -63,7 +60,7 @@ pub enum CallError {
         /// Elements of the storage.
         elements: usize,
     },
-    /// The generator of an index tensor leaves the range of what it indexes.
+    /// The generator of an index tensor leaves the range that it indexes.
     #[error("argument `{name}` holds indices up to {largest}, which must be below {bound}")]
     IndexRange {
         /// The argument.
@@ -98,14 +95,14 @@ pub(super) fn case_of(
                 CallError::Build(BuildError::Missing { name: param.name.clone() })
             })?,
         };
-        args.push(Arg { name: plan_name(&param.name), value });
+        args.push(Arg { name: param.name.clone(), value });
     }
     let mut case = Case {
         id: String::new(),
         op: op.name.clone(),
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         names_ignored: op
             .params
             .iter()
@@ -263,7 +260,7 @@ fn scalar(dtype: DType) -> TensorArg {
 /// Returns the type that the call is about: that of its data, not of masks and indices.
 fn main_dtype(op: &OpDef, case: &Case) -> DType {
     let typed = |param: &Param| {
-        let value = case.arg(&plan_name(&param.name));
+        let value = case.arg(&param.name);
         value.and_then(|value| value.tensors().next()).map(|(_, tensor)| tensor.spec.dtype)
     };
     let main = op.params.iter().filter(|param| param.role == Role::Main).find_map(typed);
@@ -311,7 +308,7 @@ fn id(op: &OpDef, case: &Case, given: &[Option<&Value>]) -> String {
         };
         parts.push(text);
     }
-    format!("{}{}/{}", case.dtype, parts.join(","), case.family.name())
+    format!("{}{}/{}", case.dtype, parts.join(","), case.distribution.name())
 }
 
 fn tensor_text(spec: &TensorSpec, usual: DType) -> String {

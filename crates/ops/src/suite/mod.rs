@@ -14,7 +14,6 @@ mod filter;
 mod load;
 mod logged;
 mod memo;
-pub mod models;
 mod shape;
 mod union;
 
@@ -39,14 +38,14 @@ pub use logged::CallError;
 pub struct Suite {
     /// Its name.
     pub name: String,
-    /// What it is for, in a sentence; empty where the file does not say.
+    /// Its purpose, in a sentence; empty where the file names none.
     pub description: String,
     /// Where it came from: a path, or the name of a built-in suite.
     pub origin: String,
     /// The names of its ops, in the order of the file.
     ops: Vec<String>,
     entries: Vec<Entry>,
-    /// What [`Suite::filter`] has taken away of each op's cases.
+    /// The limits that [`Suite::filter`] has set on each op's cases.
     limits: Limits,
     /// Whether it was joined of several, which may share cases.
     joined: bool,

@@ -108,7 +108,7 @@ fn a_mistake_in_a_suite_file_names_file_op_case_and_key() {
     let table = [
         (
             "{ self = \"[1]\", shape = 3 }",
-            "key `shape`: unknown key (known: self, class, families, dtypes, draws, axes, grid, \
+            "key `shape`: unknown key (known: self, class, distributions, dtypes, draws, axes, grid, \
              max_elements)",
         ),
         ("{}", "argument `self` is missing"),

@@ -46,9 +46,9 @@ fn only(template: &Template, dtypes: &[DType]) -> Template {
     template
 }
 
-/// Tells whether two cases judge the same: the same call on inputs of the same distribution.
+/// Returns whether two cases judge the same: the same call on inputs of the same distribution.
 pub(super) fn alike(a: &Case, b: &Case) -> bool {
-    let of = |case: &Case| (case.dtype, case.family, case.names_ignored);
+    let of = |case: &Case| (case.dtype, case.distribution, case.names_ignored);
     of(a) == of(b) && a.args == b.args
 }
 

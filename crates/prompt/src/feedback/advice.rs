@@ -10,7 +10,7 @@ pub(super) fn section(verdict: Verdict) -> Option<Section> {
     (!text.is_empty()).then(|| Section::new(kind_of(verdict), text))
 }
 
-/// Says what usually lies behind a verdict, where that is not in the finding.
+/// Names the usual cause of a verdict, where that is not in the finding.
 const fn advice(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Race => {

@@ -1,14 +1,12 @@
 //! The one thing to look at first in a correct kernel, by the strongest evidence that there is and
-//! that may be told.
+//! that the kinds allow.
 
 use kgen_measure::roofline::{Limit, is_overhead_dominated};
+use kgen_ops::op::OpFamily;
 use kgen_record::{CaseTiming, Evaluation, FeedbackKind, FeedbackSet, Resources};
 
 use super::{Section, Subject, profile, roofline};
-use crate::{
-    family::OpFamily,
-    text::{inline, significant},
-};
+use crate::text::{inline, significant};
 
 /// Percent of the floor from which on little is left to gain.
 const NEAR: f64 = 90.0;
@@ -19,12 +17,12 @@ const ONE_WAVE: f64 = 1.0;
 /// Occupancy below which too few warps may hide latency.
 const LOW_OCCUPANCY: f64 = 0.25;
 
-/// Says what to look at first.
+/// Names the first thing to look at.
 pub(super) fn section(subject: &Subject<'_>, kinds: FeedbackSet) -> Option<Section> {
     type Rule = fn(&Subject<'_>) -> Option<String>;
     let rules: [(FeedbackKind, Rule); 5] = [
         (FeedbackKind::Timing, overhead),
-        // What was measured goes before what may cost something.
+        // Measured costs go before possible ones.
         (FeedbackKind::Profile, profiled),
         (FeedbackKind::Static, spills),
         (FeedbackKind::Roofline, floor),
@@ -102,7 +100,7 @@ fn floor(subject: &Subject<'_>) -> Option<String> {
     ))
 }
 
-/// Says what keeps a kernel of this family from the bandwidth.
+/// Names the usual obstacles of this family on the way to the full bandwidth.
 const fn memory(family: OpFamily) -> &'static str {
     if family.sums_products() {
         "at this size the factors are read from memory more often than once, or too few blocks \
@@ -126,7 +124,7 @@ const fn memory(family: OpFamily) -> &'static str {
     }
 }
 
-/// Says what keeps a kernel of this family from the peak of its arithmetic.
+/// Names the usual obstacles of this family on the way to the peak of its arithmetic.
 const fn compute(family: OpFamily) -> &'static str {
     if family.sums_products() {
         "what is missing is tensor cores where the inputs are 16-bit, results per thread (register \

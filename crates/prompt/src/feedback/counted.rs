@@ -1,4 +1,4 @@
-//! The emulator's counters, where they were asked for: no times, but what a kernel does to memory.
+//! The emulator's counters, where they were asked for: no times, but a kernel's traffic of memory.
 
 use kgen_record::{Evaluation, FeedbackKind, LaunchCounters};
 

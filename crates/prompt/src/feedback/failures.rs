@@ -35,7 +35,7 @@ pub(super) struct Group<'a> {
 /// Returns one section per cause, cases that are no secret first.
 pub(super) fn sections(subject: &Subject<'_>, kinds: FeedbackSet) -> Vec<Section> {
     let evaluation = subject.evaluation;
-    // What the stage found about every case was said before.
+    // Findings of the stage about every case were listed before.
     let is_new = |group: &Group<'_>| match group.cases[0].findings.first() {
         Some(finding) => !evaluation.findings.iter().any(|said| said.message == finding.message),
         None => true,
@@ -77,7 +77,7 @@ fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
     for group in &mut groups {
         group.cases.sort_by_key(|case| is_drawn(case));
     }
-    // The verdict's own group first: it is what the attempt is known by.
+    // The verdict's own group first: the attempt is known by it.
     groups.sort_by_key(|group| {
         let of_drawn = is_drawn(group.cases[0]);
         (group.verdict != evaluation.verdict, of_drawn, usize::MAX - group.cases.len())
@@ -85,7 +85,7 @@ fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
     groups
 }
 
-/// Returns what cases with one cause have in common: everything but numbers.
+/// Returns the text that cases with one cause share: everything but numbers.
 fn cause(case: &CaseResult) -> String {
     let fault = case.findings.first().and_then(|finding| finding.fault.as_ref());
     let text = match (&case.mismatch, fault) {
@@ -106,7 +106,7 @@ fn cause(case: &CaseResult) -> String {
     text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-/// Tells whether a case's sizes are a secret.
+/// Returns whether a case's sizes are a secret.
 pub(super) fn is_drawn(case: &CaseResult) -> bool {
     case.class == CaseClass::Drawn
 }
@@ -117,7 +117,7 @@ fn name(case: &CaseResult) -> String {
         return format!("a hidden {} case", case.dtype);
     }
     let args = inline(&case.args, 120);
-    let name = match case.family {
+    let name = match case.distribution {
         InputDistribution::Normal => format!("`{args}`"),
         other => format!("`{args}` ({})", other.name()),
     };

@@ -25,7 +25,7 @@ pub(super) fn errors(evaluation: &Evaluation) -> impl Iterator<Item = &Diagnosti
     evaluation.diagnostics.iter().filter(is_error)
 }
 
-/// Returns what the stage that ended the evaluation found.
+/// Returns the findings of the stage that ended the evaluation.
 pub(super) fn sections(evaluation: &Evaluation, kernel: &str) -> Vec<Section> {
     let kind = kind_of(evaluation.verdict);
     let findings = evaluation.findings.iter().take(MAX_FINDINGS);
@@ -77,7 +77,7 @@ fn message(diagnostic: &Diagnostic) -> String {
     }
 }
 
-/// Returns the findings about a case; of a drawn one without what gives its sizes away.
+/// Returns the findings about a case; of a drawn one without its sizes.
 pub(super) fn of_case(case: &CaseResult) -> Cow<'_, [Finding]> {
     if !failures::is_drawn(case) {
         return Cow::Borrowed(&case.findings);

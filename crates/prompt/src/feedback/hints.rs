@@ -1,24 +1,24 @@
 //! Hints about a failure for this kind of op and on this device: one sentence where the facts leave
 //! few causes.
 
+use kgen_ops::op::OpFamily;
 use kgen_record::{CaseOutcome, Fault, Level, Mismatch, Verdict};
 
 use super::{Subject, failures::Group};
-use crate::family::OpFamily;
 
 /// Times its bound up to which an error looks like rounding, not like a wrong value.
 const ROUNDING: f64 = 64.0;
 
-/// What cases that fail alike have in common where all have strides.
+/// The hint where all cases that fail alike have strides.
 const STRIDED: &str = "All of these have strided inputs: check that no access takes them for \
                        contiguous ones.";
 
-/// What is left to blame where small cases are right.
+/// The likely causes where small cases are right.
 const LARGE_ONLY: &str = "Only realistic sizes fail: look for 32-bit index arithmetic that \
                           overflows, for a grid that is cut off at a limit, and for blocks that \
                           rely on the order in which they run.";
 
-/// Returns what the wrong elements of a group hint at.
+/// Returns hints from the wrong elements of a group.
 pub(super) fn of_outputs(
     subject: &Subject<'_>,
     group: &Group<'_>,
@@ -38,7 +38,7 @@ pub(super) fn of_outputs(
     hints
 }
 
-/// Returns what a fault, race or hang of a group hints at.
+/// Returns hints from a fault, race or hang of a group.
 pub(super) fn of_run(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
     let mut hints = in_common(subject, group);
     let first = group.cases[0];
@@ -57,7 +57,7 @@ pub(super) fn of_run(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
     hints
 }
 
-/// Returns what the failed cases have in common that passed ones have not.
+/// Returns the traits of failed cases that passed ones lack.
 fn in_common(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
     let all = |is: fn(&kgen_record::CaseResult) -> bool| group.cases.iter().all(|case| is(case));
     let mut hints = Vec::new();
@@ -78,7 +78,7 @@ fn in_common(subject: &Subject<'_>, group: &Group<'_>) -> Vec<String> {
     hints
 }
 
-/// Tells whether some tensor of a case is strided; `stride=[2,2]` is an argument of windows.
+/// Returns whether some tensor of a case is strided; `stride=[2,2]` is an argument of windows.
 fn is_strided(args: &str) -> bool {
     args.contains("] stride=(")
 }
@@ -102,7 +102,7 @@ fn place(fault: &Fault) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Says what makes values that are almost right not right enough.
+/// Names the usual cause of errors slightly beyond the bound.
 const fn rounding(family: OpFamily) -> &'static str {
     if matches!(family, OpFamily::Attention) {
         "The values are almost right: accumulate scores, sums and output in f32, round only the \

@@ -2,7 +2,7 @@
 //! within a few kilobytes.
 //!
 //! Every section belongs to one kind of feedback and is left out with it; the verdict always stays.
-//! What is told adapts to the verdict, to the op's family and to the device: no word of times where
+//! It adapts to the verdict, to the op's family and to the device: no word of times where
 //! nothing can be timed.
 
 mod advice;
@@ -17,10 +17,10 @@ mod roofline;
 mod shorten;
 mod timing;
 
-use kgen_ops::op;
+use kgen_ops::op::{self, OpFamily};
 use kgen_record::{CaseOutcome, CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, Verdict};
 
-use super::{family::OpFamily, text::inline};
+use super::text::inline;
 
 pub(super) use shorten::{n_left_out, shorten};
 
@@ -40,7 +40,7 @@ impl Section {
     }
 }
 
-/// What is known of an evaluation's subject besides its results.
+/// An evaluation with its kernel and op family.
 #[derive(Debug, Clone, Copy)]
 struct Subject<'a> {
     evaluation: &'a Evaluation,
@@ -50,20 +50,20 @@ struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Tells whether the evaluation was made where nothing can be timed.
+    /// Returns whether the evaluation was made where nothing can be timed.
     const fn is_emulated(&self) -> bool {
         self.evaluation.target.uuid.is_none()
     }
 }
 
-/// Says what became of a kernel, in Markdown; only sections of these kinds.
+/// Describes an evaluation in Markdown; only sections of these kinds.
 ///
 /// `kernel` is the kernel file, empty where the reply held none. Drawn cases are described without
 /// their shapes, seeds never show. The verdict is always said.
 #[must_use]
 pub fn feedback(evaluation: &Evaluation, kernel: &str, kinds: FeedbackSet) -> String {
     // An op of the user's own is not in the catalogue.
-    let family = op::find(&evaluation.op).map_or(OpFamily::General, OpFamily::of);
+    let family = op::find(&evaluation.op).map_or(OpFamily::General, |op| op.family);
     let subject = Subject { evaluation, kernel, family };
     let mut text = format!("## Verdict: `{}`\n\n", evaluation.verdict);
     let mut n_left_out = 0;
@@ -83,7 +83,7 @@ pub fn feedback(evaluation: &Evaluation, kernel: &str, kinds: FeedbackSet) -> St
     format!("{}\n", text.trim_end())
 }
 
-/// Returns what there is to say, the most useful first.
+/// Returns the sections, the most useful first.
 fn sections(subject: &Subject<'_>, kinds: FeedbackSet) -> Vec<Section> {
     let evaluation = subject.evaluation;
     let mut sections = Vec::new();
@@ -109,8 +109,8 @@ fn sections(subject: &Subject<'_>, kinds: FeedbackSet) -> Vec<Section> {
 
 /// Returns the kind of feedback that explains a verdict.
 ///
-/// What keeps a kernel from running is `compile`, what it does to memory and threads while it runs
-/// is `sanitizer`, what it computes is `correctness`. That it is faster than the hardware allows
+/// Errors before a kernel runs are `compile`, faults of memory and threads while it runs
+/// are `sanitizer`, wrong values are `correctness`. That it is faster than the hardware allows
 /// follows from the roofline.
 pub(super) const fn kind_of(verdict: Verdict) -> FeedbackKind {
     match verdict {
@@ -139,7 +139,7 @@ pub(super) const fn kind_of(verdict: Verdict) -> FeedbackKind {
 /// Most parts that no case reached which are named.
 const MAX_GAPS: usize = 6;
 
-/// Names what no case reached of a right kernel: the verdict says nothing of it.
+/// Names the parts of a right kernel that no case reached: the verdict says nothing of them.
 fn unreached(evaluation: &Evaluation) -> Option<Section> {
     let gaps = &evaluation.coverage.as_ref()?.gaps;
     if gaps.is_empty() {
@@ -198,7 +198,7 @@ fn counts(evaluation: &Evaluation) -> Option<Section> {
     (!lines.is_empty()).then(|| Section::new(FeedbackKind::Correctness, lines.join("\n\n")))
 }
 
-/// Counts passes by dtype and by class, which tells a wrong type from a wrong layout.
+/// Counts passes by dtype and by class, which separates a wrong type from a wrong layout.
 fn breakdown(evaluation: &Evaluation) -> String {
     let run: Vec<&CaseResult> = evaluation
         .cases
@@ -228,7 +228,7 @@ fn skipped(evaluation: &Evaluation) -> Option<String> {
             let reason = inline(reason, 100);
             let is_known =
                 reasons.iter().any(|known| without_numbers(known) == without_numbers(&reason));
-            // What was not reached says nothing about the kernel.
+            // An unreached part says nothing about the kernel.
             if reason != "not reached" && !is_known {
                 reasons.push(reason);
             }

@@ -9,7 +9,7 @@ use crate::text::{fence, inline};
 /// Characters of a line that are quoted.
 const WIDTH: usize = 240;
 
-/// Quotes what compute-sanitizer found: no speed makes up for it.
+/// Quotes the findings of compute-sanitizer: no speed makes up for them.
 pub(super) fn mistakes(evaluation: &Evaluation) -> Option<Section> {
     evaluation.profile.as_ref().filter(|profile| profile.suspicious)?;
     let title = "compute-sanitizer found mistakes in this kernel although its outputs are right; \
@@ -27,7 +27,7 @@ pub(super) fn section(evaluation: &Evaluation) -> Option<Section> {
     Some(Section::new(FeedbackKind::Profile, format!("Profile:\n\n{}", fence("text", &lines))))
 }
 
-/// Returns the lines of a topic; times and machine code are told from their own records.
+/// Returns the lines of a topic; times and machine code come from their own records.
 fn lines(evaluation: &Evaluation, of: Topic) -> Option<String> {
     let profile = evaluation.profile.as_ref()?;
     let lines = profile.summary.iter().filter(|line| topic(line) == of);
@@ -35,7 +35,7 @@ fn lines(evaluation: &Evaluation, of: Topic) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Returns what limits the longest launch and the first rule that fired, in the profiler's words.
+/// Returns the limit of the longest launch and the first rule that fired, in the profiler's words.
 pub(super) fn verdict(evaluation: &Evaluation) -> Option<String> {
     let profile = evaluation.profile.as_ref()?;
     let after = |start: &str| profile.summary.iter().find_map(|line| line.strip_prefix(start));

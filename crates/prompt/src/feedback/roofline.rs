@@ -1,4 +1,4 @@
-//! How near the timed cases come to what the hardware allows, and what that limit is.
+//! How near the timed cases come to the limit of the hardware, and which limit that is.
 
 use kgen_measure::roofline::{Limit, Roofline};
 use kgen_record::{CaseTiming, FeedbackKind};
@@ -41,7 +41,7 @@ fn line(timing: &CaseTiming) -> String {
     format!("- `{}`: {limit}; {reached}", inline(&timing.args, 100))
 }
 
-/// Says what a floor is.
+/// Explains a floor.
 pub(super) fn words(roofline: &Roofline) -> &'static str {
     match roofline.limit {
         Limit::Memory => "moving its bytes",

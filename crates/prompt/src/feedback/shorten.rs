@@ -1,4 +1,4 @@
-//! A written feedback, cut from its end: what stands last is the least useful.
+//! A written feedback, cut from its end, where the least useful parts stand.
 
 /// Splits a Markdown text at blank lines that are not inside a fence.
 fn blocks(text: &str) -> Vec<&str> {
@@ -22,7 +22,7 @@ fn blocks(text: &str) -> Vec<&str> {
     blocks
 }
 
-/// Blocks that are always kept: the verdict and what comes first.
+/// Blocks that are always kept: the verdict and the first block.
 const KEPT: usize = 2;
 
 /// Returns how many blocks do not fit into so many bytes.

@@ -94,7 +94,7 @@ fn row(timing: &CaseTiming) -> String {
     )
 }
 
-/// Says what makes the times less certain; overhead is said case by case.
+/// Names the reasons to doubt the times; overhead is named case by case.
 fn notes(evaluation: &Evaluation) -> Option<String> {
     let flags = evaluation.flags().into_iter().filter(|flag| *flag != Flag::FloorLimited);
     let notes: Vec<&str> = flags.map(Flag::meaning).collect();

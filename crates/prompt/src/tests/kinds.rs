@@ -20,7 +20,7 @@ fn subjects() -> Vec<Evaluation> {
     Verdict::ALL.into_iter().map(of).chain([known(), mixed]).collect()
 }
 
-/// Returns what a feedback consists of, the summarising first line apart.
+/// Returns the paragraphs of a feedback, the summarising first line apart.
 fn paragraphs(text: &str) -> BTreeSet<&str> {
     let paragraphs = text.trim_end().split("\n\n");
     paragraphs

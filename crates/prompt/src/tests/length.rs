@@ -1,4 +1,4 @@
-//! A prompt stays within its tokens, and what goes first is fixed.
+//! A prompt stays within its tokens, and parts are left out in a fixed order.
 
 use kgen_llm::size;
 

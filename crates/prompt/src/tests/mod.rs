@@ -30,16 +30,16 @@ const KERNEL: &str = "/*@plan\nn = self.numel\n\
     extern \"C\" __global__ void relu(const T_self* x, T_out* y, long long n) {\n  \
     long long i = blockIdx.x * 256LL + threadIdx.x;\n  y[i] = x[i] > 0 ? x[i] : 0;\n}\n";
 
-fn case(dtype: DType, shape: &[usize], class: CaseClass, family: InputDistribution) -> Case {
+fn case(dtype: DType, shape: &[usize], class: CaseClass, distribution: InputDistribution) -> Case {
     let spec = TensorSpec::contiguous(dtype, shape);
     let generator = Gen::Normal { mean: 0.0, std: 1.0 };
     let value = ArgValue::Tensor(TensorArg { spec, generator });
     Case {
-        id: format!("{dtype}{shape:?}/{}", family.name()),
+        id: format!("{dtype}{shape:?}/{}", distribution.name()),
         op: "relu".to_owned(),
         dtype,
         class,
-        family,
+        distribution,
         names_ignored: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }
@@ -71,7 +71,7 @@ fn result(case: &Case, outcome: CaseOutcome) -> CaseResult {
         case: case.id.clone(),
         dtype: case.dtype,
         class: case.class,
-        family: case.family,
+        distribution: case.distribution,
         args: format!("self={}{:?}", case.dtype, tensor.spec.shape),
         outcome,
         level: Level::Emu,
@@ -149,7 +149,7 @@ fn wrong_output() -> Evaluation {
     let mut evaluation = evaluation(Verdict::WrongOutput, Stage::Emulate);
     pass_all(&mut evaluation);
     for case in &mut evaluation.cases {
-        let is_special = case.family == InputDistribution::Specials;
+        let is_special = case.distribution == InputDistribution::Specials;
         let is_tail = case.class == CaseClass::Drawn || case.args.contains("[127]");
         if !is_special && !is_tail {
             continue;
@@ -208,7 +208,7 @@ fn fault() -> Evaluation {
     evaluation
 }
 
-/// A race, and what else the emulator saw.
+/// A race, and further findings of the emulator.
 fn race() -> Evaluation {
     let mut evaluation = fault();
     evaluation.verdict = Verdict::Race;
@@ -433,7 +433,7 @@ fn without_task(prompt: &str) -> String {
     prompt.replacen(task, "[task]", 1)
 }
 
-/// What holds for every prompt.
+/// Checks that every prompt must pass.
 fn check(evaluation: &Evaluation, prompt: &str, feedback: &str) {
     assert!(feedback.len() <= 6_200, "{} bytes of feedback", feedback.len());
     for secret in [&evaluation.seed.to_string(), "3777"] {

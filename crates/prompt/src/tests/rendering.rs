@@ -33,7 +33,7 @@ fn on_gpu(situation: &Situation<'_>) -> Rendered {
     rendered.unwrap()
 }
 
-/// Leaves out of a user prompt what other snapshots show: the task, the kernel, the last words.
+/// Leaves out of a user prompt the parts that other snapshots show: the task, the kernel, the last words.
 fn short(prompt: &str) -> String {
     let answer = include_str!("../../../../prompts/answer.hbs").trim_end();
     let prompt = without_task(prompt).replace(KERNEL, "[kernel]\n").replace(answer, "[answer]");
@@ -71,7 +71,7 @@ fn every_verdict_leads_to_its_cause() {
         insta::assert_snapshot!(format!("{form}_{verdict}"), code);
         let plan = after(&of(verdict), Turn::Plan);
         assert!(plan.contains("Answer with exactly three lines") && !plan.contains("[answer]"));
-        // Up to what is asked for, both turns show the same.
+        // Up to the request, both turns show the same.
         let facts = |text: &str| {
             let end = if form == "improve" { "Make it faster" } else { "Find the cause" };
             let end = text.find(end).or_else(|| text.find("Do not write the kernel yet")).unwrap();

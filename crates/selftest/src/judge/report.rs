@@ -75,7 +75,7 @@ pub fn conclude(item: &Item, evaluation: &Evaluation) -> ControlResult {
         reason: reason(evaluation),
         all_inputs: if counts { rules(evaluation, &|_| true) } else { None },
         normal_inputs: if counts {
-            rules(evaluation, &|family| family == InputDistribution::Normal)
+            rules(evaluation, &|distribution| distribution == InputDistribution::Normal)
         } else {
             None
         },
@@ -110,7 +110,8 @@ fn reason(evaluation: &Evaluation) -> String {
 /// Joins what other rules say over the cases whose outputs were compared.
 fn rules(evaluation: &Evaluation, wanted: &dyn Fn(InputDistribution) -> bool) -> Option<Rules> {
     let judged = |outcome: &CaseOutcome| matches!(outcome, CaseOutcome::Judged(_));
-    let cases = evaluation.cases.iter().filter(|case| wanted(case.family) && judged(&case.outcome));
+    let cases =
+        evaluation.cases.iter().filter(|case| wanted(case.distribution) && judged(&case.outcome));
     let said = cases.filter_map(|case| case.other_rules);
     let said = said
         .map(|rules| Rules { backendbench: rules.backendbench, kernelbench: rules.kernelbench });

@@ -8,6 +8,29 @@ const LARGE: Gen = Gen::Normal { mean: 0.0, std: 1e4 };
 
 const EXTREMES: Gen = Gen::Listed { list: List::Extremes };
 
+/// How products are summed.
+const PRODUCTS: &str = "\
+    Products and sums are f32, also for f16 and bf16 inputs (tensor cores with f32 accumulators \
+    are right, f16 accumulators and bf16 partial sums are not), rounded once to the output's \
+    dtype. For f32 inputs the products must be full f32: TF32 is wrong. Any order of summation is \
+    right, split over k too.";
+
+/// How a product is added to something.
+const ADDED: &str = "\
+    beta * self is added in f32 before the one rounding. alpha and beta are numbers. With beta = 0 \
+    self is not read: a NaN in it does not count. With alpha = 0 the product is not computed \
+    either.";
+
+/// Special values of a product alone.
+const REACHES: &str = "\
+    k = 0 gives zeros. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN, and an infinity \
+    reaches every output that it is a factor of.";
+
+/// Special values of a product that is added.
+const EXCEPTED: &str = "\
+    gives beta * self. NaN and infinities follow IEEE arithmetic (beta = 0 and alpha = 0 \
+    excepted): Inf * 0 is NaN.";
+
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
     [products(), added(), vectors()].into_iter().flatten().collect()
@@ -19,13 +42,11 @@ fn products() -> Vec<OpBuilder> {
         OpBuilder::new(
             "mm(Tensor self, Tensor mat2) -> Tensor",
             Contraction::Mm,
-            "Matrix product of self [m, k] and mat2 [k, n]: out[i, j] = sum_l self[i, l] * \
-            mat2[l, j]. Products and sums are f32, also for f16 and bf16 inputs (tensor cores \
-            with f32 accumulators are right, f16 accumulators and bf16 partial sums are not), \
-            rounded once to the output's dtype. For f32 inputs the products must be full f32: \
-            TF32 is wrong. Any order of summation is right, split over k too.\n\
-            k = 0 gives zeros. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN, and an \
-            infinity reaches every output that it is a factor of.",
+            &format!(
+                "Matrix product of self [m, k] and mat2 [k, n]: out[i, j] = sum_l self[i, l] * \
+                mat2[l, j]. {PRODUCTS}\n\
+                {REACHES}"
+            ),
         )
         .alias(&["mm.out"])
         .edges("self", LARGE)
@@ -33,13 +54,11 @@ fn products() -> Vec<OpBuilder> {
         OpBuilder::new(
             "bmm(Tensor self, Tensor mat2) -> Tensor",
             Contraction::Bmm,
-            "Matrix products of a batch, self [b, m, k] and mat2 [b, k, n]: out[t] = self[t] @ \
-            mat2[t]. Products and sums are f32, also for f16 and bf16 inputs (tensor cores with \
-            f32 accumulators are right, f16 accumulators and bf16 partial sums are not), rounded \
-            once to the output's dtype. For f32 inputs the products must be full f32: TF32 is \
-            wrong. Any order of summation is right, split over k too.\n\
-            k = 0 gives zeros. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN, and an \
-            infinity reaches every output that it is a factor of.",
+            &format!(
+                "Matrix products of a batch, self [b, m, k] and mat2 [b, k, n]: out[t] = self[t] @ \
+                mat2[t]. {PRODUCTS}\n\
+                {REACHES}"
+            ),
         )
         .alias(&["bmm.out"])
         .outputs(&["the products"]),
@@ -53,16 +72,11 @@ fn added() -> Vec<OpBuilder> {
             "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> \
             Tensor",
             Contraction::AddMm,
-            "out = beta * self + alpha * (mat1 @ mat2), mat1 [m, k], mat2 [k, n]; self is [m, n] \
-            or broadcasts to it ([n], [m, 1], [1], []). Products and sums are f32, also for f16 \
-            and bf16 inputs (tensor cores with f32 accumulators are right, f16 accumulators and \
-            bf16 partial sums are not), rounded once to the output's dtype. For f32 inputs the \
-            products must be full f32: TF32 is wrong. Any order of summation is right, split \
-            over k too. beta * self is added in f32 before the one rounding. alpha and beta are \
-            numbers. With beta = 0 self is not read: a NaN in it does not count. With alpha = 0 \
-            the product is not computed either.\n\
-            k = 0 gives beta * self. NaN and infinities follow IEEE arithmetic (beta = 0 and \
-            alpha = 0 excepted): Inf * 0 is NaN.",
+            &format!(
+                "out = beta * self + alpha * (mat1 @ mat2), mat1 [m, k], mat2 [k, n]; self is [m, \
+                n] or broadcasts to it ([n], [m, 1], [1], []). {PRODUCTS} {ADDED}\n\
+                k = 0 {EXCEPTED}"
+            ),
         )
         .alias(&["addmm.out"])
         .role("mat1", Role::Main)
@@ -71,16 +85,12 @@ fn added() -> Vec<OpBuilder> {
             "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) \
             -> Tensor",
             Contraction::BAddBmm,
-            "out = beta * self + alpha * (batch1 @ batch2) for each matrix of the batch, batch1 \
-            [b, m, k], batch2 [b, k, n]; self is [b, m, n] or broadcasts to it. Products and \
-            sums are f32, also for f16 and bf16 inputs (tensor cores with f32 accumulators are \
-            right, f16 accumulators and bf16 partial sums are not), rounded once to the output's \
-            dtype. For f32 inputs the products must be full f32: TF32 is wrong. Any order of \
-            summation is right, split over k too. beta * self is added in f32 before the one \
-            rounding. alpha and beta are numbers. With beta = 0 self is not read: a NaN in it \
-            does not count. With alpha = 0 the product is not computed either.\n\
-            k = 0 gives beta * self. NaN and infinities follow IEEE arithmetic (beta = 0 and \
-            alpha = 0 excepted): Inf * 0 is NaN.",
+            &format!(
+                "out = beta * self + alpha * (batch1 @ batch2) for each matrix of the batch, batch1 \
+                [b, m, k], batch2 [b, k, n]; self is [b, m, n] or broadcasts to it. {PRODUCTS} \
+                {ADDED}\n\
+                k = 0 {EXCEPTED}"
+            ),
         )
         .alias(&["baddbmm.out"])
         .role("batch1", Role::Main)
@@ -89,17 +99,12 @@ fn added() -> Vec<OpBuilder> {
             "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) \
             -> Tensor",
             Contraction::AddBmm,
-            "out = beta * self + alpha * sum_t (batch1[t] @ batch2[t]), batch1 [b, m, k], batch2 \
-            [b, k, n]: the products of the batch are added up; self is [m, n] or broadcasts to \
-            it. Products and sums are f32, also for f16 and bf16 inputs (tensor cores with f32 \
-            accumulators are right, f16 accumulators and bf16 partial sums are not), rounded \
-            once to the output's dtype. For f32 inputs the products must be full f32: TF32 is \
-            wrong. Any order of summation is right, split over k too. beta * self is added in \
-            f32 before the one rounding. alpha and beta are numbers. With beta = 0 self is not \
-            read: a NaN in it does not count. With alpha = 0 the product is not computed either. \
-            The sum over the batch is f32 too.\n\
-            k = 0 or b = 0 gives beta * self. NaN and infinities follow IEEE arithmetic (beta = \
-            0 and alpha = 0 excepted): Inf * 0 is NaN.",
+            &format!(
+                "out = beta * self + alpha * sum_t (batch1[t] @ batch2[t]), batch1 [b, m, k], \
+                batch2 [b, k, n]: the products of the batch are added up; self is [m, n] or \
+                broadcasts to it. {PRODUCTS} {ADDED} The sum over the batch is f32 too.\n\
+                k = 0 or b = 0 {EXCEPTED}"
+            ),
         )
         .alias(&["addbmm.out"])
         .role("batch1", Role::Main)
@@ -107,16 +112,14 @@ fn added() -> Vec<OpBuilder> {
         OpBuilder::new(
             "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
             Contraction::Linear,
-            "out = input @ weight^T + bias: input [.., k], weight [n, k], out [.., n] with \
-            out[.., j] = sum_l input[.., l] * weight[j, l] + bias[j]. input may have any number \
-            of dimensions from 1 on; weight [k] (without bias) gives out [..]. bias is [n] or \
-            broadcasts to out; left out, it counts as 0 and arrives as a null pointer. Products \
-            and sums are f32, also for f16 and bf16 inputs (tensor cores with f32 accumulators \
-            are right, f16 accumulators and bf16 partial sums are not), rounded once to the \
-            output's dtype. For f32 inputs the products must be full f32: TF32 is wrong. Any \
-            order of summation is right, split over k too. bias is added in f32 before the one \
-            rounding.\n\
-            k = 0 gives bias. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN.",
+            &format!(
+                "out = input @ weight^T + bias: input [.., k], weight [n, k], out [.., n] with \
+                out[.., j] = sum_l input[.., l] * weight[j, l] + bias[j]. input may have any \
+                number of dimensions from 1 on; weight [k] (without bias) gives out [..]. bias is \
+                [n] or broadcasts to out; left out, it counts as 0 and arrives as a null pointer. \
+                {PRODUCTS} bias is added in f32 before the one rounding.\n\
+                k = 0 gives bias. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN."
+            ),
         )
         .alias(&["nn.functional.linear"])
         .role("bias", Role::Bias)
@@ -130,29 +133,24 @@ fn vectors() -> Vec<OpBuilder> {
         OpBuilder::new(
             "matmul(Tensor self, Tensor other) -> Tensor",
             Contraction::MatMul,
-            "Matrix product by the ranks of the factors. Both 1-dim [k]: their dot product, \
-            0-dim. self [k] and other [.., k, n]: [.., n]. self [.., m, k] and other [k]: [.., \
-            m]. Otherwise [.., m, k] and [.., k, n] give [.., m, n]; the leading (batch) \
-            dimensions broadcast, aligned at their last ones. Products and sums are f32, also \
-            for f16 and bf16 inputs (tensor cores with f32 accumulators are right, f16 \
-            accumulators and bf16 partial sums are not), rounded once to the output's dtype. For \
-            f32 inputs the products must be full f32: TF32 is wrong. Any order of summation is \
-            right, split over k too.\n\
-            k = 0 gives zeros. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN, and an \
-            infinity reaches every output that it is a factor of.",
+            &format!(
+                "Matrix product by the ranks of the factors. Both 1-dim [k]: their dot product, \
+                0-dim. self [k] and other [.., k, n]: [.., n]. self [.., m, k] and other [k]: [.., \
+                m]. Otherwise [.., m, k] and [.., k, n] give [.., m, n]; the leading (batch) \
+                dimensions broadcast, aligned at their last ones. {PRODUCTS}\n\
+                {REACHES}"
+            ),
         )
         .alias(&["matmul.out", "linalg_matmul", "linalg.matmul"])
         .outputs(&["the product"]),
         OpBuilder::new(
             "mv(Tensor self, Tensor vec) -> Tensor",
             Contraction::Mv,
-            "Product of a matrix self [m, k] and a vector vec [k]: out[i] = sum_l self[i, l] * \
-            vec[l]. Products and sums are f32, also for f16 and bf16 inputs (tensor cores with \
-            f32 accumulators are right, f16 accumulators and bf16 partial sums are not), rounded \
-            once to the output's dtype. For f32 inputs the products must be full f32: TF32 is \
-            wrong. Any order of summation is right, split over k too.\n\
-            k = 0 gives zeros. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN, and an \
-            infinity reaches every output that it is a factor of.",
+            &format!(
+                "Product of a matrix self [m, k] and a vector vec [k]: out[i] = sum_l self[i, l] * \
+                vec[l]. {PRODUCTS}\n\
+                {REACHES}"
+            ),
         )
         .alias(&["mv.out"])
         .edges("self", LARGE)
@@ -161,16 +159,11 @@ fn vectors() -> Vec<OpBuilder> {
             "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> \
             Tensor",
             Contraction::AddMv,
-            "out = beta * self + alpha * (mat @ vec), mat [m, k], vec [k]; self is [m] or \
-            broadcasts to it. Products and sums are f32, also for f16 and bf16 inputs (tensor \
-            cores with f32 accumulators are right, f16 accumulators and bf16 partial sums are \
-            not), rounded once to the output's dtype. For f32 inputs the products must be full \
-            f32: TF32 is wrong. Any order of summation is right, split over k too. beta * self \
-            is added in f32 before the one rounding. alpha and beta are numbers. With beta = 0 \
-            self is not read: a NaN in it does not count. With alpha = 0 the product is not \
-            computed either.\n\
-            k = 0 gives beta * self. NaN and infinities follow IEEE arithmetic (beta = 0 and \
-            alpha = 0 excepted): Inf * 0 is NaN.",
+            &format!(
+                "out = beta * self + alpha * (mat @ vec), mat [m, k], vec [k]; self is [m] or \
+                broadcasts to it. {PRODUCTS} {ADDED}\n\
+                k = 0 {EXCEPTED}"
+            ),
         )
         .alias(&["addmv.out"])
         .role("mat", Role::Main)
@@ -178,12 +171,11 @@ fn vectors() -> Vec<OpBuilder> {
         OpBuilder::new(
             "dot(Tensor self, Tensor tensor) -> Tensor",
             Contraction::Dot,
-            "Dot product of two vectors [k]: out = sum_l self[l] * tensor[l], 0-dim: one element. \
-            Products and sums are f32, also for f16 and bf16 inputs (tensor cores with f32 \
-            accumulators are right, f16 accumulators and bf16 partial sums are not), rounded \
-            once to the output's dtype. For f32 inputs the products must be full f32: TF32 is \
-            wrong. Any order of summation is right, split over k too.\n\
-            k = 0 gives 0. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN.",
+            &format!(
+                "Dot product of two vectors [k]: out = sum_l self[l] * tensor[l], 0-dim: one \
+                element. {PRODUCTS}\n\
+                k = 0 gives 0. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN."
+            ),
         )
         .alias(&["dot.out", "vdot"])
         .outputs(&["the dot product"]),

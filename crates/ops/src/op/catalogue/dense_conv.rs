@@ -40,155 +40,86 @@ fn general() -> Vec<OpBuilder> {
     ]
 }
 
+/// How convolutions sum products.
+const PRODUCTS: &str = "\
+    Products and sums are f32, also for f16 and bf16 inputs, rounded once to the output's dtype; bias \
+    is added in f32. For f32 inputs the products must be full f32: TF32 is wrong. Any order of \
+    summation is right, and so is any algorithm with f32's accuracy (implicit matrix products; \
+    Winograd of small tiles).";
+
+/// Returns the words for a number of spatial dimensions: `2 spatial dimensions` and their names.
+fn spatial(n: usize) -> (String, &'static str) {
+    let plural = if n == 1 { "" } else { "s" };
+    (format!("{n} spatial dimension{plural}"), ["", "l", "h, w", "d, h, w"][n])
+}
+
+/// Returns the default of an option of `n` numbers: `[1, 1]`.
+fn of(value: &str, n: usize) -> String {
+    format!("[{}]", vec![value; n].join(", "))
+}
+
 /// Plain convolutions by their number of dimensions.
 fn plain() -> Vec<OpBuilder> {
-    vec![
-        OpBuilder::new(
-            "conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], \
-            SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
-            Conv::Plain(1),
-            "Convolution (cross-correlation) over 1 spatial dimension: input [n, c_in, l] or \
-            without the batch [c_in, l], weight [c_out, c_in / groups, k..], bias [c_out] or \
-            None (a null pointer; counts as 0). out[b, o, y] = bias[o] + sum over c and the \
-            kernel positions t of input[b, g * c_in / groups + c, y * stride + t * dilation - \
-            padding] * weight[o, c, t], per spatial dimension, where g = o / (c_out / groups) is \
-            the group of o; what lies outside the input is 0. The extent of the output per \
-            dimension is (in + 2 * padding - dilation * (k - 1) - 1) / stride + 1, rounded down. \
-            stride, padding and dilation are lists of one number. Products and sums are f32, \
-            also for f16 and bf16 inputs, rounded once to the output's dtype; bias is added in \
-            f32. For f32 inputs the products must be full f32: TF32 is wrong. Any order of \
-            summation is right, and so is any algorithm with f32's accuracy (implicit matrix \
-            products; Winograd of small tiles).\n\
+    let row = |n: usize| {
+        let (dimensions, axes) = spatial(n);
+        let (zeros, ones) = (of("0", n), of("1", n));
+        let lists = match n {
+            1 => "lists of one number".to_owned(),
+            _ => format!("lists of {n} numbers, or of one that counts for all"),
+        };
+        let signature = format!(
+            "conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{n}] stride={ones}, \
+            SymInt[{n}] padding={zeros}, SymInt[{n}] dilation={ones}, SymInt groups=1) -> Tensor"
+        );
+        let semantics = format!(
+            "Convolution (cross-correlation) over {dimensions}: input [n, c_in, {axes}] or without \
+            the batch [c_in, {axes}], weight [c_out, c_in / groups, k..], bias [c_out] or None (a \
+            null pointer; counts as 0). out[b, o, y] = bias[o] + sum over c and the kernel positions \
+            t of input[b, g * c_in / groups + c, y * stride + t * dilation - padding] * weight[o, c, \
+            t], per spatial dimension, where g = o / (c_out / groups) is the group of o; what lies \
+            outside the input is 0. The extent of the output per dimension is (in + 2 * padding - \
+            dilation * (k - 1) - 1) / stride + 1, rounded down. stride, padding and dilation are \
+            {lists}. {PRODUCTS}\n\
             NaN and infinities follow IEEE arithmetic and reach every output whose window holds \
-            them: Inf * 0 is NaN. Padding counts as zeros; the weights it meets are finite. n = \
-            0 gives an empty result.",
-        )
-        .alias(&["nn.functional.conv1d"])
-        .edges("input", Gen::LoneInfinity)
-        .role("bias", Role::Bias)
-        .outputs(&["the convolved tensor"]),
-        OpBuilder::new(
-            "conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], \
-            SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
-            Conv::Plain(2),
-            "Convolution (cross-correlation) over 2 spatial dimensions: input [n, c_in, h, w] or \
-            without the batch [c_in, h, w], weight [c_out, c_in / groups, k..], bias [c_out] or \
-            None (a null pointer; counts as 0). out[b, o, y] = bias[o] + sum over c and the \
-            kernel positions t of input[b, g * c_in / groups + c, y * stride + t * dilation - \
-            padding] * weight[o, c, t], per spatial dimension, where g = o / (c_out / groups) is \
-            the group of o; what lies outside the input is 0. The extent of the output per \
-            dimension is (in + 2 * padding - dilation * (k - 1) - 1) / stride + 1, rounded down. \
-            stride, padding and dilation are lists of 2 numbers, or of one that counts for all. \
-            Products and sums are f32, also for f16 and bf16 inputs, rounded once to the \
-            output's dtype; bias is added in f32. For f32 inputs the products must be full f32: \
-            TF32 is wrong. Any order of summation is right, and so is any algorithm with f32's \
-            accuracy (implicit matrix products; Winograd of small tiles).\n\
-            NaN and infinities follow IEEE arithmetic and reach every output whose window holds \
-            them: Inf * 0 is NaN. Padding counts as zeros; the weights it meets are finite. n = \
-            0 gives an empty result.",
-        )
-        .alias(&["nn.functional.conv2d"])
-        .edges("input", Gen::LoneInfinity)
-        .role("bias", Role::Bias)
-        .outputs(&["the convolved tensor"]),
-        OpBuilder::new(
-            "conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], \
-            SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> \
-            Tensor",
-            Conv::Plain(3),
-            "Convolution (cross-correlation) over 3 spatial dimensions: input [n, c_in, d, h, w] \
-            or without the batch [c_in, d, h, w], weight [c_out, c_in / groups, k..], bias \
-            [c_out] or None (a null pointer; counts as 0). out[b, o, y] = bias[o] + sum over c \
-            and the kernel positions t of input[b, g * c_in / groups + c, y * stride + t * \
-            dilation - padding] * weight[o, c, t], per spatial dimension, where g = o / (c_out / \
-            groups) is the group of o; what lies outside the input is 0. The extent of the \
-            output per dimension is (in + 2 * padding - dilation * (k - 1) - 1) / stride + 1, \
-            rounded down. stride, padding and dilation are lists of 3 numbers, or of one that \
-            counts for all. Products and sums are f32, also for f16 and bf16 inputs, rounded \
-            once to the output's dtype; bias is added in f32. For f32 inputs the products must \
-            be full f32: TF32 is wrong. Any order of summation is right, and so is any algorithm \
-            with f32's accuracy (implicit matrix products; Winograd of small tiles).\n\
-            NaN and infinities follow IEEE arithmetic and reach every output whose window holds \
-            them: Inf * 0 is NaN. Padding counts as zeros; the weights it meets are finite. n = \
-            0 gives an empty result.",
-        )
-        .alias(&["nn.functional.conv3d"])
-        .role("bias", Role::Bias)
-        .outputs(&["the convolved tensor"]),
-    ]
+            them: Inf * 0 is NaN. Padding counts as zeros; the weights it meets are finite. n = 0 \
+            gives an empty result."
+        );
+        let row = OpBuilder::new(&signature, Conv::Plain(n), &semantics)
+            .alias(&[&format!("nn.functional.conv{n}d")])
+            .role("bias", Role::Bias)
+            .outputs(&["the convolved tensor"]);
+        if n < 3 { row.edges("input", Gen::LoneInfinity) } else { row }
+    };
+    (1..=3).map(row).collect()
 }
 
 /// Transposed convolutions by their number of dimensions.
 fn transposed() -> Vec<OpBuilder> {
-    vec![
-        OpBuilder::new(
-            "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] \
-            stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, \
-            SymInt[1] dilation=[1]) -> Tensor",
-            Conv::Transposed(1),
-            "Transposed convolution over 1 spatial dimension, the gradient of a convolution with \
-            respect to its input: input [n, c_in, l] or without the batch, weight [c_in, c_out / \
-            groups, k..], bias [c_out] or None (a null pointer; counts as 0). Each input element \
-            adds input[b, c, x] * weight[c, o, t] to the output of channel o (of the group of c) \
-            at x * stride + t * dilation - padding, per spatial dimension; what falls outside is \
-            dropped, bias is added once to every element. The extent of the output per dimension \
-            is (in - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1; \
-            elements that no product reaches are bias. Products and sums are f32, also for f16 \
-            and bf16 inputs, rounded once to the output's dtype; bias is added in f32. For f32 \
-            inputs the products must be full f32: TF32 is wrong. Any order of summation is \
-            right, and so is any algorithm with f32's accuracy (implicit matrix products; \
-            Winograd of small tiles).\n\
-            NaN and infinities follow IEEE arithmetic and reach every output that they are added \
-            to: Inf * 0 is NaN. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.conv_transpose1d"])
-        .role("bias", Role::Bias)
-        .outputs(&["the convolved tensor"]),
-        OpBuilder::new(
-            "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] \
-            stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt \
-            groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
-            Conv::Transposed(2),
-            "Transposed convolution over 2 spatial dimensions, the gradient of a convolution with \
-            respect to its input: input [n, c_in, h, w] or without the batch, weight [c_in, \
-            c_out / groups, k..], bias [c_out] or None (a null pointer; counts as 0). Each input \
-            element adds input[b, c, x] * weight[c, o, t] to the output of channel o (of the \
-            group of c) at x * stride + t * dilation - padding, per spatial dimension; what \
-            falls outside is dropped, bias is added once to every element. The extent of the \
-            output per dimension is (in - 1) * stride - 2 * padding + dilation * (k - 1) + \
-            output_padding + 1; elements that no product reaches are bias. Products and sums are \
-            f32, also for f16 and bf16 inputs, rounded once to the output's dtype; bias is added \
-            in f32. For f32 inputs the products must be full f32: TF32 is wrong. Any order of \
-            summation is right, and so is any algorithm with f32's accuracy (implicit matrix \
-            products; Winograd of small tiles).\n\
-            NaN and infinities follow IEEE arithmetic and reach every output that they are added \
-            to: Inf * 0 is NaN. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.conv_transpose2d"])
-        .role("bias", Role::Bias)
-        .outputs(&["the convolved tensor"]),
-        OpBuilder::new(
-            "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] \
-            stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], \
-            SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
-            Conv::Transposed(3),
-            "Transposed convolution over 3 spatial dimensions, the gradient of a convolution with \
-            respect to its input: input [n, c_in, d, h, w] or without the batch, weight [c_in, \
-            c_out / groups, k..], bias [c_out] or None (a null pointer; counts as 0). Each input \
-            element adds input[b, c, x] * weight[c, o, t] to the output of channel o (of the \
-            group of c) at x * stride + t * dilation - padding, per spatial dimension; what \
-            falls outside is dropped, bias is added once to every element. The extent of the \
-            output per dimension is (in - 1) * stride - 2 * padding + dilation * (k - 1) + \
-            output_padding + 1; elements that no product reaches are bias. Products and sums are \
-            f32, also for f16 and bf16 inputs, rounded once to the output's dtype; bias is added \
-            in f32. For f32 inputs the products must be full f32: TF32 is wrong. Any order of \
-            summation is right, and so is any algorithm with f32's accuracy (implicit matrix \
-            products; Winograd of small tiles).\n\
-            NaN and infinities follow IEEE arithmetic and reach every output that they are added \
-            to: Inf * 0 is NaN. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.conv_transpose3d"])
-        .role("bias", Role::Bias)
-        .outputs(&["the convolved tensor"]),
-    ]
+    let row = |n: usize| {
+        let (dimensions, axes) = spatial(n);
+        let (zeros, ones) = (of("0", n), of("1", n));
+        let overload = if n == 1 { "" } else { ".input" };
+        let signature = format!(
+            "conv_transpose{n}d{overload}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{n}] \
+            stride={ones}, SymInt[{n}] padding={zeros}, SymInt[{n}] output_padding={zeros}, SymInt \
+            groups=1, SymInt[{n}] dilation={ones}) -> Tensor"
+        );
+        let semantics = format!(
+            "Transposed convolution over {dimensions}, the gradient of a convolution with respect to \
+            its input: input [n, c_in, {axes}] or without the batch, weight [c_in, c_out / groups, \
+            k..], bias [c_out] or None (a null pointer; counts as 0). Each input element adds \
+            input[b, c, x] * weight[c, o, t] to the output of channel o (of the group of c) at x * \
+            stride + t * dilation - padding, per spatial dimension; what falls outside is dropped, \
+            bias is added once to every element. The extent of the output per dimension is (in - 1) * \
+            stride - 2 * padding + dilation * (k - 1) + output_padding + 1; elements that no product \
+            reaches are bias. {PRODUCTS}\n\
+            NaN and infinities follow IEEE arithmetic and reach every output that they are added to: \
+            Inf * 0 is NaN. n = 0 gives an empty result."
+        );
+        OpBuilder::new(&signature, Conv::Transposed(n), &semantics)
+            .alias(&[&format!("nn.functional.conv_transpose{n}d")])
+            .role("bias", Role::Bias)
+            .outputs(&["the convolved tensor"])
+    };
+    (1..=3).map(row).collect()
 }

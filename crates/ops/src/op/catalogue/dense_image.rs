@@ -1,6 +1,7 @@
 //! Pooling, resampling and rearranging of images.
 
 use super::super::{
+    OpFamily,
     def::{self, OpBuilder},
     families::{
         blocks::Blocks,
@@ -26,147 +27,95 @@ pub(super) fn rows() -> Vec<OpBuilder> {
     [averages(), maxima(), adaptive(), resized()].into_iter().flatten().collect()
 }
 
+/// The names of the spatial dimensions, by their number.
+const AXES: [&str; 4] = ["", "l", "h, w", "d, h, w"];
+
+/// Returns the words about windows over `n` dimensions whose extent is `span`.
+fn windows(n: usize, span: &str) -> String {
+    let (axes, dimensions, one) = match n {
+        1 => (AXES[1], "the last dimension".to_owned(), ""),
+        _ => {
+            let one = " A list of one number counts for all dimensions.";
+            (AXES[n], format!("the last {n} dimensions"), one)
+        }
+    };
+    format!(
+        "of each window of self [n, c, {axes}] or [c, {axes}], over {dimensions}: windows of \
+        kernel_size elements begin every stride elements (an empty list means kernel_size), padding \
+        elements before the first. The extent of the output is (in + 2 * padding - {span}) / stride + \
+        1, rounded down, or up with ceil_mode, where a last window that would begin behind self and \
+        its first padding is left out.{one}"
+    )
+}
+
 /// Averages of sliding windows.
 fn averages() -> Vec<OpBuilder> {
-    vec![
-        OpBuilder::new(
-            "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], \
-            bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
-            average(1),
-            "The mean of each window of self [n, c, l] or [c, l], over the last dimension: \
-            windows of kernel_size elements begin every stride elements (an empty list means \
-            kernel_size), padding elements before the first. The extent of the output is (in + 2 \
-            * padding - kernel_size) / stride + 1, rounded down, or up with ceil_mode, where a \
-            last window that would begin behind self and its first padding is left out. Each \
-            window's sum is divided by the number of its elements: with count_include_pad those \
-            in the padding count (but not what ceil_mode adds beyond it), without it only those \
-            inside self. Compute in f32 and round once to the output's dtype, which is that of \
-            self. Any order of summation is right.\n\
-            NaN and infinities follow IEEE arithmetic and reach every window that holds them; \
-            padding counts as zeros. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.avg_pool1d"])
-        .outputs(&["the means"]),
-        OpBuilder::new(
-            "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool \
-            ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-            average(2),
-            "The mean of each window of self [n, c, h, w] or [c, h, w], over the last 2 \
-            dimensions: windows of kernel_size elements begin every stride elements (an empty \
-            list means kernel_size), padding elements before the first. The extent of the output \
-            is (in + 2 * padding - kernel_size) / stride + 1, rounded down, or up with \
-            ceil_mode, where a last window that would begin behind self and its first padding is \
-            left out. A list of one number counts for all dimensions. Each window's sum is \
-            divided by divisor_override where it is given, else by the number of its elements: \
-            with count_include_pad those in the padding count (but not what ceil_mode adds \
-            beyond it), without it only those inside self. Compute in f32 and round once to the \
-            output's dtype, which is that of self. Any order of summation is right.\n\
-            NaN and infinities follow IEEE arithmetic and reach every window that holds them; \
-            padding counts as zeros. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.avg_pool2d"])
-        .outputs(&["the means"]),
-        OpBuilder::new(
-            "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool \
-            ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-            average(3),
-            "The mean of each window of self [n, c, d, h, w] or [c, d, h, w], over the last 3 \
-            dimensions: windows of kernel_size elements begin every stride elements (an empty \
-            list means kernel_size), padding elements before the first. The extent of the output \
-            is (in + 2 * padding - kernel_size) / stride + 1, rounded down, or up with \
-            ceil_mode, where a last window that would begin behind self and its first padding is \
-            left out. A list of one number counts for all dimensions. Each window's sum is \
-            divided by divisor_override where it is given, else by the number of its elements: \
-            with count_include_pad those in the padding count (but not what ceil_mode adds \
-            beyond it), without it only those inside self. Compute in f32 and round once to the \
-            output's dtype, which is that of self. Any order of summation is right.\n\
-            NaN and infinities follow IEEE arithmetic and reach every window that holds them; \
-            padding counts as zeros. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.avg_pool3d"])
-        .outputs(&["the means"]),
-    ]
+    let row = |n: usize| {
+        let (padding, divisor, by) = match n {
+            1 => ("[0]", "", "the number"),
+            _ => {
+                let divisor = ", int? divisor_override=None";
+                ("0", divisor, "divisor_override where it is given, else by the number")
+            }
+        };
+        let signature = format!(
+            "avg_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] \
+            padding={padding}, bool ceil_mode=False, bool count_include_pad=True{divisor}) -> Tensor"
+        );
+        let semantics = format!(
+            "The mean {} Each window's sum is divided by {by} of its elements: with count_include_pad \
+            those in the padding count (but not what ceil_mode adds beyond it), without it only those \
+            inside self. Compute in f32 and round once to the output's dtype, which is that of self. \
+            Any order of summation is right.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them; padding \
+            counts as zeros. n = 0 gives an empty result.",
+            windows(n, "kernel_size")
+        );
+        OpBuilder::new(&signature, average(n), &semantics)
+            .alias(&[&format!("nn.functional.avg_pool{n}d")])
+            .outputs(&["the means"])
+    };
+    (1..=3).map(row).collect()
 }
 
 /// Maxima of sliding windows.
 fn maxima() -> Vec<OpBuilder> {
-    vec![
-        OpBuilder::new(
-            "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], \
-            int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
-            maximum(1),
-            "The maximum of each window of self [n, c, l] or [c, l], over the last dimension: \
-            windows of kernel_size elements begin every stride elements (an empty list means \
-            kernel_size), padding elements before the first. The extent of the output is (in + 2 \
-            * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, or up with \
-            ceil_mode, where a last window that would begin behind self and its first padding is \
-            left out. Elements of a window lie dilation apart; padding counts as -Inf, never as \
-            0. The result is exact. Shape of the leading dimensions and dtype are those of self.\n\
+    let row = |n: usize, engine: Pool, places: bool| {
+        let (zero, one) = if n == 1 { ("[0]", "[1]") } else { ("0", "1") };
+        let suffix = if places { "_with_indices" } else { "" };
+        let name = format!("max_pool{n}d{suffix}");
+        let (returned, second, index) = match places {
+            true => {
+                ("(Tensor, Tensor)", format!("{PLACES} "), " and the index of its first element")
+            }
+            false => ("Tensor", String::new(), ""),
+        };
+        let signature = format!(
+            "{name}(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding={zero}, \
+            int[{n}] dilation={one}, bool ceil_mode=False) -> {returned}"
+        );
+        let semantics = format!(
+            "The maximum {} Elements of a window lie dilation apart; padding counts as -Inf, never as \
+            0. {second}The result is exact. Shape of the leading dimensions and dtype are those of \
+            self.\n\
             A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
-            -Inf; of -0 and 0 either is right. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.max_pool1d"])
-        .exact()
-        .outputs(&["the maxima"]),
-        OpBuilder::new(
-            "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, \
-            int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-            maximum(2),
-            "The maximum of each window of self [n, c, h, w] or [c, h, w], over the last 2 \
-            dimensions: windows of kernel_size elements begin every stride elements (an empty \
-            list means kernel_size), padding elements before the first. The extent of the output \
-            is (in + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, \
-            or up with ceil_mode, where a last window that would begin behind self and its first \
-            padding is left out. A list of one number counts for all dimensions. Elements of a \
-            window lie dilation apart; padding counts as -Inf, never as 0. The result is exact. \
-            Shape of the leading dimensions and dtype are those of self.\n\
-            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
-            -Inf; of -0 and 0 either is right. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.max_pool2d"])
-        .exact()
-        .outputs(&["the maxima"]),
-        OpBuilder::new(
-            "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, \
-            int[3] dilation=1, bool ceil_mode=False) -> Tensor",
-            maximum(3),
-            "The maximum of each window of self [n, c, d, h, w] or [c, d, h, w], over the last 3 \
-            dimensions: windows of kernel_size elements begin every stride elements (an empty \
-            list means kernel_size), padding elements before the first. The extent of the output \
-            is (in + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, \
-            or up with ceil_mode, where a last window that would begin behind self and its first \
-            padding is left out. A list of one number counts for all dimensions. Elements of a \
-            window lie dilation apart; padding counts as -Inf, never as 0. The result is exact. \
-            Shape of the leading dimensions and dtype are those of self.\n\
-            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
-            -Inf; of -0 and 0 either is right. n = 0 gives an empty result.",
-        )
-        .alias(&["nn.functional.max_pool3d"])
-        .exact()
-        .outputs(&["the maxima"]),
-        OpBuilder::new(
-            "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] \
-            padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-            maximum_at(2, false),
-            "The maximum of each window of self [n, c, h, w] or [c, h, w], over the last 2 \
-            dimensions: windows of kernel_size elements begin every stride elements (an empty \
-            list means kernel_size), padding elements before the first. The extent of the output \
-            is (in + 2 * padding - dilation * (kernel_size - 1) - 1) / stride + 1, rounded down, \
-            or up with ceil_mode, where a last window that would begin behind self and its first \
-            padding is left out. A list of one number counts for all dimensions. Elements of a \
-            window lie dilation apart; padding counts as -Inf, never as 0. The second output, \
-            i64, is the place of the maximum in its plane, h * width + w: of several equal ones \
-            the first in row-major order, of several NaN the last. The result is exact. Shape of \
-            the leading dimensions and dtype are those of self.\n\
-            A window that holds NaN gives NaN; +Inf wins, a window of nothing but -Inf gives \
-            -Inf and the index of its first element; of -0 and 0 either is right. n = 0 gives an \
-            empty result.",
-        )
-        .alias(&["nn.functional.max_pool2d_with_indices"])
-        .exact()
-        .outputs(&["the maxima", "their places"]),
-    ]
+            -Inf{index}; of -0 and 0 either is right. n = 0 gives an empty result.",
+            windows(n, "dilation * (kernel_size - 1) - 1")
+        );
+        let outputs = &["the maxima", "their places"][..if places { 2 } else { 1 }];
+        OpBuilder::new(&signature, engine, &semantics)
+            .alias(&[&format!("nn.functional.{name}")])
+            .exact()
+            .outputs(outputs)
+    };
+    let plain = (1..=3).map(|n| row(n, maximum(n), false));
+    plain.chain([row(2, maximum_at(2, false), true)]).collect()
 }
+
+/// The second output of a maximum with its place.
+const PLACES: &str = "\
+    The second output, i64, is the place of the maximum in its plane, h * width + w: of several equal \
+    ones the first in row-major order, of several NaN the last.";
 
 /// Windows that are chosen for an output size.
 fn adaptive() -> Vec<OpBuilder> {
@@ -260,6 +209,7 @@ fn resized() -> Vec<OpBuilder> {
             - 1) / stride_h + 1, rounded down. The result is exact.\n\
             NaN and infinities are copied. n = 0 gives an empty result.",
         )
+        .family(OpFamily::Movement)
         .alias(&["nn.functional.unfold"])
         .exact()
         .outputs(&["the blocks"]),
@@ -271,6 +221,7 @@ fn resized() -> Vec<OpBuilder> {
             r, y / r, x / r]. Elements are copied.\n\
             NaN and infinities are copied. Empty dimensions stay empty.",
         )
+        .family(OpFamily::Movement)
         .alias(&["nn.functional.pixel_shuffle"])
         .dtypes(def::NUMBERS)
         .exact()

@@ -3,7 +3,7 @@
 use crate::record::DType;
 
 use super::super::{
-    Role,
+    OpFamily, Role,
     def::OpBuilder,
     families::{
         attention::Attention,
@@ -14,7 +14,7 @@ use super::super::{
 /// The types of quantised matrices.
 const FP8: &[DType] = &[DType::F8E4M3, DType::F8E5M2];
 
-/// What fp8 tensor cores need of the bound for results that are not fp8 themselves.
+/// Factor on the bound for results of fp8 tensor cores that are not fp8 themselves.
 const FP8_SLACK: f64 = 512.0;
 
 /// PyTorch's f32 kernels take exp2 of scores times log2(e), whose error grows with the score: 1.03 of
@@ -45,6 +45,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             rows of its column, those that give it probability 0 included where it is not \
             masked.",
         )
+        .family(OpFamily::Attention)
         .alias(&["nn.functional.scaled_dot_product_attention", "sdpa"])
         .role("attn_mask", Role::Mask)
         .slack(DType::F32, ATTENTION_SLACK)
@@ -62,10 +63,11 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             k = 0 gives bias. NaN and infinities (f8e5m2 has them) follow IEEE arithmetic: Inf * \
             0 is NaN; NaN stays NaN in fp8 results, infinities saturate there.",
         )
+        .family(OpFamily::Contraction)
         .own()
         .alias(&["_scaled_mm"])
         // docs/measurements, error ratios: fp8 tensor cores keep fewer bits of a partial sum than
-        // f32 has (361 times the bound at most); exact integers tell the right sums from others.
+        // f32 has (361 times the bound at most); exact integers separate right sums from others.
         .slack(DType::F32, FP8_SLACK)
         .slack(DType::F16, FP8_SLACK)
         .slack(DType::BF16, FP8_SLACK)
@@ -83,6 +85,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             NaN gives NaN, infinities give the largest finite value of their sign, -0 gives -0. \
             Ties of the rounding go to even; subnormal results are kept.",
         )
+        .family(OpFamily::Quantize)
         .own()
         .role("scale", Role::ScaleF32)
         .outputs(&["the quantised tensor"]),
@@ -99,6 +102,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             infinity (and no NaN) has scale Inf: its infinite elements give NaN, finite ones 0. \
             A row of zeros gives zeros.",
         )
+        .family(OpFamily::Quantize)
         .own()
         .outputs(&["the quantised tensor", "the scales"]),
     ]

@@ -10,7 +10,7 @@ mod pointwise;
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::{OpDef, def::OpBuilder};
+use super::{OpDef, OpFamily, def::OpBuilder};
 
 /// All ops, and every name that one of them goes by.
 struct Catalogue {
@@ -22,17 +22,18 @@ static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::build);
 
 impl Catalogue {
     fn build() -> Self {
-        let tables: [fn() -> Vec<OpBuilder>; 7] = [
-            pointwise::rows,
-            fold::rows,
-            dense::rows,
-            dense_conv::rows,
-            dense_image::rows,
-            dense_quant::rows,
-            place::rows,
+        let tables = [
+            of(OpFamily::Elementwise, pointwise::rows()),
+            fold::rows(),
+            of(OpFamily::Contraction, dense::rows()),
+            of(OpFamily::Convolution, dense_conv::rows()),
+            of(OpFamily::Pool, dense_image::rows()),
+            dense_quant::rows(),
+            place::rows(),
         ];
-        let rows = tables.iter().flat_map(|rows| rows());
-        let ops: Vec<OpDef> = rows
+        let ops: Vec<OpDef> = tables
+            .into_iter()
+            .flatten()
             .map(|row| row.build().expect("every signature of the tables can be read"))
             .collect();
         let mut names = HashMap::new();
@@ -45,6 +46,11 @@ impl Catalogue {
         }
         Self { ops, names }
     }
+}
+
+/// Sets the op family of a table's rows, where they do not set another.
+fn of(family: OpFamily, rows: Vec<OpBuilder>) -> Vec<OpBuilder> {
+    rows.into_iter().map(|row| row.family(family)).collect()
 }
 
 /// Returns all ops that kgen knows, in the order in which they are listed.

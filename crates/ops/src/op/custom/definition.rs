@@ -42,12 +42,12 @@ pub(super) struct TensorDecl {
 #[derive(Debug, Clone)]
 pub(super) struct OutputDecl {
     pub(super) name: String,
-    /// What it is, for people and models.
+    /// Its description, for people and models.
     pub(super) what: String,
     pub(super) shape: Option<Shape>,
 }
 
-/// What decides correctness.
+/// The reference.
 #[derive(Debug, Clone)]
 pub(super) enum Reference {
     /// A composition of catalogue ops.
@@ -84,7 +84,7 @@ pub struct CaseText {
 }
 
 /// Keys of a case that go into the suite as they are.
-const PASSED_ON: [&str; 4] = ["class", "families", "dtypes", "draws"];
+const PASSED_ON: [&str; 4] = ["class", "distributions", "dtypes", "draws"];
 
 /// Value of a symbol in a case: a number, or a range of them.
 enum Axis {

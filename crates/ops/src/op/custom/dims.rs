@@ -133,7 +133,7 @@ impl std::fmt::Display for Dim {
     }
 }
 
-/// Tells whether a text can name something.
+/// Returns whether a text can name something.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

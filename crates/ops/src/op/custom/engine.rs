@@ -6,7 +6,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    op::{Array, Call, Engine, InferError, Input, Inputs, Param, Role, Shaped, plan_name},
+    op::{Array, Call, Engine, InferError, Input, Inputs, Param, Role, Shaped},
     record::{
         DType,
         tensor::{decode, encode},
@@ -75,7 +75,7 @@ pub(super) struct GraphEngine {
     graph: Graph,
 }
 
-/// Changes what a node computed, by the scale of its intermediate values.
+/// Changes the results of a node, by the scale of its intermediate values.
 type Change<'c> = dyn FnMut(&Node, &Resolved, &Inputs<'_>, &mut [Array]) -> Result<(), Error> + 'c;
 
 impl GraphEngine {
@@ -148,10 +148,9 @@ fn node_inputs(
         };
         for (index, value) in arg.values().iter().enumerate() {
             let dtype = specs.next().map_or(resolved.case.dtype, |(_, tensor)| tensor.spec.dtype);
-            let name = plan_name(&param.name);
             let name = match arg {
-                NodeArg::Tensors(_) => format!("{name}[{index}]"),
-                _ => name,
+                NodeArg::Tensors(_) => format!("{}[{index}]", param.name),
+                _ => param.name.clone(),
             };
             tensors.push((name, Input::computed(dtype, array(value, inputs, computed)?)));
         }
@@ -238,7 +237,7 @@ impl Engine for GraphEngine {
         self.nodes(call, |node, of| node.op.work(&of.case).flops).into_iter().sum()
     }
 
-    /// Where one node leaves something out, nothing is known of what comes before it.
+    /// Where one node leaves something out, nothing is known of the nodes before it.
     fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
         let whole = self.nodes(call, |node, of| {
             let call = node.op.call(&of.case);

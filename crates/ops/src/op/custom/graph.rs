@@ -15,7 +15,7 @@ pub(super) struct Graph {
     pub(super) text: String,
     /// The calls, each after those whose results it takes.
     pub(super) nodes: Vec<Node>,
-    /// What each output of the op is.
+    /// The value behind each output of the op.
     pub(super) outputs: Vec<Value>,
 }
 
@@ -85,7 +85,7 @@ impl Graph {
             let draft = CaseDraft {
                 dtype: call.case.dtype,
                 class: CaseClass::Edge,
-                family: InputDistribution::Normal,
+                distribution: InputDistribution::Normal,
                 values: values.collect::<Result<_, InferError>>()?,
             };
             let in_node = |reason: String| InferError::Node { node: node.text.clone(), reason };

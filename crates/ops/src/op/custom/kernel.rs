@@ -3,7 +3,7 @@
 use std::{fmt, sync::OnceLock};
 
 use crate::{
-    op::{Array, Call, Engine, InferError, Inputs, Param, Role, Shaped, plan_name},
+    op::{Array, Call, Engine, InferError, Inputs, Param, Role, Shaped},
     record::{Case, DType, TensorSpec},
     reference::Error,
 };
@@ -27,7 +27,7 @@ impl ReferenceKernel {
         let free = definition.tensors.iter().filter(|tensor| {
             tensor.shape.dtype.is_none() && !matches!(tensor.role, Role::Index | Role::Mask)
         });
-        let free = free.map(|tensor| plan_name(&tensor.name)).collect();
+        let free = free.map(|tensor| tensor.name.clone()).collect();
         Self { source, free, evaluator: OnceLock::new() }
     }
 

@@ -24,7 +24,7 @@ use std::{
 
 use crate::record::DType;
 
-use super::{Engine, OpDef, catalogue};
+use super::{Engine, OpDef, OpFamily, catalogue};
 use definition::Reference;
 use engine::GraphEngine;
 use kernel::KernelEngine;
@@ -40,7 +40,7 @@ pub struct CustomError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The mistake.
     pub reason: String,
 }
 
@@ -121,6 +121,7 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         returns_list: false,
         params: definition.params(),
         dtypes,
+        family: OpFamily::General,
         engine,
         exact: false,
         signed_zero: false,

@@ -35,7 +35,7 @@ pub(super) fn graph(text: &str, definition: &Definition) -> Result<Graph, Custom
     parser.finish()
 }
 
-/// What an argument is before its parameter is known.
+/// An argument before its parameter is known.
 enum Operand {
     Tensor(Value),
     Scalar(String),

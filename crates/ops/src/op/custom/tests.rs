@@ -56,7 +56,7 @@ fn the_example_is_an_op_like_any_other() {
         // The scale is that of the terms, not of a sum in which they cancel.
         let residuals = values("residual");
         let terms = outputs[0].iter().zip(&residuals).zip(magnitude);
-        if case.family == InputDistribution::Normal {
+        if case.distribution == InputDistribution::Normal {
             for ((out, residual), magnitude) in terms {
                 let scale = out.abs() + residual.abs() + 8.0;
                 assert!(*magnitude <= 2.0 * scale, "{magnitude} {scale}");
@@ -146,7 +146,7 @@ fn what_is_wrong_has_a_place_and_a_reason() {
         ("n = 3", "m = 3", 12, 1, "unknown key `m`"),
         ("n = 3", "n = -3", 12, 1, "not a number of elements"),
         ("n = 3", "n = \"x\"", 12, 1, "a range"),
-        ("n = 3", "families = [\"normal\"]", 11, 1, "misses the extent `n`"),
+        ("n = 3", "distributions = [\"normal\"]", 11, 1, "misses the extent `n`"),
         ("[[cases]]\nn = 3", "", 1, 1, "`cases` is missing"),
     ] {
         let text = good.replacen(from, to, 1);

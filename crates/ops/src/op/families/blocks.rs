@@ -7,8 +7,8 @@ use crate::{record::DType, reference::Error};
 
 use super::{
     super::{
-        Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, unravel,
-        work::covered,
+        Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Role, Shaped, integer_limit,
+        unravel, work::covered,
     },
     conv::{Triple, option},
 };
@@ -216,12 +216,7 @@ impl Engine for Blocks {
         if dtype == DType::F16 { 2e4 } else { 1e15 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 }

@@ -16,7 +16,7 @@ use super::{
     reduce::floating,
 };
 
-/// Normalisations of `[N, C, ..]`, each with what its op returns.
+/// Normalisations of `[N, C, ..]`, each with its op's outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChannelNorm {
     /// Groups of channels of one sample.
@@ -31,7 +31,7 @@ pub(crate) enum ChannelNorm {
     BatchInference,
 }
 
-/// `[N, C, S]`: samples, channels, elements of a channel, and what is normalised together.
+/// `[N, C, S]`: samples, channels, elements of a channel, and the sets that are normalised together.
 #[derive(Debug, Clone, Copy)]
 struct Sets {
     samples: usize,
@@ -102,7 +102,7 @@ impl ChannelNorm {
         })
     }
 
-    /// Tells whether running statistics are what is normalised with.
+    /// Returns whether the running statistics are used.
     fn uses_running(self, call: &Call<'_>) -> Result<bool, InferError> {
         Ok(match self {
             Self::Group | Self::GroupStats => false,
@@ -157,7 +157,7 @@ struct Values<'a> {
     gain: Option<&'a [f64]>,
     bias: Option<&'a [f64]>,
     running: Option<(&'a [f64], &'a [f64])>,
-    /// Whether the running statistics are what is normalised with.
+    /// Whether the running statistics are used.
     fixed: bool,
     eps: f64,
 }
@@ -214,7 +214,7 @@ impl<'a> Values<'a> {
     }
 
     /// Fills the output set by set: `formula` is called with the statistics and the elements of a
-    /// set, and returns what `finish` makes, with the channel's weights, an element of.
+    /// set, and returns the elements that `finish` makes with the channel's weights.
     fn filled<T: Send>(
         &self,
         formula: impl Fn(&Stats, &[f64]) -> Vec<T> + Sync,
@@ -251,11 +251,11 @@ impl<'a> Values<'a> {
         stats.spread(x)
     }
 
-    /// The statistics of each set as `tell` has them.
-    fn told(&self, tell: impl Fn(&Stats, &[f64]) -> (f64, f64)) -> (Vec<f64>, Vec<f64>) {
+    /// Returns two statistics of each set.
+    fn statistics(&self, of: impl Fn(&Stats, &[f64]) -> (f64, f64)) -> (Vec<f64>, Vec<f64>) {
         let one = |set: usize| {
             let x = self.gathered(set);
-            tell(&self.stats(set, &x), &x)
+            of(&self.stats(set, &x), &x)
         };
         (0..self.sets.count()).map(one).unzip()
     }
@@ -277,7 +277,7 @@ impl Update {
 
     fn spread(&self, stats: &Stats, x: &[f64], old: (f64, f64)) -> (f64, f64) {
         let (mean, scale) = stats.spread(x);
-        // The scale moves by -scale³ / 2 times what the variance does.
+        // The scale moves by -scale³ / 2 times the variance's movement.
         let var = 2.0 * scale / stats.scale.powi(3) * self.n / (self.n - 1.0);
         let mixed = |old: f64, new: f64| ((1.0 - self.momentum) * old).hypot(self.momentum * new);
         (mixed(old.0, mean), mixed(old.1, var))
@@ -291,7 +291,7 @@ impl ChannelNorm {
         call: &Call<'_>,
         values: &Values<'_>,
         out: Vec<f64>,
-        tell: impl Fn(&Stats, &[f64]) -> (f64, f64),
+        statistics: impl Fn(&Stats, &[f64]) -> (f64, f64),
         update: impl Fn(&Update, &Stats, &[f64], (f64, f64)) -> (f64, f64),
     ) -> Result<Vec<Array>, Error> {
         let shape = call.tensor("input")?.shape.clone();
@@ -303,7 +303,7 @@ impl ChannelNorm {
             Self::GroupStats => {
                 let sets = values.sets;
                 let shape = IxDyn(&[sets.samples, sets.groups.unwrap_or(1)]);
-                let (mean, scale) = values.told(tell);
+                let (mean, scale) = values.statistics(statistics);
                 for values in [mean, scale] {
                     outputs.push(
                         Array::from_shape_vec(shape.clone(), values).expect("one value per group"),
@@ -312,7 +312,7 @@ impl ChannelNorm {
                 return Ok(outputs);
             }
             Self::Batch | Self::BatchInference => {
-                let (mean, scale) = values.told(tell);
+                let (mean, scale) = values.statistics(statistics);
                 outputs.extend([flat(mean), flat(scale)]);
             }
         }
@@ -376,10 +376,10 @@ impl Engine for ChannelNorm {
         let hats = |stats: &Stats, x: &[f64]| x.iter().map(|&x| stats.hat(x)).collect();
         let out = values.filled(hats, |affine, &hat: &f64| affine.apply(hat));
         let grouped = *self == Self::GroupStats;
-        let tell = |stats: &Stats, _: &[f64]| {
+        let statistics = |stats: &Stats, _: &[f64]| {
             (if grouped { stats.updated_mean() } else { stats.mean }, stats.scale)
         };
-        self.outputs(call, &values, out, tell, |rule, stats, _, old| rule.values(stats, old))
+        self.outputs(call, &values, out, statistics, |rule, stats, _, old| rule.values(stats, old))
     }
 
     /// As of a row norm; given statistics move on their own.
@@ -390,8 +390,8 @@ impl Engine for ChannelNorm {
             x.iter().zip(moved).map(|(&x, moved)| (stats.hat(x), moved)).collect()
         };
         let out = values.filled(both, |affine, &(hat, moved)| affine.spread(hat, moved));
-        let tell = |stats: &Stats, x: &[f64]| values.stats_spread(stats, x);
-        self.outputs(call, &values, out, tell, Update::spread).map(Some)
+        let statistics = |stats: &Stats, x: &[f64]| values.stats_spread(stats, x);
+        self.outputs(call, &values, out, statistics, Update::spread).map(Some)
     }
 
     /// The set's largest normalised value, with gain and bias, where its own statistics are used;
@@ -435,10 +435,6 @@ impl Engine for ChannelNorm {
             return Ok(Gen::LogNormal { std: 0.5 });
         }
         generators::by_role(self, call, param)
-    }
-
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 
     /// The mean of a set with an infinity may be that or NaN, and the running mean with it.

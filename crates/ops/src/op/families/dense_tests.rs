@@ -20,8 +20,9 @@ fn ints(values: &[i64]) -> DraftValue {
 
 fn case(op: &str, values: &[(&str, DraftValue)]) -> Case {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let (class, family) = (CaseClass::Edge, InputDistribution::Normal);
-    build_case(find(op).unwrap(), &CaseDraft { dtype: DType::F64, class, family, values }).unwrap()
+    let (class, distribution) = (CaseClass::Edge, InputDistribution::Normal);
+    build_case(find(op).unwrap(), &CaseDraft { dtype: DType::F64, class, distribution, values })
+        .unwrap()
 }
 
 /// Inputs that depend on the tensor's name alone.
@@ -39,7 +40,7 @@ fn close(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-11 * (1.0 + left.abs())
 }
 
-/// Tells whether two results are the same infinity, zero or NaN.
+/// Returns whether two results are the same infinity, zero or NaN.
 fn equal(left: f64, right: f64) -> bool {
     left.partial_cmp(&right) == Some(std::cmp::Ordering::Equal) || (left.is_nan() && right.is_nan())
 }
@@ -304,7 +305,7 @@ fn exact_sums_stay_below_the_integers_of_f32() {
     for name in suite.ops() {
         let op = find(name).unwrap();
         let cases = suite.cases(name, None, 5).unwrap();
-        for case in cases.iter().filter(|case| case.family == InputDistribution::Exact) {
+        for case in cases.iter().filter(|case| case.distribution == InputDistribution::Exact) {
             if case.arg("alpha").is_some_and(|alpha| *alpha != ArgValue::Int(1)) {
                 continue;
             }

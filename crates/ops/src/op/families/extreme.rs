@@ -3,7 +3,9 @@
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit},
+    super::{
+        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped, integer_limit,
+    },
     lanes,
     reduce::{dims, keepdim, left, plain, slice_len, slice_locality},
 };
@@ -17,9 +19,9 @@ pub(crate) enum End {
     Min,
 }
 
-/// What is told of the extreme element of a slice.
+/// The output for the extreme element of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tell {
+pub(crate) enum Returned {
     /// Its value.
     Value,
     /// Its index in the slice.
@@ -30,9 +32,9 @@ pub(crate) enum Tell {
 
 /// Extreme elements of slices; NaN is beyond every number on either end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Extreme(pub(crate) End, pub(crate) Tell);
+pub(crate) struct Extreme(pub(crate) End, pub(crate) Returned);
 
-/// Tells whether two elements are the same to an order: equal, or both NaN.
+/// Returns whether two elements are the same to an order: equal, or both NaN.
 #[expect(clippy::float_cmp, reason = "elements are compared, not results")]
 pub(crate) fn tied(left: f64, right: f64) -> bool {
     left == right || (left.is_nan() && right.is_nan())
@@ -58,7 +60,7 @@ impl End {
 impl Engine for Extreme {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let spec = plain(call)?;
-        if self.1 == Tell::Index && spec.dtype == DType::Bool {
+        if self.1 == Returned::Index && spec.dtype == DType::Bool {
             return Err(InferError::dtype("self", spec.dtype, "a number type"));
         }
         let shape = left(call)?;
@@ -68,9 +70,9 @@ impl Engine for Extreme {
         }
         let (value, index) = ((spec.dtype, shape.clone()), (DType::I64, shape));
         Ok(match self.1 {
-            Tell::Value => vec![value],
-            Tell::Index => vec![index],
-            Tell::Both => vec![value, index],
+            Returned::Value => vec![value],
+            Returned::Index => vec![index],
+            Returned::Both => vec![value, index],
         })
     }
 
@@ -79,9 +81,9 @@ impl Engine for Extreme {
         let both = lanes::folds(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula);
         let [value, index] = both;
         Ok(match self.1 {
-            Tell::Value => vec![value],
-            Tell::Index => vec![index],
-            Tell::Both => vec![value, index],
+            Returned::Value => vec![value],
+            Returned::Index => vec![index],
+            Returned::Both => vec![value, index],
         })
     }
 
@@ -99,15 +101,10 @@ impl Engine for Extreme {
 
     /// The index of the only element is known.
     fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
-        (self.1 == Tell::Index && slice_len(call) == 1).then_some(0)
+        (self.1 == Returned::Index && slice_len(call) == 1).then_some(0)
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 
@@ -135,7 +132,7 @@ impl Engine for Extreme {
     }
 
     fn leaves_choices(&self) -> bool {
-        self.1 != Tell::Value
+        self.1 != Returned::Value
     }
 }
 

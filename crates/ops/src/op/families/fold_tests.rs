@@ -33,12 +33,12 @@ fn shape(extents: &[usize]) -> DraftValue {
 /// A call with f64 inputs: the tensors as they were generated, and the results.
 fn call(
     op: &str,
-    family: InputDistribution,
+    distribution: InputDistribution,
     values: &[(&str, DraftValue)],
 ) -> (Vec<Array>, Vec<Array>) {
     let op = find(op).unwrap();
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let draft = CaseDraft { dtype: DType::F64, class: CaseClass::Edge, family, values };
+    let draft = CaseDraft { dtype: DType::F64, class: CaseClass::Edge, distribution, values };
     let case = build_case(op, &draft).unwrap();
     // Equal shapes of different ops have equal values.
     let hosts: Vec<HostTensor> = case
@@ -66,7 +66,7 @@ fn dims(values: &[i64]) -> (&'static str, DraftValue) {
     ("dim", DraftValue::Ints(values.to_vec()))
 }
 
-/// What a slice comes to.
+/// The result of a slice.
 type Formula = fn(&[f64]) -> f64;
 
 const X: [usize; 3] = [3, 4, 5];
@@ -134,7 +134,7 @@ fn closed_forms_of_sensitivities_are_what_perturbation_measures() {
             let specs = op.infer(&case).unwrap();
             let many = specs.iter().all(|spec| spec.numel() >= 20 && spec.dtype.is_float());
             let tame = matches!(
-                case.family,
+                case.distribution,
                 InputDistribution::Normal
                     | InputDistribution::Shifted
                     | InputDistribution::HeavyTail
@@ -206,7 +206,7 @@ fn the_deviation_of_distant_values_may_have_the_error_of_their_mean() {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         values: values.into_iter().collect(),
     };
     let case = build_case(op, &draft).unwrap();
@@ -334,7 +334,7 @@ fn an_index_of_an_equal_element_is_as_good_but_no_other() {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Ties,
+        distribution: InputDistribution::Ties,
         values,
     };
     let case = build_case(op, &draft).unwrap();
@@ -365,7 +365,7 @@ fn nan_beside_an_infinity_is_as_right_as_what_it_stands_for() {
         got[0]
     };
     assert_eq!(accepted(f64::NAN, &[1.0, f64::INFINITY]).to_bits(), 0);
-    // Without an infinity, or beside NaN, it is what was computed.
+    // Without an infinity, or beside NaN, it is the computed value.
     assert!(accepted(f64::NAN, &[1.0, 2.0]).is_nan());
     assert!(accepted(f64::NAN, &[f64::NAN, f64::INFINITY]).is_nan());
     assert_eq!(accepted(2.0, &[1.0, f64::INFINITY]).to_bits(), 2_f64.to_bits());

@@ -8,7 +8,7 @@ use super::super::{Array, Input, reduced};
 /// Elements from which on slices are shared by all cores.
 const PARALLEL_FROM: usize = 1 << 14;
 
-/// Returns an array of the same shape in which every slice along `dim` is what `formula` makes of
+/// Returns an array of the same shape in which every slice along `dim` is the result of `formula` for
 /// it: called with the slice and the slice to fill. A 0-dim array is one slice of one element.
 pub(crate) fn map(
     input: &Input<'_>,
@@ -20,7 +20,7 @@ pub(crate) fn map(
     out
 }
 
-/// Returns `N` arrays whose slices along `dim`, of `len` elements each, are what `formula` makes of
+/// Returns `N` arrays whose slices along `dim`, of `len` elements each, are the results of `formula` for
 /// the slices of the input: called with the slice and the slices to fill. A 0-dim array is one
 /// slice of one element, and so are the results.
 pub(crate) fn maps<const N: usize>(
@@ -52,7 +52,7 @@ pub(crate) fn maps<const N: usize>(
     let mut filled: Vec<usize> = kept.clone().map(|other| shape[other]).collect();
     filled.extend([N, len]);
     let filled = Array::from_shape_vec(IxDyn(&filled), values).expect("each slice was filled");
-    // Where each dimension of the result is in what was filled.
+    // Where each dimension of the result is in the filled array.
     let mut order: Vec<usize> = (0..ndim.saturating_sub(1)).collect();
     if ndim > 0 {
         order.insert(dim, ndim - 1);

@@ -24,7 +24,7 @@ pub(crate) enum Moments {
     VarMean,
 }
 
-/// What a slice comes to.
+/// The result of a slice.
 struct Slice {
     mean: f64,
     /// Sum of the squared distances from the mean.
@@ -37,7 +37,7 @@ impl Slice {
     fn of(x: &[f64], correction: f64) -> Self {
         let n = x.len() as f64;
         let mean = sum(x.iter().copied()) / n;
-        // What the rounded mean is off by is taken out of the squares.
+        // The error of the rounded mean is taken out of the squares.
         let off = sum(x.iter().map(|x| x - mean));
         let squares = sum(x.iter().map(|x| (x - mean).powi(2))) - off * off / n;
         let squares = if squares < 0.0 { 0.0 } else { squares };
@@ -78,7 +78,7 @@ impl Engine for Moments {
     }
 
     /// `2 sqrt(Σ ((x - mean) x)²) / divisor`, over twice the deviation for that; where there is
-    /// none, what roundings of the elements make of it.
+    /// none, the effect of the elements' roundings.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let correction = correction(call)?;
         let formula = |x: &[f64]| {

@@ -26,7 +26,7 @@ pub(crate) enum RowNorm {
     Rms,
 }
 
-/// What a set of elements is normalised with.
+/// The statistics that a set of elements is normalised with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stats {
     /// Mean; 0 where none is subtracted.
@@ -137,7 +137,7 @@ impl Affine {
         if scale.is_finite() { scale } else { 0.0 }
     }
 
-    /// Returns the root of the summed squares: of what moves the normalised element, and of the
+    /// Returns the root of the summed squares: of the changes of the normalised element, and of the
     /// roundings of weight and bias.
     pub(crate) fn spread(self, hat: f64, moved: f64) -> f64 {
         let own = if self.gain.is_some() { hat * hat } else { 0.0 };
@@ -186,7 +186,7 @@ fn row_len(call: &Call<'_>) -> usize {
     spec.shape.iter().rev().take(normalised.len()).product()
 }
 
-/// The shape of statistics: extents of 1 in the place of what is normalised.
+/// The shape of statistics: extents of 1 in the place of normalised dimensions.
 fn stats_shape(call: &Call<'_>) -> Result<Vec<usize>, InferError> {
     let mut shape = call.tensor("input")?.shape.clone();
     let normalised = call.ints("normalized_shape")?.len();
@@ -312,10 +312,6 @@ impl Engine for RowNorm {
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         n_out as f64 * if *self == Self::Rms { 4.0 } else { 8.0 }
-    }
-
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 
     /// The mean of a row with an infinity may be that or NaN, and so may the whole row be where its

@@ -53,10 +53,10 @@ fn check(op: &OpDef, case: &Case) {
             case.id
         );
         let any = output.iter().any(|x| x.is_finite());
-        let specials = case.family == InputDistribution::Specials;
+        let specials = case.distribution == InputDistribution::Specials;
         assert!(any || specials || spec.numel() <= 1, "{} {}: all NaN", op.name, case.id);
     }
-    let tame = matches!(case.family, InputDistribution::Normal | InputDistribution::Uniform);
+    let tame = matches!(case.distribution, InputDistribution::Normal | InputDistribution::Uniform);
     if tame && case.dtype.is_float() && !op.exact {
         let measured: Vec<Vec<f64>> = bounds.into_iter().map(|bound| bound.s).collect();
         check_closed_form(op, case, &reference, &measured);

@@ -10,8 +10,9 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, DistributionError, Engine, InferError, Input, Inputs, Locality, Param, Role,
-    Scalar, Shaped, broadcast, generators, integer_limit, promote, work::unique_elements,
+    Array, Call, DistributionError, Engine, ExactLimits, InferError, Input, Inputs, Locality,
+    Param, Role, Scalar, Shaped, broadcast, generators, integer_limit, promote,
+    work::unique_elements,
 };
 
 /// A formula with the numbers of its call bound: elements of the inputs in, an element out.
@@ -23,7 +24,7 @@ const PARALLEL_FROM: usize = 1 << 14;
 /// Most inputs of an elementwise op.
 const MAX_INPUTS: usize = 4;
 
-/// What an op does at each place.
+/// The function of an op at each place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Map {
     /// A function of one element.
@@ -60,7 +61,7 @@ pub(crate) enum Output {
     First,
     /// That of the first tensor; bool becomes i64.
     Number,
-    /// What the argument `dtype` says; that of the first tensor where it is left out.
+    /// The type of the argument `dtype`; that of the first tensor where it is left out.
     Argument,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct Pointwise {
     pub mask: Option<&'static str>,
     /// Names of the numbers that take part in promotion.
     pub scalars: &'static [&'static str],
-    /// What is done at each place.
+    /// The function at each place.
     pub map: Map,
     /// Element type of the result.
     pub output: Output,
@@ -104,9 +105,9 @@ pub(crate) struct Pointwise {
     pub degree: u32,
     /// Whether integers give integers, so that exact inputs ask for equal bits.
     pub integers_stay: bool,
-    /// Standard deviation of the large family: in f16, in other types.
+    /// Standard deviation of the large distribution: in f16, in other types.
     pub large: (f64, f64),
-    /// The family that stands in for normal values where those would all give the same result.
+    /// The distribution that stands in for normal values where those would all give the same result.
     pub main: InputDistribution,
 }
 
@@ -303,7 +304,7 @@ pub(crate) fn spread(
 const EITHER: &[&str] = &["logical_and", "logical_or", "bitwise_and", "bitwise_or"];
 
 /// Arguments that values of the others make needless at every place: `x && false`, `pow(x, 0)`,
-/// the slope of what is positive, what is overwritten.
+/// the slope of positive elements, elements that are overwritten.
 const SKIPPED: &[(&str, &str)] = &[
     ("logical_and", "other"),
     ("logical_or", "other"),
@@ -416,10 +417,12 @@ impl Engine for Pointwise {
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
-        if self.main == call.case.family || call.case.family != InputDistribution::Normal {
+        if self.main == call.case.distribution
+            || call.case.distribution != InputDistribution::Normal
+        {
             return generators::by_role(self, call, param);
         }
-        let case = Case { family: self.main, ..call.case.clone() };
+        let case = Case { distribution: self.main, ..call.case.clone() };
         generators::by_role(self, &call.op.call(&case), param)
     }
 
@@ -431,12 +434,7 @@ impl Engine for Pointwise {
         if dtype == DType::F16 { self.large.0 } else { self.large.1 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let stay = match self.output {
             Output::FloatWithout(name) => matches!(call.opt_str(name), Ok(Some(_))),
             _ => self.integers_stay,

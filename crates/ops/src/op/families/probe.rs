@@ -1,4 +1,4 @@
-//! What tests of the families share: a case with generated inputs, evaluated.
+//! Shared by the tests of engines: a case with generated inputs, evaluated.
 
 use crate::{
     op::{Array, CaseDraft, DraftTensor, DraftValue, Layout, build_case, find, generate},
@@ -32,17 +32,17 @@ pub(crate) fn ints(values: &[i64]) -> DraftValue {
 fn build(
     op: &str,
     dtype: DType,
-    family: InputDistribution,
+    distribution: InputDistribution,
     values: Values<'_>,
 ) -> Result<Case, String> {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let draft = CaseDraft { dtype, class: CaseClass::Edge, family, values };
+    let draft = CaseDraft { dtype, class: CaseClass::Edge, distribution, values };
     build_case(find(op).unwrap(), &draft).map_err(|error| error.to_string())
 }
 
 /// Evaluates a case with generated inputs.
-pub(crate) fn probe(op: &str, family: InputDistribution, values: Values<'_>) -> Probe {
-    let case = build(op, DType::F32, family, values).unwrap();
+pub(crate) fn probe(op: &str, distribution: InputDistribution, values: Values<'_>) -> Probe {
+    let case = build(op, DType::F32, distribution, values).unwrap();
     let hosts: Vec<HostTensor> =
         case.tensors().map(|(name, tensor)| generate(tensor, 7, &case.id, &name)).collect();
     let outputs = evaluate(&case, &hosts).unwrap();

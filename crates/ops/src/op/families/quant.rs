@@ -9,8 +9,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
-        generators,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Input, Inputs, Param,
+        Role, Shaped, generators,
     },
     contraction::{ContractionShape, Product, exact_factor},
 };
@@ -18,7 +18,7 @@ use super::{
 /// Smallest row maximum that a dynamic scale is taken of.
 const LEAST: f64 = 1e-12;
 
-/// Scale of the exact family: a power of two keeps integers exact.
+/// Scale of the exact distribution: a power of two keeps integers exact.
 const EXACT_SCALE: f64 = 0.5;
 
 /// Rounds a value that is not rounded to a type yet: the range of fp8 saturates, NaN stays.
@@ -136,11 +136,6 @@ impl Engine for Quantize {
         Ok(Some(outputs.into_iter().enumerate().map(spread).collect()))
     }
 
-    /// The quotient and, where it is dynamic, the scale are rounded to f32 before.
-    fn accumulation_len(&self, _call: &Call<'_>) -> usize {
-        1
-    }
-
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         3.0 * n_out as f64
     }
@@ -153,27 +148,22 @@ impl Engine for Quantize {
         if dtype == DType::F16 { 1e4 } else { 1e15 }
     }
 
-    fn exact(
-        &self,
-        _call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, _call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         if *self == Self::Dynamic {
             return Err("its scales are no integers");
         }
-        // Beyond the range of the type too: the rounding and the clamping are what is tried.
+        // Beyond the range of the type too: that tries rounding and clamping.
         Ok((255, row))
     }
 }
 
-/// The generator by role, but a scale of the exact family is a power of two.
+/// The generator by role, but a scale of the exact distribution is a power of two.
 fn exact_scale<E: Engine>(
     engine: &E,
     call: &Call<'_>,
     param: &Param,
 ) -> Result<Gen, DistributionError> {
-    if param.role == Role::ScaleF32 && call.case.family == InputDistribution::Exact {
+    if param.role == Role::ScaleF32 && call.case.distribution == InputDistribution::Exact {
         return Ok(Gen::Constant { value: EXACT_SCALE });
     }
     generators::by_role(engine, call, param)
@@ -247,7 +237,7 @@ impl ScaledMm {
 }
 
 /// The spread out of the sum of the squared products, for the product of the scales and the bias;
-/// the scales are off too, by what the spread of a sum of that size covers.
+/// the scales are off too, which the spread of a sum of that size covers.
 fn scaled_spread(squares: f64, scale: f64, bias: f64) -> f64 {
     (4.0 * squares * scale * scale + bias * bias).sqrt()
 }
@@ -326,12 +316,7 @@ impl Engine for ScaledMm {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         Ok(exact_factor(call.case.dtype, role, row))
     }
 }

@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-        generators, integer_limit, normalise_dims, reduced, sum_limit,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Param,
+        Role, Shaped, generators, integer_limit, normalise_dims, reduced, sum_limit,
     },
     lanes,
     sum::sum,
@@ -43,13 +43,13 @@ pub(crate) fn slice_len(call: &Call<'_>) -> usize {
     dims.into_iter().map(|dim| spec.shape[dim]).product()
 }
 
-/// Returns what an element of a fold depends on: its row where the last dimensions are folded.
+/// Returns the locality of a fold: the row where the last dimensions are folded.
 pub(crate) fn slice_locality(call: &Call<'_>) -> Locality {
     let (Ok(spec), Ok(dims)) = (call.tensor("self"), dims(call)) else { return Locality::Whole };
     Locality::along(&dims, spec.ndim())
 }
 
-/// Returns what an element depends on that stands for others along a dimension.
+/// Returns the locality of an element that stands for others along a dimension.
 pub(crate) fn row_locality(call: &Call<'_>, dim: Result<usize, InferError>) -> Locality {
     let (Ok(spec), Ok(dim)) = (call.tensor("self"), dim) else { return Locality::Whole };
     Locality::along(&[dim], spec.ndim())
@@ -122,7 +122,7 @@ pub(crate) fn factors(len: usize) -> Gen {
     }
 }
 
-/// Returns generators of factors. In the main family they are the nearer to 1 the more there are:
+/// Returns generators of factors. In the main distribution they are the nearer to 1 the more there are:
 /// products stay in range, so that each factor counts.
 ///
 /// # Errors
@@ -136,7 +136,7 @@ pub(crate) fn factor_generator<E: Engine>(
 ) -> Result<Gen, DistributionError> {
     use crate::record::InputDistribution::{Normal, Wide};
     let dtype = call.tensor("self").map_or(call.case.dtype, |spec| spec.dtype);
-    match (dtype, call.case.family) {
+    match (dtype, call.case.distribution) {
         // Odd numbers: products of even ones soon come to 0 modulo 2^64.
         (dtype, Wide) if dtype.is_int() => Ok(Gen::Exact { magnitude: 4095, nonzero: 1, row: 1 }),
         (dtype, Normal) if dtype.is_float() => {
@@ -165,7 +165,7 @@ pub(crate) fn exact_terms(dtype: DType, len: usize, rows: bool, row: usize) -> (
     }
 }
 
-/// Tells whether a call folds the last dimension.
+/// Returns whether a call folds the last dimension.
 pub(crate) fn folds_rows(call: &Call<'_>) -> bool {
     let (Ok(spec), Ok(dims)) = (call.tensor("self"), dims(call)) else { return false };
     spec.ndim().checked_sub(1).is_some_and(|last| dims.contains(&last))
@@ -250,7 +250,7 @@ impl Engine for Total {
         use crate::record::InputDistribution::Normal;
         match self {
             Self::Prod => factor_generator(self, call, param, slice_len(call)),
-            Self::CountNonzero if call.case.family == Normal => Ok(Gen::Mask { p: 0.5 }),
+            Self::CountNonzero if call.case.distribution == Normal => Ok(Gen::Mask { p: 0.5 }),
             _ => generators::by_role(self, call, param),
         }
     }
@@ -268,12 +268,7 @@ impl Engine for Total {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         let len = slice_len(call).max(1);
         match self {

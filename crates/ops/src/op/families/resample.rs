@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, InferError, Inputs, Shaped, work::covered},
+    super::{Array, Call, Engine, ExactLimits, InferError, Inputs, Shaped, work::covered},
     conv::option,
 };
 
@@ -26,7 +26,7 @@ struct Tap {
     high: usize,
     /// Weight of `high`; that of `low` is the rest.
     weight: f64,
-    /// The place as it is computed: its rounding is what the weight is off by.
+    /// The place as it is computed: its rounding is the weight's error.
     place: f64,
 }
 
@@ -253,12 +253,7 @@ impl Engine for Resample {
         if dtype == DType::F16 { 1e4 } else { 1e15 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: super::super::Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: super::super::Role, row: usize) -> ExactLimits {
         let limit = super::super::integer_limit(call.case.dtype);
         if *self == Self::Nearest {
             return Ok((limit, row));

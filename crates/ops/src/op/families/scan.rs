@@ -1,4 +1,4 @@
-//! Scans: each element is what the elements up to it come to.
+//! Scans: each element is the fold of the elements up to it.
 
 use crate::{
     record::{DType, Gen},
@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-        generators, integer_limit, normalise_dim,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Param,
+        Role, Shaped, generators, integer_limit, normalise_dim,
     },
     extreme::{element, tied},
     lanes,
@@ -41,7 +41,7 @@ fn len(call: &Call<'_>) -> usize {
     spec.shape.get(dim).copied().unwrap_or(1)
 }
 
-/// Tells whether a scan goes along the last dimension.
+/// Returns whether a scan goes along the last dimension.
 fn along_rows(call: &Call<'_>) -> bool {
     let (Ok(spec), Ok(dim)) = (call.tensor("self"), dim(call)) else { return false };
     dim + 1 == spec.ndim()
@@ -104,7 +104,7 @@ impl Running {
     }
 }
 
-/// Fills in what a running sum of exponentials says after each element.
+/// Fills in a running sum of exponentials after each element.
 fn running(x: &[f64], out: &mut [f64], tell: fn(Running) -> f64) {
     let mut state = Running::START;
     for (out, &x) in out.iter_mut().zip(x) {
@@ -237,12 +237,7 @@ impl Engine for Scan {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let (dtype, len) = (call.case.dtype, len(call).max(1));
         match self {
             Self::Sum => Ok(exact_terms(dtype, len, along_rows(call), row)),

@@ -55,7 +55,7 @@ impl Engine for Softmax {
         Ok(vec![lanes::map(inputs.get("self")?, dim(call)?, fill)])
     }
 
-    /// `y_j sqrt(Σ_i (δ_ij - y_i)² d_i²)`, d the distance to the maximum, which is what is rounded;
+    /// `y_j sqrt(Σ_i (δ_ij - y_i)² d_i²)`, d the distance to the maximum, which is rounded;
     /// of the logarithm, without the factor `y_j`.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let fill = |x: &[f64], out: &mut [f64]| {

@@ -1,4 +1,4 @@
-//! Sorting, and the first elements of what is sorted.
+//! Sorting, and the first sorted elements.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,8 @@ use crate::{record::DType, reference::Error};
 
 use super::{
     super::{
-        Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit,
-        normalise_dim,
+        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped,
+        integer_limit, normalise_dim,
     },
     extreme::{element, position, tied},
     lanes,
@@ -103,12 +103,7 @@ impl Engine for Order {
         call.tensor("self").map_or(0.0, |spec| spec.numel() as f64)
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 

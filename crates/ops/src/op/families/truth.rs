@@ -7,8 +7,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-        generators,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Param,
+        Role, Shaped, generators,
     },
     lanes,
     reduce::{dims, keepdim, left, plain, slice_len, slice_locality},
@@ -75,7 +75,7 @@ impl Engine for Truth {
             Self::Any => Gen::Lone { value, rest: 0 },
             Self::All => Gen::Lone { value: 0, rest: value },
         };
-        Ok(match call.case.family {
+        Ok(match call.case.distribution {
             InputDistribution::Normal if single && len >= MANY => lone(1),
             InputDistribution::SpecialRows if single => {
                 Gen::LoneNan { rest: u8::from(*self == Self::All) }
@@ -89,12 +89,7 @@ impl Engine for Truth {
         })
     }
 
-    fn exact(
-        &self,
-        _call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, _call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((1, if *self == Self::Any { 1 } else { row }))
     }
 }

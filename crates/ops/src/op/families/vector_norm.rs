@@ -5,7 +5,8 @@ use crate::{record::DType, reference::Error};
 
 use super::{
     super::{
-        Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, normalise_dim, wider,
+        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped,
+        normalise_dim, wider,
     },
     lanes,
     reduce::{
@@ -119,12 +120,7 @@ impl Engine for VectorNorm {
         if dtype == DType::F16 { 1e3 } else { 1e9 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let order = call.number("ord").map_err(|_| "its order is no number")?;
         let limit = super::super::integer_limit(call.case.dtype);
         if order == 1.0 {

@@ -36,7 +36,7 @@ pub(super) fn magnitude(x: f64) -> f64 {
 /// Returns a number as an integer type holds it, or as it is where the computation is done in a
 /// floating-point type.
 ///
-/// Fractions are cut off; what is beyond the type's range is refused, negative numbers for u8 wrap.
+/// Fractions are cut off; numbers beyond the type's range are refused, negative numbers for u8 wrap.
 fn number(call: &Call<'_>, name: &str, dtype: DType) -> Result<f64, InferError> {
     fitting(name, call.number(name)?, dtype)
 }

@@ -24,8 +24,12 @@ fn values(
     let named = inputs.iter().map(|(name, row)| ((*name).to_owned(), tensor(dtype, &[row.len()])));
     let options = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
     let values = named.chain(options).collect();
-    let draft =
-        CaseDraft { dtype, class: CaseClass::Edge, family: InputDistribution::Normal, values };
+    let draft = CaseDraft {
+        dtype,
+        class: CaseClass::Edge,
+        distribution: InputDistribution::Normal,
+        values,
+    };
     let case = build_case(op, &draft).map_err(|error| error.to_string())?;
     let arrays = inputs.iter().map(|(name, row)| {
         let array = ndarray::Array1::from(row.to_vec()).into_dyn();
@@ -43,7 +47,7 @@ fn result(op: &str, args: &[(&str, DraftValue)]) -> Result<DType, String> {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         values,
     };
     let case = build_case(op, &draft).map_err(|error| error.to_string())?;

@@ -25,7 +25,7 @@ const HALVES: [f32; 12] = [
     -1.5,
 ];
 
-/// Values of which two are often equal, or meet as 0 and an infinity.
+/// Values of which two are often equal, or 0 and an infinity.
 const EXTREMES: [f64; 10] =
     [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, 65_504.0, -65_504.0, 6e-8, 1e-40];
 

@@ -58,7 +58,7 @@ pub(super) fn value(rng: &mut ChaCha8Rng, key: &[u8; 32], index: usize, row: usi
     }
 }
 
-/// Tells whether a place is the one that is unlike the others of its tensor.
+/// Returns whether a place is the one that is unlike the others of its tensor.
 pub(super) fn is_lone(key: &[u8; 32], index: usize, numel: usize) -> bool {
     index == drawn(key, 0, numel)
 }

@@ -31,7 +31,7 @@ pub(super) fn value(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i64 {
     i64::try_from(value).expect("at most 63 bits and a sign")
 }
 
-/// Returns a variation of a value that depends on the place alone, so that tensors which meet
+/// Returns a variation of a value that depends on the place alone, so that tensors which combine
 /// element by element hold variations of the same value.
 fn varied(rng: &mut ChaCha8Rng, index: usize, bits: u32) -> i128 {
     let limit = 1_i128 << bits;

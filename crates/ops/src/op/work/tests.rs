@@ -35,7 +35,7 @@ fn bytes_that_matter(call: &Call<'_>, hosts: &[HostTensor]) -> usize {
         let unique = unique_elements(&host.spec);
         let elements = host.spec.numel();
         let expanded = unique < elements;
-        // What is compared changes where it becomes equal.
+        // The comparison changes where operands become equal.
         let others = inputs.all().enumerate().filter(|(index, _)| *index != number);
         let others: Vec<f64> =
             others.flat_map(|(_, (_, other))| other.array().iter().copied()).collect();
@@ -66,9 +66,9 @@ fn cases(op: &str) -> Vec<Case> {
     let suite = suite::load("opinfo").unwrap();
     let mut cases = suite.public_cases(op).unwrap_or_default();
     let size = |case: &Case| case.tensors().map(|(_, of)| of.spec.numel()).sum::<usize>();
-    // A NaN hides what comes beside it.
+    // A NaN hides its neighbours.
     cases.retain(|case| {
-        !matches!(case.family, InputDistribution::Specials | InputDistribution::SpecialRows)
+        !matches!(case.distribution, InputDistribution::Specials | InputDistribution::SpecialRows)
     });
     cases.retain(|case| (1..=MAX_ELEMENTS).contains(&size(case)));
     cases.truncate(MAX_CASES);

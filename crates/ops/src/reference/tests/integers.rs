@@ -24,7 +24,7 @@ fn evaluated(name: &str, data: &[&[i64]]) -> Vec<Vec<i64>> {
 
 fn wide_case(name: &str) -> Case {
     let cases = suite::load("opinfo").unwrap().cases(name, Some(&[DType::I64]), 7).unwrap();
-    cases.into_iter().find(|case| case.family == InputDistribution::Wide).unwrap()
+    cases.into_iter().find(|case| case.distribution == InputDistribution::Wide).unwrap()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn small_integers_have_the_reference_that_f64_gives() {
         }
         for case in suite.cases(name, Some(&[DType::I64]), 7).unwrap() {
             let largest = case.tensors().map(|(_, tensor)| tensor.spec.numel()).max().unwrap_or(0);
-            let small = largest < 5000 && case.family != InputDistribution::Wide;
+            let small = largest < 5000 && case.distribution != InputDistribution::Wide;
             if !small || case.dtype.is_float() || !is_exact_beyond_f64(&op.call(&case)) {
                 continue;
             }

@@ -44,7 +44,7 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
         }
         for case in small_cases(name) {
             if !matches!(
-                case.family,
+                case.distribution,
                 InputDistribution::Normal
                     | InputDistribution::Shifted
                     | InputDistribution::HeavyTail
@@ -73,7 +73,8 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
 fn a_softmax_is_sensitive_to_distances_alone() {
     for name in ["softmax", "log_softmax", "logsumexp"] {
         let cases = suite::load("opinfo").unwrap().cases(name, Some(&[DType::F32]), 7).unwrap();
-        let case = cases.iter().find(|case| case.family == InputDistribution::Shifted).unwrap();
+        let case =
+            cases.iter().find(|case| case.distribution == InputDistribution::Shifted).unwrap();
         let mut hosts = inputs(case, 9);
         let of = |hosts: &[HostTensor]| {
             let reference = reference(case, hosts).unwrap();
@@ -99,7 +100,8 @@ fn a_softmax_is_sensitive_to_distances_alone() {
 #[test]
 fn chosen_elements_are_those_of_the_whole() {
     for name in ["mm"] {
-        for case in small_cases(name).iter().filter(|case| case.family == InputDistribution::Normal)
+        for case in
+            small_cases(name).iter().filter(|case| case.distribution == InputDistribution::Normal)
         {
             let hosts = inputs(case, 2);
             let reference = reference(case, &hosts).unwrap();

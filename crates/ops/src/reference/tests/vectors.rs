@@ -31,7 +31,7 @@ fn call(op: &str, args: &[(&str, A)]) -> (Case, Vec<HostTensor>) {
     let draft = CaseDraft {
         dtype: DType::F32,
         class: CaseClass::Edge,
-        family: InputDistribution::Normal,
+        distribution: InputDistribution::Normal,
         values: values.collect(),
     };
     let case = build_case(find(op).unwrap(), &draft).unwrap();

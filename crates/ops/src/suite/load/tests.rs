@@ -1,4 +1,4 @@
-//! Logs, grids, what is left of wrong files, and filters.
+//! Logs, grids, the right parts of wrong files, and filters.
 
 use super::*;
 use crate::{record::Gen, suite::Filter};
@@ -169,7 +169,13 @@ fn the_sweep_has_grids_of_timed_cases() {
 
 #[test]
 fn the_models_give_real_and_small_cases() {
+    for file in ["real", "small"] {
+        let path = format!("{}/../../suites/huggingface/{file}.log", env!("CARGO_MANIFEST_DIR"));
+        let log = log::parse(&std::fs::read_to_string(path).unwrap());
+        assert_eq!(log.errors, [], "{file}");
+    }
     let suite = load("huggingface").unwrap();
+    assert!(suite.ops().len() >= 30, "{:?}", suite.ops());
     for op in suite.ops() {
         let cases = suite.public_cases(op).unwrap();
         let is_real = |case: &&Case| case.class == CaseClass::Realistic;

@@ -1,4 +1,4 @@
-//! What is no implementation of an op must differ from it on some case of `opinfo`: zeros, a copy of
+//! A wrong implementation of an op must differ from it on some case of `opinfo`: zeros, a copy of
 //! the first input, the mean of the right result.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn output(cheat: Cheat, first: &Array, values: &Array) -> Option<Vec<f64>> {
     }
 }
 
-/// Tells whether an element is further off than any rule of rounding forgives.
+/// Returns whether an element is further off than any rule of rounding forgives.
 fn wrong(dtype: DType, exact: bool, bound: &Bound, index: usize, y: f64, got: f64) -> bool {
     let (want, got) = (round_to(dtype, y), round_to(dtype, got));
     if want.to_bits() == got.to_bits() || (want.is_nan() && got.is_nan()) {
@@ -75,7 +75,7 @@ fn caught(op: &OpDef, case: &Case) -> [Option<bool>; 3] {
     CHEATS.map(|cheat| {
         let outputs = values.iter().zip(&bounds).zip(&dtypes);
         let verdicts = outputs.filter_map(|((values, bound), &dtype)| {
-            let exact = op.is_exact(dtype) || case.family == InputDistribution::Exact;
+            let exact = op.is_exact(dtype) || case.distribution == InputDistribution::Exact;
             let got = output(cheat, first, values)?;
             let pairs = values.iter().zip(got).enumerate();
             let mut pairs =

@@ -51,7 +51,7 @@ fn largest(op: &OpDef, case: &Case) -> usize {
     inputs.chain(outputs.iter().map(TensorSpec::numel)).max().unwrap_or(0)
 }
 
-/// Evaluates a case; an error says what is wrong with its outputs or bounds.
+/// Evaluates a case; an error describes wrong outputs or bounds.
 fn evaluated(op: &OpDef, case: &Case) -> Result<(), String> {
     let inputs = inputs(case, 3);
     let reference = Reference::new(op, case, &inputs).map_err(|error| error.to_string())?;

@@ -13,10 +13,10 @@ const SEEDS: std::ops::Range<u64> = 0..4;
 /// Largest number of f16.
 const F16_MAX: f64 = 65_504.0;
 
-/// Returns the cases of an op in a family and a type; there is at least one.
-fn cases(op: &str, family: InputDistribution, dtype: DType) -> Vec<Case> {
+/// Returns the cases of an op in a distribution and a type; there is at least one.
+fn cases(op: &str, distribution: InputDistribution, dtype: DType) -> Vec<Case> {
     let mut cases = load("opinfo").unwrap().cases(op, None, 11).unwrap();
-    cases.retain(|case| case.family == family && case.dtype == dtype);
+    cases.retain(|case| case.distribution == distribution && case.dtype == dtype);
     assert!(!cases.is_empty(), "{op} {dtype}");
     cases
 }
@@ -162,7 +162,7 @@ fn weights_of_interpolations_meet_infinities() {
     }
 }
 
-/// Tells whether the first half of a row is -Inf alone and the rest finite.
+/// Returns whether the first half of a row is -Inf alone and the rest finite.
 fn begins_masked(row: &[f64]) -> bool {
     let (first, rest) = row.split_at(row.len() / 2);
     first.iter().all(|&x| x == f64::NEG_INFINITY) && rest.iter().all(|x| x.is_finite())
@@ -183,7 +183,7 @@ fn rows_that_begin_with_negative_infinities_have_numbers_behind_them() {
     }
 }
 
-/// Tells whether an f32 step takes another element than the exact quotient somewhere.
+/// Returns whether an f32 step takes another element than the exact quotient somewhere.
 fn step_decides(from: usize, to: usize) -> bool {
     let step = from as f32 / to as f32;
     (0..to).any(|at| (at as f32 * step) as usize != at * from / to)

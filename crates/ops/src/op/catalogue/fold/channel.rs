@@ -7,11 +7,11 @@ const COMPUTE: &str = "weight and bias have shape [C] and the dtype of input, or
     bf16; one that is None counts as 1 or 0 and arrives as a null pointer. Compute in f32 and round \
     once to the output's dtype, which is that of input.";
 
-/// What computed variances ask for.
+/// Advice on computed variances.
 const CENTRED: &str = "The variance must come from centred values (two passes or Welford): E[x^2] - \
     E[x]^2 loses too much on values far from 0.";
 
-/// What becomes of special values.
+/// Results for special values.
 const SPECIAL: &str = "A set that holds NaN or an infinity gives NaN everywhere. A set of equal \
     elements gives bias.";
 

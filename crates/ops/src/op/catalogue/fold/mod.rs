@@ -8,18 +8,21 @@ mod scan;
 mod softmax;
 mod statistics;
 
-use super::super::def::OpBuilder;
+use super::{
+    super::{OpFamily, def::OpBuilder},
+    of,
+};
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
     let tables = [
-        reduce::rows(),
-        statistics::rows(),
-        softmax::rows(),
-        order::rows(),
-        scan::rows(),
-        norm::rows(),
-        channel::rows(),
+        of(OpFamily::Reduction, reduce::rows()),
+        of(OpFamily::Reduction, statistics::rows()),
+        of(OpFamily::Softmax, softmax::rows()),
+        of(OpFamily::Sort, order::rows()),
+        of(OpFamily::Scan, scan::rows()),
+        of(OpFamily::Norm, norm::rows()),
+        of(OpFamily::Norm, channel::rows()),
     ];
     tables.into_iter().flatten().collect()
 }

@@ -2,7 +2,7 @@
 
 use super::super::super::{Role, def::OpBuilder, families::norm::RowNorm};
 
-/// What layer norms have in common.
+/// Semantics of all layer norms.
 const LAYER: &str = "The last len(normalized_shape) dimensions of input, whose extents are \
     normalized_shape, form rows of N elements. For each row x: mean = sum(x) / N, \
     var = sum((x - mean)^2) / N, out = (x - mean) / sqrt(var + eps) * weight + bias. weight and bias \

@@ -3,7 +3,7 @@
 use super::super::super::{
     def::{ALL, NUMBERS, OpBuilder},
     families::{
-        extreme::{End, Extreme, Tell},
+        extreme::{End, Extreme, Returned},
         reduce::Total,
         truth::Truth,
     },
@@ -86,7 +86,7 @@ fn extreme(signature: &str, end: End, alias: &str) -> OpBuilder {
         nothing to round. A folded dimension must not be empty.\n\
         A slice that holds NaN gives NaN. The two zeros are equal: either may be returned."
     );
-    OpBuilder::new(signature, Extreme(end, Tell::Value), &semantics)
+    OpBuilder::new(signature, Extreme(end, Returned::Value), &semantics)
         .alias(&[alias])
         .dtypes(ALL)
         .exact()
@@ -103,7 +103,7 @@ fn extreme_dim(signature: &str, name: &str, end: End) -> OpBuilder {
         NaN is beyond every number: a slice that holds NaN gives NaN and the index of a NaN. Where \
         several elements are as extreme, the index of any of them is right. The two zeros are equal."
     );
-    OpBuilder::new(signature, Extreme(end, Tell::Both), &semantics)
+    OpBuilder::new(signature, Extreme(end, Returned::Both), &semantics)
         .name(name)
         .dtypes(ALL)
         .exact()
@@ -120,7 +120,7 @@ fn arg_extreme(signature: &str, end: End) -> OpBuilder {
         NaN is beyond every number: the index of a NaN is returned where there is one. Where several \
         elements are as extreme, the index of any of them is right. The two zeros are equal."
     );
-    OpBuilder::new(signature, Extreme(end, Tell::Index), &semantics)
+    OpBuilder::new(signature, Extreme(end, Returned::Index), &semantics)
         .dtypes(NUMBERS)
         .exact()
         .outputs(&["the indices, i64"])

@@ -1,6 +1,7 @@
 //! Variances, norms of vectors, logarithms of sums of exponentials.
 
 use super::super::super::{
+    OpFamily,
     def::OpBuilder,
     families::{
         moments::Moments,
@@ -69,6 +70,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             A slice that holds NaN gives NaN everywhere. In a slice that holds an infinity (and no \
             NaN) the infinite elements give NaN and the finite ones 0. A slice of zeros gives zeros.",
         )
+        .family(OpFamily::Norm)
         .own()
         .alias(&["nn.functional.normalize"])
         .outputs(&["the normalised tensor"]),

@@ -12,7 +12,7 @@ use super::super::super::{
     },
 };
 
-/// What is said of every op that adds to places.
+/// Semantics of every op that adds to places.
 const ADDED: &str = "Add up in f32 (f16 and bf16 inputs too: atomics in these types are not exact \
     enough) and round once to the output's dtype; any order of summation is right. Integers wrap; \
     in bool 1 + 1 is 1. NaN and infinities follow IEEE arithmetic. ";

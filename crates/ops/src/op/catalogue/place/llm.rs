@@ -1,7 +1,7 @@
 //! Ops of language model inference. They are kgen's own: there is no overload of that name.
 
 use super::super::super::{
-    Call, InferError, Role,
+    Call, InferError, OpFamily, Role,
     def::OpBuilder,
     families::llm::{Activation, AddRmsNorm, Gated, Rope, routing::TopkSoftmax},
     formulas::{activation, floor_scale, magnitude},
@@ -29,6 +29,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             places. Compute in f32 and round once to the output's dtype.\n\
             NaN and infinities follow IEEE arithmetic and reach their own pair alone.",
         )
+        .family(OpFamily::Elementwise)
         .own()
         .alias(&["rotary_embedding"])
         .outputs(&["the rotated tensor"]),
@@ -41,6 +42,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             NaN gives NaN; a gate of +Inf is +Inf, one of -Inf NaN (-Inf / Inf), times u by IEEE \
             arithmetic.",
         )
+        .family(OpFamily::Elementwise)
         .own()
         .alias(&["swiglu"])
         .outputs(&["the gated tensor"]),
@@ -56,6 +58,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             NaN gives NaN; a gate of +Inf is +Inf, one of -Inf NaN (-Inf * 0), times u by IEEE \
             arithmetic.",
         )
+        .family(OpFamily::Elementwise)
         .own()
         .alias(&["geglu"])
         .choices("approximate", &["none", "tanh"])
@@ -72,6 +75,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             (and no NaN) the infinite elements give NaN and the finite ones 0 of either sign. \
             residual_out follows IEEE arithmetic.",
         )
+        .family(OpFamily::Norm)
         .own()
         .alias(&["add_rms_norm"])
         .role("residual", Role::Main)
@@ -89,6 +93,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             A row that holds NaN or +Inf has p NaN everywhere: its weights are NaN, its indices any \
             different places. A logit of -Inf has p = 0.",
         )
+        .family(OpFamily::Softmax)
         .own()
         .outputs(&["the weights", "the places of the experts"]),
     ]

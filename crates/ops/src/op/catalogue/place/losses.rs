@@ -17,13 +17,13 @@ const REDUCED: &str = "reduction 0 returns the values, 1 their mean, 2 their sum
     element). Compute and accumulate in f32 and round once to the output's dtype; any order of \
     summation is right. The mean of no elements is NaN, the sum 0.";
 
-/// Starts the row of a loss: its formula, then what becomes of special values.
+/// Starts the row of a loss: its formula, then its results for special values.
 fn loss(signature: &str, engine: Elementwise, formula: &str, special: &str) -> OpBuilder {
     OpBuilder::new(signature, engine, &format!("{formula} {REDUCED}\n{special}"))
         .outputs(&["the loss"])
 }
 
-/// What most losses do with special values.
+/// Most losses' results for special values.
 const IEEE: &str = "NaN gives NaN; infinities follow IEEE arithmetic: Inf - Inf is NaN. A result \
     beyond the output's range is Inf.";
 
@@ -96,7 +96,7 @@ fn entropies() -> Vec<OpBuilder> {
             self -Inf is NaN (0 * Inf).",
         )
         .role("target", Role::Simplex)
-        // A target of 0, a weight of 0 and padding meet it.
+        // A target of 0, a weight of 0 and padding are combined with it.
         .edges("self", Gen::LoneInfinity),
         loss(
             "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) \

@@ -7,20 +7,23 @@ mod movement;
 mod row_losses;
 mod views;
 
-use super::super::{
-    Call, InferError,
-    def::{self, OpBuilder},
-    families::movement::{Movement, Piece},
+use super::{
+    super::{
+        Call, InferError, OpFamily,
+        def::{self, OpBuilder},
+        families::movement::{Movement, Piece},
+    },
+    of,
 };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
     [
-        index::rows(),
-        movement::rows(),
-        views::rows(),
-        losses::rows(),
-        row_losses::rows(),
+        of(OpFamily::Index, index::rows()),
+        of(OpFamily::Movement, movement::rows()),
+        of(OpFamily::Movement, views::rows()),
+        of(OpFamily::Loss, losses::rows()),
+        of(OpFamily::Loss, row_losses::rows()),
         llm::rows(),
     ]
     .into_iter()
@@ -28,7 +31,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
     .collect()
 }
 
-/// What holds of every op that moves elements.
+/// Semantics of every op that moves elements.
 const MOVED: &str = "Elements are copied bit for bit, NaN, infinities and -0 among them, in every \
     dtype; an input may have any strides, the output is contiguous. A tensor without elements gives \
     one without elements.";

@@ -11,7 +11,7 @@ use super::super::super::{
     },
 };
 
-/// Weights of classes of which every second one is 0: infinities meet it.
+/// Weights of classes of which every second one is 0, a factor of infinities.
 const ZERO_WEIGHTS: Gen = Gen::Listed { list: List::Alternating };
 
 /// Returns the rows of this table.

@@ -1,4 +1,4 @@
-//! What are views in `PyTorch`, as copies.
+//! Views of `PyTorch`, as copies.
 
 use super::{
     super::super::{def::OpBuilder, families::movement::views},

@@ -1,5 +1,7 @@
 //! Arithmetic of two tensors, or of a tensor and a number.
 
+use std::f64::consts::LN_2;
+
 use super::{
     super::super::{
         Role,
@@ -14,13 +16,13 @@ use crate::record::{Gen, List};
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    [sums(), products(), quotients(), remainders(), powers(), angles(), fused()]
+    [sums(), products(), quotients(), remainders(), powers(), angles(), logarithms(), fused()]
         .into_iter()
         .flatten()
         .collect()
 }
 
-/// Multiples of the divisors that the family of edges has.
+/// Multiples of the divisors that the distribution of edges has.
 const MULTIPLES: Gen = Gen::Listed { list: List::Multiples };
 
 const IEEE: &str = "NaN and infinities follow IEEE arithmetic.";
@@ -302,6 +304,42 @@ fn angles() -> Vec<OpBuilder> {
         )
         .exact()
         .signed_zero(),
+    ]
+}
+
+fn logarithms() -> Vec<OpBuilder> {
+    let sum = |x: f64, y: f64| {
+        let gap = (x - y).abs();
+        let alike = gap.is_nan() && !x.is_nan() && !y.is_nan();
+        if alike { x } else { x.max(y) + (-gap).exp2().ln_1p() / LN_2 }
+    };
+    let product = |x: f64, y: f64| {
+        if x == 0.0 && !y.is_nan() { 0.0 } else { x * y.ln() }
+    };
+    vec![
+        two(
+            "logaddexp2(Tensor self, Tensor other) -> Tensor",
+            Pointwise { takes: Takes::Floats, ..Pointwise::binary(4.0, Map::Two(sum)) },
+            "out = log2(2^self + 2^other), computed as m + log2(1 + 2^-|self - other|) with m the \
+            larger one: inputs reach 1e4 and more",
+            "Floating-point types only. NaN in either gives NaN, +Inf in either (without NaN) +Inf, \
+            -Inf in one the other; two infinities of one sign give that infinity.",
+        )
+        .dtypes(def::FLOATS),
+        two(
+            "xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+            Pointwise {
+                output: Output::Float,
+                integers_stay: false,
+                ..Pointwise::binary(2.0, Map::Two(product))
+            },
+            "out = self * log(other), to the base e, and 0 where self is 0",
+            "Integers and bool are converted to f32 and give f32. NaN in other gives NaN, also where \
+            self is 0; 0 by any other value, negative ones and infinities too, gives 0. Else negative \
+            numbers in other give NaN and 0 of either sign -Inf times self.",
+        )
+        .role("other", Role::Positive)
+        .alias(&["special_xlogy"]),
     ]
 }
 

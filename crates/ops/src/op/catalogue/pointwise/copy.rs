@@ -9,7 +9,7 @@ use super::super::super::{
     formulas::select as of,
 };
 
-/// Every type that a kernel may meet.
+/// Every type that a kernel may get.
 const COPIED: &[DType] = &[
     DType::F32,
     DType::F16,

@@ -18,14 +18,14 @@ use crate::record::{Gen, List};
 /// How results of f32 arithmetic become outputs.
 const ROUNDED: &str = "in f32, rounded once to the output's dtype";
 
-/// What happens to inputs of integer types where the result is of a floating-point type.
+/// Conversion of integer inputs where the result is of a floating-point type.
 const TO_F32: &str = "Integers and bool are converted to f32 and give f32.";
 
-/// How two shapes meet.
+/// How two shapes broadcast.
 const BROADCAST: &str = "Shapes broadcast: they are aligned at their last dimensions, a missing \
     dimension or one of extent 1 repeats.";
 
-/// How two types meet.
+/// How two types are promoted.
 const PROMOTED: &str = "Inputs of different types are converted to the promoted type first: \
     floating-point over integer over bool, the wider of two of a kind (f16 with bf16: f32), where a \
     0-dim tensor or a number counts only if its kind is higher.";

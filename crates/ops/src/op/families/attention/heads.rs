@@ -24,13 +24,13 @@ pub(super) struct Heads<'p, 'i, 'a> {
     mask: Option<&'i Input<'a>>,
 }
 
-/// One head of the result with what it is computed from.
+/// One head of the result with its operands.
 pub(super) struct Head<'h> {
     plan: &'h AttentionShape,
     query: ArrayView2<'h, f64>,
     key: ArrayView2<'h, f64>,
     value: ArrayView2<'h, f64>,
-    /// What is added to the scores: [queries, keys], or rows and columns that repeat.
+    /// The mask that is added to the scores: [queries, keys], or rows and columns that repeat.
     mask: Option<ArrayView2<'h, f64>>,
     /// Whether the mask holds truth values.
     choosing: bool,
@@ -175,7 +175,7 @@ impl Head<'_> {
         self.probabilities(rows).dot(&self.value)
     }
 
-    /// Computes the scale of what is rounded inside for some rows: [rows, width].
+    /// Computes the scale of intermediate roundings for some rows: [rows, width].
     pub(super) fn rounded(&self, rows: &[usize]) -> Array2<f64> {
         let p = self.probabilities(rows);
         let squares = p.mapv(|p| p * p).dot(&self.value.mapv(|v| v * v));

@@ -121,7 +121,7 @@ impl AttentionShape {
     }
 }
 
-/// Tells whether probabilities are rounded to a type of inputs.
+/// Returns whether probabilities are rounded to a type of inputs.
 const fn rounds(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
@@ -292,11 +292,11 @@ impl Engine for Attention {
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         match call.opt_tensor(&param.name) {
             // Of all tensors the mask has the special rows.
-            Some(spec) if spec.dtype.is_float() => match (param.role, call.case.family) {
+            Some(spec) if spec.dtype.is_float() => match (param.role, call.case.distribution) {
                 (Role::Mask, InputDistribution::SpecialRows) => {
                     Ok(Gen::SpecialRows { negative_nan: true })
                 }
-                // Most weights are 0, and one of them meets NaN.
+                // Most weights are 0, and one of them is that of NaN.
                 (_, InputDistribution::Edges) if param.name == "value" => {
                     Ok(Gen::LoneNan { rest: 1 })
                 }

@@ -37,7 +37,7 @@ pub(crate) enum Axis {
 pub(crate) struct Factor {
     /// The argument.
     pub name: &'static str,
-    /// What each of its dimensions runs with.
+    /// The loop that each of its dimensions runs with.
     pub axes: Vec<Axis>,
 }
 
@@ -73,7 +73,7 @@ impl Form {
 }
 
 /// Labels of leading dimensions that a factor may have any number of; capitals, so that they do
-/// not meet those of the matrices.
+/// not run with those of the matrices.
 fn leading(n: usize) -> Labels {
     (b'A'..).take(n).collect()
 }

@@ -9,7 +9,8 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Locality, Matrices, Param, Role, Scalar, Shaped,
+    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Matrices, Param, Role, Scalar,
+    Shaped,
     generators::{self, F16_SUM},
     integer_limit, sum_limit, unravel,
 };
@@ -17,7 +18,7 @@ use super::super::{
 pub(crate) use form::ContractionShape;
 pub(crate) use product::Product;
 
-/// Which tensors are multiplied, over which dimensions, and what is added.
+/// Which tensors are multiplied, over which dimensions, and the addend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contraction {
     Mm,
@@ -240,12 +241,7 @@ impl Engine for Contraction {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         let (magnitude, nonzero) = exact_factor(call.case.dtype, role, row);
         let plan = self.plan(call).map_err(|_| "the call is not valid")?;
         // Rows are counted along the last dimension alone: what else is summed shares their terms.

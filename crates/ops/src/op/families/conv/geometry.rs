@@ -50,7 +50,7 @@ const MAX_OPTION: i64 = 1 << 20;
 const MAX_GROUPS: usize = 1 << 20;
 
 /// Reads a list of `n` integers, each at least `least`; one integer counts for all dimensions and
-/// what leads is `absent`.
+/// leading entries are `absent`.
 pub(crate) fn option(
     call: &Call<'_>,
     name: &str,
@@ -89,7 +89,7 @@ fn batched(input: &TensorSpec, spatial: usize, alone: bool) -> Result<bool, Infe
 }
 
 impl Geometry {
-    /// Takes a call apart; `spatial` is what the op's name says, if it says it.
+    /// Takes a call apart; `spatial` is the number in the op's name, if it has one.
     pub(crate) fn of(
         call: &Call<'_>,
         spatial: Option<usize>,
@@ -225,7 +225,7 @@ impl Geometry {
         self.in_channels * self.kernel_len()
     }
 
-    /// Returns how many places of the input and of the kernel meet one of the other, each beside
+    /// Returns how many places of the input and of the kernel pair with one of the other, each beside
     /// the number of all places.
     pub(crate) fn met(&self) -> [[usize; 2]; 2] {
         let mut met = [[1; 2]; 2];
@@ -260,7 +260,7 @@ impl Geometry {
         (at < self.input[dim]).then_some(at)
     }
 
-    /// Returns where in the input the element comes from that an output position meets at a
+    /// Returns where in the input the element comes from that an output position reads at a
     /// position of the kernel; `None` where there is padding or, transposed, a gap.
     pub(crate) fn source(&self, output: Triple, kernel: Triple) -> Option<Triple> {
         let mut source = [0; SPATIAL];

@@ -9,7 +9,7 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
+    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Param, Role, Shaped,
     generators::{self, EXACT_SUM},
     integer_limit,
 };
@@ -135,7 +135,7 @@ impl Engine for Conv {
         if !geometry.transposed {
             return 2.0 * n_out as f64 * geometry.n_terms() as f64;
         }
-        // Each input element meets each element of its kernels once.
+        // Each input element is multiplied by each element of its kernels once.
         let pairs = geometry.in_channels * geometry.groups * geometry.out_channels;
         let places: usize = geometry.input.iter().product();
         2.0 * (geometry.batch * pairs) as f64 * (places * geometry.kernel_len()) as f64
@@ -160,12 +160,7 @@ impl Engine for Conv {
         1.0
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         Ok((exact_magnitude(call.case.dtype, role, self.accumulation_len(call)), row))
     }
 }

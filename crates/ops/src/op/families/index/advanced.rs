@@ -30,7 +30,7 @@ pub(super) fn list<'a>(call: &Call<'a>) -> Result<Vec<(usize, &'a TensorSpec)>, 
     Ok(listed.filter_map(|(dim, spec)| Some((dim, spec?))).collect())
 }
 
-/// Tells whether a mask is among the indices.
+/// Returns whether a mask is among the indices.
 pub(super) fn masked(call: &Call<'_>) -> Result<bool, InferError> {
     Ok(list(call)?.iter().any(|(_, spec)| spec.dtype == DType::Bool))
 }

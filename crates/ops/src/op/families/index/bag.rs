@@ -3,16 +3,13 @@
 use ndarray::IxDyn;
 use rayon::prelude::*;
 
-use crate::{
-    record::{DType, Gen},
-    reference::Error,
-};
+use crate::{record::Gen, reference::Error};
 
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
-            generators, integer_limit, sum_limit,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
+            Shaped, generators, integer_limit, sum_limit,
         },
         sum::sum,
     },
@@ -23,7 +20,7 @@ use super::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EmbeddingBag;
 
-/// What becomes of the rows of a bag.
+/// The result of the rows of a bag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Sum,
@@ -204,16 +201,7 @@ impl Engine for EmbeddingBag {
         rows.unwrap_or(1) as u64
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         if Mode::of(call) == Ok(Mode::Mean) {
             return Err("a mean is exact only over a power of two");
         }

@@ -9,8 +9,8 @@ use crate::{
 
 use super::{
     super::super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Origin, Param, Role,
-        Shaped, generators, integer_limit, unravel,
+        Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Origin,
+        Param, Role, Shaped, integer_limit, unravel,
     },
     Split, advanced, at_least_1d, check_bound, check_within, index_spec, read, targets,
 };
@@ -209,20 +209,11 @@ impl Engine for Lookup {
         self.generator(call, param)
     }
 
-    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
-        generators::by_role(self, call, param)
-    }
-
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 1e4 } else { 1e30 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 }

@@ -28,7 +28,7 @@ fn index_spec<'a>(call: &Call<'a>, name: &str) -> Result<&'a TensorSpec, InferEr
     Ok(spec)
 }
 
-/// Refuses what is no index type.
+/// Refuses types that are no index types.
 fn check_index(name: &str, spec: &TensorSpec) -> Result<(), InferError> {
     if matches!(spec.dtype, DType::I64 | DType::I32) {
         return Ok(());

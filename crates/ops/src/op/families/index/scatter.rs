@@ -10,8 +10,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
-            broadcast, generators, integer_limit, sum_limit, unravel,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
+            Shaped, broadcast, generators, integer_limit, sum_limit, unravel,
         },
         movement::{arrange::as_type, strides},
         sum::Sum,
@@ -19,7 +19,7 @@ use super::{
     Split, advanced, at_least_1d, check_bound, check_within, index_spec, lookup, read, targets,
 };
 
-/// What is written where.
+/// The kinds of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scatter {
     /// Elements of a tensor; places differ.
@@ -34,7 +34,7 @@ pub(crate) enum Scatter {
     IndexPut,
 }
 
-/// The writes of a call: row-major places in the result, and what comes there.
+/// The writes of a call: row-major places in the result, and the values.
 struct Writes {
     places: Vec<usize>,
     values: Vec<f64>,
@@ -277,7 +277,7 @@ impl Engine for Scatter {
         Ok(vec![self.carry_out(call, inputs, |x| x)?])
     }
 
-    /// `sqrt(Σ x²)` over what comes to a place.
+    /// `sqrt(Σ x²)` over the values of a place.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         Ok(Some(vec![self.carry_out(call, inputs, |x| x * x)?.mapv(f64::sqrt)]))
     }
@@ -291,7 +291,7 @@ impl Engine for Scatter {
         if self.accumulates(call) { source.map_or(0.0, |spec| spec.numel() as f64) } else { 0.0 }
     }
 
-    /// What is overwritten need not be read, nor what no index stands for.
+    /// Overwritten elements need not be read, nor those that no index names.
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
         let own = call.tensor("self").map_or(0, TensorSpec::numel);
         let put = *self == Self::IndexPut;
@@ -355,16 +355,7 @@ impl Engine for Scatter {
         }
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         let alpha = call.opt_number("alpha").ok().flatten().unwrap_or(1.0);
         if alpha.fract() != 0.0 || alpha.abs() > 8.0 {
@@ -386,7 +377,7 @@ fn distinct(
     if extent as u64 > bound {
         return Err(DistributionError {
             op: call.op.name.clone(),
-            family: call.case.family,
+            distribution: call.case.distribution,
             reason: "more places are written than there are, so that some are written twice",
         });
     }

@@ -16,7 +16,8 @@ use crate::{
 
 use super::{
     super::{
-        Array, Call, Engine, InferError, Inputs, Locality, Role, Shaped, integer_limit, sum_limit,
+        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped,
+        integer_limit, sum_limit,
     },
     sum::sum,
 };
@@ -117,16 +118,7 @@ impl Engine for Rope {
         3.0 * n_out as f64
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         let limit = integer_limit(dtype).min(sum_limit(dtype) / 16);
         Ok((if role == Role::Main { limit } else { 3 }, row))
@@ -277,9 +269,5 @@ impl Engine for AddRmsNorm {
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
         2.5 * n_out as f64
-    }
-
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
     }
 }

@@ -54,7 +54,7 @@ fn weights(row: &[f64], places: &[usize], renormalize: bool) -> Vec<f64> {
     chosen.into_iter().map(|p| p / total).collect()
 }
 
-/// Tells whether places of one row are a right choice: different ones, whose probabilities are,
+/// Returns whether places of one row are a right choice: different ones, whose probabilities are,
 /// within rounding, those of the reference's choice.
 fn right(row: &[f64], got: &[f64], expected: &[usize]) -> bool {
     let mut seen = vec![false; row.len()];

@@ -11,8 +11,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped,
-            generators, integer_limit,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
+            Shaped, generators, integer_limit,
         },
         softmax::{maximum, probabilities},
         sum::sum,
@@ -70,7 +70,7 @@ fn check_weight(call: &Call<'_>, spec: &TensorSpec, layout: &Layout) -> Result<(
     Ok(())
 }
 
-/// Tells whether rows of a call may be of the class that is ignored: where it is one of the
+/// Returns whether rows of a call may be of the class that is ignored: where it is one of the
 /// classes, and where its case has such targets.
 fn may_ignore(call: &Call<'_>) -> bool {
     let ignored = call.opt_int("ignore_index").ok().flatten();
@@ -87,7 +87,7 @@ struct Rows {
     weights: Option<Vec<f64>>,
 }
 
-/// Reads the class of each row; what equals `ignore_index` has none.
+/// Reads the class of each row; a row of `ignore_index` has none.
 fn targets(
     call: &Call<'_>,
     inputs: &Inputs<'_>,
@@ -210,16 +210,7 @@ impl Engine for Nll {
         n_classes(call)
     }
 
-    fn large(&self, dtype: DType) -> f64 {
-        if dtype == DType::F16 { 1e3 } else { 1e15 }
-    }
-
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         if call.opt_tensor("weight").is_some() || call.case.names_ignored {
             return Err("it is exact only where all rows count the same");
         }
@@ -234,7 +225,7 @@ fn n_classes(call: &Call<'_>) -> u64 {
     layout.map_or(1, |layout| layout.classes as u64)
 }
 
-/// Tells whether the target of a call holds a probability per class.
+/// Returns whether the target of a call holds a probability per class.
 fn by_probability(call: &Call<'_>) -> Result<bool, InferError> {
     let target = call.tensor("target")?;
     Ok(target.dtype.is_float() && target.shape == call.tensor("self")?.shape)
@@ -261,7 +252,7 @@ fn smoothing(call: &Call<'_>) -> Result<f64, InferError> {
 }
 
 impl CrossEntropy {
-    /// Computes the losses for class indices, and what a mean divides by.
+    /// Computes the losses for class indices, and the divisor of a mean.
     fn by_class(rows: &Rows, smoothing: f64) -> (Array, f64) {
         let losses = rows.map(|number, class| {
             let log_p = log_probabilities(&rows.row(number));
@@ -275,7 +266,7 @@ impl CrossEntropy {
         (losses, rows.total_weight())
     }
 
-    /// Computes the losses for probabilities of classes, and what a mean divides by.
+    /// Computes the losses for probabilities of classes, and the divisor of a mean.
     fn by_probability(rows: &Rows, target: &[f64], smoothing: f64) -> (Array, f64) {
         let Layout { classes, inner, .. } = rows.layout;
         let rest = smoothing / classes.max(1) as f64;

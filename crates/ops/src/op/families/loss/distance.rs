@@ -28,7 +28,7 @@ pub(crate) enum Distance {
     Triplet,
 }
 
-/// What `cosine_embedding_loss` adds to squares of norms.
+/// The term that `cosine_embedding_loss` adds to squares of norms.
 const COSINE_EPS: f64 = 1e-12;
 
 /// The rows of a call: tensors broadcast to one shape, the dimension of the rows last.

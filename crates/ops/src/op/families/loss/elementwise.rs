@@ -8,8 +8,8 @@ use crate::{
 use super::{
     super::{
         super::{
-            Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
-            broadcast, generators, integer_limit, promote,
+            Array, Call, DistributionError, Engine, ExactLimits, InferError, Input, Inputs, Param,
+            Role, Shaped, broadcast, generators, integer_limit, promote,
         },
         pointwise::{self, Formula, apply, common_shape},
     },
@@ -27,7 +27,7 @@ pub(crate) enum Shapes {
     Pair,
 }
 
-/// Which element types go together, and what the result's is.
+/// Which element types go together, and the result's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Types {
     /// All are promoted to a floating-point type.
@@ -55,11 +55,11 @@ pub(crate) struct Elementwise {
     pub flops: f64,
     /// Power of the inputs that integers come to, where they stay integers.
     pub degree: Option<u32>,
-    /// Standard deviation of the large family: in f16, in other types.
+    /// Standard deviation of the large distribution: in f16, in other types.
     pub large: (f64, f64),
     /// Scale of intermediate values where it is larger than the result.
     pub magnitude: Option<fn(&[f64]) -> f64>,
-    /// Whether the first tensor holds probabilities, so that only tame families make sense.
+    /// Whether the first tensor holds probabilities, so that only tame distributions make sense.
     pub probabilities: bool,
 }
 
@@ -194,30 +194,30 @@ impl Engine for Elementwise {
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
-        if call.case.family == InputDistribution::Edges && param.edges.is_some() {
+        if call.case.distribution == InputDistribution::Edges && param.edges.is_some() {
             return generators::by_role(self, call, param);
         }
         if let Role::Between(low, high) = param.role {
             return Ok(Gen::Uniform { low, high });
         }
         // Of a mean little is left to see: one value that is special shows whether it was looked at.
-        if call.case.family == InputDistribution::SpecialRows {
+        if call.case.distribution == InputDistribution::SpecialRows {
             let normal = Gen::Normal { mean: 0.0, std: 1.0 };
             return Ok(if param.name == "self" { Gen::LoneNan { rest: 0 } } else { normal });
         }
         if !self.probabilities || param.role != Role::Main {
             return generators::by_role(self, call, param);
         }
-        match call.case.family {
+        match call.case.distribution {
             InputDistribution::Zeros | InputDistribution::Constant => {
                 generators::by_role(self, call, param)
             }
             InputDistribution::Normal | InputDistribution::Uniform => {
                 Ok(Gen::Uniform { low: 0.0, high: 1.0 })
             }
-            family => Err(DistributionError {
+            distribution => Err(DistributionError {
                 op: call.op.name.clone(),
-                family,
+                distribution,
                 reason: "it is defined for probabilities alone",
             }),
         }
@@ -227,12 +227,7 @@ impl Engine for Elementwise {
         if dtype == DType::F16 { self.large.0 } else { self.large.1 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let Some(degree) = self.degree else { return Err("its results are irrational") };
         if call.opt_number("margin").ok().flatten().unwrap_or(0.0).fract() != 0.0 {
             return Err("the margin is no integer");

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::record::{DType, TensorSpec};
 
-/// What a loss does with its values.
+/// The reduction of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reduction {
     /// Returns them.
@@ -100,7 +100,7 @@ fn check_float(name: &str, spec: &TensorSpec) -> Result<(), InferError> {
 /// inputs are when sensitivity is measured, are still the same labels.
 const OFF: f64 = 1e-5;
 
-/// Tells whether a number is a given one: a label, a power.
+/// Returns whether a number is a given one: a label, a power.
 fn is(x: f64, wanted: f64) -> bool {
     (x - wanted).abs() < OFF
 }

@@ -20,8 +20,8 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, InferError, Input, Inputs, Locality, Origin, Role, Shaped, integer_limit,
-    unravel, work::covered,
+    Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Locality, Origin, Role, Shaped,
+    integer_limit, unravel, work::covered,
 };
 
 /// Elements from which on all cores share the work.
@@ -40,7 +40,7 @@ pub(crate) struct Piece {
     pub shape: Vec<usize>,
     /// Where its elements come from.
     pub source: Source,
-    /// What the elements are that come from nowhere.
+    /// The value of elements that come from nowhere.
     pub fill: f64,
     /// Its element type; that of the inputs where it is `None`.
     pub dtype: Option<DType>,
@@ -101,7 +101,7 @@ pub(crate) enum IndexMap {
     Each(usize),
     /// Always the first.
     First,
-    /// So many places before, in a dimension of so many; outside it, what a function says.
+    /// So many places before, in a dimension of so many; outside it, the result of a function.
     Padded(i64, i64, fn(i64, i64) -> Option<i64>),
 }
 
@@ -258,7 +258,7 @@ impl Engine for Movement {
         Some(indices.iter().map(origin).collect())
     }
 
-    /// |x|: what is moved is off as the input is. (Ops that move elements are exact; this counts
+    /// |x|: moved elements have the error of the input. (Ops that move elements are exact; this counts
     /// only where one is part of a larger computation.)
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let mut spreads = self.evaluate(call, inputs)?;
@@ -282,12 +282,7 @@ impl Engine for Movement {
         pieces.iter().map(|piece| piece.shown).sum()
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         Ok((integer_limit(call.case.dtype), row))
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn constant(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
         let wanted = format!("pairs for at most {} dimensions", spec.ndim());
         return Err(InferError::value("pad", format!("{pads:?}"), wanted));
     }
-    // What is cut off on one side cannot be made up for by padding on the other.
+    // Elements cut off on one side cannot be made up for by padding on the other.
     for (extent, pair) in spec.shape.iter().rev().zip(pads.chunks_exact(2)) {
         let extent = i64::try_from(*extent).unwrap_or(i64::MAX);
         if extent.saturating_add(pair[0].min(0)).saturating_add(pair[1].min(0)) < 0 {

@@ -1,4 +1,4 @@
-//! What are views in `PyTorch`, as copies: permute, expand, view, slice and the like.
+//! Views of `PyTorch`, as copies: permute, expand, view, slice and the like.
 
 use super::{
     super::super::{Call, InferError, normalise_dim},
@@ -63,7 +63,7 @@ pub(crate) fn expand(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     Ok(vec![Piece::by_axes(axes, 0)])
 }
 
-/// The elements in row-major order in another shape; -1 stands for what is left over.
+/// The elements in row-major order in another shape; -1 stands for the remaining extent.
 pub(crate) fn view(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     let spec = call.tensor("self")?;
     let size = call.ints("size")?;

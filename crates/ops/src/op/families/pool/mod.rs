@@ -9,8 +9,8 @@ use crate::{record::DType, reference::Error};
 
 use super::{
     super::{
-        Array, Call, Engine, InferError, Input, Inputs, Role, Shaped, integer_limit, sum_limit,
-        unravel,
+        Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Role, Shaped, integer_limit,
+        sum_limit, unravel,
     },
     conv::{SPATIAL, Triple},
 };
@@ -20,7 +20,7 @@ use windows::{Span, Windows};
 /// Windows per dimension up to which their sizes are looked at one by one.
 const EXACT_WINDOWS: usize = 1 << 20;
 
-/// What becomes of a window.
+/// The result of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fold {
     /// Its mean.
@@ -41,7 +41,7 @@ pub(crate) struct Pool {
     pub adaptive: bool,
 }
 
-/// What an average divides by.
+/// The divisor of an average.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Divisor {
     /// The elements of the window that are there.
@@ -289,12 +289,7 @@ impl Engine for Pool {
         if dtype == DType::F16 { 2e4 } else { 1e15 }
     }
 
-    fn exact(
-        &self,
-        call: &Call<'_>,
-        _role: Role,
-        row: usize,
-    ) -> Result<(usize, usize), &'static str> {
+    fn exact(&self, call: &Call<'_>, _role: Role, row: usize) -> ExactLimits {
         let dtype = call.case.dtype;
         if self.fold != Fold::Average {
             return Ok((integer_limit(dtype), row));
