@@ -79,6 +79,13 @@ pub struct Speedup {
     pub interval: Option<[f64; 2]>,
 }
 
+impl Speedup {
+    /// The one to show: over the cases that launch overhead does not dominate, where there are any.
+    pub(crate) fn shown(&self) -> f64 {
+        self.long.unwrap_or(self.all)
+    }
+}
+
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Attempt {

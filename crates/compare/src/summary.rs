@@ -253,6 +253,13 @@ pub struct OpSpeedup {
     pub n_samples: usize,
 }
 
+impl OpSpeedup {
+    /// The one to show: over the cases that launch overhead does not dominate, where there are any.
+    pub(crate) fn shown(&self) -> f64 {
+        self.long.unwrap_or(self.all)
+    }
+}
+
 impl Estimate {
     /// Returns both ends; `None` where too few ops carry it.
     #[must_use]
