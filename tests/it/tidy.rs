@@ -32,7 +32,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("selftest", &["record", "settings", "process", "kernel", "compile", "device", "baseline"]),
     ("llm", &["record", "kernel", "process", "settings"]),
     ("prompt", &["record", "kernel", "settings", "llm"]),
-    ("store", &["record", "kernel", "llm"]),
+    ("store", &["record", "process", "kernel", "llm"]),
     (
         "agent",
         &[
@@ -286,6 +286,7 @@ fn every_dependency_says_what_it_buys() {
         "crates/compare/Cargo.toml",
     ] {
         let text = fs::read_to_string(root().join(manifest)).unwrap();
+        let page = fs::read_to_string(root().join("docs/dependencies.md")).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let mut in_dependencies = false;
         let mut explained = false;
@@ -298,6 +299,9 @@ fn every_dependency_says_what_it_buys() {
                 explained = true;
             } else if in_dependencies && line.contains('=') {
                 assert!(explained, "{manifest}: `{line}` has no comment above it");
+                let name = line.split('=').next().unwrap_or_default().trim();
+                let name = name.trim_end_matches(".workspace");
+                assert!(page.contains(&format!("`{name}`")), "docs/dependencies.md lacks {name}");
             }
         }
     }
