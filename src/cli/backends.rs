@@ -1,12 +1,11 @@
 //! Where the implementations under test come from.
 
-use super::{CommandError, selection::nearest};
+use super::CommandError;
 use crate::{baseline::CUBLAS, record::PythonKind};
 
 /// A backend of `kgen run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// The loop.
     Llm,
     /// Kernel files of a folder.
     Pregenerated,
@@ -14,12 +13,10 @@ pub(crate) enum Backend {
     Builtin,
     /// NVIDIA's library of matrix products.
     Cublas,
-    /// What runs in the Python process.
     Python(PythonKind),
 }
 
 impl Backend {
-    /// All backends.
     pub(crate) const ALL: [Self; 8] = [
         Self::Builtin,
         Self::Cublas,
@@ -42,7 +39,7 @@ impl Backend {
         }
     }
 
-    /// Returns what it is, in a few words.
+    /// Returns a description in a few words.
     pub(crate) const fn description(self) -> &'static str {
         match self {
             Self::Llm => "the loop: prompt, reply, evaluation, feedback, again; as `generate`",
@@ -63,7 +60,7 @@ impl Backend {
         let names = Self::ALL.map(Self::name);
         let known = Self::ALL.into_iter().find(|backend| backend.name() == name);
         known.ok_or_else(|| {
-            let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
+            let near = kgen_ops::nearest(name, names).map(|near| format!("did you mean `{near}`?"));
             let message = format!("unknown backend `{name}` (known: {})", names.join(", "));
             CommandError::usage(message).maybe_hint(near)
         })

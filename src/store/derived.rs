@@ -1,4 +1,4 @@
-//! Which attempt is the best: a pure rule over what is stored.
+//! Which attempt is the best: a pure rule over stored data.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -72,7 +72,6 @@ pub(super) fn metadata(attempts: &[Finished]) -> Option<OpMetadata> {
     })
 }
 
-/// What is stored of a finished attempt.
 pub(super) struct Finished {
     pub(super) record: AttemptRecord,
     pub(super) confirmation: Option<Confirmation>,
@@ -88,7 +87,7 @@ pub(crate) mod tests {
         store::{AttemptStatus, Counts, Purpose},
     };
 
-    /// An attempt's record with what decides about its rank.
+    /// An attempt's record with the facts that decide its rank.
     pub(crate) fn record(
         attempt: u32,
         verdict: Verdict,
