@@ -42,7 +42,6 @@ impl UnpackedDemo {
         Ok(Self { folder })
     }
 
-    /// Opens the session.
     pub(crate) fn run(&self) -> Result<Run, CommandError> {
         Ok(Run::open(self.folder.path())?)
     }

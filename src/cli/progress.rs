@@ -1,4 +1,4 @@
-//! Tells on standard error how a run goes: bars on a terminal, lines everywhere.
+//! Shows on standard error how a run goes: bars on a terminal, lines everywhere.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,6 @@ use crate::{
     store::{AttemptRecord, Purpose},
 };
 
-/// What is shown of a run.
 pub(crate) struct Progress {
     ui: Ui,
     total: ProgressBar,
@@ -110,7 +109,7 @@ impl Progress {
     }
 }
 
-/// Says in a line what became of an attempt.
+/// Returns in a line the outcome of an attempt.
 fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
     let counts = record.counts;
     let cases = if counts.cases == 0 {

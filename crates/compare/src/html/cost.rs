@@ -40,7 +40,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
 
 /// The arms that no plot of cost can show, and why.
 fn without_cost(context: &Context<'_>) -> Markup {
-    // The baseline of the plot of price and speedup; where nobody was timed it shows what is correct.
+    // The baseline of the plot of price and speedup; where nobody was timed it shows shares of correct ops.
     let first = context.measured().first().copied();
     let is_timed =
         |about: &Measured<'_>| context.summaries().any(|(_, arm)| geomean(arm, *about).is_some());

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::summary::{ArmSummary, CurvePoint, Estimate};
 
-/// Arms that are drawn at most; more lines cannot be told apart.
+/// Arms that are drawn at most; more lines cannot be distinguished.
 pub(crate) const MOST_ARMS: usize = 12;
 
 /// The section.

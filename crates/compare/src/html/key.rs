@@ -1,5 +1,5 @@
 //! How an arm is recognised everywhere on the page: a letter, a colour with a dash pattern and a
-//! mark, and what of its name sets it apart. Never the colour alone.
+//! mark, and the distinguishing part of its name. Never the colour alone.
 
 use maud::{Markup, html};
 
@@ -79,7 +79,7 @@ fn parts_of(name: &str) -> Vec<&str> {
     name.split([',', ';', '/', '|', '·']).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// Keeps both ends of what is too long.
+/// Keeps both ends of a long text.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     let n_chars = text.chars().count();
     if n_chars <= most {

@@ -1,4 +1,4 @@
-//! Numbers as people read them. What was not measured never becomes a number: callers show a dash.
+//! Numbers as people read them. A value that was not measured never becomes a number: callers show a dash.
 
 use crate::data::Spend;
 
