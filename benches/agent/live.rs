@@ -19,7 +19,7 @@ use kgen_ops::suite::{self, Suite};
 use kgen_prompt::{Prompts, Rendered, Situation};
 use kgen_record::{Case, FeedbackSet, Limits, OpKey, Target, TimingRequest};
 use kgen_settings::{Overrides, resolve};
-use kgen_store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore};
+use kgen_store::{DeviceInfo, RunInfo, RunStore};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -187,32 +187,13 @@ pub(crate) fn client(port: u16, max_concurrency: usize) -> Client {
 }
 
 pub(crate) fn info(run_id: kgen_record::RunId, ops: &[RunOp]) -> RunInfo {
-    RunInfo {
-        format: Format::CURRENT,
+    // Each of the ops is one of its own here.
+    RunInfo::new(
         run_id,
-        kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: Vec::new(),
-        created_at: jiff::Timestamp::now().to_string(),
-        suite: "smoke".to_owned(),
-        // Each of them is one of its own here.
-        ops: ops.iter().map(|op| op.key.0.clone()).collect(),
-        definition: None,
-        backend: "llm".to_owned(),
-        provider: None,
-        model: None,
-        replay_of: None,
-        device: DeviceInfo {
-            name: "cuda:0".to_owned(),
-            target: Target::h100_class(),
-            nvrtc: None,
-            sessions: Vec::new(),
-        },
-        seed: None,
-        settings: serde_json::Value::Null,
-        status: RunStatus::Running,
-        finished_at: None,
-        totals: None,
-    }
+        "smoke",
+        ops.iter().map(|op| op.key.0.clone()).collect(),
+        DeviceInfo::new("cuda:0", Target::h100_class()),
+    )
 }
 
 /// The client, its records metered.

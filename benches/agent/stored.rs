@@ -159,7 +159,7 @@ fn request(key: &CallKey) -> RequestRecord {
     RequestRecord {
         key: key.clone(),
         turn: Turn::Code,
-        reserved: Spend::default(),
+        reserved: Spend { calls: 1, ..Spend::default() },
         command: Vec::new(),
         provider: "local".to_owned(),
         kind: "openai-chat".to_owned(),

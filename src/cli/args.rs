@@ -1,4 +1,4 @@
-//! Flags, in groups that the commands share; they carry what was typed and resolve nothing.
+//! Flags, in groups that the commands share; they hold the typed values and resolve nothing.
 
 use std::path::PathBuf;
 

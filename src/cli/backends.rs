@@ -3,12 +3,11 @@
 use kgen_baseline::CUBLAS;
 use kgen_record::PythonKind;
 
-use super::{CommandError, selection::nearest};
+use super::CommandError;
 
 /// A backend of `kgen run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// The loop.
     Llm,
     /// Kernel files of a folder.
     Pregenerated,
@@ -16,12 +15,10 @@ pub(crate) enum Backend {
     Builtin,
     /// NVIDIA's library of matrix products.
     Cublas,
-    /// What runs in the Python process.
     Python(PythonKind),
 }
 
 impl Backend {
-    /// All backends.
     pub(crate) const ALL: [Self; 8] = [
         Self::Builtin,
         Self::Cublas,
@@ -44,7 +41,7 @@ impl Backend {
         }
     }
 
-    /// Returns what it is, in a few words.
+    /// Returns a description in a few words.
     pub(crate) const fn description(self) -> &'static str {
         match self {
             Self::Llm => "the loop: prompt, reply, evaluation, feedback, again; as `generate`",
@@ -65,7 +62,7 @@ impl Backend {
         let names = Self::ALL.map(Self::name);
         let known = Self::ALL.into_iter().find(|backend| backend.name() == name);
         known.ok_or_else(|| {
-            let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
+            let near = kgen_ops::nearest(name, names).map(|near| format!("did you mean `{near}`?"));
             let message = format!("unknown backend `{name}` (known: {})", names.join(", "));
             CommandError::usage(message).maybe_hint(near)
         })

@@ -1,4 +1,4 @@
-//! The budget of a run: from the settings, with what the run has taken before, and what is said when it
+//! The budget of a run: from the settings, with the cost of the run before, and the message when it
 //! is reached.
 
 use kgen_agent::{OpEnd, RunOutcome};
@@ -35,7 +35,7 @@ pub(super) fn open(
     Ok(Budget::new(caps, pricer, limit)?)
 }
 
-/// Charges what the run has taken before.
+/// Charges the cost of the run before.
 pub(super) fn charge_earlier(
     budget: &Budget,
     run: &Run,
@@ -51,7 +51,7 @@ pub(super) fn charge_earlier(
     Ok(())
 }
 
-/// Charges what another run has taken that shares the caps: its ops are its own.
+/// Charges the cost of another run that shares the caps: its ops are its own.
 pub(super) fn charge_other(budget: &Budget, run: &RunId, spent: &Spent) {
     budget.charge_seconds(spent.seconds);
     for (op, (spend, _)) in &spent.ops {
@@ -59,7 +59,7 @@ pub(super) fn charge_other(budget: &Budget, run: &RunId, spent: &Spent) {
     }
 }
 
-/// Says which cap is reached, what is charged, and the command to go on with a higher one.
+/// Says which cap is reached, the charge, and the command to go on with a higher one.
 pub(super) fn reached(
     cap: &Cap,
     budget: &Budget,
@@ -112,7 +112,7 @@ fn charged_text(charged: &Charged, cap: &Cap) -> String {
     format!("{parts} and {seconds:.1} s are charged, and {why}")
 }
 
-/// Returns what is charged of a kind, in its cap's unit.
+/// Returns the charge of a kind, in its cap's unit.
 #[expect(clippy::cast_precision_loss, reason = "a cap to suggest needs a few digits")]
 const fn amount(charged: &Charged, kind: CapKind) -> f64 {
     match kind {
@@ -123,7 +123,6 @@ const fn amount(charged: &Charged, kind: CapKind) -> f64 {
     }
 }
 
-/// Returns the flag of a cap.
 const fn flag(cap: &Cap) -> &'static str {
     match (cap.scope, cap.kind) {
         (CapScope::Run, CapKind::Usd) => "--max-cost",
@@ -137,7 +136,7 @@ const fn flag(cap: &Cap) -> &'static str {
     }
 }
 
-/// Returns twice the limit, or what is needed for one more call where that is more, as its flag takes it.
+/// Returns twice the limit, or the need of one more call where that is more, as its flag takes it.
 fn higher(cap: &Cap, needed: f64) -> String {
     let limit = (2.0 * cap.limit).max(needed);
     match cap.kind {

@@ -43,7 +43,6 @@ impl UnpackedDemo {
         Ok(Self { folder })
     }
 
-    /// Opens the session.
     pub(crate) fn run(&self) -> Result<Run, CommandError> {
         Ok(Run::open(self.folder.path())?)
     }

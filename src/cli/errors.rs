@@ -5,12 +5,9 @@ use std::error;
 
 use super::exit_codes::Exit;
 
-/// A command's failure.
 #[derive(Debug)]
 pub struct CommandError {
-    /// What kind of failure, which decides the exit code.
     pub kind: Exit,
-    /// The failure itself.
     pub source: Box<dyn error::Error + Send + Sync>,
     /// Ways out, one sentence each.
     pub hints: Vec<String>,

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// How a command that did what it could ends.
+/// How a command that ran to its end ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// All asked-for ops are solved or passed.
@@ -21,7 +21,6 @@ pub enum Exit {
     AwaitingReplies,
     /// The run's own limit on LLM calls is reached.
     Budget,
-    /// Ctrl-C.
     Interrupted,
 }
 
@@ -55,7 +54,7 @@ impl Exit {
         }
     }
 
-    /// Returns what it means, as `kgen --help` says it.
+    /// Returns its meaning, as in `kgen --help`.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

@@ -23,15 +23,14 @@ pub(crate) fn probe_writable(folder: &Path) -> io::Result<()> {
     tempfile::Builder::new().prefix(".kgen-probe-").tempdir_in(existing).map(drop)
 }
 
-/// Workers that are ready, and what they judge on.
+/// Workers that are ready, and their devices.
 pub(crate) struct Machine {
-    /// The workers.
     pub(crate) pool: Arc<Pool>,
     /// The device as named on the command line.
     pub(crate) device: DeviceChoice,
 }
 
-/// Settles the device: without a GPU `auto` is the emulator, `cuda` is the list of all GPUs.
+/// Resolves the device: without a GPU `auto` is the emulator, `cuda` is the list of all GPUs.
 pub(crate) fn device_choice(settings: &Settings) -> Result<DeviceChoice, CommandError> {
     let choice = settings.device.device;
     let gpus = kgen_device::choose(choice)?;

@@ -1,4 +1,4 @@
-//! The command line: what is typed, what is printed, how it ends. The only code that prints.
+//! The command line: flags, output, exit codes. The only code that prints.
 
 mod args;
 mod backends;
@@ -59,14 +59,13 @@ enum Command {
     Rehearse(commands::rehearse::RehearseArgs),
 }
 
-/// What every command gets.
 pub(crate) struct Context {
     ui: Ui,
     config: Option<std::path::PathBuf>,
 }
 
 impl Context {
-    /// Resolves the settings, tells about stray variables.
+    /// Resolves the settings, warns of stray variables.
     fn settings(&self, flags: &Overrides) -> Result<kgen_settings::Settings, CommandError> {
         let Resolved { settings, file, warnings } =
             kgen_settings::resolve(self.config.as_deref(), flags)?;

@@ -1,4 +1,4 @@
-//! Tells on standard error how a run goes: bars on a terminal, lines everywhere.
+//! Shows on standard error how a run goes: bars on a terminal, lines everywhere.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::ui::Ui;
 use crate::report::{cost_text, speedup_text, usd_text};
 
-/// What is shown of a run.
 pub(crate) struct Progress {
     ui: Ui,
     total: ProgressBar,
@@ -108,7 +107,7 @@ impl Progress {
     }
 }
 
-/// Says in a line what became of an attempt.
+/// Returns in a line the outcome of an attempt.
 fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
     let counts = record.counts;
     let cases = if counts.cases == 0 {

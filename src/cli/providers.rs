@@ -11,7 +11,7 @@ use super::{
     bundled::{self, UnpackedDemo},
 };
 
-/// A provider with what belongs to it.
+/// A provider with its context.
 #[derive(Debug)]
 pub(crate) struct Provider {
     /// The provider, ready to be called.
@@ -45,7 +45,7 @@ pub(crate) fn resolve(settings: &mut Settings) -> bool {
     true
 }
 
-/// Opens the provider that the settings name; `auto` must be settled.
+/// Opens the provider that the settings name; `auto` must be resolved.
 pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
     let name = settings.llm.provider.as_str();
     if name == "replay" {
@@ -67,12 +67,12 @@ pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
 }
 
 /// Returns the provider that the settings name as far as it can be told without its key and without
-/// starting anything, for what is only shown.
+/// starting anything, for display.
 pub(crate) fn described(settings: &Settings) -> Option<ProviderConfig> {
     let mut settings = settings.clone();
     resolve(&mut settings);
     let Settings { llm, providers, models, .. } = &settings;
-    // What stands for a missing key is sent nowhere.
+    // The stand-in for a missing key is sent nowhere.
     let lookup = |name: &str| Some(env::secret(name).unwrap_or_else(|| "none".into()));
     kgen_llm::from_settings(&llm.provider, llm, providers, models, &lookup).ok()
 }
@@ -87,7 +87,7 @@ fn kept_replies(settings: &Settings) -> Result<CacheAccess, CommandError> {
     Ok(CacheAccess { mode: settings.llm.cache, replies, seed: settings.run.seed })
 }
 
-/// Returns what is known of the run that is replayed, if one is.
+/// Returns the facts of the run that is replayed, if one is.
 pub(crate) fn recorded(settings: &Settings) -> Result<Option<RunInfo>, CommandError> {
     if settings.llm.provider != "replay" {
         return Ok(None);
@@ -117,13 +117,11 @@ fn replay(settings: &Settings) -> Result<Provider, CommandError> {
 
 /// A provider that can be named.
 pub(crate) struct Known {
-    /// Its name.
     pub(crate) name: String,
     /// Whether its key is there.
     pub(crate) state: String,
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub(crate) what: String,
-    /// Where it is.
     pub(crate) base_url: Option<String>,
 }
 
@@ -171,7 +169,7 @@ const LOCAL: [(&str, &str); 2] = [
     ("replay", "the replies of another run"),
 ];
 
-/// Tells whether a folder is one of the sessions that come with kgen, and not a user's run.
+/// Returns whether a folder is one of the sessions that come with kgen, and not a user's run.
 pub(crate) fn is_demo(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name == bundled::DEMO || name.starts_with("demo-"))

@@ -11,7 +11,7 @@ use kgen_settings::{DeviceChoice, Overrides, Settings};
 
 use super::{CommandError, machine, selection::Selection, ui::Ui};
 
-/// The setting that stands for what the machine has.
+/// The setting that stands for the baselines of the machine.
 const AUTO: &str = "auto";
 
 /// Flags that say how kernels are timed and profiled.
@@ -34,7 +34,7 @@ pub(crate) fn warn_of_idle_flags(
     Ok(())
 }
 
-/// Tells whether a baseline that was asked for runs in Python; looks at every name, and for the folders
+/// Returns whether a baseline that was asked for runs in Python; looks at every name, and for the folders
 /// among them.
 pub(crate) fn wants_python(settings: &Settings) -> Result<bool, CommandError> {
     let mut wanted = false;
@@ -50,7 +50,7 @@ pub(crate) fn wants_python(settings: &Settings) -> Result<bool, CommandError> {
     Ok(wanted)
 }
 
-/// Settles what `auto` stands for among the baselines: PyTorch's operators, where a GPU and a
+/// Resolves `auto` among the baselines: PyTorch's operators, where a GPU and a
 /// Python with PyTorch are found, then kgen's own kernels. Says once where one that was asked for
 /// cannot be had.
 pub(crate) fn resolve_baselines(
@@ -119,7 +119,7 @@ pub(crate) fn inputs(
     })
 }
 
-/// Returns the tokens that a prompt may have: what is set, and no more than the model's context
+/// Returns the tokens that a prompt may have: the setting, and no more than the model's context
 /// holds beside a reply.
 ///
 /// The provider says which model that is: it may be its own, or its preset's.

@@ -34,7 +34,9 @@ fn cut(settings: &Settings) -> Option<(u32, &'static str)> {
 /// Says by name which settings of a recording are not those of its replay.
 pub(super) fn warn_differing(ui: &Ui, settings: &Settings, name: &str, recording: &Run) {
     // One whose settings this kgen does not know has replies all the same.
-    let Ok(then) = Settings::stored(recording.info().settings.clone()) else { return };
+    let Ok(then) = serde_json::from_value::<Settings>(recording.info().settings.clone()) else {
+        return;
+    };
     let mut paths = search_paths(&then, settings);
     paths.extend(["feedback.kinds", "run.max_attempts", "run.seed"]);
     let differing = differences(&then, settings, &paths);
@@ -46,7 +48,7 @@ pub(super) fn warn_differing(ui: &Ui, settings: &Settings, name: &str, recording
     }
 }
 
-/// Returns what of a search is no longer as it was, in words: numbers of attempts stand for places
+/// Returns the changed settings of a search, in words: numbers of attempts stand for places
 /// in the search that they were made in.
 pub(super) fn search_changes(then: &Settings, now: &Settings) -> Vec<String> {
     differences(then, now, &search_paths(then, now))

@@ -12,10 +12,8 @@ use kgen_store::RunInfo;
 
 use super::{CommandError, exit_codes::Exit, ui::Ui};
 
-/// What a command works on.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// The suite.
     pub(crate) suite: Suite,
     /// Ops of it, in its order or in the order asked for.
     pub(crate) ops: Vec<&'static OpDef>,
@@ -207,7 +205,9 @@ pub(crate) fn load(name: &str) -> Result<Suite, CommandError> {
 fn load_lenient(name: &str) -> Result<Loaded, CommandError> {
     suite::load_lenient(name).map_err(|error| {
         let near = match &error {
-            suite::Error::Unknown { name, builtin } => nearest(name, builtin.iter().copied()),
+            suite::Error::Unknown { name, builtin } => {
+                kgen_ops::nearest(name, builtin.iter().copied())
+            }
             _ => None,
         };
         CommandError::from(error).maybe_hint(near.map(|name| format!("did you mean `{name}`?")))
@@ -250,25 +250,5 @@ fn op_in(suite: &Suite, name: &str) -> Result<&'static OpDef, CommandError> {
                 Err(CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names"))
             }
         },
-    }
-}
-
-/// Returns the name that resembles `name` most, if any does.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.into_iter().map(|known| (strsim::jaro_winkler(known, name), known));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    // Below this the suggestion is noise.
-    (best.0 >= 0.7).then_some(best.1)
-}
-#[cfg(test)]
-mod tests {
-    use super::nearest;
-
-    #[test]
-    fn near_names_are_suggested_and_far_ones_are_not() {
-        let known = ["builtin", "pregenerated", "llm"];
-        assert_eq!(nearest("buildin", known), Some("builtin"));
-        assert_eq!(nearest("pregen", known), Some("pregenerated"));
-        assert_eq!(nearest("xyz", known), None);
     }
 }

@@ -14,7 +14,7 @@ use kgen_llm::{Budget, Client};
 use kgen_ops::{op::OpDef, suite};
 use kgen_record::{Cap, Implementation, OpKey, Profile, RunId, Split, Target};
 use kgen_settings::{DeviceChoice, Settings};
-use kgen_store::{DeviceInfo, RecordedRun, Run, RunInfo, RunStatus, RunStore, Spent};
+use kgen_store::{DeviceInfo, RecordedRun, Run, RunInfo, RunStore, Spent};
 use tokio::sync::mpsc;
 
 use super::{
@@ -38,15 +38,12 @@ const CONFIRM_SEEDS: u32 = 3;
 
 /// A run that is to be made or gone on with.
 pub(crate) struct Job {
-    /// The settings, with `auto` settled.
+    /// The settings, with `auto` resolved.
     pub(crate) settings: Settings,
-    /// Ops and suite.
     pub(crate) selection: Selection,
     /// Where kernels come from.
     pub(crate) backend: Backend,
-    /// What the other backends than the loop have.
     pub(crate) kernels: BTreeMap<OpKey, Implementation>,
-    /// The run directory.
     pub(crate) target: RunTarget,
     /// How the table is printed.
     pub(crate) format: Format,
@@ -66,7 +63,6 @@ pub(crate) fn run(context: &Context, job: Job) -> Result<Exit, CommandError> {
     runtime.block_on(Box::pin(work(context, job)))
 }
 
-/// Makes the runtime of a command.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, CommandError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -99,9 +95,7 @@ pub(crate) struct Ready {
 pub(crate) struct Done {
     job: Job,
     budget: Budget,
-    /// The run directory.
     pub(crate) store: Arc<RunStore>,
-    /// How it went.
     pub(crate) outcome: RunOutcome,
     split: Split,
 }
@@ -137,12 +131,12 @@ impl Ready {
         Ok(Self { job, provider, budget, store })
     }
 
-    /// Tells whether a call may wait for its reply beyond the end of this process.
+    /// Returns whether a call may wait for its reply beyond the end of this process.
     fn calls_wait(&self) -> bool {
         self.provider.as_ref().is_some_and(|provider| provider.calls_wait)
     }
 
-    /// Charges what another run of the same budget has taken.
+    /// Charges the cost of another run of the same budget.
     pub(crate) fn charge_other(&self, run: &RunId, spent: &Spent) {
         budget::charge_other(&self.budget, run, spent);
     }
@@ -198,7 +192,7 @@ impl Done {
         }
     }
 
-    /// Says which cap is reached, what is charged, and how to go on with a higher one.
+    /// Says which cap is reached, the charge, and how to go on with a higher one.
     pub(crate) fn budget_lines(&self, cap: &Cap, command: &str) -> Vec<String> {
         budget::reached(cap, &self.budget, &self.outcome, command)
     }
@@ -259,7 +253,7 @@ async fn drive(
 }
 
 /// Returns the device that evaluations are of, and whether it is a GPU: where those of a recording are
-/// taken, its device decides what prompts say and when an op is over.
+/// taken, its device decides prompts and when an op is over.
 fn judging_device<'a>(
     settings: &Settings,
     provider: Option<&'a Provider>,
@@ -348,13 +342,7 @@ fn create(
     };
     let settings = &job.settings;
     let info = |run_id| RunInfo {
-        format: kgen_store::Format::CURRENT,
-        run_id,
-        kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args().collect(),
-        created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        suite: settings.suite.suite.clone(),
-        ops: job.selection.ops.iter().map(|op| op.name.to_owned()).collect(),
         definition: settings
             .suite
             .op_file
@@ -364,27 +352,28 @@ fn create(
         provider: provider.map(|provider| provider.config.name.clone()),
         model: provider.map(|provider| provider.config.model.clone()),
         replay_of: provider.and_then(|p| p.recording.as_ref()).map(|(name, _)| name.clone()),
-        device: DeviceInfo {
-            name: machine.device.to_string(),
-            target: machine.pool.target().clone(),
-            nvrtc: machine.pool.nvrtc().map(str::to_owned),
-            sessions: machine
-                .pool
-                .gpus()
-                .iter()
-                .filter_map(|gpu| gpu.session.as_deref().cloned())
-                .collect(),
-        },
         seed: settings.run.seed,
         settings: serde_json::to_value(settings).expect("settings are plain data"),
-        status: RunStatus::Running,
-        finished_at: None,
-        totals: None,
+        ..RunInfo::new(
+            run_id,
+            &settings.suite.suite,
+            job.selection.ops.iter().map(|op| op.name.to_owned()).collect(),
+            DeviceInfo {
+                nvrtc: machine.pool.nvrtc().map(str::to_owned),
+                sessions: machine
+                    .pool
+                    .gpus()
+                    .iter()
+                    .filter_map(|gpu| gpu.session.as_deref().cloned())
+                    .collect(),
+                ..DeviceInfo::new(&machine.device.to_string(), machine.pool.target().clone())
+            },
+        )
     };
     Ok(RunStore::create(&settings.run.output_dir, id.clone(), info)?)
 }
 
-/// Tells whether given kernels are to be measured several times, each in a fresh process.
+/// Returns whether given kernels are to be measured several times, each in a fresh process.
 fn is_claim(settings: &Settings, kernels: &BTreeMap<OpKey, Implementation>) -> bool {
     let is_kernel = |given: &Implementation| matches!(given, Implementation::Kernel { .. });
     settings.timing.profile == Profile::Final && kernels.values().all(is_kernel)
@@ -439,12 +428,12 @@ fn warn_about_changes(context: &Context, store: &RunStore, machine: &Machine) {
     }
 }
 
-/// Writes the reports, prints the table, says what to do next.
+/// Writes the reports, prints the table, names the next step.
 fn finish(context: &Context, done: Done) -> Result<Exit, CommandError> {
     let Done { job, budget, store, outcome, split } = done;
     let ui = &context.ui;
     let dir = store.run().dir().to_owned();
-    // What is read again is what was stored at the end.
+    // The records are read again as they were stored at the end.
     let mut summary = report::write(&store)?;
     summary.split = Some(split);
     match job.format {

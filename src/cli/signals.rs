@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first finishes what was begun, the second drops it.
+//! Ctrl-C and SIGTERM: the first finishes work that was begun, the second drops it.
 
 use kgen_agent::{Shutdown, ShutdownHandle};
 use tokio::{

@@ -10,11 +10,8 @@ use super::{CommandError, exit_codes::Exit};
 /// How talkative kgen is on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
-    /// Errors only.
     Quiet,
-    /// What is going on.
     Normal,
-    /// Details.
     Verbose,
 }
 
@@ -50,7 +47,7 @@ impl Ui {
         }
     }
 
-    /// Prints what is going on to standard error.
+    /// Prints the progress to standard error.
     pub(crate) fn note(&self, text: &str) {
         if self.verbosity >= Verbosity::Normal {
             self.line(text);
@@ -71,7 +68,7 @@ impl Ui {
         }
     }
 
-    /// Prints to standard error what must be known even where nothing else is printed.
+    /// Prints to standard error a message that must be known even where nothing else is printed.
     pub(crate) fn announce(&self, text: &str) {
         self.line(text);
     }
@@ -107,7 +104,7 @@ impl Ui {
         self.styled(ProgressBar::new(len), ProgressStyle::with_template(template), label)
     }
 
-    /// Returns a line that says what one worker or op is at; hidden where there are no bars.
+    /// Returns a line with the state of one worker or op; hidden where there are no bars.
     #[must_use]
     pub(crate) fn spinner(&self, label: &str) -> ProgressBar {
         let style = ProgressStyle::with_template("{prefix:>14} {spinner} {elapsed:>4} {wide_msg}");

@@ -8,7 +8,7 @@ use kgen_ops::{
     op::{self, OpDef},
     suite,
 };
-use kgen_process::{self, Spec};
+use kgen_process::Spec;
 use kgen_record::{Case, ResolvedPlan, Target};
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
 fn python(python: &str, script: &str, args: &[&Path], stdin: Vec<u8>) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/export");
     let spec = Spec::new(python, &folder).args([script]).args(args).stdin(stdin);
-    let output = match process::run(&spec) {
+    let output = match kgen_process::run(&spec) {
         Ok(output) => output,
         Err(error) => {
             println!("skipped: {error}");

@@ -1,6 +1,6 @@
 //! Runs beside each other: read from their folders, grouped into arms, as text and as CSV.
 //!
-//! The numbers are made by `kgen_compare`; what stands here is what is read for them, and how they
+//! The numbers are made by `kgen_compare`; here is the reading for them, and how they
 //! are written.
 
 mod arms;

@@ -1,4 +1,4 @@
-//! `full_results.json` and `operator_summary.csv`, with BackendBench's names and what they lack.
+//! `full_results.json` and `operator_summary.csv`, with BackendBench's names and fields of kgen's own.
 
 use std::{collections::HashMap, fmt::Write as _};
 
@@ -6,7 +6,8 @@ use kgen_record::{
     AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, OpKey, Spend,
     Verdict,
 };
-use kgen_store::{Run, in_parallel};
+use kgen_store::Run;
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -33,14 +34,16 @@ pub fn full_results(run: &Run, summary: &Summary) -> Result<Results, kgen_store:
     let ops: HashMap<&str, &OpSummary> =
         summary.ops.iter().map(|op| (op.op.as_str(), op)).collect();
     // Text takes a fraction of the memory that values do: each op becomes text at once.
-    let texts = in_parallel(&run.ops()?, |key| {
+    let texts = run.ops()?;
+    let texts = texts.par_iter().map(|key| {
         let tests = tests(run, key, &ops)?;
         let failed: Vec<_> = tests.iter().filter(|test| is_failure(test)).collect();
         Ok((elements(&tests), elements(&failed)))
     });
+    let texts: Vec<Result<(String, String), kgen_store::Error>> = texts.collect();
     let (mut all, mut failed) = (List::default(), List::default());
     for texts in texts {
-        let (of_all, of_failed): (String, String) = texts?;
+        let (of_all, of_failed) = texts?;
         all.extend(&of_all);
         failed.extend(&of_failed);
     }
@@ -253,7 +256,7 @@ const COLUMNS: &[&str] = &[
     "unpriced_calls",
 ];
 
-/// Returns `operator_summary.csv`; what was not measured is an empty cell.
+/// Returns `operator_summary.csv`; a value that was not measured is an empty cell.
 #[must_use]
 pub fn operator_summary(summary: &Summary) -> String {
     let mut text = COLUMNS.join(",") + "\n";
@@ -304,7 +307,7 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
     .collect()
 }
 
-/// Returns the cells of what calls took: empty where nothing was counted or reported.
+/// Returns the cells of the cost of calls: empty where nothing was counted or reported.
 fn spend_cells(spend: &Spend) -> Vec<String> {
     let counted = |text: String| if 0 < spend.calls { text } else { String::new() };
     let tokens = |n: u64| if 0 < spend.tokens() { n.to_string() } else { String::new() };

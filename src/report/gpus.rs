@@ -14,14 +14,12 @@ use super::{
 pub struct GpuId {
     /// Its name, for example `NVIDIA H200`.
     pub name: String,
-    /// Its UUID.
     pub uuid: String,
 }
 
 /// A GPU with the ops whose best attempt was judged on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GpuSummary {
-    /// The GPU.
     #[serde(flatten)]
     pub gpu: GpuId,
     pub ops: Vec<String>,

@@ -25,7 +25,7 @@ pub use text::{
 
 use kgen_store::{Run, RunStore, TopFile};
 
-/// Writes a run's README, summaries and exports, and returns what they say.
+/// Writes a run's README, summaries and exports, and returns their summary.
 ///
 /// # Errors
 ///

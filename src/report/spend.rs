@@ -6,12 +6,9 @@ use serde::Serialize;
 
 use super::{OpSummary, Summary, TextTable};
 
-/// What one attempt took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AttemptSpend {
-    /// Its number.
     pub attempt: u32,
-    /// What its calls took.
     #[serde(flatten)]
     pub spend: Spend,
     /// Seconds of judging its kernel.
@@ -25,7 +22,7 @@ impl AttemptSpend {
     }
 }
 
-/// Returns what a whole run took: as its totals say, which know of unfinished attempts, unless the
+/// Returns the cost of a whole run: as its totals say, which know of unfinished attempts, unless the
 /// process that knew more was killed before it wrote them.
 pub(super) fn of_run(run: &Run, ops: &[OpSummary]) -> Spend {
     let finished: Spend = ops.iter().map(|op| op.spend).sum();
@@ -39,12 +36,12 @@ pub fn usd_text(usd: f64) -> String {
     format!("${}", usd_digits(usd))
 }
 
-/// Returns the same without the sign, for columns that say what they count.
+/// Returns the same without the sign, for columns whose title has the unit.
 pub(super) fn usd_digits(usd: f64) -> String {
     if usd < 1.0 { format!("{usd:.4}") } else { format!("{usd:.2}") }
 }
 
-/// Returns what calls cost: `$0.0421`, `<= $0.1221` where the worst case of a lost call is in it,
+/// Returns the cost of calls: `$0.0421`, `<= $0.1221` where the worst case of a lost call is in it,
 /// `unpriced` where nobody knows; `None` where nothing was paid.
 #[must_use]
 pub fn cost_text(spend: &Spend) -> Option<String> {
@@ -64,7 +61,7 @@ pub fn cost_text(spend: &Spend) -> Option<String> {
     Some(format!("{at_most}{}{unpriced}", usd_text(usd)))
 }
 
-/// Returns what a run's calls took, in a line; `None` where there were none, and for runs of versions
+/// Returns the cost of a run's calls, in a line; `None` where there were none, and for runs of versions
 /// that did not count.
 #[must_use]
 pub fn spend_line(summary: &Summary) -> Option<String> {
@@ -118,7 +115,7 @@ fn tokens_text(spend: &Spend) -> String {
     format!("{input_tokens} input tokens{cached}, {output_tokens} output tokens{reasoning}")
 }
 
-/// Returns the table of what each attempt's calls took, with a sum per op; `None` where nothing is
+/// Returns the table of the cost of each attempt's calls, with a sum per op; `None` where nothing is
 /// known of any.
 #[must_use]
 pub fn spend_table(summary: &Summary) -> Option<TextTable> {

@@ -9,7 +9,8 @@ use kgen_record::{
     AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, OpKey,
     PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
 };
-use kgen_store::{AttemptRecord, Confirmation, Counts, Run, best, effective_verdict, in_parallel};
+use kgen_store::{AttemptRecord, Confirmation, Counts, Run, best, effective_verdict};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
@@ -17,10 +18,8 @@ use super::{
     spend::{self, AttemptSpend},
 };
 
-/// What a run came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// The run's ID.
     pub run: String,
     /// Where the kernels come from.
     pub backend: String,
@@ -32,9 +31,7 @@ pub struct Summary {
     pub n_passed: usize,
     /// Means over the ops, one entry per baseline, the primary one first; none is "not measured".
     pub speedups: Vec<MeanSpeedup>,
-    /// What the calls of the whole run took.
     pub spend: Spend,
-    /// What its replies took when they were made, where they are those of another run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
     /// The GPUs that the best attempts were judged on.
@@ -49,7 +46,6 @@ pub struct Summary {
 /// The speedup of a run over one baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeanSpeedup {
-    /// The baseline's name.
     pub baseline: String,
     /// Name of the GPU, where the run's ops were judged on GPUs of several names: times of
     /// different GPUs are never averaged.
@@ -65,13 +61,11 @@ pub struct MeanSpeedup {
 /// Share of the ops that are correct and faster than `p` times their baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PerfAt {
-    /// The factor.
     pub p: f64,
     /// The share; `None` where no op was measured.
     pub share: Option<f64>,
 }
 
-/// What became of one op.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OpSummary {
     /// The op's name in kgen.
@@ -85,7 +79,6 @@ pub struct OpSummary {
     /// The Python process, where something of the best attempt ran there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Box<PythonFacts>>,
-    /// Finished attempts.
     pub attempts: usize,
     /// The best of them.
     pub best_attempt: Option<u32>,
@@ -100,15 +93,13 @@ pub struct OpSummary {
     pub speedups: Vec<Speedup>,
     /// Arithmetic mean of the cases' speedups over the primary baseline.
     pub mean_speedup: Option<f64>,
-    /// How near the best attempt comes to what the hardware allows: geometric mean, in percent, over
+    /// How near the best attempt comes to the limit of the hardware: geometric mean, in percent, over
     /// the timed cases that launch overhead does not dominate.
     pub percent_of_floor: Option<f64>,
-    /// What was noticed while the best attempt was timed, and while it was measured again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
     /// Largest absolute error of the best attempt over its cases.
     pub max_abs_error: Option<Number>,
-    /// Largest relative error.
     pub max_rel_error: Option<Number>,
     /// Whether the best attempt passed again with fresh seeds.
     pub confirmed: bool,
@@ -122,9 +113,7 @@ pub struct OpSummary {
     pub best_file: Option<String>,
     /// LLM calls for the op, lost ones included.
     pub calls: u32,
-    /// What the calls of its finished attempts took.
     pub spend: Spend,
-    /// What its replies took when they were made, where they are those of another run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
     /// The same for each finished attempt.
@@ -132,7 +121,7 @@ pub struct OpSummary {
 }
 
 impl OpSummary {
-    /// Tells whether the op is solved.
+    /// Returns whether the op is solved.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verdict.is_some_and(Verdict::is_pass)
@@ -151,7 +140,7 @@ impl OpSummary {
 }
 
 impl Summary {
-    /// Tells whether every op passed.
+    /// Returns whether every op passed.
     #[must_use]
     pub fn all_passed(&self) -> bool {
         self.n_passed == self.ops.len()
@@ -168,7 +157,8 @@ const FACTORS: [f64; 4] = [1.0, 1.5, 2.0, 4.0];
 /// When the run cannot be read.
 pub fn summarise(run: &Run) -> Result<Summary, kgen_store::Error> {
     let mut found = HashMap::new();
-    for op in in_parallel(&run.ops()?, |key| op_summary(run, key)) {
+    let summaries = |key: &OpKey| op_summary(run, key);
+    for op in run.ops()?.par_iter().map(summaries).collect::<Vec<_>>() {
         if let Some(op) = op? {
             found.insert(op.op.clone(), op);
         }
@@ -204,7 +194,7 @@ fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> 
     }
 }
 
-/// Returns the sum of what there is.
+/// Returns the sum of those there are.
 fn sum(spends: impl Iterator<Item = Option<Spend>>) -> Option<Spend> {
     spends.flatten().reduce(|mut sum, spend| {
         sum += spend;
@@ -389,7 +379,7 @@ fn reported_gpu(
     Some(again.unwrap_or(gpu))
 }
 
-/// Returns what was noticed in all timings of an attempt, each once.
+/// Returns flags raised in all timings of an attempt, each once.
 fn flags(evaluation: Option<&Evaluation>, confirmation: Option<&Confirmation>) -> Vec<Flag> {
     let again = confirmation.iter().flat_map(|confirmation| &confirmation.seeds);
     let again = again.flat_map(|seed| seed.flags.iter().copied());

@@ -9,7 +9,7 @@ use kgen_record::{
     Speedup, Spend, Stage, Target, Timing, Verdict,
 };
 use kgen_store::{
-    AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Format, Purpose,
+    AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Purpose,
     RunInfo, RunStatus,
 };
 use serde_json::json;
@@ -23,29 +23,22 @@ fn kernel(source: &str) -> Implementation {
 
 fn info(run_id: RunId) -> RunInfo {
     RunInfo {
-        format: Format::CURRENT,
-        run_id,
         kgen_version: "0.0.0".to_owned(),
         command: vec!["kgen".to_owned(), "generate".to_owned()],
         created_at: "2026-01-02T03:04:05Z".to_owned(),
-        suite: "smoke".to_owned(),
-        ops: ["relu", "add", "mm", "sum"].map(str::to_owned).to_vec(),
-        definition: None,
-        backend: "llm".to_owned(),
         provider: Some("replay".to_owned()),
-        model: None,
         replay_of: Some("demo".to_owned()),
-        device: DeviceInfo {
-            name: "emu".to_owned(),
-            target: Target::h100_class(),
-            nvrtc: Some("13.0".to_owned()),
-            sessions: Vec::new(),
-        },
-        seed: None,
         settings: json!({}),
         status: RunStatus::Finished,
-        finished_at: None,
-        totals: None,
+        ..RunInfo::new(
+            run_id,
+            "smoke",
+            ["relu", "add", "mm", "sum"].map(str::to_owned).to_vec(),
+            DeviceInfo {
+                nvrtc: Some("13.0".to_owned()),
+                ..DeviceInfo::new("emu", Target::h100_class())
+            },
+        )
     }
 }
 
@@ -281,7 +274,7 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
     let summary = summarise(store.run()).unwrap();
     let add = summary.ops.iter().find(|op| op.op == "add").unwrap();
     assert_eq!(add.speedup(), Some(&Speedup::new("builtin", 1.6, 1)));
-    // What was noticed in one of them must be known of all.
+    // Flags raised in one of them must be known of all.
     assert_eq!(add.flags, [Flag::Throttled, Flag::FloorLimited, Flag::Shared]);
     let lines: Vec<String> = tables(&summary).lines().skip(5).map(str::to_owned).collect();
     let expected = [

@@ -10,7 +10,7 @@ use super::{
     summary::{MeanSpeedup, OpSummary, Summary},
 };
 
-/// What stands where no number was measured.
+/// Stands where no number was measured.
 pub const NOT_MEASURED: &str = "not measured";
 
 /// Returns the table of ops, and that of GPUs where there are several.
@@ -26,7 +26,7 @@ pub fn tables(summary: &Summary) -> String {
     }
 }
 
-/// Returns what was noticed while ops were timed, a line per flag. That launching dominates is left
+/// Returns flags raised while ops were timed, a line per flag. That launching dominates is left
 /// out: the speedups say it.
 fn flag_lines(summary: &Summary) -> Vec<String> {
     let flags = summary.ops.iter().flat_map(|op| op.flags.iter().copied());
@@ -97,7 +97,7 @@ fn short(uuid: &str) -> &str {
 }
 
 /// Returns a verdict with where it was reached: `passed on emu 31/36`, never a plain `passed`
-/// for what only the emulator saw or what was skipped in part.
+/// for ops that only the emulator saw or that were skipped in part.
 #[must_use]
 pub fn verdict_text(op: &OpSummary) -> String {
     let Some(verdict) = op.verdict else { return "no attempt finished".to_owned() };
@@ -130,7 +130,7 @@ fn cases_text(op: &OpSummary) -> String {
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
-/// Returns a speedup with its baseline, for example `1.32x vs builtin`, and what it would be with
+/// Returns a speedup with its baseline, for example `1.32x vs builtin`, and the one with
 /// the cases that launch overhead dominates.
 #[must_use]
 pub fn speedup_text(speedup: Option<&Speedup>) -> String {
@@ -222,7 +222,7 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     text
 }
 
-/// Returns what PyTorch was, where something ran there: versions and settings.
+/// Returns the facts of PyTorch, where something ran there: versions and settings.
 #[must_use]
 pub fn python_text(summary: &Summary) -> Option<String> {
     let mut texts: Vec<String> = Vec::new();
@@ -235,7 +235,6 @@ pub fn python_text(summary: &Summary) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" | "))
 }
 
-/// What a run is, as names and values.
 fn facts(run: &Run) -> Vec<(&'static str, String)> {
     let info = run.info();
     let status = match info.status {

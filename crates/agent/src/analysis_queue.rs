@@ -1,4 +1,4 @@
-//! Branches of a round are planned one after the other, so that each knows what is taken.
+//! Branches of a round are planned one after the other, so that each knows the plans before it.
 
 use std::collections::BTreeMap;
 

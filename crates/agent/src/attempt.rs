@@ -26,13 +26,10 @@ pub(super) struct Attempt<L, J, M> {
     pub(super) proposal: Proposal,
     /// The finished attempts that it knows of, in the order of their numbers.
     pub(super) known: Vec<FinishedAttempt>,
-    /// What an interrupted run left of it.
     pub(super) state: AttemptState,
-    /// What is known of its calls.
     pub(super) made: BTreeMap<u32, Made>,
 }
 
-/// What the attempts of an op share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Who judges which kernel.
@@ -41,17 +38,14 @@ pub(super) struct Shared {
     pub(super) plans: AnalysisQueue,
 }
 
-/// What an attempt has to be judged by.
 enum Candidate {
     Given(Implementation),
     None(Box<Finding>, AttemptStatus),
 }
 
-/// What was learned from the reply besides its text.
 #[derive(Default)]
 struct Origin {
     replayed: bool,
-    /// What it says it changed.
     change: Option<String>,
 }
 
@@ -76,7 +70,7 @@ impl Judgement {
 }
 
 impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
-    /// Does what is left to be done, and closes the attempt.
+    /// Runs the remaining stages, and closes the attempt.
     pub(super) async fn run(
         mut self,
         shared: Arc<Shared>,
@@ -180,7 +174,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         Ok(FinishedAttempt { record, confirmation: None, past: Some(past) })
     }
 
-    /// Tells whether any of the replies was replayed, and whether any was kept.
+    /// Returns whether any of the replies was replayed, and whether any was kept.
     fn origin_of_replies(&self) -> Result<(bool, bool), AttemptError> {
         let (mut replayed, mut cached) = (false, false);
         for (call, state) in &self.state.calls {
@@ -194,7 +188,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         Ok((replayed, cached))
     }
 
-    /// Returns what is judged, asking for it only if nothing of it is stored.
+    /// Returns the candidate, asking for it only if nothing of it is stored.
     async fn draft(
         &mut self,
         shared: &Shared,

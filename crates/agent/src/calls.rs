@@ -1,8 +1,8 @@
 //! The calls of an attempt: those on record, and those that are left to be made.
 //!
 //! An attempt has one call that brings its kernel file. Where there is something to go on from and
-//! the search has a planner, another comes before it, which says what is to be changed. Each is
-//! made until it has one reply; what a call is for is in its request.
+//! the search has a planner, another comes before it, which says the change to make. Each is
+//! made until it has one reply; the purpose of a call is in its request.
 
 use kgen_llm::{Call, CallKey, Reply, ReplyRecord, Turn};
 use kgen_prompt::{Analysis, BestAttempt, Branch, HistoryEntry, LastAttempt, Rendered, Situation};
@@ -16,7 +16,6 @@ use super::{
     sent_log::SentLog,
 };
 
-/// What is known of a call that was made.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made {
     turn: Turn,
@@ -25,13 +24,13 @@ pub(super) struct Made {
     can_wait: bool,
 }
 
-/// What a reply came to; the error is a refusal.
+/// The result of a reply; the error is a refusal.
 pub(super) type Answer = Result<Reply, kgen_llm::Error>;
 
 impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     /// Returns the reply that brings the kernel file.
     pub(super) async fn reply(&mut self, shared: &Shared) -> Result<Answer, AttemptError> {
-        // Whatever happens from here on, the branches that wait for this one are told.
+        // Whatever happens from here on, the branches that wait for this one are notified.
         let mut planning = shared.plans.begin(self.id.number);
         for call in self.state.calls.keys() {
             let request = self.context.store().run().request(&self.id, *call)?;
@@ -44,7 +43,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         }
         self.lose_calls()?;
         if self.has_code() {
-            // What it was planned by is in there; a plan that failed is not asked for once more.
+            // Its plan is in there; a plan that failed is not asked for once more.
             planning.is_past();
             return self.turn(Turn::Code, None, None).await;
         }
@@ -54,7 +53,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         self.turn(Turn::Code, plan.as_ref(), branch.as_ref()).await
     }
 
-    /// Tells whether the reply that brings the kernel file is stored, and no prompt is needed.
+    /// Returns whether the reply that brings the kernel file is stored, and no prompt is needed.
     fn has_code(&self) -> bool {
         let last = self.made.iter().rev().find(|(_, made)| made.turn == Turn::Code);
         last.is_some_and(|(call, made)| {
@@ -63,12 +62,12 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         })
     }
 
-    /// Tells whether a plan is made first: there must be something to analyse.
+    /// Returns whether a plan is made first: there must be something to analyse.
     fn is_planned(&self) -> bool {
         self.context.plan.search.planner && !self.proposal.parents.is_empty()
     }
 
-    /// Returns which branch of several this is, and what the branches before it work on.
+    /// Returns which branch of several this is, and the work of the branches before it.
     async fn branch(&self, shared: &Shared) -> Result<Option<Branch>, AttemptError> {
         let (number, of) = (self.proposal.branch, self.proposal.branches);
         if of < 2 {
@@ -88,7 +87,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         Ok(Some(Branch { number, of, taken }))
     }
 
-    /// Returns what is to be changed. A reply that names nothing in the form asked for is taken as
+    /// Returns the change to make. A reply that names nothing in the form asked for is taken as
     /// it is, and without one the code is asked for as if there was no planner.
     async fn plan(&mut self, branch: Option<&Branch>) -> Result<Option<Analysis>, AttemptError> {
         match self.turn(Turn::Plan, None, branch).await? {
@@ -115,7 +114,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         let mut of_turn = self.made.iter().rev().filter(|(_, made)| made.turn == turn);
         let last = of_turn.next().map(|(call, made)| (*call, self.state.calls[call], *made));
         match last.map(|(call, state, made)| (call, state, made.can_wait)) {
-            // The provider takes what a person put there and completes the record.
+            // The provider takes the text that a person put there and completes the record.
             Some((call, CallState::TextOnly | CallState::InFlight, true)) => {
                 self.context.may_go_on()?;
                 return self.call(call, turn, plan, branch).await;
@@ -212,7 +211,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         };
         let answer = tokio::select! {
             biased;
-            // What waits for its turn is not sent and paid for after a stop.
+            // A call that waits for its turn is not sent and paid for after a stop.
             () = stopped => return Err(AttemptError::Interrupted),
             answer = llm.complete(&request, &log) => answer,
         };
@@ -245,7 +244,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             self.known.iter().filter_map(|seen| seen.past.clone()).collect();
         let mut parents = self.proposal.parents.iter().rev();
         let subject = parents.next().and_then(|number| self.known(*number));
-        // Where there are two, the other one is what the subject is measured by.
+        // Where there are two, the other one is the measure of the subject.
         let best = parents.next().and_then(|number| self.known(*number)).or(subject);
         let best = best.filter(|best| best.verdict().is_pass());
         let kernel = |number| run.kernel(&self.sibling(number));

@@ -11,22 +11,16 @@ use super::{
     BoxError, Error, EvaluationService, Event, Llm, RunInputs, RunSpec, Shutdown, ShutdownHandle,
 };
 
-/// What a run needs to be carried out.
 #[derive(Debug)]
 pub struct Deps<L, J, M> {
     /// Answers prompts; `None` where every kernel is given.
     pub llm: Option<L>,
-    /// Judges kernels.
     pub judge: J,
-    /// Knows the ops.
     pub inputs: M,
-    /// The run directory.
     pub store: Arc<RunStore>,
-    /// Stops the run.
     pub stop: ShutdownHandle,
 }
 
-/// What all ops of a run share.
 pub(super) struct Context<L, J, M> {
     pub(super) plan: RunSpec,
     pub(super) deps: Deps<L, J, M>,
@@ -52,7 +46,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Context<L, J, M> {
     }
 }
 
-/// Why work on an op stops before its rule says so; what reaches farther stands farther down.
+/// Why work on an op stops before its rule says so; reasons that reach farther stand farther down.
 #[derive(Debug)]
 pub(super) enum AttemptError {
     /// The plan of another branch, which this one needs, is not made.
@@ -62,12 +56,12 @@ pub(super) enum AttemptError {
     /// A cap is reached.
     Budget(Cap),
     /// Calls wait for their replies, which go to these files.
-    Awaiting { calls: Vec<(CallKey, PathBuf)> },
-    /// The run stops.
+    Awaiting {
+        calls: Vec<(CallKey, PathBuf)>,
+    },
     Interrupted,
     /// The provider did not answer this op, or the workers failed over it; others may fare better.
     OfOp(Error),
-    /// Nothing would succeed.
     Failed(Error),
 }
 

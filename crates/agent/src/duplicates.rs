@@ -19,7 +19,6 @@ impl Fingerprint {
     }
 }
 
-/// What an op's kernels are, and who judges which.
 #[derive(Debug, Default)]
 pub(super) struct DuplicateRegistry {
     known: Mutex<HashMap<Fingerprint, Entry>>,
@@ -34,7 +33,7 @@ struct Entry {
 
 /// Who judges a kernel.
 pub(super) enum DuplicateCheck<'a> {
-    /// The attempt itself; others with the same kernel wait until this is settled or dropped.
+    /// The attempt itself; others with the same kernel wait until this is done or dropped.
     Original(Claim<'a>),
     /// This finished attempt was judged for the same kernel.
     DuplicateOf(u32),
@@ -93,20 +92,20 @@ impl DuplicateRegistry {
         *self.lock().entry(fingerprint).or_insert(Entry { number, is_finished: false })
     }
 
-    /// Forgets what an attempt has not finished.
+    /// Forgets an attempt that has not finished.
     fn give_up(&self, number: u32) {
         self.lock().retain(|_, entry| entry.number != number || entry.is_finished);
         self.changed.send_replace(());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Fingerprint, Entry>> {
-        // What is behind the lock is whole between any two statements.
+        // The data behind the lock is whole between any two statements.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Claim<'_> {
-    /// Tells the others that the evaluation is stored.
+    /// Notifies the others that the evaluation is stored.
     pub(super) fn settle(self) {
         let entry = Entry { number: self.number, is_finished: true };
         self.originals.lock().insert(self.fingerprint, entry);

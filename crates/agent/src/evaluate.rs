@@ -1,4 +1,4 @@
-//! Asking the judge, and what is said in its place where there is nothing to judge.
+//! Asking the judge, and the answer in its place where there is nothing to judge.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
         inputs.cases(&op.name, seed).map_err(|error| AttemptError::inputs(&op.name, error))?;
     let mut timing = inputs.timing(&op.name);
     if let Some(timing) = timing.as_mut().filter(|_| judgement > 0) {
-        // The winner was chosen for being fast, by luck or not: what is reported is measured anew.
+        // The winner was chosen for being fast, by luck or not: the report is measured anew.
         timing.profile = Profile::Final;
     }
     let is_kernel = matches!(implementation, Implementation::Kernel { .. });
@@ -67,7 +67,7 @@ pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
 }
 
 /// Judges a winner again with fresh seeds, all at once; returns the first evaluation that failed
-/// beside what is stored.
+/// beside stored data.
 pub(super) async fn confirm<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Context<L, J, M>,
     op: &RunOp,

@@ -27,9 +27,7 @@ pub enum Event {
     /// Its reply is there.
     ReplyReceived {
         key: CallKey,
-        /// Seconds it took.
         seconds: f64,
-        /// Tokens.
         usage: Usage,
         /// Cost in US dollars; `None` where it is unknown.
         cost: Option<f64>,
@@ -49,7 +47,6 @@ pub enum Event {
     },
     /// The winner is judged again.
     Confirming { attempt: AttemptId },
-    /// It was.
     Confirmed {
         attempt: AttemptId,
         /// Whether it passed with every fresh seed.
@@ -62,15 +59,9 @@ pub enum Event {
         path: PathBuf,
     },
     /// Something worth a line that is no failure.
-    Note {
-        /// The line.
-        message: String,
-    },
+    Note { message: String },
     /// Work on an op is over, for good or for this process.
-    OpDone {
-        /// How it went.
-        outcome: Box<OpOutcome>,
-    },
+    OpDone { outcome: Box<OpOutcome> },
 }
 
 /// Whether a recorded reply answered the prompt it is used for.
@@ -78,6 +69,5 @@ pub enum Event {
 pub enum PromptMatch {
     /// The prompts are equal.
     Same,
-    /// They are not.
     Differs,
 }

@@ -1,6 +1,6 @@
 //! The loop: prompt, reply, evaluation, feedback, again.
 //!
-//! Each op has a state machine whose state is in the run directory: what comes next is a pure rule
+//! Each op has a state machine whose state is in the run directory: the next step is a pure rule
 //! over the finished attempts ([`Search`], [`Policy`]), and within an attempt a stage is done when
 //! its file exists. A resumed run is therefore the same code started from other files. Ops run
 //! concurrently, and so do attempts of an op where the strategy says so: calls of one overlap the

@@ -32,7 +32,7 @@ pub(super) struct OpTask<L, J, M> {
     seen: Vec<FinishedAttempt>,
     /// Attempts that an interrupted run left unfinished.
     unfinished: BTreeMap<u32, AttemptState>,
-    /// What attempts share; made when the first one begins.
+    /// Shared by attempts; made when the first one begins.
     shared: Option<Arc<Shared>>,
 }
 
@@ -89,8 +89,8 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
         self.outcome(OpEnd::Interrupted)
     }
 
-    /// Keeps at work what the strategy proposes until it has nothing more to propose, or until
-    /// one attempt cannot be made: then what is at work comes to its end, and nothing new begins.
+    /// Keeps the strategy's proposals at work until it has nothing more to propose, or until
+    /// one attempt cannot be made: then the attempts at work come to their end, and nothing new begins.
     async fn steps(&mut self) -> Result<OpEnd, AttemptError> {
         self.share_confirmations()?;
         let mut begun = BTreeSet::new();
@@ -164,7 +164,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
         Ok(Box::pin(attempt.run(shared)))
     }
 
-    /// Reads what an interrupted run left that further attempts need.
+    /// Reads the results of an interrupted run that further attempts need.
     fn shared(&mut self, proposals: &[Proposal]) -> Result<Shared, AttemptError> {
         let run = self.context.store().run();
         let mut kernels = BTreeMap::new();
@@ -216,7 +216,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
             let (confirmation, failure) =
                 Box::pin(evaluate::confirm(&self.context, &self.op, &id, &kernel)).await?;
             if let Some(failure) = failure {
-                // The next prompt is about what went wrong now, not about the pass.
+                // The next prompt is about the failure now, not about the pass.
                 let feedback = feedback(&failure, &kernel, self.context.plan.feedback);
                 store.write_feedback(&id, &feedback)?;
             }
@@ -228,7 +228,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
         self.share_confirmations()
     }
 
-    /// Returns how the winner of the recording fared, and what it said of that.
+    /// Returns how the winner of the recording fared, and the note on it.
     fn recorded(&self, id: &AttemptId) -> Result<Option<(Confirmation, String)>, AttemptError> {
         let CandidateSource::Llm { reuse_evaluations: Some(recorded), .. } =
             &self.context.plan.source
@@ -255,7 +255,6 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
         Ok(())
     }
 
-    /// What is found out about a kernel when it is judged again holds for every attempt with it.
     fn share_confirmations(&mut self) -> Result<(), AttemptError> {
         let (known, lacking): (Vec<_>, Vec<_>) =
             self.seen.iter().partition(|seen| seen.confirmation.is_some());
@@ -306,7 +305,6 @@ fn original(seen: &FinishedAttempt) -> u32 {
 pub(super) enum Failure {
     /// Other ops may fare better.
     OfOp(Error),
-    /// Nothing would succeed.
     OfRun(Error),
 }
 

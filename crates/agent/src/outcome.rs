@@ -8,7 +8,7 @@ use kgen_store::{AttemptRecord, Totals};
 
 use super::{BoxError, Ending};
 
-/// What ends a run early; a candidate's failure never does.
+/// A reason to end a run early; a candidate's failure never is one.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The LLM cannot be used.
@@ -22,16 +22,13 @@ pub enum Error {
     Judge {
         /// The attempt, for example `relu_attempt_1`.
         attempt: String,
-        /// Why.
         #[source]
         source: BoxError,
     },
     /// A suite or a template is wrong.
     #[error("failed to prepare `{op}`")]
     RunInputs {
-        /// The op.
         op: String,
-        /// Why.
         #[source]
         source: BoxError,
     },
@@ -48,14 +45,13 @@ pub enum Error {
 pub struct RunOutcome {
     /// One entry per op, in the plan's order.
     pub ops: Vec<OpOutcome>,
-    /// How it ended.
     pub end: RunEnd,
     /// Sums over the whole run, earlier processes that worked on it included.
     pub totals: Totals,
 }
 
 impl RunOutcome {
-    /// Tells whether every op has a kernel that passed.
+    /// Returns whether every op has a kernel that passed.
     #[must_use]
     pub fn all_passed(&self) -> bool {
         self.ops.iter().all(OpOutcome::passed)
@@ -82,9 +78,7 @@ pub enum RunEnd {
 pub struct OpOutcome {
     /// Its name in kgen.
     pub op: String,
-    /// Its folder.
     pub key: OpKey,
-    /// Why it ended.
     pub end: OpEnd,
     /// The best attempt; `None` where none was finished.
     pub best: Option<AttemptRecord>,
@@ -92,12 +86,11 @@ pub struct OpOutcome {
     pub verdict: Option<Verdict>,
     /// Whether the best attempt was judged again with fresh seeds, and passed.
     pub confirmed: bool,
-    /// Finished attempts.
     pub n_attempts: u32,
 }
 
 impl OpOutcome {
-    /// Tells whether the best attempt passed.
+    /// Returns whether the best attempt passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verdict.is_some_and(Verdict::is_pass)
@@ -122,7 +115,7 @@ pub enum OpEnd {
     Interrupted,
     /// Something failed that was not the candidate.
     Failed {
-        /// What, in words.
+        /// The reason, in words.
         message: String,
     },
 }

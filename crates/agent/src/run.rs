@@ -16,7 +16,7 @@ use super::{
 /// Ops in a row that failed through no fault of their candidates before nothing more is started.
 const FAILURE_LIMIT: u32 = 3;
 
-/// Carries a run out, or goes on with it: what the run directory holds already is not done again.
+/// Runs a run, or goes on with it: stages in the run directory are not repeated.
 ///
 /// The outcome holds the failure that ended the run early, if one did; everything before it is
 /// stored, and the same call with the same directory goes on from there.
@@ -57,7 +57,7 @@ pub async fn run<L: Llm, J: EvaluationService, M: RunInputs>(
     }
 }
 
-/// Works on all ops, some at a time; returns their outcomes in order and what went wrong first.
+/// Works on all ops, some at a time; returns their outcomes in order and the failure first.
 async fn dispatch<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Arc<Context<L, J, M>>,
     mut state: RunState,

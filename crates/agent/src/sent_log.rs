@@ -1,4 +1,4 @@
-//! Tells whether a call went out: what still waits for its turn can be given up for nothing.
+//! Returns whether a call went out: a call that waits for its turn can be given up for nothing.
 
 use std::{
     path::PathBuf,

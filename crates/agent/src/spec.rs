@@ -18,7 +18,6 @@ use super::{Policy, Search};
 /// Failure of something that the agent uses.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a run is asked to do.
 #[derive(Debug)]
 pub struct RunSpec {
     /// The ops, in the order in which work on them begins.
@@ -33,19 +32,16 @@ pub struct RunSpec {
     pub seed: Option<u64>,
     /// Ops worked on at once, at least 1.
     pub max_concurrent_ops: usize,
-    /// The device.
     pub target: Target,
     /// Whether kernels run on a GPU; otherwise on the emulator alone.
     pub on_gpu: bool,
     /// Whether small cases run on the emulator before a GPU sees a kernel.
     pub screen: bool,
-    /// What the task allows beyond f32 arithmetic.
     pub precision: Precision,
     /// How closely the emulator looks.
     pub emulation: Emulation,
     /// Whether right kernels run again under profilers.
     pub profile: bool,
-    /// What a model is told about its attempts.
     pub feedback: FeedbackSet,
     /// Limits of one evaluation.
     pub limits: Limits,
@@ -57,7 +53,6 @@ pub struct RunOp {
     pub name: String,
     /// The text that defines it, where it is not of the catalogue.
     pub definition: Option<String>,
-    /// Its folder.
     pub key: OpKey,
 }
 
@@ -150,11 +145,10 @@ pub trait RunInputs: Send + Sync + 'static {
 /// How urgently a run is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shutdown {
-    /// Not at all.
     Running,
-    /// Nothing new is started; what was begun is finished and stored.
+    /// Nothing new is started; work that was begun is finished and stored.
     Graceful,
-    /// What was begun is dropped: calls in flight are lost.
+    /// Work that was begun is dropped: calls in flight are lost.
     Immediate,
 }
 

@@ -9,29 +9,23 @@ use kgen_settings::TimingSettings;
 
 use super::{BoxError, RunInputs};
 
-/// What a run knows about the ops of its suite.
 #[derive(Debug)]
 pub struct SuiteInputs {
     pub suite: Suite,
     /// Element types to judge in; empty takes all that the suite has.
     pub dtypes: Vec<DType>,
-    /// The templates.
     pub prompts: Prompts,
-    /// The device.
     pub target: Target,
     /// How correct kernels are timed; `None` where they are not.
     pub timing: Option<TimingSettings>,
-    /// Name of what decides speedup.
+    /// Name of the baseline that decides speedup.
     pub baseline: String,
-    /// What each op is timed against, by the ops' names.
     pub baselines: BTreeMap<String, Vec<BaselineRequest>>,
     /// Speedup at which a kernel is good enough.
     pub target_speedup: f64,
     /// Compile variants per element type.
     pub max_variants: u32,
-    /// What the task allows beyond f32 arithmetic.
     pub precision: Precision,
-    /// What a model is told about its attempts.
     pub feedback: FeedbackSet,
     /// Tokens that a prompt may have, by kgen's estimate.
     pub prompt_tokens: u64,

@@ -1,4 +1,4 @@
-//! How an arm learns: what it has after so many attempts at each op.
+//! How an arm learns: its results after so many attempts at each op.
 
 use crate::{
     data::Op,

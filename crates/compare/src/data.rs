@@ -1,14 +1,14 @@
-//! What is compared, as plain data.
+//! The input of a comparison, as plain data.
 //!
 //! Whoever reads runs fills this in. Texts (source, feedback) are needed by the page alone and are
-//! absent otherwise. What was not measured is absent, never 0.
+//! absent otherwise. A value that was not measured is absent, never 0.
 
 use serde::Serialize;
 
 /// Runs that were made with equal settings: the samples of one condition.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Arm {
-    /// What sets it apart, for example `gpt-5, beam`; unique among the arms.
+    /// Its distinguishing name, for example `gpt-5, beam`; unique among the arms.
     pub name: String,
     /// Its settings by name, for example (`strategy`, `beam`): those that the arms differ in first.
     pub facts: Vec<(String, String)>,
@@ -21,7 +21,7 @@ pub struct Arm {
 pub struct Run {
     /// Its ID.
     pub id: String,
-    /// What to know about it by name: (`made`, `2026-01-01T00:00:00Z`), (`seed`, `1`).
+    /// Notes about it by name: (`made`, `2026-01-01T00:00:00Z`), (`seed`, `1`).
     pub facts: Vec<(String, String)>,
     /// The device: a GPU's name, or that of the target that the emulator stands for.
     pub device: String,
@@ -31,22 +31,22 @@ pub struct Run {
     pub replayed: bool,
     /// Whether its evaluations come from a recording too.
     pub reused_evaluations: bool,
-    /// Whether it came to its end; what it did not reach may still come otherwise.
+    /// Whether it came to its end; ops that it did not reach may still change.
     pub finished: bool,
-    /// What it was timed against, the primary baseline first; empty where it was not timed.
+    /// Its baselines, the primary one first; empty where it was not timed.
     pub baselines: Vec<String>,
     /// Every op that it was asked for, whether it was reached or not.
     pub ops: Vec<Op>,
 }
 
-/// What became of one op in one run.
+/// The outcome of one op in one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Op {
     /// Its name, for example `relu`.
     pub name: String,
     /// Finished attempts by number; none where the run did not reach it.
     pub attempts: Vec<Attempt>,
-    /// What calls of attempts that are not finished came to.
+    /// The cost of calls of attempts that are not finished.
     pub unfinished: Spend,
     /// Number of the best attempt.
     pub best: Option<u32>,
@@ -79,6 +79,13 @@ pub struct Speedup {
     pub interval: Option<[f64; 2]>,
 }
 
+impl Speedup {
+    /// The one to show: over the cases that launch overhead does not dominate, where there are any.
+    pub(crate) fn shown(&self) -> f64 {
+        self.long.unwrap_or(self.all)
+    }
+}
+
 /// One attempt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Attempt {
@@ -92,9 +99,9 @@ pub struct Attempt {
     pub round: u32,
     /// Why it was made: `initial`, `repair`, `improve`, `given`.
     pub purpose: String,
-    /// What it changed, in one line.
+    /// Its change, in one line.
     pub change: Option<String>,
-    /// What became of it, for example `passed` or `compile_error`.
+    /// Its outcome, for example `passed` or `compile_error`.
     pub verdict: String,
     /// Whether it passed, its confirmation included.
     pub passed: bool,
@@ -108,19 +115,19 @@ pub struct Attempt {
     pub reused_evaluation: bool,
     /// Its speedups as measured when it was judged, the primary baseline first.
     pub speedups: Vec<Speedup>,
-    /// What its calls came to.
+    /// The cost of its calls.
     pub spend: Spend,
     /// Wall time of judging it, in seconds.
     pub seconds_judging: f64,
     /// Its kernel file; read for the page only, and not for every attempt where that is too much.
     pub source: Option<String>,
-    /// What the model was told about it; read as [`Self::source`] is.
+    /// The feedback on it; read as [`Self::source`] is.
     pub feedback: Option<String>,
     /// Whether its texts were not read to save memory.
     pub texts_left_out: bool,
 }
 
-/// What calls came to. Sums of it are sums of its fields.
+/// The cost of calls. Sums of it are sums of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spend {
     /// Calls that were sent.
@@ -137,11 +144,11 @@ pub struct Spend {
     pub output_tokens: u64,
     /// Output tokens that were reasoning.
     pub reasoning_tokens: u64,
-    /// Calls whose provider told no usage.
+    /// Calls whose provider reported no usage.
     pub unreported: u64,
     /// US dollars of the calls that have a price.
     pub usd: f64,
-    /// Tokens at most of lost calls and of those whose provider told no usage.
+    /// Tokens at most of lost calls and of those whose provider reported no usage.
     pub assumed_tokens: u64,
     /// US dollars at most of these.
     pub assumed_usd: f64,
@@ -152,7 +159,7 @@ pub struct Spend {
 }
 
 impl Spend {
-    /// Adds what other calls came to.
+    /// Adds the cost of other calls.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.lost_calls += other.lost_calls;
@@ -179,20 +186,20 @@ impl Spend {
         sum
     }
 
-    /// Returns the US dollars, the worst case of what was not reported included; `None` where a call
+    /// Returns the US dollars, the worst case of unreported calls included; `None` where a call
     /// has no known price: a part of the cost is not the cost.
     #[must_use]
     pub fn cost(&self) -> Option<f64> {
         (self.unpriced == 0).then_some(self.usd + self.assumed_usd)
     }
 
-    /// Tells whether [`Self::cost`] is an upper bound.
+    /// Returns whether [`Self::cost`] is an upper bound.
     #[must_use]
     pub fn is_at_most(&self) -> bool {
         0.0 < self.assumed_usd
     }
 
-    /// Tells whether anybody was paid, as far as that is known; a reply by hand costs nothing.
+    /// Returns whether anybody was paid, as far as that is known; a reply by hand costs nothing.
     #[must_use]
     pub fn is_paid(&self) -> bool {
         0 < self.unpriced || 0.0 < self.usd + self.assumed_usd || 0 < self.tokens()
@@ -204,7 +211,7 @@ impl Spend {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Tells whether there are more tokens than were reported.
+    /// Returns whether there are more tokens than were reported.
     #[must_use]
     pub const fn has_untold_tokens(&self) -> bool {
         0 < self.unreported || 0 < self.assumed_tokens
@@ -212,7 +219,7 @@ impl Spend {
 }
 
 impl Op {
-    /// Tells whether the run worked on it.
+    /// Returns whether the run worked on it.
     #[must_use]
     pub fn reached(&self) -> bool {
         !self.attempts.is_empty()
@@ -242,7 +249,7 @@ impl Op {
         self.attempts.iter().position(|attempt| attempt.passed).map(|position| position + 1)
     }
 
-    /// Returns what all its calls came to.
+    /// Returns the cost of all its calls.
     #[must_use]
     pub fn spend(&self) -> Spend {
         let finished = self.attempts.iter().map(|attempt| &attempt.spend);

@@ -1,8 +1,8 @@
-//! Compares runs: what is solved, how fast, at what cost, and what of that is more than luck.
+//! Compares runs: ops solved, speed, cost, and which differences are more than luck.
 //!
-//! - [`data`]: what is compared. Runs with equal settings are one [`Arm`]; they are its samples.
+//! - [`data`]: the input. Runs with equal settings are one [`Arm`]; they are its samples.
 //! - [`compare`]: from the one to the other.
-//! - [`summary`]: what came of it, a [`Comparison`], with intervals and paired tests.
+//! - [`summary`]: the result, a [`Comparison`], with intervals and paired tests.
 //! - [`html`]: the comparison as one page that needs nothing else.
 //!
 //! Pure: reads no file and no clock, and knows nothing of kgen. Everything random comes from one

@@ -49,7 +49,7 @@ fn pair<'a>(
 ) -> Pair {
     let shared = shared(first, second);
     let mut tests = Vec::new();
-    // What one sample did not reach is not correct, as it is not fast.
+    // An op that one sample did not reach is neither correct nor fast.
     let solved = |op: &OpSamples<'a>| Share::of(op.samples.iter().map(|sample| sample.op.solved));
     tests.extend(share_test(Quantity::Correct, &shared, solved));
     let (against, note) = against(first, second, primary);
@@ -72,7 +72,6 @@ fn shared<'v, 'a>(first: &'v View<'a>, second: &'v View<'a>) -> Vec<Both<'v, 'a>
     both.filter(|(x, y)| reached(x) && reached(y)).collect()
 }
 
-/// What the speedups of both are about, or why they cannot be compared.
 fn against<'a>(
     first: &View<'a>,
     second: &View<'a>,

@@ -1,6 +1,6 @@
 //! Intervals by resampling ops.
 //!
-//! Ops are what differs between one suite and the next, and all samples of an op share what makes it
+//! Ops differ between one suite and the next, and all samples of an op share the traits that make it
 //! hard: so whole ops are drawn, with all their samples (the cluster bootstrap). Every statistic
 //! here is a function of per-op numbers, so that one set of draws serves them all.
 //!
@@ -32,7 +32,7 @@ pub(crate) struct Draws {
     counts: Vec<u16>,
 }
 
-/// What a statistic is a function of, per op: the ratio of the sums of both.
+/// The input of a statistic, per op: the ratio of the sums of both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Column {
     /// The op's part above.
@@ -58,7 +58,7 @@ impl Column {
         ratio(self.above.iter().sum(), self.below.iter().sum())
     }
 
-    /// Tells whether all ops that carry it have this mean.
+    /// Returns whether all ops that carry it have this mean.
     fn is_all(&self, value: f64) -> bool {
         let pairs = self.above.iter().zip(&self.below);
         pairs
@@ -108,7 +108,7 @@ impl Draws {
         })
     }
 
-    /// Estimates a mean or a ratio, as `shown` turns it into what is shown (a logarithm into a
+    /// Estimates a mean or a ratio, as `shown` turns it into the shown value (a logarithm into a
     /// factor); it must not decrease. `None` where no op carries it.
     pub(crate) fn mean(&self, column: &Column, shown: fn(f64) -> f64) -> Option<Estimate> {
         let drawn = |draw: &[u16]| {
@@ -176,14 +176,14 @@ impl Draws {
     }
 }
 
-/// Returns a number below `n`, of at most 2^32; its bias is far below what draws can show.
+/// Returns a number below `n`, of at most 2^32; its bias is far below the noise of draws.
 fn below(rng: &mut ChaCha8Rng, n: usize) -> usize {
     let product = u64::from(rng.next_u32()) * n as u64;
     usize::try_from(product >> 32).expect("it is below a usize")
 }
 
 /// Returns the percentile to take in place of 2.5 %: that of a normal distribution at the t
-/// interval's end, stretched by what dividing by `n` and not `n - 1` makes draws too narrow.
+/// interval's end, stretched as dividing by `n` and not `n - 1` makes draws too narrow.
 fn expanded_tail(n_ops: usize) -> f64 {
     let n = count(n_ops);
     let end = (n / (n - 1.0)).sqrt() * t_quantile(n - 1.0);

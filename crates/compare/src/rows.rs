@@ -73,7 +73,7 @@ fn failure(op: &OpSamples<'_>) -> Option<String> {
 
 fn best_run(op: &OpSamples<'_>, baselines: &[String]) -> Option<String> {
     let factor = |sample: &Sample<'_>| {
-        let over = |baseline: &String| sample.op.speedup(baseline).map(|s| s.long.unwrap_or(s.all));
+        let over = |baseline: &String| sample.op.speedup(baseline).map(crate::Speedup::shown);
         baselines.iter().find_map(over).unwrap_or(f64::NEG_INFINITY)
     };
     let solved = op.samples.iter().filter(|sample| sample.op.solved);

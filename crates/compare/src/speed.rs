@@ -81,7 +81,7 @@ pub(crate) fn mean_log<'a>(
     mean(&logs.collect::<Vec<f64>>())
 }
 
-/// What the samples of an op say; nothing where launch overhead is all that the op is.
+/// The speedups of the samples of an op; nothing where launch overhead is all that the op is.
 fn found<'s, 'a>(
     op: &'s OpSamples<'a>,
     against: &'s Against<'a>,

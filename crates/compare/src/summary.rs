@@ -1,9 +1,9 @@
-//! What a comparison came to, as plain data; also its JSON.
+//! The result of a comparison, as plain data; also its JSON.
 //!
 //! A sample is one op in one run. Every op counts the same: where an arm has several samples of an
-//! op, their mean stands for it. Intervals say what other ops of the kind would have given: they
+//! op, their mean stands for it. Intervals cover the values of other ops of the kind: they
 //! come from resampling ops, with all samples of an op together. Numbers of different GPUs are never
-//! averaged, what was not measured is absent.
+//! averaged, a value that was not measured is absent.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct Comparison {
     pub format: u32,
     /// How the numbers were made, in sentences.
     pub method: Vec<String>,
-    /// What to know before believing them, in sentences: missing ops, different GPUs, replays.
+    /// Notes to read before, in sentences: missing ops, different GPUs, replays.
     pub notes: Vec<String>,
     /// The baselines, the one that most arms call primary first. Pairs and curves are about it.
     pub baselines: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Estimate {
     pub n_ops: usize,
 }
 
-/// What one arm came to.
+/// The result of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArmSummary {
     /// Its name.
@@ -78,7 +78,7 @@ pub struct ArmSummary {
     /// US dollars of all calls over solved samples; `None` where a call has no known price or
     /// nothing is solved.
     pub cost_per_solved: Option<Estimate>,
-    /// What all its calls came to.
+    /// The cost of all its calls.
     pub spend: Spend,
     /// Speedups, one entry per baseline and GPU, in the order of [`Comparison::baselines`]; none
     /// is "not measured".
@@ -124,7 +124,7 @@ pub struct Speeds {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Speed {
     /// Shares of the samples that are right and more than so many times as fast, one entry per
-    /// factor of [`FACTORS`]; what is not solved counts as not fast.
+    /// factor of [`FACTORS`]; an unsolved op counts as not fast.
     pub fast: Vec<Fast>,
     /// Geometric mean over the ops that are solved and measured.
     pub geomean: Option<Estimate>,
@@ -171,13 +171,13 @@ pub struct Pair {
     pub b: usize,
     /// Ops that both worked on.
     pub n_shared: usize,
-    /// What was tested; a quantity that one of them has not is absent.
+    /// The tests; a quantity that one of them has not is absent.
     pub tests: Vec<PairTest>,
     /// Why a quantity is absent, for example different GPUs.
     pub note: Option<String>,
 }
 
-/// What two arms are compared in.
+/// A quantity that two arms are compared in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -192,7 +192,7 @@ pub enum Quantity {
 /// One test between two arms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairTest {
-    /// What is compared.
+    /// The compared quantity.
     pub quantity: Quantity,
     /// The difference of shares, or the ratio of speedups.
     pub estimate: Estimate,
@@ -230,7 +230,7 @@ pub struct OpCell {
     pub attempts_to_correct: Option<f64>,
     /// Speedups, one entry per baseline and GPU: geometric means over the measured samples.
     pub speedups: Vec<OpSpeedup>,
-    /// What all calls came to.
+    /// The cost of all calls.
     pub spend: Spend,
     /// Most frequent verdict of the best attempts that did not pass.
     pub failure: Option<String>,
@@ -253,6 +253,13 @@ pub struct OpSpeedup {
     pub n_samples: usize,
 }
 
+impl OpSpeedup {
+    /// The one to show: over the cases that launch overhead does not dominate, where there are any.
+    pub(crate) fn shown(&self) -> f64 {
+        self.long.unwrap_or(self.all)
+    }
+}
+
 impl Estimate {
     /// Returns both ends; `None` where too few ops carry it.
     #[must_use]
@@ -262,7 +269,7 @@ impl Estimate {
 }
 
 impl Marks {
-    /// Says in words what is remarkable, for example `replayed`, `3 of 8 not reached`.
+    /// Returns remarks in words, for example `replayed`, `3 of 8 not reached`.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let named = [

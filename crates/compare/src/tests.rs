@@ -1,4 +1,4 @@
-//! Whole comparisons: by hand, by simulation, and what must hold of any.
+//! Whole comparisons: by hand, by simulation, and laws that hold for any.
 
 mod coverage;
 mod examples;

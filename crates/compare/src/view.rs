@@ -35,18 +35,16 @@ pub(crate) enum Cases {
     All,
 }
 
-/// What a speedup is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Against<'a> {
     pub(crate) baseline: &'a str,
     pub(crate) gpu: Option<&'a str>,
 }
 
-/// Ops that have no case but what launch overhead dominates, with what that was found against. It
+/// Ops that have no case but those that launch overhead dominates, with the subject of the speedup. It
 /// is a property of the op and its baseline, so it is decided over all arms.
 pub(crate) type OverheadOnly<'a> = BTreeSet<(&'a str, Against<'a>)>;
 
-/// What a sample says about a speedup.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Found {
     /// It is not solved: slower than anything.
@@ -99,12 +97,11 @@ impl<'a> Sample<'a> {
         self.op.gpu.as_deref().or(device)
     }
 
-    /// Tells whether it was, or would have been, timed against this.
+    /// Returns whether it was, or would have been, timed against this.
     pub(crate) fn is_about(&self, against: &Against<'_>) -> bool {
         self.gpu() == against.gpu && self.run.baselines.iter().any(|name| name == against.baseline)
     }
 
-    /// What it says about a speedup.
     pub(crate) fn found(&self, baseline: &str, cases: Cases) -> Found {
         if !self.op.solved {
             return Found::Unsolved;
@@ -133,7 +130,7 @@ impl<'a> Sample<'a> {
 }
 
 impl<'a> OpSamples<'a> {
-    /// The mean of what the samples that have it say; `None` where none has.
+    /// The mean over the samples that have a value; `None` where none has.
     pub(crate) fn mean(&self, of: impl Fn(&Sample<'a>) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.samples.iter().filter_map(of).collect();
         mean(&values)
@@ -161,12 +158,12 @@ impl<'a> View<'a> {
         found.ok().map(|at| &self.ops[at])
     }
 
-    /// What its speedups are about: baselines in the order given, GPUs by name.
+    /// The subjects of its speedups: baselines in the order given, GPUs by name.
     pub(crate) fn against(&self, baselines: &'a [String]) -> Vec<Against<'a>> {
         baselines.iter().flat_map(|baseline| self.against_one(baseline)).collect()
     }
 
-    /// What its speedups over one baseline are about: an entry per GPU.
+    /// The subjects of its speedups over one baseline: an entry per GPU.
     pub(crate) fn against_one(&self, baseline: &'a str) -> Vec<Against<'a>> {
         let about = |sample: &&Sample<'a>| sample.run.baselines.iter().any(|name| name == baseline);
         let gpus: BTreeSet<Option<&'a str>> =

@@ -4,7 +4,7 @@
 //! it does not matter which. Nothing is installed into any Python environment.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -182,7 +182,7 @@ pub fn provision(
     }
     fs::create_dir_all(cache).map_err(|source| Error::File { path: cache.to_owned(), source })?;
     let total = release.bytes;
-    let _lock = lock(&cache.join(format!("nvrtc-{}.lock", release.version)), &mut || {
+    let _lock = lock(&cache.join(format!("nvrtc-{}.lock", release.version)), || {
         progress(Progress { what: "waiting for another kgen to install NVRTC", done: 0, total });
     })?;
     if let Some(found) = installed(&folder) {
@@ -199,17 +199,15 @@ fn installed(folder: &Path) -> Option<Toolchain> {
 }
 
 /// Takes the lock of an installation; it is released when the file is closed.
-fn lock(path: &Path, waiting: &mut dyn FnMut()) -> Result<File, Error> {
+fn lock(path: &Path, waiting: impl FnOnce()) -> Result<File, Error> {
     let fail = |source| Error::File { path: path.to_owned(), source };
     let file = OpenOptions::new().create(true).append(true).open(path).map_err(fail)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            waiting();
-            file.lock().map_err(fail)?;
-        }
-        Err(TryLockError::Error(source)) => return Err(fail(source)),
-    }
+    let mut waiting = Some(waiting);
+    let wait = || {
+        waiting.take().into_iter().for_each(|waiting| waiting());
+        true
+    };
+    kgen_process::lock(&file, kgen_process::Access::Exclusive, wait).map_err(fail)?;
     Ok(file)
 }
 

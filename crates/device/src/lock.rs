@@ -5,18 +5,13 @@ use std::{
     io,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    thread,
     time::{Duration, Instant},
 };
 
-use nix::{
-    errno::Errno,
-    fcntl::{Flock, FlockArg, OFlag},
-};
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
-/// Time between two looks at a lock that another process holds.
-const POLL: Duration = Duration::from_millis(20);
+use kgen_process::Access;
 
 /// How a GPU is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +24,10 @@ pub enum GpuUse {
 }
 
 impl GpuUse {
-    const fn lock(self) -> FlockArg {
+    const fn access(self) -> Access {
         match self {
-            Self::Shared => FlockArg::LockSharedNonblock,
-            Self::Exclusive => FlockArg::LockExclusiveNonblock,
+            Self::Shared => Access::Shared,
+            Self::Exclusive => Access::Exclusive,
         }
     }
 }
@@ -40,7 +35,7 @@ impl GpuUse {
 /// The right to use a GPU in one way, while this lives.
 #[derive(Debug)]
 pub struct GpuLock {
-    _file: Flock<File>,
+    _file: LockedFile,
 }
 
 impl GpuLock {
@@ -83,18 +78,20 @@ fn acquire(
     path: &Path,
     usage: GpuUse,
     wait: &mut impl FnMut() -> bool,
-) -> io::Result<Option<Flock<File>>> {
-    let mut file = open(path)?;
-    loop {
-        file = match Flock::lock(file, usage.lock()) {
-            Ok(file) => return Ok(Some(file)),
-            Err((file, Errno::EWOULDBLOCK | Errno::EINTR)) => file,
-            Err((_, error)) => return Err(error.into()),
-        };
-        if !wait() {
-            return Ok(None);
+) -> io::Result<Option<LockedFile>> {
+    let file = LockedFile(open(path)?);
+    Ok(kgen_process::lock(&file.0, usage.access(), wait)?.then_some(file))
+}
+
+/// A file whose lock ends when this is dropped, whoever has copies of the file.
+#[derive(Debug)]
+struct LockedFile(File);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::debug!("the lock ends with the file: {error}");
         }
-        thread::sleep(POLL);
     }
 }
 
@@ -152,7 +149,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shared = now(folder.path(), GpuUse::Shared).unwrap();
         let (told, waits) = mpsc::channel();
-        let alone = thread::spawn({
+        let alone = std::thread::spawn({
             let folder = folder.path().to_owned();
             move || {
                 let waited = |_| told.send(()).is_ok();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kgen_baseline::BUILTIN;
-use kgen_compile::{self, CompileError, Compiler, Job, guard_source};
+use kgen_compile::{CompileError, Compiler, Job, guard_source};
 use kgen_kernel::{
     KernelFile,
     plan::{self, type_macros},

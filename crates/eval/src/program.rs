@@ -19,10 +19,8 @@ pub struct Program {
     /// The baselines that are kernel files or calls of a library, for the timed cases.
     pub baselines: Vec<BaselineProgram>,
     /// What full-size cases are compared with, where there are any.
-    #[serde(default)]
     pub full_size: Option<Box<FullSizeProgram>>,
     /// Cases that a library does not take, and why.
-    #[serde(default)]
     pub refused: Vec<(usize, String)>,
     /// The reference's program, where it is a kernel; its cases are those of the request in f64.
     pub reference: Option<Box<ReferenceProgram>>,

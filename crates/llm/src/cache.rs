@@ -1,6 +1,6 @@
 //! Replies kept from one run for equal requests of another.
 //!
-//! A reply is kept under the hash of what decides it: wire kind, address, the request without what only
+//! A reply is kept under the hash of the parts that decide it: wire kind, address, the request without the parts that only
 //! says how it is sent, the sample (calls that ask the same on purpose differ in it) and the run's seed.
 
 use std::{fmt, sync::Arc};
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Cached, Call, Error, LogError, ReplyRecord, ResponseRecord, wire::excerpt};
 
-/// Fields of a request that say how it is sent, cached or billed, and not what is asked.
+/// Fields of a request that say how it is sent, cached or billed, and not its content.
 const RUNTIME_FIELDS: [&str; 7] = [
     "stream",
     "stream_options",
@@ -24,7 +24,7 @@ const RUNTIME_FIELDS: [&str; 7] = [
     "prompt_cache_options",
 ];
 
-/// Kept requests that a new one is compared with to say what is different.
+/// Kept requests that a new one is compared with to name the differences.
 const COMPARED: usize = 500;
 
 /// Where kept replies are; the user's cache folder is one.
@@ -54,10 +54,8 @@ pub trait ReplyCache: Send + Sync {
     fn place(&self) -> String;
 }
 
-/// What decides a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CachedRequest {
-    /// Wire kind.
     pub kind: String,
     /// Address without user info and query; empty for commands.
     pub url: String,
@@ -69,28 +67,23 @@ pub struct CachedRequest {
     pub body: Value,
 }
 
-/// A kept reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CachedReply {
     /// [`CachedRequest::key`].
     pub key: String,
-    /// What it answers.
     pub request: CachedRequest,
     /// When it was kept, RFC 3339, UTC.
     pub kept_at: String,
     /// The record of the call that it came by.
     pub record: ReplyRecord,
     pub text: String,
-    /// What came back, where that was text.
     pub response: Option<String>,
 }
 
-/// What a provider does with kept replies.
 #[derive(Clone)]
 pub struct CacheAccess {
     /// Whether they are taken and whether they are kept.
     pub mode: LlmCache,
-    /// Where they are.
     pub replies: Arc<dyn ReplyCache>,
     /// The run's seed: runs that differ in it ask for replies of their own.
     pub seed: Option<u64>,
@@ -103,7 +96,7 @@ impl fmt::Debug for CacheAccess {
 }
 
 impl CachedRequest {
-    /// Takes what decides the reply out of a request: its body where it is JSON, else its text.
+    /// Takes the parts that decide the reply out of a request: its body where it is JSON, else its text.
     #[must_use]
     pub fn new(kind: &str, url: &str, call: &Call, seed: Option<u64>, body: &str) -> Self {
         let body = serde_json::from_str(body).unwrap_or_else(|_| body.into());
@@ -240,7 +233,7 @@ impl CachedReply {
         });
         ReplyRecord {
             key: call.key.clone(),
-            // `cost` stays what it cost then; now it is charged nothing.
+            // `cost` stays its cost then; now it is charged nothing.
             cached: Some(Cached { kept_at: self.kept_at, seconds: then.seconds }),
             spend: Spend::default(),
             seconds: 0.0,
@@ -256,12 +249,12 @@ impl CachedReply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Difference {
     words: String,
-    /// How much it is: bytes of text that differ, or what stands for it.
+    /// How much it is: bytes of text that differ, or its stand-in.
     weight: usize,
 }
 
 fn differences(asked: &CachedRequest, kept: &CachedRequest) -> Vec<Difference> {
-    // What is not the prompt keeps two requests apart more than any change of words.
+    // Fields other than the prompt keep two requests apart more than any change of words.
     const OTHER: usize = 1 << 20;
     let mut found = Vec::new();
     let mut note = |name: &str, asked: String, kept: String| {

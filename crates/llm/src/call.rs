@@ -21,11 +21,10 @@ impl fmt::Display for CallKey {
     }
 }
 
-/// What a reply is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
-    /// To say what is to be changed.
+    /// To say the change to make.
     Plan,
     /// To be a kernel file.
     #[default]
@@ -39,11 +38,9 @@ pub struct Call {
     pub key: CallKey,
     /// The system prompt; may be empty.
     pub system: String,
-    /// The user prompt.
     pub prompt: String,
     /// Most tokens the reply may have, reasoning included.
     pub max_tokens: u32,
-    /// What the reply is for.
     pub turn: Turn,
     /// Tells apart calls that may have equal prompts: the branch of the search.
     pub sample: u32,
@@ -51,7 +48,6 @@ pub struct Call {
     pub temperature: Option<f64>,
 }
 
-/// What a model answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The text, not empty.
@@ -60,7 +56,6 @@ pub struct Reply {
     pub reasoning: Option<String>,
     /// Why the model stopped.
     pub finish: Finish,
-    /// Tokens.
     pub usage: Usage,
     /// The model that answered, by its own name.
     pub model: String,
@@ -96,11 +91,9 @@ pub struct Replayed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finish {
-    /// It was done.
     Stop,
     /// The token limit cut it off.
     Length,
-    /// The model refused.
     Refusal {
         /// Its or the provider's words, where given.
         reason: Option<String>,
@@ -109,7 +102,6 @@ pub enum Finish {
     ContentFilter,
     /// A reason this version of kgen does not know; treated as [`Finish::Stop`].
     Other {
-        /// The provider's word.
         name: String,
     },
 }

@@ -1,5 +1,5 @@
-//! Settings that contradict each other, the provider or what is known of the model: refused before
-//! anything is sent, with the way out. What nothing is known of is not checked.
+//! Settings that contradict each other, the provider or the facts of the model: refused before
+//! anything is sent, with the way out. Settings without known limits are not checked.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub(super) fn models(models: &BTreeMap<String, ModelSettings>) -> Result<(), Str
     Ok(())
 }
 
-/// Checks what the model's table says.
+/// Checks the limits in the model's table.
 fn model(
     llm: &LlmSettings,
     thinking: Option<Thinking>,
@@ -235,7 +235,7 @@ pub(super) fn estimate(call: &Call) -> u64 {
     size::of_call(&call.system, &call.prompt)
 }
 
-/// Checks that prompt and reply fit into what the model holds, where its table says so.
+/// Checks that prompt and reply fit into its context, where its table says so.
 pub(super) fn context_window(provider: &ProviderConfig, call: &Call) -> Result<(), Error> {
     let Some(context_tokens) = provider.abilities.context_tokens else { return Ok(()) };
     let (estimate, max_tokens) = (estimate(call), output_limit(provider, call));

@@ -76,7 +76,7 @@ impl Client {
     /// Every [`Error`]; its [`Error::scope`] says whether other calls can succeed.
     pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, Error> {
         check::context_window(&self.config, call)?;
-        // A kept reply costs nothing, but what follows it takes time.
+        // A kept reply costs nothing, but the work after it takes time.
         self.budget.check(&call.key.attempt.op)?;
         let kept = self.kept_request(call);
         if let Some((cache, request)) = &kept
@@ -121,7 +121,7 @@ impl Client {
         Ok(reply)
     }
 
-    /// Returns what decides the reply of a call, where replies are kept or taken.
+    /// Returns the parts that decide the reply of a call, where replies are kept or taken.
     fn kept_request(&self, call: &Call) -> Option<(&CacheAccess, CachedRequest)> {
         let cache = self.config.cache.as_ref()?;
         let (url, body) = match (&self.config.access, &self.http) {
@@ -211,7 +211,7 @@ impl Client {
         Ok(priced(record, meter))
     }
 
-    /// Returns what a command is given for a call, and the record of that.
+    /// Returns the input of a command for a call, and its record.
     fn command_request(
         &self,
         access: &CommandAccess,
@@ -230,7 +230,7 @@ impl Client {
         Ok((prepared, request))
     }
 
-    /// Runs a command for a call. One that fails is not run again: nobody knows what it did, and it has
+    /// Runs a command for a call. One that fails is not run again: its effects are unknown, and it has
     /// tried again by itself where its own provider failed.
     async fn by_command(
         &self,
@@ -265,7 +265,7 @@ impl Client {
         Ok(priced(record, meter))
     }
 
-    /// Returns what a call is expected to use, for the limits per minute.
+    /// Returns the expected use of a call, for the limits per minute.
     fn need(&self, call: &Call) -> Need {
         let output = check::output_limit(&self.config, call);
         Need { input: check::estimate(call), output }
@@ -285,10 +285,10 @@ impl Client {
         }
     }
 
-    /// Returns what a call may take at most.
+    /// Returns the worst case of a call.
     ///
     /// Tokenizers make more than two bytes of most text and less of signs, which the estimate counts
-    /// one by one: the larger of both is above what they count.
+    /// one by one: the larger of both is above their count.
     fn worst(&self, call: &Call) -> Worst {
         let bytes = call.system.len() + call.prompt.len();
         Worst {
@@ -332,7 +332,7 @@ fn http_request(http: &Http, built: &Built, request: RequestRecord) -> RequestRe
     }
 }
 
-/// Settles a call by its reply and notes what it took.
+/// Charges a call by its reply and notes its cost.
 fn priced(record: ReplyRecord, meter: Meter<'_>) -> ReplyRecord {
     let settled = meter.charge(&record.usage, record.seconds);
     let (cost, price_source) = (settled.cost, settled.price_source);

@@ -14,16 +14,13 @@ pub const DEFAULT_ANTHROPIC_VERSION: &str = "2026-10-21";
 /// Wire formats over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireKind {
-    /// Anthropic's Messages.
     Anthropic,
     /// OpenAI's Chat Completions, which most servers speak.
     OpenAiChat,
-    /// OpenAI's Responses.
     OpenAiResponses,
 }
 
 impl WireKind {
-    /// All wire formats.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses];
 
     /// Returns the name as configured and stored.
@@ -41,7 +38,6 @@ impl WireKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     pub name: &'static str,
-    /// Its wire format.
     pub kind: WireKind,
     /// Its base URL; the wire format appends its path.
     pub base_url: &'static str,
@@ -75,7 +71,6 @@ pub enum Reasoning {
 pub enum Thinking {
     /// As much as it finds right.
     Adaptive,
-    /// Not at all.
     Off,
     /// So many tokens at most.
     Tokens(u32),
@@ -198,7 +193,7 @@ pub struct ProviderConfig {
     pub model: String,
     /// Calls in flight, requests and tokens per minute at most.
     pub limits: RateLimits,
-    /// What is known of the model; what is not said is not checked.
+    /// The facts of the model; absent facts are not checked.
     pub abilities: ModelSettings,
     /// Replies of other runs to equal requests; `None` neither takes nor keeps any.
     pub cache: Option<CacheAccess>,
@@ -230,13 +225,10 @@ impl ProviderConfig {
 /// How a provider is reached.
 #[derive(Clone)]
 pub enum Access {
-    /// Over HTTP.
     Http(Box<HttpAccess>),
-    /// A program.
     Command(CommandAccess),
     /// A person, or another machine, writes the reply file.
     Mailbox(MailboxAccess),
-    /// Another run's replies.
     Replay(Arc<dyn Recording>),
 }
 
@@ -254,7 +246,6 @@ impl fmt::Debug for Access {
 /// A provider over HTTP.
 #[derive(Clone)]
 pub struct HttpAccess {
-    /// The wire format.
     pub kind: WireKind,
     /// The base URL, for example `https://api.openai.com/v1`.
     pub base_url: String,
@@ -274,7 +265,7 @@ pub struct HttpAccess {
     pub thinking: Option<Thinking>,
     /// Where effort and thinking go.
     pub reasoning: Reasoning,
-    /// Whether the provider is asked to cache what prompts begin with.
+    /// Whether the provider is asked to cache the beginning of prompts.
     pub prompt_cache: bool,
     /// Further headers; values are treated as secrets.
     pub headers: Vec<Header>,
@@ -290,7 +281,6 @@ pub struct HttpAccess {
     pub idle_timeout: Duration,
     /// Time for a whole response that is not streamed.
     pub response_timeout: Duration,
-    /// Retries.
     pub retry: RetryPolicy,
 }
 

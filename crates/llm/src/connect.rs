@@ -23,7 +23,7 @@ pub fn auto_provider(lookup: Lookup<'_>) -> Option<&'static str> {
 }
 
 /// Resolves the provider `name`: a configured one, a preset or `mailbox`. Settings that contradict
-/// each other, or what is known of the model, are refused here, before anything is sent.
+/// each other, or the facts of the model, are refused here, before anything is sent.
 ///
 /// `replay` is set up by whoever opens the recording: [`Access::Replay`].
 ///
@@ -97,7 +97,7 @@ fn http(
         Some(ProviderKind::OpenaiResponses) => WireKind::OpenAiResponses,
         Some(ProviderKind::Command) | None => known.map_or(WireKind::OpenAiChat, |p| p.kind),
     };
-    // A configured provider of a preset's name and kind keeps what it does not set.
+    // A configured provider of a preset's name and kind keeps the other fields.
     let known = known.filter(|preset| preset.kind == kind);
     let base_url = llm
         .base_url
@@ -120,7 +120,7 @@ fn http(
     let standard = standard_preset(kind);
     let mut access = HttpAccess::new(known.unwrap_or(standard), key);
     access.base_url = base_url;
-    // What is kept needs no key.
+    // A kept reply needs no key.
     access.key_required = key_required && key_variable.is_some() && llm.cache != LlmCache::Only;
     access.key_variable = key_variable;
     access.effort = llm.effort;
@@ -221,13 +221,8 @@ fn unknown(name: &str, providers: &BTreeMap<String, ProviderSettings>) -> String
     let own = providers.keys().map(String::as_str);
     let agents = COMMAND_PRESETS.iter().map(|preset| preset.name);
     let names: Vec<_> = presets.chain(agents).chain(["mailbox", "replay"]).chain(own).collect();
-    let near = names
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(known, name), *known))
-        .filter(|(distance, _)| *distance <= 2)
-        .min();
-    match near {
-        Some((_, near)) => format!("there is no such provider; did you mean `{near}`?"),
+    match kgen_ops::nearest(name, names.iter().copied()) {
+        Some(near) => format!("there is no such provider; did you mean `{near}`?"),
         None => format!("there is no such provider (known: {})", names.join(", ")),
     }
 }

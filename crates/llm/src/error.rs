@@ -12,55 +12,33 @@ pub enum Error {
     /// The provider needs a key and none was found.
     #[error("provider `{provider}` needs a key: set the environment variable {variable}")]
     NoKey {
-        /// The provider's name.
         provider: String,
         /// The variable that was looked at.
         variable: String,
     },
     /// The configuration of a provider is unusable.
     #[error("provider `{provider}` is misconfigured: {message}")]
-    Config {
-        /// The provider's name.
-        provider: String,
-        /// What is wrong.
-        message: String,
-    },
+    Config { provider: String, message: String },
     /// The provider does not accept the key.
     #[error("provider `{provider}` refused the key ({status}): {message}; {}", key_hint(variable.as_deref()))]
     Auth {
-        /// The provider's name.
         provider: String,
         /// The variable the key came from.
         variable: Option<String>,
-        /// HTTP status.
         status: u16,
-        /// The provider's words.
         message: String,
     },
     /// The account is used up or has reached its spending limit.
     #[error("provider `{provider}` has no quota left ({status}): {message}")]
-    Spent {
-        /// The provider's name.
-        provider: String,
-        /// HTTP status.
-        status: u16,
-        /// The provider's words.
-        message: String,
-    },
-    /// A limit of what may be spent is reached.
+    Spent { provider: String, status: u16, message: String },
+    /// A limit of spending is reached.
     #[error("the limit of {cap} is reached")]
-    Budget {
-        /// The limit.
-        cap: Cap,
-    },
+    Budget { cap: Cap },
     /// The provider refuses the request; the same bytes would be refused again.
     #[error("provider `{provider}` rejected the request ({status}): {message}{}", param_hint(param.as_deref()))]
     Rejected {
-        /// The provider's name.
         provider: String,
-        /// HTTP status.
         status: u16,
-        /// The provider's words.
         message: String,
         /// The parameter it objects to.
         param: Option<String>,
@@ -68,13 +46,10 @@ pub enum Error {
     /// The provider failed or was overloaded until the retries were used up.
     #[error("provider `{provider}` gave no reply after {tries} tries: {message}")]
     Unavailable {
-        /// The provider's name.
         provider: String,
         /// HTTP status of the last try, where there was one.
         status: Option<u16>,
-        /// Tries made.
         tries: u32,
-        /// What the last one ended with.
         message: String,
     },
     /// A response that is not of the provider's wire format.
@@ -83,9 +58,7 @@ pub enum Error {
         dialect_hint(provider, *speaks, url)
     )]
     Garbage {
-        /// The provider's name.
         provider: String,
-        /// The wire kind.
         kind: &'static str,
         /// The beginning of it.
         excerpt: String,
@@ -100,16 +73,14 @@ pub enum Error {
         models_hint(model, known)
     )]
     UnknownModel {
-        /// The provider's name.
         provider: String,
         /// The model asked for.
         model: String,
-        /// The provider's words.
         message: String,
-        /// The models that it has; empty where it does not tell.
+        /// The models that it has; empty where it does not say.
         known: Vec<String>,
     },
-    /// The prompt does not fit into what the model holds; it was not sent.
+    /// The prompt does not fit into its context; it was not sent.
     #[error(
         "the prompt of {key} has about {estimate} tokens and its reply may have {max_tokens}, \
          together more than the {context_tokens} of model `{model}`"
@@ -122,26 +93,18 @@ pub enum Error {
         estimate: u64,
         /// Tokens of the reply at most.
         max_tokens: u64,
-        /// What the model holds, as its table says.
         context_tokens: u64,
     },
     /// The provider finds the prompt too long.
     #[error("the prompt is too long for provider `{provider}`: {message}")]
-    PromptTooLong {
-        /// The provider's name.
-        provider: String,
-        /// The provider's words.
-        message: String,
-    },
+    PromptTooLong { provider: String, message: String },
     /// No reply is kept for the request, and nothing may be sent.
     #[error("no reply is kept for {key}, and `--llm-cache only` sends nothing: {nearest}")]
     NotCached {
-        /// The call.
         key: CallKey,
         /// How the request differs from the most similar one that a reply is kept for.
         nearest: String,
     },
-    /// The model refused.
     #[error("the model refused{}", reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default())]
     Refused {
         /// Its words, where given.
@@ -163,52 +126,37 @@ pub enum Error {
     /// A `mailbox` call whose reply is not there yet.
     #[error("{key} awaits its reply in {}", path.display())]
     AwaitingReply {
-        /// The call.
         key: CallKey,
         /// Where the reply goes.
         path: PathBuf,
     },
     /// A `replay` call behind the end of its recording.
     #[error("the recording has no reply for {key}")]
-    EndOfRecording {
-        /// The call.
-        key: CallKey,
-    },
+    EndOfRecording { key: CallKey },
     /// The command could not be run or failed.
     #[error("the command of provider `{provider}` failed: {message}")]
-    Command {
-        /// The provider's name.
-        provider: String,
-        /// What went wrong, with the end of its standard error.
-        message: String,
-    },
+    Command { provider: String, message: String },
     /// The HTTP client could not be set up.
     #[error("failed to set up the HTTP client")]
     Setup(#[source] reqwest::Error),
     /// The call could not be put on record.
     #[error("failed to record {key}")]
     Log {
-        /// The call.
         key: CallKey,
-        /// Why.
         #[source]
         source: LogError,
     },
     /// The reply file of a mailbox or a recording could not be read.
     #[error("failed to read the reply of {key}")]
     Read {
-        /// The call.
         key: CallKey,
-        /// Why.
         #[source]
         source: LogError,
     },
     /// An input or output error of a local provider.
     #[error("provider `{provider}`: input or output failed")]
     Io {
-        /// The provider's name.
         provider: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -238,13 +186,7 @@ fn dialect_hint(provider: &str, speaks: Option<&str>, url: &str) -> String {
 
 fn models_hint(model: &str, known: &[String]) -> String {
     const SHOWN: usize = 8;
-    let mut near: Vec<_> = known
-        .iter()
-        .map(|name| (strsim::jaro_winkler(name, model), name.as_str()))
-        .filter(|(score, _)| *score > 0.8)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    if let [(_, nearest), ..] = near[..] {
+    if let Some(nearest) = kgen_ops::nearest(model, known.iter().map(String::as_str)) {
         return format!("; did you mean `{nearest}`?");
     }
     match known {
@@ -268,7 +210,7 @@ pub enum Scope {
 }
 
 impl Error {
-    /// Tells how far the error reaches.
+    /// Returns how far the error reaches.
     #[must_use]
     pub const fn scope(&self) -> Scope {
         match self {
@@ -276,7 +218,7 @@ impl Error {
             | Self::Filtered
             | Self::LengthWithoutText { .. }
             | Self::EmptyReply => Scope::Call,
-            // What a request says is one op's trouble, an unknown model everybody's.
+            // A rejected request concerns one op, an unknown model all of them.
             Self::Rejected { status: 400 | 422, .. }
             | Self::ContextWindow { .. }
             | Self::PromptTooLong { .. }

@@ -2,7 +2,7 @@
 //!
 //! One logical [`Call`] goes in, one [`Reply`] or a typed [`Error`] comes out. The request is
 //! handed to a [`CallLog`] before it is sent and the reply before it is returned, so that a run
-//! killed at any instant knows what was asked and what was answered. Nothing here writes files,
+//! killed at any instant knows the questions and the answers. Nothing here writes files,
 //! prints, reads the environment or stores a key. The wire formats are pure functions in `wire`.
 
 mod budget;

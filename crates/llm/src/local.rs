@@ -77,7 +77,7 @@ pub(super) fn replay(
         seconds: 0.0,
         retries: Vec::new(),
         replayed: Some(Replayed { prompt_differs }),
-        // What came over the wire is on record where it came.
+        // The response is on record in the other run.
         response: None,
         ..recorded.record
     })

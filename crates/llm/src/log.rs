@@ -51,10 +51,7 @@ pub trait CallLog: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
     pub key: CallKey,
-    /// What the reply is for.
-    #[serde(default)]
     pub turn: Turn,
-    /// The provider's name.
     pub provider: String,
     /// The wire kind: `anthropic`, `openai-chat`, `openai-responses`, `command`, `mailbox` or
     /// `replay`.
@@ -74,9 +71,8 @@ pub struct RequestRecord {
     pub prompt_hash: String,
     /// Start of the call, RFC 3339, UTC.
     pub started_at: String,
-    /// What the call is charged while nothing is known of its reply: its worst case, with that of
+    /// The charge while nothing is known of the reply: its worst case, with that of
     /// every earlier try that may have been billed.
-    #[serde(default)]
     pub reserved: Spend,
     /// The prompts for people to read: goes into the `.request.md` file, not into the JSON.
     #[serde(skip)]
@@ -89,9 +85,7 @@ pub struct ReplyRecord {
     pub key: CallKey,
     /// The model that answered, by its own name.
     pub model: String,
-    /// Why it stopped.
     pub finish: Finish,
-    /// Tokens.
     pub usage: Usage,
     /// The provider's name for the request, from a header.
     pub request_id: Option<String>,
@@ -99,42 +93,37 @@ pub struct ReplyRecord {
     pub response_id: Option<String>,
     /// Wall time from the first send to the last byte, waits and retries included.
     pub seconds: f64,
-    /// What had to be tried again, and why.
     pub retries: Vec<RetryEvent>,
     /// Cost of the reply in US dollars; `None` where it is unknown. That of a recorded reply is what it
     /// cost when it was recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Where the price is from: `provider`, `config`, or a table with its version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_source: Option<String>,
-    /// What the call took now, all its tries included.
-    #[serde(default)]
     pub spend: Spend,
     /// Reasoning that the provider sent apart from the text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// Set where the reply comes from another run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub replayed: Option<super::Replayed>,
     /// Set where the reply was kept from an equal request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<super::Cached>,
-    /// What came back, as it came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<ResponseRecord>,
     /// The text: goes into the `.reply.md` file, not into the JSON.
     #[serde(skip)]
     pub text: String,
 }
 
-/// What came back, before anything was read out of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResponseRecord {
     /// HTTP status; `None` for the output of a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The headers that name the request and tell the limits.
+    /// The headers that name the request and report the limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// The exact body, the events of a stream or a command's output; only keys are masked. Goes into
@@ -151,13 +140,9 @@ pub struct FailureRecord {
     pub message: String,
     /// Seconds from the first send.
     pub seconds: f64,
-    /// What was tried again before.
     pub retries: Vec<RetryEvent>,
-    /// What the call is charged, all its tries included.
-    #[serde(default)]
     pub spend: Spend,
-    /// What the last try brought, as it came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<ResponseRecord>,
 }
 
@@ -168,7 +153,6 @@ pub struct RetryEvent {
     pub at_s: f64,
     /// HTTP status, where there was one.
     pub status: Option<u16>,
-    /// What went wrong.
     pub reason: String,
     /// Wait before the next try, in seconds.
     pub wait_s: f64,
@@ -195,7 +179,6 @@ impl ReplyRecord {
     }
 }
 
-/// Another run's replies.
 pub trait Recording: Send + Sync {
     /// Returns the reply that an attempt got to a turn; `None` where the recording has none.
     ///
@@ -205,7 +188,7 @@ pub trait Recording: Send + Sync {
     fn reply(&self, attempt: &AttemptId, turn: Turn) -> Result<Option<RecordedReply>, LogError>;
 }
 
-/// A reply of another run with what it answered.
+/// A reply of another run with its request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedReply {
     /// The record, its text filled in.

@@ -11,13 +11,13 @@ use super::{Access, BudgetError, ProviderConfig, Usage, Worst};
 /// The bundled table with its version, as it is recorded beside a cost.
 pub const PRICE_TABLE: &str = "genai-prices 0.2.1";
 
-/// What is recorded of a cost that the provider reported itself.
+/// Source on record of a cost that the provider reported itself.
 const BY_PROVIDER: &str = "provider";
 
-/// What is recorded of a cost by prices of the config file.
+/// Source on record of a cost by prices of the config file.
 const BY_CONFIG: &str = "config";
 
-/// Knows what the calls of one provider and model cost.
+/// Knows the cost of the calls of one provider and model.
 #[derive(Debug, Clone)]
 pub struct Pricer {
     provider: String,
@@ -29,18 +29,17 @@ pub struct Pricer {
 enum Rates {
     /// Nothing is sent, so nothing is paid.
     Free,
-    /// The user's prices.
     Set(PriceSettings),
     /// Those of the bundled table for the API at this URL.
-    Table { url: String, service_tier: Option<String> },
-    /// Nobody knows.
+    Table {
+        url: String,
+        service_tier: Option<String>,
+    },
     Unknown,
 }
 
-/// A cost.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Priced {
-    /// US dollars.
     pub(super) usd: f64,
     /// Where the price is from.
     pub(super) source: String,
@@ -64,7 +63,7 @@ impl Pricer {
         Self { provider, model, rates: Rates::Unknown }
     }
 
-    /// Finds out what the calls of a provider cost: by the user's table of models, else by the
+    /// Finds out the cost of the calls of a provider: by the user's table of models, else by the
     /// bundled one, which is asked for the API at the provider's base URL. Servers of one's own are
     /// in no table.
     ///
@@ -97,13 +96,13 @@ impl Pricer {
         Ok(pricer)
     }
 
-    /// Tells whether calls may cost something.
+    /// Returns whether calls may cost something.
     #[must_use]
     pub const fn may_cost(&self) -> bool {
         !matches!(self.rates, Rates::Free)
     }
 
-    /// Tells whether calls can be priced before they are made.
+    /// Returns whether calls can be priced before they are made.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         !matches!(self.rates, Rates::Unknown)
@@ -114,7 +113,7 @@ impl Pricer {
         (&self.model, &self.provider)
     }
 
-    /// Returns what a call costs at most, in US dollars; `None` where nobody knows.
+    /// Returns the cost of a call at most, in US dollars; `None` where nobody knows.
     pub(super) fn worst(&self, worst: Worst) -> Option<f64> {
         let Worst { input_tokens, output_tokens } = worst;
         let plain =
@@ -124,7 +123,7 @@ impl Pricer {
         Some(self.rate(&plain)?.max(self.rate(&cached)?))
     }
 
-    /// Returns what a call cost; `None` where its tokens or their price are unknown.
+    /// Returns the cost of a call; `None` where its tokens or their price are unknown.
     pub(super) fn cost(&self, usage: &Usage) -> Option<Priced> {
         if let Some(usd) = usage.cost_usd.filter(|usd| usd.is_finite() && 0.0 <= *usd) {
             return Some(Priced { usd, source: BY_PROVIDER.to_owned() });
@@ -133,7 +132,7 @@ impl Pricer {
         Some(Priced { usd: self.rate(usage)?, source: self.source().to_owned() })
     }
 
-    /// Returns what a call cost at most, its worst case standing for what was not reported.
+    /// Returns the cost of a call at most, its worst case standing for unreported numbers.
     pub(super) fn cost_at_most(&self, usage: &Usage, worst: Worst) -> Option<f64> {
         let complete = Usage {
             input: usage.input.or(Some(worst.input_tokens)),
@@ -143,7 +142,7 @@ impl Pricer {
         self.rate(&complete)
     }
 
-    /// Returns what calls cost that had no price when they were made.
+    /// Returns the cost of calls that had no price when they were made.
     pub(super) fn reprice(&self, spend: &Spend) -> Option<f64> {
         let usage = Usage {
             input: Some(spend.input_tokens),

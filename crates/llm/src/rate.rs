@@ -4,26 +4,24 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::HeaderMap;
 
-/// What is left of one limit.
+use kgen_settings::keys;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quota {
     /// The limit itself, where the provider says so.
     pub(super) limit: Option<u64>,
-    /// What is left of it.
     pub(super) remaining: u64,
     /// Time until all of it is there again; `None` where the provider does not say.
     pub(super) reset: Option<Duration>,
 }
 
-/// What is left of a provider's limits; `None` is "not reported".
+/// The rest of a provider's limits; `None` is "not reported".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Quotas {
     pub(super) requests: Option<Quota>,
     /// Tokens, whatever the provider counts as such.
     pub(super) tokens: Option<Quota>,
-    /// Input tokens.
     pub(super) input: Option<Quota>,
-    /// Output tokens.
     pub(super) output: Option<Quota>,
 }
 
@@ -66,31 +64,7 @@ fn until(text: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return since_epoch(Duration::try_from_secs_f64(time.as_duration().as_secs_f64()).ok()?);
     }
-    duration(text)
-}
-
-/// Reads `1h2m3.5s`.
-fn duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        let unit = rest[digits..].find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len() - digits);
-        seconds += number
-            * match &rest[digits..digits + unit] {
-                "d" => 86_400.0,
-                "h" => 3_600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "us" | "µs" => 1e-6,
-                "ns" => 1e-9,
-                _ => return None,
-            };
-        rest = &rest[digits + unit..];
-    }
-    (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok())?
+    keys::duration(text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// What stands where a secret was.
+/// Stands where a secret was.
 const MASK: &str = "[redacted]";
 
 /// Shortest secret that is looked for: shorter ones would mask ordinary text.

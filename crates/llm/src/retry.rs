@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 
 use super::{CallKey, RetryPolicy};
 
-/// Tells whether a response with this status may be asked for again.
+/// Returns whether a response with this status may be asked for again.
 ///
 /// The provider's own `x-should-retry` comes first, as in Anthropic's SDK.
 pub(super) fn is_retryable(status: u16, headers: &HeaderMap) -> bool {

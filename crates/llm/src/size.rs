@@ -1,8 +1,8 @@
 //! How many tokens a text is, by an estimate that errs on the high side.
 //!
-//! Tokenizers differ between providers and are not published by all, so kgen counts what every one
+//! Tokenizers differ between providers and are not published by all, so kgen counts units that every one
 //! of them pays for: a run of letters and digits is one token per three characters begun, any other
-//! visible character is one, so is a line break with what indents the next line; characters outside
+//! visible character is one, so is a line break with the indentation of the next line; characters outside
 //! of ASCII are two.
 
 /// Tokens that providers add around the messages of a call.

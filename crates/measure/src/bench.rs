@@ -1,4 +1,4 @@
-//! What takes samples, as the protocol sees it.
+//! A taker of samples, as the protocol sees it.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
-    /// What the candidate is measured against.
+    /// The baseline.
     Baseline,
-    /// What is judged.
+    /// The candidate.
     Candidate,
 }
 
@@ -35,7 +35,7 @@ pub trait Bench {
     ///
     /// # Errors
     ///
-    /// What kept the bench from sampling; the comparison ends with it.
+    /// The failure that ends the comparison.
     fn chunk(&mut self, order: &[Arm]) -> Result<Chunk, Self::Error>;
 
     /// Lets the device rest.
@@ -54,7 +54,7 @@ pub struct Chunk {
     pub health: Health,
 }
 
-/// What the device said of itself around a chunk; nothing where it does not tell.
+/// State of the device around a chunk; nothing where it does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Health {
     /// Clock of the multiprocessors in MHz.

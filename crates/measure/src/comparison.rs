@@ -1,4 +1,4 @@
-//! What paired samples say of the ratio of two implementations.
+//! The ratio of two implementations from paired samples.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ const LEVEL: f64 = 0.01;
 /// Normal quantile of the interval.
 pub(crate) const ERRORS: f64 = 2.576;
 
-/// What the samples say of the candidate.
+/// The verdict of the samples on the candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeVerdict {

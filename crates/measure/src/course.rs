@@ -126,7 +126,6 @@ fn index(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// What has happened so far, whatever is sampled.
 struct Course<'a, B> {
     bench: &'a mut B,
     params: &'a Params,
@@ -240,7 +239,7 @@ impl<'a, B: Bench> Course<'a, B> {
         Ok(Some(chunk))
     }
 
-    /// Whether there are enough blocks or no time for more. `logs` are what the interval is of, and
+    /// Whether there are enough blocks or no time for more. `logs` are the values of the interval, and
     /// `suffices` says whether an interval as narrow as asked is also where it is of use.
     fn is_over(
         &mut self,
@@ -276,7 +275,7 @@ impl<'a, B: Bench> Course<'a, B> {
 }
 
 /// Whether an interval of the log ratio leaves no doubt: all of it on one side of a threshold. One
-/// that does not is what a few blocks more may decide.
+/// that does not may be decided by a few blocks more.
 fn is_decided([low, high]: [f64; 2]) -> bool {
     let threshold = PRACTICAL.ln_1p();
     low > threshold || high < -threshold || (low >= -threshold && high <= threshold)

@@ -37,10 +37,10 @@ pub struct Counts {
     pub rep: u32,
 }
 
-/// What is reported.
+/// The reported summary.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Mean, in microseconds: what `do_bench` returns by default.
+    /// Mean, in microseconds: the default result of `do_bench`.
     pub mean_us: f64,
     /// Median, in microseconds.
     pub median_us: f64,

@@ -1,16 +1,16 @@
-//! How kgen times a kernel and what it concludes: the protocol `kgen-time/1` without a GPU in it.
+//! How kgen times a kernel and draws conclusions: the protocol `kgen-time/1` without a GPU in it.
 //!
 //! A speedup is believed if it can be repeated. So a candidate and a baseline are sampled in turn,
 //! in A-B-B-A blocks that cancel a drift of the clocks; chunks taken while the GPU was slowed down
 //! are thrown away; sampling stops when the interval is narrow enough; and a verdict is given only
 //! where interval and test agree.
 //!
-//! - [`Bench`]: what can take samples. A GPU in kgen, a simulation in the tests.
+//! - [`Bench`]: takes samples. A GPU in kgen, a simulation in the tests.
 //! - [`compare`] and [`alone`]: the protocol as a state machine over a bench.
 //! - [`Timing`], [`Comparison`]: summaries, pure functions of stored samples.
 //! - [`stats`]: intervals, signed ranks, Holm's correction.
-//! - [`roofline`], [`occupancy`]: what the hardware could have done.
-//! - [`session`]: what was known of the machine; [`do_bench`]: counts of the usual other harness.
+//! - [`roofline`], [`occupancy`]: limits of the hardware.
+//! - [`session`]: the facts of the machine; [`do_bench`]: counts of the usual other harness.
 //!
 //! Nothing here knows of CUDA, kernels or judges, reads a clock or takes a sample by itself.
 

@@ -1,4 +1,4 @@
-//! What the protocol hands back.
+//! Results of the protocol.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub struct Measured {
     pub baseline: Timing,
     /// One against the other.
     pub comparison: Comparison,
-    /// What must be known of it, each once, in order.
+    /// Notes on it, each once, in order.
     pub flags: Vec<Flag>,
     /// Chunks that count.
     pub chunks: u32,
@@ -76,7 +76,7 @@ impl Measured {
         }
     }
 
-    /// Joins what several processes measured; `None` without any.
+    /// Joins the measurements of several processes; `None` without any.
     ///
     /// Samples are put one after another; see [`Comparison::across`] for the rest.
     #[must_use]
@@ -108,7 +108,7 @@ impl Measured {
 pub struct Alone {
     /// The candidate.
     pub candidate: Timing,
-    /// What must be known of it, each once, in order.
+    /// Notes on it, each once, in order.
     pub flags: Vec<Flag>,
     /// Chunks that count.
     pub chunks: u32,

@@ -54,7 +54,7 @@ impl Multiprocessor {
     }
 }
 
-/// What a launch takes.
+/// Resources of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// Threads of a block.
@@ -65,7 +65,7 @@ pub struct Resources {
     pub shared_bytes: u32,
 }
 
-/// What keeps further blocks off a multiprocessor.
+/// The limiter of blocks on a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limiter {
@@ -99,7 +99,7 @@ pub struct Occupancy {
     pub blocks_per_sm: u32,
     /// Resident warps over the most there can be, 0 to 1.
     pub fraction: f64,
-    /// What limits it.
+    /// The limiting resource.
     pub limiter: Limiter,
 }
 
@@ -114,7 +114,7 @@ impl Occupancy {
         let max_warps = sm.max_threads / WARP;
         let by_threads =
             if kernel.block_threads > sm.max_threads_per_block { 0 } else { max_warps / warps };
-        // The first of equal limits is named: what a kernel can change comes before what it cannot.
+        // The first of equal limits is named: limits that a kernel can change come before others.
         let limits = [
             (Limiter::Registers, by_registers(sm, kernel.registers, warps)),
             (Limiter::SharedMemory, by_shared(sm, kernel.shared_bytes)),

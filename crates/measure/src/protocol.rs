@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the protocol, stored with what it measured.
+/// Name and version of the protocol, stored with its measurements.
 pub const PROTOCOL: &str = "kgen-time/1";
 
 /// How much certainty is bought.
@@ -34,7 +34,7 @@ impl Profile {
         }
     }
 
-    /// Fresh processes that each measure, so that what one process happens to be given (addresses,
+    /// Fresh processes that each measure, so that the luck of one process (addresses,
     /// memory channels) is averaged over.
     #[must_use]
     pub fn n_processes(self) -> u32 {
@@ -105,14 +105,14 @@ pub struct Params {
     pub width: u32,
 }
 
-/// What a sample finds in the L2 cache.
+/// Contents of the L2 cache when a sample begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum L2 {
     /// Nothing of its own: the cache is flushed before each sample.
     #[default]
     Cold,
-    /// What the last launch left.
+    /// Data of the last launch.
     Hot,
 }
 
@@ -128,7 +128,7 @@ impl FromStr for L2 {
     }
 }
 
-/// What a number is labelled with; only numbers of one mode are compared.
+/// The label of a number; only numbers of one mode are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {

@@ -1,6 +1,6 @@
 //! The least time in which the hardware can do an op's work.
 //!
-//! Two answers that must not be mixed: the *floor* from what this machine was measured to reach,
+//! Two answers that must not be mixed: the *floor* from the measured peaks of this machine,
 //! which results are shown against, and the time below which a result is *impossible* by the data
 //! sheet, which makes it suspicious.
 
@@ -53,7 +53,7 @@ pub struct Chip {
     pub l2_bytes: u64,
 }
 
-/// What a GPU can do. What is not known takes no part in any bound.
+/// Peaks of a GPU. An unknown one takes no part in any bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peaks {
     /// Sizes and clocks.
@@ -82,11 +82,11 @@ pub struct Work {
     /// Those among them that no algorithm gets by without: a time is never called impossible for
     /// the others.
     pub least_flops: f64,
-    /// What does them.
+    /// The unit that runs them.
     pub pipe: Pipe,
 }
 
-/// What bounds an op.
+/// The bound of an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -101,13 +101,13 @@ pub enum Limit {
 /// The bounds of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Roofline {
-    /// The least time by what was measured of this machine, in microseconds.
+    /// The least time by measurements of this machine, in microseconds.
     pub floor_us: f64,
-    /// What the floor is.
+    /// The kind of floor.
     pub limit: Limit,
     /// A time below this is impossible by the data sheet, in microseconds; absent where the data
-    /// sheet excludes nothing, as for what fits into L2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// sheet excludes nothing, as for data that fits into L2.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub impossible_us: Option<f64>,
 }
 
@@ -141,7 +141,7 @@ impl Roofline {
     }
 }
 
-/// Shares of reads above which an op is bounded by what reading reaches.
+/// Shares of reads above which an op is bounded by the bandwidth of reads.
 const MOSTLY_READ: f64 = 0.9;
 
 impl Peaks {
@@ -184,7 +184,7 @@ impl Peaks {
 
     /// The longest time that the data sheet proves to be needed.
     ///
-    /// What L2 can hold is taken off the bytes: reads may hit what survived a flush, and the last
+    /// The capacity of L2 is taken off the bytes: reads may hit data that survived a flush, and the last
     /// writes need not have left the cache when the kernel ends. Arithmetic is bounded by the
     /// fastest pipe that keeps the precision, at the highest clock.
     fn impossible_us(&self, work: &Work) -> Option<f64> {

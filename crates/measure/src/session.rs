@@ -1,11 +1,10 @@
-//! What was known of the machine while it measured. Plain data; all that may be unreadable is
+//! The facts of the machine while it measured. Plain data; all that may be unreadable is
 //! optional and absent rather than guessed.
 
 use serde::{Deserialize, Serialize};
 
 /// The GPU and its software.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Fingerprint {
     /// UUID as NVML prints it, `GPU-..`: numbers of different UUIDs are never mixed.
     pub gpu_uuid: Option<String>,
@@ -49,9 +48,8 @@ pub struct Fingerprint {
     pub kgen: Option<String>,
 }
 
-/// What was measured of the machine before it measured anything else.
+/// Measurements of the machine before it measured anything else.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Calibration {
     /// Smallest step between two events, in nanoseconds.
     pub event_tick_ns: Option<f64>,
@@ -72,7 +70,7 @@ pub struct Calibration {
     /// How much longer a kernel takes after a flush by writing than after one by reading, in
     /// microseconds: the cost of the dirty lines that writing leaves in L2.
     pub dirty_flush_us_delta: Option<f64>,
-    /// What the calibration took, in milliseconds.
+    /// Duration of the calibration, in milliseconds.
     pub took_ms: Option<f64>,
 }
 
@@ -89,6 +87,6 @@ impl Calibration {
 pub struct Session {
     /// The GPU and its software.
     pub fingerprint: Fingerprint,
-    /// What was measured of it.
+    /// Measurements of it.
     pub calibration: Calibration,
 }

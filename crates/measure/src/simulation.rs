@@ -3,7 +3,7 @@
 //! The noise is that of an H200 at stock clocks: standard deviations of a block's ratio of 0.56 %
 //! for kernels of 36 µs and 3.6 % for 6 µs, one sample in fifty longer by 5 to 30 %, a clock that
 //! wanders by 1 % (autoregressive, 0.99 from sample to sample), ticks of 32 ns. Often it is
-//! noisier by far: kernels of 36 µs have 2.6 %, since what memory limits takes one of two times, 4 %
+//! noisier by far: kernels of 36 µs have 2.6 %, since memory-bound kernels take one of two times, 4 %
 //! apart, from launch to launch ([`Simulated::modes`]).
 
 use std::{convert::Infallible, time::Duration};
@@ -135,7 +135,7 @@ fn a_noisy_device_takes_more_blocks_and_is_decided() {
         let found = trials(n, &params, noisy(1.02));
         assert!(percent(&found, Faster) >= 95.0, "{profile}: {} %", percent(&found, Faster));
         assert!(percent(&found, Slower) + percent(&found, Same) < 0.1);
-        // What is at the threshold is rarely called a difference, however often one looks.
+        // A ratio at the threshold is rarely called a difference, however often one looks.
         let found = trials(n, &params, noisy(1.01));
         assert!(percent(&found, Faster) < 6.0, "{profile}: {} %", percent(&found, Faster));
     }

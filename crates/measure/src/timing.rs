@@ -21,16 +21,16 @@ pub struct Timing {
     pub q3_us: f64,
     /// Smallest.
     pub min_us: f64,
-    /// 5th percentile; absent in files of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// 5th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p5_us: Option<f64>,
-    /// 95th percentile; absent in files of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// 95th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub p95_us: Option<f64>,
     /// Samples further than 5 scaled median absolute deviations from the median, none of which is
     /// left out of any summary. Absent where that deviation is 0 (more than half the samples fall
-    /// on one tick of the clock, so that no sample can be called far) and in older files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// on one tick of the clock, so that no sample can be called far).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub n_outliers: Option<u32>,
     /// All samples, in the order taken.
     pub samples_us: Vec<f64>,

@@ -13,10 +13,13 @@
 #![warn(missing_docs)]
 
 pub mod log;
+mod near;
 pub mod op;
 pub mod record;
 pub mod reference;
 pub mod suite;
+
+pub use near::{near, nearest};
 
 #[cfg(test)]
 mod golden;

@@ -1,13 +1,13 @@
-//! Output of NVIDIA's profilers as data, and what it means in words.
+//! Output of NVIDIA's profilers as data, and its meaning in words.
 //!
 //! * [`ncu`]: the pages `raw`, `details` and `source` of Nsight Compute as CSV, and its log;
 //! * [`sanitizer`]: reports of compute-sanitizer, as XML or text;
 //! * [`sass`]: machine code as nvdisasm's JSON has it, counted;
-//! * [`rules`]: what the metrics say about a kernel's limits;
+//! * [`rules`]: the limits in the metrics about a kernel's limits;
 //! * [`summary`]: all of it in at most [`summary::MAX_LINES`] lines.
 //!
-//! Nothing here runs a tool, reads a file or panics on its input: what cannot be read is absent, and
-//! what is absent is never shown as 0.
+//! Nothing here runs a tool, reads a file or panics on its input: an unreadable part is absent, and
+//! an absent part is never shown as 0.
 
 #![warn(missing_docs)]
 

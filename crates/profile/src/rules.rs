@@ -1,11 +1,11 @@
-//! What the metrics of a launch say about its limits.
+//! The limits in the metrics about its limits.
 //!
 //! The thresholds are those of Nsight Compute's own rules (`SpeedOfLight`, `CPIStall`,
 //! `SharedMemoryConflicts`, `UncoalescedAccess`), so that both agree.
 
 use crate::ncu::{Launch, STALLS, stall_metric};
 
-/// What limits a launch.
+/// The limit of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Neither memory nor arithmetic is busy.
@@ -49,7 +49,7 @@ pub fn speed_of_light(launch: &Launch) -> Option<(f64, f64)> {
     ))
 }
 
-/// Returns what limits a launch; `None` where it was not measured.
+/// Returns the limit of a launch; `None` where it was not measured.
 #[must_use]
 pub fn bound(launch: &Launch) -> Option<Bound> {
     let (compute, memory) = speed_of_light(launch)?;
@@ -99,7 +99,7 @@ pub fn excess_sectors(launch: &Launch) -> Option<f64> {
     )
 }
 
-/// Returns what limits the blocks of a multiprocessor, and how many it lets run.
+/// Returns the limit of the blocks of a multiprocessor, and how many it lets run.
 #[must_use]
 pub fn occupancy_limiter(launch: &Launch) -> Option<(&'static str, f64)> {
     let limits = ["registers", "shared_mem", "warps", "blocks", "barriers"];
@@ -110,7 +110,7 @@ pub fn occupancy_limiter(launch: &Launch) -> Option<(&'static str, f64)> {
     Some((if limit == "shared_mem" { "shared memory" } else { limit }, blocks))
 }
 
-/// Returns what to do about a launch: short sentences, the weightiest first.
+/// Returns advice on a launch: short sentences, the weightiest first.
 #[must_use]
 pub fn fired(launch: &Launch) -> Vec<String> {
     let rules: [fn(&Launch) -> Option<String>; 8] = [
@@ -155,7 +155,7 @@ fn stall_rule(launch: &Launch) -> Option<String> {
         .then(|| format!("{:.0} % of a warp's time is {stall}: {}", 100.0 * share, meaning(stall)))
 }
 
-/// Says what a stall reason is about.
+/// Returns the meaning of a stall reason.
 fn meaning(stall: &str) -> &'static str {
     match stall {
         "long_scoreboard" => "it waits for global or local memory",

@@ -49,14 +49,14 @@ pub struct SourceLocation {
     pub line: Option<u32>,
 }
 
-/// What a tool found, all reports of one kind at one place together.
+/// The findings of a tool, all reports of one kind at one place together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// What happened, for example `Invalid __global__ write of size 4 bytes is out of bounds`.
+    /// The headline, for example `Invalid __global__ write of size 4 bytes is out of bounds`.
     pub what: String,
     /// Where.
     pub place: SourceLocation,
-    /// The other access of a race: what it is and where.
+    /// The other access of a race: its kind and place.
     pub other: Option<(String, SourceLocation)>,
     /// The thread that was reported first, and its block.
     pub thread: Option<[u32; 3]>,
@@ -90,7 +90,7 @@ fn at(place: &SourceLocation) -> String {
     }
 }
 
-/// Tells that the tool itself failed, in its words; nothing the program did is in it.
+/// The tool itself failed, in its words; nothing the program did is in it.
 #[must_use]
 pub fn internal_error(text: &str) -> Option<String> {
     let markers = [

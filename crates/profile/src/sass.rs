@@ -1,4 +1,4 @@
-//! Machine code, counted: what nvdisasm's JSON (`nvdisasm -json`) says a kernel consists of.
+//! Machine code, counted, from nvdisasm's JSON (`nvdisasm -json`).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct SassMix {
     pub n_instructions: u32,
     /// Instructions of each kind that there is, by the name of the kind.
     pub kinds: BTreeMap<String, u32>,
-    /// What the code shows that is worth a look.
+    /// Notable properties of the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lints: Vec<String>,
 }
@@ -82,7 +82,7 @@ fn kind(opcode: &str) -> Option<&'static str> {
     })
 }
 
-/// Names what is worth a look.
+/// Names the notable parts.
 fn lints(opcodes: &[String]) -> Vec<String> {
     let mut lints = Vec::new();
     let count = |is: &dyn Fn(&str) -> bool| opcodes.iter().filter(|code| is(code)).count();

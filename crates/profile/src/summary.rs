@@ -1,6 +1,6 @@
-//! A profile in a few lines, for people and models: facts, then what the rules say, then where.
+//! A profile in a few lines, for people and models: facts, then advice of the rules, then where.
 //!
-//! What was not measured is left out, never shown as 0.
+//! A value that was not measured is left out, never shown as 0.
 
 use crate::{
     ncu::{Advice, HotLine, Launch},
@@ -15,16 +15,16 @@ pub const MAX_LINES: usize = 35;
 /// Launches that are described.
 const MAX_LAUNCHES: usize = 2;
 
-/// What a line of a summary is about.
+/// The subject of a line of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// Times that others measured.
     Times,
-    /// Counters of Nsight Compute, its advice, where the warps waited, and what did not work.
+    /// Counters of Nsight Compute, its advice, where the warps waited, and failures of tools.
     Counters,
     /// The machine code.
     Code,
-    /// What compute-sanitizer found, or that it found nothing.
+    /// The findings of compute-sanitizer, or that it found nothing.
     Sanitizer,
 }
 
@@ -37,7 +37,7 @@ const CODE: &str = "code of ";
 /// Beginning of the line that names the tools that found nothing.
 const CLEAN: &str = "compute-sanitizer finds nothing: ";
 
-/// Returns what a line of [`lines`] is about.
+/// Returns the subject of a line of [`lines`].
 #[must_use]
 pub fn topic(line: &str) -> Topic {
     let is_tool = |tool: &Tool| line.starts_with(tool.name());
@@ -55,7 +55,7 @@ pub fn topic(line: &str) -> Topic {
 /// Everything that a summary may be made of; each part may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct Facts<'a> {
-    /// What was run, for example the case's arguments.
+    /// The launch, for example the case's arguments.
     pub subject: &'a str,
     /// The profiler with its version; empty where none ran.
     pub profiler: &'a str,
@@ -69,7 +69,7 @@ pub struct Facts<'a> {
     pub bytes: Option<f64>,
     /// The profiled launches.
     pub launches: &'a [Launch],
-    /// What Nsight Compute's own rules advise.
+    /// Advice of Nsight Compute's own rules.
     pub advice: &'a [Advice],
     /// Where the warps were sampled.
     pub hot: &'a [HotLine],
@@ -79,9 +79,9 @@ pub struct Facts<'a> {
     pub source: &'a str,
     /// The machine code.
     pub sass: &'a [SassMix],
-    /// What compute-sanitizer's tools found; `Err` says why one did not run.
+    /// Findings of compute-sanitizer's tools; `Err` says why one did not run.
     pub sanitizer: &'a [(Tool, Result<Vec<Report>, String>)],
-    /// What did not work, one line each.
+    /// Failures of tools, one line each.
     pub notes: &'a [String],
 }
 
@@ -346,7 +346,7 @@ pub fn sass(mix: &SassMix) -> Option<String> {
     })
 }
 
-/// Says what compute-sanitizer found: it comes first, as no speed makes up for it.
+/// Reports the findings of compute-sanitizer: it comes first, as no speed makes up for it.
 fn mistakes(tools: &[(Tool, Result<Vec<Report>, String>)]) -> Vec<String> {
     let found = tools.iter().filter_map(|(tool, found)| Some((tool, found.as_ref().ok()?)));
     let lines = found.flat_map(|(tool, reports)| {

@@ -46,7 +46,7 @@ fn raw_pages_come_in_base_units() {
     close(softmax.metric("dram__bytes_read.sum"), 67_209_728.0);
     close(softmax.metric("gpc__cycles_elapsed.avg.per_second"), 1.971_282e9);
     close(softmax.metric("launch__waves_per_multiprocessor"), 3.88);
-    // What has no value is absent, not 0.
+    // A metric without a value is absent, not 0.
     assert_eq!(softmax.metric("derived__local_spilling_requests_pct"), None);
     assert_eq!(softmax.metric("launch__cluster_scheduling_policy"), None);
 }

@@ -6,17 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::DType;
 
-/// What the cases on the emulator reached of a kernel file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Lines with code.
     pub lines: usize,
     /// Lines of which some thread executed something, in some element type.
     pub executed: usize,
     /// Cases that were drawn to reach more, and ran.
-    #[serde(default)]
     pub further: usize,
-    /// What is left, by line; last what no case on the emulator may close.
+    /// Remaining gaps, by line; last those that no case on the emulator may close.
     pub gaps: Vec<Gap>,
 }
 
@@ -31,7 +28,7 @@ pub struct Gap {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dtypes: Vec<DType>,
     /// The grids of a launch that never was a large one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grids: Option<Grids>,
 }
 
@@ -63,7 +60,7 @@ pub enum GapKind {
 }
 
 impl GapKind {
-    /// Tells whether other values or extents may close such a gap on the emulator.
+    /// Returns whether other values or extents may close such a gap on the emulator.
     #[must_use]
     pub const fn may_close(self) -> bool {
         !matches!(self, Self::FewBlocks)

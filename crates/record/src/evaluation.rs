@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use super::{
     CaseClass, CaseTiming, Coverage, DType, Diagnostic, Finding, Flag, InputDistribution,
     KernelProfile, Level, Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict,
-    number::Number, timing::one_or_more,
+    number::Number,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -21,7 +21,6 @@ pub struct Evaluation {
     pub level: Level,
     /// The stage that decided it.
     pub stage: Stage,
-    /// What that stage found.
     pub findings: Vec<Finding>,
     /// Messages of the compiler.
     pub diagnostics: Vec<Diagnostic>,
@@ -32,27 +31,21 @@ pub struct Evaluation {
     /// One entry per timed case.
     pub timings: Vec<CaseTiming>,
     /// One entry per baseline that was measured, the primary one first; none is "not measured".
-    #[serde(default, alias = "speedup", deserialize_with = "one_or_more")]
     pub speedups: Vec<Speedup>,
-    /// The device.
     pub target: Target,
-    /// What the task allowed beyond f32 arithmetic.
-    #[serde(default)]
     pub precision: Precision,
     /// Seed of the inputs.
     pub seed: u64,
     /// Version of NVRTC, for example `13.0`; `None` where it was not reached.
     pub nvrtc: Option<String>,
     /// The Python process, where something ran there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Box<PythonFacts>>,
-    /// What the cases on the emulator reached of the kernel's code, where it ran there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
     /// Wall time of each stage that ran.
     pub stage_times: Vec<StageTime>,
-    /// What profilers made of it, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<KernelProfile>>,
 }
 
@@ -63,7 +56,7 @@ impl Evaluation {
         self.speedups.first()
     }
 
-    /// Returns what was noticed while cases were timed, each once, in order.
+    /// Returns flags raised while cases were timed, each once, in order.
     #[must_use]
     pub fn flags(&self) -> Vec<Flag> {
         let flags = self.timings.iter().flat_map(|timing| timing.flags.iter().copied());
@@ -102,7 +95,6 @@ pub enum Stage {
     Guard,
     /// The plan is evaluated.
     Plan,
-    /// NVRTC compiles.
     Compile,
     /// The PTX is refused or let through, arguments are bound.
     Link,
@@ -113,7 +105,6 @@ pub enum Stage {
     Emulate,
     /// Cases run on the GPU.
     Execute,
-    /// Cases are timed.
     Time,
     /// Profilers run; only in [`Evaluation::stage_times`].
     Profile,
@@ -161,7 +152,6 @@ pub struct FullSize {
     /// Elements that were held against the f64 reference: chosen ones, and those that differ.
     pub judged: u64,
     /// Whether the kernel that was judged is the trusted one itself.
-    #[serde(default)]
     pub against_itself: bool,
     /// Where the time went.
     pub steps: Vec<StepTime>,
@@ -170,28 +160,21 @@ pub struct FullSize {
 /// Wall time of one step of judging a full-size case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepTime {
-    /// What was done.
     pub step: String,
     pub seconds: f64,
 }
 
-/// What became of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
-    /// The case's id.
     pub case: String,
-    /// Its element type.
     pub dtype: DType,
     pub class: CaseClass,
-    /// Its input distribution.
     pub distribution: InputDistribution,
     /// Its arguments in one line, for example `self=f32[127,1023]`.
     pub args: String,
-    /// What became of it.
     pub outcome: CaseOutcome,
     /// Where; `Static` when it was not executed.
     pub level: Level,
-    /// What was found, empty for a pass.
     pub findings: Vec<Finding>,
     /// The wrong output, if that is the verdict.
     pub mismatch: Option<Mismatch>,
@@ -201,22 +184,19 @@ pub struct CaseResult {
     pub max_rel_error: Option<Number>,
     /// Largest error over its bound; at most 1 passes.
     pub worst_ratio: Option<Number>,
-    /// What other projects' rules would have said; never decides.
+    /// Verdicts by other projects' rules; never decide.
     pub other_rules: Option<OtherRules>,
-    /// What each launch did on the emulator, where that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<LaunchCounters>,
     /// How it was judged where it is too large for references of all elements.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub full_size: Option<FullSize>,
 }
 
-/// What one launch did on the emulator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchCounters {
     /// The kernel's name in its module.
     pub kernel: String,
-    /// The numbers.
     #[serde(deserialize_with = "through_value")]
     pub counters: ptx_emu::Counters,
 }
@@ -228,20 +208,15 @@ fn through_value<'de, D: Deserializer<'de>>(input: D) -> Result<ptx_emu::Counter
     serde_json::from_value(value).map_err(D::Error::custom)
 }
 
-/// Outcome of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub enum CaseOutcome {
     /// It ran, or was refused.
     Judged(Verdict),
     /// It did not run.
-    Skipped {
-        /// Why.
-        reason: String,
-    },
+    Skipped { reason: String },
 }
 
-/// What the tolerance rules of other projects say about the same output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherRules {
     /// `BackendBench`: `allclose` with 1e-2 absolute and relative, NaN equal to NaN.

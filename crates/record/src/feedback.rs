@@ -11,20 +11,17 @@ pub enum FeedbackKind {
     Compile,
     /// Cases that are wrong, with the first elements that differ.
     Correctness,
-    /// What the emulator's sanitizer and compute-sanitizer found: bounds, races, uninitialised values.
+    /// Findings of the emulator's sanitizer and compute-sanitizer: bounds, races, uninitialised values.
     Sanitizer,
-    /// Times and speedups.
     Timing,
     /// Registers, spills, shared memory, occupancy, instruction mix.
     Static,
     /// How near to the hardware's limit, and which limit that is.
     Roofline,
-    /// What Nsight Compute measured.
     Profile,
 }
 
 impl FeedbackKind {
-    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Compile,
         Self::Correctness,
@@ -70,12 +67,11 @@ impl FromStr for FeedbackKind {
 pub struct FeedbackSet(u8);
 
 impl FeedbackSet {
-    /// Every kind.
     pub const ALL: Self = Self((1 << FeedbackKind::ALL.len()) - 1);
     /// None: the verdict alone.
     pub const NONE: Self = Self(0);
 
-    /// Tells whether a kind is in the set.
+    /// Returns whether a kind is in the set.
     #[must_use]
     pub const fn has(self, kind: FeedbackKind) -> bool {
         self.0 & (1 << kind as u8) != 0

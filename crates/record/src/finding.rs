@@ -23,9 +23,7 @@ pub struct Diagnostic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Stops the compilation.
     Error,
-    /// Does not.
     Warning,
     /// Belongs to another message.
     Note,
@@ -41,13 +39,11 @@ pub struct SourceSpan {
     pub text: String,
 }
 
-/// What is known of one compiled kernel without running it: the assembler's log, its launches, its
+/// The facts of one compiled kernel without running it: the assembler's log, its launches, its
 /// code.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resources {
-    /// The kernel's name.
     pub kernel: String,
-    /// Registers per thread.
     pub registers: u32,
     /// Bytes of spill stores per thread.
     pub spill_stores: u32,
@@ -61,14 +57,13 @@ pub struct Resources {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<LaunchFacts>,
     /// Its machine code, counted, where a disassembler was found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sass: Option<SassMix>,
 }
 
 /// How one launch fits the device, by arithmetic alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchFacts {
-    /// The case's arguments.
     pub args: String,
     /// Blocks along x, y, z.
     pub grid: [u32; 3],
@@ -78,7 +73,7 @@ pub struct LaunchFacts {
     pub registers: u32,
     /// Shared memory per block, static and dynamic, in bytes.
     pub smem_bytes: u32,
-    /// The occupancy that is possible, and what limits it.
+    /// The occupancy that is possible, and its limit.
     pub occupancy: Option<Occupancy>,
     /// How often the grid fills the device.
     pub waves: Option<Waves>,
@@ -107,11 +102,11 @@ pub struct Fault {
     /// Faulting accesses by threads in the whole launch.
     pub n_threads: u32,
     /// Least and greatest element of all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub elements: Option<(i64, i64)>,
     /// The other place it is about: the other access of a race, the read that brought in an
     /// undefined value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<RelatedAccess>,
     /// The whole finding in words.
     pub message: String,
@@ -120,7 +115,7 @@ pub struct Fault {
 /// A place that a [`Fault`] is about beside its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelatedAccess {
-    /// What happened there, for example `write`.
+    /// The access or event, for example `write`.
     pub what: String,
     /// Line of the kernel file, where known.
     pub line: Option<u32>,
@@ -129,59 +124,50 @@ pub struct RelatedAccess {
     pub by: Option<([u32; 3], [u32; 3])>,
 }
 
-/// A wrong output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mismatch {
-    /// The output's name.
     pub output: String,
-    /// Wrong elements.
     pub n_wrong: u64,
     /// Wrong elements where the expected or the computed value is NaN or infinite, or a zero has
     /// the wrong sign: the special-value class.
     pub n_special: u64,
     /// Elements still holding the poison they had before the launch.
     pub n_unwritten: u64,
-    /// All elements.
     pub n_elements: u64,
     /// Largest error over its bound among wrong elements.
     pub worst_ratio: Number,
     /// The first few wrong elements.
     pub first: Vec<ElementDiff>,
-    /// What the wrong elements have in common, for example `all from index 1020 on`.
+    /// A pattern of the wrong elements, for example `all from index 1020 on`.
     pub pattern: Option<String>,
     /// Which rule was broken, in words.
     pub rule: String,
 }
 
-/// One wrong element.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ElementDiff {
     /// Index along each dimension.
     pub index: Vec<usize>,
-    /// What the reference says, rounded to the output's type.
     pub expected: Number,
-    /// What the kernel wrote.
     pub got: Number,
     /// The largest error that would have passed.
     pub bound: Number,
-    /// What was expected and got, where f64 does not tell these integers apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub integers: Option<[i64; 2]>,
 }
 
-/// Anything a stage found, with what belongs to it.
+/// A finding of a stage with its context.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Finding {
     /// One sentence for people and models.
     pub message: String,
     /// Where in the kernel file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<SourceSpan>,
-    /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The fault behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
 }
 

@@ -25,7 +25,7 @@ pub struct Gemm<B> {
     pub right: Matrix<B>,
     /// The result, `[m, n]`, row-major.
     pub out: Matrix<B>,
-    /// What is added, `[m, n]`, row-major.
+    /// The addend, `[m, n]`, row-major.
     pub addend: Option<Matrix<B>>,
     /// A row of `n` elements that is added to each row of `out`.
     pub bias: Option<BufferOffset<B>>,
@@ -42,7 +42,6 @@ pub struct Gemm<B> {
 /// A matrix of a batch in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matrix<B> {
-    /// Its first element.
     pub at: BufferOffset<B>,
     /// Whether the elements of a row are neighbours; otherwise those of a column are.
     pub row_major: bool,

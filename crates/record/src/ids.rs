@@ -17,7 +17,6 @@ pub struct RunId(String);
 pub struct InvalidRunId(String);
 
 impl RunId {
-    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -76,7 +75,6 @@ impl fmt::Display for OpKey {
 /// An attempt within a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AttemptId {
-    /// The op's folder.
     pub op: OpKey,
     /// Number of the attempt, from 1.
     pub number: u32,

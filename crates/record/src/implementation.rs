@@ -9,10 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub enum Implementation {
     /// A kernel file: CUDA source with its plan.
-    Kernel {
-        /// Its text.
-        source: String,
-    },
+    Kernel { source: String },
     /// A library of NVIDIA's that kgen calls itself.
     Library {
         /// Its name, for example `cublas`.
@@ -20,7 +17,6 @@ pub enum Implementation {
     },
     /// A call in the Python process beside the workers.
     Python {
-        /// What is called there.
         kind: PythonKind,
         /// The module that holds it, for [`PythonKind::Triton`].
         source: Option<String>,
@@ -36,7 +32,7 @@ impl Implementation {
         Self::Python { kind, source: None, entry: None }
     }
 
-    /// Tells whether it runs in the Python process.
+    /// Returns whether it runs in the Python process.
     #[must_use]
     pub const fn needs_python(&self) -> bool {
         matches!(self, Self::Python { .. })
@@ -53,7 +49,6 @@ impl Implementation {
     }
 }
 
-/// What the Python process calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PythonKind {
@@ -68,7 +63,6 @@ pub enum PythonKind {
 }
 
 impl PythonKind {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Aten, Self::TorchCompile, Self::FlagGems, Self::Triton];
 
     /// Returns the name on the command line, in records and tables, and in the process' protocol.
@@ -103,28 +97,21 @@ impl FromStr for PythonKind {
     }
 }
 
-/// What the Python process says about itself when it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PythonFacts {
-    /// Version of Python.
     pub python: String,
     /// Version of PyTorch, for example `2.11.0+cu130`.
     pub torch: String,
     /// Version of CUDA that PyTorch was built with.
-    #[serde(default)]
     pub cuda: Option<String>,
     /// Version of Triton, where it is installed.
-    #[serde(default)]
     pub triton: Option<String>,
     /// Version of `FlagGems`, where it is installed.
-    #[serde(default)]
     pub flag_gems: Option<String>,
     /// Name of the device it computes on.
     pub device: String,
     /// UUID of that GPU, as the driver spells it.
-    #[serde(default)]
     pub uuid: Option<String>,
-    /// What PyTorch was told about precision.
     pub settings: PythonSettings,
 }
 
@@ -140,7 +127,6 @@ impl fmt::Display for PythonFacts {
     }
 }
 
-/// What PyTorch was told about precision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PythonSettings {
     /// Whether factors of f32 matrix products may be rounded to TF32.

@@ -1,4 +1,4 @@
-//! The shared vocabulary as plain data: what is asked of the judge and what it answers.
+//! The shared vocabulary as plain data: requests to the judge and its answers.
 //!
 //! Nothing here computes, prints or touches a file; every other module may know this one, and it
 //! knows none of them.

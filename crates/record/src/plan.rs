@@ -4,16 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{DType, Gemm, TensorSpec, number};
 
-/// What a plan came to for one case and one choice of parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResolvedPlan {
     /// Macros for the compiler (`define` and the chosen `param` values), sorted by name.
     pub defines: Vec<(String, String)>,
-    /// The autotuning axes.
     pub params: Vec<ParamAxis>,
     /// Buffers that kgen allocates for the candidate.
     pub scratch: Vec<Scratch>,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -28,12 +26,10 @@ pub struct ParamAxis {
     pub chosen: i64,
 }
 
-/// A scratch buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scratch {
     /// Name for findings: the plan's variable or the copied tensor's name.
     pub label: String,
-    /// Size, in bytes.
     pub bytes: u64,
     /// Unit in which findings count: the element of a copied tensor, else a byte.
     pub element_bytes: usize,
@@ -47,7 +43,6 @@ pub struct Scratch {
 pub enum Step {
     /// Launches a kernel of the candidate.
     Launch {
-        /// The kernel's name.
         kernel: String,
         /// Blocks along x, y, z.
         grid: [u32; 3],
@@ -55,23 +50,19 @@ pub enum Step {
         block: [u32; 3],
         /// Dynamic shared memory, in bytes.
         smem: u32,
-        /// The arguments.
         args: Vec<PlanArg>,
         /// Line of the `launch` call in the kernel file.
         line: u32,
     },
     /// Copies a view into a contiguous buffer with kgen's own kernel.
     Copy {
-        /// What is read: any strides, stride 0 included.
+        /// The source: any strides, stride 0 included.
         source: View,
         /// The contiguous destination, which begins at its buffer's first byte.
         target: BufferRef,
     },
     /// Calls a library for a matrix product; only plans that kgen writes itself do.
-    Gemm {
-        /// The product.
-        call: Box<Gemm<BufferRef>>,
-    },
+    Gemm { call: Box<Gemm<BufferRef>> },
     /// Sets every byte of a buffer.
     Fill {
         /// The buffer: an output or a scratch buffer.
@@ -94,7 +85,6 @@ pub struct View {
 pub enum BufferRef {
     /// The storage of the n-th tensor argument ([`super::Case::tensors`]).
     Input(usize),
-    /// The n-th output.
     Output(usize),
     /// The n-th scratch buffer.
     Scratch(usize),
@@ -116,21 +106,21 @@ pub enum PlanArg {
     },
     /// A null pointer: an optional input left out.
     Null,
-    /// An integer.
-    Int { value: i64 },
-    /// A number.
+    Int {
+        value: i64,
+    },
     Float {
         #[serde(with = "number::plain")]
         value: f64,
     },
-    /// A truth value.
-    Bool { value: bool },
+    Bool {
+        value: bool,
+    },
 }
 
 /// Parameter types of a compiled kernel, spelled by the lowered name of a template over its type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The kernel's name.
     pub kernel: String,
     /// Its parameters in order.
     pub params: Vec<ParamType>,
@@ -154,14 +144,11 @@ pub enum ParamType {
         signed: bool,
     },
     Bool,
-    /// A floating-point type.
     Float {
-        /// Which one.
         dtype: DType,
     },
     /// Anything else, which a plan cannot pass.
     Other {
-        /// The C++ type.
         name: String,
     },
 }

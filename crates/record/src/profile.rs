@@ -1,4 +1,4 @@
-//! A right kernel seen through a profiler: what is asked for, and what came of it.
+//! A right kernel seen through a profiler: the request, and the result.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,9 @@ const MAX_BYTES: usize = 1 << 30;
 /// The same for cases under compute-sanitizer, which is a hundred times slower.
 const MAX_SANITIZED_BYTES: usize = 1 << 20;
 
-/// Cases under compute-sanitizer.
 const MAX_SANITIZED: usize = 16;
 
-/// What to profile once a kernel is found right; cases are named by their index.
+/// The cases to profile once a kernel is found right; cases are named by their index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileRequest {
     /// The case whose counters are read.
@@ -22,7 +21,6 @@ pub struct ProfileRequest {
     /// The cases that compute-sanitizer sees.
     pub sanitized: Vec<usize>,
     /// Tries profilers again that were not permitted before.
-    #[serde(default)]
     pub retry: bool,
 }
 
@@ -52,16 +50,14 @@ fn bytes(case: &Case) -> usize {
     case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum()
 }
 
-/// What the profilers made of a kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelProfile {
     /// Arguments of the case whose counters were read.
     pub args: String,
-    /// Facts, what they mean and where, at most 35 lines; why a profiler did not run is among them.
+    /// Facts, their meaning and place, at most 35 lines; why a profiler did not run is among them.
     pub summary: Vec<String>,
     /// Whether compute-sanitizer found something.
     pub suspicious: bool,
-    /// What the tools wrote, by the names of their files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raw: Vec<RawOutput>,
 }

@@ -12,13 +12,12 @@ pub struct EvalRequest {
     /// The op's name in kgen.
     pub op: String,
     /// The text that defines the op, where it is not of the catalogue.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     /// The kernel file: CUDA source with its plan. Of another implementation its text, where it has
     /// one: findings quote its lines.
     pub kernel: String,
-    /// What is judged, where that is no kernel file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub implementation: Option<Implementation>,
     /// The cases, drawn ones included.
     pub cases: Vec<Case>,
@@ -34,26 +33,21 @@ pub struct EvalRequest {
     pub on_gpu: bool,
     /// Whether small cases run on the emulator before a GPU sees the kernel.
     pub screen: bool,
-    /// What the task allows beyond f32 arithmetic.
-    #[serde(default)]
     pub precision: Precision,
     /// How closely the emulator looks.
-    #[serde(default)]
     pub emulation: Emulation,
     /// Limits of the emulator and of the stages.
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
     /// Whether machine code is counted, where nvdisasm is found: that takes it a third of a second.
-    #[serde(default)]
     pub count_code: bool,
-    /// What to profile on a GPU if the kernel is right.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileRequest>,
 }
 
 impl EvalRequest {
-    /// Tells whether the evaluation needs the Python process.
+    /// Returns whether the evaluation needs the Python process.
     #[must_use]
     pub fn needs_python(&self) -> bool {
         let baselines = self.timing.iter().flat_map(|timing| &timing.baselines);
@@ -63,14 +57,11 @@ impl EvalRequest {
     }
 }
 
-/// What a task allows beyond f32 arithmetic that is rounded once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
-    /// Nothing.
     #[default]
     Strict,
-    /// What PyTorch's eager kernel of the op rounds to a 16-bit type before its result.
     Eager,
     /// Factors of f32 products may be rounded to TF32.
     Tf32Ok,
@@ -94,17 +85,15 @@ impl Precision {
 /// How closely the emulator looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Emulation {
-    /// What it checks.
     pub sanitize: Sanitize,
-    /// Whether it counts what every launch does.
+    /// Whether it counts the work of every launch.
     pub counters: bool,
 }
 
-/// What the emulator checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sanitize {
-    /// Everything: bounds, what is uninitialised, races, the first NaN and infinity.
+    /// Everything: bounds, uninitialised values, races, the first NaN and infinity.
     #[default]
     Full,
     /// Bounds, and reads of memory that nobody wrote.
@@ -124,21 +113,11 @@ pub struct Limits {
     /// Seconds that a kernel may run in one case on a GPU.
     pub case_s: f64,
     /// Seconds that one step of kgen's own work may take, for which no candidate is blamed.
-    #[serde(default = "ten_minutes")]
     pub own_s: f64,
     /// Compile variants per dtype that correctness may need.
     pub max_variants: u32,
     /// Data sets that a full-size case is judged on.
-    #[serde(default = "two")]
     pub data_sets: u32,
-}
-
-const fn ten_minutes() -> f64 {
-    600.0
-}
-
-const fn two() -> u32 {
-    2
 }
 
 impl Default for Limits {
@@ -148,9 +127,9 @@ impl Default for Limits {
             emu_bytes: 16 << 20,
             compile_s: 20.0,
             case_s: 10.0,
-            own_s: ten_minutes(),
+            own_s: 600.0,
             max_variants: 8,
-            data_sets: two(),
+            data_sets: 2,
         }
     }
 }

@@ -16,7 +16,6 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All strategies.
     pub const ALL: [Self; 3] = [Self::Repair, Self::BestOf, Self::Beam];
 
     /// Returns the name as flags and records spell it.

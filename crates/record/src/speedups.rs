@@ -51,10 +51,10 @@ fn interval(measured: &[&BaselineTiming], n_long: usize) -> Option<[f64; 2]> {
     Some([kgen_measure::geometric_mean(&low)?, kgen_measure::geometric_mean(&high)?])
 }
 
-/// Joins what several processes measured on one GPU: the cases that all of them timed in the same
+/// Joins the measurements of several processes on one GPU: the cases that all of them timed in the same
 /// way, each baseline that all of them measured by [`Measured::across`].
 ///
-/// What describes the case and its GPU is that of the first process.
+/// The description of the case and its GPU is that of the first process.
 #[must_use]
 pub fn across(parts: &[&[CaseTiming]]) -> Vec<CaseTiming> {
     let Some(first) = parts.first() else { return Vec::new() };
@@ -97,7 +97,7 @@ fn join_baseline(first: &BaselineTiming, cases: &[&CaseTiming]) -> BaselineTimin
         timing: Some(joined.baseline),
         candidate: has_own.then_some(joined.candidate),
         comparison: Some(joined.comparison),
-        // What may be launching in one of them is no claim.
+        // Time that may be launching in one of them is no claim.
         overhead_dominated: parts().any(|part| part.overhead_dominated),
         note: parts().find_map(|part| part.note.clone()),
     }

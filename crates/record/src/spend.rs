@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// Tokens, dollars and time of some calls. Spends add up: those of an attempt's calls to the
 /// attempt's, those of attempts to an op's and a run's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Spend {
     /// Calls that were sent, lost ones included.
     pub calls: u32,
@@ -27,9 +26,9 @@ pub struct Spend {
     pub unreported: u32,
     /// US dollars of the calls whose tokens and price are known.
     pub usd: f64,
-    /// Tokens at most of what was not reported and of lost calls: their worst case.
+    /// Tokens at most of unreported and lost calls: their worst case.
     pub assumed_tokens: u64,
-    /// US dollars at most of what was not reported and of lost calls: their worst case.
+    /// US dollars at most of unreported and lost calls: their worst case.
     pub assumed_usd: f64,
     /// Calls whose price is unknown.
     pub unpriced: u32,
@@ -89,10 +88,9 @@ impl Sum for Spend {
     }
 }
 
-/// Limits of what may be spent; `None` is no limit.
+/// Limits of spending; `None` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Caps {
-    /// US dollars.
     pub usd: Option<f64>,
     /// Input and output tokens.
     pub tokens: Option<u64>,
@@ -115,30 +113,25 @@ impl Caps {
     }
 }
 
-/// One limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cap {
-    /// What it limits.
     pub scope: CapScope,
-    /// What it counts.
     pub kind: CapKind,
     /// The limit, in the unit of its kind.
     pub limit: f64,
 }
 
-/// What a [`Cap`] limits.
+/// The scope of a [`Cap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapScope {
-    /// The whole run.
     Run,
     /// Every op by itself.
     Op,
 }
 
-/// What a [`Cap`] counts.
+/// The unit of a [`Cap`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapKind {
-    /// US dollars.
     Usd,
     /// Input and output tokens.
     Tokens,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Evaluation, Stage};
 
-/// Seconds by what they were spent on, summed over all evaluations and workers.
+/// Seconds by purpose, summed over all evaluations and workers.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Split {
     pub evaluations: u32,
@@ -25,7 +25,6 @@ pub struct Split {
     pub wall_s: f64,
     /// Workers that compile and emulate.
     pub cpu_workers: u32,
-    /// Workers with a GPU.
     pub gpu_workers: u32,
 }
 

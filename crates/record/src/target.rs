@@ -9,9 +9,7 @@ pub struct Target {
     pub name: String,
     /// Architecture for NVRTC, for example `sm_90a`.
     pub arch: String,
-    /// Compute capability, major.
     pub cc_major: u32,
-    /// Compute capability, minor.
     pub cc_minor: u32,
     /// Number of streaming multiprocessors.
     pub sm_count: u32,
@@ -30,7 +28,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Tells whether a kernel that was compiled and planned for the one GPU is the same on the
+    /// Returns whether a kernel that was compiled and planned for the one GPU is the same on the
     /// other: whether all facts are equal that its compiler and its plan see.
     #[must_use]
     pub fn is_alike(&self, other: &Self) -> bool {

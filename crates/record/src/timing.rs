@@ -1,26 +1,23 @@
-//! Times: how they are asked for and what was measured.
+//! Times: requests and measurements.
 
-use kgen_measure::{blocks_of, do_bench::Summary as DoBench};
-use serde::{Deserialize, Deserializer, Serialize};
+use kgen_measure::do_bench::Summary as DoBench;
+use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Flag, Implementation, L2, Mode, Profile, Roofline, Timing};
 
 /// How a passed kernel is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingRequest {
-    /// What the candidate is timed against, the primary one first; none times it alone.
+    /// The baselines, the primary one first; none times it alone.
     pub baselines: Vec<BaselineRequest>,
     /// How many samples are taken and when there are enough.
     pub profile: Profile,
-    /// What the L2 cache holds when a sample begins.
     pub l2: L2,
     /// Whether cases that a launch's overhead dominates are timed inside CUDA graphs instead.
     pub graph: bool,
     /// Whether the candidate is timed once more as Triton's `do_bench` does.
-    #[serde(default)]
     pub do_bench: bool,
     /// Seconds per case and baseline at most; `None` takes the profile's.
-    #[serde(default)]
     pub max_s: Option<f64>,
 }
 
@@ -38,14 +35,11 @@ impl TimingRequest {
 pub struct BaselineRequest {
     /// Its name, for example `builtin`.
     pub name: String,
-    /// What it is.
     pub implementation: Implementation,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "StoredCaseTiming")]
 pub struct CaseTiming {
-    /// The case's id.
     pub case: String,
     /// Its arguments in one line.
     pub args: String,
@@ -63,12 +57,11 @@ pub struct CaseTiming {
     pub peak_bytes: u64,
     /// Time of an empty kernel in the same mode, median, in microseconds.
     pub floor_us: f64,
-    /// What the hardware allows; `None` where its peaks are not known.
+    /// The limit of the hardware; `None` where its peaks are not known.
     pub roofline: Option<Roofline>,
-    /// What was noticed while it was timed.
     pub flags: Vec<Flag>,
     /// The candidate as `do_bench` of Triton would have timed it, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub do_bench: Option<DoBench>,
     /// The choice of parameters that was timed.
     pub params: Vec<(String, i64)>,
@@ -87,7 +80,7 @@ impl CaseTiming {
         self.baselines.iter().find(|baseline| baseline.comparison.is_some())
     }
 
-    /// Returns how near the candidate comes to what the hardware allows, in percent.
+    /// Returns how near the candidate comes to the limit of the hardware, in percent.
     #[must_use]
     pub fn percent_of_floor(&self) -> Option<f64> {
         self.roofline.as_ref().map(|roofline| roofline.percent_of_floor(self.candidate.median_us))
@@ -101,16 +94,15 @@ pub struct BaselineTiming {
     /// Its times; `None` is "not measured".
     pub timing: Option<Timing>,
     /// The candidate's times between them, where those are not the case's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Timing>,
     /// Baseline over candidate, from paired samples.
     pub comparison: Option<Comparison>,
     /// Whether a launch's overhead is most of its time, which decides that the case stays out of
     /// the headline.
-    #[serde(default)]
     pub overhead_dominated: bool,
-    /// Why it was not measured, or what is to be known about its time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Why it was not measured, or notes on its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -135,7 +127,7 @@ impl BaselineTiming {
     }
 }
 
-/// A speedup with the name of what it is measured against.
+/// A speedup with the name of its baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Speedup {
     /// The baseline's name, for example `builtin`.
@@ -144,16 +136,14 @@ pub struct Speedup {
     /// candidate time; over all timed cases where there are no others.
     pub geomean: f64,
     /// Cases that it is the mean of, if launch overhead does not dominate them.
-    #[serde(default)]
     pub n: usize,
     /// Timed cases that launch overhead dominates.
-    #[serde(default)]
     pub n_overhead: usize,
     /// The mean over all timed cases, overhead-dominated ones included, where there are some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub geomean_all: Option<f64>,
     /// Geometric means of the lower and of the upper bounds of its cases' 99 % intervals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
 }
 
@@ -165,136 +155,16 @@ impl Speedup {
         Self { baseline, geomean, n, n_overhead: 0, geomean_all: None, interval: None }
     }
 
-    /// Tells whether it may stand in a headline: launch overhead does not dominate every case.
+    /// Returns whether it may stand in a headline: launch overhead does not dominate every case.
     #[must_use]
     pub const fn is_headline(&self) -> bool {
         0 < self.n || self.n_overhead == 0
     }
 }
 
-/// Reads one speedup, as records of one baseline have it, or several.
-///
-/// # Errors
-///
-/// When it is neither.
-pub fn one_or_more<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Speedup>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Stored {
-        One(Speedup),
-        More(Vec<Speedup>),
-    }
-    Ok(match Option::<Stored>::deserialize(input)? {
-        None => Vec::new(),
-        Some(Stored::One(speedup)) => vec![speedup],
-        Some(Stored::More(speedups)) => speedups,
-    })
-}
-
-/// [`CaseTiming`] as it is stored, now and by the kgen that knew one baseline only.
-#[derive(Deserialize)]
-struct StoredCaseTiming {
-    case: String,
-    args: String,
-    #[serde(default = "cold")]
-    mode: Mode,
-    candidate: Timing,
-    #[serde(default)]
-    baselines: Vec<BaselineTiming>,
-    /// The only baseline.
-    #[serde(default)]
-    baseline: Option<(String, Timing)>,
-    bytes: f64,
-    flops: f64,
-    peak_bytes: u64,
-    floor_us: f64,
-    #[serde(default)]
-    roofline: Option<Roofline>,
-    #[serde(default)]
-    flags: Vec<Flag>,
-    #[serde(default)]
-    do_bench: Option<DoBench>,
-    params: Vec<(String, i64)>,
-}
-
-/// Returns how times were taken before there was a choice.
-pub const fn cold() -> Mode {
-    Mode::Cold
-}
-
-impl From<StoredCaseTiming> for CaseTiming {
-    fn from(stored: StoredCaseTiming) -> Self {
-        let mut baselines = stored.baselines;
-        if let Some((name, timing)) = stored.baseline {
-            let blocks = blocks_of(&timing.samples_us, &stored.candidate.samples_us, 1);
-            let comparison = Comparison::of(&blocks);
-            baselines.push(BaselineTiming {
-                name,
-                timing: Some(timing),
-                candidate: None,
-                comparison,
-                overhead_dominated: false,
-                note: None,
-            });
-        }
-        Self {
-            case: stored.case,
-            args: stored.args,
-            mode: stored.mode,
-            candidate: stored.candidate,
-            baselines,
-            bytes: stored.bytes,
-            flops: stored.flops,
-            peak_bytes: stored.peak_bytes,
-            floor_us: stored.floor_us,
-            roofline: stored.roofline,
-            flags: stored.flags,
-            do_bench: stored.do_bench,
-            params: stored.params,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TimeVerdict;
-
-    #[test]
-    fn times_of_one_baseline_are_read_as_a_list_of_one() {
-        let timing = |samples: &str| {
-            format!(r#"{{"median_us":1,"q1_us":1,"q3_us":1,"min_us":1,"samples_us":[{samples}]}}"#)
-        };
-        let (candidate, baseline) = (["10,10"; 16].join(","), ["20,20"; 16].join(","));
-        let text = format!(
-            r#"{{"case":"c","args":"a","candidate":{},"baseline":["builtin",{}],"speedup":null,
-            "bytes":1,"flops":1,"peak_bytes":1,"floor_us":2.5,"params":[["B",2]]}}"#,
-            timing(&candidate),
-            timing(&baseline)
-        );
-        let read: CaseTiming = serde_json::from_str(&text).unwrap();
-        assert_eq!((read.mode, read.baselines.len()), (Mode::Cold, 1));
-        let comparison = read.primary().unwrap().comparison.unwrap();
-        assert!((comparison.speedup - 2.0).abs() < 1e-9);
-        assert_eq!((comparison.n_blocks, comparison.verdict), (16, TimeVerdict::Faster));
-        let again = serde_json::to_string(&read).unwrap();
-        assert_eq!(serde_json::from_str::<CaseTiming>(&again).unwrap(), read);
-    }
-
-    #[test]
-    fn one_speedup_is_read_as_a_list_of_one() {
-        #[derive(Deserialize)]
-        struct Holder {
-            #[serde(default, alias = "speedup", deserialize_with = "one_or_more")]
-            speedups: Vec<Speedup>,
-        }
-        let read = |text: &str| serde_json::from_str::<Holder>(text).unwrap().speedups;
-        let old = read(r#"{"speedup":{"geomean":2.5,"baseline":"builtin"}}"#);
-        assert!(old.len() == 1 && old[0].is_headline());
-        assert!(read(r#"{"speedup":null}"#).is_empty() && read("{}").is_empty());
-        let text = format!("{{\"speedups\":{}}}", serde_json::to_string(&old).unwrap());
-        assert_eq!(read(&text), old);
-    }
 
     #[test]
     fn a_request_says_how_long_a_case_may_take_and_which_kernels_it_needs() {

@@ -1,4 +1,4 @@
-//! Verdicts: what became of a kernel. They are data, never an error of kgen.
+//! Verdicts: the outcome of a kernel. They are data, never an error of kgen.
 
 use std::fmt;
 
@@ -39,7 +39,6 @@ pub enum Verdict {
     Nondeterministic,
     /// A stage ran out of time.
     TimedOut,
-    /// The worker died.
     Crashed,
     /// Faster than the hardware allows.
     Suspicious,
@@ -48,7 +47,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All verdicts.
     pub const ALL: [Self; 19] = [
         Self::Passed,
         Self::NoCode,
@@ -97,7 +95,7 @@ impl Verdict {
         }
     }
 
-    /// Tells whether this is [`Verdict::Passed`].
+    /// Returns whether this is [`Verdict::Passed`].
     #[must_use]
     pub const fn is_pass(self) -> bool {
         matches!(self, Self::Passed)
@@ -116,7 +114,6 @@ pub enum Level {
     /// Before anything was executed.
     #[serde(rename = "static")]
     Static,
-    /// On the emulator.
     #[serde(rename = "emu")]
     Emu,
     /// On a GPU alone.

@@ -10,13 +10,11 @@ use serde::{Deserialize, Serialize};
 pub enum DeviceChoice {
     /// A GPU if there is one, else the emulator.
     Auto,
-    /// The emulator.
     Emu,
     /// A GPU by its index among the visible ones.
     Cuda(u32),
     /// Several GPUs by their indices among the visible ones.
     Gpus(GpuSet),
-    /// All visible GPUs.
     AllGpus,
 }
 

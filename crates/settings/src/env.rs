@@ -7,11 +7,10 @@ use std::{ffi::OsString, path::PathBuf};
 
 use secrecy::SecretString;
 
-/// An environment variable with what kgen uses it for.
+/// An environment variable with its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Var {
     pub name: &'static str,
-    /// What kgen does with it.
     pub doc: &'static str,
 }
 
@@ -41,7 +40,7 @@ impl Var {
         self.os().map(|value| std::env::split_paths(&value).collect()).unwrap_or_default()
     }
 
-    /// Tells whether the variable is set to anything but nothing, `0`, `false` or `no`.
+    /// Returns whether the variable is set to anything but nothing, `0`, `false` or `no`.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.os().is_some_and(|value| !["0", "false", "no"].iter().any(|off| value == *off))
@@ -67,7 +66,7 @@ vars! {
     KGEN_PYTHON;
     /// Forbids downloads (setting `nvrtc.offline`).
     KGEN_OFFLINE;
-    /// Folder for what kgen downloads and compiles (setting `nvrtc.cache_dir`).
+    /// Folder for downloads and compiled code (setting `nvrtc.cache_dir`).
     KGEN_CACHE_DIR;
     /// Key of the provider `anthropic`.
     ANTHROPIC_API_KEY;
@@ -105,7 +104,7 @@ vars! {
     LANG;
     /// Turns colours off when it is set.
     NO_COLOR;
-    /// What the terminal can do; `dumb` turns progress bars off.
+    /// Kind of terminal; `dumb` turns progress bars off.
     TERM;
 }
 

@@ -1,4 +1,4 @@
-//! Experiment files: settings as in a config file, and a matrix of what is varied.
+//! Experiment files: settings as in a config file, and a matrix of the varied settings.
 
 use std::collections::BTreeSet;
 
@@ -23,27 +23,13 @@ pub enum Error {
     Empty(String),
     /// A list of the matrix that does not exist.
     #[error("the matrix has no `{name}` (it has {})", AXES.join(", "))]
-    UnknownAxis {
-        /// What was written.
-        name: String,
-    },
+    UnknownAxis { name: String },
     /// A value that a list of the matrix cannot hold.
     #[error("`matrix.{axis}` holds `{got}`; {expected}")]
-    BadValue {
-        /// The list.
-        axis: &'static str,
-        /// What was written.
-        got: String,
-        /// What is accepted.
-        expected: String,
-    },
+    BadValue { axis: &'static str, got: String, expected: String },
     /// A value that stands twice in its list.
     #[error("`matrix.{axis}` holds `{value}` twice")]
-    Twice {
-        /// The list.
-        axis: &'static str,
-        value: String,
-    },
+    Twice { axis: &'static str, value: String },
 }
 
 /// Lists that a matrix may have.
@@ -56,17 +42,15 @@ pub struct ExperimentFile {
     pub name: String,
     /// Its settings, by section, as in a config file.
     pub settings: Table,
-    /// What is varied.
     pub matrix: Matrix,
 }
 
-/// What an experiment varies; an empty list leaves the settings as they are.
+/// The varied settings; an empty list leaves the settings as they are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     /// Models, each as `model` or `provider/model`.
     pub models: Vec<String>,
     pub strategies: Vec<Strategy>,
-    /// Kinds of feedback.
     pub feedback: Vec<FeedbackSet>,
     /// Seeds: samples of each cell.
     pub seeds: Vec<u64>,
@@ -77,12 +61,10 @@ pub struct Matrix {
 /// One run of an experiment: a cell of its matrix with a seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The run's ID.
     pub run: RunId,
     /// The model, as `model` or `provider/model`; `None` leaves that to the settings.
     pub model: Option<String>,
     pub strategy: Option<Strategy>,
-    /// What models are told.
     pub feedback: Option<FeedbackSet>,
     pub seed: Option<u64>,
 }

@@ -1,23 +1,22 @@
 //! The settings by name: how each is written in a file, the environment and on the command line.
 
+use std::time::Duration;
+
+use jiff::SpanRelativeTo;
 use kgen_record::{DType, FeedbackKind, FeedbackSet};
 
 use super::{DeviceChoice, Effort};
 
-/// One setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     /// Section and name, for example `run.max_attempts`.
     pub path: &'static str,
-    /// Its environment variable.
     pub env: &'static str,
     /// Its long flag without the dashes; `None` where there is none.
     pub flag: Option<&'static str>,
-    /// What its values are.
     pub kind: Kind,
 }
 
-/// What the values of a setting are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Any text that is not empty.
@@ -36,7 +35,6 @@ pub enum Kind {
     Number,
     /// A time above 0 in seconds, perhaps with a unit: `90m`, `2h`.
     Seconds,
-    /// A truth value.
     Bool,
     /// A list of texts; separated by commas outside a file.
     List,
@@ -183,7 +181,7 @@ pub fn find(path: &str) -> Option<&'static Key> {
 }
 
 impl Kind {
-    /// Returns what values look like, for error messages.
+    /// Returns the form of values, for error messages.
     #[must_use]
     pub fn expected(self) -> String {
         match self {
@@ -305,17 +303,14 @@ fn bytes(text: &str) -> Option<i64> {
 
 /// Reads a time above 0 with a unit: `90`, `90s`, `1.5h`.
 fn seconds(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let number: f64 = text[..end].trim().parse().ok()?;
-    let unit = match &text[end..] {
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    Some(number * unit).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+    let seconds = text.trim().parse().ok().or_else(|| Some(duration(text)?.as_secs_f64()));
+    seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0)
+}
+
+/// Reads a time of units: `1h2m3.5s`, `2 d`.
+pub fn duration(text: &str) -> Option<Duration> {
+    let span: jiff::Span = text.trim().parse().ok()?;
+    span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.try_into().ok()
 }
 
 /// Reads kinds of feedback from a list or a text; `all` and `none` stand alone.

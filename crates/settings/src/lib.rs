@@ -26,43 +26,30 @@ pub use search::{
 
 use kgen_record::{DType, Emulation, L2, Limits, Precision, Profile, Sanitize, Target};
 
-/// All settings, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The run as a whole.
     pub run: RunSettings,
     /// How attempts at an op are arranged.
-    #[serde(default)]
     pub search: SearchSettings,
-    /// What a model is told.
-    #[serde(default)]
     pub feedback: FeedbackSettings,
-    /// What may be spent.
-    #[serde(default)]
     pub budget: BudgetSettings,
     /// Where replies come from.
     pub llm: LlmSettings,
     /// Further providers by name.
     #[serde(default)]
     pub providers: BTreeMap<String, ProviderSettings>,
-    /// What models can do and cost, by their names.
     #[serde(default)]
     pub models: BTreeMap<String, ModelSettings>,
-    /// Where kernels execute.
     pub device: DeviceSettings,
-    /// What is asked for.
     pub suite: SuiteSettings,
     /// Limits of one evaluation.
     pub limits: LimitSettings,
     /// How correct kernels are timed.
     pub timing: TimingSettings,
-    /// Where NVRTC is.
     pub nvrtc: NvrtcSettings,
-    /// Where Python is.
-    #[serde(default)]
     pub python: InterpreterSettings,
-    #[serde(default)]
     pub prompts: PromptSettings,
 }
 
@@ -103,25 +90,18 @@ pub struct LlmSettings {
     /// Temperature; `None` sends none.
     pub temperature: Option<f64>,
     /// How hard a model is to think; `None` leaves it to the provider.
-    #[serde(default)]
     pub effort: Option<Effort>,
     /// `adaptive`, `off` or a number of tokens; `None` leaves it to the provider.
-    #[serde(default)]
     pub thinking: Option<String>,
-    /// Whether the provider is asked to cache what prompts begin with.
-    #[serde(default = "yes")]
+    /// Whether the provider is asked to cache the beginning of prompts.
     pub prompt_cache: bool,
     /// Whether replies are kept for, or taken from, equal requests of other runs.
-    #[serde(default)]
     pub cache: LlmCache,
     /// Folder of kept replies; `None` is one in the user's cache folder.
-    #[serde(default)]
     pub cache_dir: Option<PathBuf>,
-    /// Requests per minute at most; `None` goes by what the provider says.
-    #[serde(default)]
+    /// Requests per minute at most; `None` goes by the provider's headers.
     pub requests_per_minute: Option<u32>,
-    /// Tokens per minute at most; `None` goes by what the provider says.
-    #[serde(default)]
+    /// Tokens per minute at most; `None` goes by the provider's headers.
     pub tokens_per_minute: Option<u64>,
     /// Calls open at once, at least 1.
     pub concurrency: usize,
@@ -139,21 +119,14 @@ pub struct LlmSettings {
     pub mailbox_wait_s: f64,
 }
 
-const fn yes() -> bool {
-    true
-}
-
 /// A table `providers.NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderSettings {
-    /// Wire format.
     pub kind: ProviderKind,
-    /// Base URL.
     pub base_url: Option<String>,
     /// Variable of the key.
     pub key_env: Option<String>,
-    /// Model.
     pub model: Option<String>,
     /// Version of the API, where the wire format has one.
     pub version: Option<String>,
@@ -181,7 +154,6 @@ pub struct ProviderSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
-    /// Anthropic's Messages.
     Anthropic,
     /// `OpenAI`'s Chat Completions, which most servers speak.
     OpenaiChat,
@@ -201,14 +173,10 @@ pub struct DeviceSettings {
     pub jobs: usize,
     /// Whether small cases run on the emulator first.
     pub screen: bool,
-    /// What the emulator checks.
-    #[serde(default)]
     pub sanitize: Sanitize,
-    /// Whether the emulator counts what every launch does.
-    #[serde(default)]
+    /// Whether the emulator counts the work of every launch.
     pub counters: bool,
     /// Whether profilers run right kernels again.
-    #[serde(default)]
     pub profile: bool,
     /// The device that the emulator pretends to be.
     pub emu: EmuTarget,
@@ -235,11 +203,9 @@ impl DeviceSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmuTarget {
-    /// Name for people.
     pub name: String,
     /// Architecture, for example `sm_90a`.
     pub arch: String,
-    /// Streaming multiprocessors.
     pub sm_count: u32,
     /// Largest shared memory of a block, in bytes.
     pub smem_max: u32,
@@ -274,26 +240,19 @@ impl EmuTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteSettings {
-    /// Name or path.
     pub suite: String,
     /// Ops to take; empty is all.
     pub ops: Vec<String>,
     /// Element types to take; empty is all.
     pub dtypes: Vec<DType>,
-    /// What the task allows beyond f32 arithmetic.
-    #[serde(default)]
     pub precision: Precision,
     /// Timed cases of each op to take, the largest; `None` is all.
-    #[serde(default)]
     pub topn: Option<usize>,
     /// Bytes of inputs and outputs that a case may have; `None` is no limit.
-    #[serde(default)]
     pub max_bytes: Option<u64>,
-    /// Whether what is right in a wrong suite is worked on.
-    #[serde(default)]
+    /// Whether the right part of a wrong suite is worked on.
     pub keep_going: bool,
     /// The file of an op of one's own.
-    #[serde(default)]
     pub op_file: Option<PathBuf>,
 }
 
@@ -312,13 +271,7 @@ pub struct LimitSettings {
     /// Compile variants per element type.
     pub max_variants: u32,
     /// Data sets of a full-size case.
-    #[serde(default = "two")]
     pub data_sets: u32,
-}
-
-/// Runs stored before the setting was there have none.
-const fn two() -> u32 {
-    2
 }
 
 impl From<LimitSettings> for Limits {
@@ -343,27 +296,16 @@ pub struct TimingSettings {
     /// Whether correct kernels are timed.
     pub enabled: bool,
     /// How many samples are taken, and when there are enough.
-    #[serde(default)]
     pub profile: Profile,
-    /// What the L2 cache holds when a sample begins.
-    #[serde(default)]
     pub l2: L2,
     /// Whether cases that a launch's overhead dominates are timed inside CUDA graphs.
-    #[serde(default)]
     pub graph: bool,
     /// Whether kernels are timed once more as Triton's `do_bench` does.
-    #[serde(default)]
     pub do_bench: bool,
-    /// What kernels are timed against, the primary one first.
-    #[serde(default = "builtin")]
+    /// The baselines, the primary one first.
     pub baselines: Vec<String>,
     /// Seconds per case and baseline at most; `None` takes the profile's.
     pub max_s: Option<f64>,
-}
-
-/// Runs stored before there was a choice were timed against kgen's own kernels.
-fn builtin() -> Vec<String> {
-    vec!["builtin".to_owned()]
 }
 
 /// Section `nvrtc`.

@@ -17,26 +17,14 @@ pub const DEFAULTS: &str = include_str!("../../../config.toml");
 pub enum Error {
     /// A config file cannot be read.
     #[error("failed to read config file `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Read { path: PathBuf, source: std::io::Error },
     /// A config file is no TOML.
     #[error("config file `{}` is not valid TOML", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Where and why.
-        source: Box<toml::de::Error>,
-    },
+    Parse { path: PathBuf, source: Box<toml::de::Error> },
     /// A setting that does not exist.
     #[error("unknown setting `{key}` in config file `{}`", path.display())]
     UnknownKey {
-        /// Section and name.
         key: String,
-        /// The file.
         path: PathBuf,
         /// Settings with a similar name.
         near: Vec<String>,
@@ -44,13 +32,10 @@ pub enum Error {
     /// A value of the wrong kind.
     #[error("`{key}` ({origin}) must be {expected}, not `{got}`")]
     BadValue {
-        /// Section and name.
         key: String,
         /// File, variable or flag.
         origin: String,
-        /// What is accepted.
         expected: String,
-        /// What was given.
         got: String,
     },
     /// The merged settings do not fit the structs: a number out of range or a bad provider table.
@@ -100,7 +85,7 @@ impl Overrides {
     }
 }
 
-/// Resolved settings with what is worth telling about them.
+/// Resolved settings with warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
     pub settings: Settings,
@@ -160,32 +145,7 @@ pub fn resolve_with(
     Ok(Resolved { settings, file: file.map(Path::to_owned), warnings: Vec::new() })
 }
 
-/// Settings that stored runs may have and that decide nothing any more.
-const RETIRED: [&str; 2] = ["/timing/min_samples", "/run/max_calls"];
-
 impl Settings {
-    /// Reads the settings that a run remembers, also those of earlier versions of kgen.
-    ///
-    /// # Errors
-    ///
-    /// Settings that no version up to this one wrote.
-    pub fn stored(mut settings: serde_json::Value) -> Result<Self, serde_json::Error> {
-        // The limit on calls had a place of its own, with 0 for none.
-        let max_calls = settings.pointer("/run/max_calls").and_then(serde_json::Value::as_u64);
-        if let Some(calls) = max_calls.filter(|calls| 0 < *calls) {
-            settings["budget"] = serde_json::json!({ "calls": calls });
-        }
-        for path in RETIRED {
-            let parent = path.rsplit_once('/').and_then(|(parent, name)| {
-                Some((settings.pointer_mut(parent)?.as_object_mut()?, name))
-            });
-            if let Some((section, name)) = parent {
-                section.remove(name);
-            }
-        }
-        serde_json::from_value(settings)
-    }
-
     /// Returns these settings with those of a table over them, as it stands in the file at `path`.
     ///
     /// # Errors
@@ -321,22 +281,22 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
     }
 }
 
-/// Tells whether a suite's name is the path of a file.
+/// Returns whether a suite's name is the path of a file.
 fn has_toml_extension(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|extension| extension == "toml")
 }
 
-/// Returns the settings whose name resembles `name`, best first.
+/// Returns the settings whose name resembles `name`, with or without its section.
 fn near(name: &str) -> Vec<String> {
-    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
-    let score = |path: &str| {
-        strsim::jaro_winkler(path, name).max(0.99 * strsim::jaro_winkler(&last(path), &last(name)))
-    };
-    let mut scored: Vec<_> = KEYS.iter().map(|key| (score(key.path), key.path)).collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    // Below 0.85 the suggestions are noise.
-    let good = scored.into_iter().filter(|(score, _)| *score >= 0.85);
-    good.take(2).map(|(_, path)| path.to_owned()).collect()
+    let last = |path: &'static str| path.rsplit('.').next().unwrap_or_default();
+    let own = name.rsplit('.').next().unwrap_or_default();
+    let mut near = kgen_ops::near(name, KEYS.iter().map(|key| key.path), 2);
+    let named = kgen_ops::nearest(own, KEYS.iter().map(|key| last(key.path)));
+    near.extend(KEYS.iter().map(|key| key.path).filter(|path| named == Some(last(path))));
+    near.sort_by_key(|path| named != Some(last(path)));
+    near.dedup();
+    near.truncate(2);
+    near.into_iter().map(str::to_owned).collect()
 }
 
 fn stray_variables(names: Vec<String>) -> Vec<String> {
@@ -353,10 +313,12 @@ fn stray_variables(names: Vec<String>) -> Vec<String> {
 }
 
 fn stray_variable(name: &str) -> String {
-    let best = KEYS.iter().map(|key| (strsim::jaro_winkler(key.env, name), key.env));
-    let best = best.max_by(|a, b| a.0.total_cmp(&b.0));
-    match best.filter(|(score, _)| *score >= 0.92) {
-        Some((_, env)) => format!("variable {name} sets nothing; did you mean {env}?"),
+    // All names begin alike.
+    let own = |name: &'static str| name.trim_start_matches("KGEN_");
+    let near =
+        kgen_ops::nearest(name.trim_start_matches("KGEN_"), KEYS.iter().map(|key| own(key.env)));
+    match near {
+        Some(near) => format!("variable {name} sets nothing; did you mean KGEN_{near}?"),
         None => format!("variable {name} sets nothing"),
     }
 }

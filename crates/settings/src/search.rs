@@ -1,4 +1,4 @@
-//! Sections of the search: its strategy, what models are told, what may be spent, what models can.
+//! Sections of the search: its strategy, feedback, limits of spending, abilities of models.
 
 use kgen_record::{Caps, FeedbackSet, Strategy};
 use serde::{Deserialize, Serialize};
@@ -18,13 +18,6 @@ pub struct SearchSettings {
     pub planner: bool,
 }
 
-impl Default for SearchSettings {
-    /// What runs did that were stored before there was a choice.
-    fn default() -> Self {
-        Self { strategy: Strategy::Repair, samples: 4, width: 2, depth: 2, planner: false }
-    }
-}
-
 /// Section `feedback`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,15 +28,9 @@ pub struct FeedbackSettings {
     pub prompt_tokens: u64,
 }
 
-impl Default for FeedbackSettings {
-    fn default() -> Self {
-        Self { kinds: FeedbackSet::ALL, prompt_tokens: 24_000 }
-    }
-}
-
 /// Section `budget`; every cap is above 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct BudgetSettings {
     /// US dollars of the run.
     pub usd: Option<f64>,
@@ -85,17 +72,12 @@ impl BudgetSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// Not at all.
     None,
     /// As little as can be.
     Minimal,
-    /// Little.
     Low,
-    /// As usual.
     Medium,
-    /// Hard.
     High,
-    /// Harder.
     Xhigh,
     /// As hard as it can.
     Max,
@@ -112,11 +94,9 @@ impl Effort {
     }
 }
 
-/// What is done with replies that equal requests got before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LlmCache {
-    /// Nothing.
     #[default]
     Off,
     /// Replies are kept, none is taken.
@@ -127,9 +107,9 @@ pub enum LlmCache {
     Only,
 }
 
-/// A table `models.NAME`: what a model can do. What is not said is not checked.
+/// A table `models.NAME`: abilities of a model. An absent ability is not checked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct ModelSettings {
     /// Tokens of prompt and reply together.
     pub context_tokens: Option<u64>,
@@ -141,7 +121,6 @@ pub struct ModelSettings {
     pub efforts: Option<Vec<Effort>>,
     /// The values of `llm.thinking` that it takes; `tokens` stands for any number of them.
     pub thinking: Option<Vec<String>>,
-    /// What it costs.
     pub price: Option<PriceSettings>,
 }
 
@@ -149,7 +128,6 @@ pub struct ModelSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceSettings {
-    /// Input tokens.
     pub input: f64,
     /// Output tokens, reasoning included.
     pub output: f64,

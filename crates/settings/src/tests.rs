@@ -230,21 +230,15 @@ fn devices_are_read_as_they_are_shown() {
 }
 
 #[test]
-fn settings_of_earlier_versions_are_read_and_unknown_ones_are_not() {
-    let runs = [
-        include_str!("../../../generated_kernels/demo/run.json"),
-        include_str!("../../../generated_kernels/demo-gpu/run.json"),
-    ];
-    for run in runs {
-        let run: serde_json::Value = serde_json::from_str(run).unwrap();
-        let mut settings = run["settings"].clone();
-        let read = Settings::stored(settings.clone()).unwrap();
-        assert_eq!(read.timing.baselines, ["builtin"]);
-        assert_eq!(read.timing.max_s, Some(2.0));
-        settings["timing"]["invented"] = 1.into();
-        let error = Settings::stored(settings).unwrap_err().to_string();
-        assert!(error.contains("unknown field `invented`"), "{error}");
-    }
+fn stored_settings_are_read_and_unknown_ones_are_not() {
+    let run = include_str!("../../../generated_kernels/demo/run.json");
+    let run: serde_json::Value = serde_json::from_str(run).unwrap();
+    let mut settings = run["settings"].clone();
+    let read: Settings = serde_json::from_value(settings.clone()).unwrap();
+    assert_eq!(read.timing.baselines, ["builtin"]);
+    settings["timing"]["invented"] = 1.into();
+    let error = serde_json::from_value::<Settings>(settings).unwrap_err().to_string();
+    assert!(error.contains("unknown field `invented`"), "{error}");
 }
 
 #[test]
@@ -265,7 +259,7 @@ fn times_feedback_and_thinking_are_read_as_people_write_them() {
     for (text, expected) in [("90", 90.0), ("1.5h", 5400.0), ("10m", 600.0), ("2 d", 172_800.0)] {
         assert_eq!(seconds.parse(text), Some(Value::Float(expected)), "{text}");
     }
-    for bad in ["0", "-1", "0s", "h", "1 week", ""] {
+    for bad in ["0", "-1", "0s", "h", "1 parsec", ""] {
         assert_eq!(seconds.parse(bad), None, "{bad}");
     }
     let names = |text: &str| feedback.parse(text).map(|value| value.as_array().unwrap().len());

@@ -1,14 +1,10 @@
 //! Writing a file so that it is there whole or not at all.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    hash::{BuildHasher, RandomState},
+    fs::{self, File, OpenOptions, Permissions},
     io::Write,
-    path::{Path, PathBuf},
-    sync::{
-        LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
 };
 
 use super::Error;
@@ -16,7 +12,6 @@ use super::Error;
 /// Suffix of files that are not yet in their place.
 const TEMP_SUFFIX: &str = ".kgen-tmp";
 
-/// What must have happened before a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
     /// The file survives the end of this process.
@@ -29,15 +24,19 @@ pub(super) enum Durability {
 
 /// Writes a whole file by way of a temporary one in the same folder.
 pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
-    let temp = Temp::new(path);
     let failed = |source| Error::io("write", path, source);
-    let mut file = File::create_new(&temp.path).map_err(failed)?;
-    fill(&mut file, path, bytes)?;
+    // Left-overs of a killed process are swept when the run is opened again.
+    let mut temp = tempfile::Builder::new()
+        .prefix(".")
+        .suffix(TEMP_SUFFIX)
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder(path))
+        .map_err(failed)?;
+    fill(&mut temp, path, bytes)?;
     if durability != Durability::Process {
-        file.sync_all().map_err(failed)?;
+        temp.as_file().sync_all().map_err(failed)?;
     }
-    drop(file);
-    temp.persist(path).map_err(failed)?;
+    temp.persist(path).map_err(|error| failed(error.error))?;
     if durability == Durability::Disk {
         // The rename itself is only safe once the folder has reached the disk.
         sync_folder(folder(path))?;
@@ -55,38 +54,6 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {
 
 fn folder(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("."))
-}
-
-/// A file that is not yet in its place; removed if it never gets there.
-struct Temp {
-    path: PathBuf,
-    is_in_place: bool,
-}
-
-impl Temp {
-    /// Names one that nobody else uses: other processes on other machines write there as well.
-    fn new(path: &Path) -> Self {
-        static OWN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
-        static N_NAMED: AtomicU64 = AtomicU64::new(0);
-        let number = N_NAMED.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".{:x}-{number}{TEMP_SUFFIX}", *OWN);
-        Self { path: folder(path).join(name), is_in_place: false }
-    }
-
-    fn persist(mut self, path: &Path) -> std::io::Result<()> {
-        fs::rename(&self.path, path)?;
-        self.is_in_place = true;
-        Ok(())
-    }
-}
-
-impl Drop for Temp {
-    fn drop(&mut self) {
-        if !self.is_in_place {
-            // What is left behind is swept when the run is opened again.
-            drop(fs::remove_file(&self.path));
-        }
-    }
 }
 
 /// Appends one line to a file that other lines are appended to as well.
@@ -108,7 +75,7 @@ fn fill(file: &mut dyn Write, path: &Path, bytes: &[u8]) -> Result<(), Error> {
     file.write_all(bytes).map_err(|source| Error::io("write", path, source))
 }
 
-/// Tells whether a file is what an interrupted [`write`] left.
+/// Returns whether a file is a left-over of an interrupted [`write`].
 pub(super) fn is_left_over(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(TEMP_SUFFIX)
 }

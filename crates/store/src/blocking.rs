@@ -12,13 +12,13 @@ use tokio::{
     task::block_in_place,
 };
 
-/// Flushes under way at the same time. It bounds what the disk is asked for at once, not the threads:
+/// Flushes under way at the same time. It bounds the requests to the disk at once, not the threads:
 /// those that wait for a place sleep.
 const MAX_FLUSHES: usize = 32;
 
 static PLACES: ThreadSemaphore = ThreadSemaphore::new(MAX_FLUSHES);
 
-/// Does what waits for the disk.
+/// Runs work that waits for the disk.
 pub(super) fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
     let is_shared = Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);

@@ -12,6 +12,7 @@ use super::{
     CallFile, Error, Run, RunStore,
     run::{read_bytes, read_json, read_text},
     scan,
+    spend::is_free,
 };
 
 impl CallLog for RunStore {
@@ -47,7 +48,7 @@ impl Run {
         read_json(&self.call_path(attempt, call, CallFile::Request))
     }
 
-    /// Returns what came back for a call, byte for byte; `None` where nothing is stored.
+    /// Returns the response for a call, byte for byte; `None` where nothing is stored.
     ///
     /// # Errors
     ///
@@ -71,10 +72,12 @@ impl Run {
         if let Some(record) = read_json(&self.call_path(attempt, call, CallFile::Reply))? {
             return Ok(Some(ReplyRecord { text, ..record }));
         }
-        let model = self.request(attempt, call)?.map_or_else(String::new, |request| request.model);
+        let request = self.request(attempt, call)?;
+        let unknown = u32::from(request.as_ref().is_some_and(|request| !is_free(request)));
+        let spend = Spend { calls: 1, unreported: unknown, unpriced: unknown, ..Spend::default() };
         Ok(Some(ReplyRecord {
             key: CallKey { attempt: attempt.clone(), call },
-            model,
+            model: request.map_or_else(String::new, |request| request.model),
             finish: Finish::Other { name: "unknown".to_owned() },
             usage: Usage::default(),
             request_id: None,
@@ -83,7 +86,7 @@ impl Run {
             retries: Vec::new(),
             cost: None,
             price_source: None,
-            spend: Spend::default(),
+            spend,
             reasoning: None,
             replayed: None,
             cached: None,
@@ -93,7 +96,7 @@ impl Run {
     }
 }
 
-/// Another run, read for what was answered there.
+/// Another run, read for the answers there.
 #[derive(Debug, Clone)]
 pub struct RecordedRun {
     run: Run,

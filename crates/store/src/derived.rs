@@ -1,4 +1,4 @@
-//! Which attempt is the best: a pure rule over what is stored.
+//! Which attempt is the best: a pure rule over stored data.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -73,7 +73,6 @@ pub(super) fn metadata(attempts: &[Finished]) -> Option<OpMetadata> {
     })
 }
 
-/// What is stored of a finished attempt.
 pub(super) struct Finished {
     pub(super) record: AttemptRecord,
     pub(super) confirmation: Option<Confirmation>,

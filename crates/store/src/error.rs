@@ -11,34 +11,26 @@ pub enum Error {
     /// The file system refused.
     #[error("failed to {action} {}", path.display())]
     Io {
-        /// What was tried, for example `write`.
+        /// The action, for example `write`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why it failed.
         #[source]
         source: io::Error,
     },
     /// Another process works on the run.
     #[error("run {} is in use by {holder}", path.display())]
     Locked {
-        /// The run's folder.
         path: PathBuf,
         /// Who holds it, for example `process 4711 on host a, since 2026-01-01T00:00:00Z`.
         holder: String,
     },
     /// A run of that name is there already.
     #[error("{} exists already", path.display())]
-    Exists {
-        /// The folder.
-        path: PathBuf,
-    },
+    Exists { path: PathBuf },
     /// The folder holds no run.
     #[error("{} is not a run: it has no run.json", path.display())]
-    NotARun {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotARun { path: PathBuf },
     /// The run was written by a newer kgen.
     #[error(
         "{} has format {found_major}.{found_minor}, but this kgen reads up to {known_major}.x",
@@ -47,9 +39,7 @@ pub enum Error {
     NewerFormat {
         /// The run's `run.json`.
         path: PathBuf,
-        /// Its major version.
         found_major: u32,
-        /// Its minor version.
         found_minor: u32,
         /// The major version that this kgen writes.
         known_major: u32,
@@ -57,16 +47,13 @@ pub enum Error {
     /// A file that cannot be rebuilt is damaged.
     #[error("{} is damaged", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
         #[source]
         source: serde_json::Error,
     },
     /// No run of that name.
     #[error("no run `{name}` in {}{}", root.display(), suggest(suggestions))]
     UnknownRun {
-        /// What was asked for.
         name: String,
         /// Where it was looked for.
         root: PathBuf,

@@ -1,4 +1,4 @@
-//! An evaluation in at most 8 KB: what a person or a program wants to see first.
+//! An evaluation in at most 8 KB, for a first look.
 //!
 //! The whole of it, with every case and every timing sample, is in `.samples.json`.
 
@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use kgen_record::{
     BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, Flag, LaunchFacts, Level, Mode,
     Precision, PythonFacts, Resources, Speedup, Stage, StageTime, Target, TimeVerdict, Verdict,
-    timing,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
@@ -28,26 +27,19 @@ pub struct StoredEvaluation {
     pub level: Level,
     /// The stage that decided it.
     pub stage: Stage,
-    /// Cases.
     pub counts: Counts,
     /// One entry per baseline that was measured, the primary one first.
-    #[serde(default, alias = "speedup", deserialize_with = "timing::one_or_more")]
     pub speedups: Vec<Speedup>,
-    /// What the task allowed beyond f32 arithmetic.
-    #[serde(default)]
     pub precision: Precision,
     /// Seed of the inputs.
     pub seed: u64,
-    /// Version of NVRTC.
     pub nvrtc: Option<String>,
-    /// The device.
     pub target: Target,
     /// The Python process, where something ran there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Box<PythonFacts>>,
     /// Wall time of each stage that ran.
     pub stage_times: Vec<StageTime>,
-    /// What the deciding stage found.
     pub findings: Vec<Finding>,
     /// Messages of the compiler, the first ones.
     pub diagnostics: Vec<Diagnostic>,
@@ -64,20 +56,15 @@ pub struct StoredEvaluation {
 /// Times of one case in short, in microseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredTiming {
-    /// The case's id.
     pub case: String,
     /// Median of the candidate.
     pub candidate_us: f64,
-    /// How near that is to what the hardware allows, in percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How near that is to the limit of the hardware, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_floor: Option<f64>,
     /// How the times were taken.
-    #[serde(default = "timing::cold")]
     pub mode: Mode,
-    /// What it was timed against.
-    #[serde(default)]
     pub baselines: Vec<StoredBaseline>,
-    /// What was noticed while it was timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
 }
@@ -90,7 +77,6 @@ pub struct StoredBaseline {
     pub median_us: Option<f64>,
     /// Its time over the candidate's, with the 99 % interval.
     pub speedup: Option<(f64, [f64; 2])>,
-    /// What the samples tell.
     pub verdict: Option<TimeVerdict>,
 }
 
@@ -262,7 +248,7 @@ fn to_text(stored: &StoredEvaluation) -> String {
     String::from_utf8(text).expect("JSON is UTF-8")
 }
 
-/// Breaks the lines of the object itself and of the lists in it; what is deeper stays on its line.
+/// Breaks the lines of the object itself and of the lists in it; deeper ones stay on their line.
 #[derive(Default)]
 struct Lines {
     depth: usize,

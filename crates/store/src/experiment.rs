@@ -13,15 +13,13 @@ use super::{
     run::read_json,
 };
 
-/// The manifest's name.
 const MANIFEST: &str = "experiment.json";
 
-/// What an experiment is. `T` is a run's cell of the matrix.
+/// The manifest of an experiment. `T` is a run's cell of the matrix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentInfo<T> {
     /// Version of the manifest.
     pub format: u32,
-    /// The experiment's name.
     pub name: String,
     /// Version of kgen that began it.
     pub kgen_version: String,
@@ -35,7 +33,7 @@ pub struct ExperimentInfo<T> {
     pub runs: Vec<T>,
 }
 
-/// The folder of an experiment: its manifest, its runs, what came of them. One process at a time
+/// The folder of an experiment: its manifest, its runs, their results. One process at a time
 /// holds it.
 #[derive(Debug)]
 pub struct ExperimentStore {
@@ -80,7 +78,6 @@ impl ExperimentStore {
         Ok(Self { dir: dir.to_owned(), _lock: RunLock::acquire(dir)? })
     }
 
-    /// Returns the folder.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -96,7 +93,7 @@ impl ExperimentStore {
         atomic::write(&self.dir.join(MANIFEST), text.as_bytes(), Durability::Disk)
     }
 
-    /// Writes what came of all runs.
+    /// Writes the result of all runs.
     ///
     /// # Errors
     ///
@@ -124,7 +121,6 @@ pub fn read_experiment<T: for<'de> Deserialize<'de>>(
 ///
 /// [`Error::Damaged`] or [`Error::Io`].
 pub fn experiment_runs(dir: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
-    /// What every cell has.
     #[derive(Deserialize)]
     struct Begun {
         run: RunId,

@@ -10,15 +10,11 @@ use kgen_record::RunId;
 
 use super::{Error, Run, RunInfo, layout::RUN_JSON};
 
-/// How alike two names must be to be suggested.
-const SUGGESTION_SIMILARITY: f64 = 0.7;
-
 /// A run below a folder of runs.
 #[derive(Debug)]
 pub struct RunEntry {
-    /// Its folder.
     pub dir: PathBuf,
-    /// What its `run.json` says, or why that cannot be read.
+    /// Its `run.json`, or why that cannot be read.
     pub info: Result<RunInfo, Error>,
 }
 
@@ -81,15 +77,11 @@ pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     let names = list_runs(root)?
         .into_iter()
         .filter_map(|entry| Some(entry.dir.file_name()?.to_str()?.to_owned()));
-    let mut scored: Vec<_> = names
-        .map(|other| (strsim::normalized_damerau_levenshtein(name, &other), other))
-        .filter(|(score, other)| SUGGESTION_SIMILARITY <= *score || other.starts_with(name))
-        .collect();
-    // The most similar first; among equals the newest is the likeliest.
-    scored.reverse();
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut suggestions: Vec<_> = scored.into_iter().map(|(_, other)| other).collect();
-    suggestions.truncate(3);
+    // Among equals the newest is the likeliest.
+    let mut names: Vec<String> = names.collect();
+    names.reverse();
+    let suggestions = kgen_ops::near(name, names.iter().map(String::as_str), 3);
+    let suggestions = suggestions.into_iter().map(str::to_owned).collect();
     Err(Error::UnknownRun { name: name.to_owned(), root: root.to_owned(), suggestions })
 }
 

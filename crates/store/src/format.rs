@@ -2,13 +2,13 @@
 
 use kgen_record::{
     CaseTiming, Coverage, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Spend, Stage,
-    Target, Verdict, timing,
+    Target, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
 /// Version of the run directory's format.
 ///
-/// A reader takes any minor version of its own major version, and older major versions.
+/// A reader takes any minor version of its own major version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
     /// Changes when older readers would misread the files.
@@ -22,15 +22,13 @@ impl Format {
     pub const CURRENT: Self = Self { major: 1, minor: 1 };
 }
 
-/// `run.json`: what a run is and how it went.
+/// `run.json`: the description and the state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Version of the folder's format.
     pub format: Format,
-    /// The run's name.
     pub run_id: RunId,
     pub kgen_version: String,
-    /// The command line.
     pub command: Vec<String>,
     /// When the run was made, RFC 3339, UTC.
     pub created_at: String,
@@ -39,7 +37,7 @@ pub struct RunInfo {
     /// The ops, by their names in kgen, in the order asked for.
     pub ops: Vec<String>,
     /// The text of the op file that the run's op is from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     /// Where the kernels come from: `llm`, `pregenerated`, `builtin`, ...
     pub backend: String,
@@ -62,18 +60,52 @@ pub struct RunInfo {
     pub totals: Option<Totals>,
 }
 
+impl RunInfo {
+    /// Returns the description of a run that begins now, on the ops of a suite, for `llm` without a
+    /// provider and with no settings.
+    #[must_use]
+    pub fn new(run_id: RunId, suite: &str, ops: Vec<String>, device: DeviceInfo) -> Self {
+        Self {
+            format: Format::CURRENT,
+            run_id,
+            kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: Vec::new(),
+            created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            suite: suite.to_owned(),
+            ops,
+            definition: None,
+            backend: "llm".to_owned(),
+            provider: None,
+            model: None,
+            replay_of: None,
+            device,
+            seed: None,
+            settings: serde_json::Value::Null,
+            status: RunStatus::Running,
+            finished_at: None,
+            totals: None,
+        }
+    }
+}
+
 /// The device of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     /// As named on the command line: `emu` or `cuda:0`.
     pub name: String,
-    /// Its facts.
     pub target: Target,
     /// Version of NVRTC, for example `13.0`.
     pub nvrtc: Option<String>,
-    /// What was measured of each GPU when the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
+}
+
+impl DeviceInfo {
+    /// Returns a device of which nothing was measured yet.
+    #[must_use]
+    pub fn new(name: &str, target: Target) -> Self {
+        Self { name: name.to_owned(), target, nvrtc: None, sessions: Vec::new() }
+    }
 }
 
 /// How a run stands.
@@ -96,14 +128,11 @@ pub struct Totals {
     pub ops: u32,
     /// Ops whose best attempt passed.
     pub solved: u32,
-    /// Finished attempts.
     pub attempts: u32,
     /// Calls that were sent, lost ones included.
     pub calls: u32,
     /// Calls whose reply never came.
     pub lost_calls: u32,
-    /// What all calls took, those of unfinished attempts included.
-    #[serde(default)]
     pub spend: Spend,
     /// Wall time of all processes that worked on the run, in seconds.
     pub seconds: f64,
@@ -115,7 +144,7 @@ pub struct Totals {
 pub enum Purpose {
     /// The first try at the op.
     Initial,
-    /// To mend what the parent got wrong.
+    /// To mend the parent's mistakes.
     Repair,
     /// To be faster than the parent.
     Improve,
@@ -133,12 +162,10 @@ pub enum AttemptStatus {
     Refused,
 }
 
-/// Numbers of cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// All cases of the evaluation.
     pub cases: usize,
-    /// Those that passed.
     pub passed: usize,
     /// Those that failed, declined ones included.
     pub failed: usize,
@@ -180,32 +207,25 @@ pub struct AttemptRecord {
     pub round: u32,
     /// Why it was made.
     pub purpose: Purpose,
-    /// How it ended.
     pub status: AttemptStatus,
-    /// What became of its kernel.
     pub verdict: Verdict,
     /// Where that was found out.
     pub level: Level,
     /// The stage that decided it.
     pub stage: Stage,
-    /// Cases.
     pub counts: Counts,
     /// Speedup over the timed cases; `None` is "not measured".
     pub speedup: Option<Speedup>,
-    /// One line on what it changed, in the model's words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// One line on its change, in the model's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// The earlier attempt with the same source, whose evaluation this one has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<u32>,
-    /// What its calls took.
-    #[serde(default)]
     pub spend: Spend,
-    /// What its replies took when they were made, where they are those of another run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_spend: Option<Spend>,
     /// Seconds that the stages of its evaluation took; 0 where the evaluation is another's.
-    #[serde(default)]
     pub seconds_judging: f64,
     /// Calls that were sent for it, lost ones included.
     pub calls: u32,
@@ -214,7 +234,6 @@ pub struct AttemptRecord {
     /// Whether its reply comes from a recording.
     pub replayed: bool,
     /// Whether its reply was kept from an equal request of another run.
-    #[serde(default)]
     pub cached: bool,
     /// Whether its evaluation comes from a recording too.
     pub reused_evaluation: bool,
@@ -237,20 +256,15 @@ pub struct Confirmation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmedSeed {
     pub seed: u64,
-    /// What became of the kernel.
     pub verdict: Verdict,
-    /// Cases.
     pub counts: Counts,
     /// Speedups over the timed cases, one per baseline.
-    #[serde(default, alias = "speedup", deserialize_with = "timing::one_or_more")]
     pub speedups: Vec<Speedup>,
-    /// What was noticed while it was timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
-    /// What was found, empty for a pass.
     pub findings: Vec<Finding>,
-    /// The device that it was judged on; absent in files of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The device that it was judged on.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// The times of the cases with all samples, which `.confirm.samples.json` holds.
     #[serde(skip)]
@@ -264,7 +278,7 @@ pub struct LostCall {
     pub noticed_at: String,
     /// Whether the provider may have charged for it.
     pub possibly_billed: bool,
-    /// What happened, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -285,6 +299,5 @@ pub struct OpMetadata {
     pub speedups: Vec<Speedup>,
     /// Whether the best attempt was judged again with fresh seeds, and passed.
     pub confirmed: bool,
-    /// All finished attempts.
     pub attempts: Vec<AttemptRecord>,
 }

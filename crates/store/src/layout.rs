@@ -12,7 +12,7 @@ pub(super) const METADATA: &str = "metadata.json";
 /// Files that a report writes at the top of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopFile {
-    /// `README.md`: what the run is, for people.
+    /// `README.md`: the run described for people.
     Readme,
     /// `OVERALL_SUMMARY.txt`: totals.
     OverallSummary,
@@ -51,20 +51,19 @@ pub enum StageFile {
     Eval,
     /// `.samples.json`: the evaluation whole, raw timing samples included.
     Samples,
-    /// `.log`: messages of the compiler and what the kernel printed.
+    /// `.log`: messages of the compiler and output of the kernel.
     Log,
-    /// `.feedback.md`: what the next prompt says about it.
+    /// `.feedback.md`: the part of the next prompt about it.
     Feedback,
     /// `.confirm.json`: the winner judged again with fresh seeds.
     Confirm,
     /// `.confirm.samples.json`: the times of each of these evaluations, raw samples included.
     ConfirmSamples,
-    /// `.profile.json`: what profilers wrote, with the summary.
+    /// `.profile.json`: output of profilers, with the summary.
     Profile,
 }
 
 impl StageFile {
-    /// All of them.
     pub const ALL: [Self; 10] = [
         Self::Record,
         Self::Kernel,
@@ -88,7 +87,7 @@ impl StageFile {
         }
     }
 
-    /// Returns what follows `<op>_attempt_<n>` in the file's name.
+    /// Returns the rest after `<op>_attempt_<n>` in the file's name.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -117,7 +116,7 @@ pub enum CallFile {
     Reply,
     /// `.reply.md`: the text.
     ReplyText,
-    /// `.response.raw`: what came back, byte for byte.
+    /// `.response.raw`: the response, byte for byte.
     Response,
     /// `.failure.json`: the call ended without a reply.
     Failure,
@@ -126,7 +125,6 @@ pub enum CallFile {
 }
 
 impl CallFile {
-    /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Request,
         Self::RequestText,
@@ -137,7 +135,7 @@ impl CallFile {
         Self::Lost,
     ];
 
-    /// Returns what follows `<op>_attempt_<n>.call_<m>` in the file's name.
+    /// Returns the rest after `<op>_attempt_<n>.call_<m>` in the file's name.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -167,7 +165,7 @@ pub(super) fn call_path(run: &Path, attempt: &AttemptId, call: u32, file: CallFi
     run.join(&attempt.op.0).join(format!("{attempt}.call_{call}{}", file.suffix()))
 }
 
-/// Takes a file's name in an op's folder apart: the attempt's number and what the file is.
+/// Takes a file's name in an op's folder apart: the attempt's number and the kind of the file.
 pub(super) fn parse(op: &OpKey, name: &str) -> Option<(u32, AttemptFile)> {
     let rest = name.strip_prefix(&op.0)?.strip_prefix("_attempt_")?;
     let (number, suffix) = rest.split_at(rest.find('.')?);

@@ -3,7 +3,7 @@
 //! Files are the truth. Each is written beside its place and renamed into it, so a stage of an
 //! attempt is done when its file exists, and a process that is killed at any instant leaves a run
 //! that [`RunState::scan`] can go on from. Requests and replies are flushed to the disk before
-//! anything is done with them. What is derived (`metadata.json`, `<op>.cu`, `index.jsonl`) can be
+//! anything is done with them. Derived data (`metadata.json`, `<op>.cu`, `index.jsonl`) can be
 //! rebuilt. This module prints nothing and knows neither the agent nor the command line.
 
 mod atomic;
@@ -18,7 +18,6 @@ mod find;
 mod format;
 mod layout;
 mod lock;
-mod parallel;
 mod refresh;
 mod reply_cache;
 mod run;
@@ -49,5 +48,3 @@ pub use run::Run;
 pub use scan::{AttemptStage, AttemptState, CallState, OpState, RunState};
 pub use spend::{CallsSpend, Spent, spent};
 pub use writer::RunStore;
-
-pub use parallel::in_parallel;

@@ -1,16 +1,16 @@
 //! One process at a time works on a run.
 
 use std::{
-    fs::{File, OpenOptions, TryLockError},
-    io::{Read, Seek, Write},
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, Write},
     path::Path,
-    thread::sleep,
     time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, layout};
+use kgen_process::Access;
 
 /// How long a lock is waited for that nobody alive holds: a process that is being started has copies of
 /// its parent's open files for an instant, and with them the lock.
@@ -44,28 +44,17 @@ impl RunLock {
             .open(&path)
             .map_err(|source| Error::io("open", &path, source))?;
         let began = Instant::now();
-        let locked = loop {
-            match file.try_lock() {
-                Err(TryLockError::WouldBlock)
-                    if began.elapsed() < PATIENCE && !is_alive(holder(&mut file).as_ref()) =>
-                {
-                    sleep(Duration::from_millis(10));
-                }
-                locked => break locked,
-            }
-        };
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let holder = describe(holder(&mut file));
+        let wait = || began.elapsed() < PATIENCE && !is_alive(holder(&file).as_ref());
+        match kgen_process::lock(&file, Access::Exclusive, wait) {
+            Ok(true) => {}
+            Ok(false) => {
+                let holder = describe(holder(&file));
                 return Err(Error::Locked { path: run.to_owned(), holder });
             }
-            Err(TryLockError::Error(source))
-                if source.kind() == std::io::ErrorKind::Unsupported =>
-            {
+            Err(source) if source.kind() == io::ErrorKind::Unsupported => {
                 tracing::warn!("{} cannot be locked: {source}", path.display());
             }
-            Err(TryLockError::Error(source)) => return Err(Error::io("lock", &path, source)),
+            Err(source) => return Err(Error::io("lock", &path, source)),
         }
         let holder = Holder {
             pid: std::process::id(),
@@ -99,13 +88,13 @@ fn host() -> String {
 }
 
 /// Reads who holds the lock; `None` where nobody wrote it yet, or any more.
-fn holder(file: &mut File) -> Option<Holder> {
+fn holder(mut file: &File) -> Option<Holder> {
     let mut text = String::new();
     file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-/// Tells whether a holder is at work, as far as this machine can tell.
+/// Returns whether a holder is at work, as far as this machine can see.
 fn is_alive(holder: Option<&Holder>) -> bool {
     let there = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
     holder.is_some_and(|holder| holder.host != host() || there(holder.pid))
@@ -153,7 +142,7 @@ mod tests {
         let gone = Holder { pid: 1 << 30, host: host(), since: String::new() };
         std::fs::write(&path, serde_json::to_string(&gone).unwrap()).unwrap();
         let ends = std::thread::spawn(move || {
-            sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(50));
             drop(file);
         });
         RunLock::acquire(run.path()).unwrap();

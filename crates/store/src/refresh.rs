@@ -1,15 +1,15 @@
-//! Keeping what is derived (`metadata.json`, `<op>.cu`, `index.jsonl`) up to date.
+//! Keeping derived data (`metadata.json`, `<op>.cu`, `index.jsonl`) up to date.
 
 use std::{collections::BTreeSet, fs};
 
 use kgen_record::{AttemptId, OpKey};
+use rayon::prelude::*;
 
 use super::{
     AttemptRecord, Error, OpMetadata, OpState, RunState, RunStore, StageFile,
     atomic::{self, Durability},
     derived::{self, Finished},
     layout::{INDEX, METADATA},
-    parallel::in_parallel,
     writer::write_json,
 };
 
@@ -18,8 +18,9 @@ impl RunStore {
     pub(super) fn refresh_derived(&self) -> Result<(), Error> {
         let state = self.state();
         let ops: Vec<_> = state.ops.iter().collect();
-        for mended in in_parallel(&ops, |(op, state)| self.refresh_op(op, state)) {
-            // The state has a note on a damaged file, which says what happens to it.
+        let refresh = |(op, state): &(&OpKey, &OpState)| self.refresh_op(op, state);
+        for mended in ops.par_iter().map(refresh).collect::<Vec<_>>() {
+            // The state has a note on a damaged file, with its consequence.
             unless_damaged(mended)?;
         }
         self.refresh_index(&state)
@@ -29,10 +30,8 @@ impl RunStore {
         let Some(wanted) = derived::metadata(&finished(op, state)) else { return Ok(()) };
         let stored = unless_damaged(self.run.metadata(op))?.flatten();
         let is_current = stored.is_some_and(|stored| {
-            // Those of a confirmed winner need its samples; they are as old as the confirmation. An
-            // earlier kgen stored the first one only.
-            let has_all = stored.speedups.is_empty() == wanted.speedups.is_empty();
-            if wanted.confirmed && has_all {
+            // Those of a confirmed winner need its samples; they are as old as the confirmation.
+            if wanted.confirmed {
                 let OpMetadata { speedup, speedups, .. } = wanted.clone();
                 OpMetadata { speedup, speedups, ..stored } == wanted
             } else {
@@ -46,7 +45,7 @@ impl RunStore {
         self.refresh(op)
     }
 
-    /// Tells whether `<op>.cu` is that of an attempt.
+    /// Returns whether `<op>.cu` is that of an attempt.
     fn has_copy(&self, op: &OpKey, number: u32) -> Result<bool, Error> {
         let id = AttemptId { op: op.clone(), number };
         let Some((file, text)) = self.run.source(&id)? else { return Ok(true) };
@@ -99,7 +98,7 @@ impl RunStore {
     }
 }
 
-/// Returns what `metadata.json` is made of.
+/// Returns the contents of `metadata.json`.
 fn finished(op: &OpKey, state: &OpState) -> Vec<Finished> {
     let finished = state.attempts.iter().filter_map(|(&number, attempt)| {
         let sources = [StageFile::Kernel, StageFile::Module];

@@ -1,4 +1,4 @@
-//! The user's folder of kept replies: one file per reply, named by what it answers.
+//! The user's folder of kept replies: one file per reply, named by its request.
 
 use std::{
     fs,

@@ -35,7 +35,7 @@ impl Run {
         };
         let damaged = |source| Error::Damaged { path: path.clone(), source };
         let value: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
-        // The version is looked at first: a newer file may well lack what is expected below.
+        // The version is looked at first: a newer file may well lack fields that are expected below.
         let format: Format = serde_json::from_value(value["format"].clone()).map_err(damaged)?;
         if Format::CURRENT.major < format.major {
             return Err(Error::NewerFormat {
@@ -59,7 +59,7 @@ impl Run {
         &self.dir
     }
 
-    /// Returns what `run.json` said when the run was opened.
+    /// Returns the contents of `run.json` when the run was opened.
     #[must_use]
     pub fn info(&self) -> &RunInfo {
         &self.info
@@ -197,14 +197,14 @@ impl Run {
         read_json(&self.path(attempt, StageFile::Confirm))
     }
 
-    /// Returns which file holds the text of what an attempt is about; `None` where none does.
+    /// Returns which file holds the text of the implementation of an attempt; `None` where none does.
     #[must_use]
     pub fn source_file(&self, attempt: &AttemptId) -> Option<StageFile> {
         let files = [StageFile::Kernel, StageFile::Module];
         files.into_iter().find(|file| self.path(attempt, *file).exists())
     }
 
-    /// Returns the text of what an attempt is about, and which file holds it.
+    /// Returns the text of the implementation of an attempt, and which file holds it.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Run {
         read_text(&self.path(attempt, StageFile::Kernel))
     }
 
-    /// Returns what the prompt after an attempt says about it.
+    /// Returns the part of the next prompt about an attempt.
     ///
     /// # Errors
     ///

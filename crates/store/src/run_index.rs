@@ -24,7 +24,7 @@ pub(super) struct RunIndex {
 }
 
 impl RunIndex {
-    /// Reads how far a run got, and removes what interrupted writes left.
+    /// Reads how far a run got, and removes the left-overs of interrupted writes.
     pub(super) fn of(run: &Run) -> Result<Self, Error> {
         for entry in entries(run.dir())? {
             if entry.file_name().to_str().is_some_and(atomic::is_left_over) {
@@ -40,7 +40,6 @@ impl RunIndex {
         lock(&self.state).clone()
     }
 
-    /// Looks at one op.
     pub(super) fn with_op<T>(&self, op: &OpKey, look: impl FnOnce(&OpState) -> T) -> Option<T> {
         lock(&self.state).ops.get(op).map(look)
     }
@@ -86,7 +85,7 @@ impl RunIndex {
     }
 }
 
-/// Lists an op's files, and removes what interrupted writes left among them.
+/// Lists an op's files, and removes the left-overs of interrupted writes among them.
 fn swept(run: &Run, op: &OpKey) -> Result<Vec<(u32, AttemptFile)>, Error> {
     let mut files = Vec::new();
     for entry in entries(&run.dir().join(&op.0))? {

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kgen_record::{AttemptId, OpKey};
+use rayon::prelude::*;
 
-use super::{
-    AttemptRecord, CallFile, Confirmation, Error, Run, StageFile, layout::AttemptFile,
-    parallel::in_parallel,
-};
+use super::{AttemptRecord, CallFile, Confirmation, Error, Run, StageFile, layout::AttemptFile};
 
-/// State of a whole run as its files tell it.
+/// State of a whole run in its files.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunState {
     /// One entry per op that has a folder.
@@ -58,19 +56,21 @@ pub enum AttemptStage {
     /// No usable call was made.
     Begun,
     /// A call waits for its reply.
-    InFlight { call: u32 },
+    InFlight {
+        call: u32,
+    },
     /// The reply is stored.
-    Replied { call: u32 },
-    /// What is to be judged is stored.
+    Replied {
+        call: u32,
+    },
     Extracted,
     /// The evaluation is stored.
     Judged,
-    /// It is over.
     Done,
 }
 
 impl CallState {
-    /// Tells whether the text of a reply is there.
+    /// Returns whether the text of a reply is there.
     #[must_use]
     pub const fn has_reply(self) -> bool {
         match self {
@@ -152,7 +152,8 @@ impl RunState {
     pub(super) fn scan_with(run: &Run, list: List<'_>) -> Result<Self, Error> {
         let mut state = Self::default();
         let ops = run.ops()?;
-        let found = in_parallel(&ops, |op| OpState::scan(run, op, list));
+        let scan = |op: &OpKey| OpState::scan(run, op, list);
+        let found: Vec<_> = ops.par_iter().map(scan).collect();
         for (op, found) in ops.into_iter().zip(found) {
             let (found, notes) = found?;
             state.notes.extend(notes);
@@ -172,7 +173,6 @@ impl RunState {
     }
 }
 
-/// Lists the files of an op.
 pub(super) type List<'a> = &'a (dyn Fn(&OpKey) -> Result<Vec<(u32, AttemptFile)>, Error> + Sync);
 
 impl OpState {
@@ -190,7 +190,6 @@ impl OpState {
     }
 }
 
-/// Returns the calls of one attempt.
 pub(super) fn calls(run: &Run, id: &AttemptId) -> Result<BTreeMap<u32, CallState>, Error> {
     let mut attempt = AttemptState::default();
     for (number, file) in run.attempt_files(&id.op)? {
@@ -210,7 +209,7 @@ fn note_call(attempt: &mut AttemptState, call: u32, file: CallFile) {
         CallFile::Lost => CallState::Lost,
         // Written before the request itself: the call was not made yet.
         CallFile::RequestText => return,
-        // What was read out of it follows; without that it is evidence and no reply.
+        // The record read out of it follows; without that it is evidence and no reply.
         CallFile::Response => return,
     };
     let weight = |state| match state {

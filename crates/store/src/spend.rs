@@ -7,16 +7,12 @@ use kgen_record::{AttemptId, OpKey, Spend};
 
 use super::{AttemptState, CallFile, CallState, Error, Run, RunState, StageFile, run::read_json};
 
-/// What the calls of an attempt took.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CallsSpend {
-    /// In this run.
     pub now: Spend,
-    /// What the replies cost when they were made, where they are replayed or kept ones.
     pub recorded: Option<Spend>,
 }
 
-/// What a run had taken when its files were read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spent {
     /// Each op's calls, and the seconds that were worked on it.
@@ -27,7 +23,7 @@ pub struct Spent {
 }
 
 impl Run {
-    /// Sums up what an attempt's calls took. A call without a reply is charged what its request says
+    /// Sums up the cost of an attempt's calls. A call without a reply is charged what its request says
     /// that it may take.
     ///
     /// # Errors
@@ -44,7 +40,7 @@ impl Run {
                 CallState::Replied => {
                     let path = self.call_path(attempt, call, CallFile::Reply);
                     let Some(reply): Option<ReplyRecord> = read_json(&path)? else { continue };
-                    sum.now += self.reply_spend(attempt, call, &reply)?;
+                    sum.now += reply.spend;
                     if reply.replayed.is_some() || reply.cached.is_some() {
                         *sum.recorded.get_or_insert_default() += recorded(&reply);
                     }
@@ -65,8 +61,8 @@ impl Run {
         Ok(sum)
     }
 
-    /// Sums up what the calls of an op's attempts took that are not over. What was asked of nobody who is
-    /// paid and waits for its reply took nothing yet.
+    /// Sums up the cost of the calls of an op's attempts that are not over. A call that
+    /// costs nothing and waits for its reply took nothing yet.
     ///
     /// # Errors
     ///
@@ -96,49 +92,25 @@ impl Run {
         Ok(sum)
     }
 
-    /// Returns what a reply took; what one of an older version of kgen took is made of its tokens.
-    fn reply_spend(
-        &self,
-        attempt: &AttemptId,
-        call: u32,
-        reply: &ReplyRecord,
-    ) -> Result<Spend, Error> {
-        if reply.cached.is_some() || 0 < reply.spend.calls {
-            return Ok(reply.spend);
-        }
-        let request = self.request(attempt, call)?;
-        if reply.replayed.is_some() || request.is_none_or(|request| is_free(&request)) {
-            return Ok(Spend { calls: 1, seconds: reply.seconds, ..Spend::default() });
-        }
-        Ok(Spend { seconds: reply.seconds, ..recorded(reply) })
-    }
-
     fn worst_spend(&self, attempt: &AttemptId, call: u32) -> Result<Spend, Error> {
         let one = Spend { calls: 1, ..Spend::default() };
-        Ok(match self.request(attempt, call)? {
-            Some(request) if 0 < request.reserved.calls => request.reserved,
-            Some(request) if !is_free(&request) => Spend { unreported: 1, unpriced: 1, ..one },
-            Some(_) | None => one,
-        })
+        Ok(self.request(attempt, call)?.map_or(one, |request| request.reserved))
     }
 
-    /// Sums up what an attempt took, finished or not; its record says so where it has one.
+    /// Sums up the cost of an attempt, finished or not; its record says so where it has one.
     fn attempt_spend(
         &self,
         id: &AttemptId,
         state: &AttemptState,
         calls_wait: bool,
     ) -> Result<Spend, Error> {
-        if let Some(record) = &state.record
-            && (record.calls <= record.spend.calls || record.cached)
-        {
+        if let Some(record) = &state.record {
             return Ok(record.spend);
         }
         let mut calls = state.calls.clone();
         let last = calls.last_key_value().map(|(call, state)| (*call, *state));
         if let Some((call, CallState::InFlight | CallState::TextOnly)) = last
             && calls_wait
-            && state.record.is_none()
         {
             // It takes from the budget when it is made again.
             calls.remove(&call);
@@ -171,7 +143,7 @@ impl Run {
     }
 }
 
-/// Reads what a run has taken so far. `calls_wait` tells whether calls without a reply wait for one.
+/// Reads the cost of a run so far. `calls_wait` tells whether calls without a reply wait for one.
 ///
 /// # Errors
 ///
@@ -213,8 +185,8 @@ fn recorded(reply: &ReplyRecord) -> Spend {
     }
 }
 
-/// Tells whether a call was sent to nobody who is paid.
-fn is_free(request: &RequestRecord) -> bool {
+/// Returns whether a call was sent to nobody who is paid.
+pub(super) fn is_free(request: &RequestRecord) -> bool {
     matches!(request.kind.as_str(), "mailbox" | "replay")
 }
 

@@ -20,7 +20,7 @@ use super::{
 
 /// A run that this process works on; nobody else can while this lives.
 ///
-/// What the run's files say is held in memory as well: who writes need not read.
+/// The contents of the run's files are held in memory as well: who writes need not read.
 #[derive(Debug)]
 pub struct RunStore {
     pub(super) run: Run,
@@ -32,7 +32,7 @@ impl RunStore {
     /// Makes a new run below `root` and takes its lock.
     ///
     /// Without an id the run is named after the time, with a suffix where that is taken. The
-    /// closure returns what `run.json` will say. A folder of a given id in which a process ended before
+    /// closure returns the contents of `run.json`. A folder of a given id in which a process ended before
     /// it wrote that is used again.
     ///
     /// # Errors
@@ -65,8 +65,8 @@ impl RunStore {
         Ok(Self { run: Run::from_parts(dir, info), held: RunIndex::default(), _lock: lock })
     }
 
-    /// Opens a run to go on with it: takes its lock, removes what interrupted writes left, and
-    /// brings what is derived up to date with the attempts' files.
+    /// Opens a run to go on with it: takes its lock, removes the left-overs of interrupted writes, and
+    /// brings derived data up to date with the attempts' files.
     ///
     /// # Errors
     ///
@@ -137,10 +137,10 @@ impl RunStore {
         Ok(())
     }
 
-    /// Writes a reply, first its text, then what came back, then the rest; text and rest are on disk on
+    /// Writes a reply, first its text, then the response, then the rest; text and rest are on disk on
     /// return.
     ///
-    /// The text has its name as early as can be: it is what was paid for. The rest of a reply
+    /// The text has its name as early as can be: it was paid for. The rest of a reply
     /// that was interrupted in between comes from [`Self::complete_reply`].
     pub(super) fn write_reply(&self, key: &CallKey, reply: &ReplyRecord) -> Result<(), Error> {
         let path = |file| self.run.call_path(&key.attempt, key.call, file);
@@ -154,7 +154,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Writes what came back for a call, byte for byte; it is on disk with the next file that is.
+    /// Writes the response for a call, byte for byte; it is on disk with the next file that is.
     pub(super) fn write_response(
         &self,
         key: &CallKey,
@@ -165,7 +165,7 @@ impl RunStore {
         atomic::write(&path, &response.body, Durability::Contents)
     }
 
-    /// Puts on record what is known of a reply of which only the text was stored.
+    /// Puts on record the facts of a reply of which only the text was stored.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Writes the text of what an attempt is about, where it has one.
+    /// Writes the text of the implementation of an attempt, where it has one.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ impl RunStore {
             None => serde_json::to_string(evaluation),
             Some(profile) => {
                 self.write_stage(attempt, StageFile::Profile, &json(profile))?;
-                // What the tools wrote is large, and there already.
+                // Output of the tools is large, and there already.
                 let short = KernelProfile { raw: Vec::new(), ..(**profile).clone() };
                 let profile = Some(Box::new(short));
                 serde_json::to_string(&Evaluation { profile, ..evaluation.clone() })
@@ -257,7 +257,7 @@ impl RunStore {
         self.write_stage(attempt, StageFile::Eval, &short)
     }
 
-    /// Writes what the next prompt will say about an attempt.
+    /// Writes the part of the next prompt about an attempt.
     ///
     /// # Errors
     ///
@@ -329,7 +329,7 @@ fn make_folder(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Tells whether a folder has nothing but what a process leaves that ends before it wrote `run.json`.
+/// Returns whether a folder has nothing but left-overs of a process that ended before it wrote `run.json`.
 fn is_unwritten(dir: &Path) -> Result<bool, Error> {
     let failed = |source| Error::io("read", dir, source);
     for entry in fs::read_dir(dir).map_err(failed)? {

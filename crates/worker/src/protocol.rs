@@ -75,7 +75,6 @@ pub struct Setup {
     /// Index of the GPU among the visible ones, for gpu workers.
     pub device: u32,
     /// The Python process of this GPU, where one outlived the last worker.
-    #[serde(default)]
     pub python_pid: Option<u32>,
     /// Whether a gpu worker measures what its GPU reaches before it says hello.
     pub calibrate: bool,
@@ -94,7 +93,6 @@ pub struct Hello {
     pub nvrtc: Option<String>,
     /// Measurements of the GPU at the start of the worker; `None` from a cpu worker,
     /// and from one that did not.
-    #[serde(default)]
     pub session: Option<Box<Session>>,
 }
 
@@ -112,7 +110,6 @@ pub enum Job<'a> {
         /// The Python process of this GPU, where the request needs it.
         side: Box<Cow<'a, Side>>,
         /// Its number, where it runs, needed or not.
-        #[serde(default)]
         python_pid: Option<u32>,
         /// How the GPU is used.
         usage: GpuUse,
@@ -141,7 +138,6 @@ pub enum Message {
         /// process gets it out of.
         retire: bool,
         /// Whether the Python process does not answer any more and must be replaced.
-        #[serde(default)]
         side_broken: bool,
     },
     /// kgen or its machine failed; says nothing about the candidate.

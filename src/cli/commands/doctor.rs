@@ -1,4 +1,4 @@
-//! `kgen doctor`: what was found, what is missing, how to get it.
+//! `kgen doctor`: the findings, the missing parts, how to get them.
 
 use clap::Args;
 use kgen_baseline::python::{self, HOW_TO};

@@ -1,4 +1,4 @@
-//! `kgen list`: what there is to choose from.
+//! `kgen list`: the available choices.
 
 use clap::{Args, ValueEnum};
 use kgen_baseline::python;

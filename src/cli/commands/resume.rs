@@ -39,7 +39,7 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandError> {
-    // What belongs to the machine is as it is now; the rest is as the run began.
+    // Settings of the machine are as they are now; the rest is as the run began.
     let mut here = Overrides::default();
     args.output.add_to(&mut here);
     here.set("device.jobs", args.jobs);
@@ -90,7 +90,7 @@ fn check_search(run: &Run, stored: &Settings, settings: &Settings) -> Result<(),
 }
 
 fn stored_settings(run: &Run) -> Result<Settings, CommandError> {
-    Settings::stored(run.info().settings.clone()).map_err(|error| {
+    serde_json::from_value::<Settings>(run.info().settings.clone()).map_err(|error| {
         CommandError::new(Exit::Config, error).hint(format!(
             "the settings in {}/run.json are not those of this kgen; use the one that made it ({})",
             run.dir().display(),

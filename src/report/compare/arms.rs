@@ -1,4 +1,4 @@
-//! Which runs are samples of one arm, and what each arm is called.
+//! Which runs are samples of one arm, and the names of arms.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum Grouping {
     Runs,
 }
 
-/// Settings that say where and how fast a run was carried out, and not what was asked of it.
+/// Settings that say where and how fast a run was carried out, and not its task.
 const CIRCUMSTANCES: [&str; 22] = [
     "run.output_dir",
     "run.seed",
@@ -96,7 +96,7 @@ pub fn arms(
     Ok(arms)
 }
 
-/// Makes sure that runs have different IDs: those of one ID are told apart by their folders.
+/// Makes sure that runs have different IDs: those of one ID are distinguished by their folders.
 fn disambiguate_names(arms: &mut [data::Arm]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut runs: Vec<&mut data::Run> = arms.iter_mut().flat_map(|arm| &mut arm.runs).collect();
@@ -111,10 +111,10 @@ fn disambiguate_names(arms: &mut [data::Arm]) {
     }
 }
 
-/// What was asked of a run, by name: the short names first, then settings by their paths.
+/// The task of a run, by name: the short names first, then settings by their paths.
 fn facts(info: &RunInfo) -> Vec<(String, String)> {
     // A run of an earlier kgen has the settings that this one would have had.
-    let settings = Settings::stored(info.settings.clone()).ok();
+    let settings = serde_json::from_value::<Settings>(info.settings.clone()).ok();
     let settings = settings.and_then(|settings| serde_json::to_value(settings).ok());
     let mut found = BTreeMap::new();
     flatten("", settings.as_ref().unwrap_or(&info.settings), &mut found);
@@ -182,7 +182,7 @@ fn differing(arms: &[&[(String, String)]]) -> Vec<String> {
     names
 }
 
-/// Names an arm by what sets it apart; where nothing does, by its model or backend.
+/// Names an arm by its distinguishing settings; where there are none, by its model or backend.
 fn name(facts: &[(String, String)], differing: &[String]) -> String {
     let find = |wanted: &str| facts.iter().find(|(name, _)| name == wanted);
     let part = |name: &String| {

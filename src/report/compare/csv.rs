@@ -1,9 +1,9 @@
-//! A comparison as CSV: one number per line, so that any program can pick what it wants.
+//! A comparison as CSV: one number per line, so that any program can pick its own.
 //!
 //! Columns: `arm`, `against` (the other arm of a test), `op` (empty for the whole arm), `quantity`,
 //! `baseline`, `gpu`, `cases` (`long`: without those that launch overhead dominates, or `all`), `attempts`
 //! (of a curve's point), `value`, `low`, `high` (95 %), `n_ops`, `n_samples`, `p`, `p_holm`, `marks`.
-//! What was not measured has no line, or an empty cell.
+//! A value that was not measured has no line, or an empty cell.
 
 use std::fmt::Write as _;
 
@@ -85,7 +85,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns a comparison as CSV.
 #[must_use]
 pub fn csv(comparison: &Comparison) -> String {
     let mut text = COLUMNS.join(",") + "\n";
@@ -137,7 +136,7 @@ fn arm_lines(arm: &ArmSummary) -> Vec<Line<'_>> {
         let marks = mark.to_owned();
         lines.push(Line { n_samples, marks, ..Line::of(name, quantity, value) });
     };
-    // A call has tokens; where there are none, nobody told how many.
+    // A call has tokens; where there are none, nobody reported them.
     if 0 < spend.tokens() {
         let mark = if spend.has_untold_tokens() { "at least" } else { "" };
         marked("input_tokens", spend.input_tokens as f64, mark);

@@ -1,5 +1,5 @@
 //! A stored run as data for a comparison, with as few files read as can be: per op its derived state,
-//! its folder's names, and what is said of its best attempt.
+//! its folder's names, and the description of its best attempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,6 @@ use super::arms::flatten;
 /// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What numbers are made of.
     Numbers,
     /// Sources and feedback too: of the best attempts, of those that they came from, and of others as far
     /// as a page may show them.
@@ -76,7 +75,7 @@ pub fn load(run: &Run, detail: Detail) -> Result<data::Run, kgen_store::Error> {
 }
 
 /// The caps of a run's budget, for example `usd 2.0, op.attempts 3`; `None` where it has none. They are no
-/// setting that tells arms apart: the same run goes on under others.
+/// setting that distinguishes arms: the same run goes on under others.
 fn caps(settings: &Value) -> Option<String> {
     let mut found = BTreeMap::new();
     flatten("", settings.get("budget")?, &mut found);
@@ -113,7 +112,7 @@ fn add_others(run: &Run, ops: &mut BTreeMap<String, data::Op>) -> Result<(), kge
     Ok(())
 }
 
-/// What a run was timed against: as its settings ask for it, then what else its ops were timed
+/// The baselines of a run: as its settings ask for them, then others that its ops were timed
 /// against, as those of an earlier kgen do not say. None where it was not to be timed.
 fn baselines(run: &Run, ops: &[data::Op]) -> Vec<String> {
     let timing = &run.info().settings["timing"];
@@ -260,7 +259,7 @@ impl OpLoader<'_> {
         }
     }
 
-    /// Reads what the page shows first: the best attempt and all that it came from.
+    /// Reads the texts that the page shows first: the best attempt and all that it came from.
     fn add_texts(&self, op: &mut data::Op) -> Result<(), kgen_store::Error> {
         let mut wanted: Vec<u32> = op.best.into_iter().collect();
         let mut seen = BTreeSet::new();
@@ -309,7 +308,7 @@ fn spend(record: &AttemptRecord) -> data::Spend {
     spend
 }
 
-/// Both parts of what calls came to. A reply of another run took nothing now, so that its tokens and its
+/// Both parts of the cost of calls. A reply of another run took nothing now, so that its tokens and its
 /// price are in one of them.
 fn together(calls: &CallsSpend) -> data::Spend {
     let mut sum = calls.now;

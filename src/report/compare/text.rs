@@ -10,7 +10,7 @@ use crate::report::{NOT_MEASURED, TextTable, spend::usd_digits};
 /// Points of a curve that are printed at most.
 const MAX_POINTS: usize = 12;
 
-/// Returns a comparison as tables with what is to be known about them.
+/// Returns a comparison as tables with notes on them.
 #[must_use]
 pub fn text(comparison: &Comparison) -> String {
     let mut parts = vec![arm_table(comparison)];
@@ -115,7 +115,6 @@ fn add_speeds(
     }
 }
 
-/// What a row of the speedups is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SpeedupStatistic {
     /// The share above one of [`FACTORS`].
@@ -264,7 +263,7 @@ fn usd(usd: f64) -> String {
     usd_digits(usd)
 }
 
-/// What calls took, with `<=` where the worst case of a lost call is in it.
+/// The cost of calls, with `<=` where the worst case of a lost call is in it.
 fn at_most(spend: &Spend, text: String) -> String {
     if spend.is_at_most() { format!("<= {text}") } else { text }
 }

@@ -1,4 +1,4 @@
-//! Runs read for a comparison: what of it is a sample of what, and how it is written.
+//! Runs read for a comparison: which run is a sample of which arm, and the texts.
 
 use kgen_compare::compare;
 
@@ -54,7 +54,7 @@ fn a_run_is_read_with_what_it_did_not_reach() {
     assert!(relu.attempts[0].source.is_none());
     let with_texts = load(&run, Detail::Texts).unwrap();
     assert!(with_texts.ops[0].attempts[0].source.is_some());
-    // What is derived may be gone or old.
+    // Derived data may be gone or old.
     std::fs::remove_file(run.dir().join("relu/metadata.json")).unwrap();
     assert_eq!(load(&run, Detail::Numbers).unwrap(), found);
 }

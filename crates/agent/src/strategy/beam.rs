@@ -8,15 +8,13 @@ use super::{
 /// Makes `width` attempts at once, round after round. Between two rounds the best attempts so far
 /// become the parents of the next.
 ///
-/// A branch keeps its best attempt as long as that is worth more than what other branches can
+/// A branch keeps its best attempt as long as that is worth more than the offers of other branches
 /// spare: the best correct attempt of each branch comes first, then second best correct ones of
 /// any branch, then branches without a correct one. So no branch crowds out another that gets
 /// anywhere, and one that does not is given to those that do, after it had its chance to repair.
 #[derive(Debug)]
 pub(super) struct Beam {
-    /// Branches.
     pub(super) width: u32,
-    /// Rounds.
     pub(super) depth: u32,
 }
 

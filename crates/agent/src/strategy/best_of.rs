@@ -21,7 +21,7 @@ impl Strategy for BestOf {
             return Step::Attempts(missing);
         }
         let latest = seen.last().map_or(0, FinishedAttempt::number);
-        // The best sample is refined, whichever it is; from then on what came of it.
+        // The best sample is refined, whichever it is; from then on its descendants.
         let last = if latest <= samples {
             winner(seen).map_or(0, FinishedAttempt::number)
         } else {

@@ -1,11 +1,11 @@
 //! Search strategies: the next step of an op, a pure rule over its finished attempts.
 //!
-//! A [`Strategy`] is told which attempts are finished and answers which ones are to be at work.
-//! It is not told which of these were begun, nor in which order the finished ones came to their
+//! A [`Strategy`] gets which attempts are finished and answers which ones are to be at work.
+//! It does not get which of these were begun, nor in which order the finished ones came to their
 //! ends, so a resumed run decides as the interrupted one would have, and a replayed one as the
 //! recorded one did. Three things follow, and the tests hold every strategy to them: numbers
-//! belong to places in the search, so that attempts made at once never get the same one; what was
-//! proposed stays proposed until it is finished; and what an attempt is told of
+//! belong to places in the search, so that attempts made at once never get the same one; an attempt
+//! that was proposed stays proposed until it is finished; and the part of the history in its prompt
 //! ([`Proposal::knows`]) is part of the proposal, not whatever happens to be finished when it
 //! begins.
 
@@ -26,7 +26,7 @@ use repair::Repair;
 
 /// A way to search for a kernel.
 pub(super) trait Strategy: Debug + Send + Sync {
-    /// Decides what comes next; `seen` is in the order of the numbers.
+    /// Decides the next step; `seen` is in the order of the numbers.
     fn next(&self, seen: &[FinishedAttempt], policy: &Policy) -> Step;
 }
 
@@ -40,7 +40,7 @@ pub struct Search {
     pub width: u32,
     /// Rounds of `beam`, at least 1.
     pub depth: u32,
-    /// Whether what has a parent is planned by a call of its own before it is written.
+    /// Whether an attempt with a parent is planned by a call of its own before it is written.
     pub planner: bool,
 }
 
@@ -64,7 +64,6 @@ impl Search {
     }
 }
 
-/// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     /// Attempts at most, whatever the strategy.
@@ -101,7 +100,6 @@ impl FinishedAttempt {
     }
 }
 
-/// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// These attempts, at once; those that were begun go on.
@@ -128,7 +126,7 @@ pub(super) struct Proposal {
     pub(super) parents: Vec<u32>,
     /// The finished attempts that its prompts speak of.
     pub(super) knows: Vec<u32>,
-    /// Attempts of other branches that are planned before it, if they are planned: it is told what
+    /// Attempts of other branches that are planned before it, if they are planned: its prompt says what
     /// they work on.
     pub(super) plans_after: Vec<u32>,
 }
@@ -147,7 +145,7 @@ pub(super) fn winner(seen: &[FinishedAttempt]) -> Option<&FinishedAttempt> {
     seen.iter().find(|seen| seen.number() == number)
 }
 
-/// Ends the search with what there is: the winner is judged again before it is reported.
+/// Ends the search with the attempts there are: the winner is judged again before it is reported.
 pub(super) fn close(seen: &[FinishedAttempt], policy: &Policy) -> Step {
     let winner = winner(seen).filter(|winner| winner.passed());
     match winner {
@@ -159,7 +157,7 @@ pub(super) fn close(seen: &[FinishedAttempt], policy: &Policy) -> Step {
     }
 }
 
-/// Tells whether the winner is all that was asked for.
+/// Returns whether the winner is all that was asked for.
 fn is_solved(seen: &[FinishedAttempt], policy: &Policy) -> bool {
     winner(seen).is_some_and(|winner| winner.passed() && is_good_enough(&winner.record, policy))
 }

@@ -78,7 +78,7 @@ async fn a_judge_that_fails_over_a_kernel_is_asked_by_the_next_with_it() {
     let trace = script.run_in(&dir).await;
     assert!(matches!(trace.outcome.end, RunEnd::Failed(_)));
     assert!(records(&dir).is_empty());
-    // The machine is mended: what was paid for is judged, once.
+    // The machine is mended: the paid reply is judged, once.
     let mended = Script { answer: Box::new(|_| unreachable!("it is stored")), ..Script::new(&[]) };
     let mut script = Script { plan: Script::new(&[("relu", &[same, same])]).plan, ..mended };
     script.plan.search = best_of(2);

@@ -43,7 +43,6 @@ fn searches() -> Vec<Search> {
     vec![Search::repair(), best_of(3), beam(2, 3), planned(best_of(2)), planned(beam(3, 2))]
 }
 
-/// What must be the same however often the run was interrupted.
 fn essence(dir: &Path) -> (Vec<AttemptRecord>, BTreeMap<String, Vec<u8>>) {
     let records = records(dir).into_iter().map(|mut record| {
         record.calls -= record.lost_calls;
@@ -151,7 +150,7 @@ fn replaying(search: Search, recorded: &Path) -> (Script, kgen_llm::Client) {
     (script, client)
 }
 
-/// A record but for what says that it was replayed.
+/// A record without its marks of a replay.
 fn as_recorded(mut record: AttemptRecord) -> AttemptRecord {
     record.replayed = false;
     record.reused_evaluation = false;

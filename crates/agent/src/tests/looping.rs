@@ -15,7 +15,7 @@ fn verdicts(trace: &Trace) -> Vec<(u32, Purpose, Verdict)> {
     trace.events.iter().filter_map(done).collect()
 }
 
-/// Returns what is said of each attempt beside its verdict.
+/// Returns the note on each attempt beside its verdict.
 fn reasons(trace: &Trace) -> Vec<Option<String>> {
     let done = |event: &Event| match event {
         Event::AttemptDone { reason, .. } => Some(reason.clone()),

@@ -1,6 +1,6 @@
 //! The loop with a scripted model and a scripted judge.
 //!
-//! A scripted kernel says itself what becomes of it: `verdict=wrong_output`, `speedup=1.5`,
+//! A scripted kernel states its own outcome: `verdict=wrong_output`, `speedup=1.5`,
 //! `flaky` (passes once), `takes=50` (milliseconds of judging). Over `verdict=timed_out` the workers fail, over `verdict=crashed` all do.
 
 mod equal;
@@ -26,7 +26,7 @@ use kgen_record::{
     Case, Emulation, EvalRequest, Evaluation, FeedbackSet, Limits, OpKey, Precision, RunId,
     Speedup, Spend, Stage, Strategy, Target, TimingRequest, Verdict,
 };
-use kgen_store::{AttemptRecord, DeviceInfo, Format, Run, RunInfo, RunStatus, RunStore, testing};
+use kgen_store::{AttemptRecord, DeviceInfo, Run, RunInfo, RunStore, testing};
 use kgen_worker::protocol::Role;
 use tokio::sync::mpsc;
 
@@ -35,7 +35,6 @@ use super::{
     RunOutcome, RunSpec, Search, ShutdownHandle, run,
 };
 
-/// What a scripted call ends with.
 pub(super) type Answer = Box<dyn Fn(&CallKey) -> Result<String, kgen_llm::Error> + Send + Sync>;
 
 /// Plans as models write them, each with a bottleneck of its own.
@@ -93,7 +92,7 @@ impl Llm for ScriptedLlm {
             retries: Vec::new(),
             cost: None,
             price_source: None,
-            spend: Spend::default(),
+            spend: Spend { calls: 1, ..Spend::default() },
             reasoning: None,
             replayed: None,
             cached: None,
@@ -125,12 +124,12 @@ fn request(call: &Call) -> RequestRecord {
         body: call.prompt.clone(),
         prompt_hash: prompt_hash(call),
         started_at: "2026-01-01T00:00:00Z".to_owned(),
-        reserved: Spend::default(),
+        reserved: Spend { calls: 1, ..Spend::default() },
         markdown: call.prompt.clone(),
     }
 }
 
-/// Does what the kernel says.
+/// Answers as the kernel says.
 #[derive(Default)]
 pub(super) struct ScriptedJudge {
     pub(super) judged: Arc<Mutex<Vec<EvalRequest>>>,
@@ -225,7 +224,7 @@ impl RunInputs for PlainMaterial {
     }
 }
 
-/// Makes a reply with a kernel file that says what becomes of it.
+/// Makes a reply with a kernel file that states its own outcome.
 pub(super) fn reply_with(what: &str) -> String {
     format!(
         "Here it is.\n\n```cuda\n/*@plan\nlaunch(\"k\", grid=1, block=1, args=[out])\n@*/\n\
@@ -250,7 +249,7 @@ pub(super) fn records(dir: &Path) -> Vec<AttemptRecord> {
     run.attempts(&op).unwrap()
 }
 
-/// Returns what a kernel file says about itself.
+/// Returns the outcome that a kernel file states.
 pub(super) fn told(kernel: &str) -> &str {
     let told = kernel.lines().find_map(|line| line.strip_prefix("const char* told = \""));
     told.and_then(|told| told.split('"').next()).unwrap_or("nothing")
@@ -271,7 +270,6 @@ pub(super) struct Script {
     pub(super) is_mended: bool,
 }
 
-/// What a test looks at afterwards.
 pub(super) struct Trace {
     pub(super) outcome: RunOutcome,
     pub(super) asked: Vec<Call>,
@@ -287,7 +285,7 @@ impl Trace {
 }
 
 impl Script {
-    /// A run over `ops` whose replies are `replies[op][attempt - 1]`; what begins with `kernel: `
+    /// A run over `ops` whose replies are `replies[op][attempt - 1]`; a reply that begins with `kernel: `
     /// is made a kernel file.
     pub(super) fn new(replies: &[(&str, &[&str])]) -> Self {
         let replies: BTreeMap<String, Vec<String>> = replies
@@ -393,29 +391,10 @@ pub(super) fn planned(op: &str) -> RunOp {
 }
 
 fn info(run_id: RunId) -> RunInfo {
-    RunInfo {
-        format: Format::CURRENT,
+    RunInfo::new(
         run_id,
-        kgen_version: "0.1.0".to_owned(),
-        command: Vec::new(),
-        created_at: "2026-01-01T00:00:00Z".to_owned(),
-        suite: "smoke".to_owned(),
-        ops: vec!["relu".to_owned()],
-        definition: None,
-        backend: "llm".to_owned(),
-        provider: None,
-        model: None,
-        replay_of: None,
-        device: DeviceInfo {
-            name: "emu".to_owned(),
-            target: Target::h100_class(),
-            nvrtc: None,
-            sessions: Vec::new(),
-        },
-        seed: None,
-        settings: serde_json::Value::Null,
-        status: RunStatus::Running,
-        finished_at: None,
-        totals: None,
-    }
+        "smoke",
+        vec!["relu".to_owned()],
+        DeviceInfo::new("emu", Target::h100_class()),
+    )
 }

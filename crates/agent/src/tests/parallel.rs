@@ -151,7 +151,7 @@ async fn a_sample_that_cannot_be_made_leaves_the_others_to_be_judged() {
         } else {
             assert_eq!(op.end, OpEnd::EndOfRecording);
         }
-        // What is missing is made when it can be.
+        // The missing parts are made when it can be.
         let trace = script(best_of(3)).run_in(&dir).await;
         assert_eq!(trace.asked[0].key.attempt.to_string(), "relu_attempt_2");
         assert_eq!(trace.outcome.ops[0].n_attempts, 6);

@@ -37,7 +37,6 @@ pub(super) fn rebuild(dir: &Path, writes: &[(PathBuf, journal::Change)]) {
     }
 }
 
-/// What must be the same however often the run was interrupted.
 fn essence(dir: &Path) -> Vec<AttemptRecord> {
     let run = Run::open(dir).unwrap();
     let op = run.ops().unwrap().remove(0);

@@ -1,12 +1,11 @@
-//! Cells of tables: an estimate with its interval, or that it was not measured.
+//! Tables and their cells: an estimate with its interval, or that it was not measured.
 
-use super::{
-    markup::Markup,
-    number::{Cost, Percent, Plain, Times, Usd},
-};
+use maud::{Markup, PreEscaped, html};
+
+use super::number::{percent, plain, times, usd, usd_at_most};
 use crate::summary::Estimate;
 
-/// What a number counts, and so how it is written.
+/// The unit of a number, and so how it is written.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     /// A share of 0 to 1.
@@ -27,22 +26,22 @@ impl Unit {
     /// Writes a value with its unit.
     pub(crate) fn show(self, value: f64) -> String {
         match self {
-            Self::Share => Percent(value).to_string(),
+            Self::Share => percent(value),
             Self::Points => format!("{}\u{202f}pp", signed(value * 100.0)),
-            Self::Times => Times(value).to_string(),
-            Self::Usd => Usd(value).to_string(),
-            Self::UsdAtMost => Cost { usd: value, at_most: true }.to_string(),
-            Self::Plain => Plain(value).to_string(),
+            Self::Times => times(value),
+            Self::Usd => usd(value),
+            Self::UsdAtMost => usd_at_most(value),
+            Self::Plain => plain(value),
         }
     }
 
-    /// Writes both ends of an interval, without what the value beside it has said already.
+    /// Writes both ends of an interval, without the unit that stands beside it.
     fn show_interval(self, [low, high]: [f64; 2]) -> String {
         match self {
             Self::Share => format!("{:.1}–{:.1}", low * 100.0, high * 100.0),
             Self::Points => format!("{} to {}", signed(low * 100.0), signed(high * 100.0)),
-            Self::Times | Self::Plain => format!("{}–{}", Plain(low), Plain(high)),
-            Self::Usd | Self::UsdAtMost => format!("{}–{}", Usd(low), Usd(high)),
+            Self::Times | Self::Plain => format!("{}–{}", plain(low), plain(high)),
+            Self::Usd | Self::UsdAtMost => format!("{}–{}", usd(low), usd(high)),
         }
     }
 }
@@ -57,10 +56,9 @@ fn signed(value: f64) -> String {
 pub(crate) struct Column {
     /// Its title, as markup.
     pub(crate) title: &'static str,
-    /// What a pointer shows; may be empty.
-    pub(crate) explained: &'static str,
-    /// Whether it holds text and not numbers.
-    pub(crate) is_text: bool,
+    /// Shown under a pointer; may be empty.
+    explained: &'static str,
+    is_text: bool,
 }
 
 /// A column of numbers.
@@ -73,44 +71,44 @@ pub(crate) const fn text(title: &'static str, explained: &'static str) -> Column
     Column { title, explained, is_text: true }
 }
 
-/// Writes a cell. Its attribute `data-v` has the value in full, for sorting and for those who copy.
-pub(crate) fn estimate(markup: &mut Markup, estimate: Option<&Estimate>, unit: Unit) {
-    let Some(estimate) = estimate else {
-        markup.raw("<td class=\"none\">not measured");
-        return;
-    };
-    markup.raw("<td").attr("data-v", estimate.value).raw(">").text(unit.show(estimate.value));
-    markup.raw("<small>");
-    match estimate.interval() {
-        Some(ends) => markup.text(unit.show_interval(ends)),
-        None => markup.text(format_args!("n = {}", estimate.n_ops)),
-    };
-    markup.raw("</small>");
-}
-
-/// Opens a table in a box that scrolls on its own.
-pub(crate) fn open_table(markup: &mut Markup, class: &'static str, title: &str) {
-    markup.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\"").attr("aria-label", title);
-    markup.raw("><table").attr("class", class).raw("><caption>").text(title).raw("</caption>\n");
-}
-
-/// Closes what [`open_table`] opened.
-pub(crate) fn close_table(markup: &mut Markup) {
-    markup.raw("</table></div>\n");
-}
-
-/// Writes the head of a table.
-pub(crate) fn head(markup: &mut Markup, columns: &[Column]) {
-    markup.raw("<thead><tr>");
-    for column in columns {
-        markup.raw("<th scope=\"col\"");
-        if column.is_text {
-            markup.raw(" class=\"text\"");
+/// A table in a box that scrolls on its own.
+pub(crate) fn table(class: &str, title: &str, head: Markup, rows: Markup) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label=(title) {
+            table class=(class) { caption { (title) } thead { (head) } tbody { (rows) } }
         }
-        if !column.explained.is_empty() {
-            markup.attr("title", column.explained);
-        }
-        markup.raw(">").raw(column.title);
     }
-    markup.raw("</thead>\n");
+}
+
+/// The head of a table.
+pub(crate) fn head(columns: &[Column]) -> Markup {
+    html! {
+        tr {
+            @for Column { title, explained, is_text } in columns {
+                th scope="col" class=[is_text.then_some("text")]
+                    title=[(!explained.is_empty()).then_some(explained)] { (PreEscaped(title)) }
+            }
+        }
+    }
+}
+
+/// A cell. Its attribute `data-v` has the value in full, for sorting and for those who copy.
+pub(crate) fn estimate(estimate: Option<&Estimate>, unit: Unit) -> Markup {
+    let Some(estimate) = estimate else { return none("not measured") };
+    html! {
+        td data-v=(estimate.value) {
+            (unit.show(estimate.value))
+            small {
+                @match estimate.interval() {
+                    Some(ends) => (unit.show_interval(ends)),
+                    None => { "n = " (estimate.n_ops) },
+                }
+            }
+        }
+    }
+}
+
+/// A cell without a number, and the reason.
+pub(crate) fn none(reason: &str) -> Markup {
+    html! { td.none { (reason) } }
 }

@@ -1,10 +1,13 @@
-//! What every section of the page needs.
+//! Shared by all sections of the page: the comparison, and the looks of its arms.
 
 use super::key::{Key, keys};
 use crate::{
     data::Arm,
-    summary::{ArmSummary, Comparison, Speeds},
+    summary::{ArmSummary, Comparison, OpCell, OpSpeedup, Speeds},
 };
+
+/// A baseline, and the GPU it was timed on.
+pub(crate) type Measured<'a> = (&'a str, Option<&'a str>);
 
 /// The comparison, and how its arms look.
 pub(crate) struct Context<'a> {
@@ -30,8 +33,13 @@ impl<'a> Context<'a> {
         self.comparison.baselines.first().map(String::as_str)
     }
 
-    /// What was measured, each once: baselines in their order, and for each the GPUs by name.
-    pub(crate) fn measured(&self) -> Vec<(&'a str, Option<&'a str>)> {
+    /// The speedup of an op over that baseline.
+    pub(crate) fn primary_of<'c>(&self, cell: &'c OpCell) -> Option<&'c OpSpeedup> {
+        cell.speedups.iter().find(|speedup| Some(&*speedup.baseline) == self.primary())
+    }
+
+    /// Each baseline in their order, and for each the GPUs by name.
+    pub(crate) fn measured(&self) -> Vec<Measured<'a>> {
         let mut found = Vec::new();
         for baseline in &self.comparison.baselines {
             let mut gpus: Vec<Option<&str>> = self
@@ -53,7 +61,7 @@ impl<'a> Context<'a> {
 /// An arm's speedups over one baseline on one GPU.
 pub(crate) fn speeds_of<'a>(
     arm: &'a ArmSummary,
-    (baseline, gpu): (&str, Option<&str>),
+    (baseline, gpu): Measured<'_>,
 ) -> Option<&'a Speeds> {
     arm.speeds.iter().find(|speeds| speeds.baseline == baseline && speeds.gpu.as_deref() == gpu)
 }

@@ -1,70 +1,71 @@
-//! Cost against quality: what was reached for how much money, and at which price per solved op.
+//! Cost against quality: the quality reached for how much money, and the price per solved op.
+
+use maud::{Markup, html};
 
 use super::{
-    context::{Context, speeds_of},
+    context::{Context, Measured, speeds_of},
     curves::{drawn, note_of_undrawn, series, shares},
     key::Key,
-    markup::Markup,
-    number::{Percent, Usd},
+    number::usd,
     plot::{
         self, About, Area, Axis, LINE, Scale, WIDTH,
         lines::{self, area_for},
         log_domain, spread,
     },
+    section as framed,
 };
 use crate::summary::{ArmSummary, CurvePoint, Estimate};
 
 /// An arm with its price and its quality.
 type Point<'a> = (&'a Key, &'a ArmSummary, Estimate, Estimate);
 
-/// Writes the section.
-pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
+/// The section.
+pub(crate) fn section(context: &Context<'_>) -> Markup {
     let primary = context.primary().unwrap_or("the baseline");
-    markup.raw("<section id=\"cost\" aria-labelledby=\"cost-h\"><h2 id=\"cost-h\">");
-    markup.raw("Cost against quality</h2><div class=\"plots\">\n");
-    course(markup, context, (0, "Correct kernels for money"), &|point| point.correct);
     let fast = format!("Faster than {primary} for money");
-    course(markup, context, (1, &fast), &|point| point.fast_1);
-    scatter(markup, context);
-    markup.raw("</div>");
-    note_of_undrawn(markup, context);
-    without_cost(markup, context);
-    markup.raw("</section>\n");
+    framed(
+        "cost",
+        "Cost against quality",
+        html! {
+            div.plots {
+                (course(context, (0, "Correct kernels for money"), &|point| point.correct))
+                (course(context, (1, &fast), &|point| point.fast_1))
+                (scatter(context))
+            }
+            (note_of_undrawn(context))
+            (without_cost(context))
+        },
+    )
 }
 
-/// Says which arms no plot of cost can show, and why.
-fn without_cost(markup: &mut Markup, context: &Context<'_>) {
-    let mut said = false;
-    // What the plot of price and speedup is about; where nobody was timed it shows what is correct.
+/// The arms that no plot of cost can show, and why.
+fn without_cost(context: &Context<'_>) -> Markup {
+    // The baseline of the plot of price and speedup; where nobody was timed it shows shares of correct ops.
     let first = context.measured().first().copied();
-    let is_timed = |about: &(&str, Option<&str>)| {
-        context.summaries().any(|(_, arm)| geomean(arm, *about).is_some())
-    };
+    let is_timed =
+        |about: &Measured<'_>| context.summaries().any(|(_, arm)| geomean(arm, *about).is_some());
     let about = first.filter(is_timed);
-    for (key, arm) in context.summaries() {
-        let calls = arm.spend.calls;
-        let why = if 0 < arm.spend.unpriced {
-            format!("{} of {calls} calls have no known price", arm.spend.unpriced)
-        } else if !arm.spend.is_paid() {
+    let why = |(key, arm): (&Key, &ArmSummary)| {
+        let spend = &arm.spend;
+        let why = if 0 < spend.unpriced {
+            format!("{} of {} calls have no known price", spend.unpriced, spend.calls)
+        } else if !spend.is_paid() {
             "no calls were paid for".to_owned()
         } else if arm.n_solved == 0 {
             "nothing is solved, so that there is no cost per solved op".to_owned()
-        } else if let Some(why) = about.and_then(|about| untimed(arm, about)) {
-            why
         } else {
-            continue;
+            untimed(arm, about?)?
         };
-        markup.raw(if said { "; " } else { "<p class=\"note\">Not in every plot: " });
-        markup.text(&key.letter).raw(" ").text(&arm.name).raw(" (").text(why).raw(")");
-        said = true;
-    }
-    if said {
-        markup.raw(".</p>");
+        Some(format!("{} {} ({why})", key.letter, arm.name))
+    };
+    let missing: Vec<String> = context.summaries().filter_map(why).collect();
+    html! {
+        @if !missing.is_empty() { p.note { "Not in every plot: " (missing.join("; ")) "." } }
     }
 }
 
-/// Says why an arm that solved something has no speedup of this baseline on this GPU.
-fn untimed(arm: &ArmSummary, about: (&str, Option<&str>)) -> Option<String> {
+/// Why an arm that solved something has no speedup of this baseline on this GPU.
+fn untimed(arm: &ArmSummary, about: Measured<'_>) -> Option<String> {
     if geomean(arm, about).is_some() {
         return None;
     }
@@ -79,34 +80,28 @@ fn untimed(arm: &ArmSummary, about: (&str, Option<&str>)) -> Option<String> {
     })
 }
 
-fn geomean(arm: &ArmSummary, about: (&str, Option<&str>)) -> Option<Estimate> {
+fn geomean(arm: &ArmSummary, about: Measured<'_>) -> Option<Estimate> {
     speeds_of(arm, about)?.long.geomean
 }
 
-/// Draws what was reached against the mean cost so far; nothing where no arm has a price.
+/// The quality reached against the mean cost so far; nothing where no arm has a price.
 fn course(
-    markup: &mut Markup,
     context: &Context<'_>,
     (nth, title): (usize, &str),
     value: &dyn Fn(&CurvePoint) -> Option<Estimate>,
-) {
+) -> Markup {
     let point = |point: &CurvePoint| Some((point.usd.filter(|usd| 0.0 < *usd)?, value(point)?));
     let series = series(context, &|arm| arm.curve.iter().filter_map(point).collect());
     let costs = series.iter().flat_map(|one| &one.points).map(|point| point.0);
-    let Some(domain) = log_domain(costs, &[]) else { return };
+    let Some(domain) = log_domain(costs, &[]) else { return Markup::default() };
     let area = area_for(&series);
     let scale = Scale::log(domain, area.x);
     let show = |usd: f64| format!("${}", short_number(usd));
     let x =
         Axis { scale, ticks: scale.ticks(5), show: &show, title: "US dollars per op, log scale" };
-    let y = shares(area.up());
     let caption = "Attempt by attempt, against the mean cost so far. Shaded: 95 % interval.";
     let about = About { id: "course", nth, title, caption };
-    let usd = |value: f64| Usd(value).to_string();
-    let percent = |share: f64| Percent(share).to_string();
-    lines::draw(markup, &about, (&x, &y), &series, |markup| {
-        lines::table(markup, title, "US dollars per op", &series, (&usd, &percent));
-    });
+    lines::figure(&about, (&x, &shares(area.up())), &series, ("US dollars per op", &usd))
 }
 
 /// A number of a tick, without digits that say nothing.
@@ -115,15 +110,15 @@ fn short_number(value: f64) -> String {
     rounded.to_string()
 }
 
-/// Draws the price of a solved op against the geometric mean of speedups, or against the share of
-/// right ops where nothing was timed.
-fn scatter(markup: &mut Markup, context: &Context<'_>) {
+/// The price of a solved op against the geometric mean of speedups, or against the share of right ops
+/// where nothing was timed.
+fn scatter(context: &Context<'_>) -> Markup {
     let first = context.measured().first().copied();
     let timed = points(context, &|arm| geomean(arm, first?));
     let is_timed = !timed.is_empty();
     let points = if is_timed { timed } else { points(context, &|arm| arm.correct) };
     let Some(costs) = log_domain(points.iter().flat_map(|point| ends(&point.2)), &[]) else {
-        return;
+        return Markup::default();
     };
     let area = Area { x: (48.0, WIDTH - 10.0), y: (26.0, 206.0) };
     let scale = Scale::log(costs, area.x);
@@ -144,11 +139,12 @@ fn scatter(markup: &mut Markup, context: &Context<'_>) {
     let title = if is_timed { "Price and speedup" } else { "Price and correct kernels" };
     let caption = "What a solved op costs. Crosses are 95 % intervals.";
     let about = About { id: "price", nth: 0, title, caption };
-    plot::open(markup, &about, area.height());
-    plot::axis_left(markup, &area, &y);
-    plot::axis_below(markup, &area, &x);
-    crosses(markup, &area, (&x.scale, &y.scale), &points);
-    plot::close(markup, |_| {});
+    let drawing = html! {
+        (plot::axis_left(&area, &y))
+        (plot::axis_below(&area, &x))
+        (crosses(&area, (&x.scale, &y.scale), &points))
+    };
+    plot::figure(&about, area.height(), &drawing, &Markup::default())
 }
 
 /// The arms that have a price and the quality asked for.
@@ -169,32 +165,28 @@ fn ends(estimate: &Estimate) -> impl Iterator<Item = f64> {
     [Some(estimate.value), estimate.low, estimate.high].into_iter().flatten()
 }
 
-/// Draws every arm as a mark with its intervals and its name.
-fn crosses(markup: &mut Markup, area: &Area, (x, y): (&Scale, &Scale), points: &[Point<'_>]) {
-    let places: Vec<(f64, f64)> = points
-        .iter()
-        .map(|(_, _, cost, value)| (x.place(cost.value), y.place(value.value)))
-        .collect();
-    let wishes: Vec<f64> = places.iter().map(|place| place.1 - 7.0).collect();
+/// Every arm as a mark with its intervals and its name.
+fn crosses(area: &Area, (x, y): (&Scale, &Scale), points: &[Point<'_>]) -> Markup {
+    let place = |cost: f64, value: f64| (x.place(cost), y.place(value));
+    let wishes: Vec<f64> =
+        points.iter().map(|(_, _, _, value)| y.place(value.value) - 7.0).collect();
     let heights = spread(&wishes, LINE, (area.y.0, area.y.1 - LINE));
-    for (((key, arm, cost, value), place), height) in points.iter().zip(places).zip(heights) {
-        plot::open_group(markup, key, &arm.name);
-        if let Some(span) = cost.interval() {
-            let [from, to] = span.map(|cost| (x.place(cost), place.1));
-            plot::line(markup, "whisker", from, to);
+    html! {
+        @for ((key, arm, cost, value), height) in points.iter().zip(heights) {
+            @let at = place(cost.value, value.value);
+            // Names of points on the right half go to the left of them, where there is room.
+            @let is_left = at.0 < f64::midpoint(area.x.0, area.x.1);
+            @let (class, away) = if is_left { ("name", 7.0) } else { ("name end", -7.0) };
+            (plot::group(key, &arm.name, &html! {
+                @if let Some(span) = cost.interval() {
+                    (plot::path("whisker", &span.map(|cost| place(cost, value.value))))
+                }
+                @if let Some(span) = value.interval() {
+                    (plot::path("whisker", &span.map(|value| place(cost.value, value))))
+                }
+                (plot::mark(key, at, ""))
+                (plot::label(class, (at.0 + away, height + 3.0), &key.label()))
+            }))
         }
-        if let Some(span) = value.interval() {
-            let [from, to] = span.map(|value| (place.0, y.place(value)));
-            plot::line(markup, "whisker", from, to);
-        }
-        plot::mark(markup, key, "mark", place, "");
-        let name = format!("{} {}", key.letter, key.short);
-        // Names of points on the right half go to the left of them, where there is room.
-        if place.0 < f64::midpoint(area.x.0, area.x.1) {
-            plot::label(markup, "name", (place.0 + 7.0, height + 3.0), name);
-        } else {
-            plot::label(markup, "name end", (place.0 - 7.0, height + 3.0), name);
-        }
-        markup.raw("</g>");
     }
 }

@@ -1,68 +1,70 @@
 //! Learning curves: how much is right, and how much is fast, after so many attempts at each op.
 
+use maud::{Markup, html};
+
 use super::{
     context::Context,
-    markup::Markup,
-    number::Percent,
     plot::{
         About, Axis, Scale,
         lines::{self, Series, area_for},
     },
+    section as framed,
 };
 use crate::summary::{ArmSummary, CurvePoint, Estimate};
 
-/// Arms that are drawn at most; more lines cannot be told apart.
+/// Arms that are drawn at most; more lines cannot be distinguished.
 pub(crate) const MOST_ARMS: usize = 12;
 
-/// Writes the section.
-pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
+/// The section.
+pub(crate) fn section(context: &Context<'_>) -> Markup {
     let primary = context.primary().unwrap_or("the baseline");
-    markup.raw("<section id=\"curves\" aria-labelledby=\"curves-h\"><h2 id=\"curves-h\">");
-    markup.raw("By attempt</h2><div class=\"plots\">\n");
     let fast = format!("Correct and faster than {primary}");
-    figure(markup, context, (0, "Correct kernels"), &|point| point.correct);
-    figure(markup, context, (1, &fast), &|point| point.fast_1);
-    markup.raw("</div>");
-    note_of_undrawn(markup, context);
-    markup.raw("</section>\n");
+    framed(
+        "curves",
+        "By attempt",
+        html! {
+            div.plots {
+                (figure(context, (0, "Correct kernels"), &|point| point.correct))
+                (figure(context, (1, &fast), &|point| point.fast_1))
+            }
+            (note_of_undrawn(context))
+        },
+    )
 }
 
-/// Says which arms have no line.
-pub(crate) fn note_of_undrawn(markup: &mut Markup, context: &Context<'_>) {
+/// Which arms have no line.
+pub(crate) fn note_of_undrawn(context: &Context<'_>) -> Markup {
     let n_arms = context.comparison.arms.len();
-    if MOST_ARMS < n_arms {
-        markup.raw("<p class=\"note\">Drawn are the ").text(MOST_ARMS).raw(" arms of ");
-        markup
-            .text(n_arms)
-            .raw(" with the highest share of correct kernels; the tables have all.</p>");
+    html! {
+        @if MOST_ARMS < n_arms {
+            p.note {
+                "Drawn are the " (MOST_ARMS) " arms of " (n_arms)
+                " with the highest share of correct kernels; the tables have all."
+            }
+        }
     }
 }
 
-/// Draws one curve per arm; nothing where no arm has a point.
+/// One curve per arm; nothing where no arm has a point.
 fn figure(
-    markup: &mut Markup,
     context: &Context<'_>,
     (nth, title): (usize, &str),
     value: &dyn Fn(&CurvePoint) -> Option<Estimate>,
-) {
+) -> Markup {
     let point = |point: &CurvePoint| Some((f64::from(point.attempts), value(point)?));
     let series = series(context, &|arm| arm.curve.iter().filter_map(point).collect());
     let last = series.iter().flat_map(|one| &one.points).map(|point| point.0).fold(0.0, f64::max);
     if series.is_empty() {
-        return;
+        return Markup::default();
     }
     let area = area_for(&series);
     let scale = Scale::linear((1.0, last), area.x);
     let ticks = scale.ticks(8).into_iter().filter(|tick| (tick - tick.round()).abs() < 1e-9);
     let show = |attempts: f64| format!("{attempts:.0}");
     let x = Axis { scale, ticks: ticks.collect(), show: &show, title: "attempts" };
-    let y = shares(area.up());
     let caption = "After so many attempts at each op. Shaded: 95 % interval.";
     let about = About { id: "curve", nth, title, caption };
-    let percent = |share: f64| Percent(share).to_string();
-    lines::draw(markup, &about, (&x, &y), &series, |markup| {
-        lines::table(markup, title, "attempts", &series, (&show, &percent));
-    });
+    lines::figure(&about, (&x, &shares(area.up())), &series, ("attempts", &show))
 }
 
 /// The upright axis of shares, always from none to all.

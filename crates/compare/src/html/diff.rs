@@ -1,8 +1,7 @@
 //! Sources as differences to the attempt they were made from.
 
+use maud::{Markup, html};
 use similar::{ChangeTag, TextDiff};
-
-use super::markup::Markup;
 
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
@@ -14,7 +13,7 @@ const MOST_LINES: usize = 1000;
 /// Bytes of one text that are shown.
 const MOST_BYTES: usize = 48 * 1024;
 
-/// What a difference comes to, in lines.
+/// The size of a difference, in lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
     pub(crate) added: usize,
@@ -27,42 +26,38 @@ pub(crate) fn difference(old: &str, new: &str) -> Option<(Markup, Changed)> {
     if too_long(old) || too_long(new) {
         return None;
     }
-    let mut markup = Markup::default();
-    let mut changed = Changed { added: 0, removed: 0 };
     let diff = TextDiff::from_lines(old, new);
-    markup.raw("<pre class=\"diff\">");
-    for group in diff.grouped_ops(CONTEXT) {
-        let first = group.first().map_or(0, |op| op.new_range().start);
-        markup.raw("<span class=\"hunk\">@ line ").text(first + 1).raw("</span>\n");
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let line = change.value().trim_end_matches(['\r', '\n']);
-            match change.tag() {
-                ChangeTag::Equal => markup.raw("  ").text(line).raw("\n"),
-                ChangeTag::Insert => {
-                    changed.added += 1;
-                    markup.raw("<ins>+ ").text(line).raw("</ins>\n")
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let changed = Changed { added: count(ChangeTag::Insert), removed: count(ChangeTag::Delete) };
+    let block = html! {
+        pre.diff {
+            @for group in diff.grouped_ops(CONTEXT) {
+                span.hunk { "@ line " (group.first().map_or(0, |op| op.new_range().start) + 1) }
+                "\n"
+                @for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                    @let line = change.value().trim_end_matches(['\r', '\n']);
+                    @match change.tag() {
+                        ChangeTag::Equal => { "  " (line) },
+                        ChangeTag::Insert => ins { "+ " (line) },
+                        ChangeTag::Delete => del { "− " (line) },
+                    }
+                    "\n"
                 }
-                ChangeTag::Delete => {
-                    changed.removed += 1;
-                    markup.raw("<del>− ").text(line).raw("</del>\n")
-                }
-            };
+            }
+            @if changed == (Changed { added: 0, removed: 0 }) { "the same source\n" }
         }
-    }
-    if changed == (Changed { added: 0, removed: 0 }) {
-        markup.raw("the same source\n");
-    }
-    markup.raw("</pre>");
-    Some((markup, changed))
+    };
+    Some((block, changed))
 }
 
-/// Writes a text as a block, cut where it is too long, and says so.
-pub(crate) fn whole(markup: &mut Markup, class: &'static str, text: &str) {
+/// A text as a block, cut where it is too long, which is said.
+pub(crate) fn whole(class: &str, text: &str) -> Markup {
     let shown = &text[..text.floor_char_boundary(MOST_BYTES)];
-    markup.raw("<pre").attr("class", class).raw(">").text(shown).raw("</pre>");
-    if shown.len() < text.len() {
-        markup.raw("<p class=\"note\">").text(text.len() - shown.len());
-        markup.raw(" more bytes are not shown.</p>");
+    html! {
+        pre class=(class) { (shown) }
+        @if shown.len() < text.len() {
+            p.note { (text.len() - shown.len()) " more bytes are not shown." }
+        }
     }
 }
 
@@ -104,9 +99,7 @@ mod tests {
     fn long_texts_are_cut_and_not_compared() {
         let long = "é\n".repeat(MOST_BYTES);
         assert!(difference(&long, "a").is_none());
-        let mut markup = Markup::default();
-        whole(&mut markup, "source", &long);
-        let html = markup.into_string();
+        let html = whole("source", &long).into_string();
         assert!(html.len() < MOST_BYTES + 200);
         assert!(html.contains(&format!("{} more bytes", long.len() - MOST_BYTES)), "{html:.200}");
     }

@@ -1,5 +1,7 @@
 //! How an arm is recognised everywhere on the page: a letter, a colour with a dash pattern and a
-//! mark, and what of its name sets it apart. Never the colour alone.
+//! mark, and the distinguishing part of its name. Never the colour alone.
+
+use maud::{Markup, html};
 
 /// Colours of the style sheet, `s0` to `s5`; further arms repeat them with other dashes.
 const COLOURS: usize = 6;
@@ -10,7 +12,7 @@ const DASHES: usize = 3;
 /// Characters of a name beside a line.
 const SHORT: usize = 14;
 
-/// What an arm looks like.
+/// The looks of an arm.
 pub(crate) struct Key {
     /// `A`, `B`, ... `Z`, `AA`, ...
     pub(crate) letter: String,
@@ -25,6 +27,22 @@ impl Key {
     /// Classes that set its colour and its dashes.
     pub(crate) fn class(&self) -> String {
         format!("s{} d{}", self.index % COLOURS, self.index / COLOURS % DASHES)
+    }
+
+    /// Its letter and short name, as beside a line.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.letter, self.short)
+    }
+
+    /// Its letter with its mark in its colour.
+    pub(crate) fn swatch(&self) -> Markup {
+        html! {
+            span class={ "key " (self.class()) } {
+                svg viewBox="-5 -5 10 10" aria-hidden="true" { path.mark d=(self.mark()) {} }
+                (self.letter)
+            }
+            " "
+        }
     }
 
     /// Its mark around the origin, as the data of an SVG path about 8 units across.
@@ -61,7 +79,7 @@ fn parts_of(name: &str) -> Vec<&str> {
     name.split([',', ';', '/', '|', '·']).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// Keeps both ends of what is too long.
+/// Keeps both ends of a long text.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     let n_chars = text.chars().count();
     if n_chars <= most {

@@ -1,8 +1,8 @@
 //! A comparison as one HTML file that needs nothing else: no network, no fonts, no script to be read.
 //!
 //! Tables are tables and drawings are inline SVG with a name and, where they are made of lines, their
-//! numbers beside them. A small script filters and sorts; without it everything is there. Whatever
-//! comes from a run is escaped by `markup`, which alone writes it.
+//! numbers beside them. A small script filters and sorts; without it everything is there. `maud`
+//! escapes all that comes from a run.
 
 mod cell;
 mod context;
@@ -11,7 +11,6 @@ mod curves;
 mod diff;
 mod drill;
 mod key;
-mod markup;
 mod number;
 mod ops;
 mod overall;
@@ -21,11 +20,12 @@ mod speedups;
 mod style;
 mod texts;
 
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
 pub use texts::MOST_BYTES;
 
 use crate::{data::Arm, summary::Comparison};
 use context::Context;
-use markup::Markup;
 use style::{SCRIPT, SCRIPT_HASH, STYLE};
 use texts::Texts;
 
@@ -34,39 +34,57 @@ const MOST_LETTERS: usize = 90;
 
 /// Returns the page of a comparison.
 ///
-/// `comparison`: what came of `arms`, with its arms in the same order. Sources and feedback are shown
+/// `comparison`: that of `arms`, with its arms in the same order. Sources and feedback are shown
 /// where `arms` have them, up to [`MOST_BYTES`], those of the best attempts first.
 #[must_use]
 pub fn page(arms: &[Arm], comparison: &Comparison) -> String {
     let context = Context::new(arms, comparison);
     let texts = Texts::new(&context);
-    let mut markup = Markup::with_capacity(1 << 20);
     let title = title(&context);
-    markup.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    markup.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    markup.raw("<meta name=\"color-scheme\" content=\"light dark\">\n");
-    markup.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; ");
-    markup.raw("style-src 'unsafe-inline'; script-src '").raw(SCRIPT_HASH).raw("'\">\n<title>");
-    markup.text(&title).raw("</title>\n<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n");
-    top(&mut markup, &context, &title);
-    markup.raw("<main id=\"main\">\n");
-    notes(&mut markup, &context);
-    overall::section(&mut markup, &context);
-    overall::compared(&mut markup, &context);
-    curves::section(&mut markup, &context);
-    speedups::section(&mut markup, &context);
-    cost::section(&mut markup, &context);
-    pairs::section(&mut markup, &context);
-    markup.raw("<section id=\"ops\" aria-labelledby=\"ops-h\"><h2 id=\"ops-h\">Ops</h2>\n");
-    ops::table(&mut markup, &context);
-    drill::section(&mut markup, &context, &texts);
-    markup.raw("</section>\n");
-    method(&mut markup, &context);
-    markup.raw("</main>\n<script>").raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
-    markup.into_string()
+    let policy =
+        format!("default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'");
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (top(&context, &title))
+                main #main {
+                    (notes(comparison))
+                    (overall::section(&context))
+                    (overall::compared(&context))
+                    (curves::section(&context))
+                    (speedups::section(&context))
+                    (cost::section(&context))
+                    (pairs::section(&context))
+                    (section("ops", "Ops", html! {
+                        (ops::table(&context))
+                        (drill::attempts(&context, &texts))
+                    }))
+                    (section("method", "Method", list(&comparison.method)))
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    visible(page.into_string())
 }
 
-/// What is compared, in a line: `repair and beam on 48 ops`.
+/// A part of the page that the navigation leads to.
+fn section(id: &str, title: &str, body: Markup) -> Markup {
+    html! {
+        section id=(id) aria-labelledby={ (id) "-h" } { h2 id={ (id) "-h" } { (title) } (body) }
+    }
+}
+
+/// The title: `repair and beam on 48 ops`.
 fn title(context: &Context<'_>) -> String {
     let arms = &context.comparison.arms;
     let n_ops = context.comparison.ops.len();
@@ -84,47 +102,81 @@ fn title(context: &Context<'_>) -> String {
     }
 }
 
-/// Writes the title and the way to the sections.
-fn top(markup: &mut Markup, context: &Context<'_>, title: &str) {
-    markup.raw("<a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n");
-    markup.raw("<p class=\"eyebrow\">kgen compare</p>\n<h1>").text(title).raw("</h1>\n");
-    markup.raw("<nav aria-label=\"Sections\"><ul>\n");
+/// The title and the links to the sections.
+fn top(context: &Context<'_>, title: &str) -> Markup {
     let timed = !context.measured().is_empty();
     let paired = !context.comparison.pairs.is_empty();
-    for (is_there, link) in [
-        (true, "<li><a href=\"#overall\">Overall</a>\n"),
-        (true, "<li><a href=\"#arms\">Arms</a>\n"),
-        (true, "<li><a href=\"#curves\">By attempt</a>\n"),
-        (timed, "<li><a href=\"#speedups\">Speedups</a>\n"),
-        (true, "<li><a href=\"#cost\">Cost</a>\n"),
-        (paired, "<li><a href=\"#pairs\">Tests</a>\n"),
-        (true, "<li><a href=\"#ops\">Ops</a>\n"),
-        (true, "<li><a href=\"#method\">Method</a>\n"),
-    ] {
-        if is_there {
-            markup.raw(link);
+    let sections = [
+        (true, "overall", "Overall"),
+        (true, "arms", "Arms"),
+        (true, "curves", "By attempt"),
+        (timed, "speedups", "Speedups"),
+        (true, "cost", "Cost"),
+        (paired, "pairs", "Tests"),
+        (true, "ops", "Ops"),
+        (true, "method", "Method"),
+    ];
+    html! {
+        a.skip href="#main" { "Skip to the results" }
+        header {
+            p.eyebrow { "kgen compare" }
+            h1 { (title) }
+            nav aria-label="Sections" {
+                ul {
+                    @for (_, id, name) in sections.iter().filter(|(is_there, ..)| *is_there) {
+                        li { a href={ "#" (id) } { (name) } }
+                    }
+                }
+            }
         }
     }
-    markup.raw("</ul></nav>\n</header>\n");
 }
 
-/// Writes what to know before believing the numbers.
-fn notes(markup: &mut Markup, context: &Context<'_>) {
-    if context.comparison.notes.is_empty() {
-        return;
+/// Notes to read before believing the numbers.
+fn notes(comparison: &Comparison) -> Markup {
+    html! {
+        @if !comparison.notes.is_empty() {
+            aside aria-label="Before you read the numbers" { (list(&comparison.notes)) }
+        }
     }
-    markup.raw("<aside aria-label=\"Before you read the numbers\"><ul>\n");
-    for note in &context.comparison.notes {
-        markup.raw("<li>").text(note).raw("\n");
-    }
-    markup.raw("</ul></aside>\n");
 }
 
-/// Writes how the numbers were made.
-fn method(markup: &mut Markup, context: &Context<'_>) {
-    markup.raw("<section id=\"method\" aria-labelledby=\"method-h\"><h2 id=\"method-h\">Method</h2>\n<ul>\n");
-    for sentence in &context.comparison.method {
-        markup.raw("<li>").text(sentence).raw("\n");
+fn list(lines: &[String]) -> Markup {
+    html! { ul { @for line in lines { li { (line) } } } }
+}
+
+/// Replaces characters that no document may hold, and those that make text read otherwise than it is
+/// (direction marks, the byte order mark). Nothing that this crate writes has any.
+fn visible(page: String) -> String {
+    let is_hidden = |c: char| match c {
+        '\n' | '\t' => false,
+        '\0'..' ' | '\u{7f}'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => false,
+    };
+    if !page.contains(is_hidden) {
+        return page;
     }
-    markup.raw("</ul></section>\n");
+    let shown = |c: char| match c {
+        // Its picture in Unicode: ␀ for NUL and so on.
+        '\0'..' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(c).to_string(),
+        _ => format!("\\u{{{:x}}}", u32::from(c)),
+    };
+    let mut visible = String::with_capacity(page.len());
+    for c in page.chars() {
+        if is_hidden(c) { visible.push_str(&shown(c)) } else { visible.push(c) }
+    }
+    visible
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn hidden_characters_are_shown() {
+        assert_eq!(visible("a\0b\r\n\tc".to_owned()), "a␀b␍\n\tc");
+        assert_eq!(visible("x\u{202e}y\u{feff}".to_owned()), "x\\u{202e}y\\u{feff}");
+        assert_eq!(visible("µs × ∞".to_owned()), "µs × ∞");
+    }
 }

@@ -1,18 +1,18 @@
-//! The tables over all ops: what each arm came to, every baseline beside the others, and what sets
-//! the arms apart.
+//! The tables over all ops: the figures of each arm, every baseline beside the others, and the
+//! settings that set the arms apart.
+
+use maud::{Markup, PreEscaped, html};
 
 use super::{
     cell::{self, Column, Unit},
-    context::{Context, speeds_of},
-    drill::seconds,
+    context::{Context, Measured, speeds_of},
     key::Key,
-    markup::Markup,
-    number::{Cost, Count, Usd},
+    number::{cost, count, seconds, usd},
+    section as framed,
 };
-use crate::data::Spend;
-use crate::summary::{ArmSummary, Speed};
+use crate::summary::{ArmSummary, FACTORS, Speed};
 
-/// Columns of the overall table, with what they mean.
+/// Columns of the overall table.
 const COLUMNS: [Column; 10] = [
     cell::text("Arm", ""),
     cell::number("Correct", "Share of the samples that are solved"),
@@ -26,179 +26,156 @@ const COLUMNS: [Column; 10] = [
     cell::number("Attempts to correct", "Attempts until the first that passed, where one did"),
 ];
 
-/// Writes the section.
-pub(crate) fn section(markup: &mut Markup, context: &Context<'_>) {
-    markup.raw("<section id=\"overall\" aria-labelledby=\"overall-h\">");
-    markup.raw("<h2 id=\"overall-h\">Overall</h2>\n");
+/// The section.
+pub(crate) fn section(context: &Context<'_>) -> Markup {
     let title = match context.primary() {
         Some(baseline) => {
             format!("Speedups over {baseline}, without the cases that launch overhead dominates")
         }
         None => "Nothing was timed".to_owned(),
     };
-    cell::open_table(markup, "numbers sortable", &title);
-    cell::head(markup, &COLUMNS);
-    markup.raw("<tbody>\n");
-    let gpus: Vec<_> = context
-        .measured()
-        .into_iter()
-        .filter(|(baseline, _)| Some(*baseline) == context.primary())
-        .collect();
-    for (key, arm) in context.summaries() {
-        let measured: Vec<_> =
-            gpus.iter().filter(|about| speeds_of(arm, **about).is_some()).collect();
-        if measured.is_empty() {
-            row(markup, key, arm, None);
+    let mut gpus = context.measured();
+    gpus.retain(|(baseline, _)| Some(*baseline) == context.primary());
+    let rows = html! {
+        @for (key, arm) in context.summaries() {
+            @let on: Vec<_> = gpus.iter().filter(|on| speeds_of(arm, **on).is_some()).collect();
+            @if on.is_empty() { (row(key, arm, None)) }
+            @for on in on { (row(key, arm, Some(*on))) }
         }
-        for about in measured {
-            row(markup, key, arm, Some(*about));
-        }
-    }
-    markup.raw("</tbody>");
-    cell::close_table(markup);
-    markup.raw(
-        "<p class=\"note\">Small: the 95 % interval, or the number of ops where they are too ",
-    );
-    markup.raw("few for one. What is not solved counts as not fast.</p>\n");
-    baselines(markup, context);
-    markup.raw("</section>\n");
+    };
+    framed(
+        "overall",
+        "Overall",
+        html! {
+            (cell::table("numbers sortable", &title, cell::head(&COLUMNS), rows))
+            p.note {
+                "Small: the 95 % interval, or the number of ops where they are too few for one. "
+                "What is not solved counts as not fast."
+            }
+            (baselines(context))
+        },
+    )
 }
 
-/// Writes what one arm came to, on one GPU if it was timed.
-fn row(markup: &mut Markup, key: &Key, arm: &ArmSummary, about: Option<(&str, Option<&str>)>) {
-    markup.raw("<tr>");
-    name(markup, key, arm);
-    let devices = arm.devices.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+/// The figures of one arm, on one GPU if it was timed.
+fn row(key: &Key, arm: &ArmSummary, about: Option<Measured<'_>>) -> Markup {
+    let devices = arm.devices.join(", ");
     let device = about.and_then(|(_, gpu)| gpu).unwrap_or(&devices);
-    markup.raw("<small>").text(arm.runs.len()).raw(if arm.runs.len() == 1 {
-        " run, "
-    } else {
-        " runs, "
-    });
-    markup.text(Count(arm.n_ops as u64)).raw(if arm.n_ops == 1 { " op, " } else { " ops, " });
-    markup.text(device).raw("</small>");
-    for word in arm.marks.words() {
-        markup.raw(" <span class=\"tag\">").text(word).raw("</span>");
-    }
-    markup.raw("</th>");
-    cell::estimate(markup, arm.correct.as_ref(), Unit::Share);
     let speed = about.and_then(|about| speeds_of(arm, about)).map(|speeds| &speeds.long);
-    speed_cells(markup, speed);
-    cost(markup, arm);
-    match &arm.attempts_to_correct {
-        Some(attempts) => cell::estimate(markup, Some(attempts), Unit::Plain),
-        None => _ = markup.raw("<td class=\"none\">nothing solved"),
-    }
-    markup.raw("</tr>\n");
-}
-
-/// Opens the head of a row with the arm's letter, mark and name.
-pub(crate) fn name(markup: &mut Markup, key: &Key, arm: &ArmSummary) {
-    markup.raw("<th scope=\"row\"").attr("data-v", &arm.name).raw(">");
-    swatch(markup, key);
-    markup.text(&arm.name);
-}
-
-/// Writes an arm's letter with its mark in its colour.
-pub(crate) fn swatch(markup: &mut Markup, key: &Key) {
-    markup.raw("<span").attr("class", format_args!("key {}", key.class()));
-    markup.raw("><svg viewBox=\"-5 -5 10 10\" aria-hidden=\"true\"><path class=\"mark\"");
-    markup.attr("d", key.mark()).raw("/></svg>").text(&key.letter).raw("</span> ");
-}
-
-/// Writes shares of fast ops, geometric mean and median.
-fn speed_cells(markup: &mut Markup, speed: Option<&Speed>) {
-    for at in 0..crate::summary::FACTORS.len() {
-        let share = speed.and_then(|speed| speed.fast.get(at)?.share);
-        cell::estimate(markup, share.as_ref(), Unit::Share);
-    }
-    cell::estimate(markup, speed.and_then(|speed| speed.geomean.as_ref()), Unit::Times);
-    cell::estimate(markup, speed.and_then(|speed| speed.median.as_ref()), Unit::Times);
-}
-
-/// Writes the cost per solved op, or why there is none.
-fn cost(markup: &mut Markup, arm: &ArmSummary) {
-    if let Some(cost) = &arm.cost_per_solved {
-        let unit = if arm.spend.is_at_most() { Unit::UsdAtMost } else { Unit::Usd };
-        cell::estimate(markup, Some(cost), unit);
-    } else if arm.spend.calls == 0 {
-        markup.raw("<td class=\"none\">no calls");
-    } else if !arm.spend.is_paid() {
-        markup.raw("<td class=\"none\">nothing was paid");
-    } else if 0 < arm.spend.unpriced {
-        markup.raw("<td class=\"none\">unpriced");
-    } else {
-        markup.raw("<td class=\"none\">nothing solved");
+    html! {
+        tr {
+            th scope="row" data-v=(arm.name) {
+                (key.swatch()) (arm.name)
+                small {
+                    (arm.runs.len()) @if arm.runs.len() == 1 { " run, " } @else { " runs, " }
+                    (count(arm.n_ops as u64)) @if arm.n_ops == 1 { " op, " } @else { " ops, " }
+                    (device)
+                }
+                @for word in arm.marks.words() { " " span.tag { (word) } }
+            }
+            (cell::estimate(arm.correct.as_ref(), Unit::Share))
+            (speed_cells(speed))
+            (cost_per_solved(arm))
+            @match &arm.attempts_to_correct {
+                None => (cell::none("nothing solved")),
+                attempts => (cell::estimate(attempts.as_ref(), Unit::Plain)),
+            }
+        }
     }
 }
 
-/// Writes every baseline beside the others, with and without the cases that overhead dominates.
-fn baselines(markup: &mut Markup, context: &Context<'_>) {
+/// Shares of fast ops, geometric mean and median.
+fn speed_cells(speed: Option<&Speed>) -> Markup {
+    html! {
+        @for at in 0..FACTORS.len() {
+            @let share = speed.and_then(|speed| speed.fast.get(at)?.share);
+            (cell::estimate(share.as_ref(), Unit::Share))
+        }
+        (cell::estimate(speed.and_then(|speed| speed.geomean.as_ref()), Unit::Times))
+        (cell::estimate(speed.and_then(|speed| speed.median.as_ref()), Unit::Times))
+    }
+}
+
+/// The cost per solved op, or why there is none.
+fn cost_per_solved(arm: &ArmSummary) -> Markup {
+    let spend = &arm.spend;
+    match &arm.cost_per_solved {
+        cost @ Some(_) if spend.is_at_most() => cell::estimate(cost.as_ref(), Unit::UsdAtMost),
+        cost @ Some(_) => cell::estimate(cost.as_ref(), Unit::Usd),
+        None if spend.calls == 0 => cell::none("no calls"),
+        None if !spend.is_paid() => cell::none("nothing was paid"),
+        None if 0 < spend.unpriced => cell::none("unpriced"),
+        None => cell::none("nothing solved"),
+    }
+}
+
+/// Every baseline beside the others, with and without the cases that overhead dominates.
+fn baselines(context: &Context<'_>) -> Markup {
     let measured = context.measured();
     if measured.is_empty() {
-        return;
+        return Markup::default();
     }
-    let title = "Every baseline; long: without the cases that launch overhead dominates";
-    cell::open_table(markup, "numbers grouped", title);
-    markup.raw("<thead><tr><th rowspan=\"2\" scope=\"col\">Arm<th rowspan=\"2\" ");
-    markup.raw("scope=\"col\" class=\"text\">Cases");
-    for (baseline, gpu) in &measured {
-        markup.raw("<th colspan=\"6\" scope=\"colgroup\" class=\"group\">").text(baseline);
-        if let Some(gpu) = gpu {
-            markup.raw(" <small>").text(gpu).raw("</small>");
-        }
-    }
-    markup.raw("<tr>");
-    for _ in &measured {
-        markup.raw("<th scope=\"col\" class=\"group\">fast<sub>0.8</sub>");
-        markup.raw("<th scope=\"col\">fast<sub>1</sub><th scope=\"col\">fast<sub>1.5</sub>");
-        markup.raw("<th scope=\"col\">fast<sub>2</sub>");
-        markup.raw("<th scope=\"col\">Geomean<th scope=\"col\">Median");
-    }
-    markup.raw("</thead>\n<tbody>\n");
-    for (key, arm) in context.summaries() {
-        for (without, cases) in [(true, "long"), (false, "all")] {
-            markup.raw("<tr><th scope=\"row\"").attr("title", &arm.name).raw(">");
-            swatch(markup, key);
-            markup.text(&key.own).raw("<td class=\"text\">").raw(cases);
-            for about in &measured {
-                let speeds = speeds_of(arm, *about);
-                match speeds {
-                    Some(speeds) if without => speed_cells(markup, Some(&speeds.long)),
-                    Some(speeds) => speed_cells(markup, Some(&speeds.all)),
-                    None => _ = markup.raw("<td colspan=\"6\" class=\"none\">not measured"),
+    let head = html! {
+        tr {
+            th rowspan="2" scope="col" { "Arm" }
+            th.text rowspan="2" scope="col" { "Cases" }
+            @for (baseline, gpu) in &measured {
+                th.group colspan="6" scope="colgroup" {
+                    (baseline) @if let Some(gpu) = gpu { " " small { (gpu) } }
                 }
             }
-            markup.raw("\n");
         }
-    }
-    markup.raw("</tbody>");
-    cell::close_table(markup);
-    unmeasured(markup, context);
+        tr {
+            @for _ in &measured {
+                @for (at, column) in COLUMNS[2..8].iter().enumerate() {
+                    th scope="col" class=[(at == 0).then_some("group")] {
+                        (PreEscaped(column.title))
+                    }
+                }
+            }
+        }
+    };
+    let row = |key: &Key, arm: &ArmSummary, cases: &str| {
+        html! {
+            tr {
+                th scope="row" title=(arm.name) { (key.swatch()) (key.own) }
+                td.text { (cases) }
+                @for about in &measured {
+                    @match speeds_of(arm, *about) {
+                        Some(speeds) if cases == "long" => (speed_cells(Some(&speeds.long))),
+                        Some(speeds) => (speed_cells(Some(&speeds.all))),
+                        None => td.none colspan="6" { "not measured" },
+                    }
+                }
+            }
+        }
+    };
+    let rows = html! {
+        @for (key, arm) in context.summaries() { (row(key, arm, "long")) (row(key, arm, "all")) }
+    };
+    let title = "Every baseline; long: without the cases that launch overhead dominates";
+    html! { (cell::table("numbers grouped", title, head, rows)) (unmeasured(context)) }
 }
 
-/// Says of how many solved ops a baseline has no time.
-fn unmeasured(markup: &mut Markup, context: &Context<'_>) {
-    for (key, arm) in context.summaries() {
-        for speeds in arm.speeds.iter().filter(|speeds| 0 < speeds.all.n_unmeasured) {
-            markup.raw("<p class=\"note\">").text(&key.letter).raw(": ");
-            markup.text(speeds.all.n_unmeasured).raw(" solved and not measured against ");
-            markup.text(&speeds.baseline).raw("; left out of these numbers.</p>");
+/// Of how many solved ops a baseline has no time.
+fn unmeasured(context: &Context<'_>) -> Markup {
+    html! {
+        @for (key, arm) in context.summaries() {
+            @for speeds in arm.speeds.iter().filter(|speeds| 0 < speeds.all.n_unmeasured) {
+                p.note {
+                    (key.letter) ": " (speeds.all.n_unmeasured)
+                    " solved and not measured against " (speeds.baseline)
+                    "; left out of these numbers."
+                }
+            }
         }
     }
 }
 
-/// Writes what the arms are: the settings that differ beside each other, their runs, their totals.
-pub(crate) fn compared(markup: &mut Markup, context: &Context<'_>) {
+/// The arms: the settings that differ beside each other, their runs, their totals.
+pub(crate) fn compared(context: &Context<'_>) -> Markup {
     let differing = differing(context);
-    markup.raw("<section id=\"arms\" aria-labelledby=\"arms-h\"><h2 id=\"arms-h\">");
-    markup.raw("What is compared</h2>\n");
-    cell::open_table(markup, "numbers", "Arms, what they differ in, and what they used");
-    markup.raw("<thead><tr><th scope=\"col\">Arm");
-    for name in &differing {
-        markup.raw("<th scope=\"col\" class=\"text\">").text(name);
-    }
-    for title in [
+    let totals_of = [
         "Attempts",
         "Calls",
         "Input tokens",
@@ -207,92 +184,89 @@ pub(crate) fn compared(markup: &mut Markup, context: &Context<'_>) {
         "Reasoning",
         "Latency",
         "Cost",
-    ] {
-        markup.raw("<th scope=\"col\">").text(title);
-    }
-    markup.raw("</thead>\n<tbody>\n");
-    for (key, arm) in context.summaries() {
-        markup.raw("<tr>");
-        name(markup, key, arm);
-        markup.raw("</th>");
-        for fact in &differing {
-            markup.raw("<td class=\"text\">").text(fact_of(&arm.facts, fact).unwrap_or("–"));
+    ];
+    let head = html! {
+        tr {
+            th scope="col" { "Arm" }
+            @for name in &differing { th.text scope="col" { (name) } }
+            @for title in totals_of { th scope="col" { (title) } }
         }
-        totals(markup, arm);
-        markup.raw("\n");
-    }
-    markup.raw("</tbody>");
-    cell::close_table(markup);
-    settings(markup, context, &differing);
-    markup.raw("</section>\n");
+    };
+    let rows = html! {
+        @for (key, arm) in context.summaries() {
+            tr {
+                th scope="row" data-v=(arm.name) { (key.swatch()) (arm.name) }
+                @for fact in &differing {
+                    td.text { (fact_of(&arm.facts, fact).unwrap_or("–")) }
+                }
+                (totals(arm))
+            }
+        }
+    };
+    framed(
+        "arms",
+        "What is compared",
+        html! {
+            (cell::table("numbers", "Arms, what they differ in, and what they used", head, rows))
+            (settings(context, &differing))
+        },
+    )
 }
 
-/// Writes what all calls of an arm came to.
-fn totals(markup: &mut Markup, arm: &ArmSummary) {
+/// The totals of all calls of an arm.
+fn totals(arm: &ArmSummary) -> Markup {
     let spend = &arm.spend;
-    let Spend { input_tokens, cache_read_tokens, output_tokens, reasoning_tokens, .. } = *spend;
-    markup.raw("<td>").text(Count(arm.n_attempts as u64));
-    markup.raw("<td>").text(Count(spend.calls));
-    for tokens in [input_tokens, cache_read_tokens, output_tokens, reasoning_tokens] {
-        // A call has tokens; where there are none, nobody told how many.
-        if spend.tokens() == 0 {
-            markup.raw("<td class=\"none\">–");
-        } else {
-            markup.raw("<td>").text(Count(tokens));
+    let tokens =
+        [spend.input_tokens, spend.cache_read_tokens, spend.output_tokens, spend.reasoning_tokens];
+    let some_unreported = 0 < spend.unreported && spend.unreported < spend.calls;
+    let after = html! {
+        @if 0 < spend.lost_calls { small { (spend.lost_calls) " calls lost" } }
+        @if some_unreported { small { (spend.unreported) " calls without usage" } }
+    };
+    html! {
+        td { (count(arm.n_attempts as u64)) }
+        td { (count(spend.calls)) }
+        // A call has tokens; where there are none, nobody reported them.
+        @for tokens in tokens {
+            @if spend.tokens() == 0 { (cell::none("–")) } @else { td { (count(tokens)) } }
         }
-    }
-    markup.raw("<td>");
-    seconds(markup, spend.seconds);
-    match spend.cost() {
-        Some(usd) if spend.is_paid() => {
-            markup.raw("<td>").text(Cost { usd, at_most: spend.is_at_most() });
+        td { (seconds(spend.seconds)) }
+        @match cost(spend) {
+            Some(cost) => td class=[(!spend.is_paid()).then_some("none")] { (cost) (after) },
+            None if spend.unpriced == spend.calls => td.none { "unpriced" (after) },
+            None => td {
+                (usd(spend.usd)) small { "and " (spend.unpriced) " calls unpriced" } (after)
+            },
         }
-        Some(_) => _ = markup.raw("<td class=\"none\">–"),
-        None if spend.unpriced == spend.calls => _ = markup.raw("<td class=\"none\">unpriced"),
-        None => {
-            markup.raw("<td>").text(Usd(spend.usd)).raw("<small>and ").text(spend.unpriced);
-            markup.raw(" calls unpriced</small>");
-        }
-    }
-    if 0 < spend.lost_calls {
-        markup.raw("<small>").text(spend.lost_calls).raw(" calls lost</small>");
-    }
-    if 0 < spend.unreported && spend.unreported < spend.calls {
-        markup.raw("<small>").text(spend.unreported).raw(" calls without usage</small>");
     }
 }
 
-/// Writes what all arms have in common, and their runs.
-fn settings(markup: &mut Markup, context: &Context<'_>, differing: &[&str]) {
-    markup.raw("<details><summary>Settings in common, and the runs</summary>");
-    let first = context.comparison.arms.first();
-    let common: Vec<_> = first
-        .into_iter()
-        .flat_map(|arm| &arm.facts)
-        .filter(|(name, _)| !differing.contains(&name.as_str()))
-        .collect();
-    if !common.is_empty() {
-        markup.raw("<dl class=\"facts\">");
-        for (name, value) in common {
-            markup.raw("<div><dt>").text(name).raw("<dd>").text(value).raw("</div>");
-        }
-        markup.raw("</dl>");
-    }
-    markup.raw("<ul class=\"runs\">\n");
-    for (key, arm) in context.keys.iter().zip(context.arms) {
-        for run in &arm.runs {
-            markup.raw("<li>").text(&key.letter).raw(" <code>").text(&run.id).raw("</code>, ");
-            markup.text(&run.device);
-            for (name, value) in &run.facts {
-                markup.raw(", ").text(name).raw(" ").text(value);
+/// The settings that all arms have in common, and their runs.
+fn settings(context: &Context<'_>, differing: &[&str]) -> Markup {
+    let facts = context.comparison.arms.first().map_or(&[][..], |arm| &arm.facts);
+    let common: Vec<_> =
+        facts.iter().filter(|(name, _)| !differing.contains(&name.as_str())).collect();
+    html! {
+        details {
+            summary { "Settings in common, and the runs" }
+            @if !common.is_empty() {
+                dl.facts {
+                    @for (name, value) in common { div { dt { (name) } dd { (value) } } }
+                }
             }
-            if !run.finished {
-                markup.raw(", not finished");
+            ul.runs {
+                @for (key, arm) in context.keys.iter().zip(context.arms) {
+                    @for run in &arm.runs {
+                        li {
+                            (key.letter) " " code { (run.id) } ", " (run.device)
+                            @for (name, value) in &run.facts { ", " (name) " " (value) }
+                            @if !run.finished { ", not finished" }
+                        }
+                    }
+                }
             }
-            markup.raw("\n");
         }
     }
-    markup.raw("</ul></details>");
 }
 
 /// Names of the settings in which arms differ, in the order of the first arm that has them.

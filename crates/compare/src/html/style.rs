@@ -6,8 +6,8 @@ pub(crate) const STYLE: &str = include_str!("page.css");
 /// Filters and sorts.
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
-/// Hash of [`SCRIPT`] for the content policy, so that no other script runs: what
-/// `openssl dgst -sha256 -binary page.js | base64` gives.
+/// Hash of [`SCRIPT`] for the content policy, so that no other script runs: the output of
+/// `openssl dgst -sha256 -binary page.js | base64`.
 pub(crate) const SCRIPT_HASH: &str = "sha256-gnNLnmnUdYmIG/ymxpMO84LKfy6ob0Ig5Es4Hzny/UM=";
 
 #[cfg(test)]
@@ -16,7 +16,7 @@ mod tests {
 
     type Rgb = [f64; 3];
 
-    /// What colour-blind eyes make of linear RGB: nothing missing, then protanopia, deuteranopia and
+    /// Linear RGB as colour-blind eyes see it: nothing missing, then protanopia, deuteranopia and
     /// tritanopia. Source: Machado, Oliveira and Fernandes 2009, severity 1.
     const EYES: [[Rgb; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],

@@ -1,9 +1,11 @@
 //! Sources and feedback, as many as the page has room for: those of the best attempts first, then
-//! of what they were made from, then the rest. What was not even read counts as left out.
+//! of their parents, then the rest. Texts that were not even read count as left out.
 
 use std::collections::HashMap;
 
-use super::{context::Context, diff, markup::Markup};
+use maud::{Markup, html};
+
+use super::{context::Context, diff};
 use crate::data::{Attempt, Op};
 
 /// Bytes of sources and feedback on a page.
@@ -19,7 +21,7 @@ pub(crate) struct AttemptKey<'a> {
     pub(crate) attempt: usize,
 }
 
-/// What is shown of the attempts that have a source or feedback.
+/// The texts of the attempts that have a source or feedback.
 #[derive(Default)]
 pub(crate) struct Texts<'a> {
     shown: HashMap<AttemptKey<'a>, Markup>,
@@ -48,12 +50,12 @@ impl<'a> Texts<'a> {
         let mut left = MOST_BYTES;
         for (_, place, op) in wanted {
             let made = if left == 0 { None } else { Some(made(op, &op.attempts[place.attempt])) };
-            match made.filter(|made| made.len() <= left) {
+            match made.filter(|made| made.0.len() <= left) {
                 Some(made) => {
-                    left -= made.len();
+                    left -= made.0.len();
                     texts.shown.insert(place, made);
                 }
-                // What comes after is worth less, however short it is.
+                // The next ones are worth less, however short they are.
                 None => {
                     left = 0;
                     texts.left_out += 1;
@@ -63,7 +65,7 @@ impl<'a> Texts<'a> {
         texts
     }
 
-    /// What is shown of an attempt.
+    /// The texts of an attempt.
     pub(crate) fn get(&self, place: &AttemptKey<'a>) -> Option<&Markup> {
         self.shown.get(place)
     }
@@ -74,7 +76,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// 0 for the best attempt, 1 for what it was made from, 2 for others.
+/// 0 for the best attempt, 1 for its parents, 2 for others.
 fn worth(op: &Op, attempt: &Attempt) -> u8 {
     let best = op.best_attempt();
     match best {
@@ -84,38 +86,42 @@ fn worth(op: &Op, attempt: &Attempt) -> u8 {
     }
 }
 
-/// Writes the source of an attempt, as a difference where it has a parent, and the feedback.
+/// The source of an attempt, as a difference where it has a parent, and the feedback.
 fn made(op: &Op, attempt: &Attempt) -> Markup {
-    let mut markup = Markup::default();
-    markup.raw("<details class=\"texts\"><summary>Attempt ").text(attempt.number).raw(": ");
-    let mut body = Markup::default();
-    if let Some(source) = &attempt.source {
-        let parent = attempt
-            .parents
-            .iter()
-            .find_map(|number| Some((number, op.attempt(*number)?.source.as_deref()?)));
-        let difference = parent.and_then(|(number, old)| {
-            diff::difference(old, source).map(|(block, changed)| (number, block, changed))
-        });
-        if let Some((number, block, changed)) = difference {
-            markup.raw("changes to attempt ").text(number).raw(" (+").text(changed.added);
-            markup.raw(" −").text(changed.removed).raw(")");
-            body.append(&block);
-            if op.best == Some(attempt.number) {
-                body.raw("<details><summary>Whole source</summary>");
-                diff::whole(&mut body, "source", source);
-                body.raw("</details>");
+    let source = attempt.source.as_deref();
+    let parent = |number: &u32| Some((*number, op.attempt(*number)?.source.as_deref()?));
+    let parent = attempt.parents.iter().find_map(parent);
+    let difference = parent.zip(source).and_then(|((number, old), source)| {
+        diff::difference(old, source).map(|(block, changed)| (number, block, changed))
+    });
+    html! {
+        details.texts {
+            summary {
+                "Attempt " (attempt.number) ": "
+                @match (&difference, source) {
+                    (Some((number, _, changed)), _) => {
+                        "changes to attempt " (number)
+                        " (+" (changed.added) " −" (changed.removed) ")"
+                    }
+                    (None, Some(source)) => { "source, " (source.lines().count()) " lines" }
+                    (None, None) => {}
+                }
+                @if attempt.feedback.is_some() {
+                    @if source.is_some() { ", and feedback" } @else { "feedback" }
+                }
             }
-        } else {
-            markup.raw("source, ").text(source.lines().count()).raw(" lines");
-            diff::whole(&mut body, "source", source);
+            @if let Some((_, block, _)) = &difference { (block) }
+            @if let Some(source) = source {
+                @if difference.is_none() {
+                    (diff::whole("source", source))
+                } @else if op.best == Some(attempt.number) {
+                    details { summary { "Whole source" } (diff::whole("source", source)) }
+                }
+            }
+            @if let Some(feedback) = &attempt.feedback {
+                h5 { "What the model was told" }
+                (diff::whole("feedback", feedback))
+            }
         }
     }
-    if let Some(feedback) = &attempt.feedback {
-        markup.raw(if attempt.source.is_some() { ", and feedback" } else { "feedback" });
-        body.raw("<h5>What the model was told</h5>");
-        diff::whole(&mut body, "feedback", feedback);
-    }
-    markup.raw("</summary>").append(&body).raw("</details>\n");
-    markup
 }

@@ -1,4 +1,4 @@
-//! Do the intervals cover what they claim, and do the tests err as rarely as they claim? Simulated:
+//! Do the intervals cover as often as they claim, and do the tests err as rarely as they claim? Simulated:
 //! ops drawn from a population that is known, several samples of each.
 
 use rand::{Rng, SeedableRng};

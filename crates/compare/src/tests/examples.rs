@@ -196,7 +196,7 @@ fn the_worst_case_of_a_lost_call_is_in_the_cost() {
     let mut run = run("a", vec![op("add", &[Some(2.0)])]);
     let spend = &mut run.ops[0].attempts[0].spend;
     (spend.lost_calls, spend.assumed_usd, spend.assumed_tokens) = (1, 0.25, 1000);
-    // So is what an attempt took that is not over.
+    // So is the cost of an attempt that is not over.
     run.ops[0].unfinished = Spend { calls: 1, usd: 1.0, ..Spend::default() };
     let found = compare(&[arm("x", vec![run.clone()])]);
     let x = &found.arms[0];

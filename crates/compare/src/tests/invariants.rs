@@ -1,4 +1,4 @@
-//! What must hold of any comparison, on random arms.
+//! Laws of any comparison, on random arms.
 
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;

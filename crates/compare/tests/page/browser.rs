@@ -25,7 +25,6 @@ pub(crate) struct Browser {
     child: Child,
     input: ChildStdin,
     answers: Receiver<Value>,
-    /// What came without being asked for.
     events: Vec<Value>,
     session: Option<String>,
     last_id: u64,
@@ -152,7 +151,7 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// What the page complained about since it was opened: errors, warnings, exceptions.
+    /// Complaints of the page since it was opened: errors, warnings, exceptions.
     pub(crate) fn complaints(&self) -> Vec<&Value> {
         let methods = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
         self.events

@@ -68,7 +68,7 @@ fn nothing_hostile_runs() {
     assert_eq!(browser.eval("document.scrollingElement.scrollWidth"), json!(390));
     assert_eq!(browser.requests(), [format!("file://{}", page.display())]);
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
-    // It is shown as what it is.
+    // It is shown as text.
     let title = browser.eval("document.querySelector('#overall th[scope=row]').dataset.v");
     assert!(title.as_str().unwrap().contains("</script></style></title><img src=x"), "{title}");
 }

@@ -1,4 +1,4 @@
-//! What the page says is what the summary says.
+//! The page has the numbers of the summary.
 
 use kgen_compare::{Comparison, Estimate, compare};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn tables_hold_the_numbers_of_the_summary() {
         (0..comparison.arms.len()).map(|arm| overall_row(&comparison, arm)).collect();
     assert_eq!(overall, json!(wanted));
 
-    // Both baselines beside each other, with and without what overhead dominates.
+    // Both baselines beside each other, with and without the cases that overhead dominates.
     let beside = cells(&mut browser, "#overall table.grouped");
     let rows = beside.as_array().unwrap();
     assert_eq!(rows.len(), 2 * comparison.arms.len());

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{browser::Browser, look::BAD_TEXTS, sample, write};
 
-/// Opens the page of some arms in a narrow and a wide window and looks for what may go wrong.
+/// Opens the page of some arms in a narrow and a wide window and looks for faults.
 /// Returns the text of the page.
 fn looked_at(browser: &mut Browser, name: &str, arms: &[Arm]) -> String {
     let page = write(name, arms);

@@ -32,11 +32,10 @@ const OPS: [&str; 24] = [
 
 const GPU: &str = "NVIDIA H200";
 
-/// What an arm is like.
 struct Skill {
     name: &'static str,
     strategy: &'static str,
-    /// Chance that one attempt passes, and the usual speedup of what does.
+    /// Chance that one attempt passes, and the usual speedup of one that does.
     chance: f64,
     speed: f64,
     usd: f64,

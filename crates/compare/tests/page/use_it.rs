@@ -1,4 +1,4 @@
-//! What a reader does: follows a link to an op, opens an attempt, filters, sorts; with and without
+//! A reader's steps: follows a link to an op, opens an attempt, filters, sorts; with and without
 //! scripts, with a keyboard.
 
 use serde_json::json;
@@ -42,7 +42,7 @@ fn without_scripts_everything_is_there() {
     let Some(mut browser) = Browser::start() else { return };
     browser.call("Emulation.setScriptExecutionDisabled", &json!({ "value": true }));
     browser.open(&page, 1280, "#op-3");
-    // The browser itself opens what a link leads into.
+    // The browser itself opens the target of a link.
     assert_eq!(browser.eval(SEEN), json!(true));
     assert_eq!(browser.eval("document.querySelectorAll('th button').length"), json!(0));
     assert_eq!(browser.eval("document.getElementById('filter').checkVisibility()"), json!(false));

@@ -9,7 +9,6 @@ use super::{
     builtin::Builtin,
     eval::{Evaluator, PlanEvalError},
     math::{absolute, has, length, multiple, power, range, to_float, to_int},
-    near,
     value::Value,
 };
 
@@ -139,7 +138,7 @@ impl Evaluator<'_> {
                 Some(name) => {
                     spec.params.iter().position(|param| param == name).ok_or_else(|| {
                         let message = format!("`{}` has no argument `{name}`", spec.name);
-                        let near = near(name, spec.params.iter().copied());
+                        let near = kgen_ops::nearest(name, spec.params.iter().copied());
                         Problem::new(arg.value.start, message).hint_or(near, &usage())
                     })?
                 }

@@ -9,7 +9,6 @@ use super::{
     amount::Amounts,
     ast::{CompareOp, Expr, ExprKind, Stmt, Target},
     builtin::Builtin,
-    near,
     operator::{binary, negate, order, truth},
     value::{ATTRIBUTES, Value, to_i64},
 };
@@ -186,7 +185,7 @@ impl Evaluator<'_> {
         let names: Vec<&str> = self.names.keys().map(String::as_str).collect();
         let otherwise = format!("known here: {}", names.join(", "));
         Err(Problem::new(offset, format!("unknown name `{name}`"))
-            .hint_or(near(name, names.into_iter()), &otherwise))
+            .hint_or(kgen_ops::nearest(name, names), &otherwise))
     }
 
     /// Evaluates an expression.
@@ -257,7 +256,7 @@ impl Evaluator<'_> {
             Value::Tensor(tensor) => tensor.attribute(name).ok_or_else(|| {
                 let otherwise = format!("tensors have {}", ATTRIBUTES.join(", "));
                 Problem::new(of.end, format!("tensors have no attribute `{name}`"))
-                    .hint_or(near(name, ATTRIBUTES.into_iter()), &otherwise)
+                    .hint_or(kgen_ops::nearest(name, ATTRIBUTES), &otherwise)
                     .into()
             }),
             Value::None => Err(Problem::new(of.start, format!("None has no attribute `{name}`"))

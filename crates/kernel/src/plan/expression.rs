@@ -5,7 +5,6 @@ use super::{
     ast::{BinaryOp, CallArg, CompareOp, Expr, ExprKind},
     builtin::Builtin,
     lexer::Kind,
-    near,
     parser::Parser,
 };
 
@@ -284,8 +283,10 @@ impl Parser<'_> {
         let builtin = match &callee.kind {
             ExprKind::Name(name) => Builtin::find(name).ok_or_else(|| {
                 let known = Builtin::ALL.iter().map(|builtin| builtin.spec().name);
-                Problem::new(callee.start, format!("unknown function `{name}`"))
-                    .hint_or(near(name, known), "functions are the plan's builtins only")
+                Problem::new(callee.start, format!("unknown function `{name}`")).hint_or(
+                    kgen_ops::nearest(name, known),
+                    "functions are the plan's builtins only",
+                )
             })?,
             ExprKind::Attribute(_, name) => {
                 let hint = METHODS.iter().find(|(method, _)| method == name);

@@ -1,13 +1,12 @@
 //! The books of a run, as a state machine without clocks and tasks.
 //!
-//! What a call may take at worst is reserved before it is sent, and replaced by what it took once
+//! The worst case of a call is reserved before it is sent, and replaced by its cost once
 //! that is known. All amounts are integers, so that sums do not depend on the order of calls.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use kgen_record::{Cap, CapKind, CapScope, Caps, OpKey};
 
-/// What a call takes of the caps that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Amount {
     /// Billionths of a US dollar.
@@ -35,7 +34,7 @@ impl Amount {
     }
 }
 
-/// Returns dollars in billionths, rounded up: what is charged is never less than what was spent.
+/// Returns dollars in billionths, rounded up: the charge is never less than the spending.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; none < 0")]
 pub(super) fn nano_usd(usd: f64) -> u64 {
     // The sum of a few products is off by some bits: those are not a billionth of a dollar more.
@@ -83,7 +82,6 @@ impl Limits {
     }
 }
 
-/// What was spent, and what open calls may still spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Account {
     pub(super) settled: Amount,
@@ -99,13 +97,12 @@ enum Fit {
     Never(CapScope, CapKind),
 }
 
-/// A call that waits for others to be settled.
+/// A call that waits for others to end.
 #[derive(Debug)]
 struct Waiter<T> {
     ticket: u64,
     op: OpKey,
     worst: Amount,
-    /// Whom to tell.
     whom: T,
 }
 
@@ -161,7 +158,7 @@ impl<T> Ledger<T> {
         self.largest
     }
 
-    /// Books what was spent before.
+    /// Books the spending before.
     pub(super) fn charge(&mut self, op: &OpKey, amount: Amount) {
         self.run.settled = self.run.settled.plus(amount);
         let account = self.account(op);
@@ -186,7 +183,7 @@ impl<T> Ledger<T> {
         self.waiting.retain(|waiter| waiter.ticket != ticket);
     }
 
-    /// Replaces a reservation by what the call took.
+    /// Replaces a reservation by the cost of the call.
     pub(super) fn charge_reserved(&mut self, op: &OpKey, worst: Amount, actual: Amount) {
         self.run.reserved = self.run.reserved.minus(worst);
         self.run.settled = self.run.settled.plus(actual);

@@ -5,11 +5,11 @@ use kgen_record::{OpKey, Spend};
 use super::{Budget, CallCharge, Reservation, Worst};
 use crate::{CallLog, Error, RequestRecord, Usage};
 
-/// Keeps the books of one call: what is reserved for its open try, and what earlier tries are
+/// Keeps the books of one call: the reservation for its open try, and the worst cases that earlier tries are
 /// charged.
 ///
-/// What an open call may take is part of its request on record, which is renewed before every further
-/// try: whoever finds a request without a reply knows what to charge.
+/// The worst case of an open call is part of its request on record, which is renewed before every further
+/// try: a request without a reply is charged with that.
 pub(crate) struct Meter<'a> {
     budget: &'a Budget,
     op: OpKey,
@@ -30,7 +30,7 @@ impl<'a> Meter<'a> {
         Ok(Self { budget, op: op.clone(), worst, open, lost, maybe_billed, on_record: None })
     }
 
-    /// Puts the request on record with what it may take; nothing may be sent before.
+    /// Puts the request on record with its worst case; nothing may be sent before.
     pub(crate) fn record(
         &mut self,
         log: &'a dyn CallLog,
@@ -65,7 +65,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Settles the call by its reply.
+    /// Charges the call by its reply.
     pub(crate) fn charge(mut self, usage: &Usage, seconds: f64) -> CallCharge {
         let open = self.open.take();
         let mut settled = open.map_or_else(CallCharge::default, |open| open.charge(usage, seconds));
@@ -73,7 +73,7 @@ impl<'a> Meter<'a> {
         settled
     }
 
-    /// Settles a call that brought no reply.
+    /// Charges a call that brought no reply.
     pub(crate) fn fail(mut self, seconds: f64) -> Spend {
         let mut spend = match (self.open.take(), self.maybe_billed) {
             (Some(open), true) => open.lose(seconds),
@@ -86,7 +86,7 @@ impl<'a> Meter<'a> {
 }
 
 impl Drop for Meter<'_> {
-    /// Gives back what was reserved where nothing was put on record, and so nothing sent. A call that
+    /// Gives back the reservation where nothing was put on record, and so nothing sent. A call that
     /// was dropped later stays charged.
     fn drop(&mut self) {
         if let (None, Some(open)) = (&self.on_record, self.open.take()) {

@@ -1,8 +1,8 @@
 //! The budget of a run: limits, reservations and charges.
 //!
-//! Before a call is sent its worst case is reserved; afterwards what it took takes the place of that.
-//! A call that finds too much reserved waits for others to be settled: a cap is reached only when what
-//! is settled leaves no room for one worst case. Amounts are charged as integers in [`ledger`].
+//! Before a call is sent its worst case is reserved; afterwards its cost takes the place of that.
+//! A call that finds too much reserved waits for others to end: a cap is reached only when the sum
+//! that is charged leaves no room for one worst case. Amounts are charged as integers in [`ledger`].
 
 mod clock;
 mod ledger;
@@ -26,7 +26,6 @@ use super::{Error, Usage, price::Pricer};
 
 pub(super) use self::meter::Meter;
 
-/// What one call may take at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Worst {
     /// Input tokens, by an estimate that is too high.
@@ -44,7 +43,6 @@ pub struct BudgetCaps {
     pub op: Caps,
 }
 
-/// What is charged so far, reservations left out.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Charged {
     /// US dollars; worst cases of lost calls included.
@@ -62,7 +60,6 @@ pub enum BudgetError {
     /// A cap in dollars, and calls whose price nobody knows.
     #[error("a cap of {cap} needs the price of {}, which is not known", what(model, provider))]
     Unpriced {
-        /// The cap.
         cap: Cap,
         /// The model asked for; may be empty.
         model: String,
@@ -70,29 +67,17 @@ pub enum BudgetError {
     },
     /// A cap that not one call fits under.
     #[error("a cap of {cap} leaves no room for a single call: {detail}")]
-    NoCallFits {
-        /// The cap.
-        cap: Cap,
-        /// What a call takes, with numbers.
-        detail: String,
-    },
+    NoCallFits { cap: Cap, detail: String },
     /// A cap, and replies without a limit.
     #[error("a cap of {cap} needs a limit for replies: `drop` leaves theirs out of every request")]
     Unlimited {
-        /// The cap.
         cap: Cap,
         /// The model asked for.
         model: String,
     },
     /// A price that is none.
     #[error("the price of `{model}` is wrong: {name} = {value}, and not a number of at least 0")]
-    BadPrice {
-        /// The model.
-        model: String,
-        /// The field.
-        name: &'static str,
-        value: f64,
-    },
+    BadPrice { model: String, name: &'static str, value: f64 },
 }
 
 fn what(model: &str, provider: &str) -> String {
@@ -126,7 +111,7 @@ impl Default for Budget {
 impl Budget {
     /// Returns a budget of which nothing is spent.
     ///
-    /// `output_tokens` is what every reply may have (`None`: without limit), so that a cap that is too
+    /// `output_tokens` is the limit of every reply (`None`: without limit), so that a cap that is too
     /// low for any call is found before the first one.
     ///
     /// # Errors
@@ -200,7 +185,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Books what an op had spent before this process; calls that had no price then are charged at
+    /// Books the cost of an op before this process; calls that had no price then are charged at
     /// the price they have now.
     pub fn charge(&self, op: &OpKey, spend: &Spend) {
         let usd = match spend.unpriced {
@@ -225,7 +210,7 @@ impl Budget {
         self.0.clock.charge_op(op, seconds);
     }
 
-    /// Reserves what a call may take at most, waiting for open calls where they hold the room that it
+    /// Reserves the worst case of a call, waiting for open calls where they hold the room that it
     /// needs.
     ///
     /// Dropping the future takes the call out of the queue.
@@ -255,7 +240,7 @@ impl Budget {
         Ok(Reservation { grant: Some(grant), worst })
     }
 
-    /// Tells whether an op may begin something that takes time.
+    /// Returns whether an op may begin something that takes time.
     ///
     /// The first question about an op starts its clock.
     ///
@@ -284,14 +269,13 @@ impl Budget {
         run.into_iter().chain(op).min_by_key(|(left, _)| *left)
     }
 
-    /// Returns what the run is charged.
+    /// Returns the charge of the run.
     #[must_use]
     pub fn charged(&self) -> Charged {
         let settled = self.ledger().run().settled;
         Charged { seconds: self.0.clock.run(), ..charged(settled) }
     }
 
-    /// Returns what an op is charged.
     #[must_use]
     pub fn charged_to(&self, op: &OpKey) -> Charged {
         let settled = self.ledger().op(op).settled;
@@ -304,7 +288,7 @@ impl Budget {
         charged(self.ledger().largest())
     }
 
-    /// Returns what calls are priced by.
+    /// Returns the prices of calls.
     #[must_use]
     pub fn pricer(&self) -> &Pricer {
         &self.0.pricer
@@ -403,7 +387,7 @@ impl Drop for Grant {
 
 /// The worst case of a call that is about to be sent.
 ///
-/// Dropped without a word it stays charged: nobody knows what the provider did.
+/// Dropped without a word it stays charged: the provider may have billed it.
 #[derive(Debug)]
 #[must_use = "a dropped reservation is charged at its worst case"]
 pub struct Reservation {
@@ -411,10 +395,8 @@ pub struct Reservation {
     worst: Worst,
 }
 
-/// What a call came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CallCharge {
-    /// What is added to the books.
     pub spend: Spend,
     /// Cost in US dollars; `None` where it is unknown.
     pub cost: Option<f64>,
@@ -423,7 +405,7 @@ pub struct CallCharge {
 }
 
 impl Reservation {
-    /// Settles a call by what its reply says it took. What the reply does not say is charged at its
+    /// Charges a call by the usage in its reply. Numbers that the reply lacks are charged at their
     /// worst case.
     #[must_use]
     pub fn charge(mut self, usage: &Usage, seconds: f64) -> CallCharge {
@@ -455,7 +437,7 @@ impl Reservation {
         }
     }
 
-    /// Settles a call that brought no reply and may have been billed: at its worst case.
+    /// Charges a call that brought no reply and may have been billed: at its worst case.
     #[must_use]
     pub fn lose(mut self, seconds: f64) -> Spend {
         let worst = self.grant().budget.worst_spend(self.worst);
@@ -464,7 +446,7 @@ impl Reservation {
         spend
     }
 
-    /// Settles a call that the provider turned down: it counts and costs nothing.
+    /// Charges a call that the provider turned down: it counts and costs nothing.
     #[must_use]
     pub fn refuse(mut self, seconds: f64) -> Spend {
         let spend = Spend { calls: 1, seconds, ..Spend::default() };
@@ -477,7 +459,7 @@ impl Reservation {
         drop(self.grant.take());
     }
 
-    /// Returns what is on record while the call is open.
+    /// Returns the spend on record while the call is open.
     #[must_use]
     pub fn worst_spend(&self) -> Spend {
         self.grant().budget.worst_spend(self.worst)

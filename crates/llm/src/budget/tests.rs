@@ -204,7 +204,6 @@ fn the_ledger_agrees_with_a_plain_model_under_any_order_of_events() {
     assert!(0 < n_refused, "some of the schedules reach a cap");
 }
 
-/// What the tasks of one schedule are told and tell.
 struct Schedule {
     budget: Budget,
     caps: BudgetCaps,
@@ -259,7 +258,7 @@ async fn one_call(schedule: Arc<Schedule>, seed: u64) {
     schedule.told.lock().unwrap().push((op, spend));
 }
 
-/// A cap is reached only where what is settled leaves no room.
+/// A cap is reached only where the charge leaves no room.
 fn refused(schedule: &Schedule, op: &OpKey, worst: Worst, cap: Cap) {
     schedule.n_refused.fetch_add(1, Ordering::Relaxed);
     let ledger = schedule.budget.ledger();

@@ -31,7 +31,7 @@ pub struct CommandAccess {
     pub deadline: Duration,
 }
 
-/// Where a command leaves its reply and what else it tells.
+/// Where a command leaves its reply and its other output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandOutput {
     /// JSON pointer to the text in the output, for example `/result`; `None` takes all of it.
@@ -44,14 +44,12 @@ pub struct CommandOutput {
     pub cost_pointer: Option<String>,
 }
 
-/// What a command is given for one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Prepared {
     pub(super) argv: Vec<String>,
     pub(super) stdin: String,
 }
 
-/// What a command answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
     pub(super) text: String,
@@ -87,7 +85,7 @@ pub(super) fn prepare(access: &CommandAccess, model: &str, call: &Call) -> Optio
     (!argv.is_empty()).then_some(Prepared { argv, stdin })
 }
 
-/// Runs the command for one call, in an empty folder of its own; returns what came of it and what it
+/// Runs the command for one call, in an empty folder of its own; returns its result and what it
 /// wrote.
 pub(super) async fn run(
     provider: &str,
@@ -118,7 +116,7 @@ pub(super) async fn run(
         }
     };
     let file = access.output.reply_file.as_ref().map(|name| dir.path().join(name));
-    // A file that is not there is told apart from one that is empty below.
+    // A file that is not there is distinguished from one that is empty below.
     let file = file.map(|path| std::fs::read_to_string(path).ok());
     let answer = output::read(access, &output, file);
     let answer = answer.map_err(|message| failed(redactor.clean(message)));

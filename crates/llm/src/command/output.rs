@@ -60,7 +60,7 @@ fn json_values(text: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).filter(is_object).collect()
 }
 
-/// Returns what a pointer leads to in the last value that has it.
+/// Returns the target of a pointer in the last value that has it.
 fn find<'a>(values: &'a [Value], pointer: &str) -> Option<&'a Value> {
     values.iter().rev().find_map(|value| value.pointer(pointer).filter(|value| !value.is_null()))
 }
@@ -78,8 +78,8 @@ fn reported_error(values: &[Value]) -> Option<String> {
     Some(wire::excerpt(words.unwrap_or(&last.to_string())))
 }
 
-/// Returns what a terminal would show in the end: without colours, and of a line that was written over
-/// only what stands last; without the dots of a spinner.
+/// Returns the final picture of a terminal: without colours, and of a line that was written over
+/// only its last text; without the dots of a spinner.
 fn plain(text: &str) -> String {
     let shown = without_escapes(text);
     let mut lines: Vec<String> = Vec::new();

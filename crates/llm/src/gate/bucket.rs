@@ -15,7 +15,7 @@ pub(super) struct Bucket {
     at: Instant,
     remaining: f64,
     limit: Option<f64>,
-    /// What comes back per second; `None` where all comes back at `reset`.
+    /// The amount that comes back per second; `None` where all comes back at `reset`.
     rate: Option<f64>,
     reset: Option<Instant>,
 }
@@ -34,7 +34,7 @@ impl Bucket {
 
     /// Returns when `need` is there; `None` is "now".
     ///
-    /// More than there can ever be is not waited for: the provider says itself what it thinks of
+    /// More than there can ever be is not waited for: the provider itself answers to
     /// it. So is a limit of which nothing tells when it comes back.
     #[expect(clippy::cast_precision_loss, reason = "tokens of one call are far below 2^53")]
     pub(super) fn wait(&self, need: u64, now: Instant) -> Option<Instant> {
@@ -49,7 +49,7 @@ impl Bucket {
         (now < at).then_some(at)
     }
 
-    /// Takes out what a call is about to use.
+    /// Takes out the expected use of a call.
     #[expect(clippy::cast_precision_loss, reason = "tokens of one call are far below 2^53")]
     pub(super) fn take(&mut self, need: u64, now: Instant) {
         let grown = self.rate.map_or(0.0, |rate| rate * (now - self.at).as_secs_f64());
@@ -63,7 +63,7 @@ impl Bucket {
 #[derive(Debug)]
 pub(super) struct PerMinute {
     limit: u64,
-    /// Number of the call, when it was sent, what it counts; oldest first.
+    /// Number of the call, when it was sent, its count; oldest first.
     sent: VecDeque<(u64, Instant, u64)>,
     sum: u64,
 }
@@ -100,7 +100,7 @@ impl PerMinute {
         self.sum += counts;
     }
 
-    /// Replaces what a call was thought to count by what it did.
+    /// Replaces the expected count of a call by the actual one.
     pub(super) fn charge(&mut self, number: u64, counts: u64) {
         if let Some(entry) = self.sent.iter_mut().find(|entry| entry.0 == number) {
             self.sum = self.sum - entry.2 + counts;

@@ -1,7 +1,7 @@
 //! Limits on a provider as a whole: calls in flight, requests and tokens per minute, and a pause
 //! after it said "too many".
 //!
-//! A refusal (429, 529) holds everybody back, not only the call that met it. If the next calls are
+//! A refusal (429, 529) holds everybody back, not only the call that it answered. If the next calls are
 //! refused as well, half as many may be in flight; every round of good replies brings one place back.
 
 mod bucket;
@@ -32,10 +32,8 @@ pub struct RateLimits {
     pub tokens_per_minute: Option<u64>,
 }
 
-/// What a request is expected to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Need {
-    /// Input tokens, estimated.
     pub(super) input: u64,
     /// Output tokens at most.
     pub(super) output: u64,
@@ -64,7 +62,6 @@ struct State {
     reported: [Option<Bucket>; 4],
     own_requests: Option<PerMinute>,
     own_tokens: Option<PerMinute>,
-    /// Requests let through.
     number: u64,
 }
 
@@ -162,7 +159,7 @@ impl Gate {
         }
     }
 
-    /// Takes note of what a response says about the limits.
+    /// Takes note of the limits in a response.
     pub(super) fn learn(&self, quotas: Quotas) {
         let now = Instant::now();
         let Quotas { requests, tokens, input, output } = quotas;
@@ -223,7 +220,7 @@ impl State {
     }
 }
 
-/// Returns what a request takes out of each reported limit. Output counts once it is written, so
+/// Returns the share of a request in each reported limit. Output counts once it is written, so
 /// that one token must be left.
 fn shares(need: Need) -> [u64; 4] {
     [1, need.input, need.input, 1]

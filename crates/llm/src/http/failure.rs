@@ -24,7 +24,6 @@ pub(super) struct Failure {
     pub(super) unreached: bool,
     /// The error if this is the end of it; `None` stands for [`Error::Unavailable`].
     pub(super) error: Option<Error>,
-    /// What came back.
     pub(super) response: Option<ResponseRecord>,
 }
 

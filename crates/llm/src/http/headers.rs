@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::{HttpAccess, WireKind, redact::Redactor};
 
-/// Headers that say what a response was and how the limits stand.
+/// Headers that identify a response and report the limits.
 const KEPT: [&str; 11] = [
     "request-id",
     "x-request-id",

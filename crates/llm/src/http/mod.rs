@@ -37,7 +37,6 @@ pub(super) struct Http {
     redactor: Redactor,
 }
 
-/// A complete response.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) completion: Completion,
@@ -45,12 +44,10 @@ pub(super) struct Received {
     pub(super) response: ResponseRecord,
 }
 
-/// What came of a request.
 #[derive(Debug)]
 pub(super) struct HttpExchange {
-    /// The reply, or why there is none and what came in its place.
+    /// The reply, or why there is none and the response in its place.
     pub(super) result: Result<Received, (Error, Option<ResponseRecord>)>,
-    /// What was tried again.
     pub(super) retries: Vec<RetryEvent>,
 }
 
@@ -165,7 +162,7 @@ impl Http {
                 return HttpExchange { result: Err(self.give_up(failure, tries).await), retries };
             }
             let at_s = start.elapsed().as_secs_f64();
-            // On record also where the budget has no room for another try: it says what this one met.
+            // On record also where the budget has no room for another try: it names this try's failure.
             retries.push(RetryEvent {
                 at_s,
                 status: failure.status,

@@ -12,7 +12,7 @@ use crate::WireKind;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Http {
-    /// Returns the names of the provider's models; `None` where it does not tell.
+    /// Returns the names of the provider's models; `None` where it does not say.
     pub(super) async fn models(&self) -> Option<Vec<String>> {
         let path = match self.access.kind {
             WireKind::Anthropic => "/v1/models",

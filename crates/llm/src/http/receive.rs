@@ -77,7 +77,7 @@ impl Http {
     ) -> Result<Completion, Failure> {
         let status = response.status();
         if status != StatusCode::OK {
-            // What can be read of an error is better than nothing.
+            // The readable part of an error is better than nothing.
             drop(timeout(self.access.idle_timeout, read_body(response, body)).await);
             return Err(self.refused(status, headers, &String::from_utf8_lossy(body)));
         }
@@ -133,7 +133,7 @@ impl Http {
         body: &mut Vec<u8>,
     ) -> Result<Completion, Failure> {
         let chunks = response.bytes_stream().inspect_ok(|chunk| {
-            // Cut off rather than without end: what is too long is given up below.
+            // Cut off rather than without end: a longer body is given up below.
             if body.len() <= MAX_BODY {
                 body.extend_from_slice(chunk);
             }

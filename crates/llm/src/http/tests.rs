@@ -3,8 +3,8 @@ use kgen_record::{AttemptId, OpKey, Spend};
 use super::*;
 use crate::{Budget, CallKey, RetryPolicy, Turn, Worst, gate::RateLimits, preset};
 
-/// Sends a call to a port that nobody listens on, after a pause of a minute; returns what came of it
-/// and what it is charged.
+/// Sends a call to a port that nobody listens on, after a pause of a minute; returns the result
+/// and its charge.
 async fn after_a_pause(total: Duration) -> (String, Spend) {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! Quantiles and what rests on the order of samples alone.
+//! Quantiles and other statistics of order.
 
 /// Returns the values in ascending order.
 #[must_use]

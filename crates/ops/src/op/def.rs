@@ -248,17 +248,9 @@ fn did_you_mean(near: &[String]) -> String {
 /// [`UnknownOp`] with up to three near names.
 pub fn find(name: &str) -> Result<&'static OpDef, UnknownOp> {
     catalogue::lookup(name).ok_or_else(|| {
-        let mut scored: Vec<(f64, &str)> = catalogue::all()
-            .iter()
-            .map(|op| {
-                let names = op.aliases.iter().chain([&op.name, &op.schema]);
-                let score = names.map(|known| strsim::jaro_winkler(name, known));
-                (score.fold(0.0, f64::max), op.name.as_str())
-            })
-            .filter(|(score, _)| *score > 0.75)
-            .collect();
-        scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let near = scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect();
+        let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
+        let near = crate::near(name, names.map(String::as_str), 3);
+        let near = near.into_iter().map(str::to_owned).collect();
         UnknownOp { name: name.to_owned(), near }
     })
 }

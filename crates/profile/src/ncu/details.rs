@@ -1,8 +1,8 @@
-//! The page `details`: what the tool's own rules say.
+//! The page `details`: advice of the tool's own rules.
 
 use crate::{csv::Table, number::number};
 
-/// What a rule of Nsight Compute advises.
+/// Advice of a rule of Nsight Compute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The kernel.
@@ -15,7 +15,7 @@ pub struct Advice {
     pub speedup_percent: Option<f64>,
 }
 
-/// Reads what the rules advise, the most promising first; notes without advice are left out.
+/// Reads advice of the rules, the most promising first; notes without advice are left out.
 #[must_use]
 pub fn advice(text: &str) -> Vec<Advice> {
     let Some(table) = Table::find(text, "ID") else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What Nsight Compute says when it does not do what it was asked.
+//! Messages of Nsight Compute when it fails.
 
 /// Why there is no profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum NcuError {
     Other(String),
 }
 
-/// Reads what went wrong out of the log; `None` where nothing did.
+/// Reads the failure out of the log; `None` where nothing failed.
 #[must_use]
 pub fn failure(log: &str) -> Option<NcuError> {
     let errors: Vec<&str> = log

@@ -87,7 +87,7 @@ const METRICS: &[&str] = &[
 ];
 
 /// Sections that are collected beside the metrics: the lines of the source with their samples, and
-/// what the tool's own rules say.
+/// advice of the tool's own rules.
 pub const SECTIONS: &[&str] =
     &["SpeedOfLight", "WarpStateStats", "LaunchStats", "Occupancy", "SourceCounters"];
 

@@ -44,7 +44,7 @@ impl Launch {
 /// Reads the page; empty where there is none in `text`.
 ///
 /// Its first row has names, the second units, every further one a launch. Columns before the first
-/// metric say what was launched.
+/// metric name the launch.
 #[must_use]
 pub fn launches(text: &str) -> Vec<Launch> {
     let Some(table) = Table::find(text, "ID") else { return Vec::new() };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::csv::{fields, fit};
 
-/// A line of source with what was sampled there.
+/// A line of source with its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HotLine {
     /// The file, as the compiler was told.

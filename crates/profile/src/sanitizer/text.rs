@@ -12,7 +12,7 @@ pub fn n_errors(text: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// Reads what was found. Lines that the program printed in between are passed over.
+/// Reads the findings. Lines that the program printed in between are passed over.
 #[must_use]
 pub fn parse_text(text: &str) -> Vec<Report> {
     let lines = text.lines().filter_map(|line| line.strip_prefix(MARK)).map(str::trim_end);
@@ -29,7 +29,7 @@ pub fn parse_text(text: &str) -> Vec<Report> {
     join(reports)
 }
 
-/// Reads one block: a headline and, further indented, what belongs to it.
+/// Reads one block: a headline and, further indented, its details.
 fn report(block: &[&str]) -> Option<Report> {
     let is_headline = |line: &&&str| !line.starts_with("     ") && !is_noise(line);
     let headline = block.iter().find(is_headline)?.trim();
@@ -66,7 +66,7 @@ fn is_noise(line: &str) -> bool {
         || line.starts_with("Program hit")
 }
 
-/// Says what is wrong with an address beside what the headline says of the access.
+/// Returns the fault of an address, beside the access in the headline.
 fn with_reason(headline: &str, details: &[&str]) -> String {
     let reason = details.iter().find_map(|line| {
         let (_, reason) = line.strip_prefix("Access to ")?.split_once(' ')?;

@@ -4,9 +4,9 @@ use roxmltree::{Document, Node};
 
 use super::{Report, SourceLocation, join, without_folders};
 
-/// Reads what was found; `None` where `text` is no report of the tool.
+/// Reads the findings; `None` where `text` is no report of the tool.
 ///
-/// What the driver answered after a fault (kind `Api`) is left out: it repeats the fault.
+/// Errors of the driver after a fault (kind `Api`) are left out: they repeat the fault.
 #[must_use]
 pub fn parse_xml(text: &str) -> Option<Vec<Report>> {
     let document = Document::parse(text).ok()?;

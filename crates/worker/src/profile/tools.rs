@@ -41,7 +41,6 @@ pub(super) struct Known {
     /// Why it must not be used.
     pub(super) refused: Option<String>,
     /// Metrics that it does not have.
-    #[serde(default)]
     pub(super) unknown_metrics: Vec<String>,
 }
 

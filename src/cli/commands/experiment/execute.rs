@@ -118,7 +118,7 @@ async fn all(
     stop: &ShutdownHandle,
     course: &mut Course,
 ) {
-    // What every run has taken counts, whichever comes first.
+    // The cost of every run counts, whichever comes first.
     for cell in &plan.cells {
         match plan.spent(cell) {
             Ok(spent) => course.spent.extend(spent.map(|spent| (cell.run.clone(), spent))),

@@ -113,12 +113,13 @@ pub(super) fn plan(
 
 /// The settings that an experiment began with, on this machine.
 fn again(info: &ExperimentInfo<Cell>, here: &Settings) -> Result<Settings, CommandError> {
-    let mut settings = Settings::stored(info.settings.clone()).map_err(|error| {
-        CommandError::new(Exit::Config, error).hint(format!(
-            "the experiment was begun by kgen {}, whose settings this one does not read",
-            info.kgen_version
-        ))
-    })?;
+    let mut settings =
+        serde_json::from_value::<Settings>(info.settings.clone()).map_err(|error| {
+            CommandError::new(Exit::Config, error).hint(format!(
+                "the experiment was begun by kgen {}, whose settings this one does not read",
+                info.kgen_version
+            ))
+        })?;
     settings.nvrtc = here.nvrtc.clone();
     settings.python = here.python.clone();
     settings.device.jobs = here.device.jobs;

@@ -1,4 +1,4 @@
-//! `kgen selftest --judge`: what the judge makes of kernels that are known to be wrong or right.
+//! `kgen selftest --judge`: verdicts on kernels that are known to be wrong or right.
 
 use std::path::Path;
 

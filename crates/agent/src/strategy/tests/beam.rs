@@ -20,7 +20,7 @@ fn rounds_are_whole_and_numbers_belong_to_places() {
     // Branches are planned one after the other.
     assert_eq!([&third[0].plans_after, &third[1].plans_after], [&vec![], &vec![5]]);
     assert!(third.iter().all(|p| p.knows == [1, 2, 3, 4]));
-    // What a sibling came to changes nothing for the other.
+    // The result of a sibling changes nothing for the other.
     let half = TWO.next(&all(&[1.0, 1.1, 1.2, 1.3, 9.0]), &MANY);
     assert_eq!(half, Step::Attempts(vec![third[1].clone()]));
 }

@@ -11,7 +11,7 @@ fn the_samples_are_made_at_once_and_know_of_nothing() {
     let places: Vec<_> = samples.iter().map(|p| (p.number, p.round, p.branch)).collect();
     assert_eq!(places, [(1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 1, 4)]);
     assert!(samples.iter().all(|p| p.knows.is_empty() && p.parents.is_empty()));
-    // What is finished is not made again, and changes nothing for the others: not even a kernel
+    // A finished attempt is not made again, and changes nothing for the others: not even a kernel
     // that is good enough ends the round early.
     let Step::Attempts(rest) = FOUR.next(&[fast(1, 1.0), fast(3, 9.0)], &SIX) else {
         panic!("nothing is proposed")

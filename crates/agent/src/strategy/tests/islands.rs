@@ -1,4 +1,4 @@
-//! A toy of evolution with islands: that it fits the trait is what is tested.
+//! A toy of evolution with islands: tests that it fits the trait.
 
 use super::*;
 

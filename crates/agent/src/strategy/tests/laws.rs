@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{islands::Islands, *};
 
-/// What becomes of an attempt, whenever it is made.
 fn outcome(world: u64, number: u32) -> FinishedAttempt {
     let mut rng = ChaCha8Rng::seed_from_u64(world << 32 | u64::from(number));
     if rng.random_bool(0.4) { fast(number, 0.0) } else { fast(number, rng.random_range(0.5..2.2)) }

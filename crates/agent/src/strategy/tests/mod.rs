@@ -41,7 +41,7 @@ fn all(speedups: &[f64]) -> Vec<FinishedAttempt> {
     (1..).zip(speedups).map(|(number, speedup)| fast(number, *speedup)).collect()
 }
 
-/// What is proposed, in short: number, purpose, parents.
+/// The proposals, in short: number, purpose, parents.
 fn proposed(step: &Step) -> Vec<(u32, Purpose, Vec<u32>)> {
     let Step::Attempts(proposals) = step else { panic!("{step:?}") };
     proposals.iter().map(|p| (p.number, p.purpose, p.parents.clone())).collect()

@@ -1,7 +1,7 @@
 //! Labels beside the ends of lines, moved apart where the ends are close.
 
 /// Places for labels of height `gap`, each as near to its wish as the others let it (least squares),
-/// all between `low` and `high`. Where there is no room for all, they share what there is.
+/// all between `low` and `high`. Where there is no room for all, they share the room.
 pub(crate) fn spread(wishes: &[f64], gap: f64, (low, high): (f64, f64)) -> Vec<f64> {
     let n = wishes.len();
     if n == 0 {

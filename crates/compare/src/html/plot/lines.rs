@@ -1,9 +1,12 @@
 //! One line per arm through its estimates, with the arm's name at its end.
 
-use super::{About, Area, Axis, LINE, Through, WIDTH, axis_below, axis_left, label, mark};
-use super::{close, line, open, open_group, spread};
+use maud::{Markup, html};
+
+use super::{
+    About, Area, Axis, LINE, WIDTH, axis_below, axis_left, group, label, mark, path, spread,
+};
 use crate::{
-    html::{key::Key, markup::Markup},
+    html::{cell, key::Key, number::percent},
     summary::Estimate,
 };
 
@@ -17,16 +20,16 @@ const LETTER: f64 = 7.4;
 /// Points of a line up to which each is marked.
 const MOST_MARKS: usize = 12;
 
-/// What one arm contributes.
+/// The estimates of one arm.
 pub(crate) struct Series<'a> {
     pub(crate) key: &'a Key,
     pub(crate) name: &'a str,
-    /// Places on the horizontal axis with what was found there, ascending.
+    /// Places on the horizontal axis with the estimates there, ascending.
     pub(crate) points: Vec<(f64, Estimate)>,
 }
 
 /// Where a point lies in the drawing.
-type Projection<'a> = dyn Fn(&(f64, Estimate)) -> (f64, f64) + 'a;
+type Projection<'a> = dyn Fn(f64, f64) -> (f64, f64) + 'a;
 
 /// Room for the names right of the area.
 pub(crate) fn area_for(series: &[Series<'_>]) -> Area {
@@ -34,102 +37,91 @@ pub(crate) fn area_for(series: &[Series<'_>]) -> Area {
     Area { x: (34.0, WIDTH - names), y: (26.0, 206.0) }
 }
 
-/// Draws a figure of lines; `more` is added below the drawing.
-pub(crate) fn draw(
-    markup: &mut Markup,
+/// A figure of lines. `numbers`: the title of the first column of its table, and how its places are
+/// written there.
+pub(crate) fn figure(
     about: &About<'_>,
-    axes: (&Axis<'_>, &Axis<'_>),
+    (x, y): (&Axis<'_>, &Axis<'_>),
     series: &[Series<'_>],
-    more: impl FnOnce(&mut Markup),
-) {
+    numbers: (&str, &dyn Fn(f64) -> String),
+) -> Markup {
     let area = area_for(series);
-    open(markup, about, area.height());
-    axis_left(markup, &area, axes.1);
-    axis_below(markup, &area, axes.0);
-    let place = |(x, estimate): &(f64, Estimate)| {
-        (axes.0.scale.place(*x), axes.1.scale.place(estimate.value))
+    let place = |at: f64, value: f64| (x.scale.place(at), y.scale.place(value));
+    let has_bands = series.len() <= MOST_BANDS;
+    let drawing = html! {
+        (axis_left(&area, y))
+        (axis_below(&area, x))
+        @if has_bands { @for one in series { (band(one, &place)) } }
+        @for one in series {
+            @let places = places_of(one, &place);
+            @let marked = if places.len() <= MOST_MARKS { 0 } else { places.len() - 1 };
+            (group(one.key, one.name, &html! {
+                (path("line", &places))
+                @for (at, point) in places.iter().zip(&one.points).skip(marked) {
+                    @let (value, place) = ((y.show)(point.1.value), (x.show)(point.0));
+                    (mark(one.key, *at, &format!("{}: {value} at {place}", one.name)))
+                }
+                @if let (Some((at, end)), false) = (one.points.last(), has_bands)
+                    && let Some(ends) = end.interval() {
+                    (path("whisker", &ends.map(|value| place(*at, value))))
+                }
+            }))
+        }
+        (names(&area, series, &place))
     };
-    if series.len() <= MOST_BANDS {
-        for one in series {
-            band(markup, one, axes);
-        }
-    }
-    for one in series {
-        open_group(markup, one.key, one.name);
-        let places: Vec<(f64, f64)> = one.points.iter().map(place).collect();
-        markup.raw("<path class=\"line\"").attr("d", Through(&places)).raw("/>");
-        let marked = if places.len() <= MOST_MARKS { 0 } else { places.len() - 1 };
-        for (at, point) in places.iter().zip(&one.points).skip(marked) {
-            let said = format_args!(
-                "{}: {} at {}",
-                one.name,
-                (axes.1.show)(point.1.value),
-                (axes.0.show)(point.0)
-            );
-            mark(markup, one.key, "mark", *at, said);
-        }
-        if let (Some(end), true) = (one.points.last(), MOST_BANDS < series.len()) {
-            whisker(markup, axes, end);
-        }
-        markup.raw("</g>");
-    }
-    names(markup, &area, series, &place);
-    close(markup, more);
+    super::figure(about, area.height(), &drawing, &table(about.title, series, numbers))
 }
 
-/// Draws the interval of a line as an area behind it.
-fn band(markup: &mut Markup, series: &Series<'_>, axes: (&Axis<'_>, &Axis<'_>)) {
+/// The points of a line in the drawing.
+fn places_of(series: &Series<'_>, place: &Projection<'_>) -> Vec<(f64, f64)> {
+    series.points.iter().map(|(x, estimate)| place(*x, estimate.value)).collect()
+}
+
+/// The interval of a line as an area behind it.
+fn band(series: &Series<'_>, place: &Projection<'_>) -> Markup {
     let mut outline = Vec::new();
     for (x, estimate) in &series.points {
         let Some([low, high]) = estimate.interval() else { continue };
-        let x = axes.0.scale.place(*x);
-        outline.push((x, axes.1.scale.place(high)));
-        outline.insert(0, (x, axes.1.scale.place(low)));
+        outline.push(place(*x, high));
+        outline.insert(0, place(*x, low));
     }
-    if 4 <= outline.len() {
-        markup.raw("<path").attr("class", format_args!("band {}", series.key.class()));
-        markup.attr("d", Through(&outline)).raw("/>");
-    }
+    let class = format!("band {}", series.key.class());
+    html! { @if 4 <= outline.len() { (path(&class, &outline)) } }
 }
 
-/// Draws the interval of one point as an upright line.
-fn whisker(markup: &mut Markup, axes: (&Axis<'_>, &Axis<'_>), (x, estimate): &(f64, Estimate)) {
-    if let Some([low, high]) = estimate.interval() {
-        let x = axes.0.scale.place(*x);
-        let ends = [low, high].map(|value| (x, axes.1.scale.place(value)));
-        line(markup, "whisker", ends[0], ends[1]);
-    }
-}
-
-/// Writes each arm's name right of the area, as high as its line ends there.
-fn names(markup: &mut Markup, area: &Area, series: &[Series<'_>], place: &Projection<'_>) {
-    let ends: Vec<(&Series<'_>, (f64, f64))> =
-        series.iter().filter_map(|one| Some((one, place(one.points.last()?)))).collect();
+/// Each arm's name right of the area, as high as its line ends there.
+fn names(area: &Area, series: &[Series<'_>], place: &Projection<'_>) -> Markup {
+    let lines: Vec<Vec<(f64, f64)>> = series.iter().map(|one| places_of(one, place)).collect();
+    let ends: Vec<(&Key, (f64, f64))> = series
+        .iter()
+        .zip(&lines)
+        .filter_map(|(one, line)| Some((one.key, *line.last()?)))
+        .collect();
     let wishes: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
     let together = ends.iter().all(|(_, end)| area.x.1 - 1.0 < end.0);
     let places: Vec<(f64, f64)> = if together {
         let heights = spread(&wishes, LINE, (area.y.0, area.y.1));
         heights.into_iter().map(|y| (area.x.1 + 11.0, y)).collect()
     } else {
-        let sizes = ends.iter().map(|(one, end)| (*end, width_of(one.key)));
-        let lines = series.iter().map(|one| one.points.iter().map(place).collect::<Vec<_>>());
-        let lines: Vec<(f64, f64)> = lines.flat_map(|line| dotted(&line)).collect();
+        let sizes = ends.iter().map(|(key, end)| (*end, width_of(key)));
+        let lines: Vec<(f64, f64)> = lines.iter().flat_map(|line| dotted(line)).collect();
         clear_places(sizes, (area.y.0, area.y.1), &lines)
     };
-    for ((one, end), (x, y)) in ends.into_iter().zip(places) {
-        markup.raw("<g").attr("class", one.key.class()).raw(">");
-        if 2.0 < (y - end.1).abs() {
-            let leader = [(end.0 + 5.0, end.1), (x - 4.0, y), (x - 2.0, y)];
-            markup.raw("<path class=\"leader\"").attr("d", Through(&leader)).raw("/>");
+    html! {
+        @for ((key, end), (x, y)) in ends.into_iter().zip(places) {
+            g class=(key.class()) {
+                @if 2.0 < (y - end.1).abs() {
+                    (path("leader", &[(end.0 + 5.0, end.1), (x - 4.0, y), (x - 2.0, y)]))
+                }
+                (label("name", (x, y + 4.0), &key.label()))
+            }
         }
-        label(markup, "name", (x, y + 4.0), label_of(one.key));
-        markup.raw("</g>");
     }
 }
 
 /// Width of the text beside a line.
 fn width_of(key: &Key) -> f64 {
-    LETTER * label_of(key).chars().count() as f64
+    LETTER * key.label().chars().count() as f64
 }
 
 /// A line as points a few units apart.
@@ -175,49 +167,43 @@ fn clear_places(
     taken.into_iter().map(|(left, _, y)| (left, y)).collect()
 }
 
-/// What stands beside a line.
-fn label_of(key: &Key) -> String {
-    format!("{} {}", key.letter, key.short)
-}
-
-/// Writes the numbers of a figure as a table, for those who cannot see it or want them.
-pub(crate) fn table(
-    markup: &mut Markup,
+/// The numbers of a figure as a table, for those who cannot see it or want them.
+fn table(
     title: &str,
-    columns: &str,
     series: &[Series<'_>],
-    show: (&dyn Fn(f64) -> String, &dyn Fn(f64) -> String),
-) {
+    (column, show): (&str, &dyn Fn(f64) -> String),
+) -> Markup {
     let mut places: Vec<f64> =
         series.iter().flat_map(|one| one.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    markup.raw("<details class=\"numbers\"><summary>Numbers</summary><div class=\"wide\"");
-    markup.raw(" tabindex=\"0\" role=\"region\"").attr("aria-label", title).raw("><table>");
-    markup.raw("<caption>").text(title).raw("</caption><thead><tr><th scope=\"col\">");
-    markup.text(columns).raw("</th>");
-    for one in series {
-        markup.raw("<th scope=\"col\">").text(label_of(one.key)).raw("</th>");
-    }
-    markup.raw("</tr></thead><tbody>");
-    for x in places {
-        markup.raw("<tr><th scope=\"row\">").text((show.0)(x)).raw("</th>");
-        for one in series {
-            let found = one.points.iter().find(|point| point.0.total_cmp(&x).is_eq());
-            markup.raw("<td>");
-            match found.map(|point| (point.1.value, point.1.interval())) {
-                None => markup.raw("–"),
-                Some((value, None)) => markup.text((show.1)(value)),
-                Some((value, Some([low, high]))) => {
-                    markup.text((show.1)(value)).raw("<small>").text((show.1)(low));
-                    markup.raw("–").text((show.1)(high)).raw("</small>")
-                }
-            };
-            markup.raw("</td>");
+    let head = html! {
+        tr {
+            th scope="col" { (column) }
+            @for one in series { th scope="col" { (one.key.label()) } }
         }
-        markup.raw("</tr>");
+    };
+    let rows = html! {
+        @for x in places {
+            tr {
+                th scope="row" { (show(x)) }
+                @for one in series {
+                    @let found = one.points.iter().find(|point| point.0.total_cmp(&x).is_eq());
+                    td {
+                        @if let Some((_, estimate)) = found {
+                            (percent(estimate.value))
+                            @if let Some([low, high]) = estimate.interval() {
+                                small { (percent(low)) "–" (percent(high)) }
+                            }
+                        } @else { "–" }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        details.numbers { summary { "Numbers" } (cell::table("", title, head, rows)) }
     }
-    markup.raw("</tbody></table></div></details>");
 }
 
 #[cfg(test)]
