@@ -25,7 +25,7 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
     let found = ops.filter_map(|op| {
         let cases = suite.public_cases(&op.name).unwrap();
         let step = cases.len().div_ceil(CASES).max(1);
-        Some((op, baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
+        Some((&**op, baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
     });
     found.collect()
 }

@@ -1,5 +1,7 @@
 //! `kgen list`: what there is to choose from.
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -96,7 +98,7 @@ fn ops(context: &Context, settings: &Settings, in_suite: bool) -> Result<Listing
     let headers =
         ["op", "overload", "aliases", "family", "result", "dtypes", "suites", "signature"];
     let mut listing = Listing::new(&headers);
-    let ops: Vec<&OpDef> = match &asked {
+    let ops: Vec<&Arc<OpDef>> = match &asked {
         Some(suite) => suite.ops().iter().filter_map(|name| suite.op(name).ok()).collect(),
         None => op::all().iter().collect(),
     };

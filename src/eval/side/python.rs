@@ -1,6 +1,6 @@
 //! An implementation that runs in the Python process, bound to the buffers of a case.
 
-use std::{cell::RefCell, time::Duration};
+use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use crate::{
     baseline::side::{
@@ -36,7 +36,7 @@ const DROP_LIMIT: Duration = Duration::from_secs(30);
 /// An implementation in Python for an op.
 pub(in crate::eval) struct Python<'p> {
     process: &'p Process<'p>,
-    op: &'static OpDef,
+    op: Arc<OpDef>,
     callee: Callee<'p>,
     precision: Precision,
     run_limit: Duration,
@@ -48,7 +48,7 @@ impl<'p> Python<'p> {
     /// `run_s`: seconds that one call may take.
     pub(in crate::eval) fn new(
         process: &'p Process<'p>,
-        op: &'static OpDef,
+        op: &Arc<OpDef>,
         implementation: &'p Implementation,
         precision: Precision,
         run_s: f64,
@@ -56,7 +56,7 @@ impl<'p> Python<'p> {
         let Implementation::Python { kind, source, entry } = implementation else { return None };
         let callee = Callee { kind: *kind, source: source.as_deref(), entry: entry.as_deref() };
         let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(prepare_limit(*kind));
-        Some(Self { process, op, callee, precision, run_limit })
+        Some(Self { process, op: Arc::clone(op), callee, precision, run_limit })
     }
 
     /// Returns the longest time that judging one case may wait for the process.
@@ -108,7 +108,7 @@ impl<'p> Python<'p> {
     ) -> Result<Prepare, PythonCallError> {
         let specs = buffers.specs.iter().map(|(_, spec)| spec.clone());
         let outputs: Vec<(TensorSpec, Location)> = specs.zip(outputs).collect();
-        call(self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
+        call(&self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
             |error| {
                 LaunchError::verdict(Verdict::Unsupported, Finding::new(error.to_string())).into()
             },
