@@ -1,6 +1,6 @@
 //! Which suite, ops and types a command works on.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use kgen_ops::{
     op::{self, OpDef},
@@ -16,7 +16,7 @@ use super::{CommandError, exit_codes::Exit, ui::Ui};
 pub(crate) struct Selection {
     pub(crate) suite: Suite,
     /// Ops of it, in its order or in the order asked for.
-    pub(crate) ops: Vec<&'static OpDef>,
+    pub(crate) ops: Vec<Arc<OpDef>>,
     /// Types asked for; empty is all that the suite has.
     pub(crate) dtypes: Vec<DType>,
     /// Ops that were left out since the backend has no kernel for them.
@@ -123,11 +123,11 @@ fn select_from(
     } else {
         settings.ops.iter().collect()
     };
-    let mut ops: Vec<&'static OpDef> = Vec::new();
+    let mut ops: Vec<Arc<OpDef>> = Vec::new();
     for name in names {
         let op = op_in(&suite, name)?;
         if !ops.iter().any(|known| known.name == op.name) {
-            ops.push(op);
+            ops.push(Arc::clone(op));
         }
     }
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
@@ -155,9 +155,9 @@ impl Selection {
     fn with_cases(mut self, ui: &Ui, by_name: bool) -> Result<Self, CommandError> {
         let mut first = None;
         let mut kept = Vec::with_capacity(self.ops.len());
-        for &op in &self.ops {
+        for op in &self.ops {
             match self.check(op) {
-                Ok(()) => kept.push(op),
+                Ok(()) => kept.push(Arc::clone(op)),
                 Err(error) if by_name => return Err(error),
                 Err(error) => {
                     first.get_or_insert(error);
@@ -240,7 +240,7 @@ fn from_definition(origin: &str, text: &str) -> Result<Loaded, CommandError> {
 }
 
 /// Finds an op of the suite by any of its names.
-fn op_in(suite: &Suite, name: &str) -> Result<&'static OpDef, CommandError> {
+fn op_in<'s>(suite: &'s Suite, name: &str) -> Result<&'s Arc<OpDef>, CommandError> {
     match suite.op(name) {
         Ok(op) => Ok(op),
         // The catalogue knows better which names are near.

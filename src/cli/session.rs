@@ -206,7 +206,7 @@ fn warn_unrecorded(
     recording: &Run,
 ) -> Result<(), CommandError> {
     let recorded = recording.ops()?;
-    let lacks = |op: &&&OpDef| !recorded.contains(&OpKey::from(**op));
+    let lacks = |op: &&Arc<OpDef>| !recorded.contains(&OpKey::from(&***op));
     let missing: Vec<&str> =
         selection.ops.iter().filter(lacks).map(|op| op.name.as_str()).collect();
     if !missing.is_empty() {
@@ -297,7 +297,7 @@ fn plan(
     };
     let ops = job.selection.ops.iter();
     let plan = RunSpec {
-        ops: ops.map(|op| RunOp::from(*op)).collect(),
+        ops: ops.map(|op| RunOp::from(&**op)).collect(),
         source,
         search: Search {
             strategy: settings.search.strategy,

@@ -24,7 +24,7 @@ fn builtins() -> Vec<(&'static OpDef, &'static str, Vec<Case>)> {
     let found = ops.filter_map(|op| {
         let cases = suite.public_cases(&op.name).unwrap();
         let step = cases.len().div_ceil(CASES).max(1);
-        Some((op, kgen_baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
+        Some((&**op, kgen_baseline::builtin(&op.name)?, cases.into_iter().step_by(step).collect()))
     });
     found.collect()
 }

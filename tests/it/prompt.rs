@@ -137,7 +137,7 @@ fn the_worked_example_is_correct() {
 fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
     let op = op::custom(definition).unwrap();
     assert_eq!(op.name, name);
-    let loaded = suite::of_op(op, "the example").unwrap();
+    let loaded = suite::of_op(std::sync::Arc::clone(&op), "the example").unwrap();
     assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
     assert!(op::find(name).is_err(), "`{name}` must be no op that a model may be asked for");
     let compiler = compiler(None);

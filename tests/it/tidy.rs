@@ -161,7 +161,8 @@ fn architecture_names_every_crate() {
 }
 
 #[test]
-fn every_dependency_has_its_reason_above_it() {
+fn every_dependency_has_its_reason_above_it_and_is_on_the_page() {
+    let page = fs::read_to_string(root().join("docs/dependencies.md")).unwrap();
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let section = text.split("[workspace.dependencies]").nth(1).unwrap();
     let mut explained = false;
@@ -171,7 +172,13 @@ fn every_dependency_has_its_reason_above_it() {
         } else if line.starts_with('#') {
             explained = true;
         } else {
-            assert!(explained || line.contains("path ="), "`{line}` has no comment above it");
+            let of_kgen = line.contains("path =");
+            assert!(explained || of_kgen, "`{line}` has no comment above it");
+            let name = line.split([' ', '=']).next().unwrap();
+            assert!(
+                of_kgen || page.contains(&format!("`{name}`")),
+                "docs/dependencies.md lacks {name}"
+            );
         }
     }
 }

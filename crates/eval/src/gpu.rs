@@ -70,7 +70,7 @@ pub fn gpu_half(
         None => None,
         Some(implementation) => {
             let (op, run_s) = (op_of(request)?, request.limits.case_s);
-            Python::new(&process, op, implementation, request.precision, run_s)
+            Python::new(&process, &op, implementation, request.precision, run_s)
         }
     };
     let loader = match &python {
@@ -128,7 +128,7 @@ fn python_baselines<'a>(
     let baselines = request.timing.iter().flat_map(|timing| &timing.baselines);
     let python = |baseline: &'a BaselineRequest| {
         let implementation = &baseline.implementation;
-        let python = Python::new(process, op, implementation, request.precision, run_s)?;
+        let python = Python::new(process, &op, implementation, request.precision, run_s)?;
         Some((baseline.name.as_str(), python))
     };
     Ok(baselines.filter_map(python).collect())

@@ -63,7 +63,7 @@ pub(super) fn prepare_full_size(
 ) -> Result<Option<Box<FullSizeProgram>>, Error> {
     let op = op_of(request)?;
     let Some(kernel) = full::trusted(request) else { return Ok(None) };
-    let wanted = |case: &Case| full::is_full_size(op, case);
+    let wanted = |case: &Case| full::is_full_size(&op, case);
     if !request.cases.iter().any(wanted) {
         return Ok(None);
     }
@@ -81,7 +81,7 @@ pub(super) fn prepare_full_size(
         .cases
         .iter()
         .filter(|case| wanted(case))
-        .flat_map(|case| full::dtypes(op, case))
+        .flat_map(|case| full::dtypes(&op, case))
         .collect();
     dtypes.sort_unstable();
     dtypes.dedup();
@@ -144,7 +144,8 @@ pub(super) fn prepare_reference(
     request: &EvalRequest,
     compiler: &Compiler,
 ) -> Result<Option<Box<Program>>, Error> {
-    let Some(kernel) = op_of(request)?.reference_kernel else { return Ok(None) };
+    let op = op_of(request)?;
+    let Some(kernel) = &op.reference_kernel else { return Ok(None) };
     let request = EvalRequest {
         kernel: kernel.source().to_owned(),
         cases: request.cases.iter().map(|case| kernel.in_f64(case)).collect(),
@@ -213,7 +214,7 @@ fn prepare_linked<'a>(
             return Ok(Err(EarlyVerdict::new(Verdict::PlanError, finding)));
         }
     };
-    let plans = match resolve_all(request, op, &file, draft, wanted)? {
+    let plans = match resolve_all(request, &op, &file, draft, wanted)? {
         Ok(plans) => plans,
         Err(halt) => return Ok(Err(halt)),
     };
@@ -232,7 +233,7 @@ fn prepare_linked<'a>(
 /// Evaluates the plan for a case.
 pub(super) fn resolve(
     request: &EvalRequest,
-    op: &'static OpDef,
+    op: &OpDef,
     file: &KernelFile,
     case: &Case,
 ) -> Result<Result<ResolvedPlan, plan::LaunchPlanError>, Error> {
@@ -246,12 +247,7 @@ pub(super) fn resolve(
 }
 
 /// Returns what the plan of a case sees.
-fn env(
-    request: &EvalRequest,
-    op: &'static OpDef,
-    case: &Case,
-    outputs: &[TensorSpec],
-) -> plan::Env {
+fn env(request: &EvalRequest, op: &OpDef, case: &Case, outputs: &[TensorSpec]) -> plan::Env {
     let env = plan::Env::new(case, outputs, &request.target);
     if op.returns_list { env.with_output_list(outputs) } else { env }
 }
@@ -259,7 +255,7 @@ fn env(
 /// Evaluates the plan for every case; declined cases are noted and left out.
 fn resolve_all(
     request: &EvalRequest,
-    op: &'static OpDef,
+    op: &OpDef,
     file: &KernelFile,
     draft: &mut EvaluationBuilder<'_>,
     wanted: &dyn Fn(&Case) -> bool,

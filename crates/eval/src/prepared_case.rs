@@ -1,6 +1,6 @@
 //! A case with all that is known before a device sees it: inputs, reference values, bounds.
 
-use std::{borrow::Cow, cell::RefCell};
+use std::{borrow::Cow, cell::RefCell, sync::Arc};
 
 use kgen_ops::{
     op::{self, Array, EagerRounding, OpDef},
@@ -17,12 +17,13 @@ use super::{
     Error,
     bound::{BoundParams, Bounds},
     compare::{Comparison, Expected, compare},
+    reference_kernel,
 };
 
 /// A case with everything that is known before a device sees it.
 pub(super) struct PreparedCase<'a> {
     pub(super) case: &'a Case,
-    op: &'static OpDef,
+    op: Arc<OpDef>,
     precision: Precision,
     pub(super) inputs: Vec<HostTensor>,
     pub(super) outputs: Vec<(String, TensorSpec)>,
@@ -74,13 +75,14 @@ impl<'a> PreparedCase<'a> {
         let names = op.output_names(specs.len());
         let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
         let one_output = outputs.len() == 1;
-        let samples = (one_output && reference::sampled(op, case))
+        let samples = (one_output && reference::sampled(&op, case))
             .then(|| sample(&outputs[0].1, seed, usize::MAX));
         let integers = match case.distribution {
-            InputDistribution::Wide => Integers::new(op, case, &inputs)?,
+            InputDistribution::Wide => Integers::new(&op, case, &inputs)?,
             _ => None,
         };
-        let reference = Reference::new(op, case, &inputs)?;
+        let reference = Reference::new(&op, case, &inputs)?;
+        let reference = reference.with_evaluator(&reference_kernel::evaluate);
         let (references, bounds) = match &samples {
             Some(indices) => {
                 let references = vec![reference.evaluate_at(0, indices)?];
@@ -90,9 +92,9 @@ impl<'a> PreparedCase<'a> {
                 let references = reference.evaluate()?;
                 let precision = request.precision;
                 let bounded =
-                    |(_, spec): &(_, TensorSpec)| !equal_bits(op, case, precision, spec.dtype);
+                    |(_, spec): &(_, TensorSpec)| !equal_bits(&op, case, precision, spec.dtype);
                 let bounds = if outputs.iter().any(bounded) {
-                    bounds(&reference, op, &references, precision)?
+                    bounds(&reference, &op, &references, precision)?
                 } else {
                     Vec::new()
                 };
@@ -160,7 +162,7 @@ impl<'a> PreparedCase<'a> {
             .zip(&self.references)
             .map(|(spec, all)| array(spec, all.clone()))
             .collect();
-        let reference = Reference::new(self.op, self.case, &self.inputs);
+        let reference = Reference::new(&self.op, self.case, &self.inputs);
         let reference = reference.expect("the case was evaluated on these inputs");
         self.op.canonicalise(self.case, reference.inputs(), &mut got, &expected);
         let encoded = specs.zip(got).map(|(spec, values)| {
@@ -180,7 +182,7 @@ impl<'a> PreparedCase<'a> {
             elements.map(|bytes| decode_integer(dtype, bytes)).collect()
         });
         let mut got: Vec<Vec<i64>> = decoded.collect();
-        integers.canonicalise(self.op, self.case, &self.inputs, &mut got);
+        integers.canonicalise(&self.op, self.case, &self.inputs, &mut got);
         let encoded = types.zip(got).map(|(dtype, values)| {
             values.iter().flat_map(|value| value.to_le_bytes()[..dtype.size()].to_vec()).collect()
         });
@@ -195,11 +197,11 @@ impl<'a> PreparedCase<'a> {
         unwritten: &dyn Fn(usize) -> bool,
     ) -> Comparison {
         let (name, spec) = &self.outputs[index];
-        let exact = equal_bits(self.op, self.case, self.precision, spec.dtype);
+        let exact = equal_bits(&self.op, self.case, self.precision, spec.dtype);
         let bounds = (!exact).then(|| {
             let bound = &self.bounds[index];
             let (case, precision) = (self.case, self.precision);
-            Bounds::new(BoundParams::of(self.op, case, precision, spec.dtype, bound, bound))
+            Bounds::new(BoundParams::of(&self.op, case, precision, spec.dtype, bound, bound))
         });
         let names = self.case.tensors().map(|(name, _)| name.into_owned());
         let inputs: Vec<(String, &HostTensor)> = names.zip(&self.inputs).collect();
@@ -253,10 +255,10 @@ pub(super) fn bounds(
 }
 
 /// Returns the op that a request is about.
-pub(super) fn op_of(request: &EvalRequest) -> Result<&'static OpDef, Error> {
+pub(super) fn op_of(request: &EvalRequest) -> Result<Arc<OpDef>, Error> {
     match &request.definition {
         Some(text) => Ok(op::custom(text)?),
-        None => Ok(op::find(&request.op)?),
+        None => Ok(Arc::clone(op::find(&request.op)?)),
     }
 }
 

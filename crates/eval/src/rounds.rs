@@ -51,7 +51,7 @@ pub(super) fn draw(
     let op = op_of(request)?;
     let limits = request.limits;
     let mut rounds = Rounds {
-        op,
+        op: &op,
         emulation,
         linker,
         lanes: limits.emu_lane_instructions / SHARE,
@@ -63,7 +63,7 @@ pub(super) fn draw(
     for round in 0..MAX_ROUNDS {
         let Some(before) = coverage.as_ref().filter(|_| all_right(draft)) else { break };
         let passed = passed(request, draft);
-        let cases = further(op, &passed, &before.gaps, request.seed, round);
+        let cases = further(&op, &passed, &before.gaps, request.seed, round);
         if cases.is_empty() || !has_reference(request, rounds.linker, &cases) {
             break;
         }
@@ -104,7 +104,7 @@ fn has_reference(request: &EvalRequest, linker: &Linker<'_>, cases: &[Case]) -> 
 
 /// The state of all rounds, and what they may spend.
 struct Rounds<'e, 'a, 'l, 'c> {
-    op: &'static OpDef,
+    op: &'e OpDef,
     emulation: &'e mut Emulation<'a>,
     linker: &'l mut Linker<'c>,
     lanes: u64,

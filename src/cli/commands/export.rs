@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::{Args, ValueEnum};
@@ -51,7 +52,7 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
-    let op = op_of(&run, &args.op)?;
+    let op = &*op_of(&run, &args.op)?;
     let winner = Winner::find(&run, op, args.attempt)?;
     let cases = winner.passed_cases(context, &run, op);
     let tuned = winner.tuned(&cases);
@@ -107,7 +108,7 @@ fn write(path: &Path, module: &str) -> Result<(), CommandError> {
 }
 
 /// Finds an op by any of its names, the run's own op among them.
-fn op_of(run: &Run, name: &str) -> Result<&'static OpDef, CommandError> {
+fn op_of(run: &Run, name: &str) -> Result<Arc<OpDef>, CommandError> {
     if let Some(text) = &run.info().definition {
         let own = op::custom(text).map_err(|error| {
             CommandError::config(format!("the run's op file is damaged: {error}"))
@@ -116,7 +117,7 @@ fn op_of(run: &Run, name: &str) -> Result<&'static OpDef, CommandError> {
             return Ok(own);
         }
     }
-    op::find(name).map_err(|error| {
+    op::find(name).cloned().map_err(|error| {
         CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names")
     })
 }
@@ -160,7 +161,7 @@ impl Winner {
     /// Returns the suite's cases that the kernel passed.
     ///
     /// A suite that is gone leaves the module without cases, which is no reason not to write it.
-    fn passed_cases(&self, context: &Context, run: &Run, op: &'static OpDef) -> Vec<Case> {
+    fn passed_cases(&self, context: &Context, run: &Run, op: &OpDef) -> Vec<Case> {
         let suite = selection::suite_of_run(&context.ui, run.info());
         let cases = suite.and_then(|suite| Ok(suite.public_cases(&op.name)?));
         let cases = match cases {

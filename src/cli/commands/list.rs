@@ -1,5 +1,7 @@
 //! `kgen list`: the available choices.
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use kgen_baseline::python;
 use kgen_ops::{
@@ -97,7 +99,7 @@ fn ops(context: &Context, settings: &Settings, in_suite: bool) -> Result<Listing
     let headers =
         ["op", "overload", "aliases", "family", "result", "dtypes", "suites", "signature"];
     let mut listing = Listing::new(&headers);
-    let ops: Vec<&OpDef> = match &asked {
+    let ops: Vec<&Arc<OpDef>> = match &asked {
         Some(suite) => suite.ops().iter().filter_map(|name| suite.op(name).ok()).collect(),
         None => op::all().iter().collect(),
     };

@@ -111,7 +111,7 @@ pub(super) fn given_kernels(
         let n_missing = plural(missing.len(), "op");
         context.ui.note(&format!("{n_missing} without a kernel: {}", missing.join(", ")));
         selection.n_without_kernel = missing.len();
-        selection.ops.retain(|op| kernels.contains_key(&OpKey::from(*op)));
+        selection.ops.retain(|op| kernels.contains_key(&OpKey::from(&**op)));
     }
     Ok(kernels)
 }

@@ -14,6 +14,9 @@ mod source;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
+
 use kgen_ops::{
     op::{Locality, OpDef},
     reference::{Part, Subproblem},
@@ -88,7 +91,7 @@ fn has_parts(op: &OpDef, case: &Case) -> bool {
 pub(super) struct Prepared<'a> {
     pub(super) case: &'a Case,
     pub(super) outputs: Vec<(String, TensorSpec)>,
-    op: &'static OpDef,
+    op: Arc<OpDef>,
     precision: Precision,
     sets: Vec<DataSet>,
     /// Values of the baseline's inputs.
@@ -111,13 +114,14 @@ impl<'a> Prepared<'a> {
         let specs = op.infer(case)?;
         let outputs: Vec<_> = op.output_names(specs.len()).into_iter().zip(specs).collect();
         let alone = trusted(request) == Some(request.kernel.as_str());
-        let question = ElementQuery { op, case, precision: request.precision, outputs: &outputs };
+        let question =
+            ElementQuery { op: &op, case, precision: request.precision, outputs: &outputs };
         let values = |seed: u64| {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
         };
         let one_by_one =
-            op.engine.locality(&op.call(case)) == Locality::Single && !has_parts(op, case);
+            op.engine.locality(&op.call(case)) == Locality::Single && !has_parts(&op, case);
         let mut sets = Vec::new();
         for set in 0..u64::from(request.limits.data_sets.max(1)) {
             let seed = request.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));

@@ -47,7 +47,7 @@ const MAX_FOLLOWED_SUMS: usize = 1 << 12;
 
 /// A case, its outputs, and how single elements of it are evaluated.
 pub(super) struct ElementQuery<'a> {
-    pub(super) op: &'static OpDef,
+    pub(super) op: &'a OpDef,
     pub(super) case: &'a Case,
     pub(super) precision: Precision,
     pub(super) outputs: &'a [(String, TensorSpec)],

@@ -1,6 +1,6 @@
 //! An implementation that runs in the Python process, bound to the buffers of a case.
 
-use std::{cell::RefCell, time::Duration};
+use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use kgen_baseline::side::{
     Callee, Client, Flush, Location, Prepare, Prepared, RefusalKind, Sampling, call,
@@ -34,7 +34,7 @@ const DROP_LIMIT: Duration = Duration::from_secs(30);
 /// An implementation in Python for an op.
 pub(crate) struct Python<'p> {
     process: &'p Process<'p>,
-    op: &'static OpDef,
+    op: Arc<OpDef>,
     callee: Callee<'p>,
     precision: Precision,
     run_limit: Duration,
@@ -46,7 +46,7 @@ impl<'p> Python<'p> {
     /// `run_s`: seconds that one call may take.
     pub(crate) fn new(
         process: &'p Process<'p>,
-        op: &'static OpDef,
+        op: &Arc<OpDef>,
         implementation: &'p Implementation,
         precision: Precision,
         run_s: f64,
@@ -54,7 +54,7 @@ impl<'p> Python<'p> {
         let Implementation::Python { kind, source, entry } = implementation else { return None };
         let callee = Callee { kind: *kind, source: source.as_deref(), entry: entry.as_deref() };
         let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(prepare_limit(*kind));
-        Some(Self { process, op, callee, precision, run_limit })
+        Some(Self { process, op: Arc::clone(op), callee, precision, run_limit })
     }
 
     /// Returns the longest time that judging one case may wait for the process.
@@ -106,7 +106,7 @@ impl<'p> Python<'p> {
     ) -> Result<Prepare, PythonCallError> {
         let specs = buffers.specs.iter().map(|(_, spec)| spec.clone());
         let outputs: Vec<(TensorSpec, Location)> = specs.zip(outputs).collect();
-        call(self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
+        call(&self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
             |error| {
                 LaunchError::verdict(Verdict::Unsupported, Finding::new(error.to_string())).into()
             },

@@ -210,7 +210,7 @@ fn timed(
     let op = op_of(job.request)?;
     let case = job.subject.case();
     let precision = job.request.precision;
-    let roofline = roofline::of(op, case, precision, setting.floor_us, device)?;
+    let roofline = roofline::of(&op, case, precision, setting.floor_us, device)?;
     if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
         return fail(finding, device);
     }

@@ -2,7 +2,7 @@
 
 use crate::record::{ArgValue, Case, DType, TensorArg, TensorSpec};
 
-use super::{InferError, OpDef};
+use super::{InferError, OpDef, custom::Evaluator};
 
 /// An op with the arguments of one case.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +11,8 @@ pub struct Call<'a> {
     pub op: &'a OpDef,
     /// Its arguments.
     pub case: &'a Case,
+    /// Runs the kernel that is the op's reference, where it has one.
+    pub evaluator: Option<Evaluator<'a>>,
 }
 
 /// An argument that is missing or of the wrong kind.

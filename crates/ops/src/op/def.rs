@@ -1,5 +1,7 @@
 //! The definition of an op.
 
+use std::sync::Arc;
+
 use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 
 use super::{
@@ -29,7 +31,7 @@ pub struct OpDef {
     /// The parameters in the order of the schema.
     pub params: Vec<Param>,
     /// Element types that suites try it with: those of its main input.
-    pub dtypes: &'static [DType],
+    pub dtypes: Vec<DType>,
     /// The op family.
     pub family: OpFamily,
     /// The engine.
@@ -40,7 +42,7 @@ pub struct OpDef {
     /// The text that defines the op, where it is not of the catalogue.
     pub definition: Option<String>,
     /// The kernel that is its reference, where it has one.
-    pub reference_kernel: Option<&'static ReferenceKernel>,
+    pub reference_kernel: Option<ReferenceKernel>,
     /// Whether the sign of a zero result counts: copies, and ops whose purpose is the sign.
     pub signed_zero: bool,
     /// Largest error in ulps of the type that is computed in, where the op is one function of exact
@@ -94,7 +96,7 @@ impl OpBuilder {
                 outputs: schema.outputs,
                 returns_list: schema.returns_list,
                 params,
-                dtypes: FLOATS,
+                dtypes: FLOATS.to_vec(),
                 family: OpFamily::General,
                 engine: Box::new(engine),
                 exact: false,
@@ -177,8 +179,8 @@ impl OpBuilder {
 
     /// Says which element types the main input is tried with.
     #[must_use]
-    pub fn dtypes(self, dtypes: &'static [DType]) -> Self {
-        self.with(|op| op.dtypes = dtypes)
+    pub fn dtypes(self, dtypes: &[DType]) -> Self {
+        self.with(|op| op.dtypes = dtypes.to_vec())
     }
 
     /// Asks for the correctly rounded result bit for bit.
@@ -246,7 +248,7 @@ fn did_you_mean(near: &[String]) -> String {
 /// # Errors
 ///
 /// [`UnknownOp`] with up to three near names.
-pub fn find(name: &str) -> Result<&'static OpDef, UnknownOp> {
+pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOp> {
     catalogue::lookup(name).ok_or_else(|| {
         let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
         let near = crate::near(name, names.map(String::as_str), 3);
@@ -265,7 +267,7 @@ impl OpDef {
     /// Returns the call that a case is.
     #[must_use]
     pub fn call<'a>(&'a self, case: &'a Case) -> Call<'a> {
-        Call { op: self, case }
+        Call { op: self, case, evaluator: None }
     }
 
     /// Returns layout and dtype of each output: contiguous, in the order of the schema.

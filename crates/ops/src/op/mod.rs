@@ -33,7 +33,9 @@ pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case, comp
 pub use call::{ArgError, Call, Scalar};
 pub use catalogue::all;
 pub use counter::{Counter, Recipe};
-pub use custom::{CaseText, CustomError, KernelEvaluator, ReferenceKernel, custom, custom_cases};
+pub use custom::{
+    CaseText, CustomError, Evaluator, KernelEvaluator, ReferenceKernel, custom, custom_cases,
+};
 pub use def::{OpBuilder, OpDef, UnknownOp, find};
 pub use eager::{EagerRounding, half_roundoff};
 pub use engine::{Array, Engine, ExactLimits, Locality, Matrices, Origin, Shaped};

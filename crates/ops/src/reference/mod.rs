@@ -23,7 +23,7 @@ pub use integers::{Integers, is_exact_beyond_f64};
 pub use part::{Part, Runs, Subproblem};
 
 use crate::{
-    op::{Array, Call, InferError, Inputs, OpDef, half_roundoff},
+    op::{Array, Call, Evaluator, InferError, Inputs, KernelEvaluator, OpDef, half_roundoff},
     record::{Case, DType, HostTensor},
 };
 
@@ -127,6 +127,13 @@ impl<'a> Reference<'a> {
         Ok(Self { call: op.call(case), inputs: Inputs::read(case, hosts) })
     }
 
+    /// Sets what runs a reference that is a kernel.
+    #[must_use]
+    pub fn with_evaluator(mut self, evaluator: &'a KernelEvaluator) -> Self {
+        self.call.evaluator = Some(Evaluator(evaluator));
+        self
+    }
+
     /// Returns the inputs.
     #[must_use]
     pub fn inputs(&self) -> &Inputs<'a> {
@@ -202,7 +209,7 @@ impl<'a> Reference<'a> {
 
     /// The sensitivity of every output to inputs that are off by f32 roundings.
     fn spreads(&self, outputs: &[Array], dtypes: &[DType]) -> Result<Vec<Array>, Error> {
-        let Call { op, case } = self.call;
+        let Call { op, case, .. } = self.call;
         let exact = dtypes.iter().all(|&dtype| op.is_exact(dtype));
         if exact {
             return Ok(outputs.iter().map(|output| Array::zeros(output.raw_dim())).collect());

@@ -1,6 +1,9 @@
 //! Suite files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -172,14 +175,14 @@ impl Reader<'_> {
             return Err(wrong(format!("has no dtype {dtype} (it has: {})", known.join(", "))));
         }
         if table.cases.is_empty() {
-            let (templates, mistakes) = own_cases(op, self.origin)?;
+            let (templates, mistakes) = own_cases(&op, self.origin)?;
             errors.extend(mistakes);
             return Ok(Entry { op, dtypes, templates, fixed: Vec::new() });
         }
         let mut templates = Vec::with_capacity(table.cases.len());
         for (index, case) in table.cases.iter().enumerate() {
             let (line, number) = (self.line(case.span().start), index + 1);
-            match template(op, case.get_ref()) {
+            match template(&op, case.get_ref()) {
                 Ok(read) => {
                     let at = |template| Template { line, number, ..template };
                     templates.extend(read.into_iter().map(at));
@@ -196,7 +199,7 @@ impl Reader<'_> {
 
 impl Reader<'_> {
     /// Finds the op of an entry, or defines it.
-    fn op(&self, table: &OpTable, line: usize) -> Result<&'static OpDef, Error> {
+    fn op(&self, table: &OpTable, line: usize) -> Result<Arc<OpDef>, Error> {
         let wrong = |line: usize, reason: String| {
             let op = table.name.clone();
             Error::Entry { file: self.origin.to_owned(), line, op, reason }
@@ -205,7 +208,7 @@ impl Reader<'_> {
             (None, None) => {
                 let found = op::find(&table.name);
                 let file = || self.origin.to_owned();
-                return found.map_err(|source| Error::Op { file: file(), line, source });
+                return found.cloned().map_err(|source| Error::Op { file: file(), line, source });
             }
             (Some(_), Some(_)) => {
                 return Err(wrong(line, "has both `definition` and `op_file`".to_owned()));
@@ -235,10 +238,7 @@ impl Reader<'_> {
 }
 
 /// Reads the cases that a custom op's definition has.
-pub(super) fn own_cases(
-    op: &'static OpDef,
-    origin: &str,
-) -> Result<(Vec<Template>, Vec<Error>), Error> {
+pub(super) fn own_cases(op: &OpDef, origin: &str) -> Result<(Vec<Template>, Vec<Error>), Error> {
     let wrong = |error: op::CustomError| Error::Entry {
         file: origin.to_owned(),
         line: error.line,

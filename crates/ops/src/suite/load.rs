@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::Path,
+    sync::Arc,
 };
 
 use crate::{
@@ -172,15 +173,14 @@ pub(super) fn from_file(origin: &str, text: &str) -> Result<Loaded, Error> {
 /// # Errors
 ///
 /// [`Error`] where no case is right.
-pub fn of_op(op: &'static OpDef, origin: &str) -> Result<Loaded, Error> {
-    let (templates, errors) = file::own_cases(op, origin)?;
-    let entry = Entry { op, dtypes: op.dtypes.to_vec(), templates, fixed: Vec::new() };
+pub fn of_op(op: Arc<OpDef>, origin: &str) -> Result<Loaded, Error> {
+    let (templates, errors) = file::own_cases(&op, origin)?;
     let suite = Suite {
         name: op.name.clone(),
         description: "The cases of its definition.".to_owned(),
         origin: origin.to_owned(),
         ops: vec![op.name.clone()],
-        entries: vec![entry],
+        entries: vec![Entry { dtypes: op.dtypes.clone(), op, templates, fixed: Vec::new() }],
         limits: Limits::default(),
         joined: false,
     };
@@ -292,7 +292,7 @@ fn finish(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
 /// The cases of calls, by op, in the order in which the ops came.
 #[derive(Default)]
 struct Entries {
-    ops: Vec<(&'static OpDef, Vec<Case>)>,
+    ops: Vec<(Arc<OpDef>, Vec<Case>)>,
     places: BTreeMap<String, usize>,
     seen: HashSet<String>,
 }
@@ -312,7 +312,7 @@ impl Entries {
         })?;
         self.seen.insert(once);
         let place = *self.places.entry(op.name.clone()).or_insert_with(|| {
-            self.ops.push((op, Vec::new()));
+            self.ops.push((Arc::clone(op), Vec::new()));
             self.ops.len() - 1
         });
         self.ops[place].1.push(case);
@@ -320,7 +320,7 @@ impl Entries {
     }
 
     fn suite(self, name: &str, description: &str, origin: &str) -> Suite {
-        let entry = |(op, fixed): (&'static OpDef, Vec<Case>)| {
+        let entry = |(op, fixed): (Arc<OpDef>, Vec<Case>)| {
             let mut dtypes: Vec<DType> = Vec::new();
             for case in &fixed {
                 if !dtypes.contains(&case.dtype) {

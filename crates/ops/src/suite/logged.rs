@@ -1,5 +1,7 @@
 //! Cases out of the calls of a log.
 
+use std::sync::Arc;
+
 use crate::{
     log::{Call, LogDType, LogGen, LogTensor, Value},
     op::{self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined},
@@ -84,7 +86,7 @@ fn kind_error(param: &Param) -> CallError {
 pub(super) fn case_of(
     call: &Call,
     class: Option<CaseClass>,
-) -> Result<(&'static OpDef, Case), CallError> {
+) -> Result<(&'static Arc<OpDef>, Case), CallError> {
     let op = resolve(call)?;
     let values = bind(op, call)?;
     let mut args = Vec::with_capacity(op.params.len());
@@ -124,7 +126,7 @@ pub(super) fn case_of(
 }
 
 /// Finds the op; a number where `op.Tensor` has a tensor makes it `op.Scalar`.
-fn resolve(call: &Call) -> Result<&'static OpDef, UnknownOp> {
+fn resolve(call: &Call) -> Result<&'static Arc<OpDef>, UnknownOp> {
     let is_number =
         |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_));
     if call.overload == "Tensor"

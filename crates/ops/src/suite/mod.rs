@@ -5,7 +5,7 @@
 //! every dtype is built once, so that a mistake is an error that names file, line, op, case and key,
 //! never a surprise in the middle of a run.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 mod draw;
 mod error;
@@ -54,7 +54,7 @@ pub struct Suite {
 /// One op of a suite.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
-    op: &'static OpDef,
+    op: Arc<OpDef>,
     dtypes: Vec<DType>,
     templates: Vec<Template>,
     /// Cases that were complete from the beginning, such as those of a log.
@@ -73,8 +73,8 @@ impl Suite {
     /// # Errors
     ///
     /// [`Error::NotInSuite`].
-    pub fn op(&self, name: &str) -> Result<&'static OpDef, Error> {
-        Ok(self.entry(name)?.op)
+    pub fn op(&self, name: &str) -> Result<&Arc<OpDef>, Error> {
+        Ok(&self.entry(name)?.op)
     }
 
     /// Returns the dtypes that an op is judged in.
@@ -145,7 +145,7 @@ impl Suite {
             cases.push(case.clone());
         }
         let mut cases = cases.cases;
-        self.limits.apply(entry.op, &mut cases);
+        self.limits.apply(&entry.op, &mut cases);
         Ok(cases)
     }
 
@@ -159,7 +159,7 @@ impl Suite {
     ) -> Result<Vec<Case>, Error> {
         let template = &entry.templates[index];
         let build = |draft| {
-            build_case(entry.op, &draft).map_err(|error| Error::Case {
+            build_case(&entry.op, &draft).map_err(|error| Error::Case {
                 file: self.origin.clone(),
                 line: template.line,
                 op: entry.op.name.clone(),
@@ -167,7 +167,7 @@ impl Suite {
                 source: Box::new(error.into()),
             })
         };
-        template.drafts(entry.op, index, dtype, seed).into_iter().map(build).collect()
+        template.drafts(&entry.op, index, dtype, seed).into_iter().map(build).collect()
     }
 }
 

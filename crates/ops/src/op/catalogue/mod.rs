@@ -8,13 +8,16 @@ mod fold;
 mod place;
 mod pointwise;
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
 
 use super::{OpDef, OpFamily, def::OpBuilder};
 
 /// All ops, and every name that one of them goes by.
 struct Catalogue {
-    ops: Vec<OpDef>,
+    ops: Vec<Arc<OpDef>>,
     names: HashMap<String, usize>,
 }
 
@@ -31,10 +34,10 @@ impl Catalogue {
             dense_quant::rows(),
             place::rows(),
         ];
-        let ops: Vec<OpDef> = tables
+        let ops: Vec<Arc<OpDef>> = tables
             .into_iter()
             .flatten()
-            .map(|row| row.build().expect("every signature of the tables can be read"))
+            .map(|row| Arc::new(row.build().expect("every signature of the tables can be read")))
             .collect();
         let mut names = HashMap::new();
         for (index, op) in ops.iter().enumerate() {
@@ -55,12 +58,12 @@ fn of(family: OpFamily, rows: Vec<OpBuilder>) -> Vec<OpBuilder> {
 
 /// Returns all ops that kgen knows, in the order in which they are listed.
 #[must_use]
-pub fn all() -> &'static [OpDef] {
+pub fn all() -> &'static [Arc<OpDef>] {
     &CATALOGUE.ops
 }
 
 /// Finds an op by any of its names, in any of the spellings that people use.
-pub(super) fn lookup(name: &str) -> Option<&'static OpDef> {
+pub(super) fn lookup(name: &str) -> Option<&'static Arc<OpDef>> {
     let find = |name: &str| CATALOGUE.names.get(name).map(|&index| &CATALOGUE.ops[index]);
     find(name).or_else(|| {
         let text = name.replace("::", ".");

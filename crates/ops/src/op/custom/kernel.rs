@@ -1,6 +1,6 @@
 //! Custom ops whose reference is a kernel.
 
-use std::{fmt, sync::OnceLock};
+use std::fmt;
 
 use crate::{
     op::{Array, Call, Engine, InferError, Inputs, Param, Role, Shaped},
@@ -14,12 +14,22 @@ use super::{definition::Definition, engine::Declared};
 pub type KernelEvaluator =
     dyn Fn(&Call<'_>, &Inputs<'_>) -> Result<Vec<Array>, String> + Send + Sync;
 
-/// The kernel that is a custom op's reference. What runs it is installed by who has a device.
+/// A [`KernelEvaluator`] in a call.
+#[derive(Clone, Copy)]
+pub struct Evaluator<'a>(pub &'a KernelEvaluator);
+
+impl fmt::Debug for Evaluator<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Evaluator")
+    }
+}
+
+/// The kernel that is a custom op's reference.
+#[derive(Debug)]
 pub struct ReferenceKernel {
     source: String,
     /// Names of the tensors that have the case's element type.
     free: Vec<String>,
-    evaluator: OnceLock<Box<KernelEvaluator>>,
 }
 
 impl ReferenceKernel {
@@ -28,7 +38,7 @@ impl ReferenceKernel {
             tensor.shape.dtype.is_none() && !matches!(tensor.role, Role::Index | Role::Mask)
         });
         let free = free.map(|tensor| tensor.name.clone()).collect();
-        Self { source, free, evaluator: OnceLock::new() }
+        Self { source, free }
     }
 
     /// Returns the call that the kernel gets for a case: contiguous tensors, f64 where the type is
@@ -53,37 +63,16 @@ impl ReferenceKernel {
     pub fn source(&self) -> &str {
         &self.source
     }
-
-    /// Says how the kernel is run; only the first call counts.
-    pub fn install(&self, evaluator: Box<KernelEvaluator>) {
-        // Another thread installed the same kernel.
-        drop(self.evaluator.set(evaluator));
-    }
-}
-
-impl fmt::Debug for ReferenceKernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReferenceKernel").field("source", &self.source).finish_non_exhaustive()
-    }
 }
 
 /// Evaluates through a reference kernel.
 #[derive(Debug)]
-pub(super) struct KernelEngine {
-    declared: Declared,
-    kernel: &'static ReferenceKernel,
-}
-
-impl KernelEngine {
-    pub(super) fn new(definition: &Definition, kernel: &'static ReferenceKernel) -> Self {
-        Self { declared: Declared::new(definition), kernel }
-    }
-}
+pub(super) struct KernelEngine(pub(super) Declared);
 
 impl Engine for KernelEngine {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
-        let symbols = self.declared.symbols(call)?;
-        let outputs = self.declared.outputs.iter().map(|output| {
+        let symbols = self.0.symbols(call)?;
+        let outputs = self.0.outputs.iter().map(|output| {
             let shape = output.shape.as_ref();
             let extents = shape.and_then(|shape| shape.extents(&symbols)).ok_or_else(|| {
                 InferError::value(&output.name, "its shape", "extents that the inputs have")
@@ -97,7 +86,7 @@ impl Engine for KernelEngine {
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let Some(evaluator) = self.kernel.evaluator.get() else {
+        let Some(Evaluator(evaluator)) = call.evaluator else {
             let reason = "nothing here runs reference kernels".to_owned();
             return Err(Error::Kernel { reason });
         };
@@ -105,6 +94,6 @@ impl Engine for KernelEngine {
     }
 
     fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {
-        self.declared.index_bound(call, param)
+        self.0.index_bound(call, param)
     }
 }

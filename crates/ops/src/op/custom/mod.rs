@@ -17,20 +17,15 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::HashMap,
-    sync::{LazyLock, Mutex, PoisonError},
-};
-
-use crate::record::DType;
+use std::sync::Arc;
 
 use super::{Engine, OpDef, OpFamily, catalogue};
 use definition::Reference;
-use engine::GraphEngine;
+use engine::{Declared, GraphEngine};
 use kernel::KernelEngine;
 
 pub use definition::CaseText;
-pub use kernel::{KernelEvaluator, ReferenceKernel};
+pub use kernel::{Evaluator, KernelEvaluator, ReferenceKernel};
 
 /// A definition that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,25 +56,13 @@ impl CustomError {
     }
 }
 
-/// The ops that were defined in this process, by their texts.
-///
-/// They are never dropped: an op is `'static` like those of the catalogue, and a process sees a
-/// handful of texts.
-static DEFINED: LazyLock<Mutex<HashMap<String, &'static OpDef>>> = LazyLock::new(Mutex::default);
-
-/// Returns the op that a text defines; the same text gives the same op.
+/// Returns the op that a text defines.
 ///
 /// # Errors
 ///
 /// [`CustomError`] with line, column and reason.
-pub fn custom(text: &str) -> Result<&'static OpDef, CustomError> {
-    let mut defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(&op) = defined.get(text) {
-        return Ok(op);
-    }
-    let op: &'static OpDef = Box::leak(Box::new(build(text)?));
-    defined.insert(text.to_owned(), op);
-    Ok(op)
+pub fn custom(text: &str) -> Result<Arc<OpDef>, CustomError> {
+    build(text).map(Arc::new)
 }
 
 /// Returns the cases of a custom op as a suite file words them; none for an op of the catalogue.
@@ -102,13 +85,11 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
     }
     // A case that cannot be worded is a mistake of the file, found before any is used.
     definition.case_texts(text)?;
-    let dtypes: &'static [DType] = Box::leak(definition.dtypes.clone().into_boxed_slice());
     let (engine, kernel): (Box<dyn Engine>, _) = match &definition.reference {
         Reference::Graph(graph) => (Box::new(GraphEngine::new(&definition, graph.clone())), None),
         Reference::Cuda(source) => {
-            let kernel: &'static ReferenceKernel =
-                Box::leak(Box::new(ReferenceKernel::new(&definition, source.clone())));
-            (Box::new(KernelEngine::new(&definition, kernel)), Some(kernel))
+            let kernel = ReferenceKernel::new(&definition, source.clone());
+            (Box::new(KernelEngine(Declared::new(&definition))), Some(kernel))
         }
     };
     Ok(OpDef {
@@ -120,7 +101,7 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         outputs: definition.outputs.iter().map(|output| output.what.clone()).collect(),
         returns_list: false,
         params: definition.params(),
-        dtypes,
+        dtypes: definition.dtypes,
         family: OpFamily::General,
         engine,
         exact: false,

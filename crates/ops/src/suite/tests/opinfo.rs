@@ -28,7 +28,7 @@ const REFERENCE_TIME: Duration = Duration::from_secs(1);
 /// Every case of a suite with its op.
 pub(super) fn cases(suite: &Suite) -> Vec<(&'static OpDef, Case)> {
     let of = |name: &String| {
-        let op = find(name).unwrap();
+        let op: &OpDef = find(name).unwrap();
         suite.cases(name, None, 11).unwrap().into_iter().map(move |case| (op, case))
     };
     suite.ops().iter().flat_map(of).collect()
