@@ -27,7 +27,9 @@ use kgen_compile::{LocateOptions, locate};
 use kgen_llm::{Access, Budget, Client, HttpAccess, ProviderConfig, preset};
 use kgen_ops::suite::{self, Suite};
 use kgen_prompt::Prompts;
-use kgen_record::{DType, Emulation, EvalRequest, Evaluation, Limits, OpKey, RunId, Stage, Target};
+use kgen_record::{
+    DType, Emulation, EvalRequest, Evaluation, Implementation, Limits, OpKey, RunId, Stage, Target,
+};
 use kgen_settings::{DeviceChoice, Overrides, Settings, resolve};
 use kgen_store::{DeviceInfo, Format, RunInfo, RunStatus, RunStore};
 use kgen_worker::{Pool, PoolConfig};
@@ -139,8 +141,10 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         op: OP.to_owned(),
         definition: None,
         // A comment would not do: the compile cache does not see them.
-        kernel: format!("{}\nconstexpr int SAMPLE = {sample};\n", kernel()),
-        implementation: None,
+        candidate: Implementation::kernel(format!(
+            "{}\nconstexpr int SAMPLE = {sample};\n",
+            kernel()
+        )),
         params: Default::default(),
         count_code: false,
         profile: None,

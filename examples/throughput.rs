@@ -26,8 +26,8 @@ use kgen_ops::{
     suite::{self, Suite},
 };
 use kgen_record::{
-    Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, L2, Limits, Precision, Profile,
-    Stage, Target, TimingRequest,
+    Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Implementation, L2, Limits,
+    Precision, Profile, Stage, Target, TimingRequest,
 };
 use kgen_settings::{DeviceChoice, Overrides, resolve};
 use kgen_worker::{Pool, PoolConfig};
@@ -185,8 +185,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
         op: op.to_owned(),
         definition: None,
         // A comment would not do: the compile cache does not see them.
-        kernel: format!("{kernel}\nconstexpr int SAMPLE = {number};\n"),
-        implementation: None,
+        candidate: Implementation::kernel(format!("{kernel}\nconstexpr int SAMPLE = {number};\n")),
         params: Default::default(),
         count_code: true,
         profile: None,

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "a run on a GPU machine tells what it measured")]
 
 use kgen_compile::{
-    COPY_KERNELS, COPY_MAX_DIMS, Compiled, Compiler, Job, LocateOptions, ProvisionOptions,
+    COPY_KERNELS, COPY_MAX_DIMS, CompileJob, Compiled, Compiler, LocateOptions, ProvisionOptions,
     copy_kernel, copy_source, guard_ptx, guard_source, locate, provision,
 };
 use kgen_device::{
@@ -60,7 +60,7 @@ fn compiler() -> Compiler {
 fn compile(source: &str, kernels: &[&str], arch: &str) -> Compiled {
     guard_source(source).unwrap();
     let kernels: Vec<String> = kernels.iter().map(|&name| name.to_owned()).collect();
-    let job = Job { source, defines: &[], types: &[], kernels: &kernels, arch };
+    let job = CompileJob { source, defines: &[], types: &[], kernels: &kernels, arch };
     let compiled = compiler().compile(&job).unwrap();
     guard_ptx(&compiled).unwrap();
     compiled

@@ -8,7 +8,8 @@ use kgen_compile::Compiler;
 use kgen_eval::Progress;
 use kgen_ops::suite;
 use kgen_record::{
-    CaseClass, DType, Emulation, EvalRequest, Evaluation, Limits, Sanitize, Target, Verdict,
+    CaseClass, DType, Emulation, EvalRequest, Evaluation, Implementation, Limits, Sanitize, Target,
+    Verdict,
 };
 use kgen_selftest::judge::{Item, Kind, Report, Requests, conclude, items, request};
 use std::{
@@ -102,8 +103,7 @@ fn judge_with(
     let request = EvalRequest {
         op: op.to_owned(),
         definition: None,
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,

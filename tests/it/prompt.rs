@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kgen_compile::{Compiler, Job, guard_ptx, guard_source};
+use kgen_compile::{CompileJob, Compiler, guard_ptx, guard_source};
 use kgen_device::{BufferId, Device, EmuDevice, Image, KernelArg, Launch};
 use kgen_kernel::{BoundArg, KernelFile, bind, plan};
 use kgen_ops::{op, suite};
 use kgen_record::{
     Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Gen,
-    HostTensor, InputDistribution, Limits, Precision, Step, Target, TensorArg, TensorSpec, Verdict,
+    HostTensor, Implementation, InputDistribution, Limits, Precision, Step, Target, TensorArg,
+    TensorSpec, Verdict,
 };
 
 use super::nvrtc::compiler;
@@ -74,7 +75,7 @@ fn run(compiler: &mut Compiler, dtype: DType, shape: &[usize]) -> (Vec<f64>, Vec
     let plan = plan::resolve(&file, &env, &BTreeMap::new()).unwrap();
     let types = [("T_self".to_owned(), dtype), ("T_out".to_owned(), dtype)];
     let kernels = ["center".to_owned()];
-    let job = Job {
+    let job = CompileJob {
         source: file.text(),
         defines: &plan.defines,
         types: &types,
@@ -144,8 +145,7 @@ fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
     let request = EvalRequest {
         op: op.name.clone(),
         definition: op.definition.clone(),
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -67,8 +67,7 @@ fn judged(side: &Side, op: &str, implementation: Implementation, cases: Vec<Case
     let request = EvalRequest {
         op: op.to_owned(),
         definition: None,
-        kernel: String::new(),
-        implementation: Some(implementation),
+        candidate: implementation,
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -37,8 +37,7 @@ pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
     let request = EvalRequest {
         op: op.name.clone(),
         definition: op.definition.clone(),
-        kernel: implementation.source().unwrap_or_default().to_owned(),
-        implementation: (!is_kernel).then(|| implementation.clone()),
+        candidate: implementation.clone(),
         // Those that confirm a winner were counted and profiled before.
         params: Default::default(),
         count_code: judgement == 0,

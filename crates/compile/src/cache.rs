@@ -145,7 +145,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Compiler, Job, testing};
+    use crate::{CompileJob, Compiler, testing};
     use kgen_record::DType;
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
             Compiler::open(testing::toolchain(), Some(folder.path().join("cache"))).unwrap();
         let kernels = ["k".to_owned()];
         let compile = |value: &str, dtype| {
-            let job = Job {
+            let job = CompileJob {
                 source: "extern \"C\" __global__ void k(T_self* x) { x[0] = N; }",
                 defines: &[("N".to_owned(), value.to_owned())],
                 types: &[("T_self".to_owned(), dtype)],

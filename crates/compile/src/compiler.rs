@@ -19,7 +19,7 @@ use super::{
 
 /// What is to be compiled.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
+pub struct CompileJob<'a> {
     /// The kernel file.
     pub source: &'a str,
     /// Macros of the plan: name and value.
@@ -37,7 +37,7 @@ pub struct Job<'a> {
 pub struct Compiled {
     /// The PTX.
     pub ptx: String,
-    /// The CUBIN for [`Job::arch`].
+    /// The CUBIN for [`CompileJob::arch`].
     #[serde(with = "base64_bytes")]
     pub cubin: Vec<u8>,
     /// Warnings.
@@ -132,7 +132,7 @@ impl Compiler {
     ///
     /// [`CompileError::Failed`] with what the compiler or the assembler says about the source;
     /// [`CompileError::Machine`] when NVRTC itself does not work.
-    pub fn compile(&self, job: &Job<'_>) -> Result<Compiled, CompileError> {
+    pub fn compile(&self, job: &CompileJob<'_>) -> Result<Compiled, CompileError> {
         let code = blank_comments(job.source).map_err(|finding| failed(&finding))?;
         let names = names_of(job, &code)?;
         let macros = macros(job)?;
@@ -160,7 +160,7 @@ impl Compiler {
 
     fn compile_now(
         &self,
-        job: &Job<'_>,
+        job: &CompileJob<'_>,
         code: &str,
         headers: &[Header],
         options: &[String],
@@ -179,7 +179,7 @@ impl Compiler {
     }
 
     /// Returns NVRTC's options.
-    fn options(&self, job: &Job<'_>) -> Vec<String> {
+    fn options(&self, job: &CompileJob<'_>) -> Vec<String> {
         let mut options: Vec<String> = [
             "-lineinfo",
             "-default-device",
@@ -202,7 +202,7 @@ impl Compiler {
 }
 
 /// Returns the macros of the plan, checked.
-fn macros<'a>(job: &Job<'a>) -> Result<Vec<(&'a str, &'a str)>, CompileError> {
+fn macros<'a>(job: &CompileJob<'a>) -> Result<Vec<(&'a str, &'a str)>, CompileError> {
     for (name, value) in job.defines {
         if job.types.iter().any(|(taken, _)| taken == name) {
             return Err(failed(&Finding::new(format!(
@@ -244,7 +244,7 @@ fn error(message: String) -> Diagnostic {
 }
 
 /// Returns the name expressions: all kernels' own names, then all their types.
-fn names_of(job: &Job<'_>, code: &str) -> Result<Vec<String>, CompileError> {
+fn names_of(job: &CompileJob<'_>, code: &str) -> Result<Vec<String>, CompileError> {
     if let Some(bad) = job.kernels.iter().find(|name| !signature::is_kernel_name(name)) {
         let known = list_kernels(code);
         let message = format!("`{bad}` is no kernel name; {known}");
@@ -256,7 +256,7 @@ fn names_of(job: &Job<'_>, code: &str) -> Result<Vec<String>, CompileError> {
 }
 
 /// Builds the result of a success.
-fn finish(job: &Job<'_>, product: Product, log: Log) -> Compiled {
+fn finish(job: &CompileJob<'_>, product: Product, log: Log) -> Compiled {
     let (entries, types) = product.lowered.split_at(job.kernels.len());
     let signatures = job.kernels.iter().zip(types).map(|(kernel, lowered)| {
         // A type that cannot be read leaves no parameters; binding then refuses every argument.
@@ -284,7 +284,7 @@ fn finish(job: &Job<'_>, product: Product, log: Log) -> Compiled {
 const STATIC_SMEM_MAX: u32 = 48 << 10;
 
 /// Says what was wrong with a source that NVRTC refused.
-fn explain(job: &Job<'_>, code: &str, log: Log) -> Vec<Diagnostic> {
+fn explain(job: &CompileJob<'_>, code: &str, log: Log) -> Vec<Diagnostic> {
     let mut diagnostics = log.diagnostics;
     let has_error = |diagnostics: &[Diagnostic]| {
         diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
@@ -311,7 +311,7 @@ fn explain(job: &Job<'_>, code: &str, log: Log) -> Vec<Diagnostic> {
 }
 
 /// Says which kernel names of the plan do not fit the source.
-fn explain_names(job: &Job<'_>, code: &str, messages: &[String]) -> Vec<Diagnostic> {
+fn explain_names(job: &CompileJob<'_>, code: &str, messages: &[String]) -> Vec<Diagnostic> {
     let known = list_kernels(code);
     let about = |kernel: &str, text: &str| {
         let bare = kernel.split('<').next().unwrap_or(kernel);

@@ -22,7 +22,7 @@ mod watch;
 
 use std::{ffi::CStr, path::PathBuf};
 
-pub use compiler::{CompileError, Compiled, Compiler, Job};
+pub use compiler::{CompileError, CompileJob, Compiled, Compiler};
 pub use copy::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source};
 pub use guard::{guard_ptx, guard_source};
 pub use loader::load_library;

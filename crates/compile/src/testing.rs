@@ -7,7 +7,7 @@ use kgen_record::DType;
 use kgen_settings::{NvrtcSettings, env};
 
 use super::{
-    Compiled, Compiler, Job, LocateOptions, ProvisionOptions, Toolchain, locate, provision,
+    CompileJob, Compiled, Compiler, LocateOptions, ProvisionOptions, Toolchain, locate, provision,
 };
 
 /// Returns the toolchain, the same for all tests of the process.
@@ -34,6 +34,6 @@ pub fn compiler() -> Compiler {
 pub fn compile(source: &str, kernels: &[&str], dtype: DType) -> Compiled {
     let types = [("T_self".to_owned(), dtype), ("T_out".to_owned(), dtype)];
     let kernels: Vec<String> = kernels.iter().map(|name| (*name).to_owned()).collect();
-    let job = Job { source, defines: &[], types: &types, kernels: &kernels, arch: "sm_90a" };
+    let job = CompileJob { source, defines: &[], types: &types, kernels: &kernels, arch: "sm_90a" };
     compiler().compile(&job).unwrap()
 }

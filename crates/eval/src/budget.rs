@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use kgen_record::{Case, EvalRequest};
+use kgen_record::Case;
 
-use super::prepared_case::op_of;
+use super::Job;
 
 /// Lane instructions per elementary operation that no sensible kernel needs: whoever spends more is
 /// to blame. Software division, a `pow` in f64 or a linear search per element stay far below.
@@ -83,21 +83,20 @@ impl Allowance {
 
 /// Returns the elementary operations of a case: its floating-point operations, or the elements that
 /// it touches where those are more.
-pub(super) fn operations(request: &EvalRequest, case: &Case) -> u64 {
-    let Ok(op) = op_of(request) else { return 0 };
-    let outputs = op.infer(case).unwrap_or_default();
+pub(super) fn operations(job: &Job<'_>, case: &Case) -> u64 {
+    let outputs = job.op.infer(case).unwrap_or_default();
     let inputs = case.tensors().map(|(_, tensor)| tensor.spec.numel());
     let touched: usize = inputs.chain(outputs.iter().map(|spec| spec.numel())).sum();
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let touched = touched as f64;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate")]
-    let operations = op.work(case).flops.max(touched) as u64;
+    let operations = job.op.work(case).flops.max(touched) as u64;
     operations
 }
 
 /// Says why a case cannot be on the emulator at all; `None` where it may be tried.
-pub(super) fn refusal(request: &EvalRequest, case: &Case, operations: u64) -> Option<String> {
-    let limits = &request.limits;
+pub(super) fn refusal(job: &Job<'_>, case: &Case, operations: u64) -> Option<String> {
+    let limits = &job.limits;
     let bytes: usize = case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum();
     let is_realistic = case.class.is_large();
     let most = if is_realistic { limits.emu_bytes / REALISTIC_BYTES } else { limits.emu_bytes };
@@ -109,7 +108,7 @@ pub(super) fn refusal(request: &EvalRequest, case: &Case, operations: u64) -> Op
         ));
     }
     // A reference that is a kernel has no tensor cores, and is worth no attempt.
-    let is_kernel = op_of(request).is_ok_and(|op| op.reference_kernel.is_some());
+    let is_kernel = job.op.reference_kernel.is_some();
     let cap = limits.emu_lane_instructions;
     let most = match (is_realistic, is_kernel) {
         (true, _) => cap / REALISTIC_COST,
@@ -151,8 +150,8 @@ fn extents(case: &Case) -> Extents {
 
 impl Purse {
     /// Returns a full one.
-    pub(super) fn new(request: &EvalRequest) -> Self {
-        let cap = request.limits.emu_lane_instructions;
+    pub(super) fn new(job: &Job<'_>) -> Self {
+        let cap = job.limits.emu_lane_instructions;
         let lanes_left = cap.saturating_mul(CASES_IN_FULL);
         Self { lanes_left, began: Instant::now(), n_timed_out: 0, stopped: Vec::new() }
     }

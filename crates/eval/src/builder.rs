@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use kgen_kernel::plan::plan_name;
 use kgen_record::{
     ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level,
-    Stage, StageTime, TensorArg, TensorSpec, Verdict,
+    Resources, Stage, StageTime, TensorArg, TensorSpec, Verdict,
 };
 
 use super::Progress;
+
+/// Results of cases, by index.
+pub(super) type Results = Vec<(usize, CaseResult)>;
 
 /// Why a stage ends an evaluation before any case ran.
 #[derive(Debug)]
@@ -19,12 +22,32 @@ pub(super) struct EarlyVerdict {
     pub(super) findings: Vec<Finding>,
     /// The compiler's messages, if it spoke.
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Kernels that were compiled.
+    pub(super) resources: Vec<Resources>,
+    /// Cases that the plan does not take or that are at fault, by index.
+    pub(super) cases: Results,
 }
 
 impl EarlyVerdict {
     /// Returns a halt with one finding.
     pub(super) fn new(verdict: Verdict, finding: Finding) -> Self {
-        Self { verdict, findings: vec![finding], diagnostics: Vec::new() }
+        Self {
+            verdict,
+            findings: vec![finding],
+            diagnostics: Vec::new(),
+            resources: Vec::new(),
+            cases: Vec::new(),
+        }
+    }
+
+    /// Returns all messages in one line.
+    pub(super) fn messages(self) -> String {
+        let messages = self.findings.into_iter().map(|finding| finding.message);
+        let diagnostics = self.diagnostics.into_iter().map(|diagnostic| match diagnostic.line {
+            Some(line) => format!("line {line}: {}", diagnostic.message),
+            None => diagnostic.message,
+        });
+        messages.chain(diagnostics).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -53,7 +76,7 @@ impl<'a> EvaluationBuilder<'a> {
         progress: &'a mut dyn FnMut(Progress),
     ) -> Self {
         Self {
-            kernel: &request.kernel,
+            kernel: request.source(),
             evaluation,
             progress,
             stage_start: Instant::now(),
@@ -118,11 +141,20 @@ impl<'a> EvaluationBuilder<'a> {
         }
     }
 
+    /// Stores the results of several cases.
+    pub(super) fn cases_done(&mut self, cases: Results) {
+        for (index, result) in cases {
+            self.case_done(index, result);
+        }
+    }
+
     /// Ends the evaluation at this stage.
     pub(super) fn halt(mut self, mut halt: EarlyVerdict) -> Evaluation {
+        self.cases_done(halt.cases);
         halt.findings.iter_mut().for_each(|finding| quote_line(self.kernel, finding));
         self.evaluation.verdict = halt.verdict;
         self.evaluation.findings.extend(halt.findings);
+        self.evaluation.resources.extend(halt.resources);
         self.evaluation.diagnostics.extend(halt.diagnostics);
         self.close()
     }

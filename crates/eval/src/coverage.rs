@@ -73,7 +73,7 @@ pub(super) fn of(
     let is_line = |kind: GapKind| kind == GapKind::LineNeverExecuted;
     let lines = reached.keys().filter(|(_, kind)| is_line(*kind)).count();
     let mut gaps = launch_gaps(request, program, launches);
-    gaps.extend(code_gaps(&request.kernel, &reached));
+    gaps.extend(code_gaps(request.source(), &reached));
     gaps.sort_by_key(|gap| (!gap.kind.may_close(), gap.line, gap.kind));
     let unreached = gaps.iter().filter(|gap| is_line(gap.kind) && gap.dtypes.is_empty()).count();
     (0 < lines).then(|| Coverage { lines, executed: lines - unreached, further: 0, gaps })
@@ -81,10 +81,10 @@ pub(super) fn of(
 
 /// Names the `launch` calls that no case made, or none with many blocks where the plan has such.
 fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<Gap> {
-    let Ok(file) = KernelFile::parse(&request.kernel) else { return Vec::new() };
+    let Ok(file) = KernelFile::parse(request.source()) else { return Vec::new() };
     let gap = |line, kind| Gap {
         line,
-        text: text(&request.kernel, line),
+        text: text(request.source(), line),
         kind,
         dtypes: Vec::new(),
         grids: None,

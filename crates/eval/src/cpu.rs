@@ -4,17 +4,18 @@ use std::{panic::resume_unwind, sync::Arc, thread};
 
 use kgen_compile::Compiler;
 use kgen_record::{
-    CaseOutcome, CaseResult, DType, EvalRequest, Evaluation, Finding, Implementation,
+    Case, CaseOutcome, CaseResult, DType, EvalRequest, Evaluation, Finding, Implementation,
     InputDistribution, Level, Stage, Verdict,
 };
 
 use super::{
-    Error, Program, Progress,
+    Error, Job, Program, Progress,
     builder::{EarlyVerdict, EvaluationBuilder, blank},
     compare::RoundingStats,
     emulate::emulate,
+    error::BuildError,
     link::Linker,
-    prepare::{prepare, prepare_baselines, prepare_full_size, prepare_library, prepare_reference},
+    prepare::{self, Built, Source},
     program::ReferenceProgram,
     reference_kernel, static_facts,
 };
@@ -38,24 +39,26 @@ pub fn cpu_half(
     compiler: &Compiler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CpuOutcome, Error> {
+    let job = &Job::resolve(request)?;
     let mut draft = EvaluationBuilder::new(request, progress);
     let (major, minor) = compiler.version();
     draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
-    if let Some(implementation @ (Implementation::Library { .. } | Implementation::Python { .. })) =
-        &request.implementation
-    {
-        return uncompiled(request, implementation, compiler, draft);
+    if !matches!(job.candidate, Implementation::Kernel { .. }) {
+        return uncompiled(job, compiler, draft);
     }
-    let (mut program, linker) = match prepare(request, compiler, &mut draft)? {
-        Ok(prepared) => prepared,
-        Err(halt) => return Ok(CpuOutcome { evaluation: draft.halt(halt), program: None }),
+    let (mut program, linker) = match candidate(job, compiler, &mut draft) {
+        Ok(built) => built,
+        Err(BuildError::Rejected(verdict)) => {
+            return Ok(CpuOutcome { evaluation: draft.halt(*verdict), program: None });
+        }
+        Err(BuildError::Machine(error)) => return Err(error),
     };
-    program.reference = reference(request, compiler)?;
-    let code = request.count_code.then(|| static_facts::MachineCode::of(&program)).flatten();
+    program.reference = reference(job, &job.cases, compiler)?;
+    let code = job.count_code.then(|| static_facts::MachineCode::of(&program)).flatten();
     thread::scope(|scope| {
         // A process of its own, which runs beside the emulator and the compiler.
         let code = code.map(|code| scope.spawn(move || code.count(compiler)));
-        let mut outcome = screen(request, linker, draft, program)?;
+        let mut outcome = screen(job, linker, draft, program)?;
         if let Some(code) = code {
             let mixes = code.join().unwrap_or_else(|panic| resume_unwind(panic));
             static_facts::add_code(mixes, &mut outcome.evaluation.resources);
@@ -64,21 +67,38 @@ pub fn cpu_half(
     })
 }
 
+/// Builds the candidate's program and stores all that its compilation shows.
+fn candidate<'a>(
+    job: &'a Job<'_>,
+    compiler: &'a Compiler,
+    draft: &mut EvaluationBuilder<'_>,
+) -> Result<(Program, Linker<'a>), BuildError> {
+    let source = Source::candidate(job);
+    let Built { program, linker, declined } =
+        source.build(compiler, &|_| true, &mut |stage| draft.enter(stage))?;
+    draft.cases_done(declined);
+    let mut resources = linker.worst_resources();
+    static_facts::add_launches(job, &program, &linker.resources(), &mut resources);
+    draft.evaluation().resources = resources;
+    draft.evaluation().diagnostics = linker.warnings();
+    Ok((program, linker))
+}
+
 /// Runs small cases on the emulator and compiles what a GPU needs besides the candidate.
 fn screen(
-    request: &EvalRequest,
+    job: &Job<'_>,
     mut linker: Linker<'_>,
     mut draft: EvaluationBuilder<'_>,
     mut program: Program,
 ) -> Result<CpuOutcome, Error> {
-    if !request.on_gpu || request.screen {
+    if !job.on_gpu || job.screen {
         draft.enter(Stage::Emulate);
-        emulate(request, &program, &mut linker, &mut draft)?;
+        emulate(job, &program, &mut linker, &mut draft)?;
     }
     let compiler = linker.compiler();
-    let mut evaluation = if request.on_gpu { draft.build() } else { done(draft).build() };
-    let goes_on = request.on_gpu
-        && (!request.screen
+    let mut evaluation = if job.on_gpu { draft.build() } else { done(draft).build() };
+    let goes_on = job.on_gpu
+        && (!job.screen
             || matches!(
                 evaluation.verdict,
                 Verdict::Passed | Verdict::Unsupported | Verdict::Declined
@@ -86,9 +106,9 @@ fn screen(
     if goes_on {
         // The GPU has the last word; should it hang, this half has nothing to complain about.
         evaluation.findings.clear();
-        evaluation.findings.extend(request.screen.then(|| unscreened(&evaluation)).flatten());
-        program.baselines = prepare_baselines(request, compiler)?;
-        program.full_size = prepare_full_size(request, compiler)?;
+        evaluation.findings.extend(job.screen.then(|| unscreened(&evaluation)).flatten());
+        program.baselines = prepare::baselines(job, compiler)?;
+        program.full_size = prepare::full_size(job, compiler)?;
     }
     Ok(CpuOutcome { evaluation, program: goes_on.then_some(program) })
 }
@@ -110,44 +130,46 @@ fn unscreened(evaluation: &Evaluation) -> Option<Finding> {
     )))
 }
 
-/// Hands on an implementation that is called and not compiled: the GPU alone can judge it.
+/// Prepares an implementation that is called and not compiled: the GPU alone can judge it.
 fn uncompiled(
-    request: &EvalRequest,
-    implementation: &Implementation,
+    job: &Job<'_>,
     compiler: &Compiler,
     mut draft: EvaluationBuilder<'_>,
 ) -> Result<CpuOutcome, Error> {
-    if !request.on_gpu {
+    if !job.on_gpu {
         let finding = Finding::new("what is no kernel file can be judged on a GPU alone");
         let evaluation = draft.halt(EarlyVerdict::new(Verdict::Unsupported, finding));
         return Ok(CpuOutcome { evaluation, program: None });
     }
-    let mut program = match implementation {
-        Implementation::Library { name } => prepare_library(request, compiler, name, &|_| true)?,
+    let mut program = match &job.candidate {
+        Implementation::Library { name } => {
+            prepare::library_program(job, compiler, name, &|_| true)?
+        }
         Implementation::Kernel { .. } | Implementation::Python { .. } => {
-            Program::without_code(request.cases.len())
+            Program::without_code(job.cases.len())
         }
     };
     for (index, reason) in &program.refused {
         let outcome = CaseOutcome::Skipped { reason: reason.clone() };
-        draft.case_done(*index, blank(&request.cases[*index], outcome, Level::Static));
+        draft.case_done(*index, blank(&job.cases[*index], outcome, Level::Static));
     }
-    program.reference = reference(request, compiler)?;
-    program.baselines = prepare_baselines(request, compiler)?;
-    program.full_size = prepare_full_size(request, compiler)?;
+    program.reference = reference(job, &job.cases, compiler)?;
+    program.baselines = prepare::baselines(job, compiler)?;
+    program.full_size = prepare::full_size(job, compiler)?;
     Ok(CpuOutcome { evaluation: draft.build(), program: Some(program) })
 }
 
-/// Enables the kernel that is the op's reference, where it has one, and returns what the GPU's half
-/// needs of it.
+/// Lets the kernel that is the op's reference, where it has one, be evaluated for cases; returns what
+/// the GPU's half needs of it.
 pub(super) fn reference(
-    request: &EvalRequest,
+    job: &Job<'_>,
+    cases: &[Case],
     compiler: &Compiler,
 ) -> Result<Option<Box<ReferenceProgram>>, Error> {
-    let Some(reference) = prepare_reference(request, compiler)? else { return Ok(None) };
-    let reference = Arc::new(reference_kernel::portable(*reference));
-    reference_kernel::enable(request, &reference)?;
-    Ok(request.on_gpu.then(|| Box::new((*reference).clone())))
+    let Some(reference) = prepare::reference(job, cases, compiler)? else { return Ok(None) };
+    let reference = Arc::new(reference_kernel::portable(reference));
+    reference_kernel::enable(job, cases, &reference);
+    Ok(job.on_gpu.then(|| Box::new((*reference).clone())))
 }
 
 /// Marks the last stage where the cases left nothing to complain about.
@@ -229,8 +251,7 @@ mod tests {
         let request = EvalRequest {
             op: "relu".to_owned(),
             definition: None,
-            kernel: String::new(),
-            implementation: None::<Implementation>,
+            candidate: Implementation::kernel(""),
             params: Default::default(),
             count_code: false,
             profile: None,

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use kgen_device::{Device, EmuDevice, Image, LaunchError, ModuleId};
-use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Verdict};
+use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, Finding, Level, Verdict};
 
 use super::{
-    CaseProgram, Error, Program, Variant,
+    CaseProgram, Error, Job, Program, Variant,
     blocks::{self, Sampled},
     budget::{self, Allowance, Purse},
     builder::{self, EvaluationBuilder, blank},
@@ -24,27 +24,27 @@ const SAMPLED_SHARE: u64 = 4;
 
 /// Runs the cases that fit on the emulator, and further ones where they leave gaps.
 pub(super) fn emulate(
-    request: &EvalRequest,
+    job: &Job<'_>,
     program: &Program,
     linker: &mut Linker<'_>,
     draft: &mut EvaluationBuilder<'_>,
 ) -> Result<(), Error> {
-    let mut device = EmuDevice::new(&request.target);
-    device.set_emulation(request.emulation);
+    let mut device = EmuDevice::new(&job.target);
+    device.set_emulation(job.emulation);
     let copy = load_copy(&mut device, program)?;
     let mut emulation = Emulation {
-        request,
+        job,
         program,
         variants: Vec::new(),
         used: program.cases.iter().map(|case| case.variant).collect(),
         copy,
         device,
-        purse: Purse::new(request),
+        purse: Purse::new(job),
         pools: RoundingPools::default(),
         launches: Launches::default(),
     };
     program.variants.iter().try_for_each(|variant| emulation.load(variant))?;
-    for (operations, case) in cheapest_first(request, program) {
+    for (operations, case) in cheapest_first(job, program) {
         emulation.judge(operations, case, draft)?;
     }
     emulation.pools.judge(draft, Level::Emu);
@@ -66,7 +66,7 @@ fn load_copy(device: &mut EmuDevice, program: &Program) -> Result<Option<ModuleI
 
 /// The state of an evaluation on the emulator.
 pub(super) struct Emulation<'a> {
-    pub(super) request: &'a EvalRequest,
+    pub(super) job: &'a Job<'a>,
     program: &'a Program,
     pub(super) variants: Vec<Loaded>,
     /// The variants of cases.
@@ -101,7 +101,7 @@ impl Emulation<'_> {
             Some((linker.variant(variant).types.as_slice(), *module))
         });
         let loaded: Vec<_> = loaded.collect();
-        coverage::of(self.request, self.program, &self.device, &loaded, &self.launches)
+        coverage::of(self.job, self.program, &self.device, &loaded, &self.launches)
     }
 
     /// Judges a case, or leaves it out.
@@ -111,11 +111,11 @@ impl Emulation<'_> {
         program: &CaseProgram,
         draft: &mut EvaluationBuilder<'_>,
     ) -> Result<(), Error> {
-        let case = &self.request.cases[program.case];
+        let case = &self.job.cases[program.case];
         let skip = self
             .purse
             .spent()
-            .or_else(|| budget::refusal(self.request, case, operations))
+            .or_else(|| budget::refusal(self.job, case, operations))
             .or_else(|| self.purse.stopped(case))
             .or_else(|| {
                 draft.evaluation().failed().next()?;
@@ -130,7 +130,7 @@ impl Emulation<'_> {
             (None, Ok(candidate)) => {
                 draft.case_started(program.case);
                 let modules = Modules::loaded(Some(*candidate), self.copy);
-                let subject = draft.reference(|| PreparedCase::new(self.request, case))?;
+                let subject = draft.reference(|| PreparedCase::new(self.job, case))?;
                 self.run(&subject, operations, program, modules)?
             }
         };
@@ -146,7 +146,7 @@ impl Emulation<'_> {
         modules: Modules<'_>,
     ) -> Result<CaseResult, Error> {
         let case = subject.case;
-        let allowance = Allowance::of(operations, self.request.limits.emu_lane_instructions);
+        let allowance = Allowance::of(operations, self.job.limits.emu_lane_instructions);
         self.device.set_budget(allowance.lanes);
         let mut ran = run_case(&mut self.device, subject, None, program, modules)?;
         self.device.commit_coverage(!ran.unproven);
@@ -175,7 +175,7 @@ impl Emulation<'_> {
         result: &mut CaseResult,
     ) -> Result<(), Error> {
         let variant = &self.program.variants[program.variant];
-        let seed = self.request.seed;
+        let seed = self.job.seed;
         let sampled = blocks::sample(&mut self.device, subject, program, variant, modules, seed)?;
         self.device.commit_coverage(sampled.is_some());
         match sampled {
@@ -197,14 +197,13 @@ impl Emulation<'_> {
 
 /// Returns the cases that the emulator is for with their elementary operations, in the order of
 /// these: what a budget leaves out is what costs most.
-fn cheapest_first<'a>(request: &EvalRequest, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
+fn cheapest_first<'a>(job: &Job<'_>, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
     let cases = program
         .cases
         .iter()
-        .filter(|program| !request.on_gpu || !request.cases[program.case].class.is_large());
-    let mut cases: Vec<(u64, &CaseProgram)> = cases
-        .map(|program| (budget::operations(request, &request.cases[program.case]), program))
-        .collect();
+        .filter(|program| !job.on_gpu || !job.cases[program.case].class.is_large());
+    let mut cases: Vec<(u64, &CaseProgram)> =
+        cases.map(|program| (budget::operations(job, &job.cases[program.case]), program)).collect();
     cases.sort_by_key(|(operations, _)| *operations);
     cases
 }

@@ -17,14 +17,15 @@ use kgen_record::{
 };
 
 use super::{
-    CaseProgram, Error, Program, Progress, Variant,
+    CaseProgram, Error, Job, Program, Progress, Variant,
     builder::{EvaluationBuilder, blank, failed},
     case_data::{CaseData, InputSource},
     cpu::RoundingPools,
+    error::EvalError,
     execute::{Ran, run_case},
     external::External,
     full, memory,
-    prepared_case::{PreparedCase, op_of},
+    prepared_case::PreparedCase,
     reference_kernel,
     session::{Modules, Session},
     side::{Process, Python},
@@ -58,21 +59,16 @@ pub fn gpu_half(
     side: &Side,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
-    let mut draft = EvaluationBuilder::resume(request, partial, progress);
+    let job = &Job::resolve(request)?;
+    let mut draft = EvaluationBuilder::resume(job, partial, progress);
     draft.evaluation().target = device.target().clone();
     if let Some(reference) = &program.reference {
-        reference_kernel::enable(request, &Arc::new((**reference).clone()))?;
+        reference_kernel::enable(job, &job.cases, &Arc::new((**reference).clone()));
     }
     draft.enter(Stage::Execute);
-    device.limit_kernels(Duration::from_secs_f64(request.limits.case_s));
+    device.limit_kernels(Duration::from_secs_f64(job.limits.case_s));
     let process = Process::new(side);
-    let python = match &request.implementation {
-        None => None,
-        Some(implementation) => {
-            let (op, run_s) = (op_of(request)?, request.limits.case_s);
-            Python::new(&process, &op, implementation, request.precision, run_s)
-        }
-    };
+    let python = Python::new(&process, &job.op, &job.candidate, job.precision, job.limits.case_s);
     let loader = match &python {
         Some(python) => Loader::of_external(program, python),
         None => Loader::new(program),
@@ -80,9 +76,9 @@ pub fn gpu_half(
     let pools = RoundingPools::default();
     let python = python.as_ref();
     let trusted = full::Loaded::new(program.full_size.as_deref());
-    let baselines = python_baselines(request, &process)?;
+    let baselines = python_baselines(job, &process);
     let mut judge = GpuEvaluation {
-        request,
+        job,
         loader,
         trusted,
         python,
@@ -95,15 +91,15 @@ pub fn gpu_half(
     };
     let mut known = Vec::with_capacity(program.cases.len());
     for case_program in &program.cases {
-        let case = &request.cases[case_program.case];
-        let reason = reference_kernel::too_big(request, case);
+        let case = &job.cases[case_program.case];
+        let reason = reference_kernel::too_big(job, case);
         match reason.or_else(|| too_big_for_host(program, case, case_program.case)) {
             Some(reason) => judge.skip(case_program, &reason),
             None => known.push(case_program),
         }
     }
     let (realistic, small): (Vec<_>, Vec<_>) =
-        known.into_iter().partition(|case| request.cases[case.case].class.is_large());
+        known.into_iter().partition(|case| job.cases[case.case].class.is_large());
     judge.run_small(&small)?;
     judge.run_realistic(&realistic)?;
     judge.draft.evaluation().python = process.facts();
@@ -120,23 +116,20 @@ fn too_big_for_host(program: &Program, case: &Case, index: usize) -> Option<Stri
 }
 
 /// Returns the baselines of a request that run in the Python process.
-fn python_baselines<'a>(
-    request: &'a EvalRequest,
-    process: &'a Process<'a>,
-) -> Result<Vec<(&'a str, Python<'a>)>, Error> {
-    let (op, run_s) = (op_of(request)?, request.limits.case_s);
-    let baselines = request.timing.iter().flat_map(|timing| &timing.baselines);
+fn python_baselines<'a>(job: &'a Job<'a>, process: &'a Process<'a>) -> Vec<(&'a str, Python<'a>)> {
+    let (op, run_s) = (&job.op, job.limits.case_s);
+    let baselines = job.timing.iter().flat_map(|timing| &timing.baselines);
     let python = |baseline: &'a BaselineRequest| {
         let implementation = &baseline.implementation;
-        let python = Python::new(process, &op, implementation, request.precision, run_s)?;
+        let python = Python::new(process, op, implementation, job.precision, run_s)?;
         Some((baseline.name.as_str(), python))
     };
-    Ok(baselines.filter_map(python).collect())
+    baselines.filter_map(python).collect()
 }
 
 /// The state of a GPU half.
 struct GpuEvaluation<'a, 'd> {
-    request: &'a EvalRequest,
+    job: &'a Job<'a>,
     loader: Loader<'a>,
     /// Where the candidate runs in the Python process.
     python: Option<&'a Python<'a>>,
@@ -164,17 +157,17 @@ impl<'a> GpuEvaluation<'a, '_> {
     /// Runs the small cases; the next ones' references are computed while one runs, on several
     /// cores by turns.
     fn run_small(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
-        let request = self.request;
+        let job = self.job;
         let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
         thread::scope(|scope| {
             let begin = |turn: usize| {
                 let (sender, ahead) = mpsc::sync_channel(1);
                 scope.spawn(move || {
                     for program in programs.iter().skip(turn).step_by(n_ahead) {
-                        let case = &request.cases[program.case];
-                        let subject = PreparedCase::new(request, case);
+                        let case = &job.cases[program.case];
+                        let subject = PreparedCase::new(job, case);
                         let both =
-                            subject.and_then(|one| Ok((one, PreparedCase::other(request, case)?)));
+                            subject.and_then(|one| Ok((one, PreparedCase::other(job, case)?)));
                         // Nobody listens where the device was lost.
                         if sender.send(both).is_err() {
                             return;
@@ -199,13 +192,13 @@ impl<'a> GpuEvaluation<'a, '_> {
 
     /// Runs the realistic cases; their inputs and references are computed ahead on other cores.
     fn run_realistic(&mut self, programs: &[&'a CaseProgram]) -> Result<(), Error> {
-        let (request, full_size) = (self.request, self.loader.program.full_size.as_deref());
+        let (job, full_size) = (self.job, self.loader.program.full_size.as_deref());
         thread::scope(|scope| {
             let prepare = |program: &CaseProgram| {
-                let case = &request.cases[program.case];
+                let case = &job.cases[program.case];
                 let full_size =
                     full_size.is_some_and(|code| code.trusted.case(program.case).is_some());
-                scope.spawn(move || Prepared::new(request, case, full_size))
+                scope.spawn(move || Prepared::new(job, case, full_size))
             };
             let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
             let mut waiting = programs.iter();
@@ -233,7 +226,7 @@ impl<'a> GpuEvaluation<'a, '_> {
                         }
                         self.run(program, &host.subject, None)?;
                         let recheck = |device: &mut dyn Device, session: &Session<'_>| {
-                            let other = PreparedCase::other(request, host.subject.case)?;
+                            let other = PreparedCase::other(job, host.subject.case)?;
                             other.recheck(device, session)
                         };
                         let other = host.other_inputs.as_ref();
@@ -263,7 +256,7 @@ impl<'a> GpuEvaluation<'a, '_> {
     /// Begins a case; `None` where the device refuses its code, which is then its result.
     fn begin(&mut self, program: &CaseProgram) -> Result<Option<Modules<'a>>, Error> {
         let index = program.case;
-        match self.loader.modules(self.device, program.variant)? {
+        match self.loader.modules(self.device, program.variant) {
             Ok(modules) => {
                 // From here on the kernel may hang: the parent's deadline for a case begins.
                 self.draft.case_started(index);
@@ -272,8 +265,9 @@ impl<'a> GpuEvaluation<'a, '_> {
                 }
                 Ok(Some(modules))
             }
-            Err((verdict, finding)) => {
-                let case = &self.request.cases[index];
+            Err(error) => {
+                let (verdict, finding) = error.into_refusal()?;
+                let case = &self.job.cases[index];
                 let result = failed(case, verdict, self.device.level(), finding);
                 self.draft.case_done(index, result);
                 Ok(None)
@@ -339,8 +333,8 @@ impl<'a> GpuEvaluation<'a, '_> {
         let recheck =
             |device: &mut dyn Device, session: &Session<'_>| other.recheck(device, session);
         // One data set alone has no other data.
-        let has_other = 1 < self.request.limits.data_sets;
-        let other = (has_other && leaves_traces(self.request, prepared.case)?)
+        let has_other = 1 < self.job.limits.data_sets;
+        let other = (has_other && leaves_traces(self.job, prepared.case))
             .then(|| timing::Other { inputs: other.source(), recheck: &recheck });
         self.time(program, &prepared.view(trusted, 0), &prepared.baseline(trusted), other)
     }
@@ -353,7 +347,7 @@ impl<'a> GpuEvaluation<'a, '_> {
         baseline_inputs: &dyn InputSource,
         other: Option<timing::Other<'_>>,
     ) -> Result<(), Error> {
-        let Some(timing) = &self.request.timing else { return Ok(()) };
+        let Some(timing) = &self.job.timing else { return Ok(()) };
         if subject.case().class != CaseClass::Realistic {
             return Ok(());
         }
@@ -370,8 +364,8 @@ impl<'a> GpuEvaluation<'a, '_> {
         if Duration::ZERO < limit {
             self.draft.waiting(limit);
         }
-        let job = timing::Job {
-            request: self.request,
+        let job = timing::TimingJob {
+            job: self.job,
             timing,
             subject,
             baseline_inputs,
@@ -390,7 +384,7 @@ impl<'a> GpuEvaluation<'a, '_> {
 
     fn skip(&mut self, program: &CaseProgram, reason: &str) {
         let outcome = CaseOutcome::Skipped { reason: reason.to_owned() };
-        let case = &self.request.cases[program.case];
+        let case = &self.job.cases[program.case];
         self.draft.case_done(program.case, blank(case, outcome, Level::Static));
     }
 
@@ -411,10 +405,10 @@ impl<'a> GpuEvaluation<'a, '_> {
 
 /// Tells whether a launch may find something of the one before in the L2 cache, so that a second
 /// argument set is worth its while.
-fn leaves_traces(request: &EvalRequest, case: &Case) -> Result<bool, Error> {
+fn leaves_traces(job: &Job<'_>, case: &Case) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "the size of a cache")]
-    let cache = request.target.l2_bytes as f64;
-    Ok(op_of(request)?.work(case).bytes < 5.0 * cache)
+    let cache = job.target.l2_bytes as f64;
+    job.op.work(case).bytes < 5.0 * cache
 }
 
 /// Cases whose inputs and references are kept at once.
@@ -438,20 +432,19 @@ struct Host<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new(request: &EvalRequest, case: &'a Case, full_size: bool) -> Result<Self, Error> {
+    fn new(job: &Job<'_>, case: &'a Case, full_size: bool) -> Result<Self, Error> {
         if full_size {
-            return Ok(Self::FullSize(Box::new(full::Prepared::new(request, case)?)));
+            return Ok(Self::FullSize(Box::new(full::Prepared::new(job, case)?)));
         }
-        let has_baseline =
-            request.timing.as_ref().is_some_and(|timing| !timing.baselines.is_empty());
+        let has_baseline = job.timing.as_ref().is_some_and(|timing| !timing.baselines.is_empty());
         let baseline_inputs = if has_baseline {
-            PreparedCase::inputs(case, request.seed ^ timing::BASELINE_SEED)
+            PreparedCase::inputs(case, job.seed ^ timing::BASELINE_SEED)
         } else {
             Vec::new()
         };
-        let other_inputs = (request.timing.is_some() && leaves_traces(request, case)?)
-            .then(|| PreparedCase::other_inputs(request, case));
-        let subject = PreparedCase::new(request, case)?;
+        let other_inputs = (job.timing.is_some() && leaves_traces(job, case))
+            .then(|| PreparedCase::other_inputs(job, case));
+        let subject = PreparedCase::new(job, case)?;
         Ok(Self::Host(Box::new(Host { subject, baseline_inputs, other_inputs })))
     }
 }
@@ -463,9 +456,6 @@ pub(super) struct Loader<'a> {
     copy: Option<ModuleId>,
     external: Option<&'a dyn External>,
 }
-
-/// Modules, or why the device refuses the code.
-type Loaded<'a> = Result<Modules<'a>, (Verdict, Finding)>;
 
 impl<'a> Loader<'a> {
     /// Returns a loader for a program of which nothing is loaded.
@@ -488,45 +478,44 @@ impl<'a> Loader<'a> {
     }
 
     /// Returns the modules that a case of this variant needs.
+    ///
+    /// A refusal of the device's is a [`LaunchError::Kernel`].
     pub(super) fn modules(
         &mut self,
         device: &mut dyn Device,
         variant: usize,
-    ) -> Result<Loaded<'a>, Error> {
+    ) -> Result<Modules<'a>, EvalError> {
         if let Some(external) = self.external {
-            return Ok(Ok(Modules::external(external)));
+            return Ok(Modules::external(external));
         }
         // A program that calls a library has no variants.
         let compiled = self.loaded.get_mut(variant).zip(self.program.variants.get(variant));
         let candidate = match compiled {
             None => None,
             Some((Some(module), _)) => Some(*module),
-            Some((slot, code)) => match load(device, code)? {
-                Ok(module) => Some(*slot.insert(module)),
-                Err(refused) => return Ok(Err(refused)),
-            },
+            Some((slot, code)) => Some(*slot.insert(load(device, code)?)),
         };
         if let (None, Some(copy)) = (self.copy, &self.program.copy) {
-            match load(device, copy)? {
-                Ok(module) => self.copy = Some(module),
-                Err((_, finding)) => return Err(Error::OwnKernels(finding.message)),
-            }
+            self.copy = Some(load(device, copy).map_err(own_code)?);
         }
-        Ok(Ok(Modules::loaded(candidate, self.copy)))
+        Ok(Modules::loaded(candidate, self.copy))
     }
 }
 
-/// Loads one variant, or says why the device refuses it.
-pub(super) fn load(
-    device: &mut dyn Device,
-    variant: &Variant,
-) -> Result<Result<ModuleId, (Verdict, Finding)>, Error> {
-    match device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }) {
-        Ok(module) => Ok(Ok(module)),
-        Err(LaunchError::Kernel { verdict, finding, .. }) => Ok(Err((verdict, *finding))),
-        Err(LaunchError::Budget { reason, .. }) => {
-            Ok(Err((Verdict::LaunchError, Finding::new(reason))))
-        }
-        Err(LaunchError::Machine(error)) => Err(error.into()),
+/// Turns the device's refusal of a kernel of kgen's own into a failure of kgen.
+pub(super) fn own_code(error: EvalError) -> Error {
+    match error.into_refusal() {
+        Ok((_, finding)) => Error::OwnKernels(finding.message),
+        Err(error) => error,
     }
+}
+
+/// Loads one variant.
+pub(super) fn load(device: &mut dyn Device, variant: &Variant) -> Result<ModuleId, EvalError> {
+    device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }).map_err(|error| match error {
+        LaunchError::Budget { reason, .. } => {
+            LaunchError::verdict(Verdict::LaunchError, Finding::new(reason)).into()
+        }
+        error => error.into(),
+    })
 }

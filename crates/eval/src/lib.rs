@@ -21,6 +21,7 @@ mod external;
 mod full;
 mod further;
 mod gpu;
+mod job;
 mod library;
 mod link;
 mod memory;
@@ -44,12 +45,14 @@ mod tests;
 pub use builder::{build, describe_args, not_reached, unbegun};
 pub use cpu::{CpuOutcome, cpu_half};
 pub use gpu::gpu_half;
+
 pub use memory::was_lacking;
 pub use merge::across;
 pub use program::{BaselineProgram, BoundLaunch, CaseProgram, FullSizeProgram, Program, Variant};
 pub use rehearse::rehearse;
 pub use tuned::{join_tuned, tuned};
 
+use job::Job;
 use kgen_ops::{op, reference};
 use kgen_record::{CaseResult, Stage};
 use serde::{Deserialize, Serialize};

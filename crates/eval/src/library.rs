@@ -5,27 +5,27 @@
 
 use kgen_baseline::CUBLAS;
 use kgen_record::{
-    ArgValue, BufferOffset, BufferRef, Case, DType, EvalRequest, Gemm, Matrix, Precision,
-    ResolvedPlan, Scratch, Step, TensorSpec, View,
+    ArgValue, BufferOffset, BufferRef, Case, DType, Gemm, Matrix, Precision, ResolvedPlan, Scratch,
+    Step, TensorSpec, View,
 };
 
-use super::{CaseProgram, Error, prepared_case::op_of};
+use super::{CaseProgram, Error, Job};
 
 /// Indices of cases, each with why it is not computed.
 type Refused = Vec<(usize, String)>;
 
 /// Returns the programs of the cases that the library can compute, and why it cannot compute others.
 pub(super) fn programs(
-    request: &EvalRequest,
+    job: &Job<'_>,
     library: &str,
     wanted: &dyn Fn(&Case) -> bool,
 ) -> Result<(Vec<CaseProgram>, Refused), Error> {
-    let op = op_of(request)?;
+    let op = &job.op;
     let (mut programs, mut refused) = (Vec::new(), Vec::new());
-    for (case, arguments) in request.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
+    for (case, arguments) in job.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
         let outputs = op.infer(arguments)?;
         let planned = if library == CUBLAS {
-            Planner::new(arguments, request.precision).plan(&op.name, &outputs)
+            Planner::new(arguments, job.precision).plan(&op.name, &outputs)
         } else {
             Err(Refusal(format!("there is no library `{library}`")))
         };

@@ -9,16 +9,17 @@ use std::{
     thread,
 };
 
-use kgen_compile::{CompileError, Compiler, Job, guard_ptx};
+use kgen_compile::{CompileError, CompileJob, Compiler, guard_ptx};
 use kgen_kernel::KernelFile;
 use kgen_record::{
-    DType, EvalRequest, Finding, Level, ResolvedPlan, Resources, Signature, Stage, Step, Verdict,
+    DType, Finding, Level, ResolvedPlan, Resources, Signature, Stage, Step, Verdict,
 };
 
 use super::{
-    BoundLaunch, CaseProgram, Error, Program, Variant,
-    builder::{EarlyVerdict, EvaluationBuilder, failed},
-    prepare::copy_kernel,
+    BoundLaunch, CaseProgram, Program, Variant,
+    builder::{EarlyVerdict, failed},
+    error::BuildError,
+    prepare::{Source, copy_kernel},
 };
 
 /// A case's plan with what its compile variant depends on.
@@ -50,7 +51,7 @@ struct VariantKey {
 type VariantCount<'a> = (&'a [(String, DType)], Vec<&'a [(String, String)]>);
 
 /// A compiled variant with what binding needs.
-struct Built {
+struct Compiled {
     variant: Variant,
     signatures: Vec<Signature>,
     entries: Vec<String>,
@@ -59,25 +60,25 @@ struct Built {
 }
 
 /// All variants, each with its key.
-type Variants = (Vec<VariantKey>, Vec<Built>);
+type Variants = (Vec<VariantKey>, Vec<Compiled>);
 
 /// Compiles variants on demand and binds launches to them.
 pub(super) struct Linker<'a> {
-    request: &'a EvalRequest,
+    source: Source<'a>,
     file: KernelFile,
     compiler: &'a Compiler,
     keys: Vec<VariantKey>,
-    built: Vec<Built>,
+    built: Vec<Compiled>,
 }
 
 impl<'a> Linker<'a> {
     /// Returns one that has compiled nothing.
-    pub(super) const fn new(
-        request: &'a EvalRequest,
-        file: KernelFile,
-        compiler: &'a Compiler,
-    ) -> Self {
-        Self { request, file, compiler, keys: Vec::new(), built: Vec::new() }
+    pub(super) const fn new(source: Source<'a>, file: KernelFile, compiler: &'a Compiler) -> Self {
+        Self { source, file, compiler, keys: Vec::new(), built: Vec::new() }
+    }
+
+    pub(super) const fn source(&self) -> &Source<'a> {
+        &self.source
     }
 
     pub(super) const fn file(&self) -> &KernelFile {
@@ -98,64 +99,53 @@ impl<'a> Linker<'a> {
         &self.built[index].variant
     }
 
-    /// Compiles all that the plans need and binds their launches.
+    /// Compiles all that the plans need and binds their launches; `enter` is called before each
+    /// compilation.
     pub(super) fn link(
         &mut self,
         plans: Vec<Planned>,
-        draft: &mut EvaluationBuilder<'_>,
-    ) -> Result<Result<Program, EarlyVerdict>, Error> {
-        if let Some(halt) = self.too_many_variants(&plans) {
-            return Ok(Err(halt));
-        }
+        enter: &mut dyn FnMut(Stage),
+    ) -> Result<Program, BuildError> {
+        self.allow_variants(&plans)?;
         let needs_copy = plans.iter().any(Planned::copies);
         let this = &*self;
         let (all, copy) = thread::scope(|scope| {
-            let copy = || copy_kernel(this.request, this.compiler);
+            let copy = || copy_kernel(this.source.target, this.compiler);
             let copy = needs_copy.then(|| scope.spawn(copy));
-            let all = this.build_all(&plans, draft);
-            if matches!(all, Ok(Ok(_))) {
-                draft.enter(Stage::Link);
+            let all = this.build_all(&plans, enter);
+            if all.is_ok() {
+                enter(Stage::Link);
             }
             let copy = copy.map(|copy| copy.join().unwrap_or_else(|panic| resume_unwind(panic)));
             (all, copy)
         });
-        match all? {
-            Ok((keys, built)) => (self.keys, self.built) = (keys, built),
-            Err(halt) => return Ok(Err(halt)),
-        }
-        let copy = copy.transpose()?;
-        let mut program = Program {
-            variants: Vec::new(),
-            cases: Vec::new(),
-            tunings: Vec::new(),
-            copy,
-            baselines: Vec::new(),
-            full_size: None,
-            refused: Vec::new(),
-            reference: None,
-        };
+        (self.keys, self.built) = all?;
+        let mut program = Program { copy: copy.transpose()?, ..Program::without_code(0) };
         for planned in plans {
-            let case = &self.request.cases[planned.case];
             let variant = self.position(&planned.types, &planned.plan.defines);
-            match self.bind(&planned, variant) {
-                Ok(bound) => {
-                    let entry =
-                        CaseProgram { case: planned.case, variant, plan: planned.plan, bound };
-                    if planned.tuning {
-                        program.tunings.push(entry);
-                    } else {
-                        program.cases.push(entry);
-                    }
-                }
-                Err(finding) => {
-                    let result = failed(case, Verdict::PlanError, Level::Static, *finding.clone());
-                    draft.case_done(planned.case, result);
-                    return Ok(Err(EarlyVerdict::new(Verdict::PlanError, *finding)));
-                }
+            let bound =
+                self.bind(&planned, variant).map_err(|finding| self.unbound(&planned, *finding))?;
+            let entry = CaseProgram { case: planned.case, variant, plan: planned.plan, bound };
+            if planned.tuning {
+                program.tunings.push(entry);
+            } else {
+                program.cases.push(entry);
             }
         }
         program.variants = self.built.iter().map(|built| built.variant.clone()).collect();
-        Ok(Ok(program))
+        Ok(program)
+    }
+
+    /// Returns the verdict on a file whose launch does not fit its kernel.
+    fn unbound(&self, planned: &Planned, finding: Finding) -> EarlyVerdict {
+        let case = &self.source.cases[planned.case];
+        let result = failed(case, Verdict::PlanError, Level::Static, finding.clone());
+        EarlyVerdict {
+            diagnostics: self.warnings(),
+            resources: self.worst_resources(),
+            cases: vec![(planned.case, result)],
+            ..EarlyVerdict::new(Verdict::PlanError, finding)
+        }
     }
 
     /// Binds the plan of one more case; `None` where it needs a variant that may not be compiled.
@@ -165,11 +155,11 @@ impl<'a> Linker<'a> {
         &mut self,
         planned: Planned,
         compiles: Option<&mut dyn FnMut()>,
-    ) -> Result<Option<Result<CaseProgram, EarlyVerdict>>, Error> {
+    ) -> Result<Option<CaseProgram>, BuildError> {
         let kernels = kernels_of(std::iter::once(&planned));
         let key =
             VariantKey { types: planned.types.clone(), defines: planned.plan.defines.clone() };
-        let has_all = |built: &Built| {
+        let has_all = |built: &Compiled| {
             let has =
                 |kernel: &String| built.signatures.iter().any(|known| known.kernel == *kernel);
             kernels.iter().all(has)
@@ -182,30 +172,26 @@ impl<'a> Linker<'a> {
                     return Ok(None);
                 };
                 begins();
-                match self.build(&key, &kernels)? {
-                    Ok(built) => {
-                        self.keys.push(key);
-                        self.built.push(built);
-                        self.built.len() - 1
-                    }
-                    Err(halt) => return Ok(Some(Err(halt))),
-                }
+                let built = self.build(&key, &kernels)?;
+                self.keys.push(key);
+                self.built.push(built);
+                self.built.len() - 1
             }
         };
-        Ok(Some(match self.bind(&planned, variant) {
-            Ok(bound) => Ok(CaseProgram { case: planned.case, variant, plan: planned.plan, bound }),
-            Err(finding) => Err(EarlyVerdict::new(Verdict::PlanError, *finding)),
-        }))
+        let bound = self
+            .bind(&planned, variant)
+            .map_err(|finding| EarlyVerdict::new(Verdict::PlanError, *finding))?;
+        Ok(Some(CaseProgram { case: planned.case, variant, plan: planned.plan, bound }))
     }
 
     /// Tells whether the element types of a variant have as many others as are allowed.
     fn is_full(&self, key: &VariantKey) -> bool {
         let others = self.keys.iter().filter(|known| known.types == key.types && *known != key);
-        self.request.limits.max_variants as usize <= others.count()
+        self.source.max_variants as usize <= others.count()
     }
 
-    /// Complains where correctness alone needs more variants of one dtype than allowed.
-    fn too_many_variants(&self, plans: &[Planned]) -> Option<EarlyVerdict> {
+    /// Rejects a file of which correctness alone needs more variants of one dtype than allowed.
+    fn allow_variants(&self, plans: &[Planned]) -> Result<(), EarlyVerdict> {
         let mut per_types: Vec<VariantCount<'_>> = Vec::new();
         for planned in plans.iter().filter(|planned| !planned.tuning) {
             let position = per_types.iter().position(|(types, _)| *types == planned.types);
@@ -218,10 +204,10 @@ impl<'a> Linker<'a> {
                 defines.push(&planned.plan.defines);
             }
         }
-        let most = per_types.iter().map(|(_, defines)| defines.len()).max()?;
-        let allowed = self.request.limits.max_variants as usize;
+        let most = per_types.iter().map(|(_, defines)| defines.len()).max().unwrap_or(0);
+        let allowed = self.source.max_variants as usize;
         if most <= allowed {
-            return None;
+            return Ok(());
         }
         let mut finding = Finding::new(format!(
             "the plan's define() values need {most} compile variants for one dtype; at most \
@@ -229,7 +215,7 @@ impl<'a> Linker<'a> {
         ));
         finding.hint =
             Some("pass sizes as kernel arguments and define only a few constants".to_owned());
-        Some(EarlyVerdict::new(Verdict::PlanError, finding))
+        Err(EarlyVerdict::new(Verdict::PlanError, finding))
     }
 
     fn position(&self, types: &[(String, DType)], defines: &[(String, String)]) -> usize {
@@ -242,8 +228,8 @@ impl<'a> Linker<'a> {
     fn build_all(
         &self,
         plans: &[Planned],
-        draft: &mut EvaluationBuilder<'_>,
-    ) -> Result<Result<Variants, EarlyVerdict>, Error> {
+        enter: &mut dyn FnMut(Stage),
+    ) -> Result<Variants, BuildError> {
         let mut jobs: Vec<(VariantKey, Vec<String>)> = Vec::new();
         for planned in plans {
             let defines = &planned.plan.defines;
@@ -257,26 +243,21 @@ impl<'a> Linker<'a> {
             jobs.push((key, kernels_of(same)));
         }
         let (first, rest) = jobs.split_at(jobs.len().min(1));
-        let mut built: Vec<Result<Built, EarlyVerdict>> = Vec::with_capacity(jobs.len());
+        let mut built = Vec::with_capacity(jobs.len());
         for (key, kernels) in first {
-            draft.enter(Stage::Compile);
-            match self.build(key, kernels)? {
-                Ok(variant) => built.push(Ok(variant)),
-                Err(halt) => return Ok(Err(halt)),
-            }
+            enter(Stage::Compile);
+            built.push(self.build(key, kernels)?);
         }
-        built.extend(self.build_rest(rest, draft)?);
-        let built: Result<Vec<Built>, EarlyVerdict> = built.into_iter().collect();
-        let keys = jobs.into_iter().map(|(key, _)| key).collect();
-        Ok(built.map(|built| (keys, built)))
+        built.extend(self.build_rest(rest, enter)?);
+        Ok((jobs.into_iter().map(|(key, _)| key).collect(), built))
     }
 
     /// Compiles variants on two threads; returns them in order.
     fn build_rest(
         &self,
         jobs: &[(VariantKey, Vec<String>)],
-        draft: &mut EvaluationBuilder<'_>,
-    ) -> Result<Vec<Result<Built, EarlyVerdict>>, Error> {
+        enter: &mut dyn FnMut(Stage),
+    ) -> Result<Vec<Compiled>, BuildError> {
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         let mut built: Vec<_> = jobs.iter().map(|_| None).collect();
@@ -296,44 +277,34 @@ impl<'a> Linker<'a> {
                 });
             }
             // Each compilation has its own deadline, which the parent sets by this message.
-            draft.enter(Stage::Compile);
+            enter(Stage::Compile);
             while let Ok((index, variant)) = receiver.recv() {
-                draft.enter(Stage::Compile);
+                enter(Stage::Compile);
                 built[index] = Some(variant);
             }
         });
         built.into_iter().map(|variant| variant.expect("every job was done")).collect()
     }
 
-    fn build(
-        &self,
-        key: &VariantKey,
-        kernels: &[String],
-    ) -> Result<Result<Built, EarlyVerdict>, Error> {
-        let compiled = match self.compiler.compile(&Job {
+    fn build(&self, key: &VariantKey, kernels: &[String]) -> Result<Compiled, BuildError> {
+        let compiled = match self.compiler.compile(&CompileJob {
             source: self.file.text(),
             defines: &key.defines,
             types: &key.types,
             kernels,
-            arch: &self.request.target.arch,
+            arch: &self.source.target.arch,
         }) {
             Ok(compiled) => compiled,
             Err(CompileError::Failed(diagnostics)) => {
                 let finding =
                     Finding::new(format!("NVRTC refuses the kernel with {}", key.describe()));
-                let findings = vec![finding];
-                return Ok(Err(EarlyVerdict {
-                    verdict: Verdict::CompileError,
-                    findings,
-                    diagnostics,
-                }));
+                let rejected = EarlyVerdict::new(Verdict::CompileError, finding);
+                return Err(EarlyVerdict { diagnostics, ..rejected }.into());
             }
             Err(CompileError::Machine(error)) => return Err(error.into()),
         };
-        if let Err(finding) = guard_ptx(&compiled) {
-            return Ok(Err(EarlyVerdict::new(Verdict::Rejected, *finding)));
-        }
-        Ok(Ok(Built {
+        guard_ptx(&compiled).map_err(|finding| EarlyVerdict::new(Verdict::Rejected, *finding))?;
+        Ok(Compiled {
             variant: Variant {
                 types: key.types.clone(),
                 defines: key.defines.clone(),
@@ -344,7 +315,7 @@ impl<'a> Linker<'a> {
             entries: compiled.entries,
             resources: compiled.resources,
             diagnostics: compiled.diagnostics,
-        }))
+        })
     }
 
     /// Binds the arguments of every launch to the compiled kernels.

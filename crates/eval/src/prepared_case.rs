@@ -3,18 +3,18 @@
 use std::{borrow::Cow, cell::RefCell, sync::Arc};
 
 use kgen_ops::{
-    op::{self, Array, EagerRounding, OpDef},
+    op::{self, Array, Call, EagerRounding, Inputs, OpDef},
     reference::{self, Integers, Reference},
 };
 use kgen_record::{
-    Case, DType, EvalRequest, HostTensor, InputDistribution, Precision, TensorSpec,
+    Case, DType, HostTensor, InputDistribution, Precision, TensorSpec,
     tensor::{decode, decode_integer, encode},
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Error,
+    Error, Job,
     bound::{BoundParams, Bounds},
     compare::{Comparison, Expected, compare},
     reference_kernel,
@@ -54,22 +54,22 @@ impl<'a> PreparedCase<'a> {
     }
 
     /// Makes a case's inputs and evaluates its reference.
-    pub(super) fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
-        Self::on(request, case, request.seed)
+    pub(super) fn new(job: &Job<'_>, case: &'a Case) -> Result<Self, Error> {
+        Self::on(job, case, job.seed)
     }
 
     /// Makes the case once more on other data.
-    pub(super) fn other(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
-        Self::on(request, case, request.seed ^ OTHER_DATA)
+    pub(super) fn other(job: &Job<'_>, case: &'a Case) -> Result<Self, Error> {
+        Self::on(job, case, job.seed ^ OTHER_DATA)
     }
 
     /// Makes the inputs of the case on other data.
-    pub(super) fn other_inputs(request: &EvalRequest, case: &Case) -> Vec<HostTensor> {
-        Self::inputs(case, request.seed ^ OTHER_DATA)
+    pub(super) fn other_inputs(job: &Job<'_>, case: &Case) -> Vec<HostTensor> {
+        Self::inputs(case, job.seed ^ OTHER_DATA)
     }
 
-    fn on(request: &EvalRequest, case: &'a Case, seed: u64) -> Result<Self, Error> {
-        let op = op_of(request)?;
+    fn on(job: &Job<'_>, case: &'a Case, seed: u64) -> Result<Self, Error> {
+        let op = Arc::clone(&job.op);
         let inputs = Self::inputs(case, seed);
         let specs = op.infer(case)?;
         let names = op.output_names(specs.len());
@@ -82,7 +82,11 @@ impl<'a> PreparedCase<'a> {
             _ => None,
         };
         let reference = Reference::new(&op, case, &inputs)?;
-        let reference = reference.with_evaluator(&reference_kernel::evaluate);
+        let kernels = Arc::clone(&job.references);
+        let evaluator = move |call: &Call<'_>, inputs: &Inputs<'_>| {
+            reference_kernel::evaluate(&kernels, call, inputs)
+        };
+        let reference = reference.with_evaluator(&evaluator);
         let (references, bounds) = match &samples {
             Some(indices) => {
                 let references = vec![reference.evaluate_at(0, indices)?];
@@ -90,7 +94,7 @@ impl<'a> PreparedCase<'a> {
             }
             None => {
                 let references = reference.evaluate()?;
-                let precision = request.precision;
+                let precision = job.precision;
                 let bounded =
                     |(_, spec): &(_, TensorSpec)| !equal_bits(&op, case, precision, spec.dtype);
                 let bounds = if outputs.iter().any(bounded) {
@@ -104,7 +108,7 @@ impl<'a> PreparedCase<'a> {
         Ok(Self {
             case,
             op,
-            precision: request.precision,
+            precision: job.precision,
             inputs,
             outputs,
             samples,
@@ -252,14 +256,6 @@ pub(super) fn bounds(
         bounds[0].jumps = Some(jumps.into_iter().collect());
     }
     Ok(bounds)
-}
-
-/// Returns the op that a request is about.
-pub(super) fn op_of(request: &EvalRequest) -> Result<Arc<OpDef>, Error> {
-    match &request.definition {
-        Some(text) => Ok(op::custom(text)?),
-        None => Ok(Arc::clone(op::find(&request.op)?)),
-    }
 }
 
 /// Elements that a sampled case is judged at in random places.

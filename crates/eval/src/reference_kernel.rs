@@ -2,27 +2,23 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use kgen_device::{Device as _, EmuDevice, Image, LaunchError, ModuleId};
-use kgen_ops::op::{Array, Call, Inputs, OpDef};
+use kgen_ops::op::{Array, Call, Inputs};
 use kgen_record::{
-    Case, Emulation, EvalRequest, HostTensor, Sanitize, Target, TensorSpec,
+    Case, Emulation, HostTensor, Sanitize, Target, TensorSpec,
     tensor::{decode, encode},
 };
 
 use super::{
-    CaseProgram, Error, Program, budget,
+    CaseProgram, Job, Program, budget,
     builder::describe_args,
     case_data::InputSource,
-    prepared_case::op_of,
     program::ReferenceProgram,
     session::{Modules, Session},
 };
-
-/// Calls whose programs are kept; more than the suites of a session have.
-const MAX_CALLS: usize = 1 << 14;
 
 /// How a call is run.
 #[derive(Clone)]
@@ -34,13 +30,13 @@ struct Run {
     lane_instructions: u64,
 }
 
-/// The calls that can be run, by [`key`].
-static RUNS: LazyLock<Mutex<HashMap<String, Run>>> = LazyLock::new(Mutex::default);
+/// The calls of a job that its reference kernel can be run for.
+#[derive(Default)]
+pub(super) struct ReferenceKernels(Mutex<HashMap<String, Run>>);
 
-/// Names a call of an op: two calls of one name have equal arguments.
-fn key(op: &OpDef, case: &Case) -> String {
-    let definition = op.definition.as_deref().unwrap_or_default();
-    format!("{}\n{}\n{}", describe_args(case), case.dtype, definition)
+/// Names a call: two calls of one name have equal arguments.
+fn key(case: &Case) -> String {
+    format!("{}\n{}", describe_args(case), case.dtype)
 }
 
 /// Keeps the PTX of a program, which does not leave the process by itself.
@@ -52,43 +48,37 @@ pub(super) fn portable(program: Program) -> ReferenceProgram {
     }
 }
 
-/// Lets the reference of the request's op be evaluated for the request's cases.
-pub(super) fn enable(
-    request: &EvalRequest,
-    reference: &Arc<ReferenceProgram>,
-) -> Result<(), Error> {
-    let op = op_of(request)?;
-    if op.reference_kernel.is_none() {
-        return Ok(());
-    }
-    let mut runs = RUNS.lock().unwrap_or_else(PoisonError::into_inner);
-    if runs.len() > MAX_CALLS {
-        runs.clear();
-    }
-    for (index, case) in request.cases.iter().enumerate() {
+/// Lets the reference of a job's op be evaluated for cases.
+pub(super) fn enable(job: &Job<'_>, cases: &[Case], reference: &Arc<ReferenceProgram>) {
+    let mut runs = job.references.0.lock().unwrap_or_else(PoisonError::into_inner);
+    for (index, case) in cases.iter().enumerate() {
         let run = Run {
             reference: Arc::clone(reference),
             index,
-            target: request.target.clone(),
-            lane_instructions: request.limits.emu_lane_instructions,
+            target: job.target.clone(),
+            lane_instructions: job.limits.emu_lane_instructions,
         };
-        runs.insert(key(&op, case), run);
+        runs.insert(key(case), run);
     }
-    Ok(())
 }
 
 /// Returns why a case has no reference, where that is a kernel and the case is beyond the emulator.
-pub(super) fn too_big(request: &EvalRequest, case: &Case) -> Option<String> {
-    op_of(request).ok()?.reference_kernel.as_ref()?;
-    let reason = budget::refusal(request, case, budget::operations(request, case))?;
+pub(super) fn too_big(job: &Job<'_>, case: &Case) -> Option<String> {
+    job.op.reference_kernel.as_ref()?;
+    let reason = budget::refusal(job, case, budget::operations(job, case))?;
     Some(format!("its reference runs on the emulator: {reason}"))
 }
 
 /// Runs the reference kernel of a call.
-pub(super) fn evaluate(call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, String> {
+pub(super) fn evaluate(
+    kernels: &ReferenceKernels,
+    call: &Call<'_>,
+    inputs: &Inputs<'_>,
+) -> Result<Vec<Array>, String> {
     let kernel = call.op.reference_kernel.as_ref().ok_or("the op has none")?;
-    let run =
-        RUNS.lock().unwrap_or_else(PoisonError::into_inner).get(&key(call.op, call.case)).cloned();
+    let runs = kernels.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = runs.get(&key(call.case)).cloned();
+    drop(runs);
     let run = run.ok_or("it was not compiled for this call")?;
     let case = kernel.in_f64(call.case);
     let specs = call.op.infer(&case).map_err(|error| error.to_string())?;

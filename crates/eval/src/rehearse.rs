@@ -3,12 +3,7 @@
 use kgen_device::Device;
 use kgen_record::{EvalRequest, TensorSpec};
 
-use super::{
-    Error, Program,
-    gpu::Loader,
-    prepared_case::{PreparedCase, op_of},
-    session::Session,
-};
+use super::{Error, Job, Program, gpu::Loader, prepared_case::PreparedCase, session::Session};
 
 /// Runs cases of a program once each; outputs are neither poisoned nor looked at.
 ///
@@ -22,20 +17,20 @@ pub fn rehearse(
     program: &Program,
     cases: &[usize],
     device: &mut dyn Device,
-) -> Result<Result<(), String>, Error> {
-    let op = op_of(request)?;
+) -> Result<Option<String>, Error> {
+    let job = Job::resolve(request)?;
     let mut loader = Loader::new(program);
     for &index in cases {
-        let (Some(case), Some(steps)) = (request.cases.get(index), program.case(index)) else {
+        let (Some(case), Some(steps)) = (job.cases.get(index), program.case(index)) else {
             continue;
         };
-        let modules = match loader.modules(device, steps.variant)? {
+        let modules = match loader.modules(device, steps.variant) {
             Ok(modules) => modules,
-            Err((_, finding)) => return Ok(Err(finding.message)),
+            Err(error) => return Ok(Some(error.into_refusal()?.1.message)),
         };
-        let inputs = PreparedCase::inputs(case, request.seed);
-        let specs = op.infer(case)?;
-        let names = op.output_names(specs.len());
+        let inputs = PreparedCase::inputs(case, job.seed);
+        let specs = job.op.infer(case)?;
+        let names = job.op.output_names(specs.len());
         let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
         let ran =
             Session::open(device, case, steps, modules, &inputs, &outputs).and_then(|session| {
@@ -44,8 +39,8 @@ pub fn rehearse(
                 ran
             });
         if let Err(stop) = ran {
-            return Ok(Err(stop.to_string()));
+            return Ok(Some(stop.to_string()));
         }
     }
-    Ok(Ok(()))
+    Ok(None)
 }

@@ -3,21 +3,19 @@
 use kgen_device::Device as _;
 use kgen_kernel::plan::type_macros;
 use kgen_ops::op::OpDef;
-use kgen_record::{
-    Case, CaseOutcome, CaseResult, Coverage, EvalRequest, Finding, Level, Stage, Verdict,
-};
+use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, Finding, Level, Stage, Verdict};
 
 use super::{
-    CaseProgram, Error,
+    CaseProgram, Error, Job,
     budget::{self, Allowance},
-    builder::{self, EarlyVerdict, EvaluationBuilder},
+    builder::{self, EvaluationBuilder},
     cpu,
     emulate::Emulation,
+    error::BuildError,
     execute::run_case,
     further::further,
     link::{Linker, Planned},
-    prepare::resolve,
-    prepared_case::{PreparedCase, op_of},
+    prepared_case::PreparedCase,
     session::Modules,
 };
 
@@ -47,11 +45,11 @@ pub(super) fn draw(
     linker: &mut Linker<'_>,
     draft: &mut EvaluationBuilder<'_>,
 ) -> Result<Option<Coverage>, Error> {
-    let request = emulation.request;
-    let op = op_of(request)?;
-    let limits = request.limits;
+    let job = emulation.job;
+    let op = &*job.op;
+    let limits = job.limits;
     let mut rounds = Rounds {
-        op: &op,
+        op,
         emulation,
         linker,
         lanes: limits.emu_lane_instructions / SHARE,
@@ -62,9 +60,9 @@ pub(super) fn draw(
     let mut coverage = rounds.coverage();
     for round in 0..MAX_ROUNDS {
         let Some(before) = coverage.as_ref().filter(|_| all_right(draft)) else { break };
-        let passed = passed(request, draft);
-        let cases = further(&op, &passed, &before.gaps, request.seed, round);
-        if cases.is_empty() || !has_reference(request, rounds.linker, &cases) {
+        let passed = passed(job, draft);
+        let cases = further(op, &passed, &before.gaps, job.seed, round);
+        if cases.is_empty() || !has_reference(job, rounds.linker, &cases) {
             break;
         }
         rounds.judge_all(&cases, draft)?;
@@ -85,21 +83,16 @@ fn all_right(draft: &mut EvaluationBuilder<'_>) -> bool {
 }
 
 /// Returns the cases of the request that passed.
-fn passed<'a>(request: &'a EvalRequest, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
+fn passed<'a>(job: &'a Job<'a>, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
     let results = &draft.evaluation().cases;
-    let both = request.cases.iter().zip(results);
+    let both = job.cases.iter().zip(results);
     let passed = both.filter(|(_, result)| result.outcome == CaseOutcome::Judged(Verdict::Passed));
     passed.map(|(case, _)| case).collect()
 }
 
 /// Enables a reference that is a kernel for further cases; whether there is a reference of all.
-fn has_reference(request: &EvalRequest, linker: &Linker<'_>, cases: &[Case]) -> bool {
-    let is_kernel = op_of(request).is_ok_and(|op| op.reference_kernel.is_some());
-    if !is_kernel {
-        return true;
-    }
-    let of_cases = EvalRequest { cases: cases.to_vec(), timing: None, ..request.clone() };
-    cpu::reference(&of_cases, linker.compiler()).is_ok()
+fn has_reference(job: &Job<'_>, linker: &Linker<'_>, cases: &[Case]) -> bool {
+    job.op.reference_kernel.is_none() || cpu::reference(job, cases, linker.compiler()).is_ok()
 }
 
 /// The state of all rounds, and what they may spend.
@@ -136,25 +129,26 @@ impl Rounds<'_, '_, '_, '_> {
     /// Judges a case; one that the plan does not take, that is beyond the budget or that the emulator
     /// cannot run leaves no result.
     fn judge(&mut self, case: &Case, draft: &mut EvaluationBuilder<'_>) -> Result<(), Error> {
-        let request = self.emulation.request;
+        let job = self.emulation.job;
         let index = draft.evaluation().cases.len();
-        let operations = budget::operations(request, case);
+        let operations = budget::operations(job, case);
         if MAX_OPERATIONS.min(self.operations) < operations
-            || budget::refusal(request, case, operations).is_some()
+            || budget::refusal(job, case, operations).is_some()
         {
             return Ok(());
         }
-        let result = match self.link(case, index, draft)? {
-            None => return Ok(()),
-            Some(Err(halt)) => {
-                let finding = halt.findings.into_iter().next();
+        let result = match self.link(case, index, draft) {
+            Ok(None) => return Ok(()),
+            Err(BuildError::Machine(error)) => return Err(error),
+            Err(BuildError::Rejected(rejected)) => {
+                let finding = rejected.findings.into_iter().next();
                 let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
-                draft.evaluation().diagnostics.extend(halt.diagnostics);
-                builder::failed(case, halt.verdict, Level::Static, finding)
+                draft.evaluation().diagnostics.extend(rejected.diagnostics);
+                builder::failed(case, rejected.verdict, Level::Static, finding)
             }
-            Some(Ok(program)) => {
+            Ok(Some(program)) => {
                 draft.case_started(index);
-                let Ok(subject) = draft.reference(|| PreparedCase::new(request, case)) else {
+                let Ok(subject) = draft.reference(|| PreparedCase::new(job, case)) else {
                     return Ok(());
                 };
                 self.operations -= operations;
@@ -175,11 +169,12 @@ impl Rounds<'_, '_, '_, '_> {
         case: &Case,
         index: usize,
         draft: &mut EvaluationBuilder<'_>,
-    ) -> Result<Option<Result<CaseProgram, EarlyVerdict>>, Error> {
-        let request = self.emulation.request;
-        let file = self.linker.file();
+    ) -> Result<Option<CaseProgram>, BuildError> {
+        let source = self.linker.source();
         // Limits of the plan language, such as that of launches, are no fault of the kernel.
-        let Ok(plan) = resolve(request, self.op, file, case)? else { return Ok(None) };
+        let Ok(plan) = source.resolve(self.linker.file(), &source.env(case)?) else {
+            return Ok(None);
+        };
         let planned =
             Planned { case: index, types: type_macros(self.op, case)?, plan, tuning: false };
         let may_compile = 0 < self.variants;
@@ -189,13 +184,13 @@ impl Rounds<'_, '_, '_, '_> {
         }
         let n_before = self.linker.n_variants();
         let mut compiles = || draft.enter(Stage::Compile);
-        let linked = self.linker.add(planned, may_compile.then_some(&mut compiles))?;
+        let linked = self.linker.add(planned, may_compile.then_some(&mut compiles));
         if self.linker.n_variants() != n_before {
             draft.enter(Stage::Emulate);
             self.variants -= 1;
             self.emulation.load(self.linker.variant(n_before))?;
         }
-        Ok(linked)
+        linked
     }
 
     /// Runs a case; `None` where that shows nothing.
@@ -207,7 +202,7 @@ impl Rounds<'_, '_, '_, '_> {
     ) -> Result<Option<CaseResult>, Error> {
         let emulation = &mut *self.emulation;
         let Ok(module) = emulation.variants[program.variant] else { return Ok(None) };
-        let of_one = emulation.request.limits.emu_lane_instructions / SHARE / SHARE_OF_ONE;
+        let of_one = emulation.job.limits.emu_lane_instructions / SHARE / SHARE_OF_ONE;
         let allowance = Allowance::of(operations, of_one.min(self.lanes));
         emulation.device.set_budget(allowance.lanes);
         let modules = Modules::loaded(Some(module), emulation.copy);

@@ -7,7 +7,8 @@ use std::io::Write as _;
 use kgen_compile::testing::compiler;
 use kgen_ops::suite;
 use kgen_record::{
-    CaseOutcome, CaseResult, EvalRequest, Evaluation, Limits, Precision, Target, Verdict,
+    CaseOutcome, CaseResult, EvalRequest, Evaluation, Implementation, Limits, Precision, Target,
+    Verdict,
 };
 
 use super::{CpuOutcome, cpu_half};
@@ -37,8 +38,7 @@ fn request(op: &str, dtypes: &str, cases: &str, kernel: &str) -> EvalRequest {
     EvalRequest {
         op: op.to_owned(),
         definition: None,
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kgen_kernel::{KernelFile, plan};
 use kgen_record::{CaseOutcome, EvalRequest, Evaluation, Finding};
 
-use super::prepared_case::op_of;
+use super::{Job, prepare::Source};
 
 /// A choice of parameter values.
 type Choice = BTreeMap<String, i64>;
@@ -17,6 +17,7 @@ pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest>
     if !evaluation.verdict.is_pass() || !request.params.is_empty() {
         return Vec::new();
     }
+    let Ok(job) = Job::resolve(request) else { return Vec::new() };
     let choices: BTreeSet<(&str, Choice)> = evaluation
         .timings
         .iter()
@@ -24,7 +25,7 @@ pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest>
         .collect();
     let mut judged: Vec<Choice> = Vec::new();
     for (case, choice) in choices {
-        if !judged.contains(&choice) && defaults(request, case).as_ref() != Some(&choice) {
+        if !judged.contains(&choice) && defaults(&job, case).as_ref() != Some(&choice) {
             judged.push(choice);
         }
     }
@@ -41,13 +42,10 @@ pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest>
 }
 
 /// Returns the values that the plan has for a case by itself.
-fn defaults(request: &EvalRequest, case: &str) -> Option<Choice> {
-    let case = request.cases.iter().find(|known| known.id == case)?;
-    let op = op_of(request).ok()?;
-    let outputs = op.infer(case).ok()?;
-    let env = plan::Env::new(case, &outputs, &request.target);
-    let env = if op.returns_list { env.with_output_list(&outputs) } else { env };
-    let file = KernelFile::parse(&request.kernel).ok()?;
+fn defaults(job: &Job<'_>, case: &str) -> Option<Choice> {
+    let case = job.cases.iter().find(|known| known.id == case)?;
+    let env = Source::candidate(job).env(case).ok()?;
+    let file = KernelFile::parse(job.source()).ok()?;
     let plan = plan::resolve(&file, &env, &BTreeMap::new()).ok()?;
     Some(plan.params.into_iter().map(|axis| (axis.name, axis.chosen)).collect())
 }
@@ -86,7 +84,7 @@ mod tests {
     use super::*;
     use kgen_compile::testing::compiler;
     use kgen_ops::suite;
-    use kgen_record::{Limits, Target, Verdict, testing::case};
+    use kgen_record::{Implementation, Limits, Target, Verdict, testing::case};
 
     use crate::{cpu_half, unbegun};
 
@@ -107,8 +105,7 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n, long lon
         EvalRequest {
             op: "relu".to_owned(),
             definition: None,
-            kernel: KERNEL.to_owned(),
-            implementation: None,
+            candidate: Implementation::kernel(KERNEL),
             params: Choice::new(),
             count_code: false,
             profile: None,

@@ -26,6 +26,12 @@ pub enum Implementation {
 }
 
 impl Implementation {
+    /// Returns a kernel file.
+    #[must_use]
+    pub fn kernel(source: impl Into<String>) -> Self {
+        Self::Kernel { source: source.into() }
+    }
+
     /// Returns an implementation that PyTorch or one of its libraries already has.
     #[must_use]
     pub const fn python(kind: PythonKind) -> Self {

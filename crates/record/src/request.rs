@@ -14,11 +14,8 @@ pub struct EvalRequest {
     /// The text that defines the op, where it is not of the catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// The kernel file: CUDA source with its plan. Of another implementation its text, where it has
-    /// one: findings quote its lines.
-    pub kernel: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub implementation: Option<Implementation>,
+    /// The implementation under evaluation.
+    pub candidate: Implementation,
     /// The cases, drawn ones included.
     pub cases: Vec<Case>,
     /// Values of the plan's parameters, where others than its defaults are judged; a case whose plan
@@ -51,9 +48,14 @@ impl EvalRequest {
     #[must_use]
     pub fn needs_python(&self) -> bool {
         let baselines = self.timing.iter().flat_map(|timing| &timing.baselines);
-        let mut all =
-            baselines.map(|baseline| &baseline.implementation).chain(&self.implementation);
-        all.any(Implementation::needs_python)
+        let baselines = baselines.map(|baseline| &baseline.implementation);
+        baselines.chain([&self.candidate]).any(Implementation::needs_python)
+    }
+
+    /// Returns the candidate's text, whose lines findings quote; empty where it has none.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        self.candidate.source().unwrap_or_default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kernels of the corpus, compiled as a candidate is.
 
-use kgen_compile::{CompileError, Compiled, Compiler, Job};
+use kgen_compile::{CompileError, CompileJob, Compiled, Compiler};
 
 use super::Error;
 
@@ -30,7 +30,7 @@ pub fn build(
     let (name, rest) = split_entry(entry);
     let defines: Vec<_> =
         alias.iter().map(|alias| (name.to_owned(), (*alias).to_owned())).collect();
-    let job = Job { source, defines: &defines, types: &[], kernels: &[], arch };
+    let job = CompileJob { source, defines: &defines, types: &[], kernels: &[], arch };
     match compiler.compile(&job) {
         Ok(compiled) => {
             let entry = match (alias, rest) {

@@ -15,8 +15,8 @@ use std::{
 use clap::Args;
 use kgen_agent::{RunInputs, fresh_seed};
 use kgen_record::{
-    Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, Mismatch,
-    ProfileRequest, RelatedAccess, Severity, Stage,
+    Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding,
+    Implementation, Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
 };
 use kgen_settings::{Overrides, Settings};
 
@@ -157,8 +157,7 @@ async fn judge(
     let request = EvalRequest {
         op: op.name.to_owned(),
         definition: op.definition.clone(),
-        kernel,
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: true,
         profile: wanted(&cases, on_gpu)?,

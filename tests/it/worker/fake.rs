@@ -10,8 +10,8 @@ use kgen_compile::Toolchain;
 use kgen_eval::Progress;
 use kgen_record::{
     Arg, ArgValue, Case, CaseClass, CaseOutcome, CaseResult, DType, Emulation, EvalRequest,
-    Evaluation, Gen, InputDistribution, L2, Level, Limits, Profile, Stage, Target, TensorArg,
-    TensorSpec, TimingRequest, Verdict,
+    Evaluation, Gen, Implementation, InputDistribution, L2, Level, Limits, Profile, Stage, Target,
+    TensorArg, TensorSpec, TimingRequest, Verdict,
 };
 use kgen_settings::DeviceChoice;
 use kgen_worker::{
@@ -189,8 +189,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
     EvalRequest {
         op: "relu".to_owned(),
         definition: None,
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -53,9 +53,10 @@ fn fake(gpu: &str) -> Fake {
     Fake::with_preamble(&preamble, &ARMS.replace("DO", gpu))
 }
 
-fn aten(kernel: &str) -> EvalRequest {
-    let implementation = Some(Implementation::python(PythonKind::Aten));
-    EvalRequest { implementation, ..gpu_request(kernel) }
+fn aten(source: &str) -> EvalRequest {
+    let (kind, source) = (PythonKind::Aten, Some(source.to_owned()));
+    let candidate = Implementation::Python { kind, source, entry: None };
+    EvalRequest { candidate, ..gpu_request("") }
 }
 
 fn lines(fake: &Fake, file: &str) -> Vec<String> {

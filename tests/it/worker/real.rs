@@ -9,7 +9,7 @@ use std::{
 use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain, locate, provision};
 use kgen_ops::suite;
 use kgen_process::{Spec, Status};
-use kgen_record::{Case, Emulation, EvalRequest, Limits, Stage, Target, Verdict};
+use kgen_record::{Case, Emulation, EvalRequest, Implementation, Limits, Stage, Target, Verdict};
 use kgen_settings::{DeviceChoice, NvrtcSettings, env};
 use kgen_worker::{
     Pool, PoolConfig,
@@ -62,8 +62,7 @@ fn request(kernel: &str) -> EvalRequest {
     EvalRequest {
         op: "relu".to_owned(),
         definition: None,
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use kgen_ops::suite;
 use kgen_record::{
-    CaseClass, DType, Emulation, EvalRequest, L2, Level, Limits, Profile, Stage, TimingRequest,
-    Verdict,
+    CaseClass, DType, Emulation, EvalRequest, Implementation, L2, Level, Limits, Profile, Stage,
+    TimingRequest, Verdict,
 };
 use kgen_settings::DeviceChoice;
 use kgen_worker::Pool;
@@ -59,8 +59,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
     EvalRequest {
         op: "relu".to_owned(),
         definition: None,
-        kernel: kernel(before),
-        implementation: None,
+        candidate: Implementation::kernel(kernel(before)),
         params: Default::default(),
         count_code: false,
         profile: None,

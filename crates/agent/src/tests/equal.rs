@@ -27,7 +27,7 @@ fn originals(dir: &Path) -> Vec<Option<u32>> {
 }
 
 fn n_judged(trace: &Trace, what: &str) -> usize {
-    trace.judged.iter().filter(|request| request.kernel.contains(what)).count()
+    trace.judged.iter().filter(|request| request.source().contains(what)).count()
 }
 
 #[tokio::test]

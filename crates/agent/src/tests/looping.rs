@@ -58,7 +58,7 @@ async fn it_repairs_until_a_kernel_passes_and_confirms_it() {
         ]
     );
     // The judge sees each kernel once and the winner three times more, with other seeds.
-    let judged: Vec<_> = trace.judged.iter().map(|request| told(&request.kernel)).collect();
+    let judged: Vec<_> = trace.judged.iter().map(|request| told(request.source())).collect();
     assert_eq!(judged[2..], ["right"; 4]);
     let mut seeds: Vec<_> = trace.judged.iter().map(|request| request.seed).collect();
     seeds.sort_unstable();

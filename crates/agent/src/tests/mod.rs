@@ -147,7 +147,7 @@ impl EvaluationService for ScriptedJudge {
     ) -> Result<Evaluation, BoxError> {
         entered(Stage::Compile);
         let word = |name: &str| {
-            let words = told(&request.kernel).split_whitespace();
+            let words = told(request.source()).split_whitespace();
             words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
         };
         let verdict = word("verdict").map_or(Verdict::Passed, |(_, name)| {
@@ -167,7 +167,7 @@ impl EvaluationService for ScriptedJudge {
             pause(Duration::from_millis(takes.parse().unwrap())).await;
         }
         // Code is counted once per kernel: when it is judged for the first time.
-        let flaky = request.kernel.contains("flaky") && !request.count_code;
+        let flaky = request.source().contains("flaky") && !request.count_code;
         let verdict = if flaky { Verdict::WrongOutput } else { verdict };
         let n_failed = usize::from(!verdict.is_pass());
         let mut evaluation = testing::evaluation(verdict, 3, n_failed);

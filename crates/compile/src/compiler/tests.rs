@@ -14,7 +14,7 @@ extern "C" __global__ void relu(const T_self* __restrict__ x, T_out* __restrict_
 
 fn stop(source: &str, kernels: &[&str]) -> Vec<Diagnostic> {
     let kernels: Vec<String> = kernels.iter().map(|name| (*name).to_owned()).collect();
-    let job = Job { source, defines: &[], types: &[], kernels: &kernels, arch: "sm_90a" };
+    let job = CompileJob { source, defines: &[], types: &[], kernels: &kernels, arch: "sm_90a" };
     match compiler().compile(&job).unwrap_err() {
         CompileError::Failed(diagnostics) => diagnostics,
         CompileError::Machine(error) => panic!("{error}"),
@@ -141,7 +141,7 @@ fn a_macro_of_a_plan_cannot_smuggle_anything() {
         ("", "1"),
     ];
     for (name, value) in attempts {
-        let job = Job {
+        let job = CompileJob {
             source: "extern \"C\" __global__ void k() {}",
             defines: &[(name.to_owned(), value.to_owned())],
             types: &[("T_self".to_owned(), DType::F32)],
@@ -173,7 +173,7 @@ fn a_macro_of_a_plan_may_have_any_name() {
     let defines: Vec<(String, String)> =
         names.iter().map(|name| ((*name).to_owned(), "4".to_owned())).collect();
     for dtype in [DType::F32, DType::F16, DType::BF16] {
-        let job = Job {
+        let job = CompileJob {
             source,
             defines: &defines,
             types: &[("T_self".to_owned(), dtype)],

@@ -51,15 +51,14 @@ impl<'a> Loaded<'a> {
         let missing = || Error::OwnKernels("the case has no trusted kernel".to_owned());
         let code = self.code.as_mut().ok_or_else(missing)?;
         let program = code.program.trusted.case(case).ok_or_else(missing)?;
-        let refused = |(_, finding): (_, kgen_record::Finding)| Error::OwnKernels(finding.message);
         let own = match code.own {
             Some(own) => own,
             None => {
-                let own = gpu::load(device, &code.program.own)?.map_err(refused)?;
+                let own = gpu::load(device, &code.program.own).map_err(gpu::own_code)?;
                 *code.own.insert(own)
             }
         };
-        let modules = code.loader.modules(device, program.variant)?.map_err(refused)?;
+        let modules = code.loader.modules(device, program.variant).map_err(gpu::own_code)?;
         Ok(Trusted { kit: DeviceKernels { module: own }, program, modules })
     }
 }

@@ -21,13 +21,13 @@ use kgen_ops::{
     op::{Locality, OpDef},
     reference::{Part, Subproblem},
 };
-use kgen_record::{Case, DType, EvalRequest, HostTensor, Precision, TensorSpec};
+use kgen_record::{Case, DType, HostTensor, Precision, TensorSpec};
 
 use self::{
     sampled_elements::{ElementQuery, SampledElements},
     source::Values,
 };
-use super::{Error, prepared_case::op_of};
+use super::{Error, Job};
 
 pub(super) use device_kernels::{defines, kernels, source as kernel_source};
 pub(super) use load::Loaded;
@@ -46,8 +46,8 @@ const NEXT_DATA: u64 = 0xc2b2_ae3d_27d4_eb4f;
 const CHOICE: u64 = 0x1656_67b1_9e37_79f9;
 
 /// Returns the kernel that full-size cases of a request are compared with.
-pub(super) fn trusted(request: &EvalRequest) -> Option<&'static str> {
-    if request.definition.is_some() { None } else { kgen_baseline::builtin(&request.op) }
+pub(super) fn trusted(job: &Job<'_>) -> Option<&'static str> {
+    if job.definition.is_some() { None } else { kgen_baseline::builtin(&job.request.op) }
 }
 
 /// Returns the element types that the tensors of a case have.
@@ -109,13 +109,12 @@ struct DataSet {
 
 impl<'a> Prepared<'a> {
     /// Chooses elements and evaluates them, on every data set.
-    pub(super) fn new(request: &EvalRequest, case: &'a Case) -> Result<Self, Error> {
-        let op = op_of(request)?;
+    pub(super) fn new(job: &Job<'_>, case: &'a Case) -> Result<Self, Error> {
+        let op = Arc::clone(&job.op);
         let specs = op.infer(case)?;
         let outputs: Vec<_> = op.output_names(specs.len()).into_iter().zip(specs).collect();
-        let alone = trusted(request) == Some(request.kernel.as_str());
-        let question =
-            ElementQuery { op: &op, case, precision: request.precision, outputs: &outputs };
+        let alone = trusted(job) == Some(job.source());
+        let question = ElementQuery { op: &op, case, precision: job.precision, outputs: &outputs };
         let values = |seed: u64| {
             let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
             Values::new(case, seed).ok_or_else(missing)
@@ -123,16 +122,16 @@ impl<'a> Prepared<'a> {
         let one_by_one =
             op.engine.locality(&op.call(case)) == Locality::Single && !has_parts(&op, case);
         let mut sets = Vec::new();
-        for set in 0..u64::from(request.limits.data_sets.max(1)) {
-            let seed = request.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));
+        for set in 0..u64::from(job.limits.data_sets.max(1)) {
+            let seed = job.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));
             let values = values(seed)?;
             let hosts = one_by_one.then(|| values.all(case));
             let chosen = question.choose(seed ^ CHOICE, alone);
             let points = question.points(&values, hosts.as_deref(), &chosen)?;
             sets.push(DataSet { values, hosts, points });
         }
-        let baseline = values(request.seed ^ super::timing::BASELINE_SEED)?;
-        let precision = request.precision;
+        let baseline = values(job.seed ^ super::timing::BASELINE_SEED)?;
+        let precision = job.precision;
         Ok(Self { case, outputs, op, precision, sets, baseline, alone })
     }
 

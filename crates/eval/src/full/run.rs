@@ -91,18 +91,18 @@ fn run_sets(
             result.full_size = Some(run.log.record);
             Ok(Ran::of(result, rounding))
         }
-        Err(EvalError::LaunchError(stop)) => {
+        Err(EvalError::Launch(stop)) => {
             let mut ran = from_stop(prepared.case, level, stop)?;
             ran.result.full_size = Some(run.log.record);
             Ok(ran)
         }
-        Err(EvalError::Error(error)) => Err(error),
+        Err(EvalError::Machine(error)) => Err(error),
     }
 }
 
 /// A stop of the trusted kernel says nothing about the candidate.
 fn distrust(stop: LaunchError) -> EvalError {
-    EvalError::Error(match stop {
+    EvalError::Machine(match stop {
         LaunchError::Machine(error) => error.into(),
         stop => Error::Baseline { name: BUILTIN.to_owned(), reason: stop.to_string() },
     })
@@ -404,10 +404,8 @@ impl CaseData for View<'_> {
                 let wrong = compared.into_iter().find_map(|output| output.mismatch);
                 Ok(wrong.map(|mismatch| wrong_when_timed(prepared.case, level, mismatch)))
             }
-            Err(EvalError::LaunchError(stop)) => {
-                Ok(Some(from_stop(prepared.case, level, stop)?.result))
-            }
-            Err(EvalError::Error(error)) => Err(error),
+            Err(EvalError::Launch(stop)) => Ok(Some(from_stop(prepared.case, level, stop)?.result)),
+            Err(EvalError::Machine(error)) => Err(error),
         }
     }
 }

@@ -6,8 +6,8 @@ use kgen_compile::testing::compiler;
 use kgen_device::{Device, EmuDevice, Image, ModuleId};
 use kgen_ops::{op::Counter, suite};
 use kgen_record::{
-    CaseOutcome, DType, Emulation, EvalRequest, FullSize, Gen, Limits, Precision, Sanitize, Target,
-    TensorArg, TensorSpec, Verdict,
+    CaseOutcome, DType, Emulation, EvalRequest, FullSize, Gen, Implementation, Limits, Precision,
+    Sanitize, Target, TensorArg, TensorSpec, Verdict,
 };
 
 use super::{
@@ -16,12 +16,11 @@ use super::{
     load::Trusted,
 };
 use crate::{
-    Program, Variant,
-    builder::EvaluationBuilder,
+    Job, Program, Variant,
     case_data::CaseData as _,
     execute::Ran,
     full,
-    prepare::{full_size_kernels, prepare},
+    prepare::{Source, full_size_kernels},
     session::{Modules, Session},
 };
 
@@ -34,8 +33,7 @@ fn request(op: &str, dtype: &str, case: &str, kernel: &str) -> EvalRequest {
     EvalRequest {
         op: op.to_owned(),
         definition: None,
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,
@@ -67,15 +65,14 @@ fn kit(device: &mut EmuDevice) -> DeviceKernels {
     static OWN: LazyLock<Variant> = LazyLock::new(|| {
         let request = request("relu", "f32", r#"self = "[1]""#, "");
         let dtypes: Vec<DType> = DType::ALL.into_iter().filter(|dtype| !dtype.is_fp8()).collect();
-        full_size_kernels(&request, &compiler(), &dtypes).unwrap()
+        full_size_kernels(&request.target, &compiler(), &dtypes).unwrap()
     });
     DeviceKernels { module: load(device, &OWN) }
 }
 
 fn program(request: &EvalRequest) -> Program {
-    let mut ignore = |_| {};
-    let mut draft = EvaluationBuilder::new(request, &mut ignore);
-    prepare(request, &compiler(), &mut draft).unwrap().unwrap().0
+    let job = Job::resolve(request).unwrap();
+    Source::candidate(&job).build(&compiler(), &|_| true, &mut |_| {}).unwrap().program
 }
 
 /// A request and the trusted kernel, loaded.
@@ -87,13 +84,15 @@ struct Loaded {
 
 impl Loaded {
     fn new(request: EvalRequest) -> Self {
-        let kernel = full::trusted(&request).unwrap().to_owned();
-        let trusted = program(&EvalRequest { kernel, ..request.clone() });
+        let trusted = full::trusted(&Job::resolve(&request).unwrap()).unwrap();
+        let candidate = Implementation::kernel(trusted);
+        let trusted = program(&EvalRequest { candidate, ..request.clone() });
         Self { candidate: program(&request), trusted, request }
     }
 
     fn judge(&self, device: &mut EmuDevice) -> Ran {
-        let prepared = Prepared::new(&self.request, &self.request.cases[0]).unwrap();
+        let prepared =
+            Prepared::new(&Job::resolve(&self.request).unwrap(), &self.request.cases[0]).unwrap();
         let (trusted, modules) = self.load(device);
         full::judge(device, &prepared, trusted, &self.candidate.cases[0], modules).unwrap()
     }
@@ -259,7 +258,8 @@ fn results_of_other_data_and_changed_inputs_are_found() {
     // Keeps what it found in the first run.
     let stale = relu("if (i == 9) y[i] = x[9] > 0.0f ? x[9] : 0.0f; else if (i == 8) y[i] = KEPT;");
     let loaded = Loaded::new(request("relu", "f32", LARGE, &relu("")));
-    let prepared = Prepared::new(&loaded.request, &loaded.request.cases[0]).unwrap();
+    let prepared =
+        Prepared::new(&Job::resolve(&loaded.request).unwrap(), &loaded.request.cases[0]).unwrap();
     let values = |set: usize| prepared.sets[set].values.all(prepared.case);
     assert!((values(0)[0].get(8) - values(1)[0].get(8)).abs() > 1e-3);
     let kept = values(0)[0].get(8).max(0.0);
@@ -324,7 +324,8 @@ extern "C" __global__ void mm(const T_self* a, const T_mat2* b, T_out* c, int m,
 #[test]
 fn outputs_of_timed_launches_are_compared_too() {
     let loaded = Loaded::new(request("relu", "f32", LARGE, &relu("")));
-    let prepared = Prepared::new(&loaded.request, &loaded.request.cases[0]).unwrap();
+    let prepared =
+        Prepared::new(&Job::resolve(&loaded.request).unwrap(), &loaded.request.cases[0]).unwrap();
     let mut device = device();
     let (trusted, modules) = loaded.load(&mut device);
     let view = prepared.view(trusted, 1);
@@ -363,6 +364,6 @@ fn large_cases_of_ops_with_parts_are_full_size() {
 #[test]
 fn the_kernels_of_one_type_are_a_small_part_of_all() {
     let request = request("relu", "f32", r#"self = "[1]""#, "");
-    let own = full_size_kernels(&request, &compiler(), &[DType::F32]).unwrap();
+    let own = full_size_kernels(&request.target, &compiler(), &[DType::F32]).unwrap();
     assert!(own.cubin.len() < 100_000, "{} bytes", own.cubin.len());
 }

@@ -151,8 +151,7 @@ fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
     let request = EvalRequest {
         op: "relu".to_owned(),
         definition: None,
-        kernel: String::new(),
-        implementation: Some(Implementation::python(PythonKind::Aten)),
+        candidate: Implementation::python(PythonKind::Aten),
         params: Default::default(),
         count_code: false,
         profile: None,

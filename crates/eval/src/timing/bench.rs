@@ -9,19 +9,26 @@ use std::{
 use kgen_device::{Device, GraphId, LaunchError, TimedCall, TimedWork};
 use kgen_measure::{Arm, Bench, Chunk, Flush};
 
+use super::EvalError;
 use crate::external::BoundCall;
 
 /// Why a comparison ended without a result.
 pub(super) enum BenchError {
-    /// The device or the candidate stopped.
-    LaunchError(LaunchError),
+    /// The device or the candidate failed.
+    Eval(EvalError),
     /// The baseline cannot be timed, for this reason.
     Baseline(String),
 }
 
+impl From<EvalError> for BenchError {
+    fn from(error: EvalError) -> Self {
+        Self::Eval(error)
+    }
+}
+
 impl From<LaunchError> for BenchError {
-    fn from(stop: LaunchError) -> Self {
-        Self::LaunchError(stop)
+    fn from(error: LaunchError) -> Self {
+        Self::Eval(error.into())
     }
 }
 

@@ -7,7 +7,7 @@ use kgen_measure::{
 use kgen_record::{BaselineRequest, BaselineTiming, Finding, Flag, Mode, Timing, Verdict};
 
 use super::{
-    EvalError, Job, Loader, Sets,
+    EvalError, Loader, Sets, TimingJob,
     arm::Recipe,
     bench::{BenchError, Calls, Graphs, Samples},
     recipe,
@@ -35,7 +35,7 @@ pub(super) struct Compared {
 impl Compared {
     /// Times the candidate against each baseline in turn, or alone where none can be timed.
     pub(super) fn measure(
-        job: &Job<'_, '_>,
+        job: &TimingJob<'_, '_>,
         loader: &Loader<'_>,
         device: &mut dyn Device,
         candidate: &Sets<'_>,
@@ -44,10 +44,11 @@ impl Compared {
         let mut baselines = Vec::new();
         let mut first: Option<(Timing, Vec<Flag>)> = None;
         for request in &job.timing.baselines {
-            let timed = against(job, loader, device, candidate, request, setting)?;
+            let timed = against(job, loader, device, candidate, request, setting);
             let mut timed = match timed {
                 Ok(timed) => timed,
-                Err(note) => {
+                Err(BenchError::Eval(error)) => return Err(error),
+                Err(BenchError::Baseline(note)) => {
                     baselines.push(BaselineTiming::not_measured(&request.name, note));
                     continue;
                 }
@@ -77,13 +78,13 @@ impl Compared {
     }
 }
 
-fn params(job: &Job<'_, '_>, width: u32) -> Params {
+fn params(job: &TimingJob<'_, '_>, width: u32) -> Params {
     let params = job.timing.profile.params();
     Params { max_s: job.timing.max_s.unwrap_or(params.max_s), width, ..params }
 }
 
 fn by_itself(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     candidate: &Sets<'_>,
     setting: Setting,
@@ -91,7 +92,7 @@ fn by_itself(
     let samples = candidate.samples();
     let params = params(job, samples.width());
     let measured = if setting.mode == Mode::Graph {
-        with_graphs(device, &[&candidate.calls()], setting, |bench| alone(bench, &params))?
+        with_graphs(device, &[&candidate.calls()], setting, |bench| alone(bench, &params))
     } else {
         let none = Samples::Here(Vec::new());
         alone(&mut Calls::new(device, samples, none, setting.flush), &params)
@@ -99,7 +100,7 @@ fn by_itself(
     match measured {
         Ok(Some(Alone { candidate, flags, .. })) => Ok((candidate, flags)),
         Ok(None) => Err(no_times().into()),
-        Err(BenchError::LaunchError(stop)) => Err(stop.into()),
+        Err(BenchError::Eval(error)) => Err(error),
         Err(BenchError::Baseline(note)) => unreachable!("there is no baseline: {note}"),
     }
 }
@@ -112,103 +113,101 @@ fn no_times() -> LaunchError {
     )
 }
 
-/// Takes samples of the candidate and one baseline in turn; an error in words where this baseline
-/// cannot be timed here.
+/// Takes samples of the candidate and one baseline in turn.
+///
+/// # Errors
+///
+/// [`BenchError::Baseline`] where this baseline cannot be timed here.
 fn against(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     loader: &Loader<'_>,
     device: &mut dyn Device,
     candidate: &Sets<'_>,
     request: &BaselineRequest,
     setting: Setting,
-) -> Result<Result<Measured, String>, EvalError> {
+) -> Result<Measured, BenchError> {
     let external = job.externals.iter().find(|(name, _)| *name == request.name);
     let uncompiled = Program::without_code(job.default.case + 1);
     let program = match (external, loader.program.baseline(&request.name)) {
         (Some(_), _) => &uncompiled,
         (None, Some(program)) => program,
-        (None, None) => return Ok(Err("this kgen cannot time it".to_owned())),
+        (None, None) => {
+            return Err(BenchError::Baseline("this kgen cannot time it".to_owned()));
+        }
     };
     let Some(case) = program.case(job.default.case) else {
-        return Ok(Err(program.refusal(job.default.case).to_owned()));
+        return Err(BenchError::Baseline(program.refusal(job.default.case).to_owned()));
     };
     let mut own = match external {
         Some((_, external)) => Loader::of_external(program, *external),
         None => Loader::new(program),
     };
-    let measured = match modules(&mut own, device, case.variant)? {
-        Ok(modules) => {
-            let recipe = recipe(job, case, modules);
-            against_loaded(job, device, candidate, recipe, program.calls_library(), setting)
-        }
-        Err(refusal) => Ok(Err(refusal)),
-    };
+    let measured = modules(&mut own, device, case.variant).and_then(|modules| {
+        let recipe = recipe(job, case, modules);
+        against_loaded(job, device, candidate, recipe, program.calls_library(), setting)
+    });
     own.unload(device);
     measured
 }
 
-/// Loads what a baseline needs; an error in words where the device refuses it.
+/// Loads the code of a baseline.
 pub(super) fn modules<'a>(
     own: &mut Loader<'a>,
     device: &mut dyn Device,
     variant: usize,
-) -> Result<Result<Modules<'a>, String>, EvalError> {
-    Ok(own.modules(device, variant)?.map_err(|(_, finding)| finding.message))
+) -> Result<Modules<'a>, BenchError> {
+    own.modules(device, variant).map_err(|error| match error.into_refusal() {
+        Ok((_, finding)) => BenchError::Baseline(finding.message),
+        Err(error) => EvalError::from(error).into(),
+    })
 }
 
 /// Goes on with [`against`] where the baseline's code is loaded.
 fn against_loaded(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     candidate: &Sets<'_>,
     recipe: Recipe<'_, '_>,
     calls_library: bool,
     setting: Setting,
-) -> Result<Result<Measured, String>, EvalError> {
+) -> Result<Measured, BenchError> {
     let is_external = recipe.modules.is_external();
     // Another process has its own data; here the baseline gets as many argument sets as the candidate.
     let n_sets = if is_external { 1 } else { candidate.sessions().len() };
     let sources = [job.baseline_inputs; 2];
     let baseline = match Sets::open(device, recipe, &sources[..n_sets]) {
         Ok(baseline) => baseline,
-        Err(stop) => return baseline_note(is_external, stop),
+        Err(error) => return Err(baseline_note(is_external, error)),
     };
     // Whether a library is there, and takes the call, shows when it is made.
     if calls_library && let Err(stop) = baseline.sessions()[0].run(device) {
         baseline.close(device);
-        return baseline_note(false, stop);
+        return Err(baseline_note(false, stop));
     }
     let measured = in_turn(job, device, candidate, &baseline, setting);
     baseline.close(device);
-    match measured {
-        Ok(Some(measured)) => Ok(Ok(measured)),
-        Ok(None) => Ok(Err("the device gave samples that are no times".to_owned())),
-        Err(BenchError::Baseline(note)) => Ok(Err(note)),
-        Err(BenchError::LaunchError(stop)) => Err(stop.into()),
-    }
+    let no_times = || BenchError::Baseline("the device gave samples that are no times".to_owned());
+    measured?.ok_or_else(no_times)
 }
 
 /// Turns what a baseline cannot do into a note: it is not the candidate's fault.
-pub(super) fn baseline_note<T>(
-    is_external: bool,
-    stop: LaunchError,
-) -> Result<Result<T, String>, EvalError> {
-    match stop {
+pub(super) fn baseline_note(is_external: bool, error: LaunchError) -> BenchError {
+    match error {
         LaunchError::Kernel { finding, device_lost, .. } if is_external || !device_lost => {
-            Ok(Err(finding.message))
+            BenchError::Baseline(finding.message)
         }
-        stop => Err(stop.into()),
+        error => error.into(),
     }
 }
 
 fn in_turn(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     candidate: &Sets<'_>,
     baseline: &Sets<'_>,
     setting: Setting,
 ) -> Result<Option<Measured>, BenchError> {
-    let seed = job.request.seed;
+    let seed = job.job.seed;
     let (ours, theirs) = (candidate.samples(), baseline.samples());
     let params = params(job, ours.width().max(theirs.width()));
     if setting.mode != Mode::Graph {
@@ -216,7 +215,7 @@ fn in_turn(
     }
     match (ours, theirs) {
         (Samples::Here(ours), Samples::Here(theirs)) => {
-            with_graphs(device, &[&ours, &theirs], setting, |bench| compare(bench, &params, seed))?
+            with_graphs(device, &[&ours, &theirs], setting, |bench| compare(bench, &params, seed))
         }
         _ => Err(BenchError::Baseline("not timed inside a graph".to_owned())),
     }
@@ -228,20 +227,17 @@ fn with_graphs<T>(
     arms: &[&[TimedCall]],
     setting: Setting,
     measure: impl FnOnce(&mut Graphs<'_>) -> Result<T, BenchError>,
-) -> Result<Result<T, BenchError>, LaunchError> {
+) -> Result<T, BenchError> {
     let graphs = Graphs::record(device, arms, setting.n_calls)?;
     let mut graphs = graphs.expect("an empty kernel was recorded, so the device has graphs");
     let measured = measure(&mut graphs);
     graphs.close();
-    Ok(measured)
+    measured
 }
 
 /// Returns the time of an empty kernel inside a graph, in microseconds; `None` where the device has
 /// no graphs.
-pub(super) fn empty_in_graphs(
-    device: &mut dyn Device,
-    n: usize,
-) -> Result<Option<f64>, LaunchError> {
+pub(super) fn empty_in_graphs(device: &mut dyn Device, n: usize) -> Result<Option<f64>, EvalError> {
     use kgen_measure::{Arm, Bench as _};
     let Some(mut graphs) = Graphs::record(device, &[&[TimedCall::EMPTY]], n)? else {
         return Ok(None);
@@ -250,7 +246,7 @@ pub(super) fn empty_in_graphs(
     graphs.close();
     match chunk {
         Ok(chunk) => Ok(Timing::of(chunk.samples_us).map(|timing| timing.median_us)),
-        Err(BenchError::LaunchError(stop)) => Err(stop),
+        Err(BenchError::Eval(error)) => Err(error),
         Err(BenchError::Baseline(_)) => Ok(None),
     }
 }

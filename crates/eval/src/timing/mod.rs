@@ -17,8 +17,7 @@ mod tune;
 use kgen_device::{Device, LaunchError, TimedCall};
 use kgen_measure::{Flush, L2, roofline::is_overhead_dominated};
 use kgen_record::{
-    CaseResult, CaseTiming, EvalRequest, Finding, Flag, Mode, Roofline, Timing, TimingRequest,
-    Verdict,
+    CaseResult, CaseTiming, Finding, Flag, Mode, Roofline, Timing, TimingRequest, Verdict,
 };
 use rand::{TryRngCore, rngs::OsRng};
 
@@ -28,13 +27,12 @@ use self::{
     compared::{Compared, Setting},
 };
 use super::{
-    CaseProgram, Error,
+    CaseProgram, Error, Job,
     builder::{describe_args, failed},
     case_data::{CaseData, InputSource},
     error::EvalError,
     external::External,
     gpu::Loader,
-    prepared_case::op_of,
     session::{Modules, Session},
 };
 
@@ -45,8 +43,8 @@ const N_QUICK: usize = 15;
 pub(super) const BASELINE_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What is timed.
-pub(super) struct Job<'s, 'a> {
-    pub(super) request: &'s EvalRequest,
+pub(super) struct TimingJob<'s, 'a> {
+    pub(super) job: &'s Job<'s>,
     pub(super) timing: &'s TimingRequest,
     pub(super) subject: &'s dyn CaseData,
     pub(super) baseline_inputs: &'s dyn InputSource,
@@ -82,7 +80,7 @@ pub(super) enum TimingOutcome {
 
 /// Times one case that was found right.
 pub(super) fn time_case<'a>(
-    job: &Job<'_, 'a>,
+    job: &TimingJob<'_, 'a>,
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
 ) -> Result<TimingOutcome, Error> {
@@ -91,19 +89,19 @@ pub(super) fn time_case<'a>(
     };
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
-        Err(EvalError::LaunchError(LaunchError::Kernel { verdict, finding, .. })) => {
+        Err(EvalError::Launch(LaunchError::Kernel { verdict, finding, .. })) => {
             fail(verdict, *finding, device.level())
         }
-        Err(EvalError::LaunchError(LaunchError::Budget { reason, .. })) => {
+        Err(EvalError::Launch(LaunchError::Budget { reason, .. })) => {
             fail(Verdict::TimedOut, Finding::new(reason), device.level())
         }
-        Err(EvalError::LaunchError(LaunchError::Machine(error))) => Err(error.into()),
-        Err(EvalError::Error(error)) => Err(error),
+        Err(EvalError::Launch(LaunchError::Machine(error))) => Err(error.into()),
+        Err(EvalError::Machine(error)) => Err(error),
     }
 }
 
 fn attempt<'a>(
-    job: &Job<'_, 'a>,
+    job: &TimingJob<'_, 'a>,
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
 ) -> Result<TimingOutcome, EvalError> {
@@ -115,21 +113,21 @@ fn attempt<'a>(
         return Ok(TimingOutcome::NotMeasured);
     };
     let chosen = tune::choose(job, loader, device, flush)?;
-    let recipe = recipe(job, chosen, load(loader, device, chosen.variant)?);
+    let recipe = recipe(job, chosen, loader.modules(device, chosen.variant)?);
     let (sets, other) = open(job, device, recipe)?;
     let (timed, shared) = watched(device, |device| {
         timed(job, loader, device, &sets, other.as_deref(), (flush, floor_us))
     });
     sets.close(device);
-    match timed? {
-        Ok(mut timing) => {
+    Ok(match timed? {
+        TimingOutcome::Timed(mut timing) => {
             timing.flags.extend(shared.then_some(Flag::Shared));
             timing.params =
                 chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect();
-            Ok(TimingOutcome::Timed(Box::new(timing)))
+            TimingOutcome::Timed(timing)
         }
-        Err(result) => Ok(TimingOutcome::Failed(result)),
-    }
+        other => other,
+    })
 }
 
 /// Times something, and tells whether somebody else computed on the device before or after. Asking
@@ -142,7 +140,7 @@ fn watched<T>(device: &mut dyn Device, time: impl FnOnce(&mut dyn Device) -> T) 
 }
 
 fn recipe<'x, 's: 'x>(
-    job: &Job<'s, '_>,
+    job: &TimingJob<'s, '_>,
     program: &'x CaseProgram,
     modules: Modules<'x>,
 ) -> Recipe<'x, 'x> {
@@ -156,7 +154,7 @@ type Outputs = Vec<Vec<u8>>;
 /// Opens the candidate's argument sets: one on the data that it was judged on, and one on other data
 /// with the outputs of a launch that nobody timed, where there is room for it.
 fn open<'x>(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     recipe: Recipe<'x, 'x>,
 ) -> Result<(Sets<'x>, Option<Outputs>), LaunchError> {
@@ -186,20 +184,21 @@ fn untimed(device: &mut dyn Device, session: &Session<'_>) -> Result<Outputs, La
 
 /// Takes the samples and checks what they left behind.
 fn timed(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     loader: &Loader<'_>,
     device: &mut dyn Device,
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,
     (flush, floor_us): (Flush, f64),
-) -> Result<Result<CaseTiming, Box<CaseResult>>, EvalError> {
+) -> Result<TimingOutcome, EvalError> {
     let setting = setting(job, device, sets, flush, floor_us)?;
     let compared = Compared::measure(job, loader, device, sets, setting)?;
     if let Some(result) = check_samples(job, device, sets, other, flush)? {
-        return Ok(Err(Box::new(result)));
+        return Ok(TimingOutcome::Failed(Box::new(result)));
     }
     let fail = |finding, device: &dyn Device| {
-        Ok(Err(Box::new(failed(job.subject.case(), Verdict::Suspicious, device.level(), finding))))
+        let result = failed(job.subject.case(), Verdict::Suspicious, device.level(), finding);
+        Ok(TimingOutcome::Failed(Box::new(result)))
     };
     let candidate = &compared.candidate;
     if setting.mode == Mode::Graph
@@ -207,10 +206,10 @@ fn timed(
     {
         return fail(finding, device);
     }
-    let op = op_of(job.request)?;
+    let op = &job.job.op;
     let case = job.subject.case();
-    let precision = job.request.precision;
-    let roofline = roofline::of(&op, case, precision, setting.floor_us, device)?;
+    let precision = job.job.precision;
+    let roofline = roofline::of(op, case, precision, setting.floor_us, device)?;
     if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
         return fail(finding, device);
     }
@@ -219,7 +218,7 @@ fn timed(
         Samples::Here(_) | Samples::Elsewhere(_) => None,
     };
     let work = op.work(case);
-    Ok(Ok(CaseTiming {
+    Ok(TimingOutcome::Timed(Box::new(CaseTiming {
         case: case.id.clone(),
         args: describe_args(case),
         mode: setting.mode,
@@ -233,7 +232,7 @@ fn timed(
         flags: compared.flags,
         do_bench,
         params: Vec::new(),
-    }))
+    })))
 }
 
 /// Microseconds that the calls of a graph take together, at least: enough that the clock's step and
@@ -245,12 +244,12 @@ const GRAPH_CALLS: [usize; 2] = [20, 400];
 
 /// Decides how the case is timed.
 fn setting(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     sets: &Sets<'_>,
     flush: Flush,
     floor_us: f64,
-) -> Result<Setting, LaunchError> {
+) -> Result<Setting, EvalError> {
     let mode = if flush == Flush::None { Mode::Hot } else { Mode::Cold };
     let single = Setting { mode, flush, floor_us, n_calls: 1 };
     let Samples::Here(calls) = sets.samples() else { return Ok(single) };
@@ -288,15 +287,6 @@ fn quick(
     Ok(samples.and_then(Timing::of).map(|timing| timing.median_us))
 }
 
-fn load<'a>(
-    loader: &mut Loader<'a>,
-    device: &mut dyn Device,
-    variant: usize,
-) -> Result<Modules<'a>, EvalError> {
-    let loaded = loader.modules(device, variant)?;
-    Ok(loaded.map_err(|(verdict, finding)| LaunchError::verdict(verdict, finding))?)
-}
-
 /// Samples at most between two that are judged.
 const MAX_BETWEEN: u32 = 16;
 
@@ -306,7 +296,7 @@ const N_CHECKED: usize = 3;
 /// Judges the outputs of the last sample of every argument set, and of some that follow at random
 /// distances: a launch cannot know whether it is one of them.
 fn check_samples(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,
@@ -329,7 +319,7 @@ fn check_samples(
 
 /// Judges the outputs that the last sample of every argument set left behind.
 fn recheck(
-    job: &Job<'_, '_>,
+    job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
     sets: &Sets<'_>,
     other: Option<&[Vec<u8>]>,

@@ -211,14 +211,14 @@ fn another_process_takes_its_turns_and_never_both_at_once() {
         Calls::new(&mut device, candidate, Samples::Elsewhere(&elsewhere), Flush::Memset);
     match calls.chunk(&order) {
         Err(BenchError::Baseline(note)) => assert_eq!(note, "the process is gone"),
-        Ok(_) | Err(BenchError::LaunchError(_)) => {
+        Ok(_) | Err(BenchError::Eval(_)) => {
             panic!("the baseline is gone, the candidate is not")
         }
     }
     // The same end of the candidate is the candidate's.
     let none = Samples::Here(Vec::new());
     let mut calls = Calls::new(&mut device, Samples::Elsewhere(&elsewhere), none, Flush::Memset);
-    assert!(matches!(calls.chunk(&[Arm::Candidate]), Err(BenchError::LaunchError(_))));
+    assert!(matches!(calls.chunk(&[Arm::Candidate]), Err(BenchError::Eval(_))));
 }
 
 #[test]
@@ -252,10 +252,10 @@ fn a_quick_look_takes_the_median_of_all_sets() {
 fn a_library_that_is_missing_is_a_note_beside_the_baseline() {
     let missing =
         LaunchError::verdict(Verdict::Unsupported, Finding::new("cuBLASLt was not found"));
-    let Ok(told) = compared::baseline_note::<()>(false, missing) else {
+    let BenchError::Baseline(note) = compared::baseline_note(false, missing) else {
         panic!("it ends the evaluation")
     };
-    assert_eq!(told, Err("cuBLASLt was not found".to_owned()));
+    assert_eq!(note, "cuBLASLt was not found");
 }
 
 #[test]
@@ -272,11 +272,13 @@ fn a_baseline_that_the_device_refuses_is_a_note_and_a_loaded_one_is_unloaded() {
     let mut device = Scripted::default();
     let refused = program(b"");
     let mut own = Loader::new(&refused);
-    let Ok(told) = compared::modules(&mut own, &mut device, 0) else { panic!("it ends it all") };
-    assert_eq!(told.err().as_deref(), Some("no code for this GPU"));
+    let Err(BenchError::Baseline(note)) = compared::modules(&mut own, &mut device, 0) else {
+        panic!("it is a note")
+    };
+    assert_eq!(note, "no code for this GPU");
     let fine = program(b"code");
     let mut own = Loader::new(&fine);
-    let Ok(Ok(_)) = compared::modules(&mut own, &mut device, 0) else { panic!("it is loaded") };
+    let Ok(_) = compared::modules(&mut own, &mut device, 0) else { panic!("it is loaded") };
     assert_eq!(device.n_loaded, 1);
     own.unload(&mut device);
     assert_eq!(device.n_loaded, 0);

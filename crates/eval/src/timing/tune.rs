@@ -4,7 +4,7 @@ use kgen_device::{Device, LaunchError};
 use kgen_measure::Flush;
 use kgen_record::{CaseOutcome, Timing, Verdict};
 
-use super::{EvalError, Job, Loader, N_QUICK, Sets, load, recipe};
+use super::{EvalError, Loader, N_QUICK, Sets, TimingJob, recipe};
 use crate::CaseProgram;
 
 /// Samples of a choice that are thrown away.
@@ -15,7 +15,7 @@ const N_WARM_UP: usize = 3;
 /// The one that was fastest here is not thereby faster than the default: what is reported is
 /// measured anew.
 pub(super) fn choose<'a>(
-    job: &Job<'_, 'a>,
+    job: &TimingJob<'_, 'a>,
     loader: &mut Loader<'a>,
     device: &mut dyn Device,
     flush: Flush,
@@ -29,7 +29,7 @@ pub(super) fn choose<'a>(
     choices.insert(0, job.default);
     let mut ranked = Vec::new();
     for choice in choices {
-        let modules = load(loader, device, choice.variant)?;
+        let modules = loader.modules(device, choice.variant)?;
         let sets = Sets::open(device, recipe(job, choice, modules), &[job.subject.source()])?;
         let samples = device.time(&sets.calls(), &[0; N_WARM_UP + N_QUICK], flush);
         sets.close(device);
@@ -49,7 +49,7 @@ pub(super) fn choose<'a>(
         if std::ptr::eq(choice, job.default) {
             break;
         }
-        let modules = load(loader, device, choice.variant)?;
+        let modules = loader.modules(device, choice.variant)?;
         let ran = job.subject.run(device, choice, modules)?;
         if ran.result.outcome == CaseOutcome::Judged(Verdict::Passed) {
             return Ok(choice);

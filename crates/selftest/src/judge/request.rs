@@ -4,7 +4,9 @@ use kgen_ops::{
     op,
     suite::{self, Suite},
 };
-use kgen_record::{Case, DType, EvalRequest, L2, Limits, Profile, Target, TimingRequest};
+use kgen_record::{
+    Case, DType, EvalRequest, Implementation, L2, Limits, Profile, Target, TimingRequest,
+};
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::Item;
@@ -73,8 +75,7 @@ pub fn request(
     Ok(EvalRequest {
         op: item.op.clone(),
         definition: None,
-        kernel: item.kernel.clone(),
-        implementation: None,
+        candidate: Implementation::kernel(item.kernel.clone()),
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -10,7 +10,7 @@ use kgen_baseline::side::Side;
 use kgen_compile::Compiler;
 use kgen_device::{CudaDevice, Device as _, GpuLock, GpuUse};
 use kgen_eval::{Program, Progress};
-use kgen_record::{EvalRequest, Evaluation, Stage, StageTime, Target};
+use kgen_record::{EvalRequest, Evaluation, Implementation, Stage, StageTime, Target};
 
 use crate::{
     profile::{self, Profilers},
@@ -208,7 +208,9 @@ impl GpuJudge {
         progress: &mut dyn FnMut(Progress),
     ) {
         let Some(wanted) = &request.profile else { return };
-        if !evaluation.verdict.is_pass() || request.implementation.is_some() {
+        if !evaluation.verdict.is_pass()
+            || !matches!(request.candidate, Implementation::Kernel { .. })
+        {
             return;
         }
         progress(Progress::Stage { stage: Stage::Profile });

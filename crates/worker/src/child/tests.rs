@@ -3,7 +3,9 @@ use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
 use kgen_baseline::side::Side;
 use kgen_device::GpuUse;
 use kgen_eval::Progress;
-use kgen_record::{Emulation, EvalRequest, Evaluation, Level, Limits, Stage, Target, Verdict};
+use kgen_record::{
+    Emulation, EvalRequest, Evaluation, Implementation, Level, Limits, Stage, Target, Verdict,
+};
 
 use super::{
     channel::{Input, Output},
@@ -26,7 +28,7 @@ impl Scripted {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         progress(Progress::Stage { stage: Stage::Compile });
-        match request.kernel.as_str() {
+        match request.source() {
             "panic" => panic!("index out of bounds"),
             "fail" => Err("no device".to_owned()),
             kernel => Ok(Half {
@@ -95,8 +97,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
     EvalRequest {
         op: "relu".to_owned(),
         definition: None,
-        kernel: kernel.to_owned(),
-        implementation: None,
+        candidate: Implementation::kernel(kernel),
         params: Default::default(),
         count_code: false,
         profile: None,

@@ -94,7 +94,7 @@ pub fn profile(job: &Job<'_>, profilers: &Profilers) -> KernelProfile {
         advice: &counted.advice,
         hot: &counted.hot,
         file: PROGRAM,
-        source: &job.request.kernel,
+        source: job.request.source(),
         sass: &sass,
         sanitizer: &sanitized,
         notes: &notes,
@@ -127,7 +127,7 @@ impl Stage {
         ] {
             write(name, &Rehearsal::text(job, cases)?)?;
         }
-        write(PROGRAM, job.request.kernel.as_bytes())?;
+        write(PROGRAM, job.request.source().as_bytes())?;
         Ok(Self { scratch, exe })
     }
 

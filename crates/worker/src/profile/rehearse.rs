@@ -53,6 +53,7 @@ pub fn rehearse(file: &Path) -> Result<(), String> {
         serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let mut device = CudaDevice::open(device).map_err(|error| error.to_string())?;
     device.set_bare(true);
-    kgen_eval::rehearse(&request, &program, &cases, &mut device)
-        .map_err(|error| error.to_string())?
+    let ended_early = kgen_eval::rehearse(&request, &program, &cases, &mut device)
+        .map_err(|error| error.to_string())?;
+    ended_early.map_or(Ok(()), Err)
 }

@@ -6,8 +6,8 @@ use kgen_eval::{BoundLaunch, Variant};
 use kgen_ops::suite;
 use kgen_process::testing::program;
 use kgen_record::{
-    CaseClass, Emulation, Level, Limits, Precision, ResolvedPlan, Stage as EvalStage, Target,
-    Verdict,
+    CaseClass, Emulation, Implementation, Level, Limits, Precision, ResolvedPlan,
+    Stage as EvalStage, Target, Verdict,
 };
 
 use super::{sanitizer::understand, *};
@@ -92,8 +92,7 @@ impl Machine {
         let request = EvalRequest {
             op: "softmax".to_owned(),
             definition: None,
-            kernel: "// 1\n// 2\n// 3\n// 4\nsum += x[i];".to_owned(),
-            implementation: None,
+            candidate: Implementation::kernel("// 1\n// 2\n// 3\n// 4\nsum += x[i];"),
             params: Default::default(),
             count_code: false,
             profile: Some(wanted.clone()),
