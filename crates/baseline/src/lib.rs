@@ -1,7 +1,7 @@
 //! Baselines: implementations that a kernel is timed against.
 //!
 //! The `builtin` baseline is a kernel file per op, judged like any candidate: one of its own in
-//! `suites/baselines`, or an expression in a template ([`elementwise`]). It is decently written, not
+//! `suites/baselines`, or an expression in a template (`elementwise`). It is decently written, not
 //! the fastest kernel there is: a speedup is always shown with the name of its baseline. PyTorch's
 //! implementations run in a process of their own ([`side`], [`python`]), and so do kernels in Python
 //! ([`backend_bench`]).

@@ -187,7 +187,7 @@ impl Pool {
     }
 
     /// Judges a kernel file as often as its timing asks for, each time in a fresh worker
-    /// ([`kgen_measure::Profile::n_processes`]), and joins what was found ([`kgen_eval::across`]).
+    /// ([`kgen_record::Profile::n_processes`]), and joins what was found ([`kgen_eval::across`]).
     ///
     /// # Errors
     ///
