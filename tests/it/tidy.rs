@@ -166,19 +166,38 @@ fn every_dependency_has_its_reason_above_it_and_is_on_the_page() {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let section = text.split("[workspace.dependencies]").nth(1).unwrap();
     let mut explained = false;
+    let mut names = Vec::new();
     for line in section.lines().take_while(|line| !line.starts_with('[')) {
         if line.trim().is_empty() {
             explained = false;
         } else if line.starts_with('#') {
             explained = true;
-        } else {
-            let of_kgen = line.contains("path =");
-            assert!(explained || of_kgen, "`{line}` has no comment above it");
-            let name = line.split([' ', '=']).next().unwrap();
-            assert!(
-                of_kgen || page.contains(&format!("`{name}`")),
-                "docs/dependencies.md lacks {name}"
-            );
+        } else if !line.contains("path =") {
+            assert!(explained, "`{line}` has no comment above it");
+            names.push(line.split(' ').next().unwrap());
+        }
+    }
+    let table = page.split("\n## ").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut listed: Vec<&str> = rows.collect();
+    listed.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(listed, names, "docs/dependencies.md and Cargo.toml differ");
+}
+
+#[test]
+fn versions_stand_in_the_workspace_alone() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let manifest = entry.unwrap().path().join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let mut in_dependencies = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                in_dependencies = line.contains("dependencies]");
+            } else if in_dependencies && line.contains('=') {
+                let inherited = line.contains("workspace = true");
+                assert!(inherited, "{}: `{line}`", manifest.display());
+            }
         }
     }
 }
