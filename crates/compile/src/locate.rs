@@ -105,17 +105,6 @@ fn at_asked_place(path: &Path, driver: Option<u32>) -> Result<Toolchain, Error> 
 /// driver can run.
 #[must_use]
 pub fn locate_cublaslt(options: &LocateOptions) -> Option<PathBuf> {
-    const BELOW: [&str; 9] = [
-        "",
-        "lib64",
-        "lib",
-        "targets/x86_64-linux/lib",
-        "targets/sbsa-linux/lib",
-        "nvidia/cu13/lib",
-        "nvidia/cublas/lib",
-        "cu13/lib",
-        "cublas/lib",
-    ];
     const NAME: &str = "libcublasLt.so.";
     let driver = options.driver_version.map(|version| version / 1000);
     let fits = |library: &PathBuf| {
@@ -123,7 +112,8 @@ pub fn locate_cublaslt(options: &LocateOptions) -> Option<PathBuf> {
         major.is_some_and(|major| driver.is_none_or(|driver| major <= driver))
     };
     implicit_places(options).iter().find_map(|(_, folder)| {
-        BELOW.iter().find_map(|below| numbered(&folder.join(below), NAME).into_iter().find(fits))
+        let mut folders = library_folders(folder, "cublas");
+        folders.find_map(|folder| numbered(&folder, NAME).into_iter().find(fits))
     })
 }
 
@@ -177,25 +167,32 @@ fn numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path)| path).collect()
 }
 
-/// Looks for NVRTC in a folder: a toolkit, a `site-packages`, or the library's own.
-pub(super) fn in_folder(
-    folder: &Path,
-    found_by: &str,
-    fits: &dyn Fn(u32) -> bool,
-) -> Option<Toolchain> {
-    const BELOW: [&str; 9] = [
+/// Returns the folders of a toolkit, a `site-packages` or a library's own that may hold the libraries
+/// of a component.
+fn library_folders(folder: &Path, component: &str) -> impl Iterator<Item = PathBuf> {
+    let wheel = |path: &str| path.replace("COMPONENT", component);
+    let below = [
         "",
         "lib64",
         "lib",
         "targets/x86_64-linux/lib",
         "targets/sbsa-linux/lib",
         "nvidia/cu13/lib",
-        "nvidia/cuda_nvrtc/lib",
+        "nvidia/COMPONENT/lib",
         "cu13/lib",
-        "cuda_nvrtc/lib",
+        "COMPONENT/lib",
     ];
-    BELOW.iter().find_map(|below| {
-        let libraries = numbered(&folder.join(below), "libnvrtc.so.");
+    below.map(|path| folder.join(wheel(path))).into_iter()
+}
+
+/// Looks for NVRTC in a folder: a toolkit, a `site-packages`, or the library's own.
+pub(super) fn in_folder(
+    folder: &Path,
+    found_by: &str,
+    fits: &dyn Fn(u32) -> bool,
+) -> Option<Toolchain> {
+    library_folders(folder, "cuda_nvrtc").find_map(|folder| {
+        let libraries = numbered(&folder, "libnvrtc.so.");
         let major = |library: &PathBuf| of_library(library, found_by).map(|t| t.version.0);
         let library = libraries.into_iter().find(|library| major(library).is_some_and(fits))?;
         of_library(&library, found_by)
