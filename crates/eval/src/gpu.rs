@@ -10,10 +10,10 @@ use std::{
 };
 
 use kgen_baseline::side::Side;
-use kgen_device::{Device, Image, LaunchError, ModuleId};
+use kgen_device::{Device, Image, ModuleId};
 use kgen_record::{
-    BaselineRequest, Case, CaseClass, CaseOutcome, EvalRequest, Evaluation, Finding, HostTensor,
-    Level, Stage, Verdict, speedups,
+    BaselineRequest, Case, CaseClass, CaseOutcome, EvalRequest, Evaluation, HostTensor, Level,
+    Stage, Verdict, speedups,
 };
 
 use super::{
@@ -512,10 +512,5 @@ pub(super) fn own_code(error: EvalError) -> Error {
 
 /// Loads one variant.
 pub(super) fn load(device: &mut dyn Device, variant: &Variant) -> Result<ModuleId, EvalError> {
-    device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin }).map_err(|error| match error {
-        LaunchError::Budget { reason, .. } => {
-            LaunchError::verdict(Verdict::LaunchError, Finding::new(reason)).into()
-        }
-        error => error.into(),
-    })
+    Ok(device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin })?)
 }

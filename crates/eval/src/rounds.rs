@@ -2,7 +2,6 @@
 
 use kgen_device::Device as _;
 use kgen_kernel::plan::type_macros;
-use kgen_ops::op::OpDef;
 use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, Finding, Level, Stage, Verdict};
 
 use super::{
@@ -46,10 +45,8 @@ pub(super) fn draw(
     draft: &mut EvaluationBuilder<'_>,
 ) -> Result<Option<Coverage>, Error> {
     let job = emulation.job;
-    let op = &*job.op;
     let limits = job.limits;
     let mut rounds = Rounds {
-        op,
         emulation,
         linker,
         lanes: limits.emu_lane_instructions / SHARE,
@@ -61,7 +58,7 @@ pub(super) fn draw(
     for round in 0..MAX_ROUNDS {
         let Some(before) = coverage.as_ref().filter(|_| all_right(draft)) else { break };
         let passed = passed(job, draft);
-        let cases = further(op, &passed, &before.gaps, job.seed, round);
+        let cases = further(&job.op, &passed, &before.gaps, job.seed, round);
         if cases.is_empty() || !has_reference(job, rounds.linker, &cases) {
             break;
         }
@@ -97,7 +94,6 @@ fn has_reference(job: &Job<'_>, linker: &Linker<'_>, cases: &[Case]) -> bool {
 
 /// The state of all rounds, and what they may spend.
 struct Rounds<'e, 'a, 'l, 'c> {
-    op: &'e OpDef,
     emulation: &'e mut Emulation<'a>,
     linker: &'l mut Linker<'c>,
     lanes: u64,
@@ -176,7 +172,7 @@ impl Rounds<'_, '_, '_, '_> {
             return Ok(None);
         };
         let planned =
-            Planned { case: index, types: type_macros(self.op, case)?, plan, tuning: false };
+            Planned { case: index, types: type_macros(source.op, case)?, plan, tuning: false };
         let may_compile = 0 < self.variants;
         let copies = planned.copies() && self.emulation.copy.is_none();
         if copies {
