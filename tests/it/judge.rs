@@ -9,7 +9,7 @@ use kgen_eval::Progress;
 use kgen_ops::suite;
 use kgen_record::{
     CaseClass, DType, Emulation, EvalRequest, Evaluation, Implementation, Limits, Sanitize, Target,
-    Verdict,
+    Verdict, testing,
 };
 use kgen_selftest::judge::{Item, Kind, Report, Requests, conclude, items, request};
 use std::{
@@ -101,22 +101,11 @@ fn judge_with(
     let mut cases = suite::load("smoke").unwrap().cases(op, dtypes, SEED).unwrap();
     cases.retain(|case| case.class != CaseClass::Realistic);
     let request = EvalRequest {
-        op: op.to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases,
         seed: SEED,
-        target: Target::h100_class(),
-        on_gpu: false,
-        screen: true,
-        precision: kgen_record::Precision::Strict,
         emulation,
         // An endless loop is to end soon, and to be blamed.
         limits: Limits { emu_lane_instructions: 60_000_000, ..Limits::default() },
-        timing: None,
+        ..testing::request(op, Implementation::kernel(kernel), cases)
     };
     kgen_eval::cpu_half(&request, compiler, &mut |_| {}).unwrap().evaluation
 }

@@ -7,9 +7,8 @@ use kgen_device::{BufferId, Device, EmuDevice, Image, KernelArg, Launch};
 use kgen_kernel::{BoundArg, KernelFile, bind, plan};
 use kgen_ops::{op, suite};
 use kgen_record::{
-    Arg, ArgValue, BufferRef, Case, CaseClass, DType, Emulation, EvalRequest, Evaluation, Gen,
-    HostTensor, Implementation, InputDistribution, Limits, Precision, Step, Target, TensorArg,
-    TensorSpec, Verdict,
+    Arg, ArgValue, BufferRef, Case, CaseClass, DType, EvalRequest, Evaluation, Gen, HostTensor,
+    Implementation, InputDistribution, Step, Target, TensorArg, TensorSpec, Verdict, testing,
 };
 
 use super::nvrtc::compiler;
@@ -143,21 +142,13 @@ fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
     assert!(op::find(name).is_err(), "`{name}` must be no op that a model may be asked for");
     let compiler = compiler(None);
     let request = EvalRequest {
-        op: op.name.clone(),
         definition: op.definition.clone(),
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases: loaded.suite.cases(name, None, seed).unwrap(),
         seed,
-        target: Target::h100_class(),
-        on_gpu: false,
-        screen: true,
-        precision: Precision::Strict,
-        emulation: Emulation::default(),
-        limits: Limits::default(),
-        timing: None,
+        ..testing::request(
+            &op.name,
+            Implementation::kernel(kernel),
+            loaded.suite.cases(name, None, seed).unwrap(),
+        )
     };
     kgen_eval::cpu_half(&request, &compiler, &mut |_| {}).unwrap().evaluation
 }

@@ -13,8 +13,8 @@ use kgen_device::EmuDevice;
 use kgen_eval::{Program, gpu_half, unbegun};
 use kgen_ops::{op, suite};
 use kgen_record::{
-    Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
-    InputDistribution, Limits, Precision, PythonFacts, PythonKind, Target, Verdict,
+    Case, CaseClass, CaseOutcome, DType, EvalRequest, Evaluation, Implementation,
+    InputDistribution, Limits, PythonFacts, PythonKind, Verdict, testing,
 };
 
 /// A process that ends with the test.
@@ -65,21 +65,10 @@ fn start() -> Option<Process> {
 /// Judges an implementation on an op's cases, with the emulator's memory as the device.
 fn judged(side: &Side, op: &str, implementation: Implementation, cases: Vec<Case>) -> Evaluation {
     let request = EvalRequest {
-        op: op.to_owned(),
-        definition: None,
-        candidate: implementation,
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases,
-        seed: 1,
-        target: Target::h100_class(),
         on_gpu: true,
         screen: false,
-        precision: Precision::Strict,
-        emulation: Emulation::default(),
         limits: Limits { case_s: 60.0, ..Limits::default() },
-        timing: None,
+        ..testing::request(op, implementation, cases)
     };
     let program = Program::without_code(request.cases.len());
     let partial = unbegun(&request, Verdict::Unsupported);

@@ -241,29 +241,19 @@ mod tests {
     use super::unscreened;
     use kgen_ops::suite;
     use kgen_record::{
-        CaseOutcome, EvalRequest, Evaluation, Finding, Implementation, Level, Limits, Precision,
-        Target, Verdict,
+        CaseOutcome, EvalRequest, Evaluation, Finding, Implementation, Level, Verdict, testing,
     };
 
     use crate::{builder::failed, unbegun};
 
     fn begun() -> (EvalRequest, Evaluation) {
         let request = EvalRequest {
-            op: "relu".to_owned(),
-            definition: None,
-            candidate: Implementation::kernel(""),
-            params: Default::default(),
-            count_code: false,
-            profile: None,
-            cases: suite::load("smoke").unwrap().public_cases("relu").unwrap(),
-            seed: 1,
-            target: Target::h100_class(),
             on_gpu: true,
-            screen: true,
-            precision: Precision::Strict,
-            emulation: kgen_record::Emulation::default(),
-            limits: Limits::default(),
-            timing: None,
+            ..testing::request(
+                "relu",
+                Implementation::kernel(""),
+                suite::load("smoke").unwrap().public_cases("relu").unwrap(),
+            )
         };
         let evaluation = unbegun(&request, Verdict::Unsupported);
         (request, evaluation)

@@ -7,8 +7,8 @@ use std::io::Write as _;
 use kgen_compile::testing::compiler;
 use kgen_ops::suite;
 use kgen_record::{
-    CaseOutcome, CaseResult, EvalRequest, Evaluation, Implementation, Limits, Precision, Target,
-    Verdict,
+    CaseOutcome, CaseResult, EvalRequest, Evaluation, Implementation, Limits, Precision, Verdict,
+    testing,
 };
 
 use super::{CpuOutcome, cpu_half};
@@ -35,23 +35,7 @@ fn request(op: &str, dtypes: &str, cases: &str, kernel: &str) -> EvalRequest {
     );
     file.write_all(text.as_bytes()).unwrap();
     let suite = suite::load(file.path().to_str().unwrap()).unwrap_or_else(|e| panic!("{op}: {e}"));
-    EvalRequest {
-        op: op.to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases: suite.cases(op, None, 1).unwrap(),
-        seed: 1,
-        target: Target::h100_class(),
-        on_gpu: false,
-        screen: true,
-        precision: Precision::Strict,
-        emulation: kgen_record::Emulation::default(),
-        limits: Limits::default(),
-        timing: None,
-    }
+    testing::request(op, Implementation::kernel(kernel), suite.cases(op, None, 1).unwrap())
 }
 
 fn passes(op: &str, dtypes: &str, cases: &str, kernel: &str) {

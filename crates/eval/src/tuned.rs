@@ -84,7 +84,10 @@ mod tests {
     use super::*;
     use kgen_compile::testing::compiler;
     use kgen_ops::suite;
-    use kgen_record::{Implementation, Limits, Target, Verdict, testing::case};
+    use kgen_record::{
+        Implementation, Verdict,
+        testing::{self, case},
+    };
 
     use crate::{cpu_half, unbegun};
 
@@ -102,23 +105,7 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n, long lon
     fn request() -> EvalRequest {
         let cases =
             suite::load("smoke").unwrap().cases("relu", Some(&[kgen_record::DType::F32]), 1);
-        EvalRequest {
-            op: "relu".to_owned(),
-            definition: None,
-            candidate: Implementation::kernel(KERNEL),
-            params: Choice::new(),
-            count_code: false,
-            profile: None,
-            cases: cases.unwrap(),
-            seed: 1,
-            target: Target::h100_class(),
-            on_gpu: false,
-            screen: true,
-            precision: Default::default(),
-            emulation: Default::default(),
-            limits: Limits::default(),
-            timing: None,
-        }
+        testing::request("relu", Implementation::kernel(KERNEL), cases.unwrap())
     }
 
     /// A right evaluation whose timing chose a block.

@@ -1,7 +1,12 @@
 //! Records for tests.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use crate::{BaselineTiming, CaseTiming, Comparison, Mode, Timing};
+use std::collections::BTreeMap;
+
+use crate::{
+    BaselineTiming, Case, CaseTiming, Comparison, Emulation, EvalRequest, Implementation, Limits,
+    Mode, Precision, Target, Timing,
+};
 
 /// A case with its baselines: name, speedup, whether overhead dominates it.
 pub fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
@@ -28,5 +33,26 @@ pub fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
         flags: Vec::new(),
         do_bench: None,
         params: Vec::new(),
+    }
+}
+
+/// A request for the emulator with seed 1 and no timing.
+pub fn request(op: &str, candidate: Implementation, cases: Vec<Case>) -> EvalRequest {
+    EvalRequest {
+        op: op.to_owned(),
+        definition: None,
+        candidate,
+        cases,
+        params: BTreeMap::new(),
+        seed: 1,
+        target: Target::h100_class(),
+        on_gpu: false,
+        screen: true,
+        precision: Precision::Strict,
+        emulation: Emulation::default(),
+        limits: Limits::default(),
+        timing: None,
+        count_code: false,
+        profile: None,
     }
 }

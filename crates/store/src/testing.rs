@@ -112,7 +112,7 @@ pub mod journal {
         sync::Mutex,
     };
 
-    /// What a write did to its file.
+    /// The effect of a write on its file.
     #[derive(Debug, Clone)]
     pub enum Change {
         /// The file has these contents now.

@@ -9,9 +9,9 @@ use std::{
 use kgen_compile::Toolchain;
 use kgen_eval::Progress;
 use kgen_record::{
-    Arg, ArgValue, Case, CaseClass, CaseOutcome, CaseResult, DType, Emulation, EvalRequest,
-    Evaluation, Gen, Implementation, InputDistribution, L2, Level, Limits, Profile, Stage, Target,
-    TensorArg, TensorSpec, TimingRequest, Verdict,
+    Arg, ArgValue, Case, CaseClass, CaseOutcome, CaseResult, DType, EvalRequest, Evaluation, Gen,
+    Implementation, InputDistribution, L2, Level, Limits, Profile, Stage, Target, TensorArg,
+    TensorSpec, TimingRequest, Verdict, testing,
 };
 use kgen_settings::DeviceChoice;
 use kgen_worker::{
@@ -187,19 +187,7 @@ pub(crate) async fn stop(pool: Pool, fake: &Fake) {
 /// Returns a request whose kernel is `kernel`, with short limits and seed 7.
 pub(crate) fn request(kernel: &str) -> EvalRequest {
     EvalRequest {
-        op: "relu".to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases: ["c0", "c1", "c2"].map(case).to_vec(),
         seed: 7,
-        target: Target::h100_class(),
-        on_gpu: false,
-        screen: true,
-        precision: kgen_record::Precision::Strict,
-        emulation: Emulation::default(),
         limits: Limits { compile_s: 0.2, case_s: 0.2, own_s: 0.4, ..Limits::default() },
         timing: Some(TimingRequest {
             baselines: Vec::new(),
@@ -209,6 +197,11 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
             do_bench: false,
             max_s: Some(0.2),
         }),
+        ..testing::request(
+            "relu",
+            Implementation::kernel(kernel),
+            ["c0", "c1", "c2"].map(case).to_vec(),
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain, locate, provision};
 use kgen_ops::suite;
 use kgen_process::{Spec, Status};
-use kgen_record::{Case, Emulation, EvalRequest, Implementation, Limits, Stage, Target, Verdict};
+use kgen_record::{Case, EvalRequest, Implementation, Limits, Stage, Target, Verdict, testing};
 use kgen_settings::{DeviceChoice, NvrtcSettings, env};
 use kgen_worker::{
     Pool, PoolConfig,
@@ -60,21 +60,9 @@ fn request(kernel: &str) -> EvalRequest {
     let cases = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap();
     let cases: Vec<Case> = cases.into_iter().take(2).collect();
     EvalRequest {
-        op: "relu".to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases,
         seed: 7,
-        target: Target::h100_class(),
-        on_gpu: false,
-        screen: true,
-        precision: kgen_record::Precision::Strict,
-        emulation: Emulation::default(),
         limits: Limits { compile_s: 3.0, ..Limits::default() },
-        timing: None,
+        ..testing::request("relu", Implementation::kernel(kernel), cases)
     }
 }
 

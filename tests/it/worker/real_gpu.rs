@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use kgen_ops::suite;
 use kgen_record::{
-    CaseClass, DType, Emulation, EvalRequest, Implementation, L2, Level, Limits, Profile, Stage,
-    TimingRequest, Verdict,
+    CaseClass, DType, EvalRequest, Implementation, L2, Level, Limits, Profile, Stage,
+    TimingRequest, Verdict, testing,
 };
 use kgen_settings::DeviceChoice;
 use kgen_worker::Pool;
@@ -57,19 +57,10 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
     cases.truncate(3);
     cases.extend(timed);
     EvalRequest {
-        op: "relu".to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel(before)),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases,
         seed: 7,
         target: pool.target().clone(),
         on_gpu: true,
         screen: false,
-        precision: kgen_record::Precision::Strict,
-        emulation: Emulation::default(),
         limits: Limits { case_s: 3.0, ..Limits::default() },
         timing: Some(TimingRequest {
             baselines: Vec::new(),
@@ -79,6 +70,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
             do_bench: false,
             max_s: Some(1.0),
         }),
+        ..testing::request("relu", Implementation::kernel(kernel(before)), cases)
     }
 }
 

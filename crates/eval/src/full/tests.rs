@@ -6,8 +6,8 @@ use kgen_compile::testing::compiler;
 use kgen_device::{Device, EmuDevice, Image, ModuleId};
 use kgen_ops::{op::Counter, suite};
 use kgen_record::{
-    CaseOutcome, DType, Emulation, EvalRequest, FullSize, Gen, Implementation, Limits, Precision,
-    Sanitize, Target, TensorArg, TensorSpec, Verdict,
+    CaseOutcome, DType, Emulation, EvalRequest, FullSize, Gen, Implementation, Sanitize, Target,
+    TensorArg, TensorSpec, Verdict, testing,
 };
 
 use super::{
@@ -30,23 +30,7 @@ fn request(op: &str, dtype: &str, case: &str, kernel: &str) -> EvalRequest {
     let case = format!("{{ {case}, class = \"realistic\" }}");
     write!(file, "{head}\"{op}\"\ndtypes = [\"{dtype}\"]\ncases = [{case}]\n").unwrap();
     let suite = suite::load(file.path().to_str().unwrap()).unwrap();
-    EvalRequest {
-        op: op.to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases: suite.cases(op, None, 1).unwrap(),
-        seed: 1,
-        target: Target::h100_class(),
-        on_gpu: false,
-        screen: true,
-        precision: Precision::Strict,
-        emulation: Emulation::default(),
-        limits: Limits::default(),
-        timing: None,
-    }
+    testing::request(op, Implementation::kernel(kernel), suite.cases(op, None, 1).unwrap())
 }
 
 fn device() -> EmuDevice {

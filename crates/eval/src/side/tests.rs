@@ -12,8 +12,8 @@ use kgen_baseline::side::{Ready, Side};
 use kgen_device::{Device as _, EmuDevice};
 use kgen_ops::suite;
 use kgen_record::{
-    Case, CaseClass, CaseOutcome, DType, Emulation, EvalRequest, Evaluation, Implementation,
-    Limits, Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict,
+    Case, CaseClass, CaseOutcome, DType, EvalRequest, Evaluation, Implementation, Limits,
+    Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict, testing,
 };
 use serde_json::{Value, json};
 
@@ -149,21 +149,9 @@ fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
     let cases: Vec<Case> = cases.into_iter().filter(plain).take(6).collect();
     assert!(cases.len() > 3);
     let request = EvalRequest {
-        op: "relu".to_owned(),
-        definition: None,
-        candidate: Implementation::python(PythonKind::Aten),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases,
-        seed: 1,
-        target: Target::h100_class(),
         on_gpu: true,
-        screen: true,
-        precision: Precision::Strict,
-        emulation: Emulation::default(),
         limits: Limits { case_s: 0.3, ..Limits::default() },
-        timing: None,
+        ..testing::request("relu", Implementation::python(PythonKind::Aten), cases)
     };
     let program = Program::without_code(request.cases.len());
     let partial = unbegun(&request, Verdict::Unsupported);

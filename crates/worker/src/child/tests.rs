@@ -4,7 +4,7 @@ use kgen_baseline::side::Side;
 use kgen_device::GpuUse;
 use kgen_eval::Progress;
 use kgen_record::{
-    Emulation, EvalRequest, Evaluation, Implementation, Level, Limits, Stage, Target, Verdict,
+    EvalRequest, Evaluation, Implementation, Level, Stage, Target, Verdict, testing,
 };
 
 use super::{
@@ -94,23 +94,7 @@ fn evaluation() -> Evaluation {
 }
 
 fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
-    EvalRequest {
-        op: "relu".to_owned(),
-        definition: None,
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: false,
-        profile: None,
-        cases: Vec::new(),
-        seed: 1,
-        target: Target::h100_class(),
-        on_gpu,
-        screen: true,
-        precision: kgen_record::Precision::Strict,
-        emulation: Emulation::default(),
-        limits: Limits::default(),
-        timing: None,
-    }
+    EvalRequest { on_gpu, ..testing::request("relu", Implementation::kernel(kernel), Vec::new()) }
 }
 
 fn job(kernel: &str, on_gpu: bool) -> String {

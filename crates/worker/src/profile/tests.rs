@@ -6,8 +6,7 @@ use kgen_eval::{BoundLaunch, Variant};
 use kgen_ops::suite;
 use kgen_process::testing::program;
 use kgen_record::{
-    CaseClass, Emulation, Implementation, Level, Limits, Precision, ResolvedPlan,
-    Stage as EvalStage, Target, Verdict,
+    CaseClass, Implementation, Level, ResolvedPlan, Stage as EvalStage, Verdict, testing,
 };
 
 use super::{sanitizer::understand, *};
@@ -90,21 +89,13 @@ impl Machine {
         cases.truncate(1);
         let wanted = ProfileRequest { case: 0, sanitized: vec![0], retry };
         let request = EvalRequest {
-            op: "softmax".to_owned(),
-            definition: None,
-            candidate: Implementation::kernel("// 1\n// 2\n// 3\n// 4\nsum += x[i];"),
-            params: Default::default(),
-            count_code: false,
             profile: Some(wanted.clone()),
-            cases,
-            seed: 1,
-            target: Target::h100_class(),
             on_gpu: true,
-            screen: true,
-            precision: Precision::Strict,
-            emulation: Emulation::default(),
-            limits: Limits::default(),
-            timing: None,
+            ..testing::request(
+                "softmax",
+                Implementation::kernel("// 1\n// 2\n// 3\n// 4\nsum += x[i];"),
+                cases,
+            )
         };
         let evaluation = Evaluation {
             verdict: Verdict::Passed,
