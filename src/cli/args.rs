@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use kgen_record::FeedbackKind;
 use kgen_settings::Overrides;
 
 use super::ui::{Format, Verbosity};
@@ -281,13 +282,17 @@ pub(crate) struct SearchArgs {
     /// Have a first call name one bottleneck and one change, and a second write the code
     #[arg(long, help_heading = "Loop")]
     pub(crate) planner: bool,
-    /// What models are told: all, none or a list of compile, correctness, sanitizer, timing, static,
-    /// roofline and profile
-    #[arg(long, value_name = "KINDS", value_delimiter = ',', help_heading = "Loop")]
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', help_heading = "Loop", help = feedback())]
     pub(crate) feedback: Option<Vec<String>>,
     /// Tokens that a prompt may have; details beyond are left out, the oldest first
     #[arg(long, value_name = "N", help_heading = "Loop")]
     pub(crate) prompt_tokens: Option<i64>,
+}
+
+/// Returns the help of `--feedback`, which names all kinds.
+fn feedback() -> String {
+    let [kinds @ .., last] = FeedbackKind::ALL.map(FeedbackKind::name);
+    format!("Feedback for models: all, none or a list of {} and {last}", kinds.join(", "))
 }
 
 impl SearchArgs {

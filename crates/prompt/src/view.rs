@@ -1,8 +1,10 @@
 //! Variables of the templates; `prompts/README.md` lists them.
 
+use std::collections::BTreeMap;
+
 use kgen_kernel::plan::{Builtin, plan_name};
 use kgen_ops::op::{EagerRounding, Kind, OpDef, OpFamily, Param};
-use kgen_record::{Case, DType, FeedbackKind, FeedbackSet, Precision};
+use kgen_record::{Case, DType, FeedbackKind, Precision};
 use serde::Serialize;
 
 use super::{
@@ -31,7 +33,8 @@ pub(super) struct View {
     examples: Vec<ExampleView>,
     /// Texts of the folders `notes` and `arch`, which are rendered first.
     pub(super) notes: NotesView,
-    feedback: FeedbackView,
+    /// Whether each kind of feedback is on, by its name.
+    feedback: BTreeMap<&'static str, bool>,
     history: HistoryView,
     parent: Option<ParentView>,
     best: Option<BestView>,
@@ -74,19 +77,6 @@ struct BuiltinView {
 pub(super) struct NotesView {
     pub(super) family: String,
     pub(super) arch: String,
-}
-
-/// The kinds of feedback that are on.
-#[derive(Debug, Serialize)]
-struct FeedbackView {
-    compile: bool,
-    correctness: bool,
-    sanitizer: bool,
-    timing: bool,
-    #[serde(rename = "static")]
-    is_static: bool,
-    roofline: bool,
-    profile: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -139,7 +129,7 @@ pub(super) fn view(
         arithmetic: arithmetic(),
         examples: examples::view(context.op.family, detail.examples, examples),
         notes: NotesView::default(),
-        feedback: kinds(context.feedback),
+        feedback: FeedbackKind::ALL.map(|kind| (kind.name(), context.feedback.has(kind))).into(),
         history: history::view(context, situation, detail.rows),
         parent: parent(context, situation, detail),
         best: best(context, situation, detail),
@@ -149,18 +139,6 @@ pub(super) fn view(
             of: branch.of,
             taken: branch.taken.iter().map(|taken| inline(taken, 300)).collect(),
         }),
-    }
-}
-
-fn kinds(set: FeedbackSet) -> FeedbackView {
-    FeedbackView {
-        compile: set.has(FeedbackKind::Compile),
-        correctness: set.has(FeedbackKind::Correctness),
-        sanitizer: set.has(FeedbackKind::Sanitizer),
-        timing: set.has(FeedbackKind::Timing),
-        is_static: set.has(FeedbackKind::Static),
-        roofline: set.has(FeedbackKind::Roofline),
-        profile: set.has(FeedbackKind::Profile),
     }
 }
 

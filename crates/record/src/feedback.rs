@@ -4,47 +4,43 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FeedbackKind {
-    /// Messages of the source guards, the plan and the compiler.
-    Compile,
-    /// Cases that are wrong, with the first elements that differ.
-    Correctness,
-    /// Findings of the emulator's sanitizer and compute-sanitizer: bounds, races, uninitialised values.
-    Sanitizer,
-    Timing,
-    /// Registers, spills, shared memory, occupancy, instruction mix.
-    Static,
-    /// How near to the hardware's limit, and which limit that is.
-    Roofline,
-    Profile,
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal,)*) => {
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        pub enum FeedbackKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl FeedbackKind {
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// Returns the name as flags and records spell it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl FeedbackKind {
-    pub const ALL: [Self; 7] = [
-        Self::Compile,
-        Self::Correctness,
-        Self::Sanitizer,
-        Self::Timing,
-        Self::Static,
-        Self::Roofline,
-        Self::Profile,
-    ];
-
-    /// Returns the name as flags and records spell it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Compile => "compile",
-            Self::Correctness => "correctness",
-            Self::Sanitizer => "sanitizer",
-            Self::Timing => "timing",
-            Self::Static => "static",
-            Self::Roofline => "roofline",
-            Self::Profile => "profile",
-        }
-    }
+// The one list of kinds: settings, flags, variables of templates and records follow it.
+kinds! {
+    /// Messages of the source guards, the plan and the compiler.
+    Compile "compile",
+    /// Cases that are wrong, with the first elements that differ.
+    Correctness "correctness",
+    /// Findings of the emulator's sanitizer and compute-sanitizer: bounds, races, uninitialised values.
+    Sanitizer "sanitizer",
+    Timing "timing",
+    /// Registers, spills, shared memory, occupancy, instruction mix.
+    Static "static",
+    /// How near to the hardware's limit, and which limit that is.
+    Roofline "roofline",
+    Profile "profile",
 }
 
 /// A text that names no kind of feedback.
@@ -64,7 +60,7 @@ impl FromStr for FeedbackKind {
 /// The kinds of feedback that a model gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Vec<FeedbackKind>", into = "Vec<FeedbackKind>")]
-pub struct FeedbackSet(u8);
+pub struct FeedbackSet(u32);
 
 impl FeedbackSet {
     pub const ALL: Self = Self((1 << FeedbackKind::ALL.len()) - 1);

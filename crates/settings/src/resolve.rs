@@ -125,7 +125,10 @@ pub fn resolve_with(
     variable: &dyn Fn(&str) -> Option<String>,
     flags: &Overrides,
 ) -> Result<Resolved, Error> {
-    let mut merged: Table = DEFAULTS.parse().expect("a test parses the embedded defaults");
+    let defaults: Table = DEFAULTS.parse().expect("a test parses the embedded defaults");
+    // Short forms such as "all" are written out, as in a user's file.
+    let mut merged = defaults.clone();
+    merge_file(&mut merged, defaults, Path::new(""))?;
     if let Some(path) = file {
         let text = std::fs::read_to_string(path)
             .map_err(|source| Error::Read { path: path.to_owned(), source })?;
