@@ -139,7 +139,7 @@ pub(crate) fn known(settings: &Settings) -> Vec<Known> {
         known.push(Known {
             name: preset.name.to_owned(),
             state,
-            what: preset.kind.name().to_owned(),
+            what: preset.wire.name().to_owned(),
             base_url: Some(preset.base_url.to_owned()),
         });
     }

@@ -17,7 +17,7 @@ use kgen_llm::{
     from_settings, preset, prompt_hash,
 };
 use kgen_record::{AttemptId, Caps, OpKey};
-use kgen_settings::{LlmSettings, Overrides, ProviderKind, ProviderSettings, resolve_with};
+use kgen_settings::{LlmSettings, Overrides, ProviderSettings, resolve_with};
 use serde_json::{Value, json};
 use wiremock::{
     Mock, MockServer, Request, ResponseTemplate,
@@ -647,7 +647,7 @@ fn settings_resolve_to_providers_or_say_what_is_missing() {
     let defaults = resolve_with(None, &|_| None, &Overrides::default()).unwrap();
     let llm = defaults.settings.llm;
     let own = ProviderSettings {
-        kind: ProviderKind::OpenaiChat,
+        kind: "openai-chat".to_owned(),
         base_url: Some("http://127.0.0.1:1/v1".to_owned()),
         key_env: None,
         model: Some("mine".to_owned()),

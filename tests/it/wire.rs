@@ -12,8 +12,8 @@ use std::{
 };
 
 use kgen_llm::{
-    Access, Budget, Call, Client, Error, Finish, HttpAccess, ProviderConfig, ReplyRecord, Thinking,
-    preset,
+    Access, Budget, Call, Client, Error, Finish, HttpAccess, PRESETS, ProviderConfig, ReplyRecord,
+    Thinking, WIRES,
 };
 use kgen_settings::Effort;
 
@@ -21,8 +21,12 @@ use crate::llm::{Log, call};
 
 const KEY: &str = "sk-test-9876543210";
 
-/// The presets, one for each wire format.
-const KINDS: [&str; 3] = ["anthropic", "openai-chat", "openai-responses"];
+/// Returns the names of all wire formats, sorted; each has a folder of recorded replies.
+fn kinds() -> Vec<&'static str> {
+    let mut names: Vec<_> = WIRES.iter().map(|wire| wire.name()).collect();
+    names.sort_unstable();
+    names
+}
 
 fn folder(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/wire").join(kind)
@@ -100,10 +104,11 @@ fn request(socket: &mut TcpStream) -> String {
 }
 
 fn access(kind: &str, base_url: &str) -> HttpAccess {
-    let name = if kind == "openai-chat" { "openai" } else { kind };
-    let mut access = HttpAccess::new(preset(name).unwrap(), Some(KEY.into()));
-    // Anthropic's path has the version itself.
-    let base = if kind == "anthropic" { base_url.trim_end_matches("/v1") } else { base_url };
+    let preset = PRESETS.iter().find(|preset| preset.wire.name() == kind).unwrap();
+    let mut access = HttpAccess::new(preset, Some(KEY.into()));
+    // Some paths have the version themselves.
+    let has_version = preset.wire.path().starts_with("/v1");
+    let base = if has_version { base_url.trim_end_matches("/v1") } else { base_url };
     base.clone_into(&mut access.base_url);
     access.idle_timeout = Duration::from_secs(20);
     access.retry.max_tries = 1;
@@ -147,7 +152,7 @@ fn describe(record: &ReplyRecord) -> String {
 #[tokio::test]
 async fn responses_of_every_format_are_read_alike_in_pieces_of_every_size() {
     let mut read_as = String::new();
-    for kind in KINDS {
+    for kind in kinds() {
         let mut files: Vec<_> = std::fs::read_dir(folder(kind)).unwrap().flatten().collect();
         files.sort_by_key(std::fs::DirEntry::file_name);
         for file in files.iter().map(std::fs::DirEntry::path) {
@@ -192,7 +197,7 @@ fn shown(request: &str) -> String {
 #[tokio::test]
 async fn requests_are_exactly_these() {
     let mut all = String::new();
-    for kind in KINDS {
+    for kind in kinds() {
         let file = folder(kind).join("whole.json");
         let (url, asked) = serve(vec![Answer::new(&file, 512), Answer::new(&file, 512)]);
         let plain = access(kind, &url);
@@ -217,8 +222,8 @@ async fn requests_are_exactly_these() {
 
 #[tokio::test]
 async fn a_server_that_speaks_another_dialect_is_told_at_once() {
-    for asked in KINDS {
-        for spoken in KINDS.into_iter().filter(|spoken| *spoken != asked) {
+    for asked in kinds() {
+        for spoken in kinds().into_iter().filter(|spoken| *spoken != asked) {
             for file in ["whole.json", "stream.sse"] {
                 let file = folder(spoken).join(file);
                 let (url, requests) = serve(vec![Answer::new(&file, 64)]);

@@ -6,16 +6,7 @@ use std::collections::BTreeMap;
 use kgen_settings::{Effort, LlmSettings, ModelSettings};
 use serde_json::Value;
 
-use super::{
-    Access, Call, CommandAccess, Error, HttpAccess, ProviderConfig, Reasoning, Thinking, WireKind,
-    size,
-};
-
-/// First version of Anthropic's API without sampling parameters.
-const WITHOUT_SAMPLING: &str = "2026-10-21";
-
-/// Fewest tokens of thinking that Anthropic takes.
-const MIN_THINKING: u32 = 1024;
+use super::{Access, Call, CommandAccess, Error, HttpAccess, ProviderConfig, Thinking, size};
 
 /// Checks the settings of a provider; the error is in words for the user.
 pub(super) fn settings(llm: &LlmSettings, provider: &ProviderConfig) -> Result<(), String> {
@@ -123,32 +114,7 @@ fn limits(llm: &LlmSettings, thinking: Option<Thinking>) -> Result<(), String> {
 }
 
 fn http(llm: &LlmSettings, thinking: Option<Thinking>, access: &HttpAccess) -> Result<(), String> {
-    let kind = access.kind.name();
-    let no_thinking = |takes: &str| {
-        Err(format!("providers of kind `{kind}` {takes}: use llm.effort, or `extra_body`"))
-    };
-    match access.kind {
-        WireKind::Anthropic => anthropic(llm, thinking, access)?,
-        WireKind::OpenAiResponses if thinking.is_some() => {
-            return no_thinking("take no llm.thinking")?;
-        }
-        WireKind::OpenAiChat => match (access.reasoning, thinking) {
-            (_, None)
-            | (Reasoning::DeepSeek, Some(Thinking::Off))
-            | (Reasoning::OpenRouter, Some(Thinking::Tokens(_))) => {}
-            (Reasoning::Standard, Some(_)) => return no_thinking("take no llm.thinking")?,
-            (Reasoning::DeepSeek, Some(_)) => {
-                return no_thinking("take here no llm.thinking but \"off\"")?;
-            }
-            (Reasoning::OpenRouter, Some(_)) => {
-                return no_thinking("take here no llm.thinking but a number of tokens")?;
-            }
-        },
-        WireKind::OpenAiResponses => {}
-    }
-    if access.reasoning == Reasoning::OpenRouter && llm.effort.is_some() && thinking.is_some() {
-        return Err("this provider takes llm.effort or llm.thinking, not both".to_owned());
-    }
+    access.wire.check(llm, thinking, access)?;
     for (setting, field) in fields(llm, thinking, access) {
         if access.extra_body.contains_key(field) {
             return Err(format!("{setting} and `{field}` in `extra_body` contradict each other"));
@@ -160,45 +126,13 @@ fn http(llm: &LlmSettings, thinking: Option<Thinking>, access: &HttpAccess) -> R
     Ok(())
 }
 
-fn anthropic(
-    llm: &LlmSettings,
-    thinking: Option<Thinking>,
-    access: &HttpAccess,
-) -> Result<(), String> {
-    let version = access.anthropic_version.as_str();
-    if llm.temperature.is_some() && WITHOUT_SAMPLING <= version {
-        return Err(format!(
-            "version {version} of its API takes no temperature: unset llm.temperature, or set \
-             version = \"2023-06-01\" for the provider"
-        ));
-    }
-    if let Some(effort @ (Effort::None | Effort::Minimal)) = llm.effort {
-        return Err(format!(
-            "providers of kind `anthropic` take no effort `{}` but low, medium, high, xhigh and max; \
-             llm.thinking = \"off\" turns thinking off",
-            effort.name()
-        ));
-    }
-    match thinking {
-        Some(Thinking::Tokens(tokens)) if tokens < MIN_THINKING => {
-            Err(format!("llm.thinking must be at least {MIN_THINKING} tokens, not {tokens}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Lists the settings that were set, each with the field of the request that it becomes.
 fn fields(
     llm: &LlmSettings,
     thinking: Option<Thinking>,
     access: &HttpAccess,
 ) -> Vec<(&'static str, &'static str)> {
-    let effort = match (access.kind, access.reasoning) {
-        (WireKind::Anthropic, _) => "output_config",
-        (WireKind::OpenAiResponses, _) | (_, Reasoning::OpenRouter) => "reasoning",
-        (WireKind::OpenAiChat, _) => "reasoning_effort",
-    };
-    let think = if access.reasoning == Reasoning::OpenRouter { "reasoning" } else { "thinking" };
+    let (effort, think) = access.wire.reasoning_fields(access);
     let set = [
         (llm.temperature.is_some(), "llm.temperature", "temperature"),
         (llm.effort.is_some(), "llm.effort", effort),
@@ -308,6 +242,7 @@ mod tests {
             ("claude-cli", llm("temperature = 0.5")),
             ("llm-cli", llm("effort = \"low\"")),
             ("ollama-cli", String::new()),
+            ("openai", "[providers.x]\nkind = \"smoke-signals\"".to_owned()),
             (
                 "own",
                 llm("temperature = 0.5")

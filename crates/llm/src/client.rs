@@ -59,7 +59,7 @@ impl Client {
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.config.access {
-            Access::Http(access) => access.kind.name(),
+            Access::Http(access) => access.wire.name(),
             Access::Command(_) => "command",
             Access::Mailbox(_) => "mailbox",
             Access::Replay(_) => "replay",

@@ -6,39 +6,19 @@ use kgen_settings::{Effort, ModelSettings};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use super::{CacheAccess, CommandAccess, RateLimits, Recording};
+use super::{
+    CacheAccess, CommandAccess, RateLimits, Recording,
+    wire::{Anthropic, OpenAiChat, OpenAiResponses, Wire},
+};
 
 /// Version of the Anthropic API that is asked for unless configured otherwise.
 pub const DEFAULT_ANTHROPIC_VERSION: &str = "2026-10-21";
 
-/// Wire formats over HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WireKind {
-    Anthropic,
-    /// OpenAI's Chat Completions, which most servers speak.
-    OpenAiChat,
-    OpenAiResponses,
-}
-
-impl WireKind {
-    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses];
-
-    /// Returns the name as configured and stored.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAiChat => "openai-chat",
-            Self::OpenAiResponses => "openai-responses",
-        }
-    }
-}
-
 /// A provider that kgen knows by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Preset {
     pub name: &'static str,
-    pub kind: WireKind,
+    pub wire: &'static dyn Wire,
     /// Its base URL; the wire format appends its path.
     pub base_url: &'static str,
     /// The environment variable that people keep its key in; `None` where none is needed.
@@ -98,6 +78,7 @@ impl Thinking {
     }
 }
 
+/// Returns a provider that takes the common fields of Chat Completions.
 const fn chat(
     name: &'static str,
     base_url: &'static str,
@@ -105,7 +86,7 @@ const fn chat(
 ) -> Preset {
     Preset {
         name,
-        kind: WireKind::OpenAiChat,
+        wire: &OpenAiChat,
         base_url,
         key_variable,
         base_url_variable: None,
@@ -116,53 +97,38 @@ const fn chat(
     }
 }
 
-const fn chat_with(preset: Preset, reasoning: Reasoning) -> Preset {
-    Preset { reasoning, ..preset }
-}
+/// `OpenAI`'s own server, which takes the older of its formats under a newer name of the limit.
+const OPENAI: Preset = Preset {
+    base_url_variable: Some("OPENAI_BASE_URL"),
+    max_tokens_field: "max_completion_tokens",
+    cache_key: true,
+    model: Some("gpt-6-sol"),
+    ..chat("openai", "https://api.openai.com/v1", Some("OPENAI_API_KEY"))
+};
 
 /// The providers that need no configuration beyond a key and a model.
 pub const PRESETS: [Preset; 15] = [
     Preset {
-        name: "anthropic",
-        kind: WireKind::Anthropic,
-        base_url: "https://api.anthropic.com",
-        key_variable: Some("ANTHROPIC_API_KEY"),
+        wire: &Anthropic,
         base_url_variable: Some("ANTHROPIC_BASE_URL"),
-        max_tokens_field: "max_tokens",
-        reasoning: Reasoning::Standard,
-        cache_key: false,
         model: Some("claude-opus-5-5"),
+        ..chat("anthropic", "https://api.anthropic.com", Some("ANTHROPIC_API_KEY"))
     },
-    Preset {
-        name: "openai",
-        kind: WireKind::OpenAiChat,
-        base_url: "https://api.openai.com/v1",
-        key_variable: Some("OPENAI_API_KEY"),
-        base_url_variable: Some("OPENAI_BASE_URL"),
-        max_tokens_field: "max_completion_tokens",
-        reasoning: Reasoning::Standard,
-        cache_key: true,
-        model: Some("gpt-6-sol"),
-    },
+    OPENAI,
     Preset {
         name: "openai-responses",
-        kind: WireKind::OpenAiResponses,
-        base_url: "https://api.openai.com/v1",
-        key_variable: Some("OPENAI_API_KEY"),
-        base_url_variable: Some("OPENAI_BASE_URL"),
+        wire: &OpenAiResponses,
         max_tokens_field: "max_output_tokens",
-        reasoning: Reasoning::Standard,
-        cache_key: true,
-        model: Some("gpt-6-sol"),
+        ..OPENAI
     },
-    chat_with(
-        chat("openrouter", "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY")),
-        Reasoning::OpenRouter,
-    ),
-    chat_with(
-        chat("deepseek", "https://api.deepseek.com", Some("DEEPSEEK_API_KEY")),
-        Reasoning::DeepSeek,
-    ),
+    Preset {
+        reasoning: Reasoning::OpenRouter,
+        ..chat("openrouter", "https://openrouter.ai/api/v1", Some("OPENROUTER_API_KEY"))
+    },
+    Preset {
+        reasoning: Reasoning::DeepSeek,
+        ..chat("deepseek", "https://api.deepseek.com", Some("DEEPSEEK_API_KEY"))
+    },
     chat(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -246,7 +212,7 @@ impl fmt::Debug for Access {
 /// A provider over HTTP.
 #[derive(Clone)]
 pub struct HttpAccess {
-    pub kind: WireKind,
+    pub wire: &'static dyn Wire,
     /// The base URL, for example `https://api.openai.com/v1`.
     pub base_url: String,
     /// The key; `None` sends none.
@@ -288,7 +254,7 @@ impl fmt::Debug for HttpAccess {
     /// Prints no base URL: it may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpAccess")
-            .field("kind", &self.kind)
+            .field("wire", &self.wire)
             .field("key_variable", &self.key_variable)
             .field("retry", &self.retry)
             .finish_non_exhaustive()
@@ -296,11 +262,18 @@ impl fmt::Debug for HttpAccess {
 }
 
 impl HttpAccess {
+    /// Returns the access to a server that no preset names.
+    #[must_use]
+    pub fn of_wire(wire: &'static dyn Wire, key: Option<SecretString>) -> Self {
+        let max_tokens_field = wire.max_tokens_field();
+        Self::new(&Preset { wire, max_tokens_field, ..chat("", "", None) }, key)
+    }
+
     /// Returns the access a preset stands for, with kgen's defaults.
     #[must_use]
     pub fn new(preset: &Preset, key: Option<SecretString>) -> Self {
         Self {
-            kind: preset.kind,
+            wire: preset.wire,
             base_url: preset.base_url.to_owned(),
             key,
             key_variable: preset.key_variable.map(str::to_owned),

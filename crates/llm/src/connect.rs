@@ -2,14 +2,19 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use kgen_settings::{LlmCache, LlmSettings, ModelSettings, ProviderKind, ProviderSettings};
+use kgen_settings::{LlmCache, LlmSettings, ModelSettings, ProviderSettings};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
     Access, COMMAND_PRESETS, CommandAccess, CommandOutput, Error, HttpAccess, MailboxAccess,
-    Preset, ProviderConfig, RateLimits, RetryPolicy, Thinking, WireKind, check, command_preset,
-    config::PRESETS, preset,
+    Preset, ProviderConfig, RateLimits, RetryPolicy, Thinking, check, command_preset,
+    config::PRESETS,
+    preset,
+    wire::{self, OpenAiChat, WIRES},
 };
+
+/// The kind of a configured provider that is a program.
+const COMMAND: &str = "command";
 
 /// Looks up an environment variable that may hold a secret.
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<SecretString>;
@@ -38,12 +43,18 @@ pub fn from_settings(
     lookup: Lookup<'_>,
 ) -> Result<ProviderConfig, Error> {
     check::models(models).map_err(|message| config(name, message))?;
+    for (name, own) in providers {
+        let mut kinds: Vec<_> = WIRES.iter().map(|wire| wire.name()).chain([COMMAND]).collect();
+        if !kinds.contains(&own.kind.as_str()) {
+            kinds.sort_unstable();
+            let message = format!("its kind `{}` is none of {}", own.kind, kinds.join(", "));
+            return Err(config(name, message));
+        }
+    }
     let settings = providers.get(name);
     let known = preset(name);
     let access = match (settings, known) {
-        (Some(ProviderSettings { kind: ProviderKind::Command, .. }), _) => {
-            command(name, llm, settings, lookup)?
-        }
+        (Some(own), _) if own.kind == COMMAND => command(name, llm, settings, lookup)?,
         (None, None) if command_preset(name).is_some() => command(name, llm, None, lookup)?,
         (Some(_), _) | (None, Some(_)) => http(name, llm, settings, known, lookup)?,
         (None, None) if name == "mailbox" => Access::Mailbox(MailboxAccess {
@@ -91,14 +102,10 @@ fn http(
     known: Option<&'static Preset>,
     lookup: Lookup<'_>,
 ) -> Result<Access, Error> {
-    let kind = match settings.map(|settings| settings.kind) {
-        Some(ProviderKind::Anthropic) => WireKind::Anthropic,
-        Some(ProviderKind::OpenaiChat) => WireKind::OpenAiChat,
-        Some(ProviderKind::OpenaiResponses) => WireKind::OpenAiResponses,
-        Some(ProviderKind::Command) | None => known.map_or(WireKind::OpenAiChat, |p| p.kind),
-    };
+    let configured = settings.and_then(|settings| wire::wire(&settings.kind));
+    let wire = configured.or(known.map(|preset| preset.wire)).unwrap_or(&OpenAiChat);
     // A configured provider of a preset's name and kind keeps the other fields.
-    let known = known.filter(|preset| preset.kind == kind);
+    let known = known.filter(|preset| preset.wire.name() == wire.name());
     let base_url = llm
         .base_url
         .clone()
@@ -117,21 +124,19 @@ fn http(
     let key_variable =
         named.or_else(|| known.and_then(|preset| preset.key_variable).map(str::to_owned));
     let key = key_variable.as_deref().and_then(lookup);
-    let standard = standard_preset(kind);
-    let mut access = HttpAccess::new(known.unwrap_or(standard), key);
+    let mut access = match known {
+        Some(preset) => HttpAccess::new(preset, key),
+        None => HttpAccess::of_wire(wire, key),
+    };
     access.base_url = base_url;
     // A kept reply needs no key.
     access.key_required = key_required && key_variable.is_some() && llm.cache != LlmCache::Only;
     access.key_variable = key_variable;
     access.effort = llm.effort;
     access.thinking = llm.thinking.as_deref().and_then(Thinking::parse);
-    // The mark in a prompt is a part of Anthropic's format; OpenAI's key is one of its own servers.
-    let takes_mark = kind == WireKind::Anthropic;
+    // A mark in a prompt is a part of the format; OpenAI's key is one of its own servers.
     let takes_key = !is_own_url && known.is_some_and(|preset| preset.cache_key);
-    access.prompt_cache = llm.prompt_cache && (takes_mark || takes_key);
-    if known.is_none() && kind == WireKind::OpenAiChat {
-        "max_tokens".clone_into(&mut access.max_tokens_field);
-    }
+    access.prompt_cache = llm.prompt_cache && (wire.marks_cached_prompts() || takes_key);
     if let Some(settings) = settings {
         access.extra_body = settings.extra_body.clone();
         access.drop.clone_from(&settings.drop);
@@ -153,12 +158,6 @@ fn http(
         return Err(Error::NoKey { provider: name.to_owned(), variable });
     }
     Ok(Access::Http(Box::new(access)))
-}
-
-/// Returns the provider whose wire format a kind is named after.
-fn standard_preset(kind: WireKind) -> &'static Preset {
-    let mut presets = PRESETS.iter();
-    presets.find(|preset| preset.kind == kind).expect("every kind has a preset")
 }
 
 fn command(

@@ -32,7 +32,7 @@ pub use client::Client;
 pub use command::{COMMAND_PRESETS, CommandAccess, CommandOutput, CommandPreset, command_preset};
 pub use config::{
     Access, DEFAULT_ANTHROPIC_VERSION, Header, HttpAccess, MailboxAccess, PRESETS, Preset,
-    ProviderConfig, Reasoning, RetryPolicy, Thinking, WireKind, preset,
+    ProviderConfig, Reasoning, RetryPolicy, Thinking, preset,
 };
 pub use connect::{auto_provider, from_settings};
 pub use error::{Error, Scope};
@@ -42,3 +42,4 @@ pub use log::{
     ResponseRecord, RetryEvent, prompt_hash,
 };
 pub use price::{PRICE_TABLE, Pricer};
+pub use wire::{WIRES, Wire};

@@ -123,7 +123,8 @@ pub struct LlmSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderSettings {
-    pub kind: ProviderKind,
+    /// Name of its wire format, or `command` for a program that gets the prompt on stdin.
+    pub kind: String,
     pub base_url: Option<String>,
     /// Variable of the key.
     pub key_env: Option<String>,
@@ -148,19 +149,6 @@ pub struct ProviderSettings {
     pub drop: Vec<String>,
     /// Whether replies are streamed; they are by default.
     pub stream: Option<bool>,
-}
-
-/// Wire format of a configured provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProviderKind {
-    Anthropic,
-    /// `OpenAI`'s Chat Completions, which most servers speak.
-    OpenaiChat,
-    /// `OpenAI`'s Responses.
-    OpenaiResponses,
-    /// A program that gets the prompt on stdin.
-    Command,
 }
 
 /// Section `device`.

@@ -78,7 +78,7 @@ impl Http {
             retryable: false,
             error: Some(Error::Garbage {
                 provider: self.provider.clone(),
-                kind: self.access.kind.name(),
+                kind: self.access.wire.name(),
                 excerpt: excerpt.clone(),
                 speaks,
                 url: self.public_url(""),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 
-use crate::{HttpAccess, WireKind, redact::Redactor};
+use crate::{HttpAccess, redact::Redactor};
 
 /// Headers that identify a response and report the limits.
 const KEPT: [&str; 11] = [
@@ -29,29 +29,20 @@ const KEPT_PREFIXES: [&str; 2] = ["anthropic-ratelimit-", "x-ratelimit-"];
 pub(super) fn request(access: &HttpAccess) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let mut insert = |name: &str, prefix: &str, value: &SecretString| {
+    let mut insert = |name: &str, value: &str| {
         let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` names no header"))?;
-        let mut value = HeaderValue::try_from(format!("{prefix}{}", value.expose_secret()))
+        let mut value = HeaderValue::try_from(value)
             .map_err(|_| format!("the value of header `{name}` holds a character it cannot"))?;
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok::<(), String>(())
     };
-    let version = SecretString::from(access.anthropic_version.clone());
-    match (access.kind, &access.key) {
-        (WireKind::Anthropic, key) => {
-            insert("anthropic-version", "", &version)?;
-            if let Some(key) = key {
-                insert("x-api-key", "", key)?;
-            }
-        }
-        (WireKind::OpenAiChat | WireKind::OpenAiResponses, Some(key)) => {
-            insert("authorization", "Bearer ", key)?;
-        }
-        (WireKind::OpenAiChat | WireKind::OpenAiResponses, None) => {}
+    let key = access.key.as_ref().map(ExposeSecret::expose_secret);
+    for (name, value) in access.wire.headers(access, key) {
+        insert(name, &value)?;
     }
     for header in &access.headers {
-        insert(&header.name, "", &header.value)?;
+        insert(&header.name, header.value.expose_secret())?;
     }
     Ok(headers)
 }

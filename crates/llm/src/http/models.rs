@@ -6,7 +6,6 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Http;
-use crate::WireKind;
 
 /// A help that is not there at once is no help.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -14,11 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Http {
     /// Returns the names of the provider's models; `None` where it does not say.
     pub(super) async fn models(&self) -> Option<Vec<String>> {
-        let path = match self.access.kind {
-            WireKind::Anthropic => "/v1/models",
-            WireKind::OpenAiChat | WireKind::OpenAiResponses => "/models",
-        };
-        let request = self.client.get(self.url(path)).headers(self.headers.clone());
+        let url = self.url(self.access.wire.models_path());
+        let request = self.client.get(url).headers(self.headers.clone());
         let body = timeout(PATIENCE, async { request.send().await?.bytes().await }).await;
         names(&serde_json::from_slice(&body.ok()?.ok()?).ok()?)
     }

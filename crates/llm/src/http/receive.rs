@@ -122,7 +122,7 @@ impl Http {
             Ok(Err(error)) => return Err(self.transport(error, true)),
             Ok(Ok(())) => {}
         }
-        wire::parse(self.access.kind, &String::from_utf8_lossy(body))
+        wire::parse(self.access.wire, &String::from_utf8_lossy(body))
             .map_err(|error| self.wire_failure(error, headers))
     }
 
@@ -171,7 +171,7 @@ impl Http {
                 continue;
             }
             n_bytes += event.data.len();
-            match wire::stream_event(self.access.kind, &mut completion, &event.data) {
+            match wire::stream_event(self.access.wire, &mut completion, &event.data) {
                 Ok(Step::More) => {}
                 Ok(Step::Complete) => is_complete = true,
                 Ok(Step::End) => return Ok(completion),

@@ -1,107 +1,162 @@
 //! Anthropic's Messages.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Completion, Step, count, insert_temperature, string};
+use super::{Completion, Step, Wire, string};
 use crate::{Call, Finish, HttpAccess, Thinking, Usage};
+use kgen_settings::{Effort, LlmSettings};
 
-pub(super) fn build(
-    access: &HttpAccess,
-    model: &str,
-    call: &Call,
-) -> (&'static str, Map<String, Value>) {
-    let mut body = Map::new();
-    body.insert("model".to_owned(), model.into());
-    body.insert(access.max_tokens_field.clone(), call.max_tokens.into());
-    if !call.system.is_empty() {
-        let system = match access.prompt_cache {
-            // What all calls of a run begin with. A mark behind the prompt itself would pay for writing
-            // prompts into the cache that are hardly ever sent twice.
-            true => json!([{
+/// First version of its API without sampling parameters.
+const WITHOUT_SAMPLING: &str = "2026-10-21";
+
+/// Fewest tokens of thinking that it takes.
+const MIN_THINKING: u32 = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Anthropic;
+
+impl Wire for Anthropic {
+    fn name(&self) -> &'static str {
+        "anthropic"
+    }
+
+    fn path(&self) -> &'static str {
+        "/v1/messages"
+    }
+
+    fn models_path(&self) -> &'static str {
+        "/v1/models"
+    }
+
+    fn max_tokens_field(&self) -> &'static str {
+        "max_tokens"
+    }
+
+    fn reasoning_fields(&self, _: &HttpAccess) -> (&'static str, &'static str) {
+        ("output_config", "thinking")
+    }
+
+    fn marks_cached_prompts(&self) -> bool {
+        true
+    }
+
+    fn headers(&self, access: &HttpAccess, key: Option<&str>) -> Vec<(&'static str, String)> {
+        let key = key.map(|key| ("x-api-key", key.to_owned()));
+        [("anthropic-version", access.anthropic_version.clone())].into_iter().chain(key).collect()
+    }
+
+    fn check(
+        &self,
+        llm: &LlmSettings,
+        thinking: Option<Thinking>,
+        access: &HttpAccess,
+    ) -> Result<(), String> {
+        let version = access.anthropic_version.as_str();
+        if llm.temperature.is_some() && WITHOUT_SAMPLING <= version {
+            return Err(format!(
+                "version {version} of its API takes no temperature: unset llm.temperature, or set \
+                 version = \"2023-06-01\" for the provider"
+            ));
+        }
+        if let Some(effort @ (Effort::None | Effort::Minimal)) = llm.effort {
+            return Err(format!(
+                "providers of kind `anthropic` take no effort `{}` but low, medium, high, xhigh and \
+                 max; llm.thinking = \"off\" turns thinking off",
+                effort.name()
+            ));
+        }
+        match thinking {
+            Some(Thinking::Tokens(tokens)) if tokens < MIN_THINKING => {
+                Err(format!("llm.thinking must be at least {MIN_THINKING} tokens, not {tokens}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn body(&self, access: &HttpAccess, model: &str, call: &Call) -> Value {
+        // All calls of a run begin with the system prompt. A mark behind the prompt itself would pay for
+        // writing prompts into the cache that are hardly ever sent twice.
+        let system = match (call.system.is_empty(), access.prompt_cache) {
+            (true, _) => Value::Null,
+            (false, true) => json!([{
                 "type": "text", "text": call.system, "cache_control": {"type": "ephemeral"}
             }]),
-            false => call.system.as_str().into(),
+            (false, false) => call.system.as_str().into(),
         };
-        body.insert("system".to_owned(), system);
+        json!({
+            "model": model,
+            (&access.max_tokens_field): call.max_tokens,
+            "system": system,
+            "messages": [{"role": "user", "content": call.prompt}],
+            "temperature": call.temperature,
+            "thinking": access.thinking.map(|thinking| match thinking {
+                Thinking::Adaptive => json!({"type": "adaptive"}),
+                Thinking::Off => json!({"type": "disabled"}),
+                Thinking::Tokens(tokens) => json!({"type": "enabled", "budget_tokens": tokens}),
+            }),
+            "output_config": access.effort.map(|effort| json!({"effort": effort.name()})),
+            "stream": access.stream,
+        })
     }
-    body.insert("messages".to_owned(), json!([{"role": "user", "content": call.prompt}]));
-    insert_temperature(&mut body, call);
-    if let Some(thinking) = access.thinking {
-        let thinking = match thinking {
-            Thinking::Adaptive => json!({"type": "adaptive"}),
-            Thinking::Off => json!({"type": "disabled"}),
-            Thinking::Tokens(tokens) => json!({"type": "enabled", "budget_tokens": tokens}),
+
+    fn is_spoken_in(&self, value: &Value) -> bool {
+        let kind = value["type"].as_str().unwrap_or_default();
+        matches!(kind, "message" | "message_start" | "message_delta" | "message_stop")
+            || kind.starts_with("content_block_")
+            || value["content"].is_array()
+    }
+
+    fn parse(&self, value: &Value) -> Option<Completion> {
+        let mut completion = Completion {
+            model: string(&value["model"]),
+            id: string(&value["id"]),
+            has_choice: true,
+            ..Completion::default()
         };
-        body.insert("thinking".to_owned(), thinking);
+        for block in value["content"].as_array()? {
+            read_block(&mut completion, block);
+        }
+        read_stop(&mut completion, value);
+        read_usage(&mut completion.usage, &value["usage"]);
+        Some(completion)
     }
-    if let Some(effort) = access.effort {
-        body.insert("output_config".to_owned(), json!({"effort": effort.name()}));
-    }
-    body.insert("stream".to_owned(), access.stream.into());
-    ("/v1/messages", body)
-}
 
-/// Reads a whole response; `None` where it is of another format.
-pub(super) fn parse(value: &Value) -> Option<Completion> {
-    let blocks = value.get("content")?.as_array()?;
-    let mut completion = Completion {
-        model: string(value, "model"),
-        id: string(value, "id"),
-        has_choice: true,
-        ..Completion::default()
-    };
-    for block in blocks {
-        read_block(&mut completion, block);
+    fn stream_event(&self, completion: &mut Completion, value: &Value) -> Step {
+        match value["type"].as_str() {
+            Some("message_start") => {
+                let message = &value["message"];
+                completion.model = string(&message["model"]);
+                completion.id = string(&message["id"]);
+                completion.has_choice = true;
+                read_usage(&mut completion.usage, &message["usage"]);
+            }
+            Some("content_block_start") => read_block(completion, &value["content_block"]),
+            Some("content_block_delta") => read_block(completion, &value["delta"]),
+            Some("message_delta") => {
+                read_stop(completion, &value["delta"]);
+                read_usage(&mut completion.usage, &value["usage"]);
+            }
+            Some("message_stop") => return Step::End,
+            Some(_) | None => {}
+        }
+        Step::More
     }
-    read_stop(&mut completion, value);
-    read_usage(&mut completion.usage, value.get("usage"));
-    Some(completion)
-}
-
-pub(super) fn stream_event(completion: &mut Completion, value: &Value) -> Step {
-    match value.get("type").and_then(Value::as_str) {
-        Some("message_start") => {
-            let message = value.get("message").unwrap_or(&Value::Null);
-            completion.model = string(message, "model");
-            completion.id = string(message, "id");
-            completion.has_choice = true;
-            read_usage(&mut completion.usage, message.get("usage"));
-        }
-        Some("content_block_start") => {
-            read_block(completion, value.get("content_block").unwrap_or(&Value::Null));
-        }
-        Some("content_block_delta") => {
-            read_block(completion, value.get("delta").unwrap_or(&Value::Null));
-        }
-        Some("message_delta") => {
-            read_stop(completion, value.get("delta").unwrap_or(&Value::Null));
-            read_usage(&mut completion.usage, value.get("usage"));
-        }
-        Some("message_stop") => return Step::End,
-        Some(_) | None => {}
-    }
-    Step::More
 }
 
 /// Reads a content block or a delta of one: both name their text alike.
 fn read_block(completion: &mut Completion, block: &Value) {
-    if let Some(text) = block.get("text").and_then(Value::as_str) {
-        completion.text.push_str(text);
-    }
-    if let Some(thinking) = block.get("thinking").and_then(Value::as_str) {
-        completion.reasoning.push_str(thinking);
-    }
+    completion.text.push_str(block["text"].as_str().unwrap_or_default());
+    completion.reasoning.push_str(block["thinking"].as_str().unwrap_or_default());
 }
 
 fn read_stop(completion: &mut Completion, value: &Value) {
-    let Some(reason) = value.get("stop_reason").and_then(Value::as_str) else { return };
+    let Some(reason) = value["stop_reason"].as_str() else { return };
+    let details = &value["stop_details"];
     completion.finish = Some(match reason {
         "end_turn" | "stop_sequence" => Finish::Stop,
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "refusal" => Finish::Refusal {
-            reason: value.get("stop_details").and_then(|details| {
-                string(details, "explanation").or_else(|| string(details, "category"))
-            }),
+            reason: string(&details["explanation"]).or_else(|| string(&details["category"])),
         },
         other => Finish::Other { name: other.to_owned() },
     });
@@ -109,15 +164,14 @@ fn read_stop(completion: &mut Completion, value: &Value) {
 
 /// Overwrites what is reported: streamed counts are cumulative. `input_tokens` are the uncached
 /// ones alone.
-pub(super) fn read_usage(usage: &mut Usage, value: Option<&Value>) {
-    let Some(value) = value else { return };
-    if let Some(uncached) = count(value, &["input_tokens"]) {
-        usage.cache_read = count(value, &["cache_read_input_tokens"]);
-        usage.cache_write = count(value, &["cache_creation_input_tokens"]);
+pub(super) fn read_usage(usage: &mut Usage, value: &Value) {
+    if let Some(uncached) = value["input_tokens"].as_u64() {
+        usage.cache_read = value["cache_read_input_tokens"].as_u64();
+        usage.cache_write = value["cache_creation_input_tokens"].as_u64();
         let cached = usage.cache_read.unwrap_or(0) + usage.cache_write.unwrap_or(0);
         usage.input = Some(uncached + cached);
     }
-    usage.output = count(value, &["output_tokens"]).or(usage.output);
+    usage.output = value["output_tokens"].as_u64().or(usage.output);
     usage.reasoning =
-        count(value, &["output_tokens_details", "thinking_tokens"]).or(usage.reasoning);
+        value["output_tokens_details"]["thinking_tokens"].as_u64().or(usage.reasoning);
 }

@@ -41,7 +41,7 @@ pub(crate) fn plain(body: &str) -> ApiError {
 pub(super) fn find(value: &Value) -> Option<ApiError> {
     // Some servers wrap the error in a list of one.
     let value = value.get(0).unwrap_or(value);
-    let is_error = value.get("type").and_then(Value::as_str) == Some("error");
+    let is_error = value["type"] == "error";
     let error = match value.get("error").or_else(|| value.pointer("/response/error")) {
         // A streamed event may be the error itself.
         Some(Value::Null) | None if is_error => value,
@@ -51,10 +51,10 @@ pub(super) fn find(value: &Value) -> Option<ApiError> {
     let code = error.get("code").or_else(|| error.get("status"));
     Some(ApiError {
         status: code.and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
-        kind: string(error, "type").filter(|kind| kind != "error"),
+        kind: string(&error["type"]).filter(|kind| kind != "error"),
         code: code.and_then(Value::as_str).map(str::to_owned),
-        param: string(error, "param"),
-        message: string(error, "message")
+        param: string(&error["param"]),
+        message: string(&error["message"])
             .or_else(|| error.as_str().map(excerpt))
             .unwrap_or_else(|| excerpt(&error.to_string())),
     })

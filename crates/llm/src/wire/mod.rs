@@ -9,13 +9,19 @@ mod openai_responses;
 mod tests;
 mod thoughts;
 
+use std::fmt;
+
+use kgen_settings::LlmSettings;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+pub(super) use anthropic::Anthropic;
 pub(super) use api_error::{ApiError, error_body, plain};
+pub(super) use openai_chat::OpenAiChat;
+pub(super) use openai_responses::OpenAiResponses;
 pub(super) use thoughts::split as split_thoughts;
 
-use super::{Call, Finish, HttpAccess, Usage, WireKind};
+use super::{Call, Finish, HttpAccess, Thinking, Usage};
 
 /// A request body with the path it goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,26 +34,26 @@ pub(super) struct Built {
 
 /// A reply as far as it has been read.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Completion {
+pub struct Completion {
     /// The text so far.
-    pub(super) text: String,
+    pub text: String,
     /// Reasoning so far.
-    pub(super) reasoning: String,
+    pub reasoning: String,
     /// Why the model stopped, once known.
-    pub(super) finish: Option<Finish>,
+    pub finish: Option<Finish>,
     /// Tokens, as last reported.
-    pub(super) usage: Usage,
+    pub usage: Usage,
     /// The model's own name.
-    pub(super) model: Option<String>,
+    pub model: Option<String>,
     /// The provider's name for the response.
-    pub(super) id: Option<String>,
+    pub id: Option<String>,
     /// Whether there was anything that could have held a text.
-    pub(super) has_choice: bool,
+    pub has_choice: bool,
 }
 
-/// What a streamed event did.
+/// The effect of a streamed event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// More events follow.
     More,
     /// The reply is complete; the provider may still send its usage.
@@ -77,39 +83,79 @@ impl WireError {
     }
 }
 
+/// A wire format. To add one: a file with its `impl`, a row of [`WIRES`], recorded replies in
+/// `tests/it/wire` and a row of `docs/use.md`.
+pub trait Wire: fmt::Debug + Sync {
+    /// Returns the name as configured and stored.
+    fn name(&self) -> &'static str;
+    /// Returns the path of calls below the base URL.
+    fn path(&self) -> &'static str;
+    /// Returns the path of the list of models.
+    fn models_path(&self) -> &'static str {
+        "/models"
+    }
+    /// Returns the field of the token limit, for servers that no preset names.
+    fn max_tokens_field(&self) -> &'static str;
+    /// Returns the fields that hold effort and thinking.
+    fn reasoning_fields(&self, access: &HttpAccess) -> (&'static str, &'static str);
+    /// Whether a prompt itself marks what the provider is to cache.
+    fn marks_cached_prompts(&self) -> bool {
+        false
+    }
+    /// Returns the headers of its own, that of the key included.
+    fn headers(&self, _: &HttpAccess, key: Option<&str>) -> Vec<(&'static str, String)> {
+        key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+    }
+    /// Refuses settings that it has no place for.
+    ///
+    /// # Errors
+    ///
+    /// The reason and the way out, for the user.
+    fn check(
+        &self,
+        llm: &LlmSettings,
+        thinking: Option<Thinking>,
+        access: &HttpAccess,
+    ) -> Result<(), String>;
+    /// Returns the body of a call; fields that are null are left out.
+    fn body(&self, access: &HttpAccess, model: &str, call: &Call) -> Value;
+    /// Whether a response or an event has something that only this format has.
+    fn is_spoken_in(&self, value: &Value) -> bool;
+    /// Reads a whole response; `None` where it is of another format.
+    fn parse(&self, value: &Value) -> Option<Completion>;
+    /// Reads one streamed event into the completion.
+    fn stream_event(&self, completion: &mut Completion, value: &Value) -> Step;
+}
+
+/// All wire formats. The first that is spoken in a response names it.
+pub const WIRES: [&dyn Wire; 3] = [&OpenAiChat, &OpenAiResponses, &Anthropic];
+
+/// Returns the wire format of a name.
+pub(super) fn wire(name: &str) -> Option<&'static dyn Wire> {
+    WIRES.into_iter().find(|wire| wire.name() == name)
+}
+
 /// Builds the request of a call.
 pub(super) fn build(access: &HttpAccess, model: &str, call: &Call) -> Built {
-    let (path, mut body) = match access.kind {
-        WireKind::Anthropic => anthropic::build(access, model, call),
-        WireKind::OpenAiChat => openai_chat::build(access, model, call),
-        WireKind::OpenAiResponses => openai_responses::build(access, model, call),
-    };
+    let mut body = present(access.wire.body(access, model, call));
     for (name, value) in &access.extra_body {
         body.insert(name.clone(), value.clone());
     }
     for name in &access.drop {
         body.shift_remove(name);
     }
-    Built { path, body: Value::Object(body).to_string() }
+    Built { path: access.wire.path(), body: Value::Object(body).to_string() }
 }
 
 /// Reads a whole response body.
-pub(super) fn parse(kind: WireKind, body: &str) -> Result<Completion, WireError> {
+pub(super) fn parse(wire: &dyn Wire, body: &str) -> Result<Completion, WireError> {
     let value = json(body)?;
-    if let Some(error) = api_error::find(&value) {
-        return Err(WireError::Api(error));
-    }
-    let completion = match kind {
-        WireKind::Anthropic => anthropic::parse(&value),
-        WireKind::OpenAiChat => openai_chat::parse(&value),
-        WireKind::OpenAiResponses => openai_responses::parse(&value),
-    };
-    completion.ok_or_else(|| foreign(body, &value))
+    wire.parse(&value).ok_or_else(|| foreign(body, &value))
 }
 
 /// Reads one streamed event into the completion.
 pub(super) fn stream_event(
-    kind: WireKind,
+    wire: &dyn Wire,
     completion: &mut Completion,
     data: &str,
 ) -> Result<Step, WireError> {
@@ -117,46 +163,28 @@ pub(super) fn stream_event(
         return Ok(Step::End);
     }
     let value = json(data)?;
-    if let Some(error) = api_error::find(&value) {
-        return Err(WireError::Api(error));
-    }
     // Unknown events are ignored, those of another format are not: nothing else would follow.
-    if speaks(&value).is_some_and(|other| other != kind) {
+    if speaks(&value).is_some_and(|other| other != wire.name()) {
         return Err(foreign(data, &value));
     }
-    match kind {
-        WireKind::Anthropic => Ok(anthropic::stream_event(completion, &value)),
-        WireKind::OpenAiChat => Ok(openai_chat::stream_event(completion, &value)),
-        WireKind::OpenAiResponses => Ok(openai_responses::stream_event(completion, &value)),
-    }
+    Ok(wire.stream_event(completion, &value))
 }
 
-/// Tells which format a response or an event is of, by what only that format has.
-fn speaks(value: &Value) -> Option<WireKind> {
-    let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
-    let is_list = |name: &str| value.get(name).is_some_and(Value::is_array);
-    let is_response = value.get("object").and_then(Value::as_str) == Some("response");
-    if value.get("choices").is_some() {
-        Some(WireKind::OpenAiChat)
-    } else if is_response || kind.starts_with("response.") || is_list("output") {
-        Some(WireKind::OpenAiResponses)
-    } else if matches!(kind, "message" | "message_start" | "message_delta" | "message_stop")
-        || kind.starts_with("content_block_")
-        || is_list("content")
-    {
-        Some(WireKind::Anthropic)
-    } else {
-        None
-    }
+/// Returns the format that a response or an event is of.
+fn speaks(value: &Value) -> Option<&'static str> {
+    WIRES.into_iter().find(|wire| wire.is_spoken_in(value)).map(Wire::name)
 }
 
 fn foreign(text: &str, value: &Value) -> WireError {
-    WireError::Foreign { excerpt: excerpt(text), speaks: speaks(value).map(WireKind::name) }
+    WireError::Foreign { excerpt: excerpt(text), speaks: speaks(value) }
 }
 
+/// Reads a response or an event that is no error.
 fn json(text: &str) -> Result<Value, WireError> {
     match serde_json::from_str(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
+        Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+            api_error::find(&value).map_or(Ok(value), |error| Err(WireError::Api(error)))
+        }
         // A server that streams although it was not asked to, under another content type.
         Ok(_) | Err(_) => match text.trim_start().strip_prefix("data:") {
             Some(event) if !event.is_empty() => {
@@ -187,33 +215,34 @@ pub(super) fn any_usage(value: &Value) -> Usage {
     let has = |name: &str| value.get(name).is_some();
     let mut usage = Usage::default();
     if has("cache_read_input_tokens") || has("cache_creation_input_tokens") {
-        anthropic::read_usage(&mut usage, Some(value));
+        anthropic::read_usage(&mut usage, value);
     } else if has("prompt_tokens") {
-        openai_chat::read_usage(&mut usage, Some(value));
+        openai_chat::read_usage(&mut usage, value);
     } else {
         usage = openai_responses::usage(value);
-        usage.cache_read = usage.cache_read.or_else(|| count(value, &["cached_input_tokens"]));
-        usage.reasoning = usage.reasoning.or_else(|| count(value, &["reasoning_output_tokens"]));
+        usage.cache_read = usage.cache_read.or_else(|| value["cached_input_tokens"].as_u64());
+        usage.reasoning = usage.reasoning.or_else(|| value["reasoning_output_tokens"].as_u64());
     }
     usage
 }
 
-fn string(value: &Value, name: &str) -> Option<String> {
-    value.get(name).and_then(Value::as_str).map(str::to_owned)
+fn string(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
-fn count(value: &Value, path: &[&str]) -> Option<u64> {
-    path.iter().try_fold(value, |value, name| value.get(name)).and_then(Value::as_u64)
+/// Returns the fields of an object that are not null.
+fn present(object: Value) -> Map<String, Value> {
+    let Value::Object(mut fields) = object else { return Map::new() };
+    fields.retain(|_, value| !value.is_null());
+    fields
 }
 
-/// Puts the temperature into a body, if the user set one.
-fn insert_temperature(body: &mut Map<String, Value>, call: &Call) {
-    if let Some(temperature) = call.temperature {
-        body.insert("temperature".to_owned(), temperature.into());
-    }
+/// Returns the error of a format that takes no thinking, or not this one.
+fn no_thinking(wire: &dyn Wire, takes: &str) -> String {
+    format!("providers of kind `{}` {takes}: use llm.effort, or `extra_body`", wire.name())
 }
 
-/// Returns what names prompts with a common beginning: the provider sends them to one cache.
+/// Returns the name of prompts with a common beginning: the provider sends them to one cache.
 fn cache_key(call: &Call) -> String {
     let mut hasher = Sha256::new();
     hasher.update(call.system.as_bytes());

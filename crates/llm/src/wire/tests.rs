@@ -2,8 +2,11 @@ use kgen_record::{AttemptId, OpKey};
 use kgen_settings::Effort;
 use serde_json::{Value, json};
 
-use super::{ApiError, Completion, Step, WireError, build, parse, stream_event};
-use crate::{Call, CallKey, Finish, HttpAccess, Thinking, Turn, WireKind, preset};
+use super::{
+    Anthropic, ApiError, Completion, OpenAiChat, OpenAiResponses, Step, WIRES, Wire, WireError,
+    build, parse, stream_event,
+};
+use crate::{Call, CallKey, Finish, HttpAccess, Thinking, Turn, preset};
 
 fn call() -> Call {
     let attempt = AttemptId { op: OpKey("relu".to_owned()), number: 2 };
@@ -108,34 +111,29 @@ fn another_dialect_is_told_by_its_name() {
     let chat = json!({"choices": [{"message": {"content": "x"}}]});
     let responses = json!({"object": "response", "output": []});
     let nothing = json!({"status": "ok"});
-    let whole = |kind, body: &Value| match parse(kind, &body.to_string()) {
+    let whole = |kind: &dyn Wire, body: &Value| match parse(kind, &body.to_string()) {
         Err(WireError::Foreign { speaks, .. }) => speaks,
         other => panic!("{other:?}"),
     };
-    assert_eq!(whole(WireKind::Anthropic, &chat), Some("openai-chat"));
-    assert_eq!(whole(WireKind::OpenAiChat, &anthropic), Some("anthropic"));
-    assert_eq!(whole(WireKind::OpenAiChat, &responses), Some("openai-responses"));
-    assert_eq!(whole(WireKind::OpenAiResponses, &nothing), None);
+    assert_eq!(whole(&Anthropic, &chat), Some("openai-chat"));
+    assert_eq!(whole(&OpenAiChat, &anthropic), Some("anthropic"));
+    assert_eq!(whole(&OpenAiChat, &responses), Some("openai-responses"));
+    assert_eq!(whole(&OpenAiResponses, &nothing), None);
 
     let delta =
         json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "x"}});
     let text = json!({"type": "response.output_text.delta", "delta": "x"});
     let chunk =
         json!({"object": "chat.completion.chunk", "choices": [{"delta": {"content": "x"}}]});
-    let events = [
-        (WireKind::Anthropic, delta, "anthropic"),
-        (WireKind::OpenAiChat, chunk, "openai-chat"),
-        (WireKind::OpenAiResponses, text, "openai-responses"),
-    ];
-    for (kind, event, name) in &events {
-        for (asked, ..) in &events {
+    for (name, event) in [("anthropic", delta), ("openai-chat", chunk), ("openai-responses", text)]
+    {
+        for asked in WIRES {
             let mut completion = Completion::default();
-            let read = stream_event(*asked, &mut completion, &event.to_string());
-            match read {
-                Ok(step) => assert_eq!((asked, step), (kind, Step::More)),
+            match stream_event(asked, &mut completion, &event.to_string()) {
+                Ok(step) => assert_eq!((asked.name(), step), (name, Step::More)),
                 Err(WireError::Foreign { speaks, .. }) => {
-                    assert_ne!(asked, kind);
-                    assert_eq!(speaks, Some(*name));
+                    assert_ne!(asked.name(), name);
+                    assert_eq!(speaks, Some(name));
                 }
                 Err(other) => panic!("{other:?}"),
             }
@@ -171,7 +169,7 @@ fn input_counts_what_each_provider_leaves_out_or_in() {
         "usage": {"input_tokens": 3, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 7,
                   "output_tokens": 11, "output_tokens_details": {"thinking_tokens": 2}},
     });
-    let completion = parse(WireKind::Anthropic, &anthropic.to_string()).unwrap();
+    let completion = parse(&Anthropic, &anthropic.to_string()).unwrap();
     assert_eq!((completion.text.as_str(), completion.reasoning.as_str()), ("ab", "t"));
     assert_eq!(completion.finish, Some(Finish::Length));
     let usage = completion.usage;
@@ -183,7 +181,7 @@ fn input_counts_what_each_provider_leaves_out_or_in() {
         "usage": {"prompt_tokens": 15, "prompt_tokens_details": {"cached_tokens": 7},
                   "completion_tokens": 11, "cost": 0.25},
     });
-    let completion = parse(WireKind::OpenAiChat, &chat.to_string()).unwrap();
+    let completion = parse(&OpenAiChat, &chat.to_string()).unwrap();
     assert_eq!((completion.text.as_str(), completion.reasoning.as_str()), ("a", "t"));
     let usage = completion.usage;
     assert_eq!((usage.input, usage.cache_read, usage.cost_usd), (Some(15), Some(7), Some(0.25)));
@@ -195,22 +193,22 @@ fn input_counts_what_each_provider_leaves_out_or_in() {
         "usage": {"input_tokens": 15, "input_tokens_details": {"cached_tokens": 7}},
         "error": null,
     });
-    let completion = parse(WireKind::OpenAiResponses, &responses.to_string()).unwrap();
+    let completion = parse(&OpenAiResponses, &responses.to_string()).unwrap();
     assert_eq!((completion.text.as_str(), completion.finish), ("a", Some(Finish::Length)));
     assert_eq!((completion.usage.input, completion.usage.output), (Some(15), None));
 }
 
 #[test]
 fn refusals_are_read_from_every_format() {
-    let refused = |kind, body: Value| parse(kind, &body.to_string()).unwrap().finish;
+    let refused = |kind: &dyn Wire, body: Value| parse(kind, &body.to_string()).unwrap().finish;
     let why = |reason: &str| Some(Finish::Refusal { reason: Some(reason.to_owned()) });
     let body = json!({"content": [], "stop_reason": "refusal",
                       "stop_details": {"category": "cyber"}});
-    assert_eq!(refused(WireKind::Anthropic, body), why("cyber"));
+    assert_eq!(refused(&Anthropic, body), why("cyber"));
     let body = json!({"choices": [{"message": {"refusal": "no"}, "finish_reason": "stop"}]});
-    assert_eq!(refused(WireKind::OpenAiChat, body), why("no"));
+    assert_eq!(refused(&OpenAiChat, body), why("no"));
     let body = json!({"output": [{"content": [{"type": "refusal", "refusal": "no"}]}]});
-    assert_eq!(refused(WireKind::OpenAiResponses, body), why("no"));
+    assert_eq!(refused(&OpenAiResponses, body), why("no"));
 }
 
 #[test]
@@ -237,7 +235,7 @@ fn streamed_counts_are_cumulative_and_unknown_events_ignored() {
         (json!({"type": "message_stop"}), Step::End),
     ];
     for (event, expected) in events {
-        let step = stream_event(WireKind::Anthropic, &mut completion, &event.to_string());
+        let step = stream_event(&Anthropic, &mut completion, &event.to_string());
         assert_eq!(step, Ok(expected), "{event}");
     }
     assert_eq!((completion.text.as_str(), completion.usage.output), ("x", Some(9)));
@@ -253,7 +251,7 @@ fn a_streamed_refusal_outlives_the_stop_that_follows_it() {
         json!({"delta": {}, "finish_reason": "stop"}),
     ] {
         let event = json!({"choices": [choice]}).to_string();
-        stream_event(WireKind::OpenAiChat, &mut completion, &event).unwrap();
+        stream_event(&OpenAiChat, &mut completion, &event).unwrap();
     }
     assert_eq!(completion.finish, Some(Finish::Refusal { reason: Some("I cannot".to_owned()) }));
 }
@@ -262,7 +260,7 @@ fn a_streamed_refusal_outlives_the_stop_that_follows_it() {
 fn errors_are_read_wherever_servers_put_them() {
     let event = json!({"type": "error", "code": "rate_limit_exceeded", "message": "slow"});
     let mut completion = Completion::default();
-    let error = stream_event(WireKind::OpenAiResponses, &mut completion, &event.to_string());
+    let error = stream_event(&OpenAiResponses, &mut completion, &event.to_string());
     let Err(WireError::Api(error)) = error else { panic!("{error:?}") };
     assert_eq!((error.implied_status(), error.message.as_str()), (429, "slow"));
 
