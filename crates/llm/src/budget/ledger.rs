@@ -7,6 +7,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use kgen_record::{Cap, CapKind, CapScope, Caps, OpKey};
 
+use super::BudgetCaps;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Amount {
     /// Billionths of a US dollar.
@@ -17,6 +19,30 @@ pub(super) struct Amount {
 }
 
 impl Amount {
+    /// Returns caps in these units; where there is none, the largest number.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cap beyond u64 is no cap; none is below 0"
+    )]
+    pub(super) fn limits(caps: &Caps) -> Self {
+        Self {
+            nano_usd: caps.usd.map_or(u64::MAX, |usd| (usd * 1e9 + 1e-3).floor() as u64),
+            tokens: caps.tokens.unwrap_or(u64::MAX),
+            calls: caps.calls.map_or(u64::MAX, u64::from),
+        }
+    }
+
+    /// Returns which of the limits it exceeds.
+    pub(super) fn exceeds(self, limits: Self) -> Option<CapKind> {
+        let kinds = [
+            (CapKind::Usd, limits.nano_usd, self.nano_usd),
+            (CapKind::Tokens, limits.tokens, self.tokens),
+            (CapKind::Calls, limits.calls, self.calls),
+        ];
+        kinds.into_iter().find(|(_, limit, value)| limit < value).map(|(kind, ..)| kind)
+    }
+
     pub(super) const fn plus(self, other: Self) -> Self {
         Self {
             nano_usd: self.nano_usd.saturating_add(other.nano_usd),
@@ -39,47 +65,6 @@ impl Amount {
 pub(super) fn nano_usd(usd: f64) -> u64 {
     // The sum of a few products is off by some bits: those are not a billionth of a dollar more.
     (usd.max(0.0) * 1e9 - 1e-3).ceil() as u64
-}
-
-/// Caps in the units of an [`Amount`].
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Limits {
-    nano_usd: Option<u64>,
-    tokens: Option<u64>,
-    calls: Option<u64>,
-}
-
-impl Limits {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a cap beyond u64 is no cap; none is below 0"
-    )]
-    pub(super) fn new(caps: &Caps) -> Self {
-        Self {
-            nano_usd: caps.usd.map(|usd| (usd * 1e9 + 1e-3).floor() as u64),
-            tokens: caps.tokens,
-            calls: caps.calls.map(u64::from),
-        }
-    }
-
-    const fn is_none(&self) -> bool {
-        self.nano_usd.is_none() && self.tokens.is_none() && self.calls.is_none()
-    }
-
-    /// Returns which limit the amount exceeds.
-    pub(super) fn exceeded(&self, amount: &Amount) -> Option<CapKind> {
-        let over = |limit: Option<u64>, value: u64| limit.is_some_and(|limit| limit < value);
-        if over(self.nano_usd, amount.nano_usd) {
-            Some(CapKind::Usd)
-        } else if over(self.tokens, amount.tokens) {
-            Some(CapKind::Tokens)
-        } else if over(self.calls, amount.calls) {
-            Some(CapKind::Calls)
-        } else {
-            None
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,10 +104,9 @@ pub(super) struct Answer<T> {
 /// The books of a run.
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
-    run_caps: Caps,
-    op_caps: Caps,
-    run_limits: Limits,
-    op_limits: Limits,
+    caps: BudgetCaps,
+    run_limits: Amount,
+    op_limits: Amount,
     run: Account,
     ops: HashMap<OpKey, Account>,
     waiting: VecDeque<Waiter<T>>,
@@ -131,12 +115,11 @@ pub(super) struct Ledger<T> {
 }
 
 impl<T> Ledger<T> {
-    pub(super) fn new(run_caps: Caps, op_caps: Caps) -> Self {
+    pub(super) fn new(caps: BudgetCaps) -> Self {
         Self {
-            run_limits: Limits::new(&run_caps),
-            op_limits: Limits::new(&op_caps),
-            run_caps,
-            op_caps,
+            caps,
+            run_limits: Amount::limits(&caps.run),
+            op_limits: Amount::limits(&caps.op),
             run: Account::default(),
             ops: HashMap::new(),
             waiting: VecDeque::new(),
@@ -160,9 +143,7 @@ impl<T> Ledger<T> {
 
     /// Books the spending before.
     pub(super) fn charge(&mut self, op: &OpKey, amount: Amount) {
-        self.run.settled = self.run.settled.plus(amount);
-        let account = self.account(op);
-        account.settled = account.settled.plus(amount);
+        self.on_accounts(op, |account| account.settled = account.settled.plus(amount));
     }
 
     /// Puts a call at the end of the queue; its answer comes out of [`Ledger::pump`].
@@ -185,11 +166,10 @@ impl<T> Ledger<T> {
 
     /// Replaces a reservation by the cost of the call.
     pub(super) fn charge_reserved(&mut self, op: &OpKey, worst: Amount, actual: Amount) {
-        self.run.reserved = self.run.reserved.minus(worst);
-        self.run.settled = self.run.settled.plus(actual);
-        let account = self.account(op);
-        account.reserved = account.reserved.minus(worst);
-        account.settled = account.settled.plus(actual);
+        self.on_accounts(op, |account| {
+            account.reserved = account.reserved.minus(worst);
+            account.settled = account.settled.plus(actual);
+        });
     }
 
     /// Answers all waiting calls that have an answer now, first come, first served.
@@ -206,7 +186,8 @@ impl<T> Ledger<T> {
             let outcome = match self.fit(op, *worst) {
                 Fit::Never(scope, kind) => Err(self.cap(scope, kind)),
                 Fit::Now if !run_is_held && !held_ops.contains(op) => {
-                    self.reserve(&waiter.op, waiter.worst);
+                    let worst = *worst;
+                    self.on_accounts(op, |account| account.reserved = account.reserved.plus(worst));
                     Ok(())
                 }
                 fit => {
@@ -222,29 +203,20 @@ impl<T> Ledger<T> {
         answers
     }
 
-    fn reserve(&mut self, op: &OpKey, worst: Amount) {
-        self.run.reserved = self.run.reserved.plus(worst);
-        let account = self.account(op);
-        account.reserved = account.reserved.plus(worst);
-    }
-
     fn fit(&self, op: &OpKey, worst: Amount) -> Fit {
-        if self.run_limits.is_none() && self.op_limits.is_none() {
-            return Fit::Now;
-        }
         let scopes = [
-            (CapScope::Run, &self.run_limits, self.run),
-            (CapScope::Op, &self.op_limits, self.op(op)),
+            (CapScope::Run, self.run_limits, self.run),
+            (CapScope::Op, self.op_limits, self.op(op)),
         ];
         for (scope, limits, account) in &scopes {
-            if let Some(kind) = limits.exceeded(&account.settled.plus(worst)) {
+            if let Some(kind) = account.settled.plus(worst).exceeds(*limits) {
                 return Fit::Never(*scope, kind);
             }
         }
         // The op comes first: a call that waits for its op needs no room in the run yet.
         for (scope, limits, account) in scopes.iter().rev() {
             let with_open = account.settled.plus(account.reserved).plus(worst);
-            if limits.exceeded(&with_open).is_some() {
+            if with_open.exceeds(*limits).is_some() {
                 return Fit::Later(*scope);
             }
         }
@@ -254,13 +226,15 @@ impl<T> Ledger<T> {
     /// Returns a cap as the user set it.
     pub(super) fn cap(&self, scope: CapScope, kind: CapKind) -> Cap {
         let caps = match scope {
-            CapScope::Run => &self.run_caps,
-            CapScope::Op => &self.op_caps,
+            CapScope::Run => &self.caps.run,
+            CapScope::Op => &self.caps.op,
         };
         Cap { scope, kind, limit: caps.limit(kind).unwrap_or(f64::INFINITY) }
     }
 
-    fn account(&mut self, op: &OpKey) -> &mut Account {
-        self.ops.entry(op.clone()).or_default()
+    /// Changes the accounts of the run and of an op alike.
+    fn on_accounts(&mut self, op: &OpKey, change: impl Fn(&mut Account)) {
+        change(&mut self.run);
+        change(self.ops.entry(op.clone()).or_default());
     }
 }

@@ -143,18 +143,20 @@ impl Budget {
     }
 
     fn unchecked(caps: BudgetCaps, pricer: Pricer) -> Self {
-        let ledger = Mutex::new(Ledger::new(caps.run, caps.op));
+        let ledger = Mutex::new(Ledger::new(caps));
         Self(Arc::new(Shared { ledger, clock: Clock::default(), pricer, caps }))
     }
 
     fn check_caps(&self, least: Worst) -> Result<(), BudgetError> {
         let pricer = &self.0.pricer;
+        if !pricer.may_cost() {
+            return Ok(());
+        }
         let scopes = [(CapScope::Run, &self.0.caps.run), (CapScope::Op, &self.0.caps.op)];
         for (scope, caps) in scopes {
             let cap = |kind| self.ledger().cap(scope, kind);
-            let worst = pricer.worst(least);
-            if let (Some(usd), true) = (caps.usd, pricer.may_cost()) {
-                let Some(worst) = worst else {
+            if let Some(usd) = caps.usd {
+                let Some(worst) = pricer.worst(least) else {
                     let (model, provider) = pricer.names();
                     return Err(BudgetError::Unpriced {
                         cap: cap(CapKind::Usd),
@@ -172,7 +174,7 @@ impl Budget {
                     return Err(BudgetError::NoCallFits { cap: cap(CapKind::Usd), detail });
                 }
             }
-            if let (Some(tokens), true) = (caps.tokens, pricer.may_cost())
+            if let Some(tokens) = caps.tokens
                 && tokens <= least.output_tokens
             {
                 let detail = format!(
@@ -192,12 +194,7 @@ impl Budget {
             0 => spend.charged_usd(),
             _ => self.0.pricer.reprice(spend).unwrap_or(0.0).max(spend.charged_usd()),
         };
-        let amount = Amount {
-            nano_usd: nano_usd(usd),
-            tokens: spend.charged_tokens(),
-            calls: spend.calls.into(),
-        };
-        self.ledger().charge(op, amount);
+        self.ledger().charge(op, Amount { nano_usd: nano_usd(usd), ..amount(spend) });
     }
 
     /// Books the wall time that earlier processes worked on the run.
@@ -221,7 +218,7 @@ impl Budget {
     pub async fn reserve(&self, op: &OpKey, worst: Worst) -> Result<Reservation, Error> {
         self.check(op)?;
         let (sender, receiver) = oneshot::channel();
-        let amount = self.worst_amount(worst);
+        let amount = amount(&self.worst_spend(worst));
         let ticket = self.ledger().ask(op.clone(), amount, sender);
         let _leaves_the_queue = Leave { budget: self, ticket };
         self.pump();
@@ -306,10 +303,6 @@ impl Budget {
             }
         }
         spend
-    }
-
-    fn worst_amount(&self, worst: Worst) -> Amount {
-        amount(&self.worst_spend(worst))
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger<Whom>> {

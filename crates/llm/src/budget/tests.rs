@@ -14,8 +14,8 @@ use kgen_settings::PriceSettings;
 use tokio::{task::JoinSet, time};
 
 use super::{
-    Budget, BudgetCaps, BudgetError, Worst,
-    ledger::{Account, Amount, Ledger, Limits},
+    Budget, BudgetCaps, BudgetError, Worst, amount,
+    ledger::{Account, Amount, Ledger},
 };
 use crate::{Error, Usage, price::Pricer};
 
@@ -64,7 +64,7 @@ fn caps(random: &mut Random, calls: u64) -> Caps {
 }
 
 fn exceeds(caps: &Caps, amount: Amount) -> Option<CapKind> {
-    Limits::new(caps).exceeded(&amount)
+    amount.exceeds(Amount::limits(caps))
 }
 
 /// A waiting or open call of the model that the ledger is compared with.
@@ -86,7 +86,7 @@ struct Model {
 
 impl Model {
     fn new(caps: BudgetCaps) -> Self {
-        let ledger = Ledger::new(caps.run, caps.op);
+        let ledger = Ledger::new(caps);
         Self { ledger, caps, waiting: VecDeque::new(), open: Vec::new(), settled: BTreeMap::new() }
     }
 
@@ -267,7 +267,7 @@ fn refused(schedule: &Schedule, op: &OpKey, worst: Worst, cap: Cap) {
         CapScope::Op => (ledger.op(op).settled, &schedule.caps.op),
     };
     drop(ledger);
-    let with = settled.plus(schedule.budget.worst_amount(worst));
+    let with = settled.plus(amount(&schedule.budget.worst_spend(worst)));
     assert!(exceeds(caps, with).is_some(), "{cap} leaves room");
 }
 
