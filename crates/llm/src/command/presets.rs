@@ -23,6 +23,16 @@ pub struct CommandPreset {
     pub cost_pointer: Option<&'static str>,
 }
 
+/// An agent that prints its reply and nothing else.
+const PLAIN: CommandPreset = CommandPreset {
+    name: "",
+    argv: &[],
+    reply_pointer: None,
+    reply_file: None,
+    usage_pointer: None,
+    cost_pointer: None,
+};
+
 /// The agents: no tools, no files of the user's, nothing kept of the conversation, as far as each can.
 pub const COMMAND_PRESETS: [CommandPreset; 4] = [
     CommandPreset {
@@ -46,9 +56,9 @@ pub const COMMAND_PRESETS: [CommandPreset; 4] = [
             "{system}",
         ],
         reply_pointer: Some("/result"),
-        reply_file: None,
         usage_pointer: Some("/usage"),
         cost_pointer: Some("/total_cost_usd"),
+        ..PLAIN
     },
     CommandPreset {
         name: "codex-cli",
@@ -69,27 +79,16 @@ pub const COMMAND_PRESETS: [CommandPreset; 4] = [
             "-o",
             "last.txt",
         ],
-        reply_pointer: None,
         reply_file: Some("last.txt"),
         usage_pointer: Some("/usage"),
-        cost_pointer: None,
+        ..PLAIN
     },
     CommandPreset {
         name: "llm-cli",
         argv: &["llm", "--no-stream", "-m", "{model}", "-s", "{system}"],
-        reply_pointer: None,
-        reply_file: None,
-        usage_pointer: None,
-        cost_pointer: None,
+        ..PLAIN
     },
-    CommandPreset {
-        name: "ollama-cli",
-        argv: &["ollama", "run", "{model}"],
-        reply_pointer: None,
-        reply_file: None,
-        usage_pointer: None,
-        cost_pointer: None,
-    },
+    CommandPreset { name: "ollama-cli", argv: &["ollama", "run", "{model}"], ..PLAIN },
 ];
 
 /// Returns the agent of that name.
