@@ -219,8 +219,6 @@ pub struct HttpAccess {
     pub key: Option<SecretString>,
     /// The environment variable the key is looked for in, for messages.
     pub key_variable: Option<String>,
-    /// Whether a missing key is an error.
-    pub key_required: bool,
     /// Value of the `anthropic-version` header.
     pub anthropic_version: String,
     /// Name of the request field for the token limit.
@@ -233,8 +231,6 @@ pub struct HttpAccess {
     pub reasoning: Reasoning,
     /// Whether the provider is asked to cache the beginning of prompts.
     pub prompt_cache: bool,
-    /// Further headers; values are treated as secrets.
-    pub headers: Vec<Header>,
     /// Fields merged into the request body, over kgen's own.
     pub extra_body: Map<String, Value>,
     /// Fields left out of the request body.
@@ -277,14 +273,12 @@ impl HttpAccess {
             base_url: preset.base_url.to_owned(),
             key,
             key_variable: preset.key_variable.map(str::to_owned),
-            key_required: preset.key_variable.is_some(),
             anthropic_version: DEFAULT_ANTHROPIC_VERSION.to_owned(),
             max_tokens_field: preset.max_tokens_field.to_owned(),
             effort: None,
             thinking: None,
             reasoning: preset.reasoning,
             prompt_cache: false,
-            headers: Vec::new(),
             extra_body: Map::new(),
             drop: Vec::new(),
             stream: true,
@@ -294,14 +288,6 @@ impl HttpAccess {
             retry: RetryPolicy::default(),
         }
     }
-}
-
-/// A header of every request.
-#[derive(Debug, Clone)]
-pub struct Header {
-    pub name: String,
-    /// Its value, which is neither printed nor stored.
-    pub value: SecretString,
 }
 
 /// How often and how long a failed request is tried again.

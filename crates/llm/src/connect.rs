@@ -124,13 +124,18 @@ fn http(
     let key_variable =
         named.or_else(|| known.and_then(|preset| preset.key_variable).map(str::to_owned));
     let key = key_variable.as_deref().and_then(lookup);
+    // A kept reply needs no key.
+    if let (Some(variable), None) = (&key_variable, &key)
+        && key_required
+        && llm.cache != LlmCache::Only
+    {
+        return Err(Error::NoKey { provider: name.to_owned(), variable: variable.clone() });
+    }
     let mut access = match known {
         Some(preset) => HttpAccess::new(preset, key),
         None => HttpAccess::of_wire(wire, key),
     };
     access.base_url = base_url;
-    // A kept reply needs no key.
-    access.key_required = key_required && key_variable.is_some() && llm.cache != LlmCache::Only;
     access.key_variable = key_variable;
     access.effort = llm.effort;
     access.thinking = llm.thinking.as_deref().and_then(Thinking::parse);
@@ -153,10 +158,6 @@ fn http(
         total: seconds(llm.total_timeout_s),
         ..RetryPolicy::default()
     };
-    if access.key_required && access.key.is_none() {
-        let variable = access.key_variable.unwrap_or_default();
-        return Err(Error::NoKey { provider: name.to_owned(), variable });
-    }
     Ok(Access::Http(Box::new(access)))
 }
 

@@ -31,7 +31,7 @@ pub use call::{Cached, Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
 pub use client::Client;
 pub use command::{COMMAND_PRESETS, CommandAccess, CommandOutput, CommandPreset, command_preset};
 pub use config::{
-    Access, DEFAULT_ANTHROPIC_VERSION, Header, HttpAccess, MailboxAccess, PRESETS, Preset,
+    Access, DEFAULT_ANTHROPIC_VERSION, HttpAccess, MailboxAccess, PRESETS, Preset,
     ProviderConfig, Reasoning, RetryPolicy, Thinking, preset,
 };
 pub use connect::{auto_provider, from_settings};

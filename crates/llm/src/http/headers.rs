@@ -41,9 +41,6 @@ pub(super) fn request(access: &HttpAccess) -> Result<HeaderMap, String> {
     for (name, value) in access.wire.headers(access, key) {
         insert(name, &value)?;
     }
-    for header in &access.headers {
-        insert(&header.name, header.value.expose_secret())?;
-    }
     Ok(headers)
 }
 

@@ -56,10 +56,6 @@ impl Http {
     pub(super) fn new(provider: &str, model: &str, access: HttpAccess) -> Result<Self, Error> {
         let misconfigured =
             |message: String| Error::Config { provider: provider.to_owned(), message };
-        if access.key_required && access.key.is_none() {
-            let variable = access.key_variable.clone().unwrap_or_default();
-            return Err(Error::NoKey { provider: provider.to_owned(), variable });
-        }
         let base = &access.base_url;
         let url = Url::parse(base)
             .map_err(|error| misconfigured(format!("the base URL `{base}` is no URL: {error}")))?;
@@ -68,8 +64,7 @@ impl Http {
             return Err(misconfigured(message));
         }
         let headers = headers::request(&access).map_err(misconfigured)?;
-        let secrets = access.headers.iter().map(|header| header.value.clone());
-        let redactor = Redactor::new(access.key.iter().cloned().chain(secrets));
+        let redactor = Redactor::new(access.key.clone());
         let client = reqwest::Client::builder()
             .connect_timeout(access.connect_timeout)
             // A redirected POST would carry the key to another host.
