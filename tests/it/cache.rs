@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use kgen_llm::{
     Access, Budget, BudgetCaps, CacheAccess, Call, Client, CommandAccess, CommandOutput, Error,
-    HttpAccess, Pricer, ProviderConfig, Reply, preset,
+    HttpAccess, Pricer, ProviderConfig, ReplyRecord, preset,
 };
 use kgen_record::Caps;
 use kgen_settings::LlmCache;
@@ -38,7 +38,7 @@ fn client(url: &str, dir: &Path, mode: LlmCache, seed: Option<u64>) -> Client {
     Client::new(config, Budget::default()).unwrap()
 }
 
-async fn ask(client: &Client, call: &Call) -> (Result<Reply, Error>, Log) {
+async fn ask(client: &Client, call: &Call) -> (Result<ReplyRecord, Error>, Log) {
     let log = Log::default();
     (client.complete(call, &log).await, log)
 }

@@ -13,8 +13,8 @@ use std::{
 use kgen_llm::{
     Access, Budget, BudgetCaps, Call, CallKey, CallLog, Client, CommandAccess, CommandOutput,
     Error, FailureRecord, HttpAccess, LogError, MailboxAccess, Pricer, ProviderConfig,
-    RecordedReply, Recording, Reply, ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn,
-    from_settings, preset, prompt_hash,
+    RecordedReply, Recording, ReplyRecord, RequestRecord, RetryPolicy, Scope, Turn, from_settings,
+    preset, prompt_hash,
 };
 use kgen_record::{AttemptId, Caps, OpKey};
 use kgen_settings::{LlmSettings, Overrides, ProviderSettings, resolve_with};
@@ -110,7 +110,7 @@ fn client(access: HttpAccess, budget: &Budget) -> Client {
 }
 
 /// Makes one call, with kgen's promises about records checked whatever comes of it.
-pub(crate) async fn complete(client: &Client, log: &Log) -> Result<Reply, Error> {
+pub(crate) async fn complete(client: &Client, log: &Log) -> Result<ReplyRecord, Error> {
     let outcome = client.complete(&call(), log).await;
     let mut shown = format!("{client:?}");
     if let Err(error) = &outcome {
@@ -154,7 +154,7 @@ async fn server(responses: Vec<ResponseTemplate>) -> MockServer {
 /// Calls a server that gives these responses in order, the last one for ever.
 pub(crate) async fn against(
     responses: Vec<ResponseTemplate>,
-) -> (Result<Reply, Error>, Log, usize) {
+) -> (Result<ReplyRecord, Error>, Log, usize) {
     let server = server(responses).await;
     let log = Log::default();
     let base_url = format!("{}/v1", server.uri());

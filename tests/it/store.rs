@@ -317,7 +317,7 @@ fn a_text_without_its_record_is_still_a_reply() {
     assert_eq!(stage, AttemptStage::Replied { call: 1 });
     let reply = store.run().reply(&attempt(1), 1).unwrap().unwrap();
     assert_eq!((reply.text.as_str(), reply.model.as_str()), ("the text", "none"));
-    assert!(reply.to_reply().usable().is_ok());
+    assert!(reply.clone().usable().is_ok());
     // Whoever takes it puts on record what is known, and nothing more.
     store.complete_reply(&reply).unwrap();
     assert_eq!(store.run().reply(&attempt(1), 1).unwrap(), Some(reply));

@@ -1,6 +1,6 @@
 //! One attempt, from wherever its files say it is to its record.
 
-use kgen_llm::{Finish, Reply};
+use kgen_llm::{Finish, ReplyRecord};
 use kgen_prompt::{HistoryEntry, change, feedback};
 use kgen_record::{AttemptId, Evaluation, Finding, Implementation};
 use kgen_store::{
@@ -283,7 +283,7 @@ pub(super) fn past(record: &AttemptRecord, evaluation: &Evaluation) -> HistoryEn
     }
 }
 
-fn extract(reply: &Reply) -> Candidate {
+fn extract(reply: &ReplyRecord) -> Candidate {
     match kgen_kernel::extract(&reply.text) {
         Ok(source) => Candidate::Given(Implementation::Kernel { source }),
         Err(error) => {

@@ -4,7 +4,7 @@
 //! the search has a planner, another comes before it, which says the change to make. Each is
 //! made until it has one reply; the purpose of a call is in its request.
 
-use kgen_llm::{Call, CallKey, Reply, ReplyRecord, Turn};
+use kgen_llm::{Call, CallKey, ReplyRecord, Turn};
 use kgen_prompt::{Analysis, BestAttempt, Branch, HistoryEntry, LastAttempt, Rendered, Situation};
 use kgen_record::AttemptId;
 use kgen_store::{CallState, LostCall, Run};
@@ -25,7 +25,7 @@ pub(super) struct Made {
 }
 
 /// The result of a reply; the error is a refusal.
-pub(super) type Answer = Result<Reply, kgen_llm::Error>;
+pub(super) type Answer = Result<ReplyRecord, kgen_llm::Error>;
 
 impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     /// Returns the reply that brings the kernel file.
@@ -122,7 +122,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             Some((call, state, _)) if state.has_reply() => {
                 if let Some(stored) = self.context.store().run().reply(&self.id, call)? {
                     self.complete(call, &stored)?;
-                    let usable = stored.to_reply().usable();
+                    let usable = stored.usable();
                     return usable.map_or_else(|e| refusal(e).map(Err), |r| Ok(Ok(r)));
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kgen_llm::{Call, CallLog, Client, Reply};
+use kgen_llm::{Call, CallLog, Client, ReplyRecord};
 use kgen_ops::op::OpDef;
 use kgen_prompt::{Rendered, Situation};
 use kgen_record::{
@@ -89,7 +89,7 @@ pub trait Llm: Send + Sync + 'static {
         &self,
         call: &Call,
         log: &dyn CallLog,
-    ) -> impl Future<Output = Result<Reply, kgen_llm::Error>> + Send;
+    ) -> impl Future<Output = Result<ReplyRecord, kgen_llm::Error>> + Send;
 }
 
 impl Llm for Client {
@@ -97,7 +97,7 @@ impl Llm for Client {
         &self,
         call: &Call,
         log: &dyn CallLog,
-    ) -> impl Future<Output = Result<Reply, kgen_llm::Error>> + Send {
+    ) -> impl Future<Output = Result<ReplyRecord, kgen_llm::Error>> + Send {
         Self::complete(self, call, log)
     }
 }

@@ -1,11 +1,9 @@
-//! A logical call and its reply, free of any provider's wire format.
+//! A logical call and the parts of its reply, free of any provider's wire format.
 
 use std::fmt;
 
 use kgen_record::AttemptId;
 use serde::{Deserialize, Serialize};
-
-use super::Error;
 
 /// Names one call within a run: the attempt and the number of the call within it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,29 +44,6 @@ pub struct Call {
     pub sample: u32,
     /// Sampling temperature; sent only if the user set one, because newer models refuse it.
     pub temperature: Option<f64>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// The text, not empty.
-    pub text: String,
-    /// Reasoning that the provider sent apart from the text.
-    pub reasoning: Option<String>,
-    /// Why the model stopped.
-    pub finish: Finish,
-    pub usage: Usage,
-    /// The model that answered, by its own name.
-    pub model: String,
-    /// The provider's name for the request, from a header.
-    pub request_id: Option<String>,
-    /// Cost in US dollars; `None` where it is unknown.
-    pub cost: Option<f64>,
-    /// Wall time from the first send to the last byte, waits and retries included.
-    pub seconds: f64,
-    /// Set where the reply comes from another run.
-    pub replayed: Option<Replayed>,
-    /// Set where the reply was kept from an equal request: it cost nothing now.
-    pub cached: Option<Cached>,
 }
 
 /// Marks a reply that was kept from an equal request; its tokens and its cost are those of then.
@@ -121,26 +96,4 @@ pub struct Usage {
     pub reasoning: Option<u64>,
     /// Cost in US dollars, where the provider says so itself.
     pub cost_usd: Option<f64>,
-}
-
-impl Reply {
-    /// Passes on a reply that has a text, complete or cut off, and turns any other into its error.
-    ///
-    /// The same rule holds for live, stored and replayed replies.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Refused`], [`Error::Filtered`], [`Error::LengthWithoutText`] or
-    /// [`Error::EmptyReply`].
-    pub fn usable(self) -> Result<Self, Error> {
-        match &self.finish {
-            Finish::Refusal { reason } => return Err(Error::Refused { reason: reason.clone() }),
-            Finish::ContentFilter => return Err(Error::Filtered),
-            Finish::Length if self.text.trim().is_empty() => {
-                return Err(Error::LengthWithoutText { reasoning_tokens: self.usage.reasoning });
-            }
-            Finish::Stop | Finish::Length | Finish::Other { .. } => {}
-        }
-        if self.text.trim().is_empty() { Err(Error::EmptyReply) } else { Ok(self) }
-    }
 }

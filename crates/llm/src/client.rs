@@ -6,11 +6,12 @@ use tokio::time::Instant;
 
 use super::{
     Access, Budget, CacheAccess, CachedRequest, Call, CallLog, CommandAccess, Error, FailureRecord,
-    Finish, ProviderConfig, Reply, ReplyRecord, RequestRecord, ResponseRecord, RetryEvent, Worst,
+    Finish, MailboxAccess, ProviderConfig, Recording, ReplyRecord, RequestRecord, ResponseRecord,
+    RetryEvent, Worst,
     budget::Meter,
     check,
     command::{self, Prepared},
-    gate::{CallPermit, Gate, Need},
+    gate::{CallPermit, Gate, Need, Sent},
     http::Http,
     local,
     log::prompt_hash,
@@ -26,12 +27,20 @@ pub struct Client {
     budget: Budget,
 }
 
+/// A request by the way that it goes.
+enum Outgoing<'a> {
+    Http(&'a Http, Built),
+    Command(&'a CommandAccess, Prepared),
+    Mailbox(&'a MailboxAccess),
+    Replay(&'a dyn Recording),
+}
+
 impl Client {
     /// Sets up a provider; `budget` is that of the whole run.
     ///
     /// # Errors
     ///
-    /// [`Error::NoKey`], [`Error::Config`] or [`Error::Setup`].
+    /// [`Error::Config`] or [`Error::Setup`].
     pub fn new(config: ProviderConfig, budget: Budget) -> Result<Self, Error> {
         let http = match &config.access {
             Access::Http(access) => {
@@ -74,106 +83,122 @@ impl Client {
     /// # Errors
     ///
     /// Every [`Error`]; its [`Error::scope`] says whether other calls can succeed.
-    pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, Error> {
+    pub async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<ReplyRecord, Error> {
         check::context_window(&self.config, call)?;
-        // A kept reply costs nothing, but the work after it takes time.
-        self.budget.check(&call.key.attempt.op)?;
-        let kept = self.kept_request(call);
-        if let Some((cache, request)) = &kept
-            && let Some(record) = cache.take(call, request)?
-        {
-            return self.take_kept(call, record, log);
-        }
         let op = &call.key.attempt.op;
+        // A kept reply costs nothing, but the work after it takes time.
+        self.budget.check(op)?;
+        let (mut request, outgoing) = self.request(call)?;
+        let kept = self.kept_request(call, &request);
+        let log_error = |source| Error::Log { key: call.key.clone(), source };
+        if let Some((cache, key)) = &kept
+            && let Some(record) = cache.take(call, key)?
+        {
+            // Nothing is sent and nothing charged.
+            log.request(&call.key, &request).map_err(log_error)?;
+            log.reply(&call.key, &record).map_err(log_error)?;
+            return record.usable();
+        }
         // Room first: a call that waits for it, maybe for its own op's, must keep no place from others.
         let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
         let mut place = self.gate.enter().await;
         self.budget.check(op)?;
-        let record = match (&self.config.access, &self.http) {
-            (Access::Http(_), Some(http)) => {
-                Box::pin(self.over_http(http, call, log, meter, &mut place)).await?
+        request.started_at = jiff::Timestamp::now().to_string();
+        let record = match outgoing {
+            Outgoing::Http(http, built) => {
+                meter.record(log, request)?;
+                Box::pin(self.over_http(http, &built, call, log, meter, &mut place)).await?
             }
-            (Access::Command(access), _) => self.by_command(access, call, log, meter).await?,
-            (Access::Mailbox(access), _) => {
-                meter.record(log, self.local_request(call))?;
+            Outgoing::Command(access, prepared) => {
+                // A call that waits for this is not on record: it can still be given up for nothing.
+                let sent = self.gate.ready(self.need(call)).await;
+                meter.record(log, request)?;
+                self.by_command(access, &prepared, call, log, meter, sent).await?
+            }
+            Outgoing::Mailbox(access) => {
+                meter.record(log, request)?;
                 let record = local::mailbox(access, self.model_or_kind(), call, log).await?;
                 priced(record, meter)
             }
-            (Access::Replay(recording), _) => {
-                let request = self.local_request(call);
+            Outgoing::Replay(recording) => {
                 // Nothing is put on record for a call that the recording does not have.
-                let record = local::replay(recording.as_ref(), call, &request.prompt_hash)?;
+                let record = local::replay(recording, call, &request.prompt_hash)?;
                 meter.record(log, request)?;
                 let spend = meter.charge(&record.usage, record.seconds).spend;
                 ReplyRecord { spend, ..record }
             }
-            (Access::Http(_), None) => unreachable!("`new` sets up the client of an HTTP access"),
         };
         // The next call need not wait until our disk has this reply.
         drop(place);
-        log.reply(&call.key, &record)
-            .map_err(|source| Error::Log { key: call.key.clone(), source })?;
-        let reply = record.to_reply().usable()?;
+        log.reply(&call.key, &record).map_err(log_error)?;
+        let record = record.usable()?;
         // A refusal that is kept would be served for ever.
-        if let Some((cache, request)) = &kept {
-            cache.keep(request, &record);
+        if let Some((cache, key)) = &kept {
+            cache.keep(key, &record);
         }
-        Ok(reply)
+        Ok(record)
+    }
+
+    /// Returns the record of a call's request, and what is needed to send it.
+    fn request(&self, call: &Call) -> Result<(RequestRecord, Outgoing<'_>), Error> {
+        let local = self.local_request(call);
+        Ok(match &self.config.access {
+            Access::Http(_) => {
+                let http = self.http.as_ref().expect("`new` sets it up for an HTTP access");
+                let built = http.build(call);
+                let request = RequestRecord {
+                    url: Some(http.public_url(built.path)),
+                    headers: http.header_names(),
+                    body: built.body.clone(),
+                    ..local
+                };
+                (request, Outgoing::Http(http, built))
+            }
+            Access::Command(access) => {
+                let prepared = command::prepare(access, &self.config.model, call);
+                let prepared = prepared.ok_or_else(|| Error::Config {
+                    provider: self.config.name.clone(),
+                    message: "no program is configured".to_owned(),
+                })?;
+                let (command, body) = (prepared.argv.clone(), prepared.stdin.clone());
+                let request = RequestRecord { command, body, ..local };
+                (request, Outgoing::Command(access, prepared))
+            }
+            Access::Mailbox(access) => (local, Outgoing::Mailbox(access)),
+            Access::Replay(recording) => (local, Outgoing::Replay(recording.as_ref())),
+        })
     }
 
     /// Returns the parts that decide the reply of a call, where replies are kept or taken.
-    fn kept_request(&self, call: &Call) -> Option<(&CacheAccess, CachedRequest)> {
-        let cache = self.config.cache.as_ref()?;
-        let (url, body) = match (&self.config.access, &self.http) {
-            (Access::Http(_), Some(http)) => {
-                let built = http.build(call);
-                (http.public_url(built.path), built.body)
-            }
-            (Access::Command(access), _) => {
-                let prepared = command::prepare(access, &self.config.model, call)?;
-                let body = json!({"argv": prepared.argv, "stdin": prepared.stdin});
-                (String::new(), body.to_string())
-            }
-            (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => return None,
-        };
-        Some((cache, CachedRequest::new(self.kind(), &url, call, cache.seed, &body)))
-    }
-
-    /// Puts a call on record whose reply was kept; nothing is sent and nothing charged.
-    fn take_kept(
+    fn kept_request(
         &self,
         call: &Call,
-        record: ReplyRecord,
-        log: &dyn CallLog,
-    ) -> Result<Reply, Error> {
-        let failed = |source| Error::Log { key: call.key.clone(), source };
-        let request = match (&self.config.access, &self.http) {
-            (Access::Http(_), Some(http)) => {
-                http_request(http, &http.build(call), self.local_request(call))
+        request: &RequestRecord,
+    ) -> Option<(&CacheAccess, CachedRequest)> {
+        let cache = self.config.cache.as_ref()?;
+        let body = match &self.config.access {
+            Access::Http(_) => request.body.clone(),
+            Access::Command(_) => {
+                json!({"argv": request.command, "stdin": request.body}).to_string()
             }
-            (Access::Command(access), _) => self.command_request(access, call)?.1,
-            (Access::Http(_) | Access::Mailbox(_) | Access::Replay(_), _) => {
-                self.local_request(call)
-            }
+            Access::Mailbox(_) | Access::Replay(_) => return None,
         };
-        log.request(&call.key, &request).map_err(failed)?;
-        log.reply(&call.key, &record).map_err(failed)?;
-        record.to_reply().usable()
+        let url = request.url.as_deref().unwrap_or_default();
+        Some((cache, CachedRequest::new(self.kind(), url, call, cache.seed, &body)))
     }
 
     async fn over_http(
         &self,
         http: &Http,
+        built: &Built,
         call: &Call,
         log: &dyn CallLog,
         mut meter: Meter<'_>,
         place: &mut CallPermit<'_>,
     ) -> Result<ReplyRecord, Error> {
-        let built = http.build(call);
-        meter.record(log, http_request(http, &built, self.local_request(call)))?;
         let start = Instant::now();
         let outcome =
-            http.send(call, &built, (&self.gate, place), self.need(call), &mut meter).await;
+            http.send(call, built, (&self.gate, place), self.need(call), &mut meter).await;
         let retries = outcome.retries;
         let received = match outcome.result {
             Ok(received) => received,
@@ -211,40 +236,19 @@ impl Client {
         Ok(priced(record, meter))
     }
 
-    /// Returns the input of a command for a call, and its record.
-    fn command_request(
-        &self,
-        access: &CommandAccess,
-        call: &Call,
-    ) -> Result<(Prepared, RequestRecord), Error> {
-        let prepared = command::prepare(access, &self.config.model, call);
-        let prepared = prepared.ok_or_else(|| Error::Config {
-            provider: self.config.name.clone(),
-            message: "no program is configured".to_owned(),
-        })?;
-        let request = RequestRecord {
-            command: prepared.argv.clone(),
-            body: prepared.stdin.clone(),
-            ..self.local_request(call)
-        };
-        Ok((prepared, request))
-    }
-
     /// Runs a command for a call. One that fails is not run again: its effects are unknown, and it has
     /// tried again by itself where its own provider failed.
     async fn by_command(
         &self,
         access: &CommandAccess,
+        prepared: &Prepared,
         call: &Call,
         log: &dyn CallLog,
         mut meter: Meter<'_>,
+        sent: Sent,
     ) -> Result<ReplyRecord, Error> {
-        let (prepared, request) = self.command_request(access, call)?;
-        // A call that waits for this is not on record: it can still be given up for nothing.
-        let sent = self.gate.ready(self.need(call)).await;
-        meter.record(log, request)?;
         let start = Instant::now();
-        let (answer, response) = command::run(&self.config.name, access, &prepared).await;
+        let (answer, response) = command::run(&self.config.name, access, prepared).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
@@ -319,16 +323,6 @@ impl Client {
             reserved: Spend::default(),
             markdown,
         }
-    }
-}
-
-/// Returns the record of a request over HTTP.
-fn http_request(http: &Http, built: &Built, request: RequestRecord) -> RequestRecord {
-    RequestRecord {
-        url: Some(http.public_url(built.path)),
-        headers: http.header_names(),
-        body: built.body.clone(),
-        ..request
     }
 }
 

@@ -1,6 +1,6 @@
 //! LLM providers: wire formats, transport, retry, limits.
 //!
-//! One logical [`Call`] goes in, one [`Reply`] or a typed [`Error`] comes out. The request is
+//! One logical [`Call`] goes in, one [`ReplyRecord`] or a typed [`Error`] comes out. The request is
 //! handed to a [`CallLog`] before it is sent and the reply before it is returned, so that a run
 //! killed at any instant knows the questions and the answers. Nothing here writes files,
 //! prints, reads the environment or stores a key. The wire formats are pure functions in `wire`.
@@ -27,12 +27,12 @@ mod wire;
 
 pub use budget::{Budget, BudgetCaps, BudgetError, Charged, Worst};
 pub use cache::{CacheAccess, CachedReply, CachedRequest, ReplyCache};
-pub use call::{Cached, Call, CallKey, Finish, Replayed, Reply, Turn, Usage};
+pub use call::{Cached, Call, CallKey, Finish, Replayed, Turn, Usage};
 pub use client::Client;
 pub use command::{COMMAND_PRESETS, CommandAccess, CommandOutput, CommandPreset, command_preset};
 pub use config::{
-    Access, DEFAULT_ANTHROPIC_VERSION, HttpAccess, MailboxAccess, PRESETS, Preset,
-    ProviderConfig, Reasoning, RetryPolicy, Thinking, preset,
+    Access, DEFAULT_ANTHROPIC_VERSION, HttpAccess, MailboxAccess, PRESETS, Preset, ProviderConfig,
+    Reasoning, RetryPolicy, Thinking, preset,
 };
 pub use connect::{auto_provider, from_settings};
 pub use error::{Error, Scope};

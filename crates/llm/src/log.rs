@@ -1,15 +1,15 @@
 //! Records of a call. `store` writes these; keys never reach them.
 
-use std::{collections::BTreeMap, error, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use kgen_record::{AttemptId, Spend};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Call, CallKey, Finish, Reply, Turn, Usage};
+use super::{Call, CallKey, Error, Finish, Turn, Usage};
 
 /// Failure of a [`CallLog`] or [`Recording`].
-pub type LogError = Box<dyn error::Error + Send + Sync>;
+pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Takes every call of a run; implemented by the run directory.
 pub trait CallLog: Send + Sync {
@@ -161,21 +161,24 @@ pub struct RetryEvent {
 }
 
 impl ReplyRecord {
-    /// Returns the reply that a stored record and its text stand for.
-    #[must_use]
-    pub fn to_reply(&self) -> Reply {
-        Reply {
-            text: self.text.clone(),
-            reasoning: self.reasoning.clone(),
-            finish: self.finish.clone(),
-            usage: self.usage,
-            model: self.model.clone(),
-            request_id: self.request_id.clone(),
-            cost: self.cost,
-            seconds: self.seconds,
-            replayed: self.replayed,
-            cached: self.cached.clone(),
+    /// Passes on a reply that has a text, complete or cut off, and turns any other into its error.
+    ///
+    /// The same rule holds for live, stored and replayed replies.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`], [`Error::Filtered`], [`Error::LengthWithoutText`] or
+    /// [`Error::EmptyReply`].
+    pub fn usable(self) -> Result<Self, Error> {
+        match &self.finish {
+            Finish::Refusal { reason } => return Err(Error::Refused { reason: reason.clone() }),
+            Finish::ContentFilter => return Err(Error::Filtered),
+            Finish::Length if self.text.trim().is_empty() => {
+                return Err(Error::LengthWithoutText { reasoning_tokens: self.usage.reasoning });
+            }
+            Finish::Stop | Finish::Length | Finish::Other { .. } => {}
         }
+        if self.text.trim().is_empty() { Err(Error::EmptyReply) } else { Ok(self) }
     }
 }
 

@@ -19,7 +19,7 @@ use std::{
 };
 
 use kgen_llm::{
-    Call, CallKey, CallLog, Finish, Reply, ReplyRecord, RequestRecord, Turn, Usage, prompt_hash,
+    Call, CallKey, CallLog, Finish, ReplyRecord, RequestRecord, Turn, Usage, prompt_hash,
 };
 use kgen_prompt::{Rendered, Situation};
 use kgen_record::{
@@ -60,7 +60,11 @@ pub(super) struct ScriptedLlm {
 pub(super) type Delay = Box<dyn Fn(&CallKey) -> Duration + Send + Sync>;
 
 impl Llm for ScriptedLlm {
-    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, kgen_llm::Error> {
+    async fn complete(
+        &self,
+        call: &Call,
+        log: &dyn CallLog,
+    ) -> Result<ReplyRecord, kgen_llm::Error> {
         let key = &call.key;
         let failed = |source| kgen_llm::Error::Log { key: key.clone(), source };
         self.asked.lock().unwrap().push(call.clone());
@@ -100,7 +104,7 @@ impl Llm for ScriptedLlm {
             text,
         };
         log.reply(key, &record).map_err(failed)?;
-        record.to_reply().usable()
+        record.usable()
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use kgen_llm::{Call, CallLog, Reply};
+use kgen_llm::{Call, CallLog, ReplyRecord};
 use kgen_record::{Cap, CapKind, CapScope};
 use tokio::sync::Semaphore;
 
@@ -202,7 +202,11 @@ struct Queue {
 }
 
 impl Llm for Queue {
-    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, kgen_llm::Error> {
+    async fn complete(
+        &self,
+        call: &Call,
+        log: &dyn CallLog,
+    ) -> Result<ReplyRecord, kgen_llm::Error> {
         let _place = self.place.acquire().await.unwrap();
         self.llm.complete(call, log).await
     }
