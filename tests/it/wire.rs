@@ -104,11 +104,17 @@ fn request(socket: &mut TcpStream) -> String {
 }
 
 fn access(kind: &str, base_url: &str) -> HttpAccess {
-    let preset = PRESETS.iter().find(|preset| preset.wire.name() == kind).unwrap();
-    let mut access = HttpAccess::new(preset, Some(KEY.into()));
+    let wire = WIRES.into_iter().find(|wire| wire.name() == kind).unwrap();
+    let key = Some(KEY.into());
+    let mut access = match PRESETS.iter().find(|preset| preset.wire.name() == kind) {
+        Some(preset) => HttpAccess::new(preset, key),
+        None => HttpAccess::of_wire(wire, key),
+    };
     // Some paths have the version themselves.
-    let has_version = preset.wire.path().starts_with("/v1");
-    let base = if has_version { base_url.trim_end_matches("/v1") } else { base_url };
+    let base = match wire.path().starts_with("/v1") {
+        true => base_url.trim_end_matches("/v1"),
+        false => base_url,
+    };
     base.clone_into(&mut access.base_url);
     access.idle_timeout = Duration::from_secs(20);
     access.retry.max_tries = 1;
