@@ -53,8 +53,7 @@ pub struct RequestRecord {
     pub key: CallKey,
     pub turn: Turn,
     pub provider: String,
-    /// The wire kind: `anthropic`, `openai-chat`, `openai-responses`, `command`, `mailbox` or
-    /// `replay`.
+    /// The name of its wire format, or `command`, `mailbox` or `replay`.
     pub kind: String,
     /// Where it goes, without user info and query; `None` where nothing is sent over HTTP.
     pub url: Option<String>,

@@ -84,7 +84,7 @@ impl WireError {
 }
 
 /// A wire format. To add one: a file with its `impl`, a row of [`WIRES`], recorded replies in
-/// `tests/it/wire` and a row of `docs/use.md`.
+/// `tests/it/wire` and its name in `config.toml`.
 pub trait Wire: fmt::Debug + Sync {
     /// Returns the name as configured and stored.
     fn name(&self) -> &'static str;
