@@ -17,12 +17,11 @@ use super::{
 };
 use crate::{
     CaseProgram, Error,
-    case_data::{CaseData, InputSource},
     compare::{Comparison, RoundingStats},
     error::EvalError,
-    execute::{Ran, conclude, from_stop, wrong_when_timed},
+    execute::{CaseData, Ran, conclude, from_stop, wrong_when_timed},
     memory,
-    session::{Modules, Session},
+    session::{InputSource, Modules, Session},
 };
 
 /// Bytes that outputs and scratch hold before a run, in turn over the data sets: NaN in every

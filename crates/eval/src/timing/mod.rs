@@ -29,11 +29,11 @@ use self::{
 use super::{
     CaseProgram, Error, Job,
     builder::{describe_args, failed},
-    case_data::{CaseData, InputSource},
     error::EvalError,
+    execute::CaseData,
     external::External,
-    gpu::Loader,
-    session::{Modules, Session},
+    loader::Loader,
+    session::{InputSource, Modules, Session},
 };
 
 /// Samples of a quick look.
