@@ -46,7 +46,7 @@ pub fn cpu_half(
     }
     let (mut program, linker) = match candidate(job, compiler, &mut draft) {
         Ok(built) => built,
-        Err(BuildError::Rejected(verdict)) => {
+        Err(BuildError::Stopped(verdict)) => {
             return Ok(CpuOutcome { evaluation: draft.halt(*verdict), program: None });
         }
         Err(BuildError::Machine(error)) => return Err(error),

@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Rejected`] where the file is at fault.
+    /// [`BuildError::Stopped`] where the file is at fault.
     pub(super) fn build(
         self,
         compiler: &'a Compiler,
@@ -91,9 +91,9 @@ impl<'a> Source<'a> {
         let mut linker = Linker::new(self, file, compiler);
         match linker.link(plans, enter) {
             Ok(program) => Ok(Built { program, linker, declined }),
-            Err(BuildError::Rejected(mut verdict)) => {
+            Err(BuildError::Stopped(mut verdict)) => {
                 verdict.cases.splice(0..0, declined);
-                Err(BuildError::Rejected(verdict))
+                Err(BuildError::Stopped(verdict))
             }
             Err(error) => Err(error),
         }

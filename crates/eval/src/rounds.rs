@@ -136,7 +136,7 @@ impl Rounds<'_, '_, '_, '_> {
         let result = match self.link(case, index, draft) {
             Ok(None) => return Ok(()),
             Err(BuildError::Machine(error)) => return Err(error),
-            Err(BuildError::Rejected(rejected)) => {
+            Err(BuildError::Stopped(rejected)) => {
                 let finding = rejected.findings.into_iter().next();
                 let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
                 draft.evaluation().diagnostics.extend(rejected.diagnostics);
