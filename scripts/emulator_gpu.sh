@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs everything that shows on a GPU how good the emulator is, in under 9 minutes:
-#   scripts/emulator_gpu.sh KGEN OUT
-# KGEN: the binary. OUT: the folder for agreement.json and mutants.json (what `kgen selftest` found),
+#   scripts/emulator_gpu.sh EMU_CHECK OUT
+# EMU_CHECK: the binary of `cargo build --release -p kgen-emu-check`; kgen itself is not needed.
+# OUT: the folder for agreement.json and mutants.json (what `emu-check` found),
 # sanitizer.json and sanitizer.log.gz (what compute-sanitizer found in the mutants), batteries.tar.gz
 # (single instructions) and emulator.log. Needs no Rust; needs NVRTC 12.8 or newer and python3.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-kgen=$(realpath "$1") out=$2
+emu_check=$(realpath "$1") out=$2
 mkdir -p "$out"
 out=$(realpath "$out")
 log="$out/emulator.log"
@@ -16,14 +17,14 @@ log="$out/emulator.log"
 step() {
   local limit=$1 start=$SECONDS
   shift
-  printf '\n$ %s\n' "${*/#$kgen/kgen}" >>"$log"
+  printf '\n$ %s\n' "${*/#$emu_check/emu-check}" >>"$log"
   timeout -k 5 "$limit" "$@" >>"$log" 2>&1
   printf '(exit %s, %s s)\n' "$?" $((SECONDS - start)) >>"$log"
 }
 
 step 20 nvidia-smi --query-gpu=name,uuid,driver_version --format=csv
-step 100 "$kgen" selftest --emu-vs-cuda --out "$out"
-step 180 "$kgen" selftest --classify-mutants --out "$out"
+step 100 "$emu_check" agreement "$out"
+step 180 "$emu_check" mutants "$out"
 
 batteries=$(mktemp -d)
 for battery in crates/ptx-emu/tests/ptx/*.py; do
@@ -33,5 +34,5 @@ tar -C "$batteries" -czf "$out/batteries.tar.gz" .
 rm -rf "$batteries"
 
 # What is left of 9 minutes, less what the last mutants take.
-step 300 python3 scripts/sanitize_mutants.py "$kgen" "$out" $((500 - SECONDS))
+step 300 python3 scripts/sanitize_mutants.py "$emu_check" "$out" $((500 - SECONDS))
 cat "$log"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What compute-sanitizer says about the mutants: an independent opinion on which are undefined.
 
-    sanitize_mutants.py KGEN OUT SECONDS
+    sanitize_mutants.py EMU_CHECK OUT SECONDS
 
-Runs `kgen selftest --run-mutant ID,.. --bare` under each tool of compute-sanitizer and writes
+EMU_CHECK: the binary of crates/emu-check. Runs `emu-check run ID,.. --bare` under each tool of compute-sanitizer and writes
 OUT/sanitizer.json: per tool and mutant the reports, each with its lines of the kernel file, and for every
 mutant that was reached an entry, if only an empty one. OUT/sanitizer.log.gz holds the tools' own words. Each
 mutant's kernel is named after it, so that reports are told apart by name; what names none belongs to the
@@ -97,7 +97,7 @@ def parse(lines):
     return reports
 
 
-def work(sanitizer, kgen, tool, ids, deadline):
+def work(sanitizer, emu_check, tool, ids, deadline):
     reports, reached, ended, output = {}, [], {}, []
     # No limit: it would hold for the whole process, and the first mutants would use it up.
     options = ["--tool", tool, "--print-limit", "0"]
@@ -105,7 +105,7 @@ def work(sanitizer, kgen, tool, ids, deadline):
         options += ["--destroy-on-device-error", "kernel", "--report-api-errors", "no"]
     rest = list(ids)
     while rest and time.monotonic() < deadline:
-        command = [sanitizer, *options, kgen, "selftest", "--run-mutant", ",".join(rest[:PER_PROCESS]), "--bare", "--mutant-seed", "1"]
+        command = [sanitizer, *options, emu_check, "run", ",".join(rest[:PER_PROCESS]), "--bare", "--seed", "1"]
         done, current, lines = run_once(command, deadline)
         output += lines
         for name, found in parse(lines).items():
@@ -121,7 +121,7 @@ def work(sanitizer, kgen, tool, ids, deadline):
 
 
 def main():
-    kgen, out, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    emu_check, out, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     deadline = time.monotonic() + seconds
     sanitizer = find_sanitizer()
     result = {"version": None, "tools": {}, "ended": {}}
@@ -133,7 +133,7 @@ def main():
         return
     version = subprocess.run([sanitizer, "--version"], capture_output=True, text=True)
     result["version"] = version.stdout.strip().splitlines()[-1:]
-    listed = subprocess.run([kgen, "selftest", "--list-mutants"], capture_output=True, text=True, check=True)
+    listed = subprocess.run([emu_check, "list"], capture_output=True, text=True, check=True)
     ids = listed.stdout.split()
     logs = tempfile.TemporaryFile("w+")
     with concurrent.futures.ThreadPoolExecutor(len(TOOLS) * PROCESSES_PER_TOOL) as pool:
@@ -141,7 +141,7 @@ def main():
         for tool in TOOLS:
             for n in range(PROCESSES_PER_TOOL):
                 share = ids[n::PROCESSES_PER_TOOL]
-                jobs[pool.submit(work, sanitizer, kgen, tool, share, deadline)] = tool
+                jobs[pool.submit(work, sanitizer, emu_check, tool, share, deadline)] = tool
         for job in concurrent.futures.as_completed(jobs):
             tool = jobs[job]
             found, ended, output = job.result()

@@ -15,7 +15,6 @@ mod flow;
 mod gpu;
 mod judge;
 mod llm;
-mod mutation;
 mod nvrtc;
 mod prompt;
 mod refusals;

@@ -17,7 +17,7 @@ use kgen_record::{Finding, Gemm, LaunchCounters, Level, Target, Verdict};
 
 pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, gpus};
 pub use emu::EmuDevice;
-pub use lock::{GpuLock, GpuUse};
+pub use lock::GpuLock;
 
 /// A buffer of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,29 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nix::fcntl::OFlag;
-use serde::{Deserialize, Serialize};
-
 use kgen_process::Access;
-
-/// How a GPU is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GpuUse {
-    /// Beside other evaluations.
-    Shared,
-    /// Without any other kgen.
-    Exclusive,
-}
-
-impl GpuUse {
-    const fn access(self) -> Access {
-        match self {
-            Self::Shared => Access::Shared,
-            Self::Exclusive => Access::Exclusive,
-        }
-    }
-}
+use nix::fcntl::OFlag;
 
 /// The right to use a GPU in one way, while this lives.
 #[derive(Debug)]
@@ -49,7 +28,7 @@ impl GpuLock {
     /// When a lock file cannot be opened or locked.
     pub fn wait(
         uuid: &str,
-        usage: GpuUse,
+        usage: Access,
         waited: impl FnMut(Duration) -> bool,
     ) -> io::Result<Option<Self>> {
         Self::wait_in(&std::env::temp_dir(), uuid, usage, waited)
@@ -58,7 +37,7 @@ impl GpuLock {
     fn wait_in(
         folder: &Path,
         uuid: &str,
-        usage: GpuUse,
+        usage: Access,
         mut waited: impl FnMut(Duration) -> bool,
     ) -> io::Result<Option<Self>> {
         let began = Instant::now();
@@ -76,11 +55,11 @@ impl GpuLock {
 
 fn acquire(
     path: &Path,
-    usage: GpuUse,
+    usage: Access,
     wait: &mut impl FnMut() -> bool,
 ) -> io::Result<Option<LockedFile>> {
     let file = LockedFile(open(path)?);
-    Ok(kgen_process::lock(&file.0, usage.access(), wait)?.then_some(file))
+    Ok(kgen_process::lock(&file.0, usage, wait)?.then_some(file))
 }
 
 /// A file whose lock ends when this is dropped, whoever has copies of the file.
@@ -121,7 +100,7 @@ mod tests {
 
     const UUID: &str = "GPU-1/../2";
 
-    fn now(folder: &Path, usage: GpuUse) -> Option<GpuLock> {
+    fn now(folder: &Path, usage: Access) -> Option<GpuLock> {
         GpuLock::wait_in(folder, UUID, usage, |_| false).unwrap()
     }
 
@@ -134,40 +113,40 @@ mod tests {
     #[test]
     fn those_who_share_keep_nobody_out_but_exclusive_use() {
         let folder = tempfile::tempdir().unwrap();
-        let first = now(folder.path(), GpuUse::Shared);
-        let second = now(folder.path(), GpuUse::Shared);
+        let first = now(folder.path(), Access::Shared);
+        let second = now(folder.path(), Access::Shared);
         assert!(first.is_some() && second.is_some());
-        assert!(now(folder.path(), GpuUse::Exclusive).is_none());
+        assert!(now(folder.path(), Access::Exclusive).is_none());
         drop((first, second));
-        let alone = now(folder.path(), GpuUse::Exclusive);
+        let alone = now(folder.path(), Access::Exclusive);
         assert!(alone.is_some());
-        assert!(now(folder.path(), GpuUse::Shared).is_none());
+        assert!(now(folder.path(), Access::Shared).is_none());
     }
 
     #[test]
     fn who_waits_to_be_alone_is_overtaken_by_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        let shared = now(folder.path(), GpuUse::Shared).unwrap();
+        let shared = now(folder.path(), Access::Shared).unwrap();
         let (told, waits) = mpsc::channel();
         let alone = std::thread::spawn({
             let folder = folder.path().to_owned();
             move || {
                 let waited = |_| told.send(()).is_ok();
-                GpuLock::wait_in(&folder, UUID, GpuUse::Exclusive, waited).unwrap().is_some()
+                GpuLock::wait_in(&folder, UUID, Access::Exclusive, waited).unwrap().is_some()
             }
         });
         waits.recv_timeout(Duration::from_secs(20)).unwrap();
-        assert!(now(folder.path(), GpuUse::Shared).is_none());
+        assert!(now(folder.path(), Access::Shared).is_none());
         assert!(!alone.is_finished());
         drop(shared);
         assert!(alone.join().unwrap());
-        assert!(now(folder.path(), GpuUse::Shared).is_some());
+        assert!(now(folder.path(), Access::Shared).is_some());
     }
 
     #[test]
     fn a_lock_that_cannot_be_made_is_an_error() {
         let missing = Path::new("/proc/none");
-        let error = GpuLock::wait_in(missing, UUID, GpuUse::Shared, |_| true).unwrap_err();
+        let error = GpuLock::wait_in(missing, UUID, Access::Shared, |_| true).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -1,4 +1,4 @@
-//! Outputs of the kernels on a GPU: recorded once by `kgen selftest --emu-vs-cuda`, kept in
+//! Outputs of the kernels on a GPU: recorded once by `emu-check agreement`, kept in
 //! `golden/`, and replayed by tests on machines without a GPU.
 
 use std::fmt::Write as _;

@@ -6,6 +6,7 @@
 
 use kgen_device::{Device, EmuDevice, LaunchError};
 use kgen_record::{CaseResult, Finding, Step, Verdict, tensor::encode};
+use ptx_emu::analysis::analyse;
 
 use super::{
     CaseProgram, Error,
@@ -73,16 +74,9 @@ pub(super) fn sample(
 /// Returns the number of blocks of a case whose blocks have nothing to do with each other.
 fn separable(program: &CaseProgram, variant: &Variant) -> Option<u64> {
     let [Step::Launch { grid, .. }] = program.plan.steps.as_slice() else { return None };
-    let apart = program.plan.scratch.is_empty() && !has_global_atomics(&variant.ptx);
+    let apart = program.plan.scratch.is_empty()
+        && analyse(&variant.ptx).is_ok_and(|facts| !facts.global_atomics);
     apart.then(|| grid.iter().map(|&extent| u64::from(extent)).product())
-}
-
-/// Tells whether PTX may read and write memory of other blocks at once.
-fn has_global_atomics(ptx: &str) -> bool {
-    ptx.split_whitespace().any(|word| {
-        let atomic = word.starts_with("atom.") || word.starts_with("red.");
-        atomic && !word.contains(".shared")
-    })
 }
 
 /// Runs the case and returns its outputs, with the reference where nobody wrote, and the number of

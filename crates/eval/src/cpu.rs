@@ -1,23 +1,21 @@
 //! The half of an evaluation that needs no GPU.
 
-use std::{panic::resume_unwind, sync::Arc, thread};
+use std::{panic::resume_unwind, thread};
 
 use kgen_compile::Compiler;
 use kgen_record::{
-    Case, CaseOutcome, CaseResult, DType, EvalRequest, Evaluation, Finding, Implementation,
-    InputDistribution, Level, Stage, Verdict,
+    CaseOutcome, CaseResult, EvalRequest, Evaluation, Finding, Implementation, Level, Stage,
+    Verdict,
 };
 
 use super::{
     Error, Job, Program, Progress,
     builder::{EarlyVerdict, EvaluationBuilder, blank},
-    compare::RoundingStats,
     emulate::emulate,
     error::BuildError,
     link::Linker,
     prepare::{self, Built, Source},
-    program::ReferenceProgram,
-    reference_kernel, static_facts,
+    static_facts,
 };
 
 /// What the CPU half came to.
@@ -48,12 +46,12 @@ pub fn cpu_half(
     }
     let (mut program, linker) = match candidate(job, compiler, &mut draft) {
         Ok(built) => built,
-        Err(BuildError::Rejected(verdict)) => {
+        Err(BuildError::Stopped(verdict)) => {
             return Ok(CpuOutcome { evaluation: draft.halt(*verdict), program: None });
         }
         Err(BuildError::Machine(error)) => return Err(error),
     };
-    program.reference = reference(job, &job.cases, compiler)?;
+    program.reference = prepare::reference(job, &job.cases, compiler)?;
     let code = job.count_code.then(|| static_facts::MachineCode::of(&program)).flatten();
     thread::scope(|scope| {
         // A process of its own, which runs beside the emulator and the compiler.
@@ -153,23 +151,10 @@ fn uncompiled(
         let outcome = CaseOutcome::Skipped { reason: reason.clone() };
         draft.case_done(*index, blank(&job.cases[*index], outcome, Level::Static));
     }
-    program.reference = reference(job, &job.cases, compiler)?;
+    program.reference = prepare::reference(job, &job.cases, compiler)?;
     program.baselines = prepare::baselines(job, compiler)?;
     program.full_size = prepare::full_size(job, compiler)?;
     Ok(CpuOutcome { evaluation: draft.build(), program: Some(program) })
-}
-
-/// Lets the kernel that is the op's reference, where it has one, be evaluated for cases; returns what
-/// the GPU's half needs of it.
-pub(super) fn reference(
-    job: &Job<'_>,
-    cases: &[Case],
-    compiler: &Compiler,
-) -> Result<Option<Box<ReferenceProgram>>, Error> {
-    let Some(reference) = prepare::reference(job, cases, compiler)? else { return Ok(None) };
-    let reference = Arc::new(reference_kernel::portable(reference));
-    reference_kernel::enable(job, cases, &reference);
-    Ok(job.on_gpu.then(|| Box::new((*reference).clone())))
 }
 
 /// Marks the last stage where the cases left nothing to complain about.
@@ -180,60 +165,6 @@ fn done(mut draft: EvaluationBuilder<'_>) -> EvaluationBuilder<'_> {
         draft.enter(Stage::Done);
     }
     draft
-}
-
-/// Rounding statistics of the main distribution, per dtype.
-#[derive(Default)]
-pub(super) struct RoundingPools(Vec<RoundingPool>);
-
-/// Rounding statistics of one dtype.
-struct RoundingPool {
-    dtype: DType,
-    stats: RoundingStats,
-    /// Index of the case with most misrounded elements, and their number.
-    worst: (usize, u64),
-}
-
-impl RoundingPools {
-    /// Adds a case that passed by the bound.
-    ///
-    /// Other distributions than the main one round specially chosen values, and a case that failed has
-    /// said what is wrong already.
-    pub(super) fn add(&mut self, index: usize, result: &CaseResult, stats: RoundingStats) {
-        let counts = result.distribution == InputDistribution::Normal
-            && result.outcome == CaseOutcome::Judged(Verdict::Passed)
-            && stats.n > 0;
-        if !counts {
-            return;
-        }
-        match self.0.iter_mut().find(|pool| pool.dtype == result.dtype) {
-            Some(pool) => {
-                pool.stats.add(stats);
-                if stats.n_misrounded > pool.worst.1 {
-                    pool.worst = (index, stats.n_misrounded);
-                }
-            }
-            None => self.0.push(RoundingPool {
-                dtype: result.dtype,
-                stats,
-                worst: (index, stats.n_misrounded),
-            }),
-        }
-    }
-
-    /// Fails the worst case of each dtype whose pooled rounding is off.
-    pub(super) fn judge(&self, draft: &mut EvaluationBuilder<'_>, level: Level) {
-        for pool in &self.0 {
-            let Some(complaint) = pool.stats.complaint() else { continue };
-            let index = pool.worst.0;
-            let mut result = draft.evaluation().cases[index].clone();
-            result.outcome = CaseOutcome::Judged(Verdict::WrongOutput);
-            result.level = level;
-            let message = format!("over all {} cases of normal values: {complaint}", pool.dtype);
-            result.findings.push(Finding::new(message));
-            draft.case_done(index, result);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use super::{
     budget::{self, Allowance, Purse},
     builder::{self, EvaluationBuilder, blank},
     coverage::{self, Launches},
-    cpu::RoundingPools,
     execute::{Ran, run_case},
     link::Linker,
     prepared_case::PreparedCase,
+    rounding::RoundingPools,
     rounds,
     session::Modules,
 };

@@ -8,15 +8,41 @@ use kgen_record::{
 use super::{
     CaseProgram, Error,
     builder::{blank, failed},
-    case_data::{CaseData, InputSource},
     compare::{Comparison, RoundingStats},
     prepared_case::PreparedCase,
-    session::{Modules, Session},
+    session::{InputSource, Modules, Session},
 };
 
 /// Bytes that outputs and scratch hold before the first and the second run on a GPU: NaN in every
 /// floating-point type, then a finite number.
 const POISONS: [u8; 2] = [0xff, 0x5b];
+
+/// A case on one set of data.
+pub(super) trait CaseData {
+    fn case(&self) -> &Case;
+
+    /// Returns names and layouts of the outputs.
+    fn outputs(&self) -> &[(String, TensorSpec)];
+
+    /// Returns the values of the inputs.
+    fn source(&self) -> &dyn InputSource;
+
+    /// Runs a program of the case and judges its outputs.
+    fn run(
+        &self,
+        device: &mut dyn Device,
+        program: &CaseProgram,
+        modules: Modules,
+    ) -> Result<Ran, Error>;
+
+    /// Judges outputs that were produced while timing, after poison of 0xff; `None` where they are
+    /// right.
+    fn recheck(
+        &self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+    ) -> Result<Option<CaseResult>, Error>;
+}
 
 /// What running one case came to.
 pub(super) struct Ran {

@@ -10,24 +10,24 @@ use std::{
 };
 
 use kgen_baseline::side::Side;
-use kgen_device::{Device, Image, ModuleId};
+use kgen_device::Device;
 use kgen_record::{
     BaselineRequest, Case, CaseClass, CaseOutcome, EvalRequest, Evaluation, HostTensor, Level,
     Stage, Verdict, speedups,
 };
 
 use super::{
-    CaseProgram, Error, Job, Program, Progress, Variant,
+    CaseProgram, Error, Job, Program, Progress,
     builder::{EvaluationBuilder, blank, failed},
-    case_data::{CaseData, InputSource},
-    cpu::RoundingPools,
-    error::EvalError,
-    execute::{Ran, run_case},
+    execute::{CaseData, Ran, run_case},
     external::External,
-    full, memory,
+    full,
+    loader::Loader,
+    memory,
     prepared_case::PreparedCase,
     reference_kernel,
-    session::{Modules, Session},
+    rounding::RoundingPools,
+    session::{InputSource, Modules, Session},
     side::{Process, Python},
     timing,
 };
@@ -447,70 +447,4 @@ impl<'a> Prepared<'a> {
         let subject = PreparedCase::new(job, case)?;
         Ok(Self::Host(Box::new(Host { subject, baseline_inputs, other_inputs })))
     }
-}
-
-/// Loads variants when they are first needed.
-pub(super) struct Loader<'a> {
-    pub(super) program: &'a Program,
-    loaded: Vec<Option<ModuleId>>,
-    copy: Option<ModuleId>,
-    external: Option<&'a dyn External>,
-}
-
-impl<'a> Loader<'a> {
-    /// Returns a loader for a program of which nothing is loaded.
-    pub(super) fn new(program: &'a Program) -> Self {
-        let loaded = vec![None; program.variants.len()];
-        Self { program, loaded, copy: None, external: None }
-    }
-
-    /// Returns a loader for what is called and not loaded; `program` launches nothing.
-    pub(super) fn of_external(program: &'a Program, external: &'a dyn External) -> Self {
-        Self { external: Some(external), ..Self::new(program) }
-    }
-
-    /// Unloads all modules; they are loaded anew when they are needed again.
-    pub(super) fn unload(&mut self, device: &mut dyn Device) {
-        let loaded = self.loaded.iter_mut().map(Option::take);
-        for module in loaded.chain([self.copy.take()]).flatten() {
-            device.unload(module);
-        }
-    }
-
-    /// Returns the modules that a case of this variant needs.
-    ///
-    /// A refusal of the device's is a [`LaunchError::Kernel`].
-    pub(super) fn modules(
-        &mut self,
-        device: &mut dyn Device,
-        variant: usize,
-    ) -> Result<Modules<'a>, EvalError> {
-        if let Some(external) = self.external {
-            return Ok(Modules::external(external));
-        }
-        // A program that calls a library has no variants.
-        let compiled = self.loaded.get_mut(variant).zip(self.program.variants.get(variant));
-        let candidate = match compiled {
-            None => None,
-            Some((Some(module), _)) => Some(*module),
-            Some((slot, code)) => Some(*slot.insert(load(device, code)?)),
-        };
-        if let (None, Some(copy)) = (self.copy, &self.program.copy) {
-            self.copy = Some(load(device, copy).map_err(own_code)?);
-        }
-        Ok(Modules::loaded(candidate, self.copy))
-    }
-}
-
-/// Turns the device's refusal of a kernel of kgen's own into a failure of kgen.
-pub(super) fn own_code(error: EvalError) -> Error {
-    match error.into_refusal() {
-        Ok((_, finding)) => Error::OwnKernels(finding.message),
-        Err(error) => error,
-    }
-}
-
-/// Loads one variant.
-pub(super) fn load(device: &mut dyn Device, variant: &Variant) -> Result<ModuleId, EvalError> {
-    Ok(device.load(&Image { ptx: &variant.ptx, cubin: &variant.cubin })?)
 }

@@ -4,12 +4,19 @@
 //! evaluates its plan for every case and runs the small cases on the emulator. [`gpu_half`] runs
 //! all cases on a GPU and times those that are timed. What becomes of a candidate is data
 //! ([`kgen_record::Evaluation`]); [`Error`] means that kgen or its machine failed.
+//!
+//! Modules of the halves know each other in one direction:
+//!
+//! ```text
+//! cpu ─> prepare ─> full ─> timing ─> loader ─> session
+//!           gpu ─────┘
+//! cpu ─> emulate ─> rounding <─ gpu
+//! ```
 
 mod blocks;
 pub mod bound;
 mod budget;
 mod builder;
-mod case_data;
 pub mod compare;
 mod copy;
 mod coverage;
@@ -24,6 +31,7 @@ mod gpu;
 mod job;
 mod library;
 mod link;
+mod loader;
 mod memory;
 mod merge;
 mod pattern;
@@ -32,6 +40,7 @@ mod prepared_case;
 mod program;
 mod reference_kernel;
 mod rehearse;
+mod rounding;
 mod rounds;
 mod session;
 mod side;

@@ -1,6 +1,6 @@
 //! From kernel file to program: guards, plans, compile variants, bound arguments.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use kgen_baseline::BUILTIN;
 use kgen_compile::{CompileError, CompileJob, Compiler, guard_source};
@@ -20,6 +20,8 @@ use super::{
     error::BuildError,
     full, library,
     link::{Linker, Planned},
+    program::ReferenceProgram,
+    reference_kernel,
 };
 
 /// Compile variants that autotuning may add.
@@ -70,7 +72,7 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::Rejected`] where the file is at fault.
+    /// [`BuildError::Stopped`] where the file is at fault.
     pub(super) fn build(
         self,
         compiler: &'a Compiler,
@@ -89,9 +91,9 @@ impl<'a> Source<'a> {
         let mut linker = Linker::new(self, file, compiler);
         match linker.link(plans, enter) {
             Ok(program) => Ok(Built { program, linker, declined }),
-            Err(BuildError::Rejected(mut verdict)) => {
+            Err(BuildError::Stopped(mut verdict)) => {
                 verdict.cases.splice(0..0, declined);
-                Err(BuildError::Rejected(verdict))
+                Err(BuildError::Stopped(verdict))
             }
             Err(error) => Err(error),
         }
@@ -277,9 +279,22 @@ pub(super) fn library_program(
     Ok(Program { cases, copy, refused, ..Program::without_code(0) })
 }
 
+/// Lets the kernel that is the op's reference, where it has one, be evaluated for cases; returns what
+/// the GPU's half needs of it.
+pub(super) fn reference(
+    job: &Job<'_>,
+    cases: &[Case],
+    compiler: &Compiler,
+) -> Result<Option<Box<ReferenceProgram>>, Error> {
+    let Some(program) = reference_program(job, cases, compiler)? else { return Ok(None) };
+    let reference = Arc::new(reference_kernel::portable(program));
+    reference_kernel::enable(job, cases, &reference);
+    Ok(job.on_gpu.then(|| Box::new((*reference).clone())))
+}
+
 /// Builds the kernel that is the reference of a job's op for cases in f64; `None` where the
 /// reference is no kernel.
-pub(super) fn reference(
+fn reference_program(
     job: &Job<'_>,
     cases: &[Case],
     compiler: &Compiler,

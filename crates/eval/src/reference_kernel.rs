@@ -15,9 +15,8 @@ use kgen_record::{
 use super::{
     CaseProgram, Job, Program, budget,
     builder::describe_args,
-    case_data::InputSource,
     program::ReferenceProgram,
-    session::{Modules, Session},
+    session::{InputSource, Modules, Session},
 };
 
 /// How a call is run.

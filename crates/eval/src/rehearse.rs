@@ -3,7 +3,7 @@
 use kgen_device::Device;
 use kgen_record::{EvalRequest, TensorSpec};
 
-use super::{Error, Job, Program, gpu::Loader, prepared_case::PreparedCase, session::Session};
+use super::{Error, Job, Program, loader::Loader, prepared_case::PreparedCase, session::Session};
 
 /// Runs cases of a program once each; outputs are neither poisoned nor looked at.
 ///

@@ -8,12 +8,12 @@ use super::{
     CaseProgram, Error, Job,
     budget::{self, Allowance},
     builder::{self, EvaluationBuilder},
-    cpu,
     emulate::Emulation,
     error::BuildError,
     execute::run_case,
     further::further,
     link::{Linker, Planned},
+    prepare,
     prepared_case::PreparedCase,
     session::Modules,
 };
@@ -89,7 +89,7 @@ fn passed<'a>(job: &'a Job<'a>, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Ca
 
 /// Enables a reference that is a kernel for further cases; whether there is a reference of all.
 fn has_reference(job: &Job<'_>, linker: &Linker<'_>, cases: &[Case]) -> bool {
-    job.op.reference_kernel.is_none() || cpu::reference(job, cases, linker.compiler()).is_ok()
+    job.op.reference_kernel.is_none() || prepare::reference(job, cases, linker.compiler()).is_ok()
 }
 
 /// The state of all rounds, and what they may spend.
@@ -136,7 +136,7 @@ impl Rounds<'_, '_, '_, '_> {
         let result = match self.link(case, index, draft) {
             Ok(None) => return Ok(()),
             Err(BuildError::Machine(error)) => return Err(error),
-            Err(BuildError::Rejected(rejected)) => {
+            Err(BuildError::Stopped(rejected)) => {
                 let finding = rejected.findings.into_iter().next();
                 let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
                 draft.evaluation().diagnostics.extend(rejected.diagnostics);

@@ -2,11 +2,10 @@
 
 use kgen_device::{BufferId, Device, KernelArg, Launch, LaunchError, ModuleId, TimedOp};
 use kgen_kernel::BoundArg;
-use kgen_record::{BufferRef, Case, Finding, Step, TensorSpec, Verdict, View};
+use kgen_record::{BufferRef, Case, Finding, HostTensor, Step, TensorSpec, Verdict, View};
 
 use super::{
     BoundLaunch, CaseProgram,
-    case_data::InputSource,
     copy::copy_launch,
     external::{BoundCall, CaseBuffers, External},
 };
@@ -14,6 +13,45 @@ use super::{
 /// Operations that are queued before they are waited for: a queue that is full makes the launch wait,
 /// for which there is no limit.
 const MAX_QUEUED: usize = 256;
+
+/// Where the values of a case's inputs come from.
+pub(super) trait InputSource {
+    /// Writes the values of all inputs into their buffers.
+    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), LaunchError>;
+
+    /// Returns an input that no longer holds its values, by its position, and the first storage
+    /// element that differs.
+    fn changed(
+        &self,
+        device: &mut dyn Device,
+        inputs: &[BufferId],
+    ) -> Result<Option<(usize, usize)>, LaunchError>;
+}
+
+impl InputSource for Vec<HostTensor> {
+    fn write(&self, device: &mut dyn Device, inputs: &[BufferId]) -> Result<(), LaunchError> {
+        for (&buffer, tensor) in inputs.iter().zip(self) {
+            device.write(buffer, &tensor.storage)?;
+        }
+        Ok(())
+    }
+
+    fn changed(
+        &self,
+        device: &mut dyn Device,
+        inputs: &[BufferId],
+    ) -> Result<Option<(usize, usize)>, LaunchError> {
+        for (input, (&buffer, tensor)) in inputs.iter().zip(self).enumerate() {
+            let now = device.read(buffer)?;
+            if now == tensor.storage {
+                continue;
+            }
+            let byte = now.iter().zip(&tensor.storage).position(|(a, b)| a != b);
+            return Ok(byte.map(|byte| (input, byte / tensor.spec.dtype.size())));
+        }
+        Ok(None)
+    }
+}
 
 /// One case's buffers on a device; they live until [`Session::close`].
 pub(super) struct Session<'a> {

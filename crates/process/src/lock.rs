@@ -7,11 +7,14 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
+
 /// Time between two looks at a lock that another process holds.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How a file is locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a file is locked, or what its lock stands for is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Beside other shared locks.
     Shared,

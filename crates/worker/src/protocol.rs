@@ -12,8 +12,8 @@ use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 
 use kgen_baseline::side::Side;
 use kgen_compile::Toolchain;
-use kgen_device::GpuUse;
 use kgen_eval::Progress;
+use kgen_process::Access;
 use kgen_record::{EvalRequest, Evaluation, Session, Target};
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,7 @@ pub enum Job<'a> {
         /// Its number, where it runs, needed or not.
         python_pid: Option<u32>,
         /// How the GPU is used.
-        usage: GpuUse,
+        usage: Access,
     },
 }
 

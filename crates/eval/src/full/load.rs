@@ -3,7 +3,11 @@
 use kgen_device::{Device, ModuleId};
 
 use super::device_kernels::DeviceKernels;
-use crate::{CaseProgram, Error, FullSizeProgram, gpu, session::Modules};
+use crate::{
+    CaseProgram, Error, FullSizeProgram,
+    loader::{self, Loader},
+    session::Modules,
+};
 
 /// The kernel that outputs are compared with, beside kgen's own.
 #[derive(Clone, Copy)]
@@ -27,7 +31,7 @@ pub(crate) struct Loaded<'a> {
 
 struct Code<'a> {
     program: &'a FullSizeProgram,
-    loader: gpu::Loader<'a>,
+    loader: Loader<'a>,
     own: Option<ModuleId>,
 }
 
@@ -36,7 +40,7 @@ impl<'a> Loaded<'a> {
     pub(crate) fn new(program: Option<&'a FullSizeProgram>) -> Self {
         let code = |program: &'a FullSizeProgram| Code {
             program,
-            loader: gpu::Loader::new(&program.trusted),
+            loader: Loader::new(&program.trusted),
             own: None,
         };
         Self { code: program.map(code) }
@@ -54,11 +58,11 @@ impl<'a> Loaded<'a> {
         let own = match code.own {
             Some(own) => own,
             None => {
-                let own = gpu::load(device, &code.program.own).map_err(gpu::own_code)?;
+                let own = loader::load(device, &code.program.own).map_err(loader::own_code)?;
                 *code.own.insert(own)
             }
         };
-        let modules = code.loader.modules(device, program.variant).map_err(gpu::own_code)?;
+        let modules = code.loader.modules(device, program.variant).map_err(loader::own_code)?;
         Ok(Trusted { kit: DeviceKernels { module: own }, program, modules })
     }
 }

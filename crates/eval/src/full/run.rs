@@ -17,12 +17,11 @@ use super::{
 };
 use crate::{
     CaseProgram, Error,
-    case_data::{CaseData, InputSource},
     compare::{Comparison, RoundingStats},
     error::EvalError,
-    execute::{Ran, conclude, from_stop, wrong_when_timed},
+    execute::{CaseData, Ran, conclude, from_stop, wrong_when_timed},
     memory,
-    session::{Modules, Session},
+    session::{InputSource, Modules, Session},
 };
 
 /// Bytes that outputs and scratch hold before a run, in turn over the data sets: NaN in every
@@ -91,7 +90,7 @@ fn run_sets(
             result.full_size = Some(run.log.record);
             Ok(Ran::of(result, rounding))
         }
-        Err(EvalError::Launch(stop)) => {
+        Err(EvalError::Stopped(stop)) => {
             let mut ran = from_stop(prepared.case, level, stop)?;
             ran.result.full_size = Some(run.log.record);
             Ok(ran)
@@ -404,7 +403,9 @@ impl CaseData for View<'_> {
                 let wrong = compared.into_iter().find_map(|output| output.mismatch);
                 Ok(wrong.map(|mismatch| wrong_when_timed(prepared.case, level, mismatch)))
             }
-            Err(EvalError::Launch(stop)) => Ok(Some(from_stop(prepared.case, level, stop)?.result)),
+            Err(EvalError::Stopped(stop)) => {
+                Ok(Some(from_stop(prepared.case, level, stop)?.result))
+            }
             Err(EvalError::Machine(error)) => Err(error),
         }
     }

@@ -5,7 +5,7 @@ use kgen_ops::{op::Counter, reference::Runs};
 use kgen_record::{Case, HostTensor, TensorArg, TensorSpec, tensor::decode};
 
 use super::device_kernels::DeviceKernels;
-use crate::case_data::InputSource;
+use crate::session::InputSource;
 
 /// The values of a case's tensors on one data set.
 #[derive(Debug, Clone)]

@@ -17,8 +17,7 @@ use super::{
 };
 use crate::{
     Job, Program, Variant,
-    case_data::CaseData as _,
-    execute::Ran,
+    execute::{CaseData as _, Ran},
     full,
     prepare::{Source, full_size_kernels},
     session::{Modules, Session},

@@ -6,8 +6,7 @@ use kgen_record::{Case, TensorSpec};
 use super::bench::Samples;
 use crate::{
     CaseProgram,
-    case_data::InputSource,
-    session::{Modules, Session},
+    session::{InputSource, Modules, Session},
 };
 
 /// What outputs and scratch hold before every sample: NaN in every floating-point type.

@@ -29,11 +29,11 @@ use self::{
 use super::{
     CaseProgram, Error, Job,
     builder::{describe_args, failed},
-    case_data::{CaseData, InputSource},
     error::EvalError,
+    execute::CaseData,
     external::External,
-    gpu::Loader,
-    session::{Modules, Session},
+    loader::Loader,
+    session::{InputSource, Modules, Session},
 };
 
 /// Samples of a quick look.
@@ -89,13 +89,13 @@ pub(super) fn time_case<'a>(
     };
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
-        Err(EvalError::Launch(LaunchError::Kernel { verdict, finding, .. })) => {
+        Err(EvalError::Stopped(LaunchError::Kernel { verdict, finding, .. })) => {
             fail(verdict, *finding, device.level())
         }
-        Err(EvalError::Launch(LaunchError::Budget { reason, .. })) => {
+        Err(EvalError::Stopped(LaunchError::Budget { reason, .. })) => {
             fail(Verdict::TimedOut, Finding::new(reason), device.level())
         }
-        Err(EvalError::Launch(LaunchError::Machine(error))) => Err(error.into()),
+        Err(EvalError::Stopped(LaunchError::Machine(error))) => Err(error.into()),
         Err(EvalError::Machine(error)) => Err(error),
     }
 }

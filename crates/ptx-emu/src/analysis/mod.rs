@@ -33,6 +33,8 @@ pub struct Facts {
     pub special_registers: BTreeMap<String, Vec<Option<DebugLocation>>>,
     /// Accesses to textures and surfaces: their opcodes and places.
     pub textures: Vec<(String, Option<DebugLocation>)>,
+    /// Whether atomics may read and write memory of other blocks.
+    pub global_atomics: bool,
     /// Functions that other modules would have to bring.
     pub externals: Vec<String>,
     /// Bytes of each parameter of the kernels.

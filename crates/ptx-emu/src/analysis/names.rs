@@ -142,6 +142,8 @@ impl<'a> Reader<'_, 'a> {
                     if TEXTURES.contains(&operation) {
                         self.facts.textures.push((operation.to_owned(), place));
                     }
+                    self.facts.global_atomics |= matches!(operation, "atom" | "red")
+                        && !instruction.opcode.contains(".shared");
                     let operands = instruction.operands.iter();
                     let args =
                         operands.map(|operand| self.arg(operand, &mut scopes, &mut body, place));

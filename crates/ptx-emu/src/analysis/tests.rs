@@ -162,6 +162,13 @@ fn the_rest_of_the_facts() {
     assert_eq!(facts.variables.iter().map(|v| v.bytes).collect::<Vec<_>>(), [32, 16, 16]);
     assert_eq!(facts.registers, 2 + 4 + 30 + 30 + 9 + 9 + 9);
     assert!(analyse(".version 9.0\n.global .texref t;").is_err());
+    for (atomic, is_global) in [
+        ("atom.shared.add.u32 %r1, [%r2], 1;", false),
+        ("atom.global.add.u32 %r1, [%rd22], 1;", true),
+        ("red.relaxed.gpu.add.u32 [%rd22], 1;", true),
+    ] {
+        assert_eq!(analyse(&module(atomic)).unwrap().global_atomics, is_global, "{atomic}");
+    }
 }
 
 /// Kernels that count in a variable, or pass a string to `%s`.

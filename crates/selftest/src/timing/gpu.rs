@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen_compile::Compiler;
+use kgen_compile::{CompileError, CompileJob, Compiler};
 use kgen_device::{
     BufferId, CudaDevice, Device as _, GraphId, Image, KernelArg, Launch, LaunchError, ModuleId,
     SharedBuffer, TimedCall, TimedOp, TimedWork,
@@ -18,7 +18,7 @@ use super::{
     How, Lab, Setting, Work,
     work::{BLOCK, SOURCE},
 };
-use crate::{Error, build};
+use crate::Error;
 
 /// Byte that outputs are filled with before every sample, as those of candidates are.
 const POISON: u8 = 0xff;
@@ -51,10 +51,17 @@ impl<'d> GpuLab<'d> {
     /// When the compiler or the GPU cannot be used.
     pub fn new(compiler: &Compiler, device: &'d mut CudaDevice) -> Result<Self, Error> {
         let arch = device.target().arch.clone();
-        let built = build(compiler, SOURCE, "relu", None, &arch)?;
-        let image = Image { ptx: &built.compiled.ptx, cubin: &built.compiled.cubin };
-        let module = device.load(&image)?;
-        Ok(Self { device, module, cubin: built.compiled.cubin })
+        let job =
+            CompileJob { source: SOURCE, defines: &[], types: &[], kernels: &[], arch: &arch };
+        let compiled = compiler.compile(&job).map_err(|error| match error {
+            CompileError::Machine(error) => Error::Compile(error),
+            CompileError::Failed(diagnostics) => {
+                let messages: Vec<_> = diagnostics.into_iter().map(|said| said.message).collect();
+                Error::Source(messages.join("; "))
+            }
+        })?;
+        let module = device.load(&Image { ptx: &compiled.ptx, cubin: &compiled.cubin })?;
+        Ok(Self { device, module, cubin: compiled.cubin })
     }
 
     /// Gives a work its memory, with values in it.

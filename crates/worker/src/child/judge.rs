@@ -8,8 +8,9 @@ use std::{
 
 use kgen_baseline::side::Side;
 use kgen_compile::Compiler;
-use kgen_device::{CudaDevice, Device as _, GpuLock, GpuUse};
+use kgen_device::{CudaDevice, Device as _, GpuLock};
 use kgen_eval::{Program, Progress};
+use kgen_process::Access;
 use kgen_record::{EvalRequest, Evaluation, Implementation, Stage, StageTime, Target};
 
 use crate::{
@@ -57,7 +58,7 @@ pub trait Judge {
         evaluation: Evaluation,
         program: &[u8],
         side: &Side,
-        usage: GpuUse,
+        usage: Access,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String>;
 }
@@ -88,7 +89,7 @@ pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
             device.set_python(setup.python_pid);
             let session = if setup.calibrate {
                 let patient = |waited| waited < START_PATIENCE;
-                let _lock = lock(device.target(), GpuUse::Exclusive, patient);
+                let _lock = lock(device.target(), Access::Exclusive, patient);
                 let session = device.begin_session().map_err(|error| causes(&error))?;
                 Some(Box::new(session.clone()))
             } else {
@@ -127,7 +128,7 @@ impl Judge for CpuJudge {
         _evaluation: Evaluation,
         _program: &[u8],
         _side: &Side,
-        _usage: GpuUse,
+        _usage: Access,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         Err("a cpu worker has no GPU".to_owned())
@@ -166,7 +167,7 @@ impl Judge for GpuJudge {
         evaluation: Evaluation,
         program: &[u8],
         side: &Side,
-        usage: GpuUse,
+        usage: Access,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         let program: Program = serde_json::from_slice(program)
@@ -225,7 +226,7 @@ impl GpuJudge {
 
 /// Waits until the GPU may be used so; where that cannot be made sure, the evaluation goes on and
 /// the log says so.
-fn lock(target: &Target, usage: GpuUse, waited: impl FnMut(Duration) -> bool) -> Option<GpuLock> {
+fn lock(target: &Target, usage: Access, waited: impl FnMut(Duration) -> bool) -> Option<GpuLock> {
     match GpuLock::wait(target.uuid.as_deref()?, usage, waited) {
         Ok(Some(lock)) => return Some(lock),
         Ok(None) => tracing::warn!("another kgen measures on this GPU"),

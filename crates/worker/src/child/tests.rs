@@ -1,8 +1,8 @@
 use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
 
 use kgen_baseline::side::Side;
-use kgen_device::GpuUse;
 use kgen_eval::Progress;
+use kgen_process::Access;
 use kgen_record::{
     EvalRequest, Evaluation, Implementation, Level, Stage, Target, Verdict, testing,
 };
@@ -61,7 +61,7 @@ impl Judge for Scripted {
         _evaluation: Evaluation,
         program: &[u8],
         _side: &Side,
-        _usage: GpuUse,
+        _usage: Access,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         assert_eq!(program, b"{\"code\":1}\n");
@@ -143,7 +143,7 @@ fn jobs_are_served_in_order_until_the_input_ends() {
         evaluation,
         side: Box::new(Cow::Owned(Side::None)),
         python_pid: Some(41),
-        usage: GpuUse::Shared,
+        usage: Access::Shared,
     })
     .unwrap();
     let lines = [

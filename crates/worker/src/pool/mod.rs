@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen_device::GpuUse;
+use kgen_process::Access;
 use kgen_record::{EvalRequest, Evaluation, Split, Stage, Target, Verdict};
 use kgen_settings::DeviceChoice;
 use tokio::{
@@ -275,13 +275,13 @@ impl Pool {
                 program.push(b'\n');
                 let first = GpuJob { request, evaluation, program, observer };
                 let alone = !self.shares_gpus || request.timing.is_some();
-                let usage = if alone { GpuUse::Exclusive } else { GpuUse::Shared };
+                let usage = if alone { Access::Exclusive } else { Access::Shared };
                 let found = self.run_on_gpu(gpu, &first, usage).await?;
                 // Other evaluations had a part of its time, or of its memory.
                 let disturbed =
                     found.verdict == Verdict::TimedOut || kgen_eval::was_lacking(&found);
-                if usage == GpuUse::Shared && disturbed {
-                    return self.run_on_gpu(gpu, &first, GpuUse::Exclusive).await;
+                if usage == Access::Shared && disturbed {
+                    return self.run_on_gpu(gpu, &first, Access::Exclusive).await;
                 }
                 Ok(found)
             }
@@ -293,7 +293,7 @@ impl Pool {
         &self,
         gpu: &Slots,
         job: &GpuJob<'_>,
-        usage: GpuUse,
+        usage: Access,
     ) -> Result<Evaluation, Error> {
         let GpuJob { request, evaluation, program, observer } = job;
         let task = Task {

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 
 use kgen_baseline::side::{Client, Side};
 use kgen_compile::Toolchain;
-use kgen_device::{CudaDevice, Device as _, GpuLock, GpuUse};
+use kgen_device::{CudaDevice, Device as _, GpuLock};
+use kgen_process::Access;
 use kgen_record::{Session, Target};
 use kgen_selftest::{
     judge::{self, Kind, Requests},
@@ -86,7 +87,7 @@ fn alone(context: &Context, target: &Target) -> Option<GpuLock> {
         }
         true
     };
-    GpuLock::wait(target.uuid.as_deref()?, GpuUse::Exclusive, waited).ok().flatten()
+    GpuLock::wait(target.uuid.as_deref()?, Access::Exclusive, waited).ok().flatten()
 }
 
 /// The arguments with which kgen launches the ladder.

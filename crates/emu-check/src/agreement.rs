@@ -10,7 +10,12 @@ use kgen_device::{CudaDevice, Device as _, LaunchError};
 use ptx_emu::{Module, Options};
 use serde::Serialize;
 
-use super::{Built, Emulated, Error, build, emulate, run_on_gpu};
+use super::{
+    Error,
+    cuda::run_on_gpu,
+    emulated::{Emulated, emulate},
+    source::{Built, build},
+};
 
 /// Seeds of the inputs.
 const SEEDS: [u64; 2] = [1, 2];
@@ -20,24 +25,24 @@ const POISON: u8 = 0xff;
 
 /// How emulator and GPU agree on one kernel, over all seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct KernelAgreement {
-    pub kernel: String,
+pub(super) struct KernelAgreement {
+    pub(super) kernel: String,
     /// The architecture it was compiled for; empty where this GPU is too old for it.
-    pub arch: String,
+    pub(super) arch: String,
     /// The error that is allowed; `None` asks for equal bits.
-    pub bound: Option<f64>,
+    pub(super) bound: Option<f64>,
     /// Whether they agree, and both with the f64 reference.
-    pub agrees: bool,
+    pub(super) agrees: bool,
     /// What is wrong, in words.
-    pub problems: Vec<String>,
+    pub(super) problems: Vec<String>,
     /// Elements of all outputs, and how many of them differ in a bit.
-    pub elements: (usize, usize),
+    pub(super) elements: (usize, usize),
     /// Largest difference of emulator and GPU, relative above 1.
-    pub max_error: f64,
+    pub(super) max_error: f64,
     /// Instructions times threads of one launch.
-    pub lane_instructions: u64,
+    pub(super) lane_instructions: u64,
     /// Wall time of the emulator for one launch, in milliseconds.
-    pub emulator_ms: f64,
+    pub(super) emulator_ms: f64,
 }
 
 impl KernelAgreement {
@@ -58,6 +63,20 @@ impl KernelAgreement {
         }
     }
 
+    /// The row in one line, and its problems in one each.
+    pub(super) fn line(&self) -> String {
+        let Self { kernel, elements, max_error, lane_instructions, emulator_ms, .. } = self;
+        let wanted = self.bound.map_or("exact".to_owned(), |bound| format!("within {bound:.0e}"));
+        let result = if self.agrees { "agrees" } else { "DISAGREES" };
+        let mut lines = vec![format!(
+            "{kernel} ({}, {wanted}) {result}: {} of {} elements differ by up to {max_error:.1e}; \
+             {lane_instructions} lane instructions in {emulator_ms:.2} ms",
+            self.arch, elements.1, elements.0
+        )];
+        lines.extend(self.problems.iter().map(|problem| format!("  {problem}")));
+        lines.join("\n")
+    }
+
     fn problem(&mut self, text: String) {
         self.agrees = false;
         self.problems.push(text);
@@ -66,16 +85,13 @@ impl KernelAgreement {
 
 /// Runs every kernel of the corpus on the emulator and on the GPU, from one compile and with the
 /// same inputs, and records what the GPU made of them. `done` gets each row as it is known, and what
-/// is recorded so far: a kernel that hangs the GPU then loses nothing but itself.
-///
-/// # Errors
-///
-/// When the compiler or the GPU cannot be used; a kernel that fails is a row.
-pub fn agreement(
+/// is recorded so far: a kernel that hangs the GPU then loses nothing but itself. A kernel that fails
+/// is a row.
+pub(super) fn agreement(
     compiler: &Compiler,
     device: &mut CudaDevice,
-    done: &mut dyn FnMut(&KernelAgreement, &Golden),
-) -> Result<(Vec<KernelAgreement>, Golden), Error> {
+    done: &mut dyn FnMut(KernelAgreement, &Golden),
+) -> Result<Golden, Error> {
     let target = device.target().clone();
     let (major, minor) = compiler.version();
     let mut golden = Golden {
@@ -85,7 +101,6 @@ pub fn agreement(
         arch: target.arch.clone(),
         runs: Vec::new(),
     };
-    let mut rows = Vec::new();
     let capability = target.cc_major * 10 + target.cc_minor;
     for kernel in kernels::all().into_iter().filter(|kernel| kernel.arch <= capability) {
         let mut row = KernelAgreement::new(&kernel, &target.arch);
@@ -99,10 +114,9 @@ pub fn agreement(
             Err(Error::Source { reason, .. }) => row.problem(reason),
             Err(error) => return Err(error),
         }
-        done(&row, &golden);
-        rows.push(row);
+        done(row, &golden);
     }
-    Ok((rows, golden))
+    Ok(golden)
 }
 
 /// Runs one seed on both; the GPU's outputs, if it came to any.

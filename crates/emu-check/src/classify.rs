@@ -5,7 +5,6 @@ use std::{
     collections::VecDeque,
     ffi::OsString,
     io::{BufRead as _, BufReader, Read as _},
-    path::PathBuf,
     sync::{Mutex, PoisonError, mpsc},
     thread,
     time::Duration,
@@ -27,18 +26,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Time that a mutant has, compiling included, until it counts as hanging.
 const MUTANT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How kgen is started for mutants.
-#[derive(Debug, Clone)]
-pub struct Child {
-    /// Arguments before the ids of the mutants.
-    pub args: Vec<OsString>,
-    /// Working folder.
-    pub dir: PathBuf,
-}
-
-/// What a child says, line by line on its standard output.
+/// A line of a child's standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
+pub(super) enum Line {
     /// It begins with a mutant.
     Begin(String),
     /// It is done with a mutant.
@@ -47,8 +37,7 @@ pub enum Line {
 
 impl Line {
     /// The line as text.
-    #[must_use]
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Begin(id) => format!("begin {id}"),
             Self::End(run) => {
@@ -67,14 +56,10 @@ impl Line {
     }
 }
 
-/// Runs mutants in children and returns what a GPU makes of each, in the order of `ids`.
-///
-/// # Errors
-///
-/// When a child cannot be started or does nothing at all.
-pub fn classify(
+/// Runs mutants in children, started with `args` and ids, and returns what a GPU makes of each, in the order of `ids`.
+pub(super) fn classify(
     ids: &[String],
-    child: &Child,
+    args: &[OsString],
     done: &(dyn Fn(&MutantRun) + Sync),
 ) -> Result<Vec<MutantRun>, Error> {
     let runs = Mutex::new(Vec::new());
@@ -87,7 +72,7 @@ pub fn classify(
         let work = |ids: &[String]| {
             let mut rest: VecDeque<String> = ids.iter().cloned().collect();
             while !rest.is_empty() {
-                serve(child, &mut rest, &keep)?;
+                serve(args, &mut rest, &keep)?;
             }
             Ok(())
         };
@@ -106,15 +91,12 @@ pub fn classify(
 /// Starts a child for the mutants that are left and takes off those it was done with, the one that
 /// ended it among them.
 fn serve(
-    child: &Child,
+    args: &[OsString],
     rest: &mut VecDeque<String>,
     keep: &dyn Fn(MutantRun),
 ) -> Result<(), Error> {
     let ids = rest.iter().cloned().collect::<Vec<_>>().join(",");
-    let spec = Spec::new(SELF_EXE, &child.dir)
-        .args(&child.args)
-        .args(["--run-mutant", &ids])
-        .inherit(DEVICE_ENV);
+    let spec = Spec::new(SELF_EXE, ".").args(args).args([ids]).inherit(DEVICE_ENV);
     let mut process = kgen_process::spawn(&spec)?;
     // Nothing is said to it.
     drop(process.stdin.take());
@@ -122,7 +104,7 @@ fn serve(
     let mut stderr = process.stderr.take().expect("its streams are pipes");
     let complaint = thread::spawn(move || {
         let mut text = Vec::new();
-        // What cannot be read is not told.
+        // An unreadable complaint is an empty one.
         drop(stderr.read_to_end(&mut text));
         String::from_utf8_lossy(&text).trim().to_owned()
     });

@@ -5,10 +5,14 @@ use kgen_compile::Compiler;
 use kgen_device::{CudaDevice, Device as _, Image, KernelArg, Launch, LaunchError};
 use serde::{Deserialize, Serialize};
 
-use super::{Built, Error, build, run_on_gpu};
+use super::{
+    Error,
+    cuda::run_on_gpu,
+    source::{Built, build},
+};
 
 /// Seeds that a mutant is tried with.
-pub const SEEDS: [u64; 6] = [1, 2, 3, 4, 5, 6];
+pub(super) const SEEDS: [u64; 6] = [1, 2, 3, 4, 5, 6];
 
 /// What outputs hold before a launch, in turn: NaN, and a number that a kernel may add to.
 const POISONS: [u8; 2] = [0xff, 0x3c];
@@ -25,7 +29,7 @@ extern "C" __global__ void poison_shared(int n) {
 /// What a GPU shows of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MutantEffect {
+pub(super) enum MutantEffect {
     /// Its outputs are right for all seeds.
     Same,
     /// For a seed an output is wrong, it faults, hangs or writes outside of a buffer.
@@ -36,13 +40,13 @@ pub enum MutantEffect {
 
 /// What a GPU made of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MutantRun {
+pub(super) struct MutantRun {
     /// The mutant.
-    pub id: String,
+    pub(super) id: String,
     /// What it shows.
-    pub outcome: MutantEffect,
+    pub(super) outcome: MutantEffect,
     /// What was wrong first, in one line.
-    pub detail: String,
+    pub(super) detail: String,
 }
 
 impl MutantRun {
@@ -57,11 +61,7 @@ impl MutantRun {
 ///
 /// Its kernel is named after it, as tools that watch the GPU report. On a bare device
 /// ([`CudaDevice::set_bare`]) outputs are not looked at. After a fault the device is lost.
-///
-/// # Errors
-///
-/// When the compiler or the GPU cannot be used.
-pub fn run_mutant(
+pub(super) fn run_mutant(
     compiler: &Compiler,
     device: &mut CudaDevice,
     mutant: &Mutant,

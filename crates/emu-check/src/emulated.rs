@@ -7,18 +7,17 @@ use ptx_emu::{Config, Emulator, Launch, Module, Options, Report};
 
 /// What a launch on the emulator came to.
 #[derive(Debug)]
-pub struct Emulated {
+pub(super) struct Emulated {
     /// How it ended and what was found.
-    pub report: Report,
+    pub(super) report: Report,
     /// Bytes of the outputs, in order, as the launch left them.
-    pub outputs: Vec<Vec<u8>>,
+    pub(super) outputs: Vec<Vec<u8>>,
     /// Wall time of the launch alone, in seconds.
-    pub seconds: f64,
+    pub(super) seconds: f64,
 }
 
 /// Runs a kernel on the inputs of a case; outputs hold NaN and count as unwritten before.
-#[must_use]
-pub fn emulate(
+pub(super) fn emulate(
     module: &Module,
     entry: &str,
     kernel: &Kernel,

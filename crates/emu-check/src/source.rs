@@ -6,21 +6,17 @@ use super::Error;
 
 /// A compiled kernel of the corpus.
 #[derive(Debug)]
-pub struct Built {
+pub(super) struct Built {
     /// Name of the kernel in the module.
-    pub entry: String,
+    pub(super) entry: String,
     /// PTX, CUBIN and what belongs to them.
-    pub compiled: Compiled,
+    pub(super) compiled: Compiled,
 }
 
 /// Compiles the kernel `entry` of a source for an architecture.
 ///
 /// `alias` renames the kernel, so that tools that report by name tell mutants apart.
-///
-/// # Errors
-///
-/// [`Error::Source`] with the compiler's messages, [`Error::Compile`] where NVRTC does not work.
-pub fn build(
+pub(super) fn build(
     compiler: &Compiler,
     source: &str,
     entry: &str,

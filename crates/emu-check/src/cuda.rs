@@ -5,19 +5,15 @@ use kgen_device::{
     BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, LaunchError, ModuleId,
 };
 
-use super::Built;
+use super::source::Built;
 
 /// Bytes of the outputs, in order.
-pub type GpuOutputs = Vec<Vec<u8>>;
+pub(super) type GpuOutputs = Vec<Vec<u8>>;
 
 /// Loads a kernel and runs it on the inputs of a case; `poison` fills the outputs before.
 ///
 /// On a bare device ([`CudaDevice::set_bare`]) outputs are neither filled nor read.
-///
-/// # Errors
-///
-/// What the kernel did wrong, damaged guard zones among it, or what the device failed at.
-pub fn run_on_gpu(
+pub(super) fn run_on_gpu(
     device: &mut CudaDevice,
     built: &Built,
     kernel: &Kernel,

@@ -1,6 +1,6 @@
 //! The mutation score: kernels made wrong on purpose, and what the emulator says about them.
 //!
-//! `docs/mutation.md` is made here: `KGEN_UPDATE_DOCS=1 cargo test --test it mutation`.
+//! `docs/mutation.md` is made here: `KGEN_UPDATE_DOCS=1 cargo test -p kgen-emu-check`.
 
 mod table;
 
@@ -18,11 +18,14 @@ use std::{
 
 use emu_corpus::{Kernel, Mutant, kernels, mutants};
 use kgen_compile::Compiler;
-use kgen_selftest::Emulated;
 use ptx_emu::{Checks, LaunchError, Limits, Module, Options, Report};
 use serde::Deserialize;
 
-use super::nvrtc::compiler;
+use super::{
+    emulated::{Emulated, emulate},
+    source::build,
+    toolchain,
+};
 
 /// Seeds of the inputs.
 const SEEDS: [u64; 2] = [1, 2];
@@ -91,7 +94,7 @@ impl MutantReport {
 }
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn classified() -> Option<Classified> {
@@ -124,14 +127,14 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> R + Sync) -> V
 
 /// Compiles a source and runs it with all checks and one seed after the other, until one shows that
 /// the kernel is wrong.
-fn emulate(
+fn run_seeds(
     compiler: &Compiler,
     source: &str,
     kernel: &Kernel,
     arch: &str,
     lane_instructions: u64,
 ) -> Result<Vec<Ran>, String> {
-    let built = kgen_selftest::build(compiler, source, kernel.entry, None, arch);
+    let built = build(compiler, source, kernel.entry, None, arch);
     let built = built.map_err(|error| error.to_string())?;
     let module = Module::parse(&built.compiled.ptx).map_err(|error| error.to_string())?;
     let limits = Limits { lane_instructions, ..Limits::default() };
@@ -139,9 +142,7 @@ fn emulate(
     let mut runs = Vec::new();
     for seed in SEEDS {
         let case = kernel.case(seed);
-        let run = AssertUnwindSafe(|| {
-            kgen_selftest::emulate(&module, &built.entry, kernel, &case, &options)
-        });
+        let run = AssertUnwindSafe(|| emulate(&module, &built.entry, kernel, &case, &options));
         let Emulated { report, outputs, .. } =
             catch_unwind(run).map_err(|_| format!("the emulator panicked with seed {seed}"))?;
         // Outputs are compared where nothing else tells.
@@ -193,7 +194,7 @@ fn originals(compiler: &Compiler) -> (BTreeMap<&'static str, u64>, Vec<String>) 
         .filter(|(kernel, arch)| *arch == ARCH || kernel.arch <= 80)
         .collect();
     let runs = in_parallel(&jobs, |(kernel, arch)| {
-        emulate(compiler, kernel.source, kernel, arch, 20_000_000_000)
+        run_seeds(compiler, kernel.source, kernel, arch, 20_000_000_000)
     });
     let mut costs = BTreeMap::new();
     let mut problems = Vec::new();
@@ -212,7 +213,8 @@ fn originals(compiler: &Compiler) -> (BTreeMap<&'static str, u64>, Vec<String>) 
 #[test]
 fn mutants_are_detected_and_originals_are_clean() {
     let cache = tempfile::tempdir().unwrap();
-    let compiler = compiler(Some(cache.path().to_owned()));
+    let compiler =
+        Compiler::open(&toolchain(None).unwrap(), Some(cache.path().to_owned())).unwrap();
     let (costs, problems) = originals(&compiler);
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 
@@ -221,7 +223,7 @@ fn mutants_are_detected_and_originals_are_clean() {
     let runs = in_parallel(&all, |mutant| {
         // A loop that does not end is to be found soon.
         let budget = 20 * costs[mutant.kernel.name] + 10_000_000;
-        emulate(&compiler, &mutant.source, &mutant.kernel, ARCH, budget)
+        run_seeds(&compiler, &mutant.source, &mutant.kernel, ARCH, budget)
     });
     let nature = |mutant: &Mutant| Some(classified.as_ref()?.mutants.get(&mutant.id)?.nature);
     let mut judged = Vec::new();
