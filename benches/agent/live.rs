@@ -13,7 +13,7 @@ use kgen_agent::{
 };
 use kgen_llm::{
     Access, Budget, Call, CallKey, CallLog, Client, FailureRecord, HttpAccess, LogError,
-    ProviderConfig, Reply, ReplyRecord, RequestRecord, preset,
+    ProviderConfig, ReplyRecord, RequestRecord, preset,
 };
 use kgen_ops::suite::{self, Suite};
 use kgen_prompt::{Prompts, Rendered, Situation};
@@ -203,7 +203,11 @@ pub(crate) struct MeteredLlm {
 }
 
 impl Llm for MeteredLlm {
-    async fn complete(&self, call: &Call, log: &dyn CallLog) -> Result<Reply, kgen_llm::Error> {
+    async fn complete(
+        &self,
+        call: &Call,
+        log: &dyn CallLog,
+    ) -> Result<ReplyRecord, kgen_llm::Error> {
         let log = MeteredLog { log, meter: &self.meters.calls_on_record };
         self.client.complete(call, &log).await
     }
