@@ -77,7 +77,7 @@ fn separable(program: &CaseProgram, variant: &Variant) -> Option<u64> {
     apart.then(|| grid.iter().map(|&extent| u64::from(extent)).product())
 }
 
-/// Tells whether PTX may read and write memory of other blocks at once.
+/// Returns whether PTX may read and write memory of other blocks at once.
 fn has_global_atomics(ptx: &str) -> bool {
     ptx.split_whitespace().any(|word| {
         let atomic = word.starts_with("atom.") || word.starts_with("red.");

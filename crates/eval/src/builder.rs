@@ -18,7 +18,7 @@ pub(super) type Results = Vec<(usize, CaseResult)>;
 #[derive(Debug)]
 pub(super) struct EarlyVerdict {
     pub(super) verdict: Verdict,
-    /// What was found.
+    /// The findings.
     pub(super) findings: Vec<Finding>,
     /// The compiler's messages, if it spoke.
     pub(super) diagnostics: Vec<Diagnostic>,

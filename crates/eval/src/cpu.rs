@@ -20,12 +20,12 @@ use super::{
     reference_kernel, static_facts,
 };
 
-/// What the CPU half came to.
+/// The result of the CPU half.
 #[derive(Debug)]
 pub struct CpuOutcome {
     /// The evaluation so far; final where there is no program.
     pub evaluation: Evaluation,
-    /// What a GPU is to run; `None` where the evaluation is over.
+    /// The program for a GPU; `None` where the evaluation is over.
     pub program: Option<Program>,
 }
 
@@ -33,7 +33,7 @@ pub struct CpuOutcome {
 ///
 /// # Errors
 ///
-/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+/// When kgen or its machine failed; faults of the candidate are in the evaluation.
 pub fn cpu_half(
     request: &EvalRequest,
     compiler: &Compiler,
@@ -84,7 +84,7 @@ fn candidate<'a>(
     Ok((program, linker))
 }
 
-/// Runs small cases on the emulator and compiles what a GPU needs besides the candidate.
+/// Runs small cases on the emulator and compiles the other kernels that a GPU needs.
 fn screen(
     job: &Job<'_>,
     mut linker: Linker<'_>,
@@ -159,8 +159,8 @@ fn uncompiled(
     Ok(CpuOutcome { evaluation: draft.build(), program: Some(program) })
 }
 
-/// Lets the kernel that is the op's reference, where it has one, be evaluated for cases; returns what
-/// the GPU's half needs of it.
+/// Lets the kernel that is the op's reference, where it has one, be evaluated for cases; returns
+/// its program for the GPU's half.
 pub(super) fn reference(
     job: &Job<'_>,
     cases: &[Case],
@@ -197,8 +197,8 @@ struct RoundingPool {
 impl RoundingPools {
     /// Adds a case that passed by the bound.
     ///
-    /// Other distributions than the main one round specially chosen values, and a case that failed has
-    /// said what is wrong already.
+    /// Other distributions than the main one round specially chosen values, and a case that failed
+    /// has named the fault already.
     pub(super) fn add(&mut self, index: usize, result: &CaseResult, stats: RoundingStats) {
         let counts = result.distribution == InputDistribution::Normal
             && result.outcome == CaseOutcome::Judged(Verdict::Passed)

@@ -94,7 +94,7 @@ impl Emulation<'_> {
         Ok(())
     }
 
-    /// Returns what the cases have reached so far.
+    /// Returns the coverage of the cases so far.
     pub(super) fn coverage(&self, linker: &Linker<'_>) -> Option<Coverage> {
         let loaded = self.used.iter().filter_map(|&variant| {
             let module = self.variants.get(variant)?.as_ref().ok()?;
@@ -166,7 +166,7 @@ impl Emulation<'_> {
         Ok(ran.result)
     }
 
-    /// Judges some blocks of a case that was stopped, and puts into its result what that came to.
+    /// Judges some blocks of a case that was stopped, and adds the outcome to its result.
     fn look_at_blocks(
         &mut self,
         subject: &PreparedCase<'_>,
@@ -196,7 +196,7 @@ impl Emulation<'_> {
 }
 
 /// Returns the cases that the emulator is for with their elementary operations, in the order of
-/// these: what a budget leaves out is what costs most.
+/// these: a budget leaves out the costliest.
 fn cheapest_first<'a>(job: &Job<'_>, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
     let cases = program
         .cases
@@ -208,7 +208,7 @@ fn cheapest_first<'a>(job: &Job<'_>, program: &'a Program) -> Vec<(u64, &'a Case
     cases
 }
 
-/// Decides what a spent budget means: the kernel's fault, or a limit of the emulator's.
+/// Decides whether a spent budget is the kernel's fault or a limit of the emulator's.
 fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
     if !ran.unproven {
         return;

@@ -16,7 +16,7 @@ pub(super) enum BuildError {
 }
 
 impl BuildError {
-    /// Returns the failure of kgen, or what `rejected` makes of the findings in one line.
+    /// Returns the failure of kgen, or the error that `rejected` makes of the findings in one line.
     pub(super) fn or_rejected(self, rejected: impl FnOnce(String) -> Error) -> Error {
         match self {
             Self::Rejected(verdict) => rejected(verdict.messages()),

@@ -18,7 +18,7 @@ use super::{
 /// floating-point type, then a finite number.
 const POISONS: [u8; 2] = [0xff, 0x5b];
 
-/// What running one case came to.
+/// The result of running one case.
 pub(super) struct Ran {
     pub(super) result: CaseResult,
     /// Rounding statistics of its outputs, for the pooled rule.
@@ -133,8 +133,8 @@ pub(super) fn wrong_when_timed(case: &Case, level: Level, mismatch: Mismatch) ->
 /// Findings of one case that are kept.
 const MAX_FINDINGS: usize = 12;
 
-/// Adds what the device saw beside what decided. What is merely worth knowing, such as the first
-/// NaN, is kept where the case failed.
+/// Adds the device's observations to a result. Mere notes, such as the first NaN, are kept where
+/// the case failed.
 fn add_observed(result: &mut CaseResult, observed: Observed) {
     result.counters = observed.counters;
     if result.outcome == CaseOutcome::Judged(Verdict::Passed) {
@@ -172,7 +172,8 @@ fn judge(
     other: Option<&PreparedCase<'_>>,
     session: &Session<'_>,
 ) -> Result<(CaseResult, RoundingStats), LaunchError> {
-    // The emulator knows which bytes were written; a GPU tells by what survives two poisons.
+    // The emulator knows which bytes were written; on a GPU, bytes that survive two poisons were
+    // not.
     let poisons = if device.level() == Level::Emu { &POISONS[..1] } else { &POISONS[..] };
     let runs = run_all(device, subject, session, poisons)?;
     let compared = compare_all(device, subject, session, poisons, &runs);
@@ -197,7 +198,7 @@ fn judge(
     }
 }
 
-/// Judges the case on other data at the same addresses: what was kept of the first data shows.
+/// Judges the case on other data at the same addresses: results kept from the first data show.
 fn judge_other(
     device: &mut dyn Device,
     other: &PreparedCase<'_>,

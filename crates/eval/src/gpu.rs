@@ -43,14 +43,14 @@ const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
 
 /// Runs every case on a device and times those that are timed.
 ///
-/// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
-/// both levels. `side`: the GPU's Python process, for what runs there. Realistic cases come last,
-/// and only if no other failed; each is timed right after it was found right, while its inputs and
-/// reference are at hand.
+/// `partial`: the evaluation of the CPU half. Cases that passed on the emulator and pass here carry
+/// both levels. `side`: the GPU's Python process, for implementations that run there. Realistic
+/// cases come last, and only if no other failed; each is timed right after it was found right,
+/// while its inputs and reference are at hand.
 ///
 /// # Errors
 ///
-/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+/// When kgen or its machine failed; faults of the candidate are in the evaluation.
 pub fn gpu_half(
     request: &EvalRequest,
     program: &Program,
@@ -275,7 +275,7 @@ impl<'a> GpuEvaluation<'a, '_> {
         }
     }
 
-    /// Stores what running a case came to.
+    /// Stores the result of a case.
     fn done(&mut self, index: usize, ran: Ran) {
         let Ran { mut result, rounding, device_lost, .. } = ran;
         // A library need not take every call; a candidate's own code must.
@@ -319,7 +319,7 @@ impl<'a> GpuEvaluation<'a, '_> {
         let trusted = self.trusted.load(self.device, index)?;
         let timed = self.loader.program.baselines.iter();
         let timed = timed.filter_map(|baseline| baseline.program.case(index));
-        // What runs in Python has no scratch that is known.
+        // The scratch of Python implementations is not known.
         let arms = timed.chain((!self.baselines.is_empty()).then_some(program));
         let both = arms.map(|other| prepared.arm_need(program) + prepared.arm_need(other));
         let need = both.fold(prepared.need(program, trusted.program()), u64::max);
@@ -403,7 +403,7 @@ impl<'a> GpuEvaluation<'a, '_> {
     }
 }
 
-/// Tells whether a launch may find something of the one before in the L2 cache, so that a second
+/// Returns whether a launch may find something of the one before in the L2 cache, so that a second
 /// argument set is worth its while.
 fn leaves_traces(job: &Job<'_>, case: &Case) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "the size of a cache")]
@@ -464,7 +464,8 @@ impl<'a> Loader<'a> {
         Self { program, loaded, copy: None, external: None }
     }
 
-    /// Returns a loader for what is called and not loaded; `program` launches nothing.
+    /// Returns a loader of an implementation that is called, not loaded; `program` launches
+    /// nothing.
     pub(super) fn of_external(program: &'a Program, external: &'a dyn External) -> Self {
         Self { external: Some(external), ..Self::new(program) }
     }

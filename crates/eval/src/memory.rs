@@ -31,7 +31,7 @@ pub(super) fn lacking(device: &mut dyn Device, need: u64) -> Option<String> {
     if need < SMALL { None } else { compared(need, device.free_bytes()?) }
 }
 
-/// Tells whether an evaluation beside others wanted for memory.
+/// Returns whether an evaluation beside others wanted for memory.
 pub fn was_lacking(evaluation: &Evaluation) -> bool {
     evaluation.cases.iter().any(|case| lacked(&case.outcome))
 }
@@ -45,7 +45,7 @@ fn lacked(outcome: &CaseOutcome) -> bool {
     }
 }
 
-/// Compares what a case needs with what the device says is free.
+/// Compares the need of a case with the free memory that the device reports.
 fn compared(need: u64, free: u64) -> Option<String> {
     let free = free.saturating_sub(RESERVE);
     let lacks = need >= SMALL && need > free;

@@ -1,4 +1,4 @@
-//! Cases run once without being judged: what a profiler or compute-sanitizer watches.
+//! Cases run once without being judged, for a profiler or compute-sanitizer to watch.
 
 use kgen_device::Device;
 use kgen_record::{EvalRequest, TensorSpec};

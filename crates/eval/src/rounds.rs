@@ -36,7 +36,8 @@ const ALL_OPERATIONS: u64 = 4_000_000;
 /// Compile variants that further cases may add.
 const MAX_VARIANTS: usize = 3;
 
-/// Draws further cases while there are gaps and a round closes some; returns what is left.
+/// Draws further cases while there are gaps and a round closes some; returns the gaps that are
+/// left.
 ///
 /// A case that fails ends it. Nothing is drawn for a kernel that has failed, or that has no gaps.
 pub(super) fn draw(
@@ -73,7 +74,7 @@ pub(super) fn draw(
     Ok(coverage.map(|coverage| Coverage { further: rounds.ran, ..coverage }))
 }
 
-/// Tells whether some case passed and none failed.
+/// Returns whether some case passed and none failed.
 fn all_right(draft: &mut EvaluationBuilder<'_>) -> bool {
     let evaluation = draft.evaluation();
     evaluation.failed().next().is_none() && 0 < evaluation.n_passed()
@@ -92,7 +93,7 @@ fn has_reference(job: &Job<'_>, linker: &Linker<'_>, cases: &[Case]) -> bool {
     job.op.reference_kernel.is_none() || cpu::reference(job, cases, linker.compiler()).is_ok()
 }
 
-/// The state of all rounds, and what they may spend.
+/// The state of all rounds, and their budget.
 struct Rounds<'e, 'a, 'l, 'c> {
     emulation: &'e mut Emulation<'a>,
     linker: &'l mut Linker<'c>,

@@ -21,7 +21,7 @@ pub(super) struct Session<'a> {
     program: &'a CaseProgram,
     module: Option<ModuleId>,
     copy: Option<ModuleId>,
-    /// What computes the outputs where no plan does.
+    /// The call that computes the outputs where no plan does.
     call: Option<Box<dyn BoundCall + 'a>>,
     inputs: Vec<BufferId>,
     outputs: Vec<BufferId>,
@@ -37,7 +37,7 @@ pub(super) struct Modules<'a> {
     candidate: Option<ModuleId>,
     /// kgen's copy kernel.
     copy: Option<ModuleId>,
-    /// What is called instead.
+    /// The implementation that is called instead.
     external: Option<&'a dyn External>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Modules<'a> {
         Self { candidate, copy, external: None }
     }
 
-    /// Tells whether the code is called and not compiled.
+    /// Returns whether the code is called and not compiled.
     pub(super) const fn is_external(&self) -> bool {
         self.external.is_some()
     }
@@ -197,7 +197,7 @@ impl<'a> Session<'a> {
         self.outputs.iter().chain(&self.scratch).copied().collect()
     }
 
-    /// Returns what computes the outputs where no plan does.
+    /// Returns the call that computes the outputs where no plan does.
     pub(super) fn call(&self) -> Option<&dyn BoundCall> {
         self.call.as_deref()
     }

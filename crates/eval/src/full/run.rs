@@ -255,7 +255,7 @@ impl<'p> Run<'p> {
                 // Looked at because they differ: they say nothing of how often results are misrounded.
                 comparison.rounding = RoundingStats::default();
             }
-            // What differs tells more than what was chosen.
+            // Differing elements show more than chosen ones.
             compared.splice(0..0, beyond);
             self.log.took("f64 references", began);
             self.log.record.judged += further.count();
@@ -263,7 +263,7 @@ impl<'p> Run<'p> {
         Ok(compared)
     }
 
-    /// Reads what the candidate has at some points of every output.
+    /// Reads the candidate's values at some points of every output.
     fn read(
         &mut self,
         device: &mut dyn Device,
@@ -289,7 +289,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// What was done, and how long it took.
+/// The steps, with their times.
 #[derive(Default)]
 struct Log {
     record: FullSize,

@@ -121,7 +121,8 @@ fn batches_linear_layers_and_vectors_are_products_too() {
     assert_eq!([call.m, call.n, call.k], [6, 16, 8]);
     assert_eq!(told(call.right), (false, 8, BufferRef::Input(1), 0));
     assert_eq!(call.bias.unwrap().buffer, BufferRef::Input(2));
-    // A row that would be added to what is rounded already is expanded first; so is what has gaps.
+    // A row that would be added to a sum that is rounded already is expanded first; so is one with
+    // gaps.
     let copied = linear(7, tensor(bf16, &[2, 3, 8], &[30, 10, 1], 0)).unwrap();
     assert_eq!((gemm(&copied).bias, copied.steps.len()), (None, 3));
     assert_eq!(told(gemm(&copied).left), (true, 8, BufferRef::Scratch(0), 0));

@@ -30,7 +30,7 @@ impl Files {
         self.0.iter().map(NamedTempFile::path)
     }
 
-    /// Writes what the buffers hold into the files.
+    /// Copies the buffers into the files.
     pub(super) fn fill(
         &mut self,
         device: &mut dyn Device,
@@ -43,7 +43,7 @@ impl Files {
         Ok(())
     }
 
-    /// Writes what the files hold into the buffers.
+    /// Copies the files into the buffers.
     pub(super) fn empty(
         &mut self,
         device: &mut dyn Device,

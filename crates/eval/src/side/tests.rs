@@ -129,7 +129,7 @@ fn compute((call, first): &mut (Value, Option<Vec<f32>>), manner: Manner) {
     fs::write(Path::new(&path(&call["outputs"][0])), output).unwrap();
 }
 
-/// Judges relu in "Python"; returns the evaluation and whether the pool was told to replace the
+/// Judges relu in "Python"; returns the evaluation and whether the pool was asked to replace the
 /// process.
 fn judged(manner: Manner) -> (Evaluation, bool) {
     let (_folder, side) = stub(manner);

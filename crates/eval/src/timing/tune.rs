@@ -12,7 +12,7 @@ const N_WARM_UP: usize = 3;
 
 /// Chooses among the plan's parameter values; a choice other than the default is judged again.
 ///
-/// The one that was fastest here is not thereby faster than the default: what is reported is
+/// The one that was fastest here is not thereby faster than the default: the reported time is
 /// measured anew.
 pub(super) fn choose<'a>(
     job: &TimingJob<'_, 'a>,
