@@ -14,7 +14,7 @@ use super::{
 };
 use crate::protocol::{Job, Message};
 
-/// Does what the kernel text says.
+/// A judge that follows the commands in the kernel text.
 #[derive(Default)]
 struct Scripted {
     /// The Python process that it has heard of.
@@ -115,7 +115,7 @@ impl io::Write for Shared {
     }
 }
 
-/// Serves the lines and returns what came out, one short word per line.
+/// Serves the lines and returns the output, one short word per line.
 fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
     let said = Shared::default();
     let code = serve(

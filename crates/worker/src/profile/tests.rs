@@ -1,4 +1,4 @@
-//! Profiling with scripts in place of NVIDIA's tools; what they print was printed by the real ones.
+//! Profiling with scripts in place of NVIDIA's tools; their output was recorded from the real ones.
 
 use std::{fs, path::PathBuf};
 
