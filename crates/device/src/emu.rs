@@ -61,7 +61,7 @@ impl EmuDevice {
         }
     }
 
-    /// Sets what launches from here on check and count.
+    /// Sets the checks and counters of launches from here on.
     pub fn set_emulation(&mut self, emulation: Emulation) {
         self.options.checks = match emulation.sanitize {
             Sanitize::Full => Checks::FULL,
@@ -142,7 +142,7 @@ impl Device for EmuDevice {
     }
 
     fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, LaunchError> {
-        // NVRTC made the text: what the parser does not know is its own limit.
+        // NVRTC made the text: syntax that the parser does not know is its own limit.
         let module = Module::parse(image.ptx).map_err(|error| {
             LaunchError::verdict(
                 Verdict::Unsupported,

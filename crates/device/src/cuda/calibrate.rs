@@ -25,7 +25,7 @@ const LEAST_BUFFER: usize = 256 << 20;
 const N_BUFFERS: usize = 3;
 
 impl CudaDevice {
-    /// Measures what a launch costs, how fast memory is, and whether a flush works.
+    /// Measures the cost of a launch, the speed of memory, and whether a flush works.
     pub(super) fn calibrate(&mut self) -> Result<Calibration, LaunchError> {
         let began = Instant::now();
         let gaps = self.sample_nothing(N_PAIRS)?;

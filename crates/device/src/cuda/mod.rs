@@ -77,7 +77,7 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`], or what the driver says.
+    /// [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`], or the driver's error.
     pub fn open(ordinal: u32) -> Result<Self, Error> {
         const ACTION: &str = "open the GPU";
         let fail = |error| machine(ACTION, error);
@@ -113,7 +113,7 @@ impl CudaDevice {
     }
 
     /// Gives buffers from here on neither guard zones nor contents: compute-sanitizer then sees
-    /// every access outside of one, and every read of what nobody wrote.
+    /// every access outside of one, and every read of memory that nobody wrote.
     pub fn set_bare(&mut self, bare: bool) {
         self.bare = bare;
     }
@@ -123,7 +123,7 @@ impl CudaDevice {
         self.own = pid.into_iter().chain([std::process::id()]).collect();
     }
 
-    /// Tells whether an earlier kernel's fault took the context with it.
+    /// Returns whether an earlier kernel's fault took the context with it.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         self.lost

@@ -13,7 +13,7 @@ use crate::{BufferId, Device as _, Error, GraphId, LaunchError, TimedCall, Timed
 /// does that. A launch takes the host 2 to 5 µs.
 const HOLD_NS: u64 = 8_000;
 
-/// Nanoseconds that the GPU is kept busy at most; what is enqueued later may find it idle.
+/// Nanoseconds that the GPU is kept busy at most; calls enqueued later may find it idle.
 const MAX_HOLD_NS: u64 = 20_000_000;
 
 /// A call, made ready.
@@ -82,7 +82,7 @@ impl CudaDevice {
             self.hold(order.iter().map(n_ops).sum())?;
         }
         for (sample, &index) in order.iter().enumerate() {
-            // What shared memory holds of an earlier launch is gone, whichever sample is judged. The
+            // Shared memory holds nothing of an earlier launch, whichever sample is judged. The
             // fills behind it leave multiprocessors as they leave them without it.
             if !calls[index].poison.is_empty() {
                 self.scrub()?;
@@ -158,7 +158,7 @@ impl CudaDevice {
         let allocated = unsafe { result::malloc_sync(bytes) };
         let address = allocated.map_err(|error| self.stop(ACTION, error))?;
         self.flush = Some((address, bytes));
-        // What is read must have been written.
+        // Memory must be written before it is read.
         self.overwrite(address, bytes)?;
         Ok((address, bytes))
     }
