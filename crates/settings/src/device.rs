@@ -33,7 +33,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Returns the number of GPUs; 1 where that is not settled yet.
+    /// Returns the number of GPUs; 1 where that is not decided yet.
     #[must_use]
     pub fn n_gpus(self) -> usize {
         match self {

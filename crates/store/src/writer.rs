@@ -80,7 +80,7 @@ impl RunStore {
         Ok(store)
     }
 
-    /// Returns how far the run got: what [`RunState::scan`] found when it was opened, and what was
+    /// Returns how far the run got: the result of [`RunState::scan`] at its opening, and the files
     /// written since. Reads no file.
     #[must_use]
     pub fn state(&self) -> RunState {

@@ -255,7 +255,7 @@ pub(super) fn told(kernel: &str) -> &str {
     told.and_then(|told| told.split('"').next()).unwrap_or("nothing")
 }
 
-/// A run to be carried out in a test.
+/// A run in a test.
 pub(super) struct Script {
     pub(super) plan: RunSpec,
     pub(super) answer: Answer,
@@ -340,7 +340,7 @@ impl Script {
         }
     }
 
-    /// Carries the run out in a directory, which is made if there is none.
+    /// Executes the run in a directory, which is made if there is none.
     pub(super) async fn run_in(mut self, dir: &Path) -> Trace {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let answer = std::mem::replace(&mut self.answer, Box::new(|_| unreachable!("taken")));
@@ -354,7 +354,7 @@ impl Script {
         Trace { asked, ..trace }
     }
 
-    /// Carries the run out with another model.
+    /// Executes the run with another model.
     pub(super) async fn with(self, llm: impl Llm, dir: &Path) -> Trace {
         let store = Arc::new(if Run::open(dir).is_ok() {
             RunStore::open(dir).unwrap()
