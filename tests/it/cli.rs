@@ -30,7 +30,7 @@ fn stderr(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
 }
 
-/// Runs kgen, checks exit code and what standard error says; nothing may be on standard output.
+/// Runs kgen, checks exit code and standard error; nothing may be on standard output.
 fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
     let assert = kgen(folder).args(args).assert().code(code);
     let text = stderr(&assert);

@@ -150,7 +150,7 @@ fn ctrl_c_finishes_what_was_begun_and_the_same_command_goes_on() {
     assert!(said.contains("interrupted; go on with `kgen experiment exp.toml`"), "{said}");
     let states = states(at);
     assert!((2..8).contains(&states.len()), "{states:?}");
-    // What there is is compared.
+    // The finished runs are compared.
     assert!(dir(at).join("comparison.json").exists());
     let listed = experiment(at, &["--dry-run"]).assert().code(0);
     let listed = text(&listed.get_output().stdout);
