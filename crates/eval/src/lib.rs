@@ -88,7 +88,7 @@ pub enum Progress {
 pub enum Error {
     /// The request names an op that does not exist.
     #[error(transparent)]
-    Op(#[from] op::UnknownOp),
+    Op(#[from] op::UnknownOpError),
     /// The text of a custom op cannot be read.
     #[error("the op's definition is wrong")]
     Custom(#[from] op::CustomError),

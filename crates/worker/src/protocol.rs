@@ -50,14 +50,14 @@ impl fmt::Display for Role {
 /// A text that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown role `{0}` (known: cpu, gpu)")]
-pub struct UnknownRole(String);
+pub struct UnknownRoleError(String);
 
 impl FromStr for Role {
-    type Err = UnknownRole;
+    type Err = UnknownRoleError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let role = [Self::Cpu, Self::Gpu].into_iter().find(|role| role.name() == text);
-        role.ok_or_else(|| UnknownRole(text.to_owned()))
+        role.ok_or_else(|| UnknownRoleError(text.to_owned()))
     }
 }
 

@@ -234,8 +234,11 @@ fn backends(context: &Context, settings: &Settings) -> Listing {
     listing
 }
 
-/// Says in a few words what an implementation in Python lacks.
-fn python_state(kind: PythonKind, python: &Result<python::Python, python::NotFound>) -> String {
+/// Says in a few words which tools an implementation in Python lacks.
+fn python_state(
+    kind: PythonKind,
+    python: &Result<python::Python, python::PythonNotFoundError>,
+) -> String {
     match python {
         Err(_) => "no PyTorch".to_owned(),
         Ok(found) => match found.lacks(kind) {
