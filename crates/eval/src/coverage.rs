@@ -155,7 +155,7 @@ mod tests {
     use super::has_condition;
 
     #[test]
-    fn conditions_are_told_by_the_text_of_a_line() {
+    fn conditions_are_recognised_by_the_text_of_a_line() {
         for text in ["if (i >= n) return;", "while(k)", "y = a ? b : c;", "&& j < n)"] {
             assert!(has_condition(text), "{text}");
         }

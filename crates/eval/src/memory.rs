@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_told_in_gigabytes() {
+    fn lacking_memory_is_reported_in_gigabytes() {
         assert_eq!(compared(12_100_000_000, 4_273_741_824), Some("needs 12.1 GB, 3.2 free".into()));
         assert_eq!(compared(12_100_000_000, 14_000_000_000), None);
         assert_eq!(compared(SMALL - 1, 0), None);

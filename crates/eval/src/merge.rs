@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_is_what_is_told() {
+    fn one_that_fails_is_reported() {
         let bad = evaluation(Verdict::WrongOutput, Vec::new());
         let joined = across(vec![passed(1.2), bad.clone(), passed(1.2)]).unwrap();
         assert_eq!(joined, bad);

@@ -38,8 +38,8 @@ pub fn rehearse(
                 session.close(device);
                 ran
             });
-        if let Err(stop) = ran {
-            return Ok(Some(stop.to_string()));
+        if let Err(error) = ran {
+            return Ok(Some(error.to_string()));
         }
     }
     Ok(None)

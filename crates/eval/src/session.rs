@@ -87,9 +87,9 @@ impl<'a> Session<'a> {
         let ready = session.allocate(device, inputs, outputs);
         match ready.and_then(|()| session.bind(device, modules.external, outputs)) {
             Ok(()) => Ok(session),
-            Err(stop) => {
+            Err(error) => {
                 session.close(device);
-                Err(stop)
+                Err(error)
             }
         }
     }
@@ -127,9 +127,9 @@ impl<'a> Session<'a> {
         };
         match session.allocate_rest(device, outputs) {
             Ok(()) => Ok(session),
-            Err(stop) => {
+            Err(error) => {
                 session.close(device);
-                Err(stop)
+                Err(error)
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     case_data::{CaseData, InputSource},
     compare::{Comparison, RoundingStats},
     error::EvalError,
-    execute::{Ran, conclude, from_stop, wrong_when_timed},
+    execute::{Ran, conclude, from_error, wrong_when_timed},
     memory,
     session::{Modules, Session},
 };
@@ -91,8 +91,8 @@ fn run_sets(
             result.full_size = Some(run.log.record);
             Ok(Ran::of(result, rounding))
         }
-        Err(EvalError::Launch(stop)) => {
-            let mut ran = from_stop(prepared.case, level, stop)?;
+        Err(EvalError::Launch(error)) => {
+            let mut ran = from_error(prepared.case, level, error)?;
             ran.result.full_size = Some(run.log.record);
             Ok(ran)
         }
@@ -100,11 +100,11 @@ fn run_sets(
     }
 }
 
-/// A stop of the trusted kernel says nothing about the candidate.
-fn distrust(stop: LaunchError) -> EvalError {
-    EvalError::Machine(match stop {
+/// An error of the trusted kernel says nothing about the candidate.
+fn distrust(error: LaunchError) -> EvalError {
+    EvalError::Machine(match error {
         LaunchError::Machine(error) => error.into(),
-        stop => Error::Baseline { name: BUILTIN.to_owned(), reason: stop.to_string() },
+        error => Error::Baseline { name: BUILTIN.to_owned(), reason: error.to_string() },
     })
 }
 
@@ -404,7 +404,9 @@ impl CaseData for View<'_> {
                 let wrong = compared.into_iter().find_map(|output| output.mismatch);
                 Ok(wrong.map(|mismatch| wrong_when_timed(prepared.case, level, mismatch)))
             }
-            Err(EvalError::Launch(stop)) => Ok(Some(from_stop(prepared.case, level, stop)?.result)),
+            Err(EvalError::Launch(error)) => {
+                Ok(Some(from_error(prepared.case, level, error)?.result))
+            }
             Err(EvalError::Machine(error)) => Err(error),
         }
     }

@@ -172,7 +172,7 @@ fn differ(left: &[f32], right: &[f32], near: NearBound, capacity: usize) -> Diff
 const NEAR: NearBound = NearBound { exact: false, signed_zero: false, ulps: 2.0, absolute: 1e-3 };
 
 #[test]
-fn elements_are_told_apart_by_how_far_apart_they_are() {
+fn elements_are_counted_by_their_distance() {
     let ulp = f32::EPSILON;
     let poison = f32::from_le_bytes([0x5b; 4]);
     let right = [1.0, 8.0, 1e4, 0.0, f32::NAN, f32::INFINITY, 1.0, 5.0, 0.0];

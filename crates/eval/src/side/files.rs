@@ -22,7 +22,7 @@ impl Files {
             file.as_file().set_len(device.size(buffer) as u64)?;
             Ok(file)
         };
-        buffers.iter().map(file).collect::<io::Result<_>>().map(Self).map_err(stop)
+        buffers.iter().map(file).collect::<io::Result<_>>().map(Self).map_err(file_error)
     }
 
     /// Returns the files' paths.
@@ -38,7 +38,7 @@ impl Files {
     ) -> Result<(), LaunchError> {
         for (file, &buffer) in self.0.iter_mut().zip(buffers) {
             let bytes = device.read(buffer)?;
-            file.rewind().and_then(|()| file.write_all(&bytes)).map_err(stop)?;
+            file.rewind().and_then(|()| file.write_all(&bytes)).map_err(file_error)?;
         }
         Ok(())
     }
@@ -51,14 +51,14 @@ impl Files {
     ) -> Result<(), LaunchError> {
         for (file, &buffer) in self.0.iter_mut().zip(buffers) {
             let mut bytes = Vec::with_capacity(device.size(buffer));
-            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(stop)?;
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(file_error)?;
             device.write(buffer, &bytes)?;
         }
         Ok(())
     }
 }
 
-fn stop(error: io::Error) -> LaunchError {
+fn file_error(error: io::Error) -> LaunchError {
     let action = "share a buffer with the Python process through a file";
     LaunchError::Machine(kgen_device::Error::Driver { action, reason: error.to_string() })
 }

@@ -60,7 +60,7 @@ impl fmt::Display for Failure {
 
 impl Failure {
     /// Converts it for a candidate of a kind.
-    pub(crate) fn into_stop(self, kind: PythonKind) -> LaunchError {
+    pub(crate) fn into_launch_error(self, kind: PythonKind) -> LaunchError {
         let message = self.to_string();
         let (verdict, detail, device_lost) = match self {
             Self::Unavailable { .. } => (Verdict::Unsupported, None, true),

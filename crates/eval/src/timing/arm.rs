@@ -40,9 +40,9 @@ impl<'a> Sets<'a> {
         for source in sources {
             match Session::open(device, case, program, modules, *source, outputs) {
                 Ok(session) => sets.sessions.push(session),
-                Err(stop) => {
+                Err(error) => {
                     sets.close(device);
-                    return Err(stop);
+                    return Err(error);
                 }
             }
         }

@@ -182,9 +182,9 @@ impl<'d> Graphs<'d> {
                 let graph = match graphs.device.record_graph(calls, n) {
                     Ok(Some(graph)) => graph,
                     Ok(None) => return Ok(None),
-                    Err(stop) => {
+                    Err(error) => {
                         graphs.close();
-                        return Err(stop);
+                        return Err(error);
                     }
                 };
                 graphs.graphs.push(graph);

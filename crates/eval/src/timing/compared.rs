@@ -180,9 +180,9 @@ fn against_loaded(
         Err(error) => return Err(baseline_note(is_external, error)),
     };
     // Whether a library is there, and takes the call, shows when it is made.
-    if calls_library && let Err(stop) = baseline.sessions()[0].run(device) {
+    if calls_library && let Err(error) = baseline.sessions()[0].run(device) {
         baseline.close(device);
-        return Err(baseline_note(false, stop));
+        return Err(baseline_note(false, error));
     }
     let measured = in_turn(job, device, candidate, &baseline, setting);
     baseline.close(device);

@@ -46,7 +46,7 @@ pub(super) const BASELINE_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(super) struct TimingJob<'s, 'a> {
     pub(super) job: &'s Job<'s>,
     pub(super) timing: &'s TimingRequest,
-    pub(super) subject: &'s dyn CaseData,
+    pub(super) data: &'s dyn CaseData,
     pub(super) baseline_inputs: &'s dyn InputSource,
     /// The case on other data, for a second argument set; `None` where the case is so large that
     /// nothing of it outlives the next sample.
@@ -85,7 +85,7 @@ pub(super) fn time_case<'a>(
     device: &mut dyn Device,
 ) -> Result<TimingOutcome, Error> {
     let fail = |verdict, finding, level| {
-        Ok(TimingOutcome::Failed(Box::new(failed(job.subject.case(), verdict, level, finding))))
+        Ok(TimingOutcome::Failed(Box::new(failed(job.data.case(), verdict, level, finding))))
     };
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
@@ -144,8 +144,8 @@ fn recipe<'x, 's: 'x>(
     program: &'x CaseProgram,
     modules: Modules<'x>,
 ) -> Recipe<'x, 'x> {
-    let outputs = job.subject.outputs();
-    Recipe { case: job.subject.case(), program, modules, outputs }
+    let outputs = job.data.outputs();
+    Recipe { case: job.data.case(), program, modules, outputs }
 }
 
 /// Outputs of a set as bytes.
@@ -160,19 +160,19 @@ fn open<'x>(
 ) -> Result<(Sets<'x>, Option<Outputs>), LaunchError> {
     // An external implementation takes no second set: its call is bound to its buffers.
     if let Some(other) = job.other.filter(|_| !recipe.modules.is_external()) {
-        let sources = [job.subject.source(), other.inputs];
+        let sources = [job.data.source(), other.inputs];
         if let Ok(sets) = Sets::open(device, recipe, &sources) {
             let untimed = untimed(device, &sets.sessions()[1]);
             match untimed {
                 Ok(outputs) => return Ok((sets, Some(outputs))),
-                Err(stop) => {
+                Err(error) => {
                     sets.close(device);
-                    return Err(stop);
+                    return Err(error);
                 }
             }
         }
     }
-    Ok((Sets::open(device, recipe, &[job.subject.source()])?, None))
+    Ok((Sets::open(device, recipe, &[job.data.source()])?, None))
 }
 
 /// Runs a set once and returns its outputs.
@@ -197,7 +197,7 @@ fn timed(
         return Ok(TimingOutcome::Failed(Box::new(result)));
     }
     let fail = |finding, device: &dyn Device| {
-        let result = failed(job.subject.case(), Verdict::Suspicious, device.level(), finding);
+        let result = failed(job.data.case(), Verdict::Suspicious, device.level(), finding);
         Ok(TimingOutcome::Failed(Box::new(result)))
     };
     let candidate = &compared.candidate;
@@ -207,7 +207,7 @@ fn timed(
         return fail(finding, device);
     }
     let op = &job.job.op;
-    let case = job.subject.case();
+    let case = job.data.case();
     let precision = job.job.precision;
     let roofline = roofline::of(op, case, precision, setting.floor_us, device)?;
     if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
@@ -340,7 +340,7 @@ fn recheck(
                     (other.recheck)(device, session)?
                 }
             }
-            _ => job.subject.recheck(device, session)?,
+            _ => job.data.recheck(device, session)?,
         };
         if wrong.is_some() {
             return Ok(wrong);

@@ -302,7 +302,7 @@ fn others_are_seen_before_and_after_the_samples() {
 }
 
 #[test]
-fn times_below_the_data_sheet_are_told_and_others_are_not() {
+fn times_below_the_data_sheet_are_reported_and_others_are_not() {
     let roofline = |impossible_us| Roofline {
         floor_us: 20.0,
         limit: kgen_measure::roofline::Limit::Memory,
