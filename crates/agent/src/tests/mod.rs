@@ -147,7 +147,7 @@ impl EvaluationService for ScriptedJudge {
     ) -> Result<Evaluation, BoxError> {
         entered(Stage::Compile);
         let word = |name: &str| {
-            let words = told(request.source()).split_whitespace();
+            let words = behaviour(request.source()).split_whitespace();
             words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
         };
         let verdict = word("verdict").map_or(Verdict::Passed, |(_, name)| {
@@ -204,11 +204,11 @@ impl RunInputs for PlainMaterial {
             earlier.filter(|past| last.is_none_or(|last| last.past.number != past.number));
         let verdicts: Vec<_> = earlier.map(|past| past.verdict.name()).collect();
         let last = last.map_or_else(String::new, |last| {
-            let kernel = last.kernel.map_or("none", told);
+            let kernel = last.kernel.map_or("none", behaviour);
             format!("; last {} {}: [{kernel}]", last.past.number, last.past.verdict)
         });
         let best = situation.best.as_ref().map_or_else(String::new, |best| {
-            format!("; best {}: [{}]", best.number, told(best.kernel))
+            format!("; best {}: [{}]", best.number, behaviour(best.kernel))
         });
         let mut user = format!("{op} {verdicts:?}{last}{best}");
         if let Some(branch) = situation.branch {
@@ -228,7 +228,7 @@ impl RunInputs for PlainMaterial {
 pub(super) fn reply_with(what: &str) -> String {
     format!(
         "Here it is.\n\n```cuda\n/*@plan\nlaunch(\"k\", grid=1, block=1, args=[out])\n@*/\n\
-         const char* told = \"{what}\";\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
+         const char* behaviour = \"{what}\";\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
     )
 }
 
@@ -250,9 +250,9 @@ pub(super) fn records(dir: &Path) -> Vec<AttemptRecord> {
 }
 
 /// Returns the outcome that a kernel file states.
-pub(super) fn told(kernel: &str) -> &str {
-    let told = kernel.lines().find_map(|line| line.strip_prefix("const char* told = \""));
-    told.and_then(|told| told.split('"').next()).unwrap_or("nothing")
+pub(super) fn behaviour(kernel: &str) -> &str {
+    let behaviour = kernel.lines().find_map(|line| line.strip_prefix("const char* behaviour = \""));
+    behaviour.and_then(|behaviour| behaviour.split('"').next()).unwrap_or("nothing")
 }
 
 /// A run in a test.
