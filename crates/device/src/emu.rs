@@ -243,7 +243,7 @@ impl Device for EmuDevice {
             let kernel = launch.kernel.clone();
             self.observed.counters.push(LaunchCounters { kernel, counters });
         }
-        report.into_result().map(|_| ()).map_err(stopped)
+        report.into_result().map(|_| ()).map_err(converted)
     }
 
     fn observed(&mut self) -> Observed {
@@ -264,9 +264,9 @@ impl Device for EmuDevice {
     }
 }
 
-/// Turns the emulator's stop into kgen's.
-fn stopped(stop: ptx_emu::LaunchError) -> LaunchError {
-    match stop {
+/// Turns an error of the emulator into one of kgen.
+fn converted(error: ptx_emu::LaunchError) -> LaunchError {
+    match error {
         ptx_emu::LaunchError::Fault(fault) => {
             LaunchError::verdict(verdict_of(fault.kind), finding(*fault))
         }

@@ -57,7 +57,11 @@ pub(super) fn text(error: DriverError) -> String {
 /// Turns an error of a call after a launch into an error of the launched kernels.
 ///
 /// `kernels`: the kernels launched since the last success, oldest first.
-pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String]) -> LaunchError {
+pub(super) fn launch_error(
+    action: &'static str,
+    error: DriverError,
+    kernels: &[String],
+) -> LaunchError {
     let (kind, verdict) = match error.0 {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => ("illegal_address", Verdict::Fault),
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => ("misaligned_address", Verdict::Fault),

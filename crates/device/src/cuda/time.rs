@@ -156,7 +156,7 @@ impl CudaDevice {
             usize::try_from(self.flush_bytes()).expect("a cache is smaller than the address space");
         // SAFETY: freed in `drop`, and only there.
         let allocated = unsafe { result::malloc_sync(bytes) };
-        let address = allocated.map_err(|error| self.stop(ACTION, error))?;
+        let address = allocated.map_err(|error| self.launch_error(ACTION, error))?;
         self.flush = Some((address, bytes));
         // Memory must be written before it is read.
         self.overwrite(address, bytes)?;
@@ -191,7 +191,7 @@ impl CudaDevice {
     fn need_events(&mut self, n: usize) -> Result<(), LaunchError> {
         while self.events.len() < n {
             let made = event::create(CUevent_flags::CU_EVENT_DEFAULT);
-            let event = made.map_err(|error| self.stop("make an event", error))?;
+            let event = made.map_err(|error| self.launch_error("make an event", error))?;
             self.events.push(event);
         }
         Ok(())
@@ -208,7 +208,7 @@ impl CudaDevice {
         // SAFETY: both events are recorded and, after the wait, complete.
         let elapsed =
             unsafe { event::elapsed(self.events[2 * sample], self.events[2 * sample + 1]) };
-        let milliseconds = elapsed.map_err(|error| self.stop("read an event", error))?;
+        let milliseconds = elapsed.map_err(|error| self.launch_error("read an event", error))?;
         // The driver gives an f32; more digits than that are noise, and text in every record.
         Ok((f64::from(milliseconds) * 1e7).round() / 1e4)
     }
@@ -236,14 +236,14 @@ impl CudaDevice {
         // SAFETY: the capture was begun above.
         let captured = unsafe { result::stream::end_capture(self.stream) };
         enqueued?;
-        let captured = captured.map_err(|error| self.stop(ACTION, error))?;
+        let captured = captured.map_err(|error| self.launch_error(ACTION, error))?;
         // SAFETY: the graph is alive, and not needed once it is instantiated.
         let instantiated = unsafe {
             let instantiated = graph::instantiate(captured, CUgraphInstantiate_flags(0));
             _ = graph::destroy(captured);
             instantiated
         };
-        let graph = instantiated.map_err(|error| self.stop(ACTION, error))?;
+        let graph = instantiated.map_err(|error| self.launch_error(ACTION, error))?;
         let id = GraphId(self.next_id());
         let kernels = self.launched.clone();
         self.graphs.insert(id, Graph { raw: graph, kernels });

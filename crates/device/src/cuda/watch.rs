@@ -90,7 +90,7 @@ impl CudaDevice {
         }
         // SAFETY: freed in `drop`, and only there.
         let allocated = unsafe { result::malloc_sync(COUNTER_BYTES) };
-        let counter = allocated.map_err(|error| self.stop("allocate a counter", error))?;
+        let counter = allocated.map_err(|error| self.launch_error("allocate a counter", error))?;
         Ok(*self.counter.insert(counter))
     }
 

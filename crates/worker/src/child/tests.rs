@@ -170,7 +170,7 @@ fn jobs_are_served_in_order_until_the_input_ends() {
 }
 
 #[test]
-fn a_failure_is_told_and_the_next_job_is_served() {
+fn a_failure_is_reported_and_the_next_job_is_served() {
     let (said, _) = serve_lines(&[job("fail", false), "{}".to_owned(), job("good", false)]);
     assert_eq!(said[..2], ["progress", "failed false no device"]);
     assert!(said[2].starts_with("failed false the job cannot be read: "), "{said:?}");
