@@ -176,7 +176,7 @@ fn prompts_of_all_runs_await_their_replies() {
 }
 
 #[test]
-fn what_cannot_work_is_told_before_anything_begins() {
+fn impossible_settings_are_refused_before_anything_begins() {
     let fails = |lines: &str, code: i32, says: &str| {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("exp.toml"), lines).unwrap();

@@ -202,7 +202,7 @@ fn originals(compiler: &Compiler) -> (BTreeMap<&'static str, u64>, Vec<String>) 
         for run in runs.unwrap_or_else(|error| panic!("{}: {error}", kernel.name)) {
             costs.insert(kernel.name, run.report.lane_instructions);
             run.report.errors().for_each(|finding| problem(finding.to_string()));
-            let stopped = run.report.end.err().map(|stop| stop.to_string());
+            let stopped = run.report.end.err().map(|error| error.to_string());
             stopped.into_iter().chain(run.wrong_output).for_each(&mut problem);
         }
     }

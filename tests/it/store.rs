@@ -350,7 +350,7 @@ fn check_error(error: &Error, message: &str, hint: &str) {
 }
 
 #[test]
-fn a_second_kgen_is_told_who_works_on_the_run() {
+fn a_second_kgen_learns_who_works_on_the_run() {
     let root = tempfile::tempdir().unwrap();
     let store = new_run(root.path());
     let error = RunStore::open(store.run().dir()).unwrap_err();

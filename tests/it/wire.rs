@@ -217,7 +217,7 @@ async fn requests_are_exactly_these() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_another_dialect_is_told_at_once() {
+async fn a_server_that_speaks_another_dialect_is_reported_at_once() {
     for asked in KINDS {
         for spoken in KINDS.into_iter().filter(|spoken| *spoken != asked) {
             for file in ["whole.json", "stream.sse"] {

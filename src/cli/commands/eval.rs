@@ -44,17 +44,17 @@ pub(crate) struct EvalArgs {
         long,
         value_name = "OP",
         required_unless_present = "op_file",
-        help_heading = "What to work on"
+        help_heading = "Selection"
     )]
     op: Option<String>,
     #[command(flatten)]
     suite: SuiteArgs,
     /// Seed of the inputs and the drawn shapes
-    #[arg(long, value_name = "N", help_heading = "What to work on")]
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     seed: Option<i64>,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Count on the emulator what every launch does
+    /// Count the work of every launch on the emulator
     #[arg(long, help_heading = "Device")]
     counters: bool,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
     Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
 }
 
-/// Chooses what to profile among the cases; the truth value says whether there is a GPU.
+/// Chooses the cases to profile; the truth value says whether there is a GPU.
 pub(super) type Wanted<'a> =
     &'a dyn Fn(&[Case], bool) -> Result<Option<ProfileRequest>, CommandError>;
 
@@ -107,7 +107,7 @@ pub(super) fn evaluate(
 }
 
 /// Most bytes of a kernel file that are read: one more than the judge's guard lets through, so that
-/// the guard still sees what it refuses.
+/// the guard still sees a file that is too long.
 const MAX_BYTES: u64 = (1 << 20) + 1;
 
 /// Reads a kernel file, which must be a regular file: a pipe or a device may never end.
