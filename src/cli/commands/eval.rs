@@ -192,9 +192,16 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     for diagnostic in &evaluation.diagnostics {
         add_diagnostic(&mut out, diagnostic);
     }
-    let failed: Vec<_> = evaluation.failed().collect();
-    if !failed.is_empty() {
+    let is_repeated = |case: &&CaseResult| {
+        !case.findings.is_empty() && case.findings == evaluation.findings && case.mismatch.is_none()
+    };
+    let (repeated, failed): (Vec<_>, Vec<_>) = evaluation.failed().partition(is_repeated);
+    if !repeated.is_empty() || !failed.is_empty() {
         line(&mut out, "\nFailed cases:");
+    }
+    if !repeated.is_empty() {
+        let names: Vec<&str> = repeated.iter().map(|case| case.case.as_str()).collect();
+        line(&mut out, &format!("  as above: {}", some_of(&names)));
     }
     for case in failed {
         add_case(&mut out, case);
@@ -330,11 +337,16 @@ fn add_skipped(out: &mut String, evaluation: &Evaluation) {
     }
     line(out, "\nSkipped cases:");
     for (reason, cases) in by_reason {
-        let shown: Vec<_> = cases.iter().take(MAX_NAMES).copied().collect();
-        let more = cases.len() - shown.len();
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        line(out, &format!("  {reason}: {}{more}", shown.join(", ")));
+        line(out, &format!("  {reason}: {}", some_of(&cases)));
     }
+}
+
+/// Joins the first names, with the number of the others.
+fn some_of(names: &[&str]) -> String {
+    let shown = &names[..names.len().min(MAX_NAMES)];
+    let more = names.len() - shown.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// Writes a number with an exponent where its digits would fill a line.
