@@ -15,6 +15,7 @@ mod flow;
 mod gpu;
 mod judge;
 mod llm;
+mod messages;
 mod mutation;
 mod nvrtc;
 mod prompt;
