@@ -15,7 +15,7 @@ use super::{Built, Emulated, Error, build, emulate, run_on_gpu};
 /// Seeds of the inputs.
 const SEEDS: [u64; 2] = [1, 2];
 
-/// What the outputs hold before: NaN in every floating-point type.
+/// The outputs' contents before: NaN in every floating-point type.
 const POISON: u8 = 0xff;
 
 /// How emulator and GPU agree on one kernel, over all seeds.
@@ -28,7 +28,7 @@ pub struct KernelAgreement {
     pub bound: Option<f64>,
     /// Whether they agree, and both with the f64 reference.
     pub agrees: bool,
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub problems: Vec<String>,
     /// Elements of all outputs, and how many of them differ in a bit.
     pub elements: (usize, usize),

@@ -36,7 +36,7 @@ pub struct Child {
     pub dir: PathBuf,
 }
 
-/// What a child says, line by line on its standard output.
+/// A message of a child, one per line of its standard output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// It begins with a mutant.
@@ -122,7 +122,7 @@ fn serve(
     let mut stderr = process.stderr.take().expect("its streams are pipes");
     let complaint = thread::spawn(move || {
         let mut text = Vec::new();
-        // What cannot be read is not told.
+        // Lines that cannot be read are not reported.
         drop(stderr.read_to_end(&mut text));
         String::from_utf8_lossy(&text).trim().to_owned()
     });

@@ -16,7 +16,7 @@ pub type GpuOutputs = Vec<Vec<u8>>;
 ///
 /// # Errors
 ///
-/// What the kernel did wrong, damaged guard zones among it, or what the device failed at.
+/// The kernel's fault, damaged guard zones among them, or the failure of the device.
 pub fn run_on_gpu(
     device: &mut CudaDevice,
     built: &Built,

@@ -30,7 +30,7 @@ pub enum Error {
     Source {
         /// The kernel.
         kernel: String,
-        /// What the compiler says.
+        /// The compiler's message.
         reason: String,
     },
     /// The GPU cannot be used.

@@ -15,8 +15,8 @@ pub(super) fn build(
     body.insert(access.max_tokens_field.clone(), call.max_tokens.into());
     if !call.system.is_empty() {
         let system = match access.prompt_cache {
-            // What all calls of a run begin with. A mark behind the prompt itself would pay for writing
-            // prompts into the cache that are hardly ever sent twice.
+            // The common beginning of all calls of a run. A mark behind the prompt itself would pay
+            // for writing prompts into the cache that are hardly ever sent twice.
             true => json!([{
                 "type": "text", "text": call.system, "cache_control": {"type": "ephemeral"}
             }]),

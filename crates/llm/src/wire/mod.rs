@@ -45,7 +45,7 @@ pub(super) struct Completion {
     pub(super) has_choice: bool,
 }
 
-/// What a streamed event did.
+/// The effect of a streamed event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// More events follow.
