@@ -1,4 +1,5 @@
-//! Measures what can only be measured from inside; `scripts/figures.sh` runs it and says the rest.
+//! Takes the measurements that are only possible from inside; `scripts/figures.sh` runs it and
+//! takes the others.
 //!
 //! ```text
 //! figures evaluation KGEN        one relu evaluation on the emulator in a warm worker
@@ -6,7 +7,7 @@
 //! ```
 //!
 //! KGEN is the binary whose workers judge, URL a server that speaks `openai-chat`. Each figure is
-//! printed as a row of a Markdown table: what, bound, measured, how.
+//! printed as a row of a Markdown table: figure, bound, measured, method.
 #![expect(clippy::print_stdout, reason = "printing the figures is its purpose")]
 
 use std::{
@@ -173,7 +174,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Measures this process while it carries out a run of `n_ops` ops at once.
+/// Measures this process during a run of `n_ops` ops at once.
 async fn flight(kgen: &str, url: &str, n_ops: usize) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let settings = settings()?;

@@ -72,7 +72,7 @@ async fn measure(kgen: &str, n: u32, all: bool) -> Result<()> {
     let pool = Arc::new(pool(kgen, cache.path()).await?);
     let target = pool.target().clone();
     println!("{n} candidates on {}, {} cpu workers", target.name, pool.split().cpu_workers);
-    // The first one starts what is started once.
+    // The first one pays for the start of all processes.
     drop(pool.evaluate(request(&suites, &target, 0, all)?).await?);
     one_by_one(&pool, &suites, &target, n, all).await?;
     at_once(&pool, &suites, &target, n, all).await?;

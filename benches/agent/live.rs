@@ -29,7 +29,7 @@ use crate::{
     server::{Behaviour, Server},
 };
 
-/// What the CPU time is spent on, as far as it can be told from outside.
+/// Shares of the CPU time, as far as they show from outside.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Meters {
     pub(crate) prompts: Arc<Meter>,

@@ -1,9 +1,9 @@
-//! What the parent process costs: `cargo bench --bench agent -- [--name value]..`
+//! Costs of the parent process: `cargo bench --bench agent -- [--name value]..`
 //!
 //! **live**: a run of many ops against a local model server (a process of its own), with real
 //! prompts, cases, run directory and HTTP; the device is a double that does the parent's part of
 //! the worker protocol. Prints the wall time beside the ideal (calls x latency / concurrency), the
-//! parent's peak memory, its CPU time per attempt and what it goes into.
+//! parent's peak memory, and its CPU time per attempt with its shares.
 //!
 //! **stored**: a run directory of many attempts, made by the store. Prints how long a resume takes
 //! until its first call, and how long summaries and exports take.

@@ -26,7 +26,7 @@ pub(crate) struct Behaviour {
 /// Argument that makes this program the server.
 const FLAG: &str = "--server";
 
-/// What stands in the code of every kernel file, before a number of its own: no two are alike.
+/// Text in every kernel file, followed by a number of its own: no two files are alike.
 pub(crate) const MARK: &str = "#define ANSWER ";
 
 /// A running server; dropping it ends the process.

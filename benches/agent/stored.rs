@@ -83,7 +83,7 @@ fn write(store: &RunStore, op: &RunOp, number: u32, cases: &[Case]) {
     written.expect("there is room for a run");
 }
 
-/// Times what only reads the run, and the report.
+/// Times the commands that only read the run, and the report.
 fn read(dir: &Path) {
     let run = Run::open(dir).expect("the run is there");
     time("RunState::scan", || RunState::scan(&run).expect("the run is whole"));

@@ -46,7 +46,7 @@ pub(crate) struct FormatArgs {
 #[derive(Debug, Args, Default)]
 pub(crate) struct SuiteArgs {
     /// Suite: a name, or the path of a suite file
-    #[arg(long, value_name = "SUITE", help_heading = "What to work on")]
+    #[arg(long, value_name = "SUITE", help_heading = "Selection")]
     pub(crate) suite: Option<String>,
     /// Element types to take, for example f32,bf16
     #[arg(
@@ -54,32 +54,28 @@ pub(crate) struct SuiteArgs {
         visible_alias = "dtype",
         value_name = "DTYPES",
         value_delimiter = ',',
-        help_heading = "What to work on"
+        help_heading = "Selection"
     )]
     pub(crate) dtypes: Option<Vec<String>>,
     /// Timed cases of each op to take: the N largest
-    #[arg(long, value_name = "N", help_heading = "What to work on")]
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     pub(crate) topn: Option<i64>,
     /// Leave out cases whose inputs and outputs are larger, for example 64MiB
-    #[arg(long, value_name = "BYTES", help_heading = "What to work on")]
+    #[arg(long, value_name = "BYTES", help_heading = "Selection")]
     pub(crate) max_bytes: Option<String>,
-    /// Work on what is right in a suite that has mistakes
-    #[arg(long, help_heading = "What to work on")]
+    /// Work on the valid entries of a suite that has mistakes
+    #[arg(long, help_heading = "Selection")]
     pub(crate) keep_going: bool,
     /// File of an op of your own, in place of a suite
-    #[arg(long, value_name = "FILE.toml", help_heading = "What to work on")]
+    #[arg(long, value_name = "FILE.toml", help_heading = "Selection")]
     pub(crate) op_file: Option<String>,
-    /// What a kernel may do beyond f32 arithmetic rounded once
-    #[arg(
-        long,
-        value_name = "strict|eager|tf32_ok|fast_math_ok",
-        help_heading = "What to work on"
-    )]
+    /// Arithmetic that a kernel may use beyond f32 rounded once
+    #[arg(long, value_name = "strict|eager|tf32_ok|fast_math_ok", help_heading = "Selection")]
     pub(crate) precision: Option<String>,
 }
 
 impl SuiteArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("suite.suite", self.suite.clone());
         flags.set("suite.dtypes", self.dtypes.clone());
@@ -95,12 +91,12 @@ impl SuiteArgs {
 #[derive(Debug, Args, Default)]
 pub(crate) struct OpsArgs {
     /// Ops of the suite to take, by any of their names, for example relu,aten.add.Tensor
-    #[arg(long, value_name = "OPS", value_delimiter = ',', help_heading = "What to work on")]
+    #[arg(long, value_name = "OPS", value_delimiter = ',', help_heading = "Selection")]
     pub(crate) ops: Option<Vec<String>>,
 }
 
 impl OpsArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("suite.ops", self.ops.clone());
     }
@@ -118,7 +114,7 @@ pub(crate) struct NvrtcArgs {
 }
 
 impl NvrtcArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("nvrtc.path", self.nvrtc.clone());
         flags.set("nvrtc.offline", self.offline.then_some(true));
@@ -139,10 +135,10 @@ pub(crate) struct TimingArgs {
         help_heading = "Timing"
     )]
     pub(crate) timing: Option<String>,
-    /// What to time against, the one that decides speedup first, for example aten,builtin
+    /// Baselines to time against, the one that decides speedup first, for example aten,builtin
     #[arg(long, value_name = "BASELINES", value_delimiter = ',', help_heading = "Timing")]
     pub(crate) baseline: Option<Vec<String>>,
-    /// What the L2 cache holds when a sample begins
+    /// State of the L2 cache when a sample begins
     #[arg(long, value_name = "cold|hot", help_heading = "Timing")]
     pub(crate) l2: Option<String>,
     /// Time cases that launch overhead dominates inside CUDA graphs
@@ -154,7 +150,7 @@ pub(crate) struct TimingArgs {
 }
 
 impl TimingArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("timing.enabled", self.no_timing.then_some(false));
         flags.set("timing.profile", self.timing.clone());
@@ -174,7 +170,7 @@ pub(crate) struct PythonArgs {
 }
 
 impl PythonArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("python.path", self.python.clone());
     }
@@ -192,7 +188,7 @@ pub(crate) struct DeviceArgs {
     /// Do not run small cases on the emulator before a GPU
     #[arg(long, help_heading = "Device")]
     pub(crate) no_screen: bool,
-    /// What the emulator checks: full, memory or bounds
+    /// Checks of the emulator: full, memory or bounds
     #[arg(long, value_name = "CHECKS", help_heading = "Device")]
     pub(crate) sanitize: Option<String>,
     /// Data sets that a full-size case (1 Mi elements or more) is judged on
@@ -210,7 +206,7 @@ pub(crate) struct DeviceArgs {
 }
 
 impl DeviceArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("device.device", self.device.clone());
         flags.set("device.jobs", self.jobs);
@@ -232,7 +228,7 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("run.output_dir", self.output_dir.clone());
     }
@@ -256,7 +252,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         self.output.add_to(flags);
         flags.set("run.seed", self.seed);
@@ -264,7 +260,7 @@ impl RunArgs {
     }
 }
 
-/// How attempts at an op are arranged, and what models are told.
+/// The arrangement of attempts at an op, and the feedback for models.
 #[derive(Debug, Args, Default)]
 pub(crate) struct SearchArgs {
     /// How attempts at an op are arranged
@@ -296,7 +292,7 @@ fn feedback() -> String {
 }
 
 impl SearchArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("search.strategy", self.strategy.clone());
         flags.set("search.samples", self.samples);
@@ -308,7 +304,7 @@ impl SearchArgs {
     }
 }
 
-/// What may be spent; a run that reaches a cap stops and can be resumed.
+/// Limits of spending; a run that reaches a cap stops and can be resumed.
 #[derive(Debug, Args, Default)]
 pub(crate) struct BudgetArgs {
     /// US dollars that the run may cost
@@ -338,7 +334,7 @@ pub(crate) struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("budget.usd", self.max_cost);
         flags.set("budget.tokens", self.max_total_tokens);
@@ -363,16 +359,16 @@ pub(crate) struct LoopArgs {
     /// Folder of prompt templates that replace kgen's own
     #[arg(long, value_name = "DIR", help_heading = "Loop")]
     pub(crate) prompts_dir: Option<String>,
-    /// How attempts are arranged and what models are told.
+    /// The arrangement of attempts, and the feedback for models.
     #[command(flatten)]
     pub(crate) search: SearchArgs,
-    /// What may be spent.
+    /// Limits of spending.
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
 }
 
 impl LoopArgs {
-    /// Adds what was given.
+    /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("run.max_attempts", self.max_attempts);
         flags.set("run.target_speedup", self.target_speedup);
@@ -415,7 +411,7 @@ pub(crate) struct LlmArgs {
 }
 
 impl LlmArgs {
-    /// Adds what was given; `--replay` alone asks for the provider `replay`.
+    /// Adds the given flags; `--replay` alone asks for the provider `replay`.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         let replay = self.replay.as_ref().map(|_| "replay".to_owned());
         flags.set("llm.provider", self.provider.clone().or(replay));

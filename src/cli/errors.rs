@@ -85,8 +85,8 @@ impl From<kgen_baseline::Error> for CommandError {
     }
 }
 
-impl From<kgen_baseline::python::NotFound> for CommandError {
-    fn from(error: kgen_baseline::python::NotFound) -> Self {
+impl From<kgen_baseline::python::PythonNotFoundError> for CommandError {
+    fn from(error: kgen_baseline::python::PythonNotFoundError) -> Self {
         Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
     }
 }

@@ -16,7 +16,7 @@ const MAX_WORKERS_PER_GPU: usize = 6;
 
 /// Makes sure that a folder can be written to, or made; leaves nothing behind.
 ///
-/// Only trying tells: permissions say nothing about a read-only file system.
+/// Only a write shows it: permissions say nothing about a read-only file system.
 pub(crate) fn probe_writable(folder: &Path) -> io::Result<()> {
     let existing = folder.ancestors().find(|path| path.exists() || path.as_os_str().is_empty());
     let existing = existing.filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -98,7 +98,7 @@ pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, Comma
     Ok(Machine { pool: Arc::new(pool), device })
 }
 
-/// Says that others compute on a GPU; `None` where nobody does, or nobody can tell.
+/// Says that others compute on a GPU; `None` where nobody does, or nobody knows.
 pub(crate) fn company(gpu: &Gpu) -> Option<String> {
     let n = gpu.session.as_ref()?.fingerprint.n_foreign_processes.filter(|n| 0 < *n)?;
     let who = if n == 1 { "another process".to_owned() } else { format!("{n} other processes") };

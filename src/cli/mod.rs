@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Printing fails only where nobody reads; the code still tells.
+            // Printing fails only where nobody reads; the exit code still says it.
             drop(error.print());
             return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
         }

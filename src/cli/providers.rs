@@ -66,7 +66,7 @@ pub(crate) fn open(settings: &Settings) -> Result<Provider, CommandError> {
     Ok(Provider { config, recording: None, calls_wait, _demo: None })
 }
 
-/// Returns the provider that the settings name as far as it can be told without its key and without
+/// Returns the provider that the settings name as far as it is known without its key and without
 /// starting anything, for display.
 pub(crate) fn described(settings: &Settings) -> Option<ProviderConfig> {
     let mut settings = settings.clone();

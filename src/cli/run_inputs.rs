@@ -73,7 +73,7 @@ pub(crate) fn resolve_baselines(
         ui.warn(&missing.to_string());
     }
     let has_torch = matches!(python, Some(Ok(_)));
-    let mut settled: Vec<String> = Vec::new();
+    let mut distinct: Vec<String> = Vec::new();
     for name in &timing.baselines {
         let names = match name.as_str() {
             AUTO if has_torch => vec![PythonKind::Aten.name(), BUILTIN],
@@ -81,12 +81,12 @@ pub(crate) fn resolve_baselines(
             name => vec![name],
         };
         for name in names {
-            if !settled.iter().any(|known| known == name) {
-                settled.push(name.to_owned());
+            if !distinct.iter().any(|known| known == name) {
+                distinct.push(name.to_owned());
             }
         }
     }
-    timing.baselines = settled;
+    timing.baselines = distinct;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Carries out a run: sets up machine, provider and run directory, lets the agent work, reports.
+//! Executes a run: sets up machine, provider and run directory, lets the agent work, reports.
 
 use std::{
     collections::BTreeMap,
@@ -57,7 +57,7 @@ pub(crate) enum RunTarget {
     Existing(PathBuf),
 }
 
-/// Carries out a job and prints its table.
+/// Runs a job and prints its table.
 pub(crate) fn run(context: &Context, job: Job) -> Result<Exit, CommandError> {
     let runtime = runtime()?;
     runtime.block_on(Box::pin(work(context, job)))

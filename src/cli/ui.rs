@@ -81,7 +81,7 @@ impl Ui {
     /// Prints a line to standard error, above the progress bars.
     fn line(&self, text: &str) {
         let print = || {
-            // Nobody is left to tell when standard error is gone.
+            // Nobody reads when standard error is gone.
             drop(writeln!(io::stderr().lock(), "{text}"));
         };
         match &self.bars {

@@ -90,7 +90,7 @@ pub fn op_table(summary: &Summary) -> TextTable {
     table
 }
 
-/// Returns a UUID's first group, which tells the GPUs of a machine apart: `GPU-1a2b3c4d`.
+/// Returns a UUID's first group, which distinguishes the GPUs of a machine: `GPU-1a2b3c4d`.
 fn short(uuid: &str) -> &str {
     let end = uuid.match_indices('-').nth(1).map_or(uuid.len(), |(at, _)| at);
     &uuid[..end]

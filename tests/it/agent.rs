@@ -40,7 +40,7 @@ pub(crate) const RELU: &str = "if (i < n) y[i] = x[i] <= 0 ? (T_self)0 : x[i];";
 /// A silu that is right.
 pub(crate) const SILU: &str = "if (i < n) y[i] = x[i] / (1.0f + expf(-x[i]));";
 
-/// Returns what a chat server streams for a text.
+/// Returns the stream of a chat server for a text.
 pub(crate) fn streamed(text: &str) -> ResponseTemplate {
     let chunk = json!({
         "id": "c1",
@@ -138,7 +138,7 @@ async fn it_gets_from_every_kind_of_mistake_to_a_kernel_that_is_right() {
     for (number, says) in [(2, "expected a \"]\""), (3, "126"), (4, "out"), (5, "end")] {
         assert!(feedback(folder, number).contains(says), "{}", feedback(folder, number));
     }
-    // What was found out is in the next prompt, and no seed ever is.
+    // The findings are in the next prompt, and no seed ever is.
     let requests = server.received_requests().await.unwrap();
     let run = Run::open(&folder.join("generated_kernels/r")).unwrap();
     for (index, request) in requests.iter().enumerate() {
@@ -197,8 +197,8 @@ async fn a_wrong_key_is_one_error_and_the_run_goes_on_with_the_right_one() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Plays a model that gets it right once it was told what to change, and says the same wrong thing
-/// in other words until then.
+/// Plays a model that gets it right once the feedback names the fault, and says the same wrong
+/// thing in other words until then.
 fn scripted(n_asked: &std::sync::atomic::AtomicUsize, request: &Request) -> ResponseTemplate {
     let prompt = prompt(request);
     if prompt.contains("Do not write the kernel yet") {
@@ -216,7 +216,7 @@ fn scripted(n_asked: &std::sync::atomic::AtomicUsize, request: &Request) -> Resp
     })
 }
 
-/// Reads the files that hold what came of the attempts at an op, by their names.
+/// Reads the files with the results of the attempts at an op, by their names.
 fn results(run: &Path, op: &str) -> BTreeMap<String, Vec<u8>> {
     let kept = [".cu", ".eval.json", ".samples.json", ".feedback.md", ".log", ".confirm.json"];
     let mut files = BTreeMap::new();
@@ -230,7 +230,7 @@ fn results(run: &Path, op: &str) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Reads the table of a run without the columns on who was asked and what was paid.
+/// Reads the table of a run without the columns of provider and cost.
 fn table(run: &Path) -> Vec<Vec<String>> {
     let text = fs::read_to_string(run.join("operator_summary.csv")).unwrap();
     let rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect());

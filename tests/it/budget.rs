@@ -1,4 +1,4 @@
-//! Budgets: what a run may cost, however it is interrupted, and what it says about it.
+//! Budgets: the limit of a run's cost, however it is interrupted, and the messages about it.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -135,7 +135,7 @@ async fn a_cap_in_dollars_stops_the_run_cleanly_and_a_higher_one_goes_on() {
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(stdout.lines().next().unwrap().contains("cost"), "{stdout}");
 
-    // A replay pays nothing, and says what the recording cost.
+    // A replay pays nothing, and reports the cost of the recording.
     let mut replay = Command::new(env!("CARGO_BIN_EXE_kgen"));
     let device = ["--device", "emu", "--jobs", "2", "--suite", "tiny.toml", "--max-cost", "0.01"];
     replay.current_dir(folder).args(["generate", "--replay", "r", "--run-id", "s"]).args(device);
@@ -175,7 +175,7 @@ async fn a_cap_of_an_op_ends_that_op_and_a_cap_on_time_counts_all_processes() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
-/// A provider that keeps its own books of what it bills.
+/// A provider that keeps its own books.
 #[derive(Clone, Default)]
 struct Provider {
     random: Arc<AtomicU64>,
@@ -261,7 +261,7 @@ fn call(op: u32, number: u32, call: u32) -> Call {
     }
 }
 
-/// One process of a run: charges what its files say, makes calls, is killed or comes to its end.
+/// One process of a run: charges the cost in its files, makes calls, is killed or comes to its end.
 async fn process(dir: &Path, server: &MockServer, usd: f64, dies_after: Option<Duration>) -> u64 {
     let store = Arc::new(RunStore::open(dir).unwrap());
     let state = RunState::scan(store.run()).unwrap();

@@ -30,7 +30,7 @@ fn stderr(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
 }
 
-/// Runs kgen, checks exit code and what standard error says; nothing may be on standard output.
+/// Runs kgen, checks exit code and standard error; nothing may be on standard output.
 fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
     let assert = kgen(folder).args(args).assert().code(code);
     let text = stderr(&assert);
@@ -195,7 +195,7 @@ fn a_folder_of_baselines_that_is_not_there_is_3() {
 }
 
 #[test]
-fn a_config_file_beside_the_user_is_read_and_a_stray_variable_is_told() {
+fn a_config_file_beside_the_user_is_read_and_a_stray_variable_is_reported() {
     let folder = folder();
     fs::write(folder.path().join("config.toml"), "[run]\nsede = 3\n").unwrap();
     fails(folder.path(), &["list"], 3, &["unknown setting `run.sede`", "`run.seed`"]);
@@ -317,7 +317,7 @@ fn the_lists_name_what_there_is() {
 }
 
 #[test]
-fn keys_are_told_as_set_and_never_shown() {
+fn keys_are_reported_as_set_and_never_shown() {
     let folder = folder();
     let assert = kgen(folder.path())
         .args(["list", "backends", "-v"])

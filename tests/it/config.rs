@@ -28,7 +28,7 @@ fn every_setting_with_a_flag_has_it_on_a_command_and_no_other() {
             assert!(all.contains(flag), "--{flag} of {} is on no command", key.path);
         }
     }
-    // Flags that are no settings: names of things, formats, what to show, and what clap adds.
+    // Flags that are no settings: names of things, formats, parts to show, and flags of clap.
     let plain = ["backend", "op", "run-id", "format", "config", "verbose", "quiet", "help"];
     let shown = ["prompt", "turn"];
     let known: BTreeSet<_> =

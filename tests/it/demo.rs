@@ -1,4 +1,4 @@
-//! The bundled session: what a person sees who has neither a GPU nor a key.
+//! The bundled session, as a person sees it who has neither a GPU nor a key.
 
 use std::{fs, path::Path};
 

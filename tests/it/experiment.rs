@@ -150,7 +150,7 @@ fn ctrl_c_finishes_what_was_begun_and_the_same_command_goes_on() {
     assert!(said.contains("interrupted; go on with `kgen experiment exp.toml`"), "{said}");
     let states = states(at);
     assert!((2..8).contains(&states.len()), "{states:?}");
-    // What there is is compared.
+    // The finished runs are compared.
     assert!(dir(at).join("comparison.json").exists());
     let listed = experiment(at, &["--dry-run"]).assert().code(0);
     let listed = text(&listed.get_output().stdout);
@@ -176,7 +176,7 @@ fn prompts_of_all_runs_await_their_replies() {
 }
 
 #[test]
-fn what_cannot_work_is_told_before_anything_begins() {
+fn impossible_settings_are_refused_before_anything_begins() {
     let fails = |lines: &str, code: i32, says: &str| {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("exp.toml"), lines).unwrap();

@@ -136,7 +136,7 @@ fn a_kernels_folder_of_the_user_is_judged() {
     let assert = kgen(folder.path(), &args).assert().code(1);
     assert!(stderr(&assert).contains("11 ops without a kernel"), "{}", stderr(&assert));
     assert!(stdout(&assert).contains("wrong_output (emu)"), "{}", stdout(&assert));
-    // What was judged is never written to.
+    // The judged folder is never written to.
     assert_eq!(fs::read_dir(folder.path().join("mine/relu")).unwrap().count(), 1);
     let args = ["run", "--backend", "pregenerated", "--output-dir", "other", "--dtypes", "f32"];
     let assert = kgen(folder.path(), &[&args[..], &["--ops", "relu"]].concat()).assert().code(0);

@@ -123,7 +123,7 @@ pub(crate) async fn complete(client: &Client, log: &Log) -> Result<ReplyRecord, 
     outcome
 }
 
-/// What holds for every request that a server gets.
+/// Checks the invariants of every request that a server gets.
 fn check_invariants(request: &Request, log: &Log) {
     assert_eq!(request.headers["content-type"], "application/json");
     let key = request.headers.get("x-api-key").or_else(|| request.headers.get("authorization"));
@@ -486,7 +486,7 @@ async fn a_silent_stream_is_given_up_but_a_complete_one_is_kept() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named() {
-    // The port was free a moment ago and nobody else is told about it.
+    // The port was free a moment ago and nobody else knows about it.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let base_url = format!("http://user:{KEY}@127.0.0.1:{port}/v1?key={KEY}");
     let client = client(access("openai", &base_url), &Budget::default());

@@ -1,4 +1,4 @@
-//! The worked examples of the prompts keep what the prompts promise.
+//! The worked examples of the prompts keep the prompts' promises.
 
 use std::collections::BTreeMap;
 

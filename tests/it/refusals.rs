@@ -1,4 +1,4 @@
-//! What providers refuse, and how they limit: each is told apart and says what to do.
+//! Refusals and rate limits of providers: each has its own message with a remedy.
 
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,7 @@ async fn limits_in_the_headers_hold_the_next_call_back() {
     complete(&client, &Log::default()).await.unwrap();
     let start = Instant::now();
     complete(&client, &Log::default()).await.unwrap();
-    // A tenth of what comes back in 600 ms is one request.
+    // A tenth of the tokens that come back in 600 ms is one request.
     assert!(Duration::from_millis(50) < start.elapsed(), "{:?}", start.elapsed());
 }
 

@@ -74,7 +74,7 @@ async fn a_call_in_flight_is_recorded_as_lost_and_sent_once_more() {
     let attempt = &state(folder).unwrap().ops[&OpKey("relu".to_owned())].attempts[&1];
     let calls: Vec<_> = attempt.calls.values().copied().collect();
     assert_eq!(calls, [CallState::Lost, CallState::Replied]);
-    // The attempt's file tells people the same.
+    // The attempt's file says the same to people.
     let lost = folder.join("generated_kernels/r/relu/relu_attempt_1.call_1.lost.json");
     assert!(fs::read_to_string(lost).unwrap().contains("\"possibly_billed\": true"));
 }

@@ -1,4 +1,4 @@
-//! The Python process with a real PyTorch on the CPU: what kgen words, it understands.
+//! The Python process with a real PyTorch on the CPU: it understands kgen's messages.
 //!
 //! `KGEN_TEST_PYTHON` names an interpreter with torch; without it the tests say so and end.
 

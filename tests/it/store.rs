@@ -16,7 +16,7 @@ use kgen_store::{
     StageFile, TopFile, find_run, latest_run, list_runs,
 };
 
-/// A run's description with what tests do not care about filled in.
+/// A run's description with the fields that tests do not care about filled in.
 pub(crate) fn info(run_id: RunId) -> RunInfo {
     RunInfo {
         created_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -156,7 +156,7 @@ fn new_run(root: &Path) -> RunStore {
     RunStore::create(root, Some("r1".parse().unwrap()), info).unwrap()
 }
 
-/// Carries an attempt from its request to its record.
+/// Takes an attempt from its request to its record.
 fn finish(store: &RunStore, number: u32, verdict: Verdict, speedup: Option<f64>) {
     let key = key(number, 1);
     store.request(&key, &request(&key)).unwrap();
@@ -246,7 +246,7 @@ fn a_torn_index_is_tolerated_and_then_mended() {
         drop(RunStore::open(&dir).unwrap());
         let (lines, n_unreadable) = Run::open(&dir).unwrap().index().unwrap();
         assert_eq!((lines.len(), n_unreadable), (2, 0), "cut at {cut}");
-        // What is appended afterwards stands on a line of its own.
+        // Text appended afterwards stands on a line of its own.
         assert_eq!(fs::read(&index).unwrap().last(), Some(&b'\n'), "cut at {cut}");
     }
 }
@@ -350,7 +350,7 @@ fn check_error(error: &Error, message: &str, hint: &str) {
 }
 
 #[test]
-fn a_second_kgen_is_told_who_works_on_the_run() {
+fn a_second_kgen_learns_who_works_on_the_run() {
     let root = tempfile::tempdir().unwrap();
     let store = new_run(root.path());
     let error = RunStore::open(store.run().dir()).unwrap_err();
@@ -534,7 +534,8 @@ fn what_is_held_in_memory_is_what_the_files_say() {
     check(&RunStore::open(&dir).unwrap());
 }
 
-/// What is derived of a confirmed winner is made of samples: opening a run compares none of that.
+/// The derived files of a confirmed winner are made of samples: opening a run compares none of
+/// that.
 #[test]
 fn the_speedups_of_a_confirmed_winner_are_left_alone() {
     let root = tempfile::tempdir().unwrap();

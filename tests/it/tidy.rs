@@ -201,3 +201,71 @@ fn versions_stand_in_the_workspace_alone() {
         }
     }
 }
+
+/// Phrases that comments avoid, in lower case.
+const AVOIDED: &[&str] =
+    &["told", "tells whether", "carry out", "carries out", "carried out", "settle", "settled"];
+
+/// Returns the text of a comment line, without its slashes.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.trim_start_matches(['/', '!']).trim())
+}
+
+#[test]
+fn comments_name_their_subject_in_plain_words() {
+    let folders = ["src", "crates", "tests", "examples", "benches"];
+    let mut found = Vec::new();
+    for source in folders.iter().flat_map(|folder| rust_files(&root().join(folder))) {
+        let comments = source.text.lines().enumerate().filter_map(|(i, l)| Some((i, comment(l)?)));
+        for (i, text) in comments {
+            let words = format!(" {} ", text.to_lowercase().replace([',', '.', ';', ':'], " "));
+            let has = |phrase: &&&str| words.contains(&format!(" {phrase} "));
+            let avoided = AVOIDED.iter().find(has).copied();
+            let avoided = avoided.or(text.starts_with("What ").then_some("What"));
+            if let Some(avoided) = avoided {
+                let name = source.path.display();
+                found.push(format!("{name}:{}: `{avoided}` in `{text}`", i + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "say the thing itself (docs/glossary.md): {found:#?}");
+}
+
+#[test]
+fn documents_name_their_subject() {
+    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let top = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(|name| root().join(name));
+    let mut found = Vec::new();
+    for path in docs.chain(top).filter(|path| path.extension().is_some_and(|name| name == "md")) {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.lines().filter(|line| {
+            let line = line.trim_start_matches([' ', '*', '-', '#', '|']);
+            line.starts_with("What ") && !line.ends_with('?')
+        });
+        found.extend(lines.map(|line| format!("{}: {line}", path.display())));
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn error_types_end_in_error() {
+    let mut found = Vec::new();
+    for source in all_files() {
+        let mut is_error = false;
+        for line in source.code.lines() {
+            let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            is_error |= line.contains("derive(") && line.contains("thiserror::Error");
+            let implemented = (line.starts_with("impl") && line.contains("Error for "))
+                .then(|| words.iter().position(|w| *w == "for"));
+            let declared =
+                words.iter().position(|word| is_error && ["enum", "struct"].contains(word));
+            is_error &= declared.is_none();
+            let name = implemented.flatten().or(declared).and_then(|at| words.get(at + 1));
+            if let Some(name) = name.filter(|name| !name.ends_with("Error")) {
+                found.push(format!("{}: {name}", source.path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}

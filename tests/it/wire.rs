@@ -55,7 +55,7 @@ impl Answer {
     }
 }
 
-/// Serves answers in order, one per connection; returns the base URL and what was asked.
+/// Serves answers in order, one per connection; returns the base URL and the requests.
 fn serve(answers: Vec<Answer>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -193,7 +193,8 @@ async fn responses_of_every_format_are_read_alike_in_pieces_of_every_size() {
     insta::assert_snapshot!("replies", read_as);
 }
 
-/// Returns the request as a test can compare it: the key masked, what differs between machines left out.
+/// Returns the request as a test can compare it: the key masked, differences between machines left
+/// out.
 fn shown(request: &str) -> String {
     let mut lines: Vec<&str> = request.lines().collect();
     lines.retain(|line| !line.starts_with("host:") && !line.starts_with("accept"));
@@ -241,7 +242,7 @@ async fn a_server_that_speaks_another_dialect_is_told_at_once() {
                 assert!(error.to_string().contains(&way_out), "{error}");
                 assert_eq!(requests.lock().unwrap().len(), 1, "it is not asked again");
                 assert_eq!(log.kinds(), ["request", "failure"]);
-                // It was paid for: what came is kept.
+                // It was paid for: the partial reply is kept.
                 let failed = log.failures.lock().unwrap()[0].response.clone().unwrap();
                 assert!(!failed.body.is_empty() && read(&file).starts_with(&failed.body));
             }

@@ -1,7 +1,7 @@
 //! The worker pool against processes that behave badly in every way they can.
 //!
-//! The workers here are shell scripts that speak the protocol; what they do with a job is driven
-//! by the kernel text of its request.
+//! The workers here are shell scripts that speak the protocol; the kernel text of a request drives
+//! their behaviour.
 
 mod fake;
 mod gpu;

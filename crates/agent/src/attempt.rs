@@ -80,12 +80,12 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         self.context.send(Event::AttemptStarted { attempt: self.id.clone(), purpose });
         let _owner = shared.originals.owner(self.id.number);
         let mut origin = Origin::default();
-        let draft = self.draft(&shared, &mut origin).await?;
+        let candidate = self.candidate(&shared, &mut origin).await?;
         let recorded = self.recorded(&origin);
         // Until the attempt is closed, others with the same kernel wait.
         let mut claim = None;
         let mut duplicate_of = None;
-        match (&draft, recorded) {
+        match (&candidate, recorded) {
             (Candidate::Given(Implementation::Kernel { source }), None) => {
                 match shared.originals.claim(Fingerprint::of(source), self.id.number).await {
                     DuplicateCheck::Original(own) => claim = Some(own),
@@ -97,24 +97,24 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             }
             (Candidate::Given(_) | Candidate::None(..), None) => {}
         }
-        let judgement = self.judgement(&draft, recorded, duplicate_of).await?;
-        self.write_feedback(&draft, &judgement.evaluation)?;
-        let seen = self.close(&draft, judgement, origin, started_at)?;
+        let judgement = self.judgement(&candidate, recorded, duplicate_of).await?;
+        self.write_feedback(&candidate, &judgement.evaluation)?;
+        let seen = self.close(&candidate, judgement, origin, started_at)?;
         if let Some(claim) = claim {
-            claim.settle();
+            claim.finish();
         }
         Ok(seen)
     }
 
     fn write_feedback(
         &self,
-        draft: &Candidate,
+        candidate: &Candidate,
         evaluation: &Evaluation,
     ) -> Result<(), AttemptError> {
         if self.state.files.contains(&StageFile::Feedback) {
             return Ok(());
         }
-        let kernel = match draft {
+        let kernel = match candidate {
             Candidate::Given(implementation) => implementation.source().unwrap_or_default(),
             Candidate::None(..) => "",
         };
@@ -124,7 +124,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
 
     fn close(
         &self,
-        draft: &Candidate,
+        candidate: &Candidate,
         judgement: Judgement,
         origin: Origin,
         started_at: String,
@@ -140,7 +140,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             branch: self.proposal.branch,
             round: self.proposal.round,
             purpose: self.proposal.purpose,
-            status: match draft {
+            status: match candidate {
                 Candidate::Given(_) => AttemptStatus::Judged,
                 Candidate::None(_, status) => *status,
             },
@@ -189,12 +189,12 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     }
 
     /// Returns the candidate, asking for it only if nothing of it is stored.
-    async fn draft(
+    async fn candidate(
         &mut self,
         shared: &Shared,
         origin: &mut Origin,
     ) -> Result<Candidate, AttemptError> {
-        let draft = match &self.context.plan.source {
+        let candidate = match &self.context.plan.source {
             CandidateSource::Given(kernels) => kernels.get(&self.op.key).map_or_else(
                 || {
                     let message = "no kernel file was given for this op";
@@ -214,13 +214,13 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
                 ),
             },
         };
-        if let Candidate::Given(implementation) = &draft
+        if let Candidate::Given(implementation) = &candidate
             && let Some(file) = StageFile::of(implementation)
             && !self.state.files.contains(&file)
         {
             self.context.store().write_source(&self.id, implementation)?;
         }
-        Ok(draft)
+        Ok(candidate)
     }
 
     /// Returns the recording whose evaluation is taken, where it has one.
@@ -236,7 +236,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
     /// Returns the stored evaluation, the recorded one, that of an equal kernel, or a new one.
     async fn judgement(
         &self,
-        draft: &Candidate,
+        candidate: &Candidate,
         recorded: Option<&RecordedRun>,
         mut duplicate_of: Option<u32>,
     ) -> Result<Judgement, AttemptError> {
@@ -255,7 +255,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             Some(original) => store.run().evaluation(&self.sibling(original))?,
             None => None,
         };
-        let evaluation = match (recorded.or(equal), draft) {
+        let evaluation = match (recorded.or(equal), candidate) {
             (Some(known), _) => known,
             (None, Candidate::None(none, _)) => evaluate::no_code(&self.context, &self.op, none),
             (None, Candidate::Given(implementation)) => {

@@ -243,12 +243,12 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         let history: Vec<HistoryEntry> =
             self.known.iter().filter_map(|seen| seen.past.clone()).collect();
         let mut parents = self.proposal.parents.iter().rev();
-        let subject = parents.next().and_then(|number| self.known(*number));
-        // Where there are two, the other one is the measure of the subject.
-        let best = parents.next().and_then(|number| self.known(*number)).or(subject);
+        let base = parents.next().and_then(|number| self.known(*number));
+        // Where there are two, the other one is the measure of the base.
+        let best = parents.next().and_then(|number| self.known(*number)).or(base);
         let best = best.filter(|best| best.verdict().is_pass());
         let kernel = |number| run.kernel(&self.sibling(number));
-        let (subject_kernel, feedback) = match subject {
+        let (base_kernel, feedback) = match base {
             Some(seen) => {
                 let feedback = run.feedback(&self.sibling(seen.number()))?;
                 (kernel(seen.number())?, feedback.unwrap_or_default())
@@ -259,9 +259,9 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             Some(best) => kernel(best.number())?,
             None => None,
         };
-        let parent = subject.and_then(|seen| seen.past.as_ref()).map(|past| LastAttempt {
+        let parent = base.and_then(|seen| seen.past.as_ref()).map(|past| LastAttempt {
             past,
-            kernel: subject_kernel.as_deref(),
+            kernel: base_kernel.as_deref(),
             feedback: &feedback,
         });
         let best = best.zip(best_kernel.as_deref()).map(|(best, kernel)| BestAttempt {

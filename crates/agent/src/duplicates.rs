@@ -106,7 +106,7 @@ impl DuplicateRegistry {
 
 impl Claim<'_> {
     /// Notifies the others that the evaluation is stored.
-    pub(super) fn settle(self) {
+    pub(super) fn finish(self) {
         let entry = Entry { number: self.number, is_finished: true };
         self.originals.lock().insert(self.fingerprint, entry);
     }
@@ -149,7 +149,7 @@ mod tests {
         drop(owner);
         let judged = timeout(Duration::from_secs(1), waiting).await.expect("it still waits");
         let DuplicateCheck::Original(claim) = judged else { panic!("nobody judged it") };
-        claim.settle();
+        claim.finish();
         assert!(matches!(originals.claim(kernel, 3).await, DuplicateCheck::DuplicateOf(2)));
     }
 }

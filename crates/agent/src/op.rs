@@ -76,7 +76,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
         };
         let (end, failure) = match end {
             Ok(end) => (end, None),
-            Err(halt) => sort(halt),
+            Err(error) => sort(error),
         };
         let outcome = self.outcome(end);
         let event = Event::OpDone { outcome: Box::new(outcome.clone()) };
@@ -95,9 +95,9 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
         self.share_confirmations()?;
         let mut begun = BTreeSet::new();
         let mut at_work: FuturesUnordered<AtWork> = FuturesUnordered::new();
-        let mut halted: Option<AttemptError> = None;
+        let mut ended: Option<AttemptError> = None;
         loop {
-            if halted.is_none() {
+            if ended.is_none() {
                 match self.strategy.next(&self.seen, &self.policy) {
                     Step::Attempts(proposals) => {
                         if self.shared.is_none() {
@@ -118,32 +118,32 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
             }
             match at_work.next().await {
                 Some(Ok(seen)) => self.add(seen)?,
-                Some(Err(halt)) => {
-                    if matches!(halt, AttemptError::Failed(_)) {
+                Some(Err(error)) => {
+                    if matches!(error, AttemptError::Failed(_)) {
                         self.context.deps.stop.raise(Shutdown::Graceful);
                     }
-                    halted = Some(match halted {
-                        Some(before) => before.and(halt),
-                        None => halt,
+                    ended = Some(match ended {
+                        Some(before) => before.and(error),
+                        None => error,
                     });
                 }
                 None => break,
             }
         }
-        match halted.expect("a strategy proposes what is not finished, and only that is awaited") {
-            halt @ (AttemptError::EndOfRecording | AttemptError::Budget(_)) => {
-                self.close(halt).await
+        match ended.expect("a strategy proposes what is not finished, and only that is awaited") {
+            error @ (AttemptError::EndOfRecording | AttemptError::Budget(_)) => {
+                self.close(error).await
             }
-            halt => Err(halt),
+            error => Err(error),
         }
     }
 
     /// Ends the op with the attempts there are: the winner is still confirmed.
-    async fn close(&mut self, halt: AttemptError) -> Result<OpEnd, AttemptError> {
+    async fn close(&mut self, error: AttemptError) -> Result<OpEnd, AttemptError> {
         while let Step::Confirm { number } = close(&self.seen, &self.policy) {
             self.confirm(number).await?;
         }
-        Ok(sort(halt).0)
+        Ok(sort(error).0)
     }
 
     fn begin(&mut self, mut proposal: Proposal) -> Result<AtWork, AttemptError> {
@@ -308,9 +308,9 @@ pub(super) enum Failure {
     OfRun(Error),
 }
 
-fn sort(halt: AttemptError) -> (OpEnd, Option<Failure>) {
+fn sort(error: AttemptError) -> (OpEnd, Option<Failure>) {
     let failed = |message: String| OpEnd::Failed { message };
-    match halt {
+    match error {
         AttemptError::EndOfRecording => (OpEnd::EndOfRecording, None),
         AttemptError::Budget(cap) => (OpEnd::BudgetReached { cap }, None),
         AttemptError::Awaiting { calls } => (OpEnd::Awaiting { calls }, None),

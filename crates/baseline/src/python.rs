@@ -91,12 +91,12 @@ impl fmt::Display for Python {
 /// No interpreter has PyTorch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("PyTorch was not found: {}; {HOW_TO}", self.looked_at())]
-pub struct NotFound {
+pub struct PythonNotFoundError {
     /// The interpreters, each with the packages it lacks.
     looked_at: Vec<String>,
 }
 
-impl NotFound {
+impl PythonNotFoundError {
     /// Returns the interpreters, each with the packages it lacks.
     #[must_use]
     pub fn looked_at(&self) -> String {
@@ -113,8 +113,8 @@ pub const HOW_TO: &str = "install the package torch with pip, or name a Python t
 ///
 /// # Errors
 ///
-/// [`NotFound`] with the packages that each of them lacks.
-pub fn find(path: Option<&Path>) -> Result<Python, NotFound> {
+/// [`PythonNotFoundError`] with the packages that each of them lacks.
+pub fn find(path: Option<&Path>) -> Result<Python, PythonNotFoundError> {
     let mut looked_at = Vec::new();
     for path in candidates(path) {
         match probe(&path) {
@@ -129,7 +129,7 @@ pub fn find(path: Option<&Path>) -> Result<Python, NotFound> {
     if looked_at.is_empty() {
         looked_at.push("there is no python3".to_owned());
     }
-    Err(NotFound { looked_at })
+    Err(PythonNotFoundError { looked_at })
 }
 
 fn candidates(path: Option<&Path>) -> Vec<PathBuf> {

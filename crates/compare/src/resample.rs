@@ -122,8 +122,8 @@ impl Draws {
         self.estimate(column.value()?, column.n_ops(), drawn, shown)
     }
 
-    /// Estimates a difference or the logarithm of a factor. Where all ops agree there is no interval:
-    /// resampling them tells nothing.
+    /// Estimates a difference or the logarithm of a factor. Where all ops agree there is no
+    /// interval: resampling them shows nothing.
     pub(crate) fn difference(
         &self,
         differences: &[f64],

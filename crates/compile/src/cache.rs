@@ -1,8 +1,8 @@
 //! Compiled kernel files on disk, by content.
 //!
 //! An entry that cannot be read, is torn or of another format is a miss; a write that fails is
-//! forgotten. Entries are written beside their place and renamed, so readers never see half. The folder
-//! keeps to a size: what was used last stays.
+//! forgotten. Entries are written beside their place and renamed, so readers never see half. The
+//! folder keeps to a size: entries used last stay.
 
 use std::{
     fs::{self, File},
@@ -22,7 +22,7 @@ const FORMAT: &str = "kgen-compile-2";
 /// Most bytes of all entries: some ten thousand kernels.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// Most bytes of one entry: what the guard behind NVRTC takes, and its base64.
+/// Most bytes of one entry: the most that the guard behind NVRTC takes, in base64.
 const MAX_ENTRY_BYTES: u64 = 64 << 20;
 
 /// How many entries are written between two looks at the folder's size.
@@ -76,7 +76,8 @@ impl Cache {
             return None;
         }
         let bytes = fs::read(&path).ok()?;
-        // The time of use decides what goes first; where it cannot be set, that of writing does.
+        // The time of use decides which entry goes first; where it cannot be set, that of writing
+        // does.
         drop(
             File::options()
                 .append(true)
@@ -110,8 +111,8 @@ impl Cache {
         Ok(())
     }
 
-    /// Removes what was used longest ago until the rest has at most this many bytes. Other processes may
-    /// do the same at the same time: a file that is gone already is no error.
+    /// Removes the least recently used entries until the rest has at most this many bytes. Other
+    /// processes may do the same at the same time: a file that is gone already is no error.
     fn sweep(&self, max_bytes: u64) -> std::io::Result<()> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(&self.folder)?.flatten() {

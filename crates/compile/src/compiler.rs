@@ -17,7 +17,7 @@ use super::{
     watch::Compiling,
 };
 
-/// What is to be compiled.
+/// A kernel file to compile, with its macros, kernels and architecture.
 #[derive(Debug, Clone, Copy)]
 pub struct CompileJob<'a> {
     /// The kernel file.
@@ -130,7 +130,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// [`CompileError::Failed`] with what the compiler or the assembler says about the source;
+    /// [`CompileError::Failed`] with the diagnostics of the compiler or the assembler;
     /// [`CompileError::Machine`] when NVRTC itself does not work.
     pub fn compile(&self, job: &CompileJob<'_>) -> Result<Compiled, CompileError> {
         let code = blank_comments(job.source).map_err(|finding| failed(&finding))?;
@@ -219,7 +219,7 @@ fn check_macro(name: &str, value: &str) -> Result<(), CompileError> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_value = value.len() <= 256
         && value.chars().all(|c| c.is_ascii_alphanumeric() || "_ .+-*/%<>()=!&|,:".contains(c));
-    // Neither a comment, which would swallow what follows, nor a `#` under another spelling.
+    // Neither a comment, which would swallow the rest, nor a `#` under another spelling.
     let is_plain = !["/*", "//", "%:"].iter().any(|odd| value.contains(odd));
     if is_name && is_value && is_plain {
         Ok(())
@@ -283,7 +283,7 @@ fn finish(job: &CompileJob<'_>, product: Product, log: Log) -> Compiled {
 /// Static shared memory that any GPU gives a block, in bytes.
 const STATIC_SMEM_MAX: u32 = 48 << 10;
 
-/// Says what was wrong with a source that NVRTC refused.
+/// Explains why NVRTC refused a source.
 fn explain(job: &CompileJob<'_>, code: &str, log: Log) -> Vec<Diagnostic> {
     let mut diagnostics = log.diagnostics;
     let has_error = |diagnostics: &[Diagnostic]| {

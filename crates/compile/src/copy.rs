@@ -1,4 +1,4 @@
-//! kgen's own copy kernel: what a plan's `contiguous` and `expand` come to.
+//! kgen's own copy kernel, which a plan's `contiguous` and `expand` launch.
 
 /// Dimensions that the copy kernel can walk; views with more have to be collapsed first.
 pub const COPY_MAX_DIMS: usize = 8;

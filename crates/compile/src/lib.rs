@@ -38,10 +38,10 @@ pub const PROGRAM: &str = "k.cu";
 /// The same for NVRTC: in a folder that does not exist, as names of internal variables are made from the
 /// whole path, and a relative one would depend on the folder that a process works in.
 const PROGRAM_NAME: &CStr = c"/kgen/k.cu";
-/// What messages put before the name.
+/// Folder of the program in the compiler's messages.
 const PROGRAM_FOLDER: &str = "/kgen/";
 
-/// What is wrong with the toolchain or the machine, never with a kernel.
+/// A fault of the toolchain or the machine, never of a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No NVRTC anywhere.
@@ -101,7 +101,7 @@ pub enum Error {
     /// There is no Python to run pip with.
     #[error("NVRTC cannot be installed: python3 with pip is needed ({reason})")]
     NoPip {
-        /// What was tried.
+        /// The failed action.
         reason: String,
     },
     /// pip failed.

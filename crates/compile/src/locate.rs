@@ -227,7 +227,7 @@ fn numbers_after(path: &Path, prefix: &str) -> Option<Vec<u32>> {
     version.split('.').map(|number| number.parse().ok()).collect()
 }
 
-/// Finds the header folders that belong to a library, and tells whether they are complete.
+/// Finds the header folders that belong to a library, and whether they are complete.
 fn headers_of(library: &Path) -> (Vec<PathBuf>, bool) {
     let real = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let mut bases: Vec<PathBuf> = Vec::new();

@@ -8,7 +8,7 @@ use kgen_record::{Diagnostic, Resources, Severity};
 /// Most diagnostics that are kept.
 const MAX_DIAGNOSTICS: usize = 40;
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// Messages about the kernel file and the headers it includes.
@@ -102,7 +102,7 @@ fn whole_message(head: &Head<'_>, rest: &[&str], folders: &[String]) -> String {
             message.push_str(line.trim());
         }
     }
-    // An echo without a caret cannot be told from a continuation.
+    // An echo without a caret looks like a continuation.
     if caret.is_none() && head.file != super::PROGRAM && !head.file.is_empty() {
         message.truncate(head.message.trim().len());
     }
@@ -120,7 +120,7 @@ fn keep(head: &Head<'_>, message: String, source: &[&str], folders: &[String], l
         || super::prelude::has_header(head.file)
         || head.file == super::prelude::PRELUDE
         || folders.iter().any(|folder| head.file.starts_with(folder.as_str()));
-    // What is odd in a header without being wrong is not the kernel's business.
+    // Warnings about a header are not the kernel's business.
     if !own && (!known || head.severity != Severity::Error) {
         return;
     }

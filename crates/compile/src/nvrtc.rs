@@ -19,7 +19,7 @@ pub(super) struct Header {
     pub(super) text: String,
 }
 
-/// What one compilation gave.
+/// The result of one compilation.
 #[derive(Debug)]
 pub(super) struct Output {
     /// The compiler's and the assembler's messages.

@@ -9,8 +9,9 @@ pub const PRELUDE: &str = "kgen_prelude.h";
 
 const PRELUDE_TEXT: &str = include_str!("headers/prelude.h");
 
-/// Headers by the names people include them with. The empty ones hold what NVRTC or the prelude
-/// has anyway (`printf`, `assert`, math functions, vector types) or what only host code needs.
+/// Headers by the names people include them with. The empty ones stand for declarations that NVRTC
+/// or the prelude has anyway (`printf`, `assert`, math functions, vector types) or that only host
+/// code needs.
 const HEADERS: [(&str, &str); 37] = [
     ("algorithm", include_str!("headers/algorithm.h")),
     ("array", include_str!("headers/array.h")),
@@ -52,14 +53,14 @@ const HEADERS: [(&str, &str); 37] = [
     ("cinttypes", ""),
 ];
 
-/// Tells whether a header exists in memory.
+/// Returns whether a header exists in memory.
 pub(super) fn has_header(name: &str) -> bool {
     HEADERS.iter().any(|(known, _)| *known == name)
 }
 
 /// Returns the in-memory headers that a source takes, the prelude first: their names and texts.
 ///
-/// The prelude is as it is before it includes what element types need.
+/// The prelude before it includes the headers of element types.
 #[must_use]
 pub fn bundled_headers(source: &str) -> Vec<(&'static str, &'static str)> {
     let mut taken = vec![(PRELUDE, PRELUDE_TEXT)];
@@ -90,7 +91,7 @@ fn leading_includes(code: &str) -> impl Iterator<Item = &str> {
     lines.take_while(|line| included(line).is_some() && !line.ends_with('\\'))
 }
 
-/// Returns the in-memory headers, the prelude first, with what these element types need.
+/// Returns the in-memory headers, the prelude first, with the headers of these element types.
 ///
 /// Macros stand at the end of the prelude, behind the headers that the source begins with: a name
 /// such as `T` would break the text of all of them, NVRTC's own included.

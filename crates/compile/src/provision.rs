@@ -21,7 +21,7 @@ const PIP_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// Time between two reports of progress.
 const POLL: Duration = Duration::from_millis(200);
 
-/// What to install, and whether that is allowed.
+/// Packages to install, and whether that is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProvisionOptions {
     /// kgen's cache folder.
@@ -33,7 +33,7 @@ pub struct ProvisionOptions {
 }
 
 impl ProvisionOptions {
-    /// Returns what the settings say.
+    /// Reads the settings.
     #[must_use]
     pub fn new(settings: &NvrtcSettings, driver_version: Option<u32>) -> Self {
         Self { cache: settings.cache(), offline: settings.offline, driver_version }
@@ -43,7 +43,7 @@ impl ProvisionOptions {
 /// How far the installation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// What is going on.
+    /// Name of the step.
     pub what: &'static str,
     /// Bytes downloaded and unpacked so far.
     pub done: u64,
@@ -275,7 +275,7 @@ fn pip(scratch: &Path) -> Spec {
         .args(args)
         .inherit(NETWORK_ENV)
         .env("TMPDIR", scratch.join("tmp"))
-        // A user's pip configuration may ask for what contradicts `--target`.
+        // A user's pip configuration may contradict `--target`.
         .env("PIP_USER", "0")
         .env("PIP_REQUIRE_VIRTUALENV", "0")
         .deadline(PIP_LIMIT)

@@ -16,7 +16,7 @@ pub(super) fn entry_expression(kernel: &str) -> String {
     format!("&{kernel}")
 }
 
-/// Tells whether a name can be the name of a kernel or of an instance of a kernel template, and
+/// Returns whether a name can be the name of a kernel or of an instance of a kernel template, and
 /// nothing else: it becomes part of a name expression.
 pub(super) fn is_kernel_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';

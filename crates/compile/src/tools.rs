@@ -16,7 +16,7 @@ const TOOLKIT: &str = "/usr/local/cuda";
 /// Time that disassembling a module may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Memory that it may take: machine code of a candidate is what it reads.
+/// Memory that it may take: it reads machine code of a candidate.
 const MEMORY_BYTES: u64 = 4 << 30;
 
 /// Finds a program of the CUDA toolkit: on `PATH`, in `CUDA_HOME` or `CUDA_PATH`, where toolkits are

@@ -1,7 +1,7 @@
 //! Bounds the memory of compilations.
 //!
 //! NVRTC cannot be stopped from outside while its front end runs, and a line of source can cost it
-//! gigabytes. So a process that compiles what it does not trust ends itself when it grows too much, with
+//! gigabytes. So a process that compiles untrusted source ends itself when it grows too much, with
 //! an exit code that says why.
 
 use std::{
@@ -21,7 +21,7 @@ pub const COMPILE_MEMORY_BYTES: u64 = 1 << 30;
 /// Time between two looks: memory grows by some 100 MiB in it.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Compilations under way, and what the process held when the first of them began.
+/// Compilations under way, and the memory of the process when the first of them began.
 struct Running {
     count: u32,
     before: u64,
@@ -75,7 +75,7 @@ fn watch() {
     }
 }
 
-/// Returns what the process holds of the machine's memory; 0 where the system does not say.
+/// Returns the resident memory of the process; 0 where the system does not say.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -61,7 +61,7 @@ impl EmuDevice {
         }
     }
 
-    /// Sets what launches from here on check and count.
+    /// Sets the checks and counters of launches from here on.
     pub fn set_emulation(&mut self, emulation: Emulation) {
         self.options.checks = match emulation.sanitize {
             Sanitize::Full => Checks::FULL,
@@ -142,7 +142,7 @@ impl Device for EmuDevice {
     }
 
     fn load(&mut self, image: &Image<'_>) -> Result<ModuleId, LaunchError> {
-        // NVRTC made the text: what the parser does not know is its own limit.
+        // NVRTC made the text: syntax that the parser does not know is its own limit.
         let module = Module::parse(image.ptx).map_err(|error| {
             LaunchError::verdict(
                 Verdict::Unsupported,
@@ -243,7 +243,7 @@ impl Device for EmuDevice {
             let kernel = launch.kernel.clone();
             self.observed.counters.push(LaunchCounters { kernel, counters });
         }
-        report.into_result().map(|_| ()).map_err(stopped)
+        report.into_result().map(|_| ()).map_err(converted)
     }
 
     fn observed(&mut self) -> Observed {
@@ -264,9 +264,9 @@ impl Device for EmuDevice {
     }
 }
 
-/// Turns the emulator's stop into kgen's.
-fn stopped(stop: ptx_emu::LaunchError) -> LaunchError {
-    match stop {
+/// Turns an error of the emulator into one of kgen.
+fn converted(error: ptx_emu::LaunchError) -> LaunchError {
+    match error {
         ptx_emu::LaunchError::Fault(fault) => {
             LaunchError::verdict(verdict_of(fault.kind), finding(*fault))
         }

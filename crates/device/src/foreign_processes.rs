@@ -1,7 +1,7 @@
 //! Who else computes on a GPU.
 
-/// Counts the processes among those that the driver lists that are not kgen's; `None` where the list
-/// tells nothing.
+/// Counts the processes among those that the driver lists that are not kgen's; `None` where the
+/// list is not usable.
 ///
 /// `own` are the numbers of kgen's processes that have the GPU open. In a container the driver's
 /// numbers may be those of the host: then none of them is known here, and they can only be counted.
@@ -9,7 +9,7 @@ pub(super) fn n_foreign(listed: &[u32], own: &[u32]) -> Option<u32> {
     let mut listed = listed.to_vec();
     listed.sort_unstable();
     listed.dedup();
-    // This process is one of them: a list without any is not allowed to tell.
+    // This process is one of them: an empty list means that the driver may not list any.
     if listed.is_empty() {
         return None;
     }
@@ -30,7 +30,7 @@ mod tests {
         assert_eq!(n_foreign(&[worker, python], &[worker, python]), Some(0));
         // A fresh worker, while the Python process has not opened the GPU yet.
         assert_eq!(n_foreign(&[other, worker], &[worker, python]), Some(1));
-        // One that nobody told of is somebody else's.
+        // One that is not listed as kgen's is somebody else's.
         assert_eq!(n_foreign(&[worker, python], &[worker]), Some(1));
     }
 

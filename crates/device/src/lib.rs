@@ -1,7 +1,7 @@
 //! Devices behind one trait: a GPU through the driver API, and the emulator.
 //!
-//! A device knows buffers, modules and launches, nothing of ops or cases. What a kernel does wrong
-//! comes back as [`LaunchError::Kernel`]; [`Error`] means that the device itself cannot be used.
+//! A device knows buffers, modules and launches, nothing of ops or cases. The faults of a kernel
+//! come back as [`LaunchError::Kernel`]; [`Error`] means that the device itself cannot be used.
 
 mod cuda;
 mod emu;
@@ -102,25 +102,25 @@ pub struct SharedBuffer {
 pub struct TimedCall {
     /// Buffers that are filled with a byte before each sample, outside the measured time.
     pub poison: Vec<(BufferId, u8)>,
-    /// What is measured.
+    /// The measured work.
     pub work: TimedWork,
 }
 
-/// What a call does.
+/// The work of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimedWork {
     /// These operations; an empty kernel where there are none.
     Ops(Vec<TimedOp>),
-    /// What was recorded.
+    /// A recorded graph.
     Graph(GraphId),
 }
 
 impl TimedCall {
-    /// The call of an empty kernel: what a launch costs.
+    /// The call of an empty kernel, for the cost of a launch.
     pub const EMPTY: Self = Self { poison: Vec::new(), work: TimedWork::Ops(Vec::new()) };
 }
 
-/// Why a device did not do what it was asked.
+/// Why a device did not execute a request.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The kernel is at fault, or cannot be run here ([`Verdict::Unsupported`]).
@@ -128,7 +128,7 @@ pub enum LaunchError {
     Kernel {
         /// The verdict.
         verdict: Verdict,
-        /// What was found.
+        /// The finding.
         finding: Box<Finding>,
         /// Whether the device cannot be used any more in this process.
         device_lost: bool,
@@ -175,26 +175,26 @@ pub enum Error {
     /// The driver refused something that no candidate can cause.
     #[error("failed to {action}: {reason}")]
     Driver {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
         /// The driver's name and text of the error.
         reason: String,
     },
 }
 
-/// What a device saw beside what stopped it.
+/// Observations of a device besides the error that stopped it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// Everything that was found in the launches, in order; what stopped the last one is among it.
+    /// All findings of the launches, in order, with the one that stopped the last.
     pub findings: Vec<Finding>,
-    /// What each launch did, where the device counts.
+    /// Counters of each launch, where the device counts.
     pub counters: Vec<LaunchCounters>,
     /// Lane instructions that the launches spent, where the device counts them.
     pub lane_instructions: u64,
 }
 
-/// Bytes that are written or read to flush the L2 cache, at least: what `do_bench` of Triton writes,
-/// so that times are comparable, and enough to hide the enqueuing of what follows.
+/// Bytes that are written or read to flush the L2 cache, at least: as many as `do_bench` of Triton
+/// writes, so that times are comparable, and enough to hide the enqueuing of the next call.
 const MIN_FLUSH: u64 = 256 << 20;
 
 /// Something that runs kernels.
@@ -207,7 +207,7 @@ pub trait Device {
     /// Returns the level that verdicts reached here carry: [`Level::Emu`] or [`Level::Cuda`].
     fn level(&self) -> Level;
 
-    /// Limits what launches from here on may spend together, in lane instructions; a GPU ignores it.
+    /// Limits the lane instructions of all launches from here on together; a GPU ignores it.
     fn set_budget(&mut self, lane_instructions: u64);
 
     /// Loads compiled code.
@@ -295,7 +295,7 @@ pub trait Device {
 
     /// Returns how another process finds a buffer; `None` where the device has no way to share one.
     ///
-    /// The buffer must outlive what the other process does with it.
+    /// The buffer must outlive its use by the other process.
     fn share(&mut self, _buffer: BufferId) -> Option<SharedBuffer> {
         None
     }
@@ -322,7 +322,7 @@ pub trait Device {
         Err(LaunchError::verdict(Verdict::Unsupported, finding))
     }
 
-    /// Takes what was seen in the launches since the last call; a GPU sees nothing.
+    /// Takes the observations of the launches since the last call; a GPU makes none.
     fn observed(&mut self) -> Observed {
         Observed::default()
     }
@@ -370,8 +370,8 @@ pub trait Device {
         MIN_FLUSH.max(2 * self.target().l2_bytes)
     }
 
-    /// Records `n` calls, taken from `calls` in turn, to be replayed by [`TimedWork::Graph`]; `None`
-    /// where the device has no graphs. What the calls poison is left out.
+    /// Records `n` calls, taken from `calls` in turn, to be replayed by [`TimedWork::Graph`];
+    /// `None` where the device has no graphs. The calls' poisoning is left out.
     ///
     /// # Errors
     ///
@@ -390,19 +390,19 @@ pub trait Device {
         _ = graph;
     }
 
-    /// Returns how the device is at the moment; nothing where it does not tell.
+    /// Returns how the device is at the moment; nothing where it does not report it.
     fn health(&mut self) -> Health {
         Health::default()
     }
 
     /// Returns how many processes compute on the device at the moment that are not kgen's; `None`
-    /// where it does not tell.
+    /// where it does not report them.
     fn n_foreign(&mut self) -> Option<u32> {
         None
     }
 
-    /// Returns what is known of the device and was measured of it when it was opened; `None` where
-    /// nothing is.
+    /// Returns the facts and measurements of the device from its opening; `None` where there are
+    /// none.
     fn session(&self) -> Option<&Session> {
         None
     }

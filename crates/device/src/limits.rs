@@ -4,7 +4,7 @@ use kgen_record::{Finding, Target, Verdict};
 
 use super::{Launch, LaunchError};
 
-/// Refuses what every GPU refuses, in words that say which limit it is.
+/// Refuses launches that every GPU refuses, with a message that names the limit.
 pub(super) fn check_limits(launch: &Launch, target: &Target) -> Result<(), LaunchError> {
     let Launch { kernel, grid, block, smem, .. } = launch;
     let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();

@@ -1,4 +1,4 @@
-//! Who uses a GPU: evaluations that are not timed share it, what is timed has it alone.
+//! Shared use of a GPU: evaluations that are not timed share it, timed ones have it alone.
 
 use std::{
     fs::{File, OpenOptions},
@@ -80,7 +80,7 @@ fn path(folder: &Path, uuid: &str, kind: &str) -> PathBuf {
 }
 
 /// Opens a lock file that everybody may lock. Another user's is opened and not made: systems refuse
-/// to make what is there already in a folder of all users.
+/// to create a file that exists in a folder of all users.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).mode(0o644).custom_flags(OFlag::O_NOFOLLOW.bits());

@@ -47,7 +47,7 @@ impl Monitor {
         }
     }
 
-    /// Adds what it knows to a fingerprint.
+    /// Adds its facts to a fingerprint.
     pub(super) fn describe(&self, fingerprint: &mut Fingerprint) {
         let device = &self.device;
         if let Some(Ok(library)) = LIBRARY.get() {
@@ -68,7 +68,7 @@ impl Monitor {
     }
 
     /// Counts the processes on the GPU that are not kgen's, given the numbers of those that are;
-    /// `None` where the driver does not tell.
+    /// `None` where the driver does not report them.
     pub(super) fn n_foreign(&self, own: &[u32]) -> Option<u32> {
         let listed = self.device.running_compute_processes().ok()?;
         let listed: Vec<u32> = listed.iter().map(|process| process.pid).collect();
@@ -80,7 +80,7 @@ fn throttle(reasons: ThrottleReasons) -> Throttle {
     Throttle {
         hw_slowdown: reasons.contains(ThrottleReasons::HW_SLOWDOWN),
         sw_thermal: reasons.contains(ThrottleReasons::SW_THERMAL_SLOWDOWN),
-        // The wrapper does not tell why the hardware slows down: both reasons set `hw_slowdown` too.
+        // The wrapper does not say why the hardware slows down: both reasons set `hw_slowdown` too.
         hw_thermal: false,
         power_brake: false,
         power_cap: reasons.contains(ThrottleReasons::SW_POWER_CAP),

@@ -20,7 +20,7 @@ use super::{
 /// Seeds of the inputs.
 const SEEDS: [u64; 2] = [1, 2];
 
-/// What the outputs hold before: NaN in every floating-point type.
+/// The outputs' contents before: NaN in every floating-point type.
 const POISON: u8 = 0xff;
 
 /// How emulator and GPU agree on one kernel, over all seeds.

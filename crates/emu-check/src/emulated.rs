@@ -5,7 +5,7 @@ use std::time::Instant;
 use emu_corpus::{Case, Kernel, Role};
 use ptx_emu::{Config, Emulator, Launch, Module, Options, Report};
 
-/// What a launch on the emulator came to.
+/// The result of a launch on the emulator.
 #[derive(Debug)]
 pub(super) struct Emulated {
     /// How it ended and what was found.

@@ -14,7 +14,7 @@ use super::{
 /// Seeds that a mutant is tried with.
 pub(super) const SEEDS: [u64; 6] = [1, 2, 3, 4, 5, 6];
 
-/// What outputs hold before a launch, in turn: NaN, and a number that a kernel may add to.
+/// Contents of outputs before a launch, in turn: NaN, and a number that a kernel may add to.
 const POISONS: [u8; 2] = [0xff, 0x3c];
 
 /// Fills the shared memory of every multiprocessor with NaN, so that what a kernel leaves
@@ -26,7 +26,7 @@ extern "C" __global__ void poison_shared(int n) {
 }
 "#;
 
-/// What a GPU shows of a mutant.
+/// The nature of a mutant, as a GPU shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MutantEffect {
@@ -38,7 +38,7 @@ pub(super) enum MutantEffect {
     Refused,
 }
 
-/// What a GPU made of a mutant.
+/// The result of a mutant on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MutantRun {
     /// The mutant.

@@ -37,18 +37,18 @@ pub(super) enum Sampled {
 /// When the emulator itself fails.
 pub(super) fn sample(
     device: &mut EmuDevice,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     program: &CaseProgram,
     variant: &Variant,
     modules: Modules<'_>,
     seed: u64,
 ) -> Result<Option<Sampled>, Error> {
     let Some(of) = separable(program, variant) else { return Ok(None) };
-    if of <= COUNT as u64 || !subject.is_compared_by_element() {
+    if of <= COUNT as u64 || !prepared.is_compared_by_element() {
         return Ok(None);
     }
     device.sample_blocks(Some((COUNT, seed)));
-    let ran = written(device, subject, program, modules);
+    let ran = written(device, prepared, program, modules);
     device.sample_blocks(None);
     // Findings about a part of the grid are none about the case.
     drop(device.observed());
@@ -59,14 +59,14 @@ pub(super) fn sample(
         Err(LaunchError::Kernel { .. } | LaunchError::Budget { .. }) => return Ok(None),
     };
     let compared = outputs.iter().enumerate();
-    let mut compared = compared.map(|(index, bytes)| subject.compare(index, bytes, &|_| false));
+    let mut compared = compared.map(|(index, bytes)| prepared.compare(index, bytes, &|_| false));
     let Some(mismatch) = compared.find_map(|output| output.mismatch) else {
         return Ok((elements > 0).then_some(Sampled::Right { blocks: COUNT, of, elements }));
     };
     let finding = Finding::new(format!(
         "found in what {COUNT} of the {of} blocks write: the emulator had no time for the others"
     ));
-    let mut result = failed(subject.case, Verdict::WrongOutput, device.level(), finding);
+    let mut result = failed(prepared.case, Verdict::WrongOutput, device.level(), finding);
     result.mismatch = Some(mismatch);
     Ok(Some(Sampled::Wrong(Box::new(result))))
 }
@@ -83,11 +83,11 @@ fn separable(program: &CaseProgram, variant: &Variant) -> Option<u64> {
 /// elements that somebody wrote.
 fn written(
     device: &mut EmuDevice,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     program: &CaseProgram,
     modules: Modules<'_>,
 ) -> Result<(Vec<Vec<u8>>, usize), LaunchError> {
-    let PreparedCase { case, inputs, outputs, .. } = subject;
+    let PreparedCase { case, inputs, outputs, .. } = prepared;
     let session = Session::open(device, case, program, modules, inputs, outputs)?;
     let ran = session.poison(device, POISON).and_then(|()| session.run(device));
     let read = ran.and_then(|()| {
@@ -96,7 +96,7 @@ fn written(
         for index in 0..outputs.len() {
             let mut bytes = session.output(device, index)?;
             let unwritten = session.unwritten(device, index).unwrap_or_default();
-            elements += fill_unwritten(subject, index, &mut bytes, &unwritten);
+            elements += fill_unwritten(prepared, index, &mut bytes, &unwritten);
             all.push(bytes);
         }
         Ok((all, elements))
@@ -107,16 +107,16 @@ fn written(
 
 /// Puts the reference where nobody wrote; returns the number of other elements.
 fn fill_unwritten(
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     output: usize,
     bytes: &mut [u8],
     unwritten: &[bool],
 ) -> usize {
-    let dtype = subject.outputs[output].1.dtype;
+    let dtype = prepared.outputs[output].1.dtype;
     let size = dtype.size();
     let mut elements = 0;
     let all = bytes.chunks_exact_mut(size).zip(unwritten.chunks_exact(size));
-    for ((bytes, unwritten), &value) in all.zip(subject.references(output)) {
+    for ((bytes, unwritten), &value) in all.zip(prepared.references(output)) {
         if unwritten.iter().all(|&byte| byte) {
             encode(dtype, value, bytes);
         } else {

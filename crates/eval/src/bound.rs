@@ -22,7 +22,7 @@ use kgen_ops::{
 };
 use kgen_record::{Case, DType, InputDistribution, Precision, TensorSpec};
 
-/// What the bound of one output tensor depends on besides the element itself.
+/// Inputs of the bound of one output tensor besides the element itself.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundParams<'a> {
     /// Element type of the output.
@@ -36,7 +36,7 @@ pub struct BoundParams<'a> {
     pub ulps: Option<f64>,
     /// Factor for ops whose honest implementations exceed the bound; 1 for most.
     pub slack: f64,
-    /// What the task allows beyond f32 arithmetic.
+    /// The arithmetic that the task allows beyond f32.
     pub precision: Precision,
     /// Response to perturbed inputs, per element; empty counts as zero.
     pub sensitivity: &'a [f64],
@@ -45,9 +45,9 @@ pub struct BoundParams<'a> {
     pub typical: &'a [f64],
     /// Scale of intermediate values, per element, where larger than the result.
     pub magnitude: Option<&'a [f64]>,
-    /// Scale of what may be rounded to the output's type inside, per element.
+    /// Scale of the intermediate values that may be rounded to the output's type, per element.
     pub inside: Option<&'a [f64]>,
-    /// What may be rounded to 16 bits as PyTorch's eager kernel does.
+    /// Values that may be rounded to 16 bits as in PyTorch's eager kernel.
     pub eager: EagerRounding,
     /// The type that it rounds to: that of the case.
     pub eager_dtype: DType,
@@ -61,7 +61,7 @@ pub struct BoundParams<'a> {
 }
 
 impl<'a> BoundParams<'a> {
-    /// Returns what the bounds of an output of a case depend on; `typical` are responses that stand
+    /// Returns the inputs of the bounds of an output of a case; `typical` are responses that stand
     /// for the whole output.
     pub(super) fn of(
         op: &OpDef,
@@ -147,7 +147,7 @@ const TF32_OVER_F32: f64 = (1 << 13) as f64;
 /// Relative error of the approximate functions (`tanh.approx` is the coarsest, at 2^-11).
 const FAST_MATH: f64 = 1.0 / 1024.0;
 
-/// Smallest normal f32: what lies below may be flushed to zero by fast math.
+/// Smallest normal f32: fast math may flush smaller values to zero.
 const FLUSHED: f64 = f32::MIN_POSITIVE as f64;
 
 impl<'a> Bounds<'a> {
@@ -227,14 +227,14 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Tells whether a result may be infinite or NaN where its reference is finite.
+    /// Returns whether a result may be infinite or NaN where its reference is finite.
     #[must_use]
     pub const fn may_overflow(&self) -> bool {
         self.params.overflows
     }
 
-    /// Tells whether errors of a rounded accumulator, or of statistics, are those of many elements,
-    /// so that their mean says nothing.
+    /// Returns whether errors of a rounded accumulator, or of statistics, are those of many
+    /// elements, so that their mean says nothing.
     #[must_use]
     pub fn accumulates_roundings(&self) -> bool {
         matches!(self.params.eager, EagerRounding::Accumulator | EagerRounding::Statistics)
@@ -247,7 +247,7 @@ impl<'a> Bounds<'a> {
         if ulp == 0.0 { 0.0 } else { self.at(index, y) / ulp - 0.5 }
     }
 
-    /// Tells whether intermediate values may be rounded, so that a rate of misrounded elements
+    /// Returns whether intermediate values may be rounded, so that a rate of misrounded elements
     /// says nothing.
     #[must_use]
     pub fn rounds_inside(&self) -> bool {

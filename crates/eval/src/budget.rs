@@ -29,20 +29,20 @@ const REALISTIC_COST: u64 = 100;
 /// Part of the bytes of other cases that a realistic one may have.
 const REALISTIC_BYTES: u64 = 4;
 
-/// Lane instructions of an evaluation, as a multiple of what a case may spend.
+/// Lane instructions of an evaluation, as a multiple of a case's allowance.
 const CASES_IN_FULL: u64 = 10;
 
 /// Seconds of an evaluation on the emulator after which no further case begins.
 const MAX_SECONDS: f64 = 60.0;
 
-/// Elementary operations up to which cases are judged though a smaller one has failed: what the
-/// kernel's author learns from more of them is worth little time.
+/// Elementary operations up to which cases are judged though a smaller one has failed: more of them
+/// teach the kernel's author little.
 const AFTER_FAILURE: u64 = 100_000;
 
 /// Cases that may run out of time before the others are left out.
 pub(super) const MAX_TIMED_OUT: usize = 2;
 
-/// What one case may spend.
+/// The allowance of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowance {
     /// Lane instructions.
@@ -54,7 +54,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Returns what a case may spend under a cap.
+    /// Returns the allowance of a case under a cap.
     pub(super) fn of(operations: u64, cap: u64) -> Self {
         let pairs = operations.saturating_mul(operations).saturating_mul(PER_PAIR);
         let sensible = operations.saturating_mul(BLAMED).max(pairs).max(ALWAYS_FREE);
@@ -131,7 +131,7 @@ pub(super) fn after_failure(operations: u64) -> Option<String> {
     (operations > AFTER_FAILURE).then(|| "a smaller case failed before it".to_owned())
 }
 
-/// What an evaluation has spent.
+/// The spending of an evaluation.
 pub(super) struct Purse {
     lanes_left: u64,
     began: Instant,
@@ -169,7 +169,7 @@ impl Purse {
         Some(format!("{name}, of the same size, was stopped at the emulator's limit"))
     }
 
-    /// Notes what a case spent, and whether it ran out of time.
+    /// Adds the spending of a case; `timed_out`: it ran out of time.
     pub(super) fn spend(&mut self, lanes: u64, timed_out: bool) {
         self.lanes_left = self.lanes_left.saturating_sub(lanes);
         self.n_timed_out += usize::from(timed_out);

@@ -18,7 +18,7 @@ pub(super) type Results = Vec<(usize, CaseResult)>;
 #[derive(Debug)]
 pub(super) struct EarlyVerdict {
     pub(super) verdict: Verdict,
-    /// What was found.
+    /// The findings.
     pub(super) findings: Vec<Finding>,
     /// The compiler's messages, if it spoke.
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -29,7 +29,7 @@ pub(super) struct EarlyVerdict {
 }
 
 impl EarlyVerdict {
-    /// Returns a halt with one finding.
+    /// Returns a verdict with one finding.
     pub(super) fn new(verdict: Verdict, finding: Finding) -> Self {
         Self {
             verdict,
@@ -149,13 +149,13 @@ impl<'a> EvaluationBuilder<'a> {
     }
 
     /// Ends the evaluation at this stage.
-    pub(super) fn halt(mut self, mut halt: EarlyVerdict) -> Evaluation {
-        self.cases_done(halt.cases);
-        halt.findings.iter_mut().for_each(|finding| quote_line(self.kernel, finding));
-        self.evaluation.verdict = halt.verdict;
-        self.evaluation.findings.extend(halt.findings);
-        self.evaluation.resources.extend(halt.resources);
-        self.evaluation.diagnostics.extend(halt.diagnostics);
+    pub(super) fn end_early(mut self, mut end: EarlyVerdict) -> Evaluation {
+        self.cases_done(end.cases);
+        end.findings.iter_mut().for_each(|finding| quote_line(self.kernel, finding));
+        self.evaluation.verdict = end.verdict;
+        self.evaluation.findings.extend(end.findings);
+        self.evaluation.resources.extend(end.resources);
+        self.evaluation.diagnostics.extend(end.diagnostics);
         self.close()
     }
 

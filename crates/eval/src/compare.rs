@@ -25,7 +25,7 @@ const MAX_ALIKE: usize = 1 << 20;
 /// Largest magnitude below which f64 holds all integers.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What one output tensor is compared with.
+/// The reference side of the comparison of one output tensor.
 #[derive(Debug)]
 pub struct Expected<'a> {
     /// The output's name.
@@ -88,7 +88,7 @@ impl RoundingStats {
         self.bias_ulps += other.bias_ulps;
     }
 
-    /// Returns what is wrong with the rounding, if anything is.
+    /// Describes the fault of the rounding, if it has one.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn complaint(&self) -> Option<String> {
@@ -130,7 +130,7 @@ impl Expected<'_> {
         }
     }
 
-    /// Tells whether a step of an eager kernel may have overflowed to this result.
+    /// Returns whether a step of an eager kernel may have overflowed to this result.
     fn overflowed(&self, y: f64, got: f64) -> bool {
         let may = self.bounds.as_ref().is_some_and(Bounds::may_overflow);
         may && y.is_finite() && !got.is_finite()
@@ -148,13 +148,13 @@ pub struct Comparison {
     pub max_rel_error: f64,
     /// Largest error over its bound; 0 where everything is exact.
     pub worst_ratio: f64,
-    /// What other projects' rules say.
+    /// The results of other projects' rules.
     pub other_rules: OtherRules,
     /// Statistics for the pooled rounding rule.
     pub rounding: RoundingStats,
 }
 
-/// What became of one element.
+/// The result of one element.
 enum Element {
     Right { ratio: f64 },
     Wrong { ratio: f64, bound: f64, special: bool },
@@ -162,8 +162,8 @@ enum Element {
 
 /// Compares the bytes of an output with its reference.
 ///
-/// `bytes`: the output, row-major, little-endian. `unwritten` tells for each element (by its place
-/// among the bytes) whether it still holds what was there before the launch.
+/// `bytes`: the output, row-major, little-endian. `unwritten` returns for each element (by its
+/// place among the bytes) whether it still holds its contents from before the launch.
 #[must_use]
 pub fn compare(
     expected: &Expected<'_>,
@@ -248,7 +248,7 @@ fn judge(expected: &Expected<'_>, position: usize, y: f64, rounded: f64, got: f6
     }
 }
 
-/// What is accumulated over the elements.
+/// Sums and maxima over the elements.
 struct State<'a, 'b> {
     expected: &'a Expected<'b>,
     wrong: Vec<usize>,
@@ -338,7 +338,7 @@ impl<'a, 'b> State<'a, 'b> {
         self.wrong.push(index);
     }
 
-    /// Says in words what the wrong elements have in common.
+    /// Describes the common pattern of the wrong elements.
     fn pattern(&self, bytes: &[u8]) -> Option<String> {
         let expected = self.expected;
         let size = expected.dtype.size();

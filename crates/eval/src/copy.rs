@@ -1,4 +1,4 @@
-//! The launch of kgen's own strided copy: what a plan's `contiguous` and `expand` come to.
+//! The launch of kgen's own strided copy, for `contiguous` and `expand` of a plan.
 
 use kgen_compile::{COPY_MAX_DIMS, copy_kernel};
 use kgen_record::TensorSpec;

@@ -1,4 +1,4 @@
-//! Joins what launches reached of each compile variant to what cases reached of the kernel file.
+//! Joins the coverage of launches, per compile variant, to the coverage of cases, per kernel file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ type Types = [(String, DType)];
 /// For each line, loop or branch, and each type of the first tensor, the ways that were reached.
 type Reached = BTreeMap<(u32, GapKind), BTreeMap<Option<DType>, Ways>>;
 
-/// What is to be reached: one thing, or both ways of a branch.
+/// Parts to be reached: one thing, or both ways of a branch.
 type Ways = [bool; 2];
 
 /// Most blocks along x that each `launch` ran with, by line.
@@ -42,7 +42,7 @@ fn launches(program: &CaseProgram) -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
-/// Returns what the cases reached; `None` where no variant was run.
+/// Returns the coverage of the cases; `None` where no variant was run.
 ///
 /// `modules`: the variants that were loaded. A line that one variant reached counts as reached for the
 /// type of its first tensor: the others differ in constants of the plan, or in types of other tensors.
@@ -141,8 +141,8 @@ fn code_gaps(kernel: &str, reached: &Reached) -> Vec<Gap> {
     gaps
 }
 
-/// Tells whether a line of the source decides anything: the compiler makes branches of its own, for
-/// example of a division of 64 bits.
+/// Returns whether a line of the source decides anything: the compiler makes branches of its own,
+/// for example of a division of 64 bits.
 fn has_condition(text: &str) -> bool {
     let code = text.split("//").next().unwrap_or_default();
     let mut words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -155,7 +155,7 @@ mod tests {
     use super::has_condition;
 
     #[test]
-    fn conditions_are_told_by_the_text_of_a_line() {
+    fn conditions_are_recognised_by_the_text_of_a_line() {
         for text in ["if (i >= n) return;", "while(k)", "y = a ? b : c;", "&& j < n)"] {
             assert!(has_condition(text), "{text}");
         }

@@ -18,12 +18,12 @@ use super::{
     static_facts,
 };
 
-/// What the CPU half came to.
+/// The result of the CPU half.
 #[derive(Debug)]
 pub struct CpuOutcome {
     /// The evaluation so far; final where there is no program.
     pub evaluation: Evaluation,
-    /// What a GPU is to run; `None` where the evaluation is over.
+    /// The program for a GPU; `None` where the evaluation is over.
     pub program: Option<Program>,
 }
 
@@ -31,20 +31,20 @@ pub struct CpuOutcome {
 ///
 /// # Errors
 ///
-/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+/// When kgen or its machine failed; faults of the candidate are in the evaluation.
 pub fn cpu_half(
     request: &EvalRequest,
     compiler: &Compiler,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CpuOutcome, Error> {
     let job = &Job::resolve(request)?;
-    let mut draft = EvaluationBuilder::new(request, progress);
+    let mut builder = EvaluationBuilder::new(request, progress);
     let (major, minor) = compiler.version();
-    draft.evaluation().nvrtc = Some(format!("{major}.{minor}"));
+    builder.evaluation().nvrtc = Some(format!("{major}.{minor}"));
     if !matches!(job.candidate, Implementation::Kernel { .. }) {
-        return uncompiled(job, compiler, draft);
+        return uncompiled(job, compiler, builder);
     }
-    let (mut program, linker) = match candidate(job, compiler, &mut draft) {
+    let (mut program, linker) = match candidate(job, compiler, &mut builder) {
         Ok(built) => built,
         Err(BuildError::Stopped(verdict)) => {
             return Ok(CpuOutcome { evaluation: draft.halt(*verdict), program: None });
@@ -56,7 +56,7 @@ pub fn cpu_half(
     thread::scope(|scope| {
         // A process of its own, which runs beside the emulator and the compiler.
         let code = code.map(|code| scope.spawn(move || code.count(compiler)));
-        let mut outcome = screen(job, linker, draft, program)?;
+        let mut outcome = screen(job, linker, builder, program)?;
         if let Some(code) = code {
             let mixes = code.join().unwrap_or_else(|panic| resume_unwind(panic));
             static_facts::add_code(mixes, &mut outcome.evaluation.resources);
@@ -69,32 +69,32 @@ pub fn cpu_half(
 fn candidate<'a>(
     job: &'a Job<'_>,
     compiler: &'a Compiler,
-    draft: &mut EvaluationBuilder<'_>,
+    builder: &mut EvaluationBuilder<'_>,
 ) -> Result<(Program, Linker<'a>), BuildError> {
     let source = Source::candidate(job);
     let Built { program, linker, declined } =
-        source.build(compiler, &|_| true, &mut |stage| draft.enter(stage))?;
-    draft.cases_done(declined);
+        source.build(compiler, &|_| true, &mut |stage| builder.enter(stage))?;
+    builder.cases_done(declined);
     let mut resources = linker.worst_resources();
     static_facts::add_launches(job, &program, &linker.resources(), &mut resources);
-    draft.evaluation().resources = resources;
-    draft.evaluation().diagnostics = linker.warnings();
+    builder.evaluation().resources = resources;
+    builder.evaluation().diagnostics = linker.warnings();
     Ok((program, linker))
 }
 
-/// Runs small cases on the emulator and compiles what a GPU needs besides the candidate.
+/// Runs small cases on the emulator and compiles the other kernels that a GPU needs.
 fn screen(
     job: &Job<'_>,
     mut linker: Linker<'_>,
-    mut draft: EvaluationBuilder<'_>,
+    mut builder: EvaluationBuilder<'_>,
     mut program: Program,
 ) -> Result<CpuOutcome, Error> {
     if !job.on_gpu || job.screen {
-        draft.enter(Stage::Emulate);
-        emulate(job, &program, &mut linker, &mut draft)?;
+        builder.enter(Stage::Emulate);
+        emulate(job, &program, &mut linker, &mut builder)?;
     }
     let compiler = linker.compiler();
-    let mut evaluation = if job.on_gpu { draft.build() } else { done(draft).build() };
+    let mut evaluation = if job.on_gpu { builder.build() } else { done(builder).build() };
     let goes_on = job.on_gpu
         && (!job.screen
             || matches!(
@@ -132,11 +132,11 @@ fn unscreened(evaluation: &Evaluation) -> Option<Finding> {
 fn uncompiled(
     job: &Job<'_>,
     compiler: &Compiler,
-    mut draft: EvaluationBuilder<'_>,
+    mut builder: EvaluationBuilder<'_>,
 ) -> Result<CpuOutcome, Error> {
     if !job.on_gpu {
         let finding = Finding::new("what is no kernel file can be judged on a GPU alone");
-        let evaluation = draft.halt(EarlyVerdict::new(Verdict::Unsupported, finding));
+        let evaluation = builder.end_early(EarlyVerdict::new(Verdict::Unsupported, finding));
         return Ok(CpuOutcome { evaluation, program: None });
     }
     let mut program = match &job.candidate {
@@ -149,22 +149,22 @@ fn uncompiled(
     };
     for (index, reason) in &program.refused {
         let outcome = CaseOutcome::Skipped { reason: reason.clone() };
-        draft.case_done(*index, blank(&job.cases[*index], outcome, Level::Static));
+        builder.case_done(*index, blank(&job.cases[*index], outcome, Level::Static));
     }
     program.reference = prepare::reference(job, &job.cases, compiler)?;
     program.baselines = prepare::baselines(job, compiler)?;
     program.full_size = prepare::full_size(job, compiler)?;
-    Ok(CpuOutcome { evaluation: draft.build(), program: Some(program) })
+    Ok(CpuOutcome { evaluation: builder.build(), program: Some(program) })
 }
 
 /// Marks the last stage where the cases left nothing to complain about.
-fn done(mut draft: EvaluationBuilder<'_>) -> EvaluationBuilder<'_> {
-    let evaluation = draft.evaluation();
+fn done(mut builder: EvaluationBuilder<'_>) -> EvaluationBuilder<'_> {
+    let evaluation = builder.evaluation();
     let no_failure = evaluation.failed().next().is_none();
     if no_failure && evaluation.n_passed() > 0 {
-        draft.enter(Stage::Done);
+        builder.enter(Stage::Done);
     }
-    draft
+    builder
 }
 
 #[cfg(test)]

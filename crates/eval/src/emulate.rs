@@ -27,7 +27,7 @@ pub(super) fn emulate(
     job: &Job<'_>,
     program: &Program,
     linker: &mut Linker<'_>,
-    draft: &mut EvaluationBuilder<'_>,
+    builder: &mut EvaluationBuilder<'_>,
 ) -> Result<(), Error> {
     let mut device = EmuDevice::new(&job.target);
     device.set_emulation(job.emulation);
@@ -45,11 +45,11 @@ pub(super) fn emulate(
     };
     program.variants.iter().try_for_each(|variant| emulation.load(variant))?;
     for (operations, case) in cheapest_first(job, program) {
-        emulation.judge(operations, case, draft)?;
+        emulation.judge(operations, case, builder)?;
     }
-    emulation.pools.judge(draft, Level::Emu);
-    let coverage = rounds::draw(&mut emulation, linker, draft)?;
-    draft.evaluation().coverage = coverage;
+    emulation.pools.judge(builder, Level::Emu);
+    let coverage = rounds::draw(&mut emulation, linker, builder)?;
+    builder.evaluation().coverage = coverage;
     Ok(())
 }
 
@@ -60,7 +60,7 @@ fn load_copy(device: &mut EmuDevice, program: &Program) -> Result<Option<ModuleI
     let Some(copy) = &program.copy else { return Ok(None) };
     match device.load(&Image { ptx: &copy.ptx, cubin: &copy.cubin }) {
         Ok(module) => Ok(Some(module)),
-        Err(stop) => Err(Error::OwnKernels(stop.to_string())),
+        Err(error) => Err(Error::OwnKernels(error.to_string())),
     }
 }
 
@@ -94,7 +94,7 @@ impl Emulation<'_> {
         Ok(())
     }
 
-    /// Returns what the cases have reached so far.
+    /// Returns the coverage of the cases so far.
     pub(super) fn coverage(&self, linker: &Linker<'_>) -> Option<Coverage> {
         let loaded = self.used.iter().filter_map(|&variant| {
             let module = self.variants.get(variant)?.as_ref().ok()?;
@@ -109,7 +109,7 @@ impl Emulation<'_> {
         &mut self,
         operations: u64,
         program: &CaseProgram,
-        draft: &mut EvaluationBuilder<'_>,
+        builder: &mut EvaluationBuilder<'_>,
     ) -> Result<(), Error> {
         let case = &self.job.cases[program.case];
         let skip = self
@@ -118,37 +118,37 @@ impl Emulation<'_> {
             .or_else(|| budget::refusal(self.job, case, operations))
             .or_else(|| self.purse.stopped(case))
             .or_else(|| {
-                draft.evaluation().failed().next()?;
+                builder.evaluation().failed().next()?;
                 budget::after_failure(operations)
             });
         let result = match (skip, &self.variants[program.variant]) {
             (Some(reason), _) => blank(case, CaseOutcome::Skipped { reason }, Level::Static),
             (None, Err((verdict, finding))) => {
-                draft.case_started(program.case);
+                builder.case_started(program.case);
                 builder::failed(case, *verdict, Level::Emu, finding.clone())
             }
             (None, Ok(candidate)) => {
-                draft.case_started(program.case);
+                builder.case_started(program.case);
                 let modules = Modules::loaded(Some(*candidate), self.copy);
-                let subject = draft.reference(|| PreparedCase::new(self.job, case))?;
-                self.run(&subject, operations, program, modules)?
+                let prepared = builder.reference(|| PreparedCase::new(self.job, case))?;
+                self.run(&prepared, operations, program, modules)?
             }
         };
-        draft.case_done(program.case, result);
+        builder.case_done(program.case, result);
         Ok(())
     }
 
     fn run(
         &mut self,
-        subject: &PreparedCase<'_>,
+        prepared: &PreparedCase<'_>,
         operations: u64,
         program: &CaseProgram,
         modules: Modules<'_>,
     ) -> Result<CaseResult, Error> {
-        let case = subject.case;
+        let case = prepared.case;
         let allowance = Allowance::of(operations, self.job.limits.emu_lane_instructions);
         self.device.set_budget(allowance.lanes);
-        let mut ran = run_case(&mut self.device, subject, None, program, modules)?;
+        let mut ran = run_case(&mut self.device, prepared, None, program, modules)?;
         self.device.commit_coverage(!ran.unproven);
         if !ran.unproven {
             self.launches.add(program);
@@ -158,7 +158,7 @@ impl Emulation<'_> {
         if is_stopped {
             self.purse.stop(case);
             self.device.set_budget(allowance.lanes / SAMPLED_SHARE);
-            self.look_at_blocks(subject, program, modules, &mut ran.result)?;
+            self.look_at_blocks(prepared, program, modules, &mut ran.result)?;
         }
         let timed_out = ran.result.outcome == CaseOutcome::Judged(Verdict::TimedOut);
         self.purse.spend(ran.lane_instructions, timed_out);
@@ -166,17 +166,17 @@ impl Emulation<'_> {
         Ok(ran.result)
     }
 
-    /// Judges some blocks of a case that was stopped, and puts into its result what that came to.
+    /// Judges some blocks of a case that was stopped, and adds the outcome to its result.
     fn look_at_blocks(
         &mut self,
-        subject: &PreparedCase<'_>,
+        prepared: &PreparedCase<'_>,
         program: &CaseProgram,
         modules: Modules<'_>,
         result: &mut CaseResult,
     ) -> Result<(), Error> {
         let variant = &self.program.variants[program.variant];
         let seed = self.job.seed;
-        let sampled = blocks::sample(&mut self.device, subject, program, variant, modules, seed)?;
+        let sampled = blocks::sample(&mut self.device, prepared, program, variant, modules, seed)?;
         self.device.commit_coverage(sampled.is_some());
         match sampled {
             Some(Sampled::Wrong(wrong)) => *result = *wrong,
@@ -196,7 +196,7 @@ impl Emulation<'_> {
 }
 
 /// Returns the cases that the emulator is for with their elementary operations, in the order of
-/// these: what a budget leaves out is what costs most.
+/// these: a budget leaves out the costliest.
 fn cheapest_first<'a>(job: &Job<'_>, program: &'a Program) -> Vec<(u64, &'a CaseProgram)> {
     let cases = program
         .cases
@@ -208,7 +208,7 @@ fn cheapest_first<'a>(job: &Job<'_>, program: &'a Program) -> Vec<(u64, &'a Case
     cases
 }
 
-/// Decides what a spent budget means: the kernel's fault, or a limit of the emulator's.
+/// Decides whether a spent budget is the kernel's fault or a limit of the emulator's.
 fn blame_or_skip(case: &Case, ran: &mut Ran, allowance: Allowance) {
     if !ran.unproven {
         return;

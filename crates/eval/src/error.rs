@@ -19,7 +19,7 @@ pub(super) type BuildError = StepError<Box<EarlyVerdict>>;
 pub(super) type EvalError = StepError<LaunchError>;
 
 impl BuildError {
-    /// Returns the failure of kgen, or what `rejected` makes of the findings in one line.
+    /// Returns the failure of kgen, or the error that `rejected` makes of the findings in one line.
     pub(super) fn or_rejected(self, rejected: impl FnOnce(String) -> Error) -> Error {
         match self {
             Self::Stopped(verdict) => rejected(verdict.messages()),

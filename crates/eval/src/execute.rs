@@ -69,25 +69,25 @@ impl Ran {
 /// `other`: the case on other data, which the kernel then has to compute from the same addresses.
 pub(super) fn run_case(
     device: &mut dyn Device,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     other: Option<&PreparedCase<'_>>,
     program: &CaseProgram,
     modules: Modules,
 ) -> Result<Ran, Error> {
     let level = device.level();
     let opened =
-        Session::open(device, subject.case, program, modules, &subject.inputs, &subject.outputs);
+        Session::open(device, prepared.case, program, modules, &prepared.inputs, &prepared.outputs);
     let ran = match opened {
         Ok(session) => {
-            let ran = judge(device, subject, other, &session);
+            let ran = judge(device, prepared, other, &session);
             session.close(device);
             ran
         }
-        Err(stop) => Err(stop),
+        Err(error) => Err(error),
     };
     let mut ran = match ran {
         Ok((result, rounding)) => Ran::of(result, rounding),
-        Err(stop) => from_stop(subject.case, level, stop)?,
+        Err(error) => from_error(prepared.case, level, error)?,
     };
     let observed = device.observed();
     ran.lane_instructions = observed.lane_instructions;
@@ -126,7 +126,7 @@ impl CaseData for PreparedCase<'_> {
         match check_again(device, self, session) {
             Ok(None) => Ok(None),
             Ok(Some(mismatch)) => Ok(Some(wrong_when_timed(self.case, level, mismatch))),
-            Err(stop) => Ok(Some(from_stop(self.case, level, stop)?.result)),
+            Err(error) => Ok(Some(from_error(self.case, level, error)?.result)),
         }
     }
 }
@@ -134,17 +134,17 @@ impl CaseData for PreparedCase<'_> {
 /// Compares outputs that lie in the buffers of a session.
 fn check_again(
     device: &mut dyn Device,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     session: &Session<'_>,
 ) -> Result<Option<Mismatch>, LaunchError> {
-    session.check(device, &subject.inputs)?;
-    let outputs = (0..subject.outputs.len()).map(|index| session.output(device, index));
+    session.check(device, &prepared.inputs)?;
+    let outputs = (0..prepared.outputs.len()).map(|index| session.output(device, index));
     let outputs: Vec<Vec<u8>> = outputs.collect::<Result<_, _>>()?;
-    if subject.known_right(&outputs).is_some() {
+    if prepared.known_right(&outputs).is_some() {
         return Ok(None);
     }
     let compared = outputs.iter().enumerate();
-    let mut compared = compared.map(|(index, bytes)| subject.compare(index, bytes, &|_| false));
+    let mut compared = compared.map(|(index, bytes)| prepared.compare(index, bytes, &|_| false));
     Ok(compared.find_map(|output| output.mismatch))
 }
 
@@ -159,8 +159,8 @@ pub(super) fn wrong_when_timed(case: &Case, level: Level, mismatch: Mismatch) ->
 /// Findings of one case that are kept.
 const MAX_FINDINGS: usize = 12;
 
-/// Adds what the device saw beside what decided. What is merely worth knowing, such as the first
-/// NaN, is kept where the case failed.
+/// Adds the device's observations to a result. Mere notes, such as the first NaN, are kept where
+/// the case failed.
 fn add_observed(result: &mut CaseResult, observed: Observed) {
     result.counters = observed.counters;
     if result.outcome == CaseOutcome::Judged(Verdict::Passed) {
@@ -173,10 +173,10 @@ fn add_observed(result: &mut CaseResult, observed: Observed) {
     }
 }
 
-/// Turns a stop of the device into a case result.
-pub(super) fn from_stop(case: &Case, level: Level, stop: LaunchError) -> Result<Ran, Error> {
+/// Turns an error of the device into a case result.
+pub(super) fn from_error(case: &Case, level: Level, error: LaunchError) -> Result<Ran, Error> {
     let rounding = RoundingStats::default();
-    match stop {
+    match error {
         LaunchError::Kernel { verdict, finding, device_lost } => {
             let ran = Ran::of(failed(case, verdict, level, *finding), rounding);
             Ok(Ran { device_lost, ..ran })
@@ -194,21 +194,22 @@ pub(super) fn from_stop(case: &Case, level: Level, stop: LaunchError) -> Result<
 /// Runs the case as often as the device needs and compares every run.
 fn judge(
     device: &mut dyn Device,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     other: Option<&PreparedCase<'_>>,
     session: &Session<'_>,
 ) -> Result<(CaseResult, RoundingStats), LaunchError> {
-    // The emulator knows which bytes were written; a GPU tells by what survives two poisons.
+    // The emulator knows which bytes were written; on a GPU, bytes that survive two poisons were
+    // not.
     let poisons = if device.level() == Level::Emu { &POISONS[..1] } else { &POISONS[..] };
-    let runs = run_all(device, subject, session, poisons)?;
-    let compared = compare_all(device, subject, session, poisons, &runs);
+    let runs = run_all(device, prepared, session, poisons)?;
+    let compared = compare_all(device, prepared, session, poisons, &runs);
     if let [(comparisons, outputs)] = compared.as_slice()
         && comparisons.iter().all(|output| output.mismatch.is_none())
     {
-        subject.remember((*outputs).clone(), comparisons.clone());
+        prepared.remember((*outputs).clone(), comparisons.clone());
     }
     let comparisons = compared.into_iter().map(|(comparisons, _)| comparisons).collect();
-    let (result, rounding) = conclude(subject.case, device.level(), comparisons);
+    let (result, rounding) = conclude(prepared.case, device.level(), comparisons);
     match other {
         Some(other) if result.outcome == CaseOutcome::Judged(Verdict::Passed) => {
             let (again, more) = judge_other(device, other, session)?;
@@ -223,7 +224,7 @@ fn judge(
     }
 }
 
-/// Judges the case on other data at the same addresses: what was kept of the first data shows.
+/// Judges the case on other data at the same addresses: results kept from the first data show.
 fn judge_other(
     device: &mut dyn Device,
     other: &PreparedCase<'_>,
@@ -247,7 +248,7 @@ fn judge_other(
 /// Runs the steps once per poison and returns the bytes of the outputs of each run.
 fn run_all(
     device: &mut dyn Device,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     session: &Session<'_>,
     poisons: &[u8],
 ) -> Result<Vec<Vec<Vec<u8>>>, LaunchError> {
@@ -255,8 +256,8 @@ fn run_all(
     for &poison in poisons {
         session.poison(device, poison)?;
         session.run(device)?;
-        session.check(device, &subject.inputs)?;
-        let outputs = (0..subject.outputs.len()).map(|index| session.output(device, index));
+        session.check(device, &prepared.inputs)?;
+        let outputs = (0..prepared.outputs.len()).map(|index| session.output(device, index));
         runs.push(outputs.collect::<Result<_, _>>()?);
     }
     Ok(runs)
@@ -265,26 +266,26 @@ fn run_all(
 /// Compares every run that differs from those before it.
 fn compare_all<'r>(
     device: &mut dyn Device,
-    subject: &PreparedCase<'_>,
+    prepared: &PreparedCase<'_>,
     session: &Session<'_>,
     poisons: &[u8],
     runs: &'r [Vec<Vec<u8>>],
 ) -> Vec<(Vec<Comparison>, &'r Vec<Vec<u8>>)> {
     let unwritten: Vec<Option<Vec<bool>>> =
-        (0..subject.outputs.len()).map(|index| session.unwritten(device, index)).collect();
+        (0..prepared.outputs.len()).map(|index| session.unwritten(device, index)).collect();
     let mut compared: Vec<(Vec<Comparison>, &Vec<Vec<u8>>)> = Vec::new();
     for run in runs {
         // Two equal runs are right or wrong together.
         if compared.iter().any(|(_, earlier)| *earlier == run) {
             continue;
         }
-        if let Some(comparisons) = subject.known_right(run) {
+        if let Some(comparisons) = prepared.known_right(run) {
             compared.push((comparisons, run));
             continue;
         }
-        let canonical = subject.canonical(run);
+        let canonical = prepared.canonical(run);
         let comparisons = canonical.iter().enumerate().map(|(index, bytes)| {
-            let size = subject.outputs[index].1.dtype.size();
+            let size = prepared.outputs[index].1.dtype.size();
             let unwritten = |element: usize| match &unwritten[index] {
                 Some(unwritten) => unwritten[element * size..][..size].iter().all(|&byte| byte),
                 // One poison alone may be a value that the kernel wrote.
@@ -295,7 +296,7 @@ fn compare_all<'r>(
                         })
                 }
             };
-            subject.compare(index, bytes, &unwritten)
+            prepared.compare(index, bytes, &unwritten)
         });
         compared.push((comparisons.collect(), run));
     }

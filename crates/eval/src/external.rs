@@ -17,7 +17,7 @@ pub(super) struct CaseBuffers<'a> {
 
 /// An implementation that kgen calls and does not compile.
 pub(super) trait External {
-    /// Binds the call of a case to its buffers. The buffers outlive what is returned.
+    /// Binds the call of a case to its buffers. The buffers outlive the bound call.
     fn bind<'s>(
         &'s self,
         device: &mut dyn Device,

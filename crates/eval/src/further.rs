@@ -73,7 +73,7 @@ pub(super) fn further(
     derived
 }
 
-/// Tells whether two cases differ in nothing but their data.
+/// Returns whether two cases differ in nothing but their data.
 fn alike(a: &Case, b: &Case) -> bool {
     (a.dtype, a.distribution) == (b.dtype, b.distribution) && a.args == b.args
 }
@@ -217,7 +217,7 @@ fn in_type(mut case: Case, dtype: DType, cases: &[&Case]) -> Option<Case> {
     Some(case)
 }
 
-/// Tells whether two calls have equal arguments besides their tensors.
+/// Returns whether two calls have equal arguments besides their tensors.
 fn same_options(a: &Case, b: &Case) -> bool {
     let is_tensor = |value: &ArgValue| matches!(value, ArgValue::Tensor(_) | ArgValue::Tensors(_));
     a.args.len() == b.args.len()

@@ -43,14 +43,14 @@ const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
 
 /// Runs every case on a device and times those that are timed.
 ///
-/// `partial`: what the CPU half found out. Cases that passed on the emulator and pass here carry
-/// both levels. `side`: the GPU's Python process, for what runs there. Realistic cases come last,
-/// and only if no other failed; each is timed right after it was found right, while its inputs and
-/// reference are at hand.
+/// `partial`: the evaluation of the CPU half. Cases that passed on the emulator and pass here carry
+/// both levels. `side`: the GPU's Python process, for implementations that run there. Realistic
+/// cases come last, and only if no other failed; each is timed right after it was found right,
+/// while its inputs and reference are at hand.
 ///
 /// # Errors
 ///
-/// When kgen or its machine failed; what is wrong with the candidate is in the evaluation.
+/// When kgen or its machine failed; faults of the candidate are in the evaluation.
 pub fn gpu_half(
     request: &EvalRequest,
     program: &Program,
@@ -60,12 +60,12 @@ pub fn gpu_half(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
     let job = &Job::resolve(request)?;
-    let mut draft = EvaluationBuilder::resume(job, partial, progress);
-    draft.evaluation().target = device.target().clone();
+    let mut builder = EvaluationBuilder::resume(job, partial, progress);
+    builder.evaluation().target = device.target().clone();
     if let Some(reference) = &program.reference {
         reference_kernel::enable(job, &job.cases, &Arc::new((**reference).clone()));
     }
-    draft.enter(Stage::Execute);
+    builder.enter(Stage::Execute);
     device.limit_kernels(Duration::from_secs_f64(job.limits.case_s));
     let process = Process::new(side);
     let python = Python::new(&process, &job.op, &job.candidate, job.precision, job.limits.case_s);
@@ -84,7 +84,7 @@ pub fn gpu_half(
         python,
         baselines: &baselines,
         device,
-        draft,
+        builder,
         pools,
         lost: false,
         memory_waits: 0,
@@ -102,7 +102,7 @@ pub fn gpu_half(
         known.into_iter().partition(|case| job.cases[case.case].class.is_large());
     judge.run_small(&small)?;
     judge.run_realistic(&realistic)?;
-    judge.draft.evaluation().python = process.facts();
+    judge.builder.evaluation().python = process.facts();
     Ok(judge.conclude())
 }
 
@@ -137,7 +137,7 @@ struct GpuEvaluation<'a, 'd> {
     baselines: &'a [(&'a str, Python<'a>)],
     trusted: full::Loaded<'a>,
     device: &'d mut dyn Device,
-    draft: EvaluationBuilder<'d>,
+    builder: EvaluationBuilder<'d>,
     pools: RoundingPools,
     lost: bool,
     /// Waits for memory so far.
@@ -165,9 +165,9 @@ impl<'a> GpuEvaluation<'a, '_> {
                 scope.spawn(move || {
                     for program in programs.iter().skip(turn).step_by(n_ahead) {
                         let case = &job.cases[program.case];
-                        let subject = PreparedCase::new(job, case);
+                        let prepared = PreparedCase::new(job, case);
                         let both =
-                            subject.and_then(|one| Ok((one, PreparedCase::other(job, case)?)));
+                            prepared.and_then(|one| Ok((one, PreparedCase::other(job, case)?)));
                         // Nobody listens where the device was lost.
                         if sender.send(both).is_err() {
                             return;
@@ -182,9 +182,9 @@ impl<'a> GpuEvaluation<'a, '_> {
                     self.skip(program, reason);
                     continue;
                 }
-                let received = self.draft.reference(|| ahead[place % n_ahead].recv());
-                let (subject, other) = received.expect("one comes for each program")?;
-                self.run(program, &subject, Some(&other))?;
+                let received = self.builder.reference(|| ahead[place % n_ahead].recv());
+                let (prepared, other) = received.expect("one comes for each program")?;
+                self.run(program, &prepared, Some(&other))?;
             }
             Ok(())
         })
@@ -204,7 +204,7 @@ impl<'a> GpuEvaluation<'a, '_> {
             let mut waiting = programs.iter();
             let mut ahead = VecDeque::new();
             for program in programs {
-                let failed_before = self.draft.evaluation().failed().next().is_some();
+                let failed_before = self.builder.evaluation().failed().next().is_some();
                 let earlier = failed_before.then_some("an earlier case failed");
                 if let Some(reason) = self.given_up().or(earlier) {
                     self.skip(program, reason);
@@ -216,22 +216,22 @@ impl<'a> GpuEvaluation<'a, '_> {
                     ahead.push_back(prepare(next));
                 }
                 let handle = ahead.pop_front().expect("each program was prepared in its turn");
-                let joined = self.draft.reference(|| handle.join());
+                let joined = self.builder.reference(|| handle.join());
                 match joined.unwrap_or_else(|panic| resume_unwind(panic))? {
                     Prepared::Host(host) => {
-                        let arm = memory::arm(host.subject.case, &host.subject.outputs, program);
+                        let arm = memory::arm(host.prepared.case, &host.prepared.outputs, program);
                         let n_arms = if host.baseline_inputs.is_empty() { 1 } else { 2 };
                         if !self.fits(program, n_arms * arm) {
                             continue;
                         }
-                        self.run(program, &host.subject, None)?;
+                        self.run(program, &host.prepared, None)?;
                         let recheck = |device: &mut dyn Device, session: &Session<'_>| {
-                            let other = PreparedCase::other(job, host.subject.case)?;
+                            let other = PreparedCase::other(job, host.prepared.case)?;
                             other.recheck(device, session)
                         };
                         let other = host.other_inputs.as_ref();
                         let other = other.map(|inputs| timing::Other { inputs, recheck: &recheck });
-                        self.time(program, &host.subject, &host.baseline_inputs, other)?;
+                        self.time(program, &host.prepared, &host.baseline_inputs, other)?;
                     }
                     Prepared::FullSize(case) => self.full_size(program, &case)?,
                 }
@@ -244,11 +244,11 @@ impl<'a> GpuEvaluation<'a, '_> {
     fn run(
         &mut self,
         program: &'a CaseProgram,
-        subject: &PreparedCase<'_>,
+        prepared: &PreparedCase<'_>,
         other: Option<&PreparedCase<'_>>,
     ) -> Result<(), Error> {
         let Some(modules) = self.begin(program)? else { return Ok(()) };
-        let ran = run_case(self.device, subject, other, program, modules)?;
+        let ran = run_case(self.device, prepared, other, program, modules)?;
         self.done(program.case, ran);
         Ok(())
     }
@@ -259,9 +259,9 @@ impl<'a> GpuEvaluation<'a, '_> {
         match self.loader.modules(self.device, program.variant) {
             Ok(modules) => {
                 // From here on the kernel may hang: the parent's deadline for a case begins.
-                self.draft.case_started(index);
+                self.builder.case_started(index);
                 if let Some(python) = self.python {
-                    self.draft.waiting(python.limit());
+                    self.builder.waiting(python.limit());
                 }
                 Ok(Some(modules))
             }
@@ -269,13 +269,13 @@ impl<'a> GpuEvaluation<'a, '_> {
                 let (verdict, finding) = error.into_refusal()?;
                 let case = &self.job.cases[index];
                 let result = failed(case, verdict, self.device.level(), finding);
-                self.draft.case_done(index, result);
+                self.builder.case_done(index, result);
                 Ok(None)
             }
         }
     }
 
-    /// Stores what running a case came to.
+    /// Stores the result of a case.
     fn done(&mut self, index: usize, ran: Ran) {
         let Ran { mut result, rounding, device_lost, .. } = ran;
         // A library need not take every call; a candidate's own code must.
@@ -285,10 +285,10 @@ impl<'a> GpuEvaluation<'a, '_> {
         }
         self.pools.add(index, &result, rounding);
         let passed = CaseOutcome::Judged(Verdict::Passed);
-        if result.outcome == passed && self.draft.evaluation().cases[index].outcome == passed {
+        if result.outcome == passed && self.builder.evaluation().cases[index].outcome == passed {
             result.level = Level::EmuCuda;
         }
-        self.draft.case_done(index, result);
+        self.builder.case_done(index, result);
         self.lost |= device_lost;
     }
 
@@ -319,7 +319,7 @@ impl<'a> GpuEvaluation<'a, '_> {
         let trusted = self.trusted.load(self.device, index)?;
         let timed = self.loader.program.baselines.iter();
         let timed = timed.filter_map(|baseline| baseline.program.case(index));
-        // What runs in Python has no scratch that is known.
+        // The scratch of Python implementations is not known.
         let arms = timed.chain((!self.baselines.is_empty()).then_some(program));
         let both = arms.map(|other| prepared.arm_need(program) + prepared.arm_need(other));
         let need = both.fold(prepared.need(program, trusted.program()), u64::max);
@@ -343,67 +343,67 @@ impl<'a> GpuEvaluation<'a, '_> {
     fn time(
         &mut self,
         program: &'a CaseProgram,
-        subject: &dyn CaseData,
+        data: &dyn CaseData,
         baseline_inputs: &dyn InputSource,
         other: Option<timing::Other<'_>>,
     ) -> Result<(), Error> {
         let Some(timing) = &self.job.timing else { return Ok(()) };
-        if subject.case().class != CaseClass::Realistic {
+        if data.case().class != CaseClass::Realistic {
             return Ok(());
         }
-        if self.draft.evaluation().failed().next().is_some() {
+        if self.builder.evaluation().failed().next().is_some() {
             return Ok(());
         }
-        self.draft.enter(Stage::Time);
+        self.builder.enter(Stage::Time);
         // Nothing that the modules held while outputs were judged lives on into the timing.
         self.loader.unload(self.device);
-        self.draft.case_started(program.case);
+        self.builder.case_started(program.case);
         let externals: Vec<(&str, &dyn External)> =
             self.baselines.iter().map(|(name, python)| (*name, python as &dyn External)).collect();
         let limit = self.baselines.iter().map(|(_, python)| python.limit()).sum();
         if Duration::ZERO < limit {
-            self.draft.waiting(limit);
+            self.builder.waiting(limit);
         }
         let job = timing::TimingJob {
             job: self.job,
             timing,
-            subject,
+            data,
             baseline_inputs,
             other,
             default: program,
             externals: &externals,
         };
         match timing::time_case(&job, &mut self.loader, self.device)? {
-            timing::TimingOutcome::Timed(timed) => self.draft.evaluation().timings.push(*timed),
+            timing::TimingOutcome::Timed(timed) => self.builder.evaluation().timings.push(*timed),
             timing::TimingOutcome::NotMeasured => {}
-            timing::TimingOutcome::Failed(result) => self.draft.case_done(program.case, *result),
+            timing::TimingOutcome::Failed(result) => self.builder.case_done(program.case, *result),
         }
-        self.draft.enter(Stage::Execute);
+        self.builder.enter(Stage::Execute);
         Ok(())
     }
 
     fn skip(&mut self, program: &CaseProgram, reason: &str) {
         let outcome = CaseOutcome::Skipped { reason: reason.to_owned() };
         let case = &self.job.cases[program.case];
-        self.draft.case_done(program.case, blank(case, outcome, Level::Static));
+        self.builder.case_done(program.case, blank(case, outcome, Level::Static));
     }
 
     /// Derives speedup and verdict.
     fn conclude(mut self) -> Evaluation {
         if !self.lost {
-            self.pools.judge(&mut self.draft, self.device.level());
+            self.pools.judge(&mut self.builder, self.device.level());
         }
         // A wrong kernel has no speed.
-        if self.draft.evaluation().failed().next().is_none() {
-            let speedups = speedups(&self.draft.evaluation().timings);
-            self.draft.evaluation().speedups = speedups;
-            self.draft.enter(Stage::Done);
+        if self.builder.evaluation().failed().next().is_none() {
+            let speedups = speedups(&self.builder.evaluation().timings);
+            self.builder.evaluation().speedups = speedups;
+            self.builder.enter(Stage::Done);
         }
-        self.draft.build()
+        self.builder.build()
     }
 }
 
-/// Tells whether a launch may find something of the one before in the L2 cache, so that a second
+/// Returns whether a launch may find something of the one before in the L2 cache, so that a second
 /// argument set is worth its while.
 fn leaves_traces(job: &Job<'_>, case: &Case) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "the size of a cache")]
@@ -424,7 +424,7 @@ enum Prepared<'a> {
 
 /// A case with inputs and references.
 struct Host<'a> {
-    subject: PreparedCase<'a>,
+    prepared: PreparedCase<'a>,
     /// Inputs of the baseline: equal shapes, other values.
     baseline_inputs: Vec<HostTensor>,
     /// Inputs of a second argument set.
@@ -444,7 +444,7 @@ impl<'a> Prepared<'a> {
         };
         let other_inputs = (job.timing.is_some() && leaves_traces(job, case))
             .then(|| PreparedCase::other_inputs(job, case));
-        let subject = PreparedCase::new(job, case)?;
-        Ok(Self::Host(Box::new(Host { subject, baseline_inputs, other_inputs })))
+        let prepared = PreparedCase::new(job, case)?;
+        Ok(Self::Host(Box::new(Host { prepared, baseline_inputs, other_inputs })))
     }
 }

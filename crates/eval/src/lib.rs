@@ -2,7 +2,7 @@
 //!
 //! An evaluation has two halves. [`cpu_half`] needs no GPU: it guards and compiles the kernel file,
 //! evaluates its plan for every case and runs the small cases on the emulator. [`gpu_half`] runs
-//! all cases on a GPU and times those that are timed. What becomes of a candidate is data
+//! all cases on a GPU and times those that are timed. The outcome of a candidate is data
 //! ([`kgen_record::Evaluation`]); [`Error`] means that kgen or its machine failed.
 //!
 //! Modules of the halves know each other in one direction:
@@ -66,7 +66,7 @@ use kgen_ops::{op, reference};
 use kgen_record::{CaseResult, Stage};
 use serde::{Deserialize, Serialize};
 
-/// What an evaluation says while it runs, so that the findings of a killed worker survive.
+/// The progress of an evaluation, so that the findings of a killed worker survive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Progress {
@@ -97,7 +97,7 @@ pub enum Progress {
 pub enum Error {
     /// The request names an op that does not exist.
     #[error(transparent)]
-    Op(#[from] op::UnknownOp),
+    Op(#[from] op::UnknownOpError),
     /// The text of a custom op cannot be read.
     #[error("the op's definition is wrong")]
     Custom(#[from] op::CustomError),
@@ -131,7 +131,7 @@ pub enum Error {
     Baseline {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }

@@ -1,7 +1,7 @@
 //! Programs that call a library of NVIDIA's: matrix products by cuBLASLt.
 //!
-//! Such a program is a plan that kgen writes itself: copies of what a product cannot take as it
-//! lies, and the product. Judge and timing treat it as any other.
+//! Such a program is a plan that kgen writes itself: copies of the operands that a product cannot
+//! take as they lie, and the product. Judge and timing treat it as any other.
 
 use kgen_baseline::CUBLAS;
 use kgen_record::{
@@ -263,7 +263,7 @@ fn is_one(factor: f64) -> bool {
     factor.to_bits() == 1.0_f64.to_bits()
 }
 
-/// Tells whether an addend is one row of `n` neighbouring elements that the library may add.
+/// Returns whether an addend is one row of `n` neighbouring elements that the library may add.
 ///
 /// Where 16-bit rows do not begin at 16 bytes it rounds the product before it adds the row, and then
 /// again; an addend of full size is added before anything is rounded.

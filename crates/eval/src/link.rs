@@ -22,7 +22,7 @@ use super::{
     prepare::{Source, copy_kernel},
 };
 
-/// A case's plan with what its compile variant depends on.
+/// A case's plan with the key of its compile variant.
 pub(super) struct Planned {
     /// The case's index in the request.
     pub(super) case: usize,
@@ -34,7 +34,7 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    /// Tells whether kgen's copy kernel is needed.
+    /// Returns whether kgen's copy kernel is needed.
     pub(super) fn copies(&self) -> bool {
         self.plan.steps.iter().any(|step| matches!(step, Step::Copy { .. }))
     }
@@ -50,7 +50,7 @@ struct VariantKey {
 /// The type macros of one dtype with the plan's macros that go with them.
 type VariantCount<'a> = (&'a [(String, DType)], Vec<&'a [(String, String)]>);
 
-/// A compiled variant with what binding needs.
+/// A compiled variant with the parts that binding needs.
 struct Compiled {
     variant: Variant,
     signatures: Vec<Signature>,
@@ -184,7 +184,7 @@ impl<'a> Linker<'a> {
         Ok(Some(CaseProgram { case: planned.case, variant, plan: planned.plan, bound }))
     }
 
-    /// Tells whether the element types of a variant have as many others as are allowed.
+    /// Returns whether the element types of a variant have as many others as are allowed.
     fn is_full(&self, key: &VariantKey) -> bool {
         let others = self.keys.iter().filter(|known| known.types == key.types && *known != key);
         self.source.max_variants as usize <= others.count()

@@ -31,7 +31,7 @@ pub(super) fn lacking(device: &mut dyn Device, need: u64) -> Option<String> {
     if need < SMALL { None } else { compared(need, device.free_bytes()?) }
 }
 
-/// Tells whether an evaluation beside others wanted for memory.
+/// Returns whether an evaluation beside others wanted for memory.
 pub fn was_lacking(evaluation: &Evaluation) -> bool {
     evaluation.cases.iter().any(|case| lacked(&case.outcome))
 }
@@ -45,7 +45,7 @@ fn lacked(outcome: &CaseOutcome) -> bool {
     }
 }
 
-/// Compares what a case needs with what the device says is free.
+/// Compares the need of a case with the free memory that the device reports.
 fn compared(need: u64, free: u64) -> Option<String> {
     let free = free.saturating_sub(RESERVE);
     let lacks = need >= SMALL && need > free;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_told_in_gigabytes() {
+    fn lacking_memory_is_reported_in_gigabytes() {
         assert_eq!(compared(12_100_000_000, 4_273_741_824), Some("needs 12.1 GB, 3.2 free".into()));
         assert_eq!(compared(12_100_000_000, 14_000_000_000), None);
         assert_eq!(compared(SMALL - 1, 0), None);

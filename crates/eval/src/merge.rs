@@ -4,7 +4,7 @@ use kgen_record::{CaseTiming, Evaluation, speedups};
 
 /// Joins evaluations of one request; `None` without any.
 ///
-/// What was found is that of the first that did not pass, if one did not. Else times are joined as
+/// The findings are those of the first that did not pass, if one did not. Else times are joined as
 /// [`speedups::across`] says; those of other GPUs than the first's are left out.
 #[must_use]
 pub fn across(evaluations: Vec<Evaluation>) -> Option<Evaluation> {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_is_what_is_told() {
+    fn one_that_fails_is_reported() {
         let bad = evaluation(Verdict::WrongOutput, Vec::new());
         let joined = across(vec![passed(1.2), bad.clone(), passed(1.2)]).unwrap();
         assert_eq!(joined, bad);

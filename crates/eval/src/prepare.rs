@@ -41,7 +41,7 @@ pub(super) struct Source<'a> {
     pub(super) tunes: bool,
 }
 
-/// A program, what can compile more of its kernel file, and cases that its plan declines.
+/// A program, the linker that compiles more of its kernel file, and cases that its plan declines.
 pub(super) struct Built<'a> {
     pub(super) program: Program,
     pub(super) linker: Linker<'a>,

@@ -119,7 +119,8 @@ impl<'a> PreparedCase<'a> {
         })
     }
 
-    /// Tells whether each element of the outputs is right or wrong by itself, and has a reference.
+    /// Returns whether each element of the outputs is right or wrong by itself, and has a
+    /// reference.
     pub(super) fn is_compared_by_element(&self) -> bool {
         self.samples.is_none() && self.integers.is_none() && !self.op.engine.leaves_choices()
     }
@@ -142,8 +143,8 @@ impl<'a> PreparedCase<'a> {
             .map(|right| right.comparisons.clone())
     }
 
-    /// Rewrites what the op leaves open (which of several equal elements an index names) to the
-    /// reference's choice.
+    /// Rewrites choices that the op leaves open (which of several equal elements an index names) to
+    /// those of the reference.
     pub(super) fn canonical<'r>(&self, run: &'r [Vec<u8>]) -> Cow<'r, [Vec<u8>]> {
         if !self.op.engine.leaves_choices() || self.samples.is_some() {
             return Cow::Borrowed(run);
@@ -225,8 +226,8 @@ impl<'a> PreparedCase<'a> {
     }
 }
 
-/// Tells whether an output must be the correctly rounded reference bit for bit: exact ops, and sums
-/// of exact integers, whose order does not matter.
+/// Returns whether an output must be the correctly rounded reference bit for bit: exact ops, and
+/// sums of exact integers, whose order does not matter.
 pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> bool {
     let sums = op.engine.sums_products();
     let rounding = EagerRounding::of(&op.name, dtype);
@@ -241,7 +242,8 @@ pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: D
     op.is_exact(dtype) || (case.distribution == InputDistribution::Exact && exact_sums)
 }
 
-/// Returns the bounds of every output of a reference, with what the precision allows of quotients.
+/// Returns the bounds of every output of a reference, with the allowance of the precision for
+/// quotients.
 pub(super) fn bounds(
     reference: &Reference<'_>,
     op: &OpDef,
@@ -261,7 +263,7 @@ pub(super) fn bounds(
 /// Elements that a sampled case is judged at in random places.
 const N_ANYWHERE: usize = 1024;
 
-/// Rows and columns in whose crossings it is judged besides: those share what they are computed from.
+/// Rows and columns in whose crossings it is judged besides: those share their operands.
 const CROSSINGS: [usize; 2] = [64, 48];
 
 /// Elements of the last row, and of the last column, that it is judged at.

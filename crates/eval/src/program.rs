@@ -1,4 +1,4 @@
-//! A candidate after compiling: what a device needs to run every case of a request.
+//! A candidate after compiling: all that a device needs to run every case of a request.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use kgen_kernel::BoundArg;
@@ -18,7 +18,7 @@ pub struct Program {
     pub copy: Option<Variant>,
     /// The baselines that are kernel files or calls of a library, for the timed cases.
     pub baselines: Vec<BaselineProgram>,
-    /// What full-size cases are compared with, where there are any.
+    /// The programs that full-size cases are compared with, where there are any.
     pub full_size: Option<Box<FullSizeProgram>>,
     /// Cases that a library does not take, and why.
     pub refused: Vec<(usize, String)>,
@@ -27,7 +27,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the program of what is called and not compiled: it launches nothing in any case.
+    /// Returns the program of an implementation that is called, not compiled: it launches nothing
+    /// in any case.
     #[must_use]
     pub fn without_code(n_cases: usize) -> Self {
         let case = |case| CaseProgram {
@@ -54,7 +55,7 @@ impl Program {
         self.cases.iter().find(|program| program.case == index)
     }
 
-    /// Tells whether a library is called, and nothing of the candidate was compiled.
+    /// Returns whether a library is called, and nothing of the candidate was compiled.
     #[must_use]
     pub fn calls_library(&self) -> bool {
         self.cases
@@ -78,7 +79,7 @@ impl Program {
     }
 }
 
-/// What judging full-size cases takes on the device.
+/// The programs that judge full-size cases on the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FullSizeProgram {
     /// kgen's own kernels.

@@ -92,13 +92,16 @@ pub(super) fn evaluate(
     let mut device = EmuDevice::new(&run.target);
     device.set_budget(run.lane_instructions);
     device.set_emulation(Emulation { sanitize: Sanitize::Memory, counters: false });
-    launch(&mut device, &run.reference, &case, program, &hosts, &outputs).map_err(|stop| match stop
-    {
-        LaunchError::Kernel { verdict, finding, .. } => format!("{verdict}: {}", finding.message),
-        LaunchError::Budget { reason, .. } => {
-            format!("it takes too long on the emulator: {reason}")
+    launch(&mut device, &run.reference, &case, program, &hosts, &outputs).map_err(|error| {
+        match error {
+            LaunchError::Kernel { verdict, finding, .. } => {
+                format!("{verdict}: {}", finding.message)
+            }
+            LaunchError::Budget { reason, .. } => {
+                format!("it takes too long on the emulator: {reason}")
+            }
+            LaunchError::Machine(error) => error.to_string(),
         }
-        LaunchError::Machine(error) => error.to_string(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Cases run once without being judged: what a profiler or compute-sanitizer watches.
+//! Cases run once without being judged, for a profiler or compute-sanitizer to watch.
 
 use kgen_device::Device;
 use kgen_record::{EvalRequest, TensorSpec};
@@ -38,8 +38,8 @@ pub fn rehearse(
                 session.close(device);
                 ran
             });
-        if let Err(stop) = ran {
-            return Ok(Some(stop.to_string()));
+        if let Err(error) = ran {
+            return Ok(Some(error.to_string()));
         }
     }
     Ok(None)

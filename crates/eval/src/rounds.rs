@@ -36,13 +36,14 @@ const ALL_OPERATIONS: u64 = 4_000_000;
 /// Compile variants that further cases may add.
 const MAX_VARIANTS: usize = 3;
 
-/// Draws further cases while there are gaps and a round closes some; returns what is left.
+/// Draws further cases while there are gaps and a round closes some; returns the gaps that are
+/// left.
 ///
 /// A case that fails ends it. Nothing is drawn for a kernel that has failed, or that has no gaps.
 pub(super) fn draw(
     emulation: &mut Emulation<'_>,
     linker: &mut Linker<'_>,
-    draft: &mut EvaluationBuilder<'_>,
+    builder: &mut EvaluationBuilder<'_>,
 ) -> Result<Option<Coverage>, Error> {
     let job = emulation.job;
     let limits = job.limits;
@@ -56,13 +57,13 @@ pub(super) fn draw(
     };
     let mut coverage = rounds.coverage();
     for round in 0..MAX_ROUNDS {
-        let Some(before) = coverage.as_ref().filter(|_| all_right(draft)) else { break };
-        let passed = passed(job, draft);
+        let Some(before) = coverage.as_ref().filter(|_| all_right(builder)) else { break };
+        let passed = passed(job, builder);
         let cases = further(&job.op, &passed, &before.gaps, job.seed, round);
         if cases.is_empty() || !has_reference(job, rounds.linker, &cases) {
             break;
         }
-        rounds.judge_all(&cases, draft)?;
+        rounds.judge_all(&cases, builder)?;
         let after = rounds.coverage();
         let grew = after.as_ref().is_some_and(|after| after.gaps != before.gaps);
         coverage = after;
@@ -73,15 +74,15 @@ pub(super) fn draw(
     Ok(coverage.map(|coverage| Coverage { further: rounds.ran, ..coverage }))
 }
 
-/// Tells whether some case passed and none failed.
-fn all_right(draft: &mut EvaluationBuilder<'_>) -> bool {
-    let evaluation = draft.evaluation();
+/// Returns whether some case passed and none failed.
+fn all_right(builder: &mut EvaluationBuilder<'_>) -> bool {
+    let evaluation = builder.evaluation();
     evaluation.failed().next().is_none() && 0 < evaluation.n_passed()
 }
 
 /// Returns the cases of the request that passed.
-fn passed<'a>(job: &'a Job<'a>, draft: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
-    let results = &draft.evaluation().cases;
+fn passed<'a>(job: &'a Job<'a>, builder: &mut EvaluationBuilder<'_>) -> Vec<&'a Case> {
+    let results = &builder.evaluation().cases;
     let both = job.cases.iter().zip(results);
     let passed = both.filter(|(_, result)| result.outcome == CaseOutcome::Judged(Verdict::Passed));
     passed.map(|(case, _)| case).collect()
@@ -92,7 +93,7 @@ fn has_reference(job: &Job<'_>, linker: &Linker<'_>, cases: &[Case]) -> bool {
     job.op.reference_kernel.is_none() || prepare::reference(job, cases, linker.compiler()).is_ok()
 }
 
-/// The state of all rounds, and what they may spend.
+/// The state of all rounds, and their budget.
 struct Rounds<'e, 'a, 'l, 'c> {
     emulation: &'e mut Emulation<'a>,
     linker: &'l mut Linker<'c>,
@@ -111,51 +112,51 @@ impl Rounds<'_, '_, '_, '_> {
     fn judge_all(
         &mut self,
         cases: &[Case],
-        draft: &mut EvaluationBuilder<'_>,
+        builder: &mut EvaluationBuilder<'_>,
     ) -> Result<(), Error> {
         for case in cases {
-            if self.lanes == 0 || self.emulation.purse.spent().is_some() || !all_right(draft) {
+            if self.lanes == 0 || self.emulation.purse.spent().is_some() || !all_right(builder) {
                 break;
             }
-            self.judge(case, draft)?;
+            self.judge(case, builder)?;
         }
         Ok(())
     }
 
     /// Judges a case; one that the plan does not take, that is beyond the budget or that the emulator
     /// cannot run leaves no result.
-    fn judge(&mut self, case: &Case, draft: &mut EvaluationBuilder<'_>) -> Result<(), Error> {
+    fn judge(&mut self, case: &Case, builder: &mut EvaluationBuilder<'_>) -> Result<(), Error> {
         let job = self.emulation.job;
-        let index = draft.evaluation().cases.len();
+        let index = builder.evaluation().cases.len();
         let operations = budget::operations(job, case);
         if MAX_OPERATIONS.min(self.operations) < operations
             || budget::refusal(job, case, operations).is_some()
         {
             return Ok(());
         }
-        let result = match self.link(case, index, draft) {
+        let result = match self.link(case, index, builder) {
             Ok(None) => return Ok(()),
             Err(BuildError::Machine(error)) => return Err(error),
             Err(BuildError::Stopped(rejected)) => {
                 let finding = rejected.findings.into_iter().next();
                 let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
-                draft.evaluation().diagnostics.extend(rejected.diagnostics);
+                builder.evaluation().diagnostics.extend(rejected.diagnostics);
                 builder::failed(case, rejected.verdict, Level::Static, finding)
             }
             Ok(Some(program)) => {
-                draft.case_started(index);
-                let Ok(subject) = draft.reference(|| PreparedCase::new(job, case)) else {
+                builder.case_started(index);
+                let Ok(prepared) = builder.reference(|| PreparedCase::new(job, case)) else {
                     return Ok(());
                 };
                 self.operations -= operations;
-                match self.run(&subject, operations, &program)? {
+                match self.run(&prepared, operations, &program)? {
                     Some(result) => result,
                     None => return Ok(()),
                 }
             }
         };
         self.ran += 1;
-        draft.case_done(index, result);
+        builder.case_done(index, result);
         Ok(())
     }
 
@@ -164,7 +165,7 @@ impl Rounds<'_, '_, '_, '_> {
         &mut self,
         case: &Case,
         index: usize,
-        draft: &mut EvaluationBuilder<'_>,
+        builder: &mut EvaluationBuilder<'_>,
     ) -> Result<Option<CaseProgram>, BuildError> {
         let source = self.linker.source();
         // Limits of the plan language, such as that of launches, are no fault of the kernel.
@@ -179,10 +180,10 @@ impl Rounds<'_, '_, '_, '_> {
             return Ok(None);
         }
         let n_before = self.linker.n_variants();
-        let mut compiles = || draft.enter(Stage::Compile);
+        let mut compiles = || builder.enter(Stage::Compile);
         let linked = self.linker.add(planned, may_compile.then_some(&mut compiles));
         if self.linker.n_variants() != n_before {
-            draft.enter(Stage::Emulate);
+            builder.enter(Stage::Emulate);
             self.variants -= 1;
             self.emulation.load(self.linker.variant(n_before))?;
         }
@@ -192,7 +193,7 @@ impl Rounds<'_, '_, '_, '_> {
     /// Runs a case; `None` where that shows nothing.
     fn run(
         &mut self,
-        subject: &PreparedCase<'_>,
+        prepared: &PreparedCase<'_>,
         operations: u64,
         program: &CaseProgram,
     ) -> Result<Option<CaseResult>, Error> {
@@ -202,7 +203,7 @@ impl Rounds<'_, '_, '_, '_> {
         let allowance = Allowance::of(operations, of_one.min(self.lanes));
         emulation.device.set_budget(allowance.lanes);
         let modules = Modules::loaded(Some(module), emulation.copy);
-        let ran = run_case(&mut emulation.device, subject, None, program, modules)?;
+        let ran = run_case(&mut emulation.device, prepared, None, program, modules)?;
         emulation.purse.spend(ran.lane_instructions, false);
         emulation.used.insert(program.variant);
         self.lanes = self.lanes.saturating_sub(ran.lane_instructions);

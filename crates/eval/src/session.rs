@@ -59,7 +59,7 @@ pub(super) struct Session<'a> {
     program: &'a CaseProgram,
     module: Option<ModuleId>,
     copy: Option<ModuleId>,
-    /// What computes the outputs where no plan does.
+    /// The call that computes the outputs where no plan does.
     call: Option<Box<dyn BoundCall + 'a>>,
     inputs: Vec<BufferId>,
     outputs: Vec<BufferId>,
@@ -75,7 +75,7 @@ pub(super) struct Modules<'a> {
     candidate: Option<ModuleId>,
     /// kgen's copy kernel.
     copy: Option<ModuleId>,
-    /// What is called instead.
+    /// The implementation that is called instead.
     external: Option<&'a dyn External>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Modules<'a> {
         Self { candidate, copy, external: None }
     }
 
-    /// Tells whether the code is called and not compiled.
+    /// Returns whether the code is called and not compiled.
     pub(super) const fn is_external(&self) -> bool {
         self.external.is_some()
     }
@@ -125,9 +125,9 @@ impl<'a> Session<'a> {
         let ready = session.allocate(device, inputs, outputs);
         match ready.and_then(|()| session.bind(device, modules.external, outputs)) {
             Ok(()) => Ok(session),
-            Err(stop) => {
+            Err(error) => {
                 session.close(device);
-                Err(stop)
+                Err(error)
             }
         }
     }
@@ -165,9 +165,9 @@ impl<'a> Session<'a> {
         };
         match session.allocate_rest(device, outputs) {
             Ok(()) => Ok(session),
-            Err(stop) => {
+            Err(error) => {
                 session.close(device);
-                Err(stop)
+                Err(error)
             }
         }
     }
@@ -235,7 +235,7 @@ impl<'a> Session<'a> {
         self.outputs.iter().chain(&self.scratch).copied().collect()
     }
 
-    /// Returns what computes the outputs where no plan does.
+    /// Returns the call that computes the outputs where no plan does.
     pub(super) fn call(&self) -> Option<&dyn BoundCall> {
         self.call.as_deref()
     }

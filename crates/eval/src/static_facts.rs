@@ -1,5 +1,5 @@
-//! Static facts of compiled kernels: how their launches fit the device, and
-//! what their machine code consists of.
+//! Static facts of compiled kernels: how their launches fit the device, and the make-up of their
+//! machine code.
 
 use kgen_compile::Compiler;
 use kgen_measure::occupancy::{self, Multiprocessor, Occupancy};
@@ -87,7 +87,7 @@ fn launched(case: &CaseProgram) -> impl Iterator<Item = (&str, &str, u64)> {
     })
 }
 
-/// Returns the programs of the cases whose shapes may be told.
+/// Returns the programs of the cases whose shapes may be shown.
 fn known_cases<'a>(
     request: &EvalRequest,
     program: &'a Program,

@@ -266,7 +266,7 @@ impl Rounded {
         evaluate(&EvalRequest { precision, ..request }).verdict
     }
 
-    /// What is rounded to f16 inside passes as `eager` alone, to bf16 not at all.
+    /// Values rounded to f16 inside pass as `eager` alone, to bf16 not at all.
     fn is_eager(&self) {
         let Self { op, .. } = self;
         assert_eq!(self.verdict(Precision::Strict, "f32"), Verdict::Passed, "{op}");

@@ -10,8 +10,8 @@ use super::{Job, prepare::Source};
 /// A choice of parameter values.
 type Choice = BTreeMap<String, i64>;
 
-/// Returns the requests that judge what the timing of a right kernel chose, on every case that is no
-/// realistic one: one per choice that is not the plan's default.
+/// Returns the requests that judge the params that the timing of a right kernel chose, on every
+/// case that is no realistic one: one per choice that is not the plan's default.
 #[must_use]
 pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest> {
     if !evaluation.verdict.is_pass() || !request.params.is_empty() {
@@ -50,7 +50,7 @@ fn defaults(job: &Job<'_>, case: &str) -> Option<Choice> {
     Some(plan.params.into_iter().map(|axis| (axis.name, axis.chosen)).collect())
 }
 
-/// Joins what judging a choice came to: one that is wrong makes the kernel wrong, and its times void.
+/// Joins the evaluation of a choice: one that is wrong makes the kernel wrong, and its times void.
 pub fn join_tuned(evaluation: &mut Evaluation, params: &Choice, judged: Evaluation) {
     evaluation.stage_times.extend(judged.stage_times);
     if judged.verdict.is_pass() {

@@ -32,7 +32,7 @@ pub use bench::{Arm, Bench, Chunk, Health, Throttle};
 pub use comparison::{Comparison, PRACTICAL, TimeVerdict, blocks_of};
 pub use course::{BLOCKS_PER_CHUNK, alone, compare};
 pub use measured::{Alone, Flag, Measured};
-pub use protocol::{Flush, L2, Mode, PROTOCOL, Params, Profile, UnknownName};
+pub use protocol::{Flush, L2, Mode, PROTOCOL, Params, Profile, UnknownNameError};
 pub use session::{Calibration, Fingerprint, Session};
 pub use stats::geometric_mean;
 pub use timing::Timing;

@@ -72,11 +72,11 @@ impl fmt::Display for Profile {
 }
 
 impl FromStr for Profile {
-    type Err = UnknownName;
+    type Err = UnknownNameError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
         let found = Self::ALL.into_iter().find(|profile| profile.name() == text);
-        found.ok_or_else(|| UnknownName {
+        found.ok_or_else(|| UnknownNameError {
             what: "profile",
             found: text.to_owned(),
             known: "screen, standard, final",
@@ -117,13 +117,17 @@ pub enum L2 {
 }
 
 impl FromStr for L2 {
-    type Err = UnknownName;
+    type Err = UnknownNameError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
+    fn from_str(text: &str) -> Result<Self, UnknownNameError> {
         match text {
             "cold" => Ok(Self::Cold),
             "hot" => Ok(Self::Hot),
-            _ => Err(UnknownName { what: "L2 state", found: text.to_owned(), known: "cold, hot" }),
+            _ => Err(UnknownNameError {
+                what: "L2 state",
+                found: text.to_owned(),
+                known: "cold, hot",
+            }),
         }
     }
 }
@@ -175,19 +179,19 @@ pub enum Flush {
 
 /// A name that is none of those known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownName {
+pub struct UnknownNameError {
     what: &'static str,
     found: String,
     known: &'static str,
 }
 
-impl fmt::Display for UnknownName {
+impl fmt::Display for UnknownNameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown {} `{}`; known are {}", self.what, self.found, self.known)
     }
 }
 
-impl std::error::Error for UnknownName {}
+impl std::error::Error for UnknownNameError {}
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,7 @@ impl Head {
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Tells whether bytes were dropped.
+    /// Returns whether bytes were dropped.
     #[must_use]
     pub const fn is_truncated(&self) -> bool {
         self.total > self.kept.len() as u64
@@ -67,7 +67,7 @@ impl Tail {
         self.kept.extend(bytes);
     }
 
-    /// Tells whether bytes were dropped.
+    /// Returns whether bytes were dropped.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         self.total > self.kept.len() as u64

@@ -34,7 +34,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Tells whether the exit code is 0.
+    /// Returns whether the exit code is 0.
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Exited(0))
@@ -76,7 +76,7 @@ pub struct Child {
     exit: watch::Receiver<Option<Status>>,
 }
 
-/// What the handle and the keeper thread share.
+/// The state that the handle and the keeper thread share.
 #[derive(Debug)]
 struct Shared {
     /// Held while a signal is sent and while the leader is reaped, so that no signal ever goes to
@@ -98,7 +98,7 @@ impl Shared {
 
     fn signal(&self, signal: Signal) {
         if let Leader::Unreaped(pid) = *self.lock() {
-            // The group may be gone already: that is what the caller wants.
+            // The group may be gone already, as the caller wants.
             _ = killpg(pid, signal);
         }
     }
@@ -231,7 +231,7 @@ impl Child {
         killed.map_err(|_| Error::Undead { pid: self.pid })
     }
 
-    /// Does what [`Child::stop`] does, without a runtime.
+    /// Same as [`Child::stop`], without a runtime.
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// What every program needs.
+/// Variables that every program needs.
 pub const SYSTEM_ENV: &[&str] = &[
     "PATH",
     "HOME",
@@ -21,7 +21,7 @@ pub const SYSTEM_ENV: &[&str] = &[
     "KGEN_LOG",
 ];
 
-/// What GPU programs and launchers such as `srun`, `ssh` and `docker` read.
+/// Variables of GPU programs and launchers such as `srun`, `ssh` and `docker`.
 pub const DEVICE_ENV: &[&str] = &[
     "CUDA_*",
     "NVIDIA_VISIBLE_DEVICES",
@@ -35,7 +35,7 @@ pub const DEVICE_ENV: &[&str] = &[
     "CONDA_PREFIX",
 ];
 
-/// What programs read that download something.
+/// Variables of programs that download something.
 pub const NETWORK_ENV: &[&str] = &[
     "http_proxy",
     "https_proxy",
@@ -53,8 +53,8 @@ pub const NETWORK_ENV: &[&str] = &[
     "XDG_*",
 ];
 
-/// What Python programs read. What changes the precision of PyTorch behind its back
-/// (`NVIDIA_TF32_OVERRIDE` and the like) is not among it.
+/// Variables of Python programs, without those that change the precision of PyTorch behind its back
+/// (`NVIDIA_TF32_OVERRIDE` and the like).
 pub const PYTHON_ENV: &[&str] = &[
     "PYTHONPATH",
     "PYTHONHOME",

@@ -48,7 +48,8 @@ pub fn cpu_seconds() -> f64 {
     })
 }
 
-/// Why a child process could not do its work. What its exit status means is the caller's business.
+/// Why a child process could not do its work. The meaning of its exit status is the caller's
+/// business.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The program does not exist, is not executable, or a limit could not be set.

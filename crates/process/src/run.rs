@@ -17,7 +17,7 @@ use super::{
 /// group may hold them for ever.
 const PIPE_LIMIT: Duration = Duration::from_secs(1);
 
-/// What a program left behind.
+/// The output and exit status of a program.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// How it ended.

@@ -38,9 +38,9 @@ pub struct Spec {
     pub env: Vec<(OsString, OsString)>,
     /// Limit of the address space, in bytes.
     pub memory_bytes: Option<u64>,
-    /// What the child reads on its standard input; `None` is `/dev/null`.
+    /// Standard input of the child; `None` is `/dev/null`.
     pub stdin: Option<Vec<u8>>,
-    /// Time until it is told to end.
+    /// Time until it is asked to end.
     pub deadline: Duration,
     /// Time it has for that until it is killed.
     pub grace: Duration,
@@ -91,14 +91,14 @@ impl Spec {
         self
     }
 
-    /// Sets what the child reads on its standard input.
+    /// Sets the standard input of the child.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(bytes.into());
         self
     }
 
-    /// Sets the time until the child is told to end.
+    /// Sets the time until the child is asked to end.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

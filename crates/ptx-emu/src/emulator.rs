@@ -166,7 +166,7 @@ impl Emulator {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => match exec::instantiate(module.program(), memory) {
                 Ok(addresses) => place.insert(addresses),
-                Err(stop) => return Report::refused(stop),
+                Err(error) => return Report::refused(error),
             },
         };
         let n_sm = self.config.n_sm;

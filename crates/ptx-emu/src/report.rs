@@ -66,9 +66,9 @@ pub struct Report {
 
 impl Report {
     /// The report of a launch that did not start.
-    pub(crate) fn refused(stop: LaunchError) -> Self {
+    pub(crate) fn refused(error: LaunchError) -> Self {
         Self {
-            end: Err(stop),
+            end: Err(error),
             findings: Vec::new(),
             lane_instructions: 0,
             blocks: 0,
@@ -99,7 +99,7 @@ impl Report {
         }
         match self.end {
             Ok(()) => Ok(self),
-            Err(stop) => Err(stop),
+            Err(error) => Err(error),
         }
     }
 }

@@ -46,14 +46,14 @@ kinds! {
 /// A text that names no kind of feedback.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no kind of feedback")]
-pub struct UnknownFeedback(String);
+pub struct UnknownFeedbackError(String);
 
 impl FromStr for FeedbackKind {
-    type Err = UnknownFeedback;
+    type Err = UnknownFeedbackError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
-        all.find(|kind| kind.name() == text).ok_or_else(|| UnknownFeedback(text.to_owned()))
+        all.find(|kind| kind.name() == text).ok_or_else(|| UnknownFeedbackError(text.to_owned()))
     }
 }
 
@@ -115,7 +115,7 @@ impl fmt::Display for FeedbackSet {
 }
 
 impl FromStr for FeedbackSet {
-    type Err = UnknownFeedback;
+    type Err = UnknownFeedbackError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.trim() {

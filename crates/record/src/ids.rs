@@ -14,7 +14,7 @@ pub struct RunId(String);
 #[error(
     "`{0}` cannot name a run: use 1 to 100 letters, digits, `.`, `_` or `-`, no leading `.` or `-`"
 )]
-pub struct InvalidRunId(String);
+pub struct InvalidRunIdError(String);
 
 impl RunId {
     #[must_use]
@@ -24,7 +24,7 @@ impl RunId {
 }
 
 impl FromStr for RunId {
-    type Err = InvalidRunId;
+    type Err = InvalidRunIdError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::try_from(text.to_owned())
@@ -32,14 +32,14 @@ impl FromStr for RunId {
 }
 
 impl TryFrom<String> for RunId {
-    type Error = InvalidRunId;
+    type Error = InvalidRunIdError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let fits = (1..=100).contains(&text.len())
             && text.chars().all(plain)
             && !text.starts_with(['.', '-']);
-        if fits { Ok(Self(text)) } else { Err(InvalidRunId(text)) }
+        if fits { Ok(Self(text)) } else { Err(InvalidRunIdError(text)) }
     }
 }
 

@@ -92,14 +92,14 @@ impl fmt::Display for PythonKind {
 /// A name that is no [`PythonKind`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown Python implementation `{0}` (known: aten, torch_compile, flag_gems, triton)")]
-pub struct UnknownPythonKind(String);
+pub struct UnknownPythonKindError(String);
 
 impl FromStr for PythonKind {
-    type Err = UnknownPythonKind;
+    type Err = UnknownPythonKindError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|kind| kind.name() == text);
-        known.ok_or_else(|| UnknownPythonKind(text.to_owned()))
+        known.ok_or_else(|| UnknownPythonKindError(text.to_owned()))
     }
 }
 

@@ -37,7 +37,7 @@ pub use evaluation::{
     CaseOutcome, CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Stage, StageTime,
     StepTime,
 };
-pub use feedback::{FeedbackKind, FeedbackSet, UnknownFeedback};
+pub use feedback::{FeedbackKind, FeedbackSet, UnknownFeedbackError};
 pub use finding::{
     Diagnostic, ElementDiff, Fault, Finding, LaunchFacts, Mismatch, RelatedAccess, Resources,
     Severity, SourceSpan,
@@ -45,7 +45,7 @@ pub use finding::{
 pub use gemm::{BufferOffset, Gemm, Matrix};
 pub use ids::{AttemptId, OpKey, RunId};
 pub use implementation::{
-    Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKind,
+    Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKindError,
 };
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,

@@ -33,7 +33,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Returns the number of GPUs; 1 where that is not settled yet.
+    /// Returns the number of GPUs; 1 where that is not decided yet.
     #[must_use]
     pub fn n_gpus(self) -> usize {
         match self {
@@ -76,13 +76,13 @@ impl GpuSet {
 /// A text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown device `{0}` (known: auto, emu, cuda for all GPUs, cuda:0, cuda:0,cuda:1, ...)")]
-pub struct UnknownDevice(String);
+pub struct UnknownDeviceError(String);
 
 impl FromStr for DeviceChoice {
-    type Err = UnknownDevice;
+    type Err = UnknownDeviceError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unknown = || UnknownDevice(text.to_owned());
+        let unknown = || UnknownDeviceError(text.to_owned());
         let gpu = |part: &str| part.trim().strip_prefix("cuda:")?.parse::<u32>().ok();
         match text {
             "auto" => Ok(Self::Auto),
@@ -113,7 +113,7 @@ impl fmt::Display for DeviceChoice {
 }
 
 impl TryFrom<String> for DeviceChoice {
-    type Error = UnknownDevice;
+    type Error = UnknownDeviceError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse()

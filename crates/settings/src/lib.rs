@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use device::{DeviceChoice, GpuSet, UnknownDevice};
+pub use device::{DeviceChoice, GpuSet, UnknownDeviceError};
 pub use resolve::{DEFAULTS, Error, Overrides, Resolved, resolve, resolve_with};
 pub use search::{
     BudgetSettings, Effort, FeedbackSettings, LlmCache, ModelSettings, PriceSettings,

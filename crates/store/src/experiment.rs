@@ -29,7 +29,7 @@ pub struct ExperimentInfo<T> {
     pub file: String,
     /// All settings as they were resolved when it began, without keys.
     pub settings: serde_json::Value,
-    /// Its runs, in the order in which they are carried out.
+    /// Its runs, in the order of their execution.
     pub runs: Vec<T>,
 }
 

@@ -39,7 +39,7 @@ impl RunStore {
             }
         });
         if is_current && self.has_copy(op, wanted.best_attempt)? {
-            self.held.copies().insert(op.clone(), wanted.best_attempt);
+            self.index.copies().insert(op.clone(), wanted.best_attempt);
             return Ok(());
         }
         self.refresh(op)
@@ -56,8 +56,8 @@ impl RunStore {
     /// Rebuilds `metadata.json` and `<op>.cu` from an op's finished attempts.
     pub(super) fn refresh(&self, op: &OpKey) -> Result<(), Error> {
         // One at a time: of two attempts that end together the later one knows of both.
-        let mut copies = self.held.copies();
-        let mut finished = self.held.with_op(op, |state| finished(op, state)).unwrap_or_default();
+        let mut copies = self.index.copies();
+        let mut finished = self.index.with_op(op, |state| finished(op, state)).unwrap_or_default();
         let best = derived::best(finished.iter().map(|a| (&a.record, a.confirmation.as_ref())));
         let Some(number) = best.map(|best| best.attempt) else { return Ok(()) };
         let id = AttemptId { op: op.clone(), number };

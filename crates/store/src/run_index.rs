@@ -68,8 +68,8 @@ impl RunIndex {
         lock(&self.folders).insert(op.clone());
     }
 
-    /// Returns which attempts the ops' `<op>.cu` are copies of; whoever holds this writes what is
-    /// derived.
+    /// Returns which attempts the ops' `<op>.cu` are copies of; whoever holds this writes the
+    /// derived files.
     pub(super) fn copies(&self) -> MutexGuard<'_, BTreeMap<OpKey, u32>> {
         lock(&self.copies)
     }

@@ -17,14 +17,14 @@ pub struct CallsSpend {
 pub struct Spent {
     /// Each op's calls, and the seconds that were worked on it.
     pub ops: BTreeMap<OpKey, (Spend, f64)>,
-    /// Seconds that were worked on the run. What a killed process did after its last file is not in
-    /// any.
+    /// Seconds that were worked on the run. The work of a killed process after its last file is not
+    /// counted.
     pub seconds: f64,
 }
 
 impl Run {
-    /// Sums up the cost of an attempt's calls. A call without a reply is charged what its request says
-    /// that it may take.
+    /// Sums up the cost of an attempt's calls. A call without a reply is charged the most that its
+    /// request may take.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Run {
     }
 }
 
-/// Reads the cost of a run so far. `calls_wait` tells whether calls without a reply wait for one.
+/// Reads the cost of a run so far. `calls_wait` returns whether calls without a reply wait for one.
 ///
 /// # Errors
 ///

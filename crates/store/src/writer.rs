@@ -24,7 +24,7 @@ use super::{
 #[derive(Debug)]
 pub struct RunStore {
     pub(super) run: Run,
-    pub(super) held: RunIndex,
+    pub(super) index: RunIndex,
     _lock: RunLock,
 }
 
@@ -62,7 +62,7 @@ impl RunStore {
         }
         let info = info(id);
         write_json(&dir.join(RUN_JSON), &info, Durability::Disk)?;
-        Ok(Self { run: Run::from_parts(dir, info), held: RunIndex::default(), _lock: lock })
+        Ok(Self { run: Run::from_parts(dir, info), index: RunIndex::default(), _lock: lock })
     }
 
     /// Opens a run to go on with it: takes its lock, removes the left-overs of interrupted writes, and
@@ -74,17 +74,17 @@ impl RunStore {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let run = Run::open(dir)?;
         let lock = RunLock::acquire(dir)?;
-        let held = RunIndex::of(&run)?;
-        let store = Self { run, held, _lock: lock };
+        let index = RunIndex::of(&run)?;
+        let store = Self { run, index, _lock: lock };
         store.refresh_derived()?;
         Ok(store)
     }
 
-    /// Returns how far the run got: what [`RunState::scan`] found when it was opened, and what was
+    /// Returns how far the run got: the result of [`RunState::scan`] at its opening, and the files
     /// written since. Reads no file.
     #[must_use]
     pub fn state(&self) -> RunState {
-        self.held.state()
+        self.index.state()
     }
 
     /// Returns the run for reading.
@@ -133,7 +133,7 @@ impl RunStore {
             atomic::write(&path(CallFile::RequestText), markdown.as_bytes(), Durability::Process)?;
             write_json(&path(CallFile::Request), request, Durability::Disk)
         })?;
-        self.held.note(attempt, AttemptFile::Call(call, CallFile::Request));
+        self.index.note(attempt, AttemptFile::Call(call, CallFile::Request));
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl RunStore {
             self.write_response(key, reply.response.as_ref())?;
             write_json(&path(CallFile::Reply), reply, Durability::Disk)
         })?;
-        self.held.note(&key.attempt, AttemptFile::Call(key.call, CallFile::Reply));
+        self.index.note(&key.attempt, AttemptFile::Call(key.call, CallFile::Reply));
         Ok(())
     }
 
@@ -183,7 +183,7 @@ impl RunStore {
     ) -> Result<(), Error> {
         let path = self.run.call_path(attempt, call, CallFile::Failure);
         write_json(&path, failure, Durability::Process)?;
-        self.held.note(attempt, AttemptFile::Call(call, CallFile::Failure));
+        self.index.note(attempt, AttemptFile::Call(call, CallFile::Failure));
         Ok(())
     }
 
@@ -206,7 +206,7 @@ impl RunStore {
     ) -> Result<(), Error> {
         let path = self.run.call_path(attempt, call, file);
         wait_for_disk(|| write_json(&path, record, Durability::Disk))?;
-        self.held.note(attempt, AttemptFile::Call(call, file));
+        self.index.note(attempt, AttemptFile::Call(call, file));
         Ok(())
     }
 
@@ -283,7 +283,7 @@ impl RunStore {
             self.write_stage(attempt, StageFile::ConfirmSamples, &text)?;
         }
         self.write_stage(attempt, StageFile::Confirm, &json(confirmation))?;
-        self.held.confirmed(attempt, confirmation);
+        self.index.confirmed(attempt, confirmation);
         self.refresh(&attempt.op)
     }
 
@@ -296,7 +296,7 @@ impl RunStore {
         self.write_stage(attempt, StageFile::Record, &json(record))?;
         let line = serde_json::to_string(record).expect("a record is plain data");
         atomic::append_line(&self.run.dir().join(INDEX), &line)?;
-        self.held.finished(attempt, record);
+        self.index.finished(attempt, record);
         self.refresh(&attempt.op)
     }
 
@@ -304,17 +304,17 @@ impl RunStore {
         self.ensure_folder(&attempt.op)?;
         let path = self.run.path(attempt, file);
         atomic::write(&path, text.as_bytes(), Durability::Process)?;
-        self.held.note(attempt, AttemptFile::Stage(file));
+        self.index.note(attempt, AttemptFile::Stage(file));
         Ok(())
     }
 
     fn ensure_folder(&self, op: &OpKey) -> Result<(), Error> {
-        if !self.held.has_folder(op) {
+        if !self.index.has_folder(op) {
             if make_folder(&self.run.dir().join(&op.0))? {
                 // A file on disk is lost if the folder's own name is not there.
                 wait_for_disk(|| atomic::sync_folder(self.run.dir()))?;
             }
-            self.held.made_folder(op);
+            self.index.made_folder(op);
         }
         Ok(())
     }

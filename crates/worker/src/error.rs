@@ -33,7 +33,7 @@ pub enum Error {
     Quarantined {
         /// Index of the GPU.
         device: u32,
-        /// What happened to it.
+        /// The cause of its end.
         reason: String,
     },
     /// A request wants a GPU and the pool has none.
@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Tells whether other evaluations may fare better than the one that this ended: the machine
+    /// Returns whether other evaluations may fare better than the one that this ended: the machine
     /// failed over it, and its workers are still there or may start again.
     #[must_use]
     pub const fn is_of_one_evaluation(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Workers: child processes that judge, so that nothing a candidate does can hurt the run.
 //!
 //! [`Pool`] is the parent's side: it owns the processes, their deadlines and their ends, and turns
-//! the death of a worker into a verdict with the findings it had until then. [`child::main`] is
-//! the other side. [`protocol`] is what they say to each other.
+//! the death of a worker into a verdict with the findings it had until then. [`child::main`] is the
+//! other side. [`protocol`] has their messages.
 
 pub mod child;
 mod error;

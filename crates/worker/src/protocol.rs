@@ -1,8 +1,8 @@
 //! Messages between parent and worker: JSON, one message per line.
 //!
-//! The parent's first line is a [`Setup`]; the worker opens what it needs and answers with a
-//! [`Hello`] or says why not ([`Message::Failed`]). From then on the parent sends one [`Job`] at a
-//! time, and the worker answers with any number of [`Message::Progress`] and one
+//! The parent's first line is a [`Setup`]; the worker opens its compiler or device and answers with
+//! a [`Hello`] or says why not ([`Message::Failed`]). From then on the parent sends one [`Job`] at
+//! a time, and the worker answers with any number of [`Message::Progress`] and one
 //! [`Message::Finished`] or [`Message::Failed`].
 //!
 //! A compiled program goes from the cpu worker to the gpu worker as a line of its own behind
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// Version of the protocol; both sides must speak the same.
 pub const PROTOCOL: u32 = 2;
 
-/// What a worker does.
+/// The role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -50,18 +50,18 @@ impl fmt::Display for Role {
 /// A text that names no role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown role `{0}` (known: cpu, gpu)")]
-pub struct UnknownRole(String);
+pub struct UnknownRoleError(String);
 
 impl FromStr for Role {
-    type Err = UnknownRole;
+    type Err = UnknownRoleError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let role = [Self::Cpu, Self::Gpu].into_iter().find(|role| role.name() == text);
-        role.ok_or_else(|| UnknownRole(text.to_owned()))
+        role.ok_or_else(|| UnknownRoleError(text.to_owned()))
     }
 }
 
-/// The first line a worker reads: what it must open.
+/// The first line a worker reads, with its role and its settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
     /// The parent's [`PROTOCOL`].
@@ -76,7 +76,7 @@ pub struct Setup {
     pub device: u32,
     /// The Python process of this GPU, where one outlived the last worker.
     pub python_pid: Option<u32>,
-    /// Whether a gpu worker measures what its GPU reaches before it says hello.
+    /// Whether a gpu worker measures its GPU before it says hello.
     pub calibrate: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct Hello {
     pub session: Option<Box<Session>>,
 }
 
-/// What the parent asks for.
+/// A request of the parent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Job<'a> {
@@ -105,7 +105,7 @@ pub enum Job<'a> {
     /// The half on the GPU; the program is the next line.
     Gpu {
         request: Box<Cow<'a, EvalRequest>>,
-        /// What the first half found.
+        /// The evaluation of the first half.
         evaluation: Box<Cow<'a, Evaluation>>,
         /// The Python process of this GPU, where the request needs it.
         side: Box<Cow<'a, Side>>,
@@ -116,7 +116,7 @@ pub enum Job<'a> {
     },
 }
 
-/// What a worker says after its hello.
+/// A message of a worker after its hello.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Message {

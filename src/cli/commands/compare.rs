@@ -15,7 +15,7 @@ use crate::{
     report::compare::{self, Detail, Grouping},
 };
 
-/// Put runs beside each other: what is solved, how fast, at what cost, and what of it is luck
+/// Put runs beside each other: ops solved, speed, cost, and how much of it is luck
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// Run IDs or paths of runs' folders; an experiment's folder stands for its runs
@@ -72,7 +72,7 @@ fn open(root: &Path, names: &[String]) -> Result<Vec<Run>, CommandError> {
     for name in names {
         for dir in folders(root, name)? {
             let run = Run::open(&dir)?;
-            // A folder that is there has such a path; where it cannot be told, its own must do.
+            // A folder that is there has such a path; where that fails, its own must do.
             if !seen.insert(dir.canonicalize().unwrap_or(dir)) {
                 let id = &run.info().run_id;
                 return Err(CommandError::usage(format!("run `{id}` is named twice")));
@@ -115,7 +115,7 @@ impl Compared {
         Ok(Self { arms, comparison })
     }
 
-    /// Writes what came of it.
+    /// Formats the comparison.
     pub(super) fn text(&self, format: CompareFormat) -> String {
         match format {
             CompareFormat::Table => compare::text(&self.comparison),

@@ -20,7 +20,7 @@ use crate::{
     report::TextTable,
 };
 
-/// Tell what was found on this machine, what is missing, and how to get it
+/// Report the tools and devices of this machine, and how to get the missing ones
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
@@ -172,7 +172,7 @@ fn cache(settings: &Settings) -> Item {
     }
 }
 
-/// Starts the workers as a run would, and says what they found.
+/// Starts the workers as a run would, and reports their facts.
 fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandError> {
     let Ok(toolchain) = machine::locate(&settings.nvrtc) else {
         return Ok(vec![
@@ -220,7 +220,7 @@ fn gpu(gpu: &Gpu) -> Item {
     Item::new("GPU", State::Ok, text)
 }
 
-/// Says what a GPU's worker measured at its start, and what may spoil measurements.
+/// Reports the measurements of a GPU's worker at its start, and conditions that may spoil timing.
 fn measured(gpu: &Gpu) -> Vec<Item> {
     let Some(session) = &gpu.session else { return Vec::new() };
     let Session { fingerprint, calibration } = &**session;
@@ -256,7 +256,7 @@ fn measured(gpu: &Gpu) -> Vec<Item> {
     items
 }
 
-/// Returns how a GPU is set up, as far as it tells.
+/// Returns how a GPU is set up, as far as it is known.
 fn facts(fingerprint: &Fingerprint) -> String {
     let switch = |name: &str, state: Option<bool>| {
         state.map(|on| format!("{name} {}", if on { "on" } else { "off" }))
@@ -327,7 +327,7 @@ fn profilers() -> Item {
         .advice("needed only for `kgen profile`, `--profile` and counts of machine code: install CUDA's toolkit, or put them on PATH")
 }
 
-/// Says which keys are there, never what they are.
+/// Says which keys are there, never their values.
 fn keys() -> Item {
     let mut variables: Vec<_> = PRESETS.iter().filter_map(|preset| preset.key_variable).collect();
     variables.dedup();

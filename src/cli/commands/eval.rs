@@ -44,17 +44,17 @@ pub(crate) struct EvalArgs {
         long,
         value_name = "OP",
         required_unless_present = "op_file",
-        help_heading = "What to work on"
+        help_heading = "Selection"
     )]
     op: Option<String>,
     #[command(flatten)]
     suite: SuiteArgs,
     /// Seed of the inputs and the drawn shapes
-    #[arg(long, value_name = "N", help_heading = "What to work on")]
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     seed: Option<i64>,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Count on the emulator what every launch does
+    /// Count the work of every launch on the emulator
     #[arg(long, help_heading = "Device")]
     counters: bool,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
     Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
 }
 
-/// Chooses what to profile among the cases; the truth value says whether there is a GPU.
+/// Chooses the cases to profile; the truth value says whether there is a GPU.
 pub(super) type Wanted<'a> =
     &'a dyn Fn(&[Case], bool) -> Result<Option<ProfileRequest>, CommandError>;
 
@@ -107,7 +107,7 @@ pub(super) fn evaluate(
 }
 
 /// Most bytes of a kernel file that are read: one more than the judge's guard lets through, so that
-/// the guard still sees what it refuses.
+/// the guard still sees a file that is too long.
 const MAX_BYTES: u64 = (1 << 20) + 1;
 
 /// Reads a kernel file, which must be a regular file: a pipe or a device may never end.
@@ -192,9 +192,16 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     for diagnostic in &evaluation.diagnostics {
         add_diagnostic(&mut out, diagnostic);
     }
-    let failed: Vec<_> = evaluation.failed().collect();
-    if !failed.is_empty() {
+    let is_repeated = |case: &&CaseResult| {
+        !case.findings.is_empty() && case.findings == evaluation.findings && case.mismatch.is_none()
+    };
+    let (repeated, failed): (Vec<_>, Vec<_>) = evaluation.failed().partition(is_repeated);
+    if !repeated.is_empty() || !failed.is_empty() {
         line(&mut out, "\nFailed cases:");
+    }
+    if !repeated.is_empty() {
+        let names: Vec<&str> = repeated.iter().map(|case| case.case.as_str()).collect();
+        line(&mut out, &format!("  as above: {}", some_of(&names)));
     }
     for case in failed {
         add_case(&mut out, case);
@@ -330,11 +337,16 @@ fn add_skipped(out: &mut String, evaluation: &Evaluation) {
     }
     line(out, "\nSkipped cases:");
     for (reason, cases) in by_reason {
-        let shown: Vec<_> = cases.iter().take(MAX_NAMES).copied().collect();
-        let more = cases.len() - shown.len();
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        line(out, &format!("  {reason}: {}{more}", shown.join(", ")));
+        line(out, &format!("  {reason}: {}", some_of(&cases)));
     }
+}
+
+/// Joins the first names, with the number of the others.
+fn some_of(names: &[&str]) -> String {
+    let shown = &names[..names.len().min(MAX_NAMES)];
+    let more = names.len() - shown.len();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// Writes a number with an exponent where its digits would fill a line.

@@ -1,4 +1,4 @@
-//! `kgen experiment`: a matrix of settings becomes runs, which are carried out and compared.
+//! `kgen experiment`: a matrix of settings becomes runs, which are executed and compared.
 
 mod execute;
 mod expand;
@@ -23,7 +23,7 @@ use crate::{
 /// Runs that an experiment makes without being asked twice.
 const MAX_RUNS: usize = 1000;
 
-/// Carry out a matrix of models, strategies, feedback and seeds as runs, and compare them
+/// Run a matrix of models, strategies, feedback and seeds, and compare the runs
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {
     /// The experiment: its name, settings as in config.toml, and the lists of [matrix]
@@ -32,7 +32,7 @@ pub(crate) struct ExperimentArgs {
     /// Say which runs there would be and how each stands, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Carry out more than 1,000 runs
+    /// Allow more than 1,000 runs
     #[arg(long)]
     yes: bool,
     /// Print the comparison as compare does; all of these are written into the folder too

@@ -26,7 +26,7 @@ pub(crate) struct ExportArgs {
     /// Op, for example relu or aten.relu.default
     #[arg(long, value_name = "OP")]
     op: String,
-    /// What the module is for
+    /// Framework of the module
     #[arg(long, value_enum, value_name = "FRAMEWORK")]
     to: Framework,
     /// File to write, - for standard output; <op>.py without it (kgen_<op>.py where Python has a module <op>)
@@ -39,7 +39,7 @@ pub(crate) struct ExportArgs {
     runs: OutputArgs,
 }
 
-/// What modules can be for.
+/// Frameworks that have modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Framework {
     /// PyTorch

@@ -18,7 +18,7 @@ use crate::cli::{
     ui::Format,
 };
 
-/// Ask an LLM for kernels, judge them, tell it what was found, ask again
+/// Ask an LLM for kernels, judge them, return the findings to it, ask again
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub(crate) struct GenerateArgs {
     llm: LlmArgs,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Run right kernels again under Nsight Compute and compute-sanitizer, and tell what they found
+    /// Run right kernels again under Nsight Compute and compute-sanitizer for feedback
     #[arg(long, help_heading = "Device")]
     profile: bool,
     #[command(flatten)]

@@ -28,9 +28,9 @@ use crate::{
 /// List the ops, suites, runs, backends or devices there are
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// What to list
-    #[arg(value_enum, default_value_t, value_name = "WHAT")]
-    what: What,
+    /// Kind of things to list
+    #[arg(value_enum, default_value_t, value_name = "KIND")]
+    kind: Kind,
     #[command(flatten)]
     suite: SuiteArgs,
     #[command(flatten)]
@@ -41,9 +41,9 @@ pub(crate) struct ListArgs {
     format: FormatArgs,
 }
 
-/// What to list.
+/// The kinds of things to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum What {
+enum Kind {
     #[default]
     Ops,
     Suites,
@@ -75,12 +75,12 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
     args.output.add_to(&mut flags);
     args.python.add_to(&mut flags);
     let settings = context.settings(&flags)?;
-    let listing = match args.what {
-        What::Ops => ops(context, &settings, args.suite.suite.is_some())?,
-        What::Suites => suites()?,
-        What::Runs => runs(&settings)?,
-        What::Backends => backends(context, &settings),
-        What::Devices => devices(context, &settings),
+    let listing = match args.kind {
+        Kind::Ops => ops(context, &settings, args.suite.suite.is_some())?,
+        Kind::Suites => suites()?,
+        Kind::Runs => runs(&settings)?,
+        Kind::Backends => backends(context, &settings),
+        Kind::Devices => devices(context, &settings),
     };
     match args.format.format {
         Format::Json => ui::json(&context.ui, &listing.items)?,
@@ -234,8 +234,11 @@ fn backends(context: &Context, settings: &Settings) -> Listing {
     listing
 }
 
-/// Says in a few words what an implementation in Python lacks.
-fn python_state(kind: PythonKind, python: &Result<python::Python, python::NotFound>) -> String {
+/// Says in a few words which tools an implementation in Python lacks.
+fn python_state(
+    kind: PythonKind,
+    python: &Result<python::Python, python::PythonNotFoundError>,
+) -> String {
     match python {
         Err(_) => "no PyTorch".to_owned(),
         Ok(found) => match found.lacks(kind) {

@@ -15,7 +15,7 @@ use crate::cli::{
     ui::{self, Format},
 };
 
-/// Judge one kernel file; if it is right, say what limits it, with Nsight Compute and
+/// Judge one kernel file; if it is right, say which resource limits it, with Nsight Compute and
 /// compute-sanitizer
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
@@ -27,7 +27,7 @@ pub(crate) struct ProfileArgs {
     /// Try profilers again that were not permitted before
     #[arg(long, help_heading = "Profile")]
     retry: bool,
-    /// Folder for what the profilers wrote
+    /// Folder for the profilers' output
     #[arg(long, value_name = "DIR", help_heading = "Profile")]
     out: Option<PathBuf>,
 }

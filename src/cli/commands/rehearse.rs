@@ -7,10 +7,10 @@ use kgen_worker::profile;
 
 use crate::cli::{CommandError, exit_codes::Exit};
 
-/// Run cases of a compiled kernel once, without looking at what comes out
+/// Run cases of a compiled kernel once, without looking at the outputs
 #[derive(Debug, Args)]
 pub(crate) struct RehearseArgs {
-    /// What to run
+    /// Program and cases
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

@@ -28,10 +28,10 @@ use crate::cli::{
 #[derive(Debug, Args)]
 pub(crate) struct RunCommandArgs {
     /// Backend, for example builtin, pregenerated or aten (`kgen list backends` shows all)
-    #[arg(long, value_name = "BACKEND", help_heading = "What to work on")]
+    #[arg(long, value_name = "BACKEND", help_heading = "Selection")]
     backend: String,
     /// Folder of the backends pregenerated and triton, or the ID of a run
-    #[arg(long, value_name = "DIR", help_heading = "What to work on")]
+    #[arg(long, value_name = "DIR", help_heading = "Selection")]
     kernels_dir: Option<String>,
     #[command(flatten)]
     generate: GenerateArgs,
@@ -116,7 +116,7 @@ pub(super) fn given_kernels(
     Ok(kernels)
 }
 
-/// What is said once where Python modules are judged.
+/// The warning before Python modules are judged.
 const HOST_CODE: &str = "\
 Kernels in Python are programs with your rights, not device code: they can read files, keep results
 between calls and change PyTorch. They run in a process of their own; kgen finds honest mistakes in
@@ -141,7 +141,7 @@ fn check_python(settings: &Settings, source: &KernelSource) -> Result<(), Comman
     Ok(())
 }
 
-/// What a backend has for the ops.
+/// The implementations of a backend for the ops.
 #[derive(Default)]
 struct Given<'a> {
     kernels: BTreeMap<OpKey, Implementation>,
@@ -180,7 +180,7 @@ enum KernelSource {
 }
 
 impl KernelSource {
-    /// Returns what there is for an op, and which file that is where it is a Python module.
+    /// Returns the implementation of an op, and its file where it is a Python module.
     fn implementation(
         &self,
         op: &OpDef,
@@ -211,7 +211,7 @@ impl KernelSource {
         }))
     }
 
-    /// Returns what the run remembers, to be resumed with the same kernels.
+    /// Returns the folder for the run's settings, so that it is resumed with the same kernels.
     fn as_setting(&self) -> PathBuf {
         match self {
             Self::Builtin | Self::Cublas | Self::Bundled | Self::Library(_) => {

@@ -49,7 +49,7 @@ pub(crate) struct ShowArgs {
     format: FormatArgs,
 }
 
-/// What a prompt asks for: the first kernel, an analysis of a correct one (`--planner`), a kernel
+/// The request of a prompt: the first kernel, an analysis of a correct one (`--planner`), a kernel
 /// after one that failed, a kernel after a correct one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum TurnArg {
@@ -71,10 +71,10 @@ impl TurnArg {
     }
 }
 
-/// What stands in a prompt in the place of an attempt's kernel file.
+/// Text in a prompt in place of an attempt's kernel file.
 const MADE_UP_KERNEL: &str = "// Made up: the kernel file of attempt 1 stands here.";
 
-/// What stands in a prompt in the place of what was found out about an attempt.
+/// Text in a prompt in place of the findings of an attempt.
 const MADE_UP_FEEDBACK: &str = "(Made up: what was found out about attempt 1 stands here.)";
 
 pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandError> {
@@ -136,7 +136,7 @@ fn prompt(inputs: &SuiteInputs, op: &str, turn: TurnArg) -> Result<Rendered, Box
     inputs.prompt(op, &situation)
 }
 
-/// Says beside a prompt what is not in it.
+/// Reports the made-up and dropped parts of a prompt.
 fn report_turn(context: &Context, turn: TurnArg, prompt: &Rendered) {
     let mut notes = vec![format!(
         "{} tokens by kgen's estimate; on a GPU the prompt names that GPU",
@@ -203,7 +203,7 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
         table.row(vec![case.id.clone(), class(case), case.dtype.to_string(), tensors(case)]);
     }
     let n_cases = count_by_class(cases);
-    // Any seed tells how many there are.
+    // Any seed gives their number.
     let all = selection.suite.cases(&op.name, selection.dtypes(), 0).map_or(0, |all| all.len());
     let drawn = if all > cases.len() {
         "more are drawn from each evaluation's secret seed"

@@ -19,7 +19,7 @@ pub enum Grouping {
     Runs,
 }
 
-/// Settings that say where and how fast a run was carried out, and not its task.
+/// Settings of the place and speed of a run, not of its task.
 const CIRCUMSTANCES: [&str; 22] = [
     "run.output_dir",
     "run.seed",

@@ -291,9 +291,9 @@ fn speedup(speedup: &Speedup) -> data::Speedup {
     }
 }
 
-/// What an attempt's calls came to: what was paid for it now, and what replies that are those of
-/// another run took then. Attempts of a kgen that did not count tokens have calls all the same: nobody
-/// knows what these cost.
+/// The cost of an attempt's calls: the amount paid now, and the amount that replies of another run
+/// took then. Attempts of a kgen that did not count tokens have calls all the same: their cost is
+/// not known.
 fn spend(record: &AttemptRecord) -> data::Spend {
     let known = record.spend.calls + record.recorded_spend.map_or(0, |recorded| recorded.calls);
     let uncounted = if known == 0 { record.calls } else { 0 };

@@ -164,7 +164,7 @@ fn gpu(index: u32) -> Target {
     }
 }
 
-/// Tells whether a process group has a member that is no zombie: where no init process reaps
+/// Returns whether a process group has a member that is no zombie: where no init process reaps
 /// orphans, killed ones stay for ever.
 fn group_lives(group: i32) -> bool {
     let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);

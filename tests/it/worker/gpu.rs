@@ -10,7 +10,7 @@ fn gpu_request(kernel: &str) -> EvalRequest {
     EvalRequest { on_gpu: true, ..request(kernel) }
 }
 
-/// The arms of a worker that compiles on the cpu and does `gpu` with what it compiled.
+/// The arms of a worker that compiles on the cpu and does `gpu` with the program.
 fn arms(gpu: &str) -> String {
     format!(
         "*'\"kind\":\"cpu\"'*'\"on_gpu\":true'*) program code;;

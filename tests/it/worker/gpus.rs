@@ -15,7 +15,7 @@ use super::fake::{Fake, request, stop};
 pub(super) const HELLO: &str =
     "if [ $role = gpu ]; then cat $dir/hello.gpu$gpu; else cat $dir/hello.cpu; fi";
 
-/// Compiles on the cpu; what a GPU does with it, after it noted that it was there.
+/// Compiles on the cpu; runs `gpu` on a GPU, after it noted that it was there.
 fn arms(gpu: &str) -> String {
     format!(
         "*'\"kind\":\"cpu\"'*) program code;;
@@ -27,7 +27,7 @@ pub(super) fn gpu_request(kernel: &str) -> EvalRequest {
     EvalRequest { on_gpu: true, ..request(kernel) }
 }
 
-/// What a pool told people.
+/// The messages of a pool to people.
 #[derive(Clone, Default)]
 pub(super) struct Heard(Arc<Mutex<Vec<Notice>>>);
 

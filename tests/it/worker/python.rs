@@ -12,11 +12,11 @@ use super::{
     gpus::{HELLO, Heard, gpu_request},
 };
 
-/// Workers that note what they are told of the Python process.
+/// Workers that note the settings of the Python process.
 const ARMS: &str = "*'\"kind\":\"cpu\"'*) program code;;
     *'\"kind\":\"gpu\"'*) read -r code; echo \"$gpu $job\" >> $dir/jobs; DO;;";
 
-/// What a Python process is ready with; its UUID is that of the first GPU.
+/// The first message of a Python process; its UUID is that of the first GPU.
 const FACTS: &str = r#"{"protocol":1,"ready":{"python":"3.12.3","torch":"2.11.0","device":"fake GPU",
     "uuid":"GPU-'${device#cuda:}'","settings":{"matmul_tf32":false,"cudnn_tf32":false,
     "f16_reduced_reduction":true,"bf16_reduced_reduction":true,"matmul_precision":"highest",

@@ -148,7 +148,7 @@ fn an_idle_worker_whose_input_ends_exits_in_good_order() {
 }
 
 #[test]
-fn a_parent_of_another_version_is_told_so() {
+fn a_parent_of_another_version_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = spawn(dir.path());
     let mut stdin = child.stdin.take().unwrap();

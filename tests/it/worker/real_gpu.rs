@@ -19,7 +19,7 @@ use super::real;
 const GOOD: &str = "long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i < n) { float v = x[i]; y[i] = v < 0.0f ? 0.0f : v; }";
 
-/// What goes before the good body, the verdict, and the stage that reaches it.
+/// The text before the good body, the verdict, and the stage that reaches it.
 const BAD: [(&str, &str, Verdict); 5] = [
     ("never ends", "for (;;) asm volatile(\"nanosleep.u32 100;\");", Verdict::TimedOut),
     ("writes far away", "*(float*)((char*)y + (1ll << 46)) = 1.0f;", Verdict::Fault),

@@ -31,8 +31,8 @@ impl Strategy for BestOf {
     }
 }
 
-/// A sample knows of no other: their prompts are equal, and only the model's randomness tells
-/// them apart.
+/// A sample knows of no other: their prompts are equal, and only the model's randomness
+/// distinguishes them.
 fn sample(number: u32) -> Proposal {
     Proposal {
         number,

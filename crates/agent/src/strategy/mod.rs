@@ -126,8 +126,8 @@ pub(super) struct Proposal {
     pub(super) parents: Vec<u32>,
     /// The finished attempts that its prompts speak of.
     pub(super) knows: Vec<u32>,
-    /// Attempts of other branches that are planned before it, if they are planned: its prompt says what
-    /// they work on.
+    /// Attempts of other branches that are planned before it, if they are planned: its prompt names
+    /// their changes.
     pub(super) plans_after: Vec<u32>,
 }
 

@@ -4,7 +4,7 @@ use kgen_record::{AttemptId, Implementation, OpKey, Verdict};
 use kgen_store::{AttemptStatus, Purpose, RecordedRun, Run, RunStatus};
 use std::sync::Arc;
 
-use super::{Script, Trace, planned, told};
+use super::{Script, Trace, behaviour, planned};
 use crate::{CandidateSource, Ending, Event, OpEnd, RunEnd};
 
 fn verdicts(trace: &Trace) -> Vec<(u32, Purpose, Verdict)> {
@@ -58,7 +58,7 @@ async fn it_repairs_until_a_kernel_passes_and_confirms_it() {
         ]
     );
     // The judge sees each kernel once and the winner three times more, with other seeds.
-    let judged: Vec<_> = trace.judged.iter().map(|request| told(request.source())).collect();
+    let judged: Vec<_> = trace.judged.iter().map(|request| behaviour(request.source())).collect();
     assert_eq!(judged[2..], ["right"; 4]);
     let mut seeds: Vec<_> = trace.judged.iter().map(|request| request.seed).collect();
     seeds.sort_unstable();
@@ -190,7 +190,7 @@ async fn given_kernels_are_judged_without_a_call() {
     let mut script = Script::new(&[]);
     script.plan.ops = ["add", "mul", "relu"].map(planned).to_vec();
     let kernel = |op: &str, kernel: &str| {
-        let source = format!("const char* told = \"{kernel}\";");
+        let source = format!("const char* behaviour = \"{kernel}\";");
         (OpKey(op.to_owned()), Implementation::Kernel { source })
     };
     let kernels = [kernel("relu", "right"), kernel("add", "verdict=race")];

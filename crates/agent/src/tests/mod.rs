@@ -151,7 +151,7 @@ impl EvaluationService for ScriptedJudge {
     ) -> Result<Evaluation, BoxError> {
         entered(Stage::Compile);
         let word = |name: &str| {
-            let words = told(request.source()).split_whitespace();
+            let words = behaviour(request.source()).split_whitespace();
             words.filter_map(|word| word.split_once('=')).find(|(key, _)| *key == name)
         };
         let verdict = word("verdict").map_or(Verdict::Passed, |(_, name)| {
@@ -208,11 +208,11 @@ impl RunInputs for PlainMaterial {
             earlier.filter(|past| last.is_none_or(|last| last.past.number != past.number));
         let verdicts: Vec<_> = earlier.map(|past| past.verdict.name()).collect();
         let last = last.map_or_else(String::new, |last| {
-            let kernel = last.kernel.map_or("none", told);
+            let kernel = last.kernel.map_or("none", behaviour);
             format!("; last {} {}: [{kernel}]", last.past.number, last.past.verdict)
         });
         let best = situation.best.as_ref().map_or_else(String::new, |best| {
-            format!("; best {}: [{}]", best.number, told(best.kernel))
+            format!("; best {}: [{}]", best.number, behaviour(best.kernel))
         });
         let mut user = format!("{op} {verdicts:?}{last}{best}");
         if let Some(branch) = situation.branch {
@@ -232,7 +232,7 @@ impl RunInputs for PlainMaterial {
 pub(super) fn reply_with(what: &str) -> String {
     format!(
         "Here it is.\n\n```cuda\n/*@plan\nlaunch(\"k\", grid=1, block=1, args=[out])\n@*/\n\
-         const char* told = \"{what}\";\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
+         const char* behaviour = \"{what}\";\nextern \"C\" __global__ void k(T_out* y) {{}}\n```\n"
     )
 }
 
@@ -254,12 +254,12 @@ pub(super) fn records(dir: &Path) -> Vec<AttemptRecord> {
 }
 
 /// Returns the outcome that a kernel file states.
-pub(super) fn told(kernel: &str) -> &str {
-    let told = kernel.lines().find_map(|line| line.strip_prefix("const char* told = \""));
-    told.and_then(|told| told.split('"').next()).unwrap_or("nothing")
+pub(super) fn behaviour(kernel: &str) -> &str {
+    let behaviour = kernel.lines().find_map(|line| line.strip_prefix("const char* behaviour = \""));
+    behaviour.and_then(|behaviour| behaviour.split('"').next()).unwrap_or("nothing")
 }
 
-/// A run to be carried out in a test.
+/// A run in a test.
 pub(super) struct Script {
     pub(super) plan: RunSpec,
     pub(super) answer: Answer,
@@ -344,7 +344,7 @@ impl Script {
         }
     }
 
-    /// Carries the run out in a directory, which is made if there is none.
+    /// Executes the run in a directory, which is made if there is none.
     pub(super) async fn run_in(mut self, dir: &Path) -> Trace {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let answer = std::mem::replace(&mut self.answer, Box::new(|_| unreachable!("taken")));
@@ -358,7 +358,7 @@ impl Script {
         Trace { asked, ..trace }
     }
 
-    /// Carries the run out with another model.
+    /// Executes the run with another model.
     pub(super) async fn with(self, llm: impl Llm, dir: &Path) -> Trace {
         let store = Arc::new(if Run::open(dir).is_ok() {
             RunStore::open(dir).unwrap()

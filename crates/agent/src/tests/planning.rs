@@ -61,8 +61,8 @@ async fn a_plan_that_says_nothing_in_the_form_asked_for_is_taken_as_it_is() {
             false => Ok("Use float4.\n".to_owned()),
         });
         let trace = script.run_in(&dir).await;
-        let told = trace.asked[2].prompt.contains("\"Use float4.\"");
-        assert_eq!((trace.asked.len(), told), (3, !is_refused));
+        let is_included = trace.asked[2].prompt.contains("\"Use float4.\"");
+        assert_eq!((trace.asked.len(), is_included), (3, !is_refused));
         // A plan that is refused is no refusal of the kernel.
         let record = Run::open(&dir).unwrap().record(&id(2)).unwrap().unwrap();
         assert_eq!(record.status, AttemptStatus::Judged);
@@ -70,7 +70,7 @@ async fn a_plan_that_says_nothing_in_the_form_asked_for_is_taken_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_branch_is_told_what_the_others_work_on() {
+async fn each_branch_knows_the_changes_of_the_others() {
     let root = tempfile::tempdir().unwrap();
     let mut script = script(beam(3, 2));
     script.plan.policy.max_attempts = 6;

@@ -19,7 +19,7 @@ pub struct Callee<'a> {
 /// An op that PyTorch has no operator for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{op} has no ATen operator")]
-pub struct NoOperator {
+pub struct NoOperatorError {
     /// The op's name in kgen.
     pub op: String,
 }
@@ -36,7 +36,7 @@ pub fn aten(op: &OpDef) -> Option<&str> {
 ///
 /// # Errors
 ///
-/// [`NoOperator`] where PyTorch would have to have one.
+/// [`NoOperatorError`] where PyTorch would have to have one.
 pub fn call(
     op: &OpDef,
     case: &Case,
@@ -44,10 +44,10 @@ pub fn call(
     inputs: &[Location],
     outputs: &[(TensorSpec, Location)],
     precision: Precision,
-) -> Result<Prepare, NoOperator> {
+) -> Result<Prepare, NoOperatorError> {
     let aten = aten(op).map(str::to_owned);
     if aten.is_none() && callee.kind != PythonKind::Triton {
-        return Err(NoOperator { op: op.name.clone() });
+        return Err(NoOperatorError { op: op.name.clone() });
     }
     let output = |(spec, at): &(TensorSpec, Location)| Output {
         dtype: spec.dtype,
@@ -125,7 +125,7 @@ mod tests {
         Callee { kind, source: None, entry: None }
     }
 
-    fn worded(op: &str, case: &Case, kind: PythonKind) -> Result<Prepare, NoOperator> {
+    fn worded(op: &str, case: &Case, kind: PythonKind) -> Result<Prepare, NoOperatorError> {
         let op = op::find(op).unwrap();
         let place = |at: usize| Location::in_file(Path::new(&format!("/{at}")), 4);
         let inputs: Vec<Location> = (0..case.tensors().count()).map(place).collect();

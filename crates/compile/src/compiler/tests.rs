@@ -12,7 +12,7 @@ extern "C" __global__ void relu(const T_self* __restrict__ x, T_out* __restrict_
 }
 "#;
 
-fn stop(source: &str, kernels: &[&str]) -> Vec<Diagnostic> {
+fn errors(source: &str, kernels: &[&str]) -> Vec<Diagnostic> {
     let kernels: Vec<String> = kernels.iter().map(|name| (*name).to_owned()).collect();
     let job = CompileJob { source, defines: &[], types: &[], kernels: &kernels, arch: "sm_90a" };
     match compiler().compile(&job).unwrap_err() {
@@ -43,7 +43,7 @@ fn diagnostics_carry_line_severity_and_the_line_itself() {
     let source = "__device__ int f(int* a) { return 0; } /* one\n two */ \n\
                   extern \"C\" __global__ void k(float* x) {\n  int unused = 3;\n  foo();\n  \
                   x[0] = f(x[1]);\n}\n";
-    let found = stop(source, &["k"]);
+    let found = errors(source, &["k"]);
     let error = found.iter().find(|d| d.message.contains("foo")).unwrap();
     assert_eq!((error.line, error.severity), (Some(5), Severity::Error));
     assert_eq!(error.source_line.as_deref(), Some("  foo();"));
@@ -66,7 +66,7 @@ fn wrong_kernel_names_are_explained_with_the_kernels_of_the_file() {
         ("relu(", "is no kernel name"),
     ];
     for (name, reason) in cases {
-        let found = stop(source, &[name]);
+        let found = errors(source, &[name]);
         let message = &found[0].message;
         assert!(message.contains(reason) && message.contains("`relu`, `tile<...>`"), "{message}");
         assert_eq!(found.len(), 1, "{found:?}");
@@ -85,10 +85,10 @@ fn an_instance_of_a_template_is_a_kernel() {
 fn the_assembler_is_heard_too() {
     let smem = "extern \"C\" __global__ void k(float* x) { __shared__ float s[100000];\n\
                 s[threadIdx.x] = x[0]; __syncthreads(); x[1] = s[threadIdx.x ^ 1]; }";
-    let message = &stop(smem, &["k"])[0].message;
+    let message = &errors(smem, &["k"])[0].message;
     assert!(message.contains("400000 bytes of static shared memory"), "{message}");
     let ptx = "extern \"C\" __global__ void k(float* x) { asm volatile(\"foo.bar;\"); }";
-    assert!(stop(ptx, &["k"])[0].message.starts_with("assembler: "));
+    assert!(errors(ptx, &["k"])[0].message.starts_with("assembler: "));
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_macro_of_a_plan_cannot_smuggle_anything() {
             kernels: &["k".to_owned()],
             arch: "sm_90a",
         };
-        let stop = compiler().compile(&job).unwrap_err();
-        assert!(matches!(stop, CompileError::Failed(_)), "{name}={value}");
+        let error = compiler().compile(&job).unwrap_err();
+        assert!(matches!(error, CompileError::Failed(_)), "{name}={value}");
     }
 }
 
@@ -157,7 +157,7 @@ fn a_macro_of_a_plan_cannot_smuggle_anything() {
 fn endless_templates_end_in_a_diagnostic() {
     let source = "template <int N> __device__ int f() { return f<N + 1>(); }\n\
                   extern \"C\" __global__ void k(int* x) { x[0] = f<0>(); }";
-    assert!(stop(source, &["k"])[0].message.contains("excessive recursion"));
+    assert!(errors(source, &["k"])[0].message.contains("excessive recursion"));
 }
 
 #[test]
@@ -180,7 +180,8 @@ fn a_macro_of_a_plan_may_have_any_name() {
             kernels: &["k".to_owned()],
             arch: "sm_90a",
         };
-        let compiled = compiler().compile(&job).unwrap_or_else(|stop| panic!("{dtype}: {stop:?}"));
+        let compiled =
+            compiler().compile(&job).unwrap_or_else(|error| panic!("{dtype}: {error:?}"));
         assert_eq!(compiled.diagnostics, [], "{dtype}");
     }
 }

@@ -13,12 +13,12 @@ use crate::SharedBuffer;
 const ZONE: usize = 16 << 10;
 
 /// Bytes of the pages that allocations are made of. A buffer has its pages to itself, and the zone
-/// behind it reaches to the end of the last one: what a kernel leaves anywhere in them is seen. Another
-/// process that maps an allocation of another multiple gets small pages: there a transpose of 256 MiB
-/// took twelve times as long.
+/// behind it reaches to the end of the last one: anything that a kernel writes into them is seen.
+/// Another process that maps an allocation of another multiple gets small pages: there a transpose
+/// of 256 MiB took twelve times as long.
 const PAGE: usize = 2 << 20;
 
-/// What guard zones hold: no number that a kernel writes by itself.
+/// The byte of guard zones: no number that a kernel writes by itself.
 const GUARD: u8 = 0xc9;
 
 /// A buffer with its guard zones.
@@ -193,7 +193,7 @@ impl Buffer {
     /// The value of every byte of a guard zone.
     pub(super) const GUARD: u8 = GUARD;
 
-    /// Looks at both guard zones and mends them. Returns what was written over.
+    /// Checks both guard zones and restores them. Returns the damage.
     pub(super) fn damage(&self, stream: CUstream) -> Result<Option<Finding>, DriverError> {
         let [left, right] = self.zones().map(|(from, len)| self.read_at(from, len, stream));
         let finding = describe(&self.label, self.bytes, self.element_bytes, &left?, &right?);

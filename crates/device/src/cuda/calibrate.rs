@@ -25,7 +25,7 @@ const LEAST_BUFFER: usize = 256 << 20;
 const N_BUFFERS: usize = 3;
 
 impl CudaDevice {
-    /// Measures what a launch costs, how fast memory is, and whether a flush works.
+    /// Measures the cost of a launch, the speed of memory, and whether a flush works.
     pub(super) fn calibrate(&mut self) -> Result<Calibration, LaunchError> {
         let began = Instant::now();
         let gaps = self.sample_nothing(N_PAIRS)?;
@@ -63,7 +63,7 @@ impl CudaDevice {
 
     fn look_at_bandwidth(&mut self, calibration: &mut Calibration) -> Result<(), LaunchError> {
         let memory = result::mem_get_info();
-        let (free, _) = memory.map_err(|error| self.stop("ask for free memory", error))?;
+        let (free, _) = memory.map_err(|error| self.launch_error("ask for free memory", error))?;
         let bytes = BUFFER.min(free / (2 * N_BUFFERS));
         if bytes < LEAST_BUFFER {
             return Ok(());
@@ -102,7 +102,7 @@ impl CudaDevice {
     fn allocate(&mut self, bytes: usize) -> Result<CUdeviceptr, LaunchError> {
         // SAFETY: freed in `release`.
         let allocated = unsafe { result::malloc_sync(bytes) };
-        let address = allocated.map_err(|error| self.stop("calibrate the GPU", error))?;
+        let address = allocated.map_err(|error| self.launch_error("calibrate the GPU", error))?;
         // SAFETY: the allocation has that many bytes.
         let written = unsafe { result::memset_d8_async(address, 0, bytes, self.stream) };
         self.check("calibrate the GPU", written)?;

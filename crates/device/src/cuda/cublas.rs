@@ -29,7 +29,8 @@ use kgen_settings::NvrtcSettings;
 
 use crate::{LaunchError, limits::launch_error};
 
-/// Bytes that algorithms may use beside the matrices; what PyTorch gives them on a Hopper GPU.
+/// Bytes that algorithms may use beside the matrices; the amount that PyTorch gives them on a
+/// Hopper GPU.
 const WORKSPACE: usize = 32 << 20;
 
 /// Sums of a product may be split, but not rounded to a 16-bit type in between:
@@ -111,7 +112,7 @@ fn found(
     if located.is_some() || is_present() { Ok(located) } else { Err(MISSING.to_owned()) }
 }
 
-/// What there is to know where the library is missing.
+/// The message where the library is missing.
 const MISSING: &str = "cuBLASLt was not found: it comes with PyTorch for CUDA, with the package \
                        nvidia-cublas and with the CUDA toolkit (CUDA_HOME)";
 
@@ -342,7 +343,7 @@ impl Drop for LayoutOf {
     }
 }
 
-/// What the heuristic is told; destroyed when dropped.
+/// Options of the heuristic; destroyed when dropped.
 struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
@@ -401,7 +402,7 @@ mod tests {
         std::fs::write(&path, "no library").unwrap();
         let line = refusal(load(Some(&path), || true));
         assert!(line.contains("libcublasLt.so.13") && !line.contains('\n'), "{line}");
-        // Where it is can be told without loading it.
+        // Its place is found without loading it.
         assert_eq!(found(Some(path.clone()), || false), Ok(Some(path)));
     }
 }

@@ -1,4 +1,4 @@
-//! The driver's answers as results: what a kernel did, and what the machine did.
+//! The driver's answers as results: faults of a kernel, and failures of the machine.
 
 use cudarc::driver::{
     DriverError, result,
@@ -8,7 +8,7 @@ use kgen_record::{Fault, Finding, Verdict};
 
 use crate::{Error, LaunchError};
 
-/// Tells whether the driver's library is there; without it cudarc's first call would panic.
+/// Returns whether the driver's library is there; without it cudarc's first call would panic.
 pub(super) fn is_present() -> bool {
     // SAFETY: only asks the dynamic linker for the driver's library.
     unsafe { sys::is_culib_present() }
@@ -54,10 +54,14 @@ pub(super) fn text(error: DriverError) -> String {
     }
 }
 
-/// Turns an error of a call after a launch into what it says about the launched kernels.
+/// Turns an error of a call after a launch into an error of the launched kernels.
 ///
 /// `kernels`: the kernels launched since the last success, oldest first.
-pub(super) fn stop(action: &'static str, error: DriverError, kernels: &[String]) -> LaunchError {
+pub(super) fn launch_error(
+    action: &'static str,
+    error: DriverError,
+    kernels: &[String],
+) -> LaunchError {
     let (kind, verdict) = match error.0 {
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => ("illegal_address", Verdict::Fault),
         CUresult::CUDA_ERROR_MISALIGNED_ADDRESS => ("misaligned_address", Verdict::Fault),

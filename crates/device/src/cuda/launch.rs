@@ -141,7 +141,7 @@ impl Ready {
         };
         // SAFETY: the function belongs to a loaded module; there is an argument for every
         // parameter, each in memory of at least its size, which the driver copies before it
-        // returns. What the kernel does with its pointers is why it runs in a worker.
+        // returns. The kernel may misuse its pointers, so it runs in a worker.
         unsafe {
             launch(
                 self.function,
@@ -154,8 +154,8 @@ impl Ready {
         }
     }
 
-    /// Turns an error of [`Self::enqueue`] into what it says about the launch; `None` when it
-    /// says something about an earlier one.
+    /// Turns an error of [`Self::enqueue`] into an error of the launch; `None` when it concerns an
+    /// earlier one.
     pub(super) fn refused(&self, error: DriverError) -> Option<LaunchError> {
         let refusals = [
             CUresult::CUDA_ERROR_INVALID_VALUE,
@@ -195,8 +195,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     words
 }
 
-/// Compares the arguments with the compiled parameters, where the driver can tell them (CUDA
-/// 12.4).
+/// Compares the arguments with the compiled parameters, where the driver can list them (CUDA 12.4).
 fn check_parameters(
     function: CUfunction,
     launch: &Launch,

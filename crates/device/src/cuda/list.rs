@@ -33,8 +33,8 @@ pub fn driver_version() -> Option<u32> {
 ///
 /// # Errors
 ///
-/// When GPUs are asked for: [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`] or what the
-/// driver says. `auto` takes the emulator then.
+/// When GPUs are asked for: [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`] or the
+/// driver's error. `auto` takes the emulator then.
 pub fn choose(choice: DeviceChoice) -> Result<Vec<u32>, Error> {
     let there = |ordinals: Vec<u32>| {
         init()?;

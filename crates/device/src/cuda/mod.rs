@@ -77,7 +77,7 @@ impl CudaDevice {
     ///
     /// # Errors
     ///
-    /// [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`], or what the driver says.
+    /// [`Error::NoDriver`], [`Error::NoGpu`], [`Error::NoSuchGpu`], or the driver's error.
     pub fn open(ordinal: u32) -> Result<Self, Error> {
         const ACTION: &str = "open the GPU";
         let fail = |error| machine(ACTION, error);
@@ -113,7 +113,7 @@ impl CudaDevice {
     }
 
     /// Gives buffers from here on neither guard zones nor contents: compute-sanitizer then sees
-    /// every access outside of one, and every read of what nobody wrote.
+    /// every access outside of one, and every read of memory that nobody wrote.
     pub fn set_bare(&mut self, bare: bool) {
         self.bare = bare;
     }
@@ -123,7 +123,7 @@ impl CudaDevice {
         self.own = pid.into_iter().chain([std::process::id()]).collect();
     }
 
-    /// Tells whether an earlier kernel's fault took the context with it.
+    /// Returns whether an earlier kernel's fault took the context with it.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         self.lost
@@ -159,14 +159,14 @@ impl CudaDevice {
         }
     }
 
-    /// Turns an error of the driver into a stop, and remembers a lost context.
-    fn stop(&mut self, action: &'static str, error: DriverError) -> LaunchError {
+    /// Turns an error of the driver into a launch error, and remembers a lost context.
+    fn launch_error(&mut self, action: &'static str, error: DriverError) -> LaunchError {
         if self.lost {
             return LaunchError::Machine(Error::Lost);
         }
-        let stop = driver::stop(action, error, &self.launched);
-        self.lost = matches!(stop, LaunchError::Kernel { device_lost: true, .. });
-        stop
+        let error = driver::launch_error(action, error, &self.launched);
+        self.lost = matches!(error, LaunchError::Kernel { device_lost: true, .. });
+        error
     }
 
     fn check(
@@ -174,7 +174,7 @@ impl CudaDevice {
         action: &'static str,
         status: Result<(), DriverError>,
     ) -> Result<(), LaunchError> {
-        status.map_err(|error| self.stop(action, error))
+        status.map_err(|error| self.launch_error(action, error))
     }
 
     /// Returns a buffer that the caller got from `alloc` and did not free.
@@ -212,14 +212,14 @@ impl CudaDevice {
         }
         ready.enqueue(self.stream).map_err(|error| {
             if !self.lost
-                && let Some(stop) = ready.refused(error)
+                && let Some(error) = ready.refused(error)
             {
                 if is_new {
                     self.launched.pop();
                 }
-                return stop;
+                return error;
             }
-            self.stop("launch a kernel", error)
+            self.launch_error("launch a kernel", error)
         })
     }
 
@@ -257,7 +257,8 @@ impl Device for CudaDevice {
         if self.lost {
             return Err(LaunchError::Machine(Error::Lost));
         }
-        let module = Module::new(image.cubin).map_err(|error| self.stop("load a module", error))?;
+        let module =
+            Module::new(image.cubin).map_err(|error| self.launch_error("load a module", error))?;
         let id = ModuleId(self.next_id());
         self.modules.insert(id, module);
         Ok(id)
@@ -289,7 +290,7 @@ impl Device for CudaDevice {
                     "the GPU has no memory left for `{label}` ({bytes} bytes)"
                 ));
             }
-            self.stop("allocate memory", error)
+            self.launch_error("allocate memory", error)
         })?;
         let id = BufferId(self.next_id());
         self.buffers.insert(id, buffer);
@@ -316,7 +317,7 @@ impl Device for CudaDevice {
 
     fn read(&mut self, buffer: BufferId) -> Result<Vec<u8>, LaunchError> {
         let bytes = self.buffer(buffer).read(self.stream);
-        bytes.map_err(|error| self.stop("copy from the GPU", error))
+        bytes.map_err(|error| self.launch_error("copy from the GPU", error))
     }
 
     fn read_part(
@@ -326,7 +327,7 @@ impl Device for CudaDevice {
         len: usize,
     ) -> Result<Vec<u8>, LaunchError> {
         let bytes = self.buffer(buffer).read_part(from, len, self.stream);
-        bytes.map_err(|error| self.stop("copy from the GPU", error))
+        bytes.map_err(|error| self.launch_error("copy from the GPU", error))
     }
 
     fn free_bytes(&mut self) -> Option<u64> {
@@ -348,7 +349,7 @@ impl Device for CudaDevice {
             return Ok(());
         }
         let damage = self.buffer(buffer).damage(self.stream);
-        match damage.map_err(|error| self.stop("read a guard zone", error))? {
+        match damage.map_err(|error| self.launch_error("read a guard zone", error))? {
             Some(finding) => Err(LaunchError::verdict(Verdict::OutOfBoundsWrite, finding)),
             None => Ok(()),
         }

@@ -7,7 +7,7 @@ use super::CudaDevice;
 use crate::{LaunchError, nvml::Monitor};
 
 impl CudaDevice {
-    /// Begins to watch the GPU and measures what every other measurement rests on; takes about 0.2 s.
+    /// Begins to watch the GPU and takes the measurements that all others rest on, in about 0.2 s.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl CudaDevice {
         Ok(self.session.insert(Session { fingerprint, calibration }))
     }
 
-    /// Returns what the driver itself tells.
+    /// Returns the facts that the driver itself reports.
     fn fingerprint(&self) -> Fingerprint {
         let target = &self.target;
         let attribute = |which| {

@@ -80,7 +80,7 @@ impl Support {
 }
 
 impl CudaDevice {
-    /// Enqueues a launch of a kernel of kgen's own, which takes no blame for what goes wrong.
+    /// Enqueues a launch of a kernel of kgen's own, which takes no blame for failures.
     pub(super) fn enqueue_own(&mut self, ready: &mut Ready) -> Result<(), LaunchError> {
         let status = ready.enqueue(self.stream);
         self.check("launch one of kgen's own kernels", status)

@@ -13,7 +13,7 @@ use crate::{BufferId, Device as _, Error, GraphId, LaunchError, TimedCall, Timed
 /// does that. A launch takes the host 2 to 5 µs.
 const HOLD_NS: u64 = 8_000;
 
-/// Nanoseconds that the GPU is kept busy at most; what is enqueued later may find it idle.
+/// Nanoseconds that the GPU is kept busy at most; calls enqueued later may find it idle.
 const MAX_HOLD_NS: u64 = 20_000_000;
 
 /// A call, made ready.
@@ -82,7 +82,7 @@ impl CudaDevice {
             self.hold(order.iter().map(n_ops).sum())?;
         }
         for (sample, &index) in order.iter().enumerate() {
-            // What shared memory holds of an earlier launch is gone, whichever sample is judged. The
+            // Shared memory holds nothing of an earlier launch, whichever sample is judged. The
             // fills behind it leave multiprocessors as they leave them without it.
             if !calls[index].poison.is_empty() {
                 self.scrub()?;
@@ -156,9 +156,9 @@ impl CudaDevice {
             usize::try_from(self.flush_bytes()).expect("a cache is smaller than the address space");
         // SAFETY: freed in `drop`, and only there.
         let allocated = unsafe { result::malloc_sync(bytes) };
-        let address = allocated.map_err(|error| self.stop(ACTION, error))?;
+        let address = allocated.map_err(|error| self.launch_error(ACTION, error))?;
         self.flush = Some((address, bytes));
-        // What is read must have been written.
+        // Memory must be written before it is read.
         self.overwrite(address, bytes)?;
         Ok((address, bytes))
     }
@@ -191,7 +191,7 @@ impl CudaDevice {
     fn need_events(&mut self, n: usize) -> Result<(), LaunchError> {
         while self.events.len() < n {
             let made = event::create(CUevent_flags::CU_EVENT_DEFAULT);
-            let event = made.map_err(|error| self.stop("make an event", error))?;
+            let event = made.map_err(|error| self.launch_error("make an event", error))?;
             self.events.push(event);
         }
         Ok(())
@@ -208,7 +208,7 @@ impl CudaDevice {
         // SAFETY: both events are recorded and, after the wait, complete.
         let elapsed =
             unsafe { event::elapsed(self.events[2 * sample], self.events[2 * sample + 1]) };
-        let milliseconds = elapsed.map_err(|error| self.stop("read an event", error))?;
+        let milliseconds = elapsed.map_err(|error| self.launch_error("read an event", error))?;
         // The driver gives an f32; more digits than that are noise, and text in every record.
         Ok((f64::from(milliseconds) * 1e7).round() / 1e4)
     }
@@ -236,14 +236,14 @@ impl CudaDevice {
         // SAFETY: the capture was begun above.
         let captured = unsafe { result::stream::end_capture(self.stream) };
         enqueued?;
-        let captured = captured.map_err(|error| self.stop(ACTION, error))?;
+        let captured = captured.map_err(|error| self.launch_error(ACTION, error))?;
         // SAFETY: the graph is alive, and not needed once it is instantiated.
         let instantiated = unsafe {
             let instantiated = graph::instantiate(captured, CUgraphInstantiate_flags(0));
             _ = graph::destroy(captured);
             instantiated
         };
-        let graph = instantiated.map_err(|error| self.stop(ACTION, error))?;
+        let graph = instantiated.map_err(|error| self.launch_error(ACTION, error))?;
         let id = GraphId(self.next_id());
         let kernels = self.launched.clone();
         self.graphs.insert(id, Graph { raw: graph, kernels });

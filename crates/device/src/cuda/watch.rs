@@ -1,4 +1,4 @@
-//! Watches over a kernel: for how long it runs, and what it leaves around buffers.
+//! Watches over a kernel: its time limit, and its writes around buffers.
 
 use std::{
     thread,
@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_micros(200);
 const COUNTER_BYTES: usize = 256;
 
 impl CudaDevice {
-    /// Waits until everything launched has ended, or for as long as a candidate's kernels may run: what
-    /// takes longer has lost the device, since nothing can end a kernel but the end of its process.
+    /// Waits until everything launched has ended, or for as long as a candidate's kernels may run:
+    /// a longer one has lost the device, since nothing can end a kernel but the end of its process.
     pub(super) fn wait_for_kernels(&mut self) -> Result<(), LaunchError> {
         if self.lost {
             return Err(LaunchError::Machine(Error::Lost));
@@ -61,7 +61,7 @@ impl CudaDevice {
         }
     }
 
-    /// Tells whether anything in the allocation of a buffer was written outside of the buffer.
+    /// Returns whether anything in the allocation of a buffer was written outside of the buffer.
     pub(super) fn is_damaged(&mut self, buffer: BufferId) -> Result<bool, LaunchError> {
         const ACTION: &str = "look at guard zones";
         let count = self.counter()?;
@@ -90,11 +90,12 @@ impl CudaDevice {
         }
         // SAFETY: freed in `drop`, and only there.
         let allocated = unsafe { result::malloc_sync(COUNTER_BYTES) };
-        let counter = allocated.map_err(|error| self.stop("allocate a counter", error))?;
+        let counter = allocated.map_err(|error| self.launch_error("allocate a counter", error))?;
         Ok(*self.counter.insert(counter))
     }
 
-    /// Overwrites the shared memory of every multiprocessor: what a launch left there is gone.
+    /// Overwrites the shared memory of every multiprocessor: nothing of an earlier launch stays
+    /// there.
     pub(super) fn scrub(&mut self) -> Result<(), LaunchError> {
         let mut launch = self.support(Support::Scrub)?;
         self.enqueue_own(&mut launch)

@@ -1,4 +1,4 @@
-//! The mutation score: kernels made wrong on purpose, and what the emulator says about them.
+//! The mutation score: kernels made wrong on purpose, and the emulator's findings in them.
 //!
 //! `docs/mutation.md` is made here: `KGEN_UPDATE_DOCS=1 cargo test -p kgen-emu-check`.
 
@@ -30,22 +30,22 @@ use super::{
 /// Seeds of the inputs.
 const SEEDS: [u64; 2] = [1, 2];
 
-/// Where mutants are run: what does not depend on the architecture need not be run twice.
+/// Where mutants are run: kernels that do not depend on the architecture need not run twice.
 const ARCH: &str = "sm_90a";
 
-/// What a mutant is, by outputs on a GPU and by compute-sanitizer.
+/// The nature of a mutant, by outputs on a GPU and by compute-sanitizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Nature {
     /// Its outputs are wrong for some inputs, or it faults, hangs or writes elsewhere.
     Changed,
-    /// It does what CUDA gives no meaning to; its outputs happened to be right.
+    /// Its behaviour is undefined in CUDA; its outputs happened to be right.
     Undefined,
-    /// Nobody can tell it from the kernel.
+    /// Its behaviour is that of the kernel.
     Equivalent,
 }
 
-/// The committed classification: id of a mutant, its nature and what says so.
+/// The committed classification: id of a mutant, its nature and the evidence.
 #[derive(Debug, Default, Deserialize)]
 struct Classified {
     mutants: BTreeMap<String, Entry>,
@@ -63,12 +63,12 @@ struct Ran {
     wrong_output: Option<String>,
 }
 
-/// What the emulator says about a mutant.
+/// The emulator's result for a mutant.
 #[derive(Debug)]
 struct MutantReport {
     mutant: Mutant,
     nature: Option<Nature>,
-    /// Kind and line of each finding that makes the kernel wrong, or of what stopped it.
+    /// Kind and line of each finding that makes the kernel wrong, or of the error that stopped it.
     found: Vec<(String, Vec<u32>)>,
     /// Whether an output is wrong.
     wrong_output: bool,
@@ -145,7 +145,7 @@ fn run_seeds(
         let run = AssertUnwindSafe(|| emulate(&module, &built.entry, kernel, &case, &options));
         let Emulated { report, outputs, .. } =
             catch_unwind(run).map_err(|_| format!("the emulator panicked with seed {seed}"))?;
-        // Outputs are compared where nothing else tells.
+        // Outputs are compared where nothing else shows it.
         let wrong_output =
             if report.is_clean() { kernel.check(&case, &outputs).err() } else { None };
         let is_right = report.is_clean() && wrong_output.is_none();
@@ -157,7 +157,7 @@ fn run_seeds(
     Ok(runs)
 }
 
-/// Line of what stopped a launch, where it is none of the findings.
+/// Line of the error that stopped a launch, where it is none of the findings.
 fn stopped(end: &Result<(), LaunchError>) -> Option<(String, Vec<u32>)> {
     let (kind, line) = match end.as_ref().err()? {
         LaunchError::Fault(_) => return None,
@@ -186,7 +186,7 @@ fn judge(mutant: Mutant, nature: Option<Nature>, runs: &[Ran]) -> MutantReport {
     MutantReport { mutant, nature, found, wrong_output }
 }
 
-/// Runs the kernels as they should be; returns what a launch of each costs, and the problems.
+/// Runs the kernels as they should be; returns the cost of a launch of each, and the problems.
 fn originals(compiler: &Compiler) -> (BTreeMap<&'static str, u64>, Vec<String>) {
     let jobs: Vec<_> = kernels::all()
         .into_iter()
@@ -203,7 +203,7 @@ fn originals(compiler: &Compiler) -> (BTreeMap<&'static str, u64>, Vec<String>) 
         for run in runs.unwrap_or_else(|error| panic!("{}: {error}", kernel.name)) {
             costs.insert(kernel.name, run.report.lane_instructions);
             run.report.errors().for_each(|finding| problem(finding.to_string()));
-            let stopped = run.report.end.err().map(|stop| stop.to_string());
+            let stopped = run.report.end.err().map(|error| error.to_string());
             stopped.into_iter().chain(run.wrong_output).for_each(&mut problem);
         }
     }

@@ -48,7 +48,7 @@ impl ClassCounts {
         if one.nature == Some(Nature::Equivalent) && one.is_detected() {
             self.strict += 1;
         }
-        // What is not classified is shown as if it counted.
+        // Unclassified mutants are shown as if they counted.
         if one.nature == Some(Nature::Equivalent) || !one.is_detected() {
             return;
         }

@@ -10,7 +10,7 @@ const BLOCK: u32 = 256;
 /// Blocks per multiprocessor at most; the kernels' loops take larger tensors.
 const BLOCKS_PER_SM: u32 = 32;
 
-/// Distances that the comparison tells apart; 0 counts as equal.
+/// Distances that the comparison distinguishes; 0 counts as equal.
 pub(super) const N_DISTANCES: usize = 64;
 
 /// Words of a comparison's result: a count per distance, the poisoned, the listed.
@@ -42,7 +42,7 @@ pub(super) struct OutputPair {
     pub(super) numel: usize,
 }
 
-/// What counts as near, see `kernels.cu`.
+/// The threshold of a near value, see `kernels.cu`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NearBound {
     pub(super) exact: bool,
@@ -52,7 +52,7 @@ pub(super) struct NearBound {
     pub(super) absolute: f64,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct DifferingElements {
     /// Elements by their distance, from 1 on.

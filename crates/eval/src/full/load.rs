@@ -24,7 +24,7 @@ impl<'a> Trusted<'a> {
     }
 }
 
-/// What is loaded for full-size cases.
+/// The loaded kernels for full-size cases.
 pub(crate) struct Loaded<'a> {
     code: Option<Code<'a>>,
 }

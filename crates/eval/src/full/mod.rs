@@ -57,7 +57,7 @@ pub(super) fn dtypes(op: &OpDef, case: &Case) -> Vec<DType> {
     inputs.chain(outputs.iter().map(|spec| spec.dtype)).collect()
 }
 
-/// Tells whether a case is judged on the device, where a trusted kernel takes it.
+/// Returns whether a case is judged on the device, where a trusted kernel takes it.
 pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
     if !case.class.is_large() {
         return false;
@@ -80,8 +80,8 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
         }
 }
 
-/// Tells whether single elements of a case are those of a smaller call, or copies of elements of an
-/// input: the host then needs no whole inputs.
+/// Returns whether single elements of a case are those of a smaller call, or copies of elements of
+/// an input: the host then needs no whole inputs.
 fn has_parts(op: &OpDef, case: &Case) -> bool {
     Subproblem::of(op, case, &[0]).is_some()
         || op.engine.origins(&op.call(case), &[0], &|_, _| 0.0).is_some()

@@ -99,11 +99,11 @@ fn run_sets(
     }
 }
 
-/// A stop of the trusted kernel says nothing about the candidate.
-fn distrust(stop: LaunchError) -> EvalError {
-    EvalError::Machine(match stop {
+/// An error of the trusted kernel says nothing about the candidate.
+fn distrust(error: LaunchError) -> EvalError {
+    EvalError::Machine(match error {
         LaunchError::Machine(error) => error.into(),
-        stop => Error::Baseline { name: BUILTIN.to_owned(), reason: stop.to_string() },
+        error => Error::Baseline { name: BUILTIN.to_owned(), reason: error.to_string() },
     })
 }
 
@@ -254,7 +254,7 @@ impl<'p> Run<'p> {
                 // Looked at because they differ: they say nothing of how often results are misrounded.
                 comparison.rounding = RoundingStats::default();
             }
-            // What differs tells more than what was chosen.
+            // Differing elements show more than chosen ones.
             compared.splice(0..0, beyond);
             self.log.took("f64 references", began);
             self.log.record.judged += further.count();
@@ -262,7 +262,7 @@ impl<'p> Run<'p> {
         Ok(compared)
     }
 
-    /// Reads what the candidate has at some points of every output.
+    /// Reads the candidate's values at some points of every output.
     fn read(
         &mut self,
         device: &mut dyn Device,
@@ -288,7 +288,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// What was done, and how long it took.
+/// The steps, with their times.
 #[derive(Default)]
 struct Log {
     record: FullSize,

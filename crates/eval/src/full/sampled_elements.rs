@@ -203,7 +203,7 @@ impl ElementQuery<'_> {
         Ok(SampledElements { runs, expected, bounds, part: None })
     }
 
-    /// Tells whether an output must be equal bit for bit.
+    /// Returns whether an output must be equal bit for bit.
     pub(super) fn exact(&self, spec: &TensorSpec) -> bool {
         equal_bits(self.op, self.case, self.precision, spec.dtype)
     }
@@ -231,7 +231,7 @@ impl ElementQuery<'_> {
         finite.fold(f64::INFINITY, f64::min)
     }
 
-    /// Compares what a candidate has at the points of every output.
+    /// Compares a candidate's values at the points of every output.
     ///
     /// `typical`: points that stand for the whole output, which bounds are partly taken from.
     pub(super) fn compare(
@@ -264,7 +264,7 @@ impl ElementQuery<'_> {
         compared.collect()
     }
 
-    /// Rewrites what the op leaves open to the reference's choice.
+    /// Rewrites choices that the op leaves open to those of the reference.
     fn canonicalise(&self, points: &SampledElements, got: &mut [Vec<u8>]) {
         let Some((part, hosts)) = &points.part else { return };
         if !self.op.engine.leaves_choices() {

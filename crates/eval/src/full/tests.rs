@@ -35,7 +35,7 @@ fn request(op: &str, dtype: &str, case: &str, kernel: &str) -> EvalRequest {
 fn device() -> EmuDevice {
     let mut device = EmuDevice::new(&Target::h100_class());
     device.set_budget(4_000_000_000);
-    // A GPU does not see what was never written either.
+    // A GPU does not see missing writes either.
     device.set_emulation(Emulation { sanitize: Sanitize::Bounds, counters: false });
     device
 }
@@ -171,14 +171,14 @@ fn differ(left: &[f32], right: &[f32], near: NearBound, capacity: usize) -> Diff
 const NEAR: NearBound = NearBound { exact: false, signed_zero: false, ulps: 2.0, absolute: 1e-3 };
 
 #[test]
-fn elements_are_told_apart_by_how_far_apart_they_are() {
+fn elements_are_counted_by_their_distance() {
     let ulp = f32::EPSILON;
     let poison = f32::from_le_bytes([0x5b; 4]);
     let right = [1.0, 8.0, 1e4, 0.0, f32::NAN, f32::INFINITY, 1.0, 5.0, 0.0];
     let left = [1.0 + 2.0 * ulp, 8.001, 1.1e4, -0.0, f32::NAN, 1.0, f32::NAN, poison, 4e-3];
     let found = differ(&left, &right, NEAR, 10);
     assert_eq!(found.n_poisoned, 1);
-    // 8.001 is 1.0002 of what is allowed, 4e-3 four times; 1e4 may be off by two of its ulps.
+    // 8.001 is 1.0002 of the bound, 4e-3 four times; 1e4 may be off by two of its ulps.
     let at = |distance: usize| found.by_distance[distance - 1];
     assert_eq!((at(1), at(3), at(19), at(63)), (1, 1, 1, 2));
     assert_eq!(found.listed, [1, 2, 5, 6, 7, 8]);
@@ -211,7 +211,8 @@ fn elements_that_differ_do_not_count_for_how_often_results_are_misrounded() {
     let case = r#"self = "[40, 1025]", approximate = "tanh""#;
     let (ran, record) = judged("gelu", "f16", case, &kernel);
     assert_eq!(ran.result.outcome, CaseOutcome::Judged(Verdict::Passed), "{:#?}", ran.result);
-    // Of what differs every other element at least is misrounded; of what was chosen hardly any.
+    // Of the differing elements every other one at least is misrounded; of the chosen ones hardly
+    // any.
     assert!(ran.rounding.n_misrounded < record.differing / 4, "{:?} {record:?}", ran.rounding);
 }
 
@@ -238,7 +239,7 @@ fn what_was_not_written_is_found_after_either_poison() {
 
 #[test]
 fn results_of_other_data_and_changed_inputs_are_found() {
-    // Keeps what it found in the first run.
+    // Keeps a value of the first run.
     let stale = relu("if (i == 9) y[i] = x[9] > 0.0f ? x[9] : 0.0f; else if (i == 8) y[i] = KEPT;");
     let loaded = Loaded::new(request("relu", "f32", LARGE, &relu("")));
     let prepared =

@@ -38,7 +38,7 @@ fn gemm(plan: &ResolvedPlan) -> &Gemm<BufferRef> {
 }
 
 /// Row-majorness, leading dimension and place of a matrix.
-fn told(matrix: Matrix<BufferRef>) -> (bool, usize, BufferRef, usize) {
+fn layout(matrix: Matrix<BufferRef>) -> (bool, usize, BufferRef, usize) {
     (matrix.row_major, matrix.ld, matrix.at.buffer, matrix.at.byte_offset)
 }
 
@@ -50,9 +50,9 @@ fn factors_are_taken_as_they_lie_where_rows_or_columns_have_no_gaps() {
     let plan = plan("mm", &args).unwrap();
     let call = gemm(&plan);
     assert_eq!(([call.m, call.n, call.k], call.batch, plan.steps.len()), ([3, 7, 5], 1, 1));
-    assert_eq!(told(call.left), (true, 8, BufferRef::Input(0), 4));
-    assert_eq!(told(call.right), (false, 5, BufferRef::Input(1), 0));
-    assert_eq!(told(call.out), (true, 7, BufferRef::Output(0), 0));
+    assert_eq!(layout(call.left), (true, 8, BufferRef::Input(0), 4));
+    assert_eq!(layout(call.right), (false, 5, BufferRef::Input(1), 0));
+    assert_eq!(layout(call.out), (true, 7, BufferRef::Output(0), 0));
     assert_eq!((call.alpha, call.beta, call.tf32), (1.0, 0.0, false));
 }
 
@@ -65,8 +65,8 @@ fn what_lies_otherwise_is_copied_first() {
     assert!(matches!(plan.steps[..2], [Step::Copy { .. }, Step::Copy { .. }]));
     let bytes: Vec<u64> = plan.scratch.iter().map(|scratch| scratch.bytes).collect();
     assert_eq!(bytes, [60, 140]);
-    assert_eq!(told(gemm(&plan).left), (true, 5, BufferRef::Scratch(0), 0));
-    assert_eq!(told(gemm(&plan).right), (true, 7, BufferRef::Scratch(1), 0));
+    assert_eq!(layout(gemm(&plan).left), (true, 5, BufferRef::Scratch(0), 0));
+    assert_eq!(layout(gemm(&plan).right), (true, 7, BufferRef::Scratch(1), 0));
 }
 
 #[test]
@@ -89,11 +89,11 @@ fn addends_are_rows_matrices_or_copies_of_what_they_expand_to() {
     assert_eq!((gemm(&row).bias.unwrap().buffer, gemm(&row).beta), (BufferRef::Input(0), 0.0));
     assert!((gemm(&row).alpha - 2.0).abs() < 1e-12);
     let matrix = one(&[3, 7], 0.5);
-    assert_eq!(told(gemm(&matrix).addend.unwrap()), (true, 7, BufferRef::Input(0), 0));
+    assert_eq!(layout(gemm(&matrix).addend.unwrap()), (true, 7, BufferRef::Input(0), 0));
     assert_eq!((gemm(&matrix).beta, matrix.steps.len()), (0.5, 1));
     for (shape, beta) in [(vec![7], 0.5), (vec![3, 1], 1.0), (vec![], 1.0)] {
         let copied = one(&shape, beta);
-        assert_eq!(told(gemm(&copied).addend.unwrap()), (true, 7, BufferRef::Scratch(0), 0));
+        assert_eq!(layout(gemm(&copied).addend.unwrap()), (true, 7, BufferRef::Scratch(0), 0));
         let Step::Copy { source, .. } = &copied.steps[0] else { panic!("{shape:?}") };
         assert_eq!(source.spec.shape, [3, 7]);
     }
@@ -119,22 +119,23 @@ fn batches_linear_layers_and_vectors_are_products_too() {
     let aligned = linear(16, dense(bf16, &[2, 3, 8])).unwrap();
     let call = gemm(&aligned);
     assert_eq!([call.m, call.n, call.k], [6, 16, 8]);
-    assert_eq!(told(call.right), (false, 8, BufferRef::Input(1), 0));
+    assert_eq!(layout(call.right), (false, 8, BufferRef::Input(1), 0));
     assert_eq!(call.bias.unwrap().buffer, BufferRef::Input(2));
-    // A row that would be added to what is rounded already is expanded first; so is what has gaps.
+    // A row that would be added to a sum that is rounded already is expanded first; so is one with
+    // gaps.
     let copied = linear(7, tensor(bf16, &[2, 3, 8], &[30, 10, 1], 0)).unwrap();
     assert_eq!((gemm(&copied).bias, copied.steps.len()), (None, 3));
-    assert_eq!(told(gemm(&copied).left), (true, 8, BufferRef::Scratch(0), 0));
-    assert_eq!(told(gemm(&copied).addend.unwrap()), (true, 7, BufferRef::Scratch(1), 0));
+    assert_eq!(layout(gemm(&copied).left), (true, 8, BufferRef::Scratch(0), 0));
+    assert_eq!(layout(gemm(&copied).addend.unwrap()), (true, 7, BufferRef::Scratch(1), 0));
     let single = [("input", dense(bf16, &[3, 5])), ("weight", tensor(bf16, &[5], &[2], 0))];
     let single = plan("linear", &single).unwrap();
-    assert_eq!((gemm(&single).n, told(gemm(&single).right).1), (1, 2));
+    assert_eq!((gemm(&single).n, layout(gemm(&single).right).1), (1, 2));
 
     let vector = [("self", dense(bf16, &[3, 5])), ("vec", tensor(bf16, &[5], &[3], 1))];
     let vector = plan("mv", &vector).unwrap();
     let call = gemm(&vector);
     assert_eq!(([call.m, call.n, call.k], call.out.ld), ([3, 1, 5], 1));
-    assert_eq!(told(call.right), (true, 3, BufferRef::Input(1), 2));
+    assert_eq!(layout(call.right), (true, 3, BufferRef::Input(1), 2));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{Wrong, most, same};
 /// Elements beyond which values are not looked for in other places.
 const MAX_ELEMENTS: usize = 1 << 20;
 
-/// Says where the values come from, or `None` where that cannot be told.
+/// Says where the values come from, or `None` where that is not known.
 pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
     let n = wrong.expected.len();
     if !wrong.is_whole() || !(2..=MAX_ELEMENTS).contains(&n) || wrong.indices.len() < 2 {
@@ -18,7 +18,7 @@ pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
         .or_else(|| permuted(wrong))
 }
 
-/// Tells whether each computed value at the wrong places equals what `expected` gives for it.
+/// Returns whether each computed value at the wrong places equals the value of `expected` for it.
 fn agrees(wrong: &Wrong<'_>, expected: &dyn Fn(usize) -> Option<f64>) -> bool {
     let mut n_compared = 0;
     let mut n_same = 0;

@@ -1,6 +1,6 @@
 //! Patterns of wrong elements: the sentence that points a model to the cause.
 //!
-//! [`place`] says where they lie, [`value`] what they are instead of what was expected, [`elsewhere`]
+//! [`place`] says where they lie, [`value`] how they relate to the expected ones, [`elsewhere`]
 //! whether the right values stand in other places or come from an input, and [`rounding`] whether
 //! the errors look like those of a lower precision. Nothing here decides anything: the rule has
 //! spoken before.
@@ -28,7 +28,7 @@ pub(super) struct Wrong<'a> {
     pub(super) sampled: Option<&'a [usize]>,
     /// Reference values of the elements that were compared.
     pub(super) expected: &'a [f64],
-    /// What the kernel wrote there.
+    /// The kernel's values there.
     pub(super) got: &'a [f64],
     /// Effect of the rounding of f32 inputs on each element; empty where it is not known.
     pub(super) sensitivity: &'a [f64],
@@ -56,7 +56,7 @@ pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
 }
 
 impl Wrong<'_> {
-    /// Tells whether every element was compared.
+    /// Returns whether every element was compared.
     fn is_whole(&self) -> bool {
         self.sampled.is_none()
     }
@@ -76,13 +76,13 @@ impl Wrong<'_> {
 /// Share of elements that must agree for a pattern to be named: some agree, or not, by chance.
 const MOST: f64 = 0.95;
 
-/// Tells whether `n` of `total` elements are enough for a pattern.
+/// Returns whether `n` of `total` elements are enough for a pattern.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
 fn most(n: usize, total: usize) -> bool {
     total > 0 && n as f64 >= MOST * total as f64
 }
 
-/// Tells whether two values are the same but for the rounding to a type.
+/// Returns whether two values are the same but for the rounding to a type.
 fn same(dtype: DType, a: f64, b: f64) -> bool {
     #[expect(clippy::float_cmp, reason = "equal infinities and zeros are the same")]
     let equal = a == b || (a.is_nan() && b.is_nan());

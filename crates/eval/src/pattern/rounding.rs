@@ -17,7 +17,7 @@ pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
         .or_else(|| like_inputs(wrong))
 }
 
-/// Tells whether an error is small beside its value.
+/// Returns whether an error is small beside its value.
 fn is_rounding((y, got): (f64, f64)) -> bool {
     y.is_finite() && got.is_finite() && (got - y).abs() <= 0.05 * y.abs().max(got.abs())
         || (got - y).abs() < 1e-2

@@ -2,7 +2,7 @@
 
 use super::{Wrong, most, same};
 
-/// Says what the wrong elements are, seen by themselves.
+/// Describes the wrong elements by themselves.
 pub(super) fn describe(wrong: &Wrong<'_>) -> Option<String> {
     let n_wrong = wrong.indices.len();
     if wrong.n_unwritten == n_wrong as u64 {
@@ -132,7 +132,7 @@ fn offset(wrong: &Wrong<'_>) -> Option<String> {
     .then(words)
 }
 
-/// Tells whether the expected values differ: of equal ones every relation holds.
+/// Returns whether the expected values differ: of equal ones every relation holds.
 fn differ(pairs: &[(f64, f64)]) -> bool {
     let (first, _) = pairs[0];
     pairs.iter().any(|(y, _)| (y - first).abs() > 1e-3 * first.abs().max(y.abs()))

@@ -22,7 +22,7 @@ impl Files {
             file.as_file().set_len(device.size(buffer) as u64)?;
             Ok(file)
         };
-        buffers.iter().map(file).collect::<io::Result<_>>().map(Self).map_err(stop)
+        buffers.iter().map(file).collect::<io::Result<_>>().map(Self).map_err(file_error)
     }
 
     /// Returns the files' paths.
@@ -30,7 +30,7 @@ impl Files {
         self.0.iter().map(NamedTempFile::path)
     }
 
-    /// Writes what the buffers hold into the files.
+    /// Copies the buffers into the files.
     pub(super) fn fill(
         &mut self,
         device: &mut dyn Device,
@@ -38,12 +38,12 @@ impl Files {
     ) -> Result<(), LaunchError> {
         for (file, &buffer) in self.0.iter_mut().zip(buffers) {
             let bytes = device.read(buffer)?;
-            file.rewind().and_then(|()| file.write_all(&bytes)).map_err(stop)?;
+            file.rewind().and_then(|()| file.write_all(&bytes)).map_err(file_error)?;
         }
         Ok(())
     }
 
-    /// Writes what the files hold into the buffers.
+    /// Copies the files into the buffers.
     pub(super) fn empty(
         &mut self,
         device: &mut dyn Device,
@@ -51,14 +51,14 @@ impl Files {
     ) -> Result<(), LaunchError> {
         for (file, &buffer) in self.0.iter_mut().zip(buffers) {
             let mut bytes = Vec::with_capacity(device.size(buffer));
-            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(stop)?;
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).map_err(file_error)?;
             device.write(buffer, &bytes)?;
         }
         Ok(())
     }
 }
 
-fn stop(error: io::Error) -> LaunchError {
+fn file_error(error: io::Error) -> LaunchError {
     let action = "share a buffer with the Python process through a file";
     LaunchError::Machine(kgen_device::Error::Driver { action, reason: error.to_string() })
 }

@@ -1,4 +1,4 @@
-//! The connection to the Python process, and what is said when it fails.
+//! The connection to the Python process, and the messages of its failures.
 
 use std::{cell::RefCell, fmt, time::Duration};
 
@@ -6,14 +6,14 @@ use kgen_baseline::side::{Client, Error, Ready, Refusal, RefusalKind, Side};
 use kgen_device::LaunchError;
 use kgen_record::{Finding, PythonFacts, PythonKind, PythonSettings, Target, Verdict};
 
-/// Time that the process has to let go of what its last client left.
+/// Time that the process has to free the resources of its last client.
 const HELLO_LIMIT: Duration = Duration::from_secs(30);
 
 /// The Python process of one evaluation; the connection is made when it is first needed.
 pub(crate) struct Process<'s> {
     side: &'s Side,
     state: RefCell<State>,
-    /// What PyTorch was told for the calls of this evaluation.
+    /// PyTorch's settings for the calls of this evaluation.
     settings: RefCell<Option<PythonSettings>>,
 }
 
@@ -27,7 +27,7 @@ enum State {
     },
 }
 
-/// Why the process did not do what it was asked.
+/// Why the process did not execute a request.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// It is not there.
@@ -59,8 +59,8 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// Returns what it means for a candidate of a kind.
-    pub(crate) fn into_stop(self, kind: PythonKind) -> LaunchError {
+    /// Converts it for a candidate of a kind.
+    pub(crate) fn into_launch_error(self, kind: PythonKind) -> LaunchError {
         let message = self.to_string();
         let (verdict, detail, device_lost) = match self {
             Self::Unavailable { .. } => (Verdict::Unsupported, None, true),
@@ -80,7 +80,8 @@ impl Failure {
 fn verdict_of(refusal: &Refusal, kind: PythonKind) -> Verdict {
     match refusal.kind {
         RefusalKind::Unsupported | RefusalKind::BadRequest => Verdict::Unsupported,
-        // A library takes what memory it likes; a candidate's own code is written for the case.
+        // A library takes as much memory as it likes; a candidate's own code is written for the
+        // case.
         RefusalKind::OutOfMemory if kind != PythonKind::Triton => Verdict::Unsupported,
         RefusalKind::WrongOutputs => Verdict::WrongOutput,
         RefusalKind::OutOfMemory => Verdict::LaunchError,
@@ -100,7 +101,7 @@ impl<'s> Process<'s> {
         Self { side, state: RefCell::new(State::New), settings: RefCell::new(None) }
     }
 
-    /// Returns what the process is, with what PyTorch was told for the calls of this evaluation;
+    /// Returns the facts of the process, with PyTorch's settings for the calls of this evaluation;
     /// `None` where nothing ran there.
     pub(crate) fn facts(&self) -> Option<Box<PythonFacts>> {
         let Side::Ready(ready) = self.side else { return None };
@@ -111,15 +112,15 @@ impl<'s> Process<'s> {
         Some(facts)
     }
 
-    /// Notes what PyTorch was told for a call.
+    /// Records PyTorch's settings for a call.
     pub(super) fn note_settings(&self, settings: Option<PythonSettings>) {
         if settings.is_some() {
             *self.settings.borrow_mut() = settings;
         }
     }
 
-    /// Asks for something. What fails for good raises the alarm: the pool then starts another
-    /// process for the next evaluation.
+    /// Sends a request. A failure for good raises the alarm: the pool then starts another process
+    /// for the next evaluation.
     pub(crate) fn ask<T>(
         &self,
         target: &Target,
@@ -186,7 +187,7 @@ fn lose(state: &mut State, ready: &Ready, error: Error) -> Failure {
     Failure::Lost(error)
 }
 
-/// Tells whether process and worker share a GPU, as far as both say which one they have.
+/// Returns whether process and worker share a GPU, as far as both say which one they have.
 fn same_gpu(ready: &Ready, target: &Target) -> bool {
     let plain = |uuid: &str| uuid.trim_start_matches("GPU-").to_ascii_lowercase();
     match (&ready.facts.uuid, &target.uuid) {

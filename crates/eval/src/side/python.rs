@@ -147,8 +147,10 @@ impl External for Python<'_> {
     ) -> Result<Box<dyn BoundCall + 's>, LaunchError> {
         match self.prepare(device, buffers) {
             Ok(call) => Ok(Box::new(call)),
-            Err(PythonCallError::Process(failure)) => Err(failure.into_stop(self.callee.kind)),
-            Err(PythonCallError::Device(stop)) => Err(stop),
+            Err(PythonCallError::Process(failure)) => {
+                Err(failure.into_launch_error(self.callee.kind))
+            }
+            Err(PythonCallError::Device(error)) => Err(error),
         }
     }
 }
@@ -165,8 +167,8 @@ impl From<Failure> for PythonCallError {
 }
 
 impl From<LaunchError> for PythonCallError {
-    fn from(stop: LaunchError) -> Self {
-        Self::Device(stop)
+    fn from(error: LaunchError) -> Self {
+        Self::Device(error)
     }
 }
 
@@ -211,7 +213,7 @@ impl BoundCall for Call<'_> {
             shared.borrow_mut().inputs.fill(device, &self.inputs)?;
         }
         let ran = self.process.ask(&self.target, |client| client.run(self.handle, self.limit));
-        ran.map_err(|failure| failure.into_stop(self.kind))?;
+        ran.map_err(|failure| failure.into_launch_error(self.kind))?;
         match &self.shared {
             Some(shared) => shared.borrow_mut().outputs.empty(device, &self.outputs),
             None => Ok(()),
@@ -234,7 +236,7 @@ impl BoundCall for Call<'_> {
         let samples = u32::try_from(n).unwrap_or(u32::MAX);
         let sampling = Sampling { samples, warm_up: WARM_UP, flush };
         let time = |client: &mut Client| client.time(self.handle, sampling, self.limit);
-        self.process.ask(&self.target, time).map_err(|failure| failure.into_stop(self.kind))
+        self.process.ask(&self.target, time).map_err(|failure| failure.into_launch_error(self.kind))
     }
 }
 

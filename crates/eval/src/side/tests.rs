@@ -129,7 +129,7 @@ fn compute((call, first): &mut (Value, Option<Vec<f32>>), manner: Manner) {
     fs::write(Path::new(&path(&call["outputs"][0])), output).unwrap();
 }
 
-/// Judges relu in "Python"; returns the evaluation and whether the pool was told to replace the
+/// Judges relu in "Python"; returns the evaluation and whether the pool was asked to replace the
 /// process.
 fn judged(manner: Manner) -> (Evaluation, bool) {
     let (_folder, side) = stub(manner);
@@ -157,8 +157,8 @@ fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
     let partial = unbegun(&request, Verdict::Unsupported);
     let mut device = EmuDevice::new(&request.target);
     let mut heard = Vec::new();
-    let mut tell = |progress| heard.push(progress);
-    let evaluation = gpu_half(&request, &program, partial, &mut device, side, &mut tell).unwrap();
+    let mut report = |progress| heard.push(progress);
+    let evaluation = gpu_half(&request, &program, partial, &mut device, side, &mut report).unwrap();
     (evaluation, heard)
 }
 
@@ -171,7 +171,7 @@ fn a_call_in_python_is_judged_as_a_kernel_is() {
     assert!(heard.iter().any(|said| matches!(said, Progress::Waiting { .. })));
     assert!(!side.is_broken());
     let python = evaluation.python.unwrap();
-    assert!(python.torch == "2.11" && python.settings.matmul_tf32, "what the call was told");
+    assert!(python.torch == "2.11" && python.settings.matmul_tf32, "the settings of the call");
     let (wrong, broken) = judged(Manner::Wrong);
     assert_eq!((wrong.verdict, broken), (Verdict::WrongOutput, false));
     let (stale, _) = judged(Manner::Stale);

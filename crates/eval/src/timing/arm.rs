@@ -9,7 +9,7 @@ use crate::{
     session::{InputSource, Modules, Session},
 };
 
-/// What outputs and scratch hold before every sample: NaN in every floating-point type.
+/// The byte that fills outputs and scratch before every sample: NaN in every floating-point type.
 const POISON: u8 = 0xff;
 
 /// A program of a case with its argument sets: equal shapes at other addresses. Samples take them in
@@ -18,7 +18,7 @@ pub(super) struct Sets<'a> {
     sessions: Vec<Session<'a>>,
 }
 
-/// What a set is made of.
+/// The program and cases of a set.
 #[derive(Clone, Copy)]
 pub(super) struct Recipe<'r, 'a> {
     pub(super) case: &'a Case,
@@ -39,9 +39,9 @@ impl<'a> Sets<'a> {
         for source in sources {
             match Session::open(device, case, program, modules, *source, outputs) {
                 Ok(session) => sets.sessions.push(session),
-                Err(stop) => {
+                Err(error) => {
                     sets.close(device);
-                    return Err(stop);
+                    return Err(error);
                 }
             }
         }

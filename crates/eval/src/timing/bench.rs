@@ -1,4 +1,4 @@
-//! The device as what the protocol takes samples on.
+//! The device as the `Bench` of the protocol.
 
 use std::{
     ops::Range,
@@ -158,7 +158,7 @@ impl Bench for Calls<'_> {
 }
 
 /// Calls back to back inside graphs. A sample is the difference between a graph of 2 n calls and
-/// one of n, over n: what the replay itself costs cancels.
+/// one of n, over n: the cost of the replay itself cancels.
 pub(super) struct Graphs<'d> {
     device: &'d mut dyn Device,
     /// Of the candidate: n calls, 2 n calls; then the same of the baseline.
@@ -182,9 +182,9 @@ impl<'d> Graphs<'d> {
                 let graph = match graphs.device.record_graph(calls, n) {
                     Ok(Some(graph)) => graph,
                     Ok(None) => return Ok(None),
-                    Err(stop) => {
+                    Err(error) => {
                         graphs.close();
-                        return Err(stop);
+                        return Err(error);
                     }
                 };
                 graphs.graphs.push(graph);

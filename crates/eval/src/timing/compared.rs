@@ -25,7 +25,7 @@ pub(super) struct Setting {
     pub(super) n_calls: usize,
 }
 
-/// The candidate and what it was timed against.
+/// The candidate and its baselines.
 pub(super) struct Compared {
     pub(super) candidate: Timing,
     pub(super) baselines: Vec<BaselineTiming>,
@@ -105,7 +105,7 @@ fn by_itself(
     }
 }
 
-/// The device's clock cannot tell how long the candidate takes.
+/// The device's clock cannot measure the candidate.
 fn no_times() -> LaunchError {
     LaunchError::verdict(
         Verdict::Suspicious,
@@ -180,9 +180,9 @@ fn against_loaded(
         Err(error) => return Err(baseline_note(is_external, error)),
     };
     // Whether a library is there, and takes the call, shows when it is made.
-    if calls_library && let Err(stop) = baseline.sessions()[0].run(device) {
+    if calls_library && let Err(error) = baseline.sessions()[0].run(device) {
         baseline.close(device);
-        return Err(baseline_note(false, stop));
+        return Err(baseline_note(false, error));
     }
     let measured = in_turn(job, device, candidate, &baseline, setting);
     baseline.close(device);
@@ -190,7 +190,7 @@ fn against_loaded(
     measured?.ok_or_else(no_times)
 }
 
-/// Turns what a baseline cannot do into a note: it is not the candidate's fault.
+/// Turns an error of a baseline into a note: it is not the candidate's fault.
 pub(super) fn baseline_note(is_external: bool, error: LaunchError) -> BenchError {
     match error {
         LaunchError::Kernel { finding, device_lost, .. } if is_external || !device_lost => {

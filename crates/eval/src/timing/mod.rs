@@ -42,11 +42,11 @@ const N_QUICK: usize = 15;
 /// Turns a request's seed into that of the baseline's inputs: equal shapes, other values.
 pub(super) const BASELINE_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What is timed.
+/// A case to be timed.
 pub(super) struct TimingJob<'s, 'a> {
     pub(super) job: &'s Job<'s>,
     pub(super) timing: &'s TimingRequest,
-    pub(super) subject: &'s dyn CaseData,
+    pub(super) data: &'s dyn CaseData,
     pub(super) baseline_inputs: &'s dyn InputSource,
     /// The case on other data, for a second argument set; `None` where the case is so large that
     /// nothing of it outlives the next sample.
@@ -57,7 +57,7 @@ pub(super) struct TimingJob<'s, 'a> {
     pub(super) externals: &'s [(&'s str, &'s dyn External)],
 }
 
-/// What [`CaseData::recheck`] does.
+/// The function that [`CaseData::recheck`] returns.
 pub(super) type Recheck<'s> =
     dyn Fn(&mut dyn Device, &Session<'_>) -> Result<Option<CaseResult>, Error> + 's;
 
@@ -69,7 +69,7 @@ pub(super) struct Other<'s> {
     pub(super) recheck: &'s Recheck<'s>,
 }
 
-/// What timing one case came to.
+/// The result of timing one case.
 pub(super) enum TimingOutcome {
     Timed(Box<CaseTiming>),
     /// The device cannot time.
@@ -85,7 +85,7 @@ pub(super) fn time_case<'a>(
     device: &mut dyn Device,
 ) -> Result<TimingOutcome, Error> {
     let fail = |verdict, finding, level| {
-        Ok(TimingOutcome::Failed(Box::new(failed(job.subject.case(), verdict, level, finding))))
+        Ok(TimingOutcome::Failed(Box::new(failed(job.data.case(), verdict, level, finding))))
     };
     match attempt(job, loader, device) {
         Ok(outcome) => Ok(outcome),
@@ -130,8 +130,8 @@ fn attempt<'a>(
     })
 }
 
-/// Times something, and tells whether somebody else computed on the device before or after. Asking
-/// takes a while, so nobody asks between two samples.
+/// Times something, and returns whether somebody else computed on the device before or after.
+/// Asking takes a while, so nobody asks between two samples.
 fn watched<T>(device: &mut dyn Device, time: impl FnOnce(&mut dyn Device) -> T) -> (T, bool) {
     let is_shared = |device: &mut dyn Device| device.n_foreign().is_some_and(|n| 0 < n);
     let before = is_shared(device);
@@ -144,8 +144,8 @@ fn recipe<'x, 's: 'x>(
     program: &'x CaseProgram,
     modules: Modules<'x>,
 ) -> Recipe<'x, 'x> {
-    let outputs = job.subject.outputs();
-    Recipe { case: job.subject.case(), program, modules, outputs }
+    let outputs = job.data.outputs();
+    Recipe { case: job.data.case(), program, modules, outputs }
 }
 
 /// Outputs of a set as bytes.
@@ -158,21 +158,21 @@ fn open<'x>(
     device: &mut dyn Device,
     recipe: Recipe<'x, 'x>,
 ) -> Result<(Sets<'x>, Option<Outputs>), LaunchError> {
-    // What runs elsewhere takes no second set: there, a call is bound to its buffers.
+    // An external implementation takes no second set: its call is bound to its buffers.
     if let Some(other) = job.other.filter(|_| !recipe.modules.is_external()) {
-        let sources = [job.subject.source(), other.inputs];
+        let sources = [job.data.source(), other.inputs];
         if let Ok(sets) = Sets::open(device, recipe, &sources) {
             let untimed = untimed(device, &sets.sessions()[1]);
             match untimed {
                 Ok(outputs) => return Ok((sets, Some(outputs))),
-                Err(stop) => {
+                Err(error) => {
                     sets.close(device);
-                    return Err(stop);
+                    return Err(error);
                 }
             }
         }
     }
-    Ok((Sets::open(device, recipe, &[job.subject.source()])?, None))
+    Ok((Sets::open(device, recipe, &[job.data.source()])?, None))
 }
 
 /// Runs a set once and returns its outputs.
@@ -182,7 +182,7 @@ fn untimed(device: &mut dyn Device, session: &Session<'_>) -> Result<Outputs, La
     session.outputs(device)
 }
 
-/// Takes the samples and checks what they left behind.
+/// Takes the samples and checks the outputs behind them.
 fn timed(
     job: &TimingJob<'_, '_>,
     loader: &Loader<'_>,
@@ -197,7 +197,7 @@ fn timed(
         return Ok(TimingOutcome::Failed(Box::new(result)));
     }
     let fail = |finding, device: &dyn Device| {
-        let result = failed(job.subject.case(), Verdict::Suspicious, device.level(), finding);
+        let result = failed(job.data.case(), Verdict::Suspicious, device.level(), finding);
         Ok(TimingOutcome::Failed(Box::new(result)))
     };
     let candidate = &compared.candidate;
@@ -207,7 +207,7 @@ fn timed(
         return fail(finding, device);
     }
     let op = &job.job.op;
-    let case = job.subject.case();
+    let case = job.data.case();
     let precision = job.job.precision;
     let roofline = roofline::of(op, case, precision, setting.floor_us, device)?;
     if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
@@ -325,21 +325,22 @@ fn recheck(
     other: Option<&[Vec<u8>]>,
 ) -> Result<Option<CaseResult>, EvalError> {
     if let Samples::Elsewhere(call) = sets.samples() {
-        // What is timed elsewhere leaves its outputs there.
+        // An external implementation leaves its outputs there.
         call.run(device)?;
     }
     for (index, session) in sets.sessions().iter().enumerate() {
         let wrong = match (index, other, job.other) {
             (1, Some(before), Some(other)) => {
                 session.check(device, other.inputs)?;
-                // What a launch wrote that nobody timed was right: only other bytes need a reference.
+                // Outputs of the launch that nobody timed were right: only other bytes need a
+                // reference.
                 if session.outputs(device)? == before {
                     None
                 } else {
                     (other.recheck)(device, session)?
                 }
             }
-            _ => job.subject.recheck(device, session)?,
+            _ => job.data.recheck(device, session)?,
         };
         if wrong.is_some() {
             return Ok(wrong);

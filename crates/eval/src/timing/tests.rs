@@ -1,5 +1,5 @@
-//! The course of a timing on a device that is scripted: what is sampled in which order, what is
-//! poisoned, and what becomes of times that cannot be.
+//! The course of a timing on a device that is scripted: the order of samples, the poisoned buffers,
+//! and times that cannot be.
 
 use std::{
     cell::RefCell,
@@ -26,7 +26,7 @@ struct Scripted {
     has_graphs: bool,
     /// Who used the GPU: `h` for here, `e` for elsewhere, one letter per sample.
     turns: Rc<RefCell<String>>,
-    /// Processes of others, each time it is asked; then it does not tell.
+    /// Processes of others, each time it is asked; then it does not report them.
     others: VecDeque<u32>,
     n_loaded: u32,
 }
@@ -228,7 +228,7 @@ fn graphs_of_two_lengths_give_the_time_of_a_call() {
     let arms = [candidate.as_slice(), baseline.as_slice()];
     let mut graphs = Graphs::record(&mut device, &arms, 10).unwrap().unwrap();
     let chunk = graphs.chunk(&BABA).ok().unwrap();
-    // What a graph costs by itself is in both lengths.
+    // The cost of a graph itself is in both lengths.
     assert_eq!(chunk.samples_us, [6.0, 3.0, 3.0, 6.0]);
     graphs.close();
     drop(graphs);
@@ -297,12 +297,12 @@ fn others_are_seen_before_and_after_the_samples() {
     assert!(!shared(&[0, 0]));
     assert!(shared(&[2, 0]));
     assert!(shared(&[0, 1]));
-    // A device that does not tell accuses nobody.
+    // A device that does not report them accuses nobody.
     assert!(!shared(&[]));
 }
 
 #[test]
-fn times_below_the_data_sheet_are_told_and_others_are_not() {
+fn times_below_the_data_sheet_are_reported_and_others_are_not() {
     let roofline = |impossible_us| Roofline {
         floor_us: 20.0,
         limit: kgen_measure::roofline::Limit::Memory,

@@ -12,7 +12,7 @@ const N_WARM_UP: usize = 3;
 
 /// Chooses among the plan's parameter values; a choice other than the default is judged again.
 ///
-/// The one that was fastest here is not thereby faster than the default: what is reported is
+/// The one that was fastest here is not thereby faster than the default: the reported time is
 /// measured anew.
 pub(super) fn choose<'a>(
     job: &TimingJob<'_, 'a>,
@@ -30,7 +30,7 @@ pub(super) fn choose<'a>(
     let mut ranked = Vec::new();
     for choice in choices {
         let modules = loader.modules(device, choice.variant)?;
-        let sets = Sets::open(device, recipe(job, choice, modules), &[job.subject.source()])?;
+        let sets = Sets::open(device, recipe(job, choice, modules), &[job.data.source()])?;
         let samples = device.time(&sets.calls(), &[0; N_WARM_UP + N_QUICK], flush);
         sets.close(device);
         // A choice that cannot be launched (too much shared memory, say) is no candidate.
@@ -41,7 +41,7 @@ pub(super) fn choose<'a>(
             }
             Ok(None)
             | Err(LaunchError::Kernel { device_lost: false, .. } | LaunchError::Budget { .. }) => {}
-            Err(stop) => return Err(stop.into()),
+            Err(error) => return Err(error.into()),
         }
     }
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -50,7 +50,7 @@ pub(super) fn choose<'a>(
             break;
         }
         let modules = loader.modules(device, choice.variant)?;
-        let ran = job.subject.run(device, choice, modules)?;
+        let ran = job.data.run(device, choice, modules)?;
         if ran.result.outcome == CaseOutcome::Judged(Verdict::Passed) {
             return Ok(choice);
         }

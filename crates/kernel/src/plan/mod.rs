@@ -113,7 +113,7 @@ pub fn resolve(
     chosen: &BTreeMap<String, i64>,
 ) -> Result<ResolvedPlan, LaunchPlanError> {
     let text = file.text();
-    let stop = |stop: eval::PlanEvalError| match stop {
+    let into_error = |error: eval::PlanEvalError| match error {
         eval::PlanEvalError::Problem(problem) => LaunchPlanError::Error(problem.locate(text)),
         eval::PlanEvalError::Declined { offset, condition } => {
             LaunchPlanError::Declined { line: line_of(text, offset), condition }
@@ -122,11 +122,12 @@ pub fn resolve(
     let range = file.plan_range();
     if range.len() > MAX_PLAN_BYTES {
         let message = format!("the plan is longer than {MAX_PLAN_BYTES} bytes");
-        return Err(stop(Problem::new(range.start, message).into()));
+        return Err(into_error(Problem::new(range.start, message).into()));
     }
-    let tokens = lexer::tokens(text, range.clone()).map_err(|problem| stop(problem.into()))?;
-    let body = parser::parse(text, &tokens).map_err(|problem| stop(problem.into()))?;
-    eval::run(text, range.start, &body, env, chosen).map_err(stop)
+    let tokens =
+        lexer::tokens(text, range.clone()).map_err(|problem| into_error(problem.into()))?;
+    let body = parser::parse(text, &tokens).map_err(|problem| into_error(problem.into()))?;
+    eval::run(text, range.start, &body, env, chosen).map_err(into_error)
 }
 
 /// Returns the lines of a plan's `launch` calls in the kernel file, whether or not a case makes them.

@@ -65,7 +65,7 @@ fn run(env: &Env, plan: &str, chosen: &[(&str, i64)]) -> Result<ResolvedPlan, La
 }
 
 fn resolved(plan: &str) -> ResolvedPlan {
-    run(&env(), plan, &[]).unwrap_or_else(|stop| panic!("{plan}: {stop}"))
+    run(&env(), plan, &[]).unwrap_or_else(|error| panic!("{plan}: {error}"))
 }
 
 fn error(plan: &str) -> PlanError {
@@ -463,8 +463,8 @@ fn defines_and_params_become_macros() {
     assert_eq!(defines, expected);
     assert_eq!((plan.params.len(), plan.params[0].chosen), (1, 16));
     assert_eq!(launches(&plan)[0].1, [32, 1, 1]);
-    let stop = run(&env(), "launch('k', param('P', [8]), 1)", &[("P", 9)]).unwrap_err();
-    assert!(stop.to_string().contains("9 is no value of `P`"), "{stop}");
+    let error = run(&env(), "launch('k', param('P', [8]), 1)", &[("P", 9)]).unwrap_err();
+    assert!(error.to_string().contains("9 is no value of `P`"), "{error}");
 }
 
 #[test]
@@ -475,8 +475,8 @@ fn a_declined_case_says_which_condition() {
         ("require(False)", "False"),
     ];
     for (plan, condition) in cases {
-        let stop = run(&env(), plan, &[]).unwrap_err();
-        assert_eq!(stop, LaunchPlanError::Declined { line: 2, condition: condition.to_owned() });
+        let error = run(&env(), plan, &[]).unwrap_err();
+        assert_eq!(error, LaunchPlanError::Declined { line: 2, condition: condition.to_owned() });
     }
     assert_eq!(resolved("require(k == 7)\nlaunch('k', 1, 1)").steps.len(), 1);
 }
@@ -704,11 +704,11 @@ fn every_error_names_its_place_and_the_way_out() {
     let mut wrong = Vec::new();
     for (plan, line, column, message, hint) in WRONG {
         let error = error(plan);
-        let told = error.hint.as_deref().unwrap_or_default();
+        let given = error.hint.as_deref().unwrap_or_default();
         let right = error.message.contains(message)
             && (error.line, error.column) == (line + 1, column)
-            && told.contains(hint)
-            && hint.is_empty() == told.is_empty();
+            && given.contains(hint)
+            && hint.is_empty() == given.is_empty();
         if !right {
             wrong.push(format!("{plan}\n    {error}"));
         }

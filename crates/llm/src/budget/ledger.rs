@@ -77,7 +77,7 @@ pub(super) struct Account {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fit {
     Now,
-    /// Not before open calls of this scope are settled for less than their worst case.
+    /// Not before open calls of this scope are charged less than their worst case.
     Later(CapScope),
     Never(CapScope, CapKind),
 }

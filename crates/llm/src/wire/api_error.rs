@@ -78,7 +78,7 @@ impl ApiError {
         }
     }
 
-    /// Tells whether waiting does not help, because an account is used up.
+    /// Returns whether waiting does not help, because an account is used up.
     pub(crate) fn is_spent(&self, status: u16) -> bool {
         // Anthropic reports an empty account and a spending limit as a bad request.
         let words = ["credit balance is too low", "spend limit", "specified API usage limits"];
@@ -97,7 +97,7 @@ impl ApiError {
         })
     }
 
-    /// Tells whether the provider's filter took exception to the prompt or the reply.
+    /// Returns whether the provider's filter took exception to the prompt or the reply.
     pub(crate) fn is_filtered(&self, status: u16) -> bool {
         let words = ["content filtering policy", "content management policy", "usage policy"];
         self.is_named(|name| {
@@ -105,7 +105,7 @@ impl ApiError {
         }) || (status == 400 && words.iter().any(|words| self.message.contains(words)))
     }
 
-    /// Tells whether the prompt, perhaps with the reply it asks for, exceeds what the model holds.
+    /// Returns whether the prompt, perhaps with the reply it asks for, exceeds the model's context.
     pub(crate) fn is_too_long(&self, status: u16) -> bool {
         let words = [
             "prompt is too long",
@@ -124,14 +124,14 @@ impl ApiError {
                 && words.iter().any(|words| self.message.contains(words)))
     }
 
-    /// Tells whether the provider does not know the model.
+    /// Returns whether the provider does not know the model.
     pub(crate) fn is_unknown_model(&self, status: u16) -> bool {
         let about_model = self.param.as_deref() == Some("model") || self.message.contains("model");
         self.is_named(|name| matches!(name, "model_not_found" | "unknown_model"))
             || (status == 404 && about_model)
     }
 
-    /// Tells whether the error's code or kind is such a one.
+    /// Returns whether the error's code or kind is such a one.
     fn is_named(&self, is: impl Fn(&str) -> bool) -> bool {
         self.code.as_deref().is_some_and(&is) || self.kind.as_deref().is_some_and(&is)
     }

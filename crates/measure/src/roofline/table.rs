@@ -1,4 +1,4 @@
-//! Fused multiply-adds per clock and multiprocessor, which no device attribute tells.
+//! Fused multiply-adds per clock and multiprocessor, which no device attribute reports.
 //!
 //! Source: NVIDIA's architecture white papers and data sheets, dense, checked by
 //! `2 * FMA * SMs * clock` against their TFLOPS in the tests.

@@ -227,7 +227,7 @@ impl OpBuilder {
 /// A name that is no op.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown op `{name}`{}", did_you_mean(.near))]
-pub struct UnknownOp {
+pub struct UnknownOpError {
     /// The name that was asked for.
     pub name: String,
     /// Known names that are near, the nearest first.
@@ -247,13 +247,13 @@ fn did_you_mean(near: &[String]) -> String {
 ///
 /// # Errors
 ///
-/// [`UnknownOp`] with up to three near names.
-pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOp> {
+/// [`UnknownOpError`] with up to three near names.
+pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOpError> {
     catalogue::lookup(name).ok_or_else(|| {
         let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
         let near = crate::near(name, names.map(String::as_str), 3);
         let near = near.into_iter().map(str::to_owned).collect();
-        UnknownOp { name: name.to_owned(), near }
+        UnknownOpError { name: name.to_owned(), near }
     })
 }
 

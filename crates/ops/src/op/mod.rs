@@ -36,7 +36,7 @@ pub use counter::{Counter, Recipe};
 pub use custom::{
     CaseText, CustomError, Evaluator, KernelEvaluator, ReferenceKernel, custom, custom_cases,
 };
-pub use def::{OpBuilder, OpDef, UnknownOp, find};
+pub use def::{OpBuilder, OpDef, UnknownOpError, find};
 pub use eager::{EagerRounding, half_roundoff};
 pub use engine::{Array, Engine, ExactLimits, Locality, Matrices, Origin, Shaped};
 pub use family::OpFamily;

@@ -163,13 +163,13 @@ impl fmt::Display for DType {
 #[error(
     "unknown dtype `{0}` (known: f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u8, bool)"
 )]
-pub struct UnknownDType(String);
+pub struct UnknownDTypeError(String);
 
 impl FromStr for DType {
-    type Err = UnknownDType;
+    type Err = UnknownDTypeError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let known = Self::ALL.into_iter().find(|dtype| dtype.name() == text);
-        known.ok_or_else(|| UnknownDType(text.to_owned()))
+        known.ok_or_else(|| UnknownDTypeError(text.to_owned()))
     }
 }

@@ -127,7 +127,7 @@ impl<'a> Reference<'a> {
         Ok(Self { call: op.call(case), inputs: Inputs::read(case, hosts) })
     }
 
-    /// Sets what runs a reference that is a kernel.
+    /// Sets the evaluator of a reference that is a kernel.
     #[must_use]
     pub fn with_evaluator(mut self, evaluator: &'a KernelEvaluator) -> Self {
         self.call.evaluator = Some(Evaluator(evaluator));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::{
     log::LogError,
-    op::{BuildError, UnknownOp},
+    op::{BuildError, UnknownOpError},
 };
 
 use super::CallError;
@@ -53,7 +53,7 @@ pub enum Error {
         /// The line, from 1.
         line: usize,
         /// Which.
-        source: UnknownOp,
+        source: UnknownOpError,
     },
     /// An op is there twice, without cases or with a dtype that it lacks.
     #[error("suite {file}, line {line}: op `{op}` {reason}")]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     log::{Call, LogDType, LogGen, LogTensor, Value},
-    op::{self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOp, complete_case, joined},
+    op::{
+        self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOpError, complete_case, joined,
+    },
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     },
@@ -26,7 +28,7 @@ const RENAMED: [(&str, &str); 1] = [("sum.SymInt", "sum.dim_IntList")];
 pub enum CallError {
     /// No such op.
     #[error(transparent)]
-    Op(#[from] UnknownOp),
+    Op(#[from] UnknownOpError),
     /// The op is not tried in this type.
     #[error("it has no dtype {dtype} (it has: {known})")]
     NoDType {
@@ -48,7 +50,7 @@ pub enum CallError {
     Twice(String),
     /// An element type that kgen does not have.
     #[error("argument `{name}` has dtype {dtype}, which kgen does not have")]
-    UnknownDType {
+    UnknownDTypeError {
         /// The argument.
         name: String,
         /// The type.
@@ -126,7 +128,7 @@ pub(super) fn case_of(
 }
 
 /// Finds the op; a number where `op.Tensor` has a tensor makes it `op.Scalar`.
-fn resolve(call: &Call) -> Result<&'static Arc<OpDef>, UnknownOp> {
+fn resolve(call: &Call) -> Result<&'static Arc<OpDef>, UnknownOpError> {
     let is_number =
         |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_));
     if call.overload == "Tensor"
@@ -233,7 +235,7 @@ fn dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
         LogDType::U8 => DType::U8,
         LogDType::Bool => DType::Bool,
         LogDType::C32 | LogDType::C64 | LogDType::C128 => {
-            return Err(CallError::UnknownDType { name: param.name.clone(), dtype: log });
+            return Err(CallError::UnknownDTypeError { name: param.name.clone(), dtype: log });
         }
     })
 }

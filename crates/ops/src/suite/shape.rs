@@ -49,7 +49,8 @@ pub(super) fn parse_tensor(text: &str, axes: &Axes) -> Result<TensorText, String
     let dtype = match text[..from].trim() {
         "" => None,
         name => Some(
-            name.parse().map_err(|error: crate::record::dtype::UnknownDType| error.to_string())?,
+            name.parse()
+                .map_err(|error: crate::record::dtype::UnknownDTypeError| error.to_string())?,
         ),
     };
     let layout = match text[until..].trim() {

@@ -7,7 +7,7 @@ use crate::csv::{fields, fit};
 /// A line of source with its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HotLine {
-    /// The file, as the compiler was told.
+    /// The file, by the name that the compiler got.
     pub file: String,
     /// The line, from 1.
     pub line: u32,

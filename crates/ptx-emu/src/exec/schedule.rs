@@ -133,7 +133,7 @@ impl Machine<'_> {
                 continue;
             }
             if turn == Turn::Preempted {
-                // The latest goes first, so that blocks meet predecessors that are half done.
+                // The latest goes first, so that blocks find predecessors half done.
                 parked.push_front(cluster);
                 idle = 0;
                 continue;

@@ -413,9 +413,9 @@ impl Machine<'_> {
                         self.observers.coverage.mark(pc, TAKEN);
                     }
                     if taken != 0
-                        && let Err(stop) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
+                        && let Err(error) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
                     {
-                        break Err(stop);
+                        break Err(error);
                     }
                     pc += 2;
                 }
@@ -433,12 +433,12 @@ impl Machine<'_> {
                         }
                     }
                     Ok(false) => break Ok(End::Wait(Wait::Warp)),
-                    Err(stop) => break Err(stop),
+                    Err(error) => break Err(error),
                 },
                 Op::Barrier(_) | Op::Cluster(_) => match self.rendezvous(*op, regs, pc, mask) {
                     Ok(Step::Next) => pc += 1,
                     Ok(Step::Wait(wait)) => break Ok(End::Wait(wait)),
-                    Err(stop) => break Err(stop),
+                    Err(error) => break Err(error),
                 },
                 _ => {
                     let done = if self.observers.active {
@@ -446,8 +446,8 @@ impl Machine<'_> {
                     } else {
                         self.simple(op, regs, pc, mask)
                     };
-                    if let Err(stop) = done {
-                        break Err(stop);
+                    if let Err(error) = done {
+                        break Err(error);
                     }
                     pc += 1;
                     if (!TAINT && regs.taint.active) || self.progress.preempt {

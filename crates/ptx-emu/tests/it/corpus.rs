@@ -33,7 +33,7 @@ pub(crate) fn outputs(kernel: &Kernel, text: &str, case: &Case) -> Result<Vec<Ve
         args,
     };
     let report = emulator.launch(&module, &launch, &Options::default());
-    report.into_result().map_err(|stop| stop.to_string())?;
+    report.into_result().map_err(|error| error.to_string())?;
     Ok(outputs.into_iter().map(|buffer| emulator.bytes(buffer).to_vec()).collect())
 }
 

@@ -117,8 +117,8 @@ impl Ran {
 
     /// Panics unless the kernel ended well.
     pub(crate) fn ok(self) -> Self {
-        if let Err(stop) = &self.result {
-            panic!("{stop}");
+        if let Err(error) = &self.result {
+            panic!("{error}");
         }
         self
     }

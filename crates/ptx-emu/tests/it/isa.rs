@@ -236,8 +236,8 @@ fn every_form_computes_what_a_gpu_computes() {
             Some(_) => format!("~{:016x}", hash(&as_one_nan(body, bytes))),
             None => format!("{:016x}", hash(bytes)),
         };
-        if let Err(stop) = ended {
-            wrong.push(format!("{body}: {stop}"));
+        if let Err(error) = ended {
+            wrong.push(format!("{body}: {error}"));
         } else if !golden.starts_with(['-', '?', '!']) && got != *golden {
             wrong.push(format!("case {number} ({kind}): {body}"));
         }

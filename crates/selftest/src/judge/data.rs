@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../controls");
 
-/// What a sheet names as its kernel where that is the builtin baseline of each op.
+/// Name of a sheet's kernel where that is the builtin baseline of each op.
 const BASELINE: &str = "baseline";
 
 /// The file of the functions that edits may use.
@@ -61,14 +61,14 @@ pub struct Item {
     pub gpu_only: bool,
     /// On a GPU it is judged on the realistic cases too, and timed.
     pub timed: bool,
-    /// What is known to be missing in the judge, in one sentence, where it is wrong about this item.
+    /// The known gap of the judge, in one sentence, where it is wrong about this item.
     pub open: Option<String>,
     /// The kernel file.
     #[serde(skip)]
     pub kernel: String,
 }
 
-/// What is wrong with the data, with the place.
+/// A fault of the data, with the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("controls/{file}: {reason}")]
 pub struct DataError {
@@ -224,7 +224,7 @@ fn read<T: for<'de> Deserialize<'de>>(files: &Files, file: &str) -> Result<T, Da
     toml::from_str(text).map_err(|error| fail(error.to_string()))
 }
 
-/// What sheets refer to.
+/// The files that sheets refer to.
 struct Texts<'a> {
     files: &'a Files,
     helpers: Helpers,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Item, Kind};
 
-/// What became of an item.
+/// The outcome of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -23,7 +23,7 @@ pub enum End {
     Unseen,
 }
 
-/// What other projects' comparison rules say of the same outputs.
+/// The results of other projects' comparison rules on the same outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Rules {
     /// `BackendBench` accepts every output that was compared.
@@ -38,12 +38,12 @@ pub struct ControlResult {
     #[serde(flatten)]
     pub item: Item,
     pub verdict: Verdict,
-    /// What became of the item.
+    /// The outcome of the item.
     pub end: End,
     /// Why the judge refused it, in words; empty where it passed.
     pub reason: String,
-    /// What other rules say of all outputs; `None` where kgen did not refuse the item by comparing
-    /// outputs.
+    /// The results of other rules on all outputs; `None` where kgen did not refuse the item by
+    /// comparing outputs.
     pub all_inputs: Option<Rules>,
     /// The same of the cases with normally distributed values alone.
     pub normal_inputs: Option<Rules>,
@@ -163,7 +163,7 @@ impl Count {
     }
 }
 
-/// What the judge made of all items.
+/// The outcomes of all items.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
     /// All items.
@@ -201,7 +201,7 @@ impl Report {
         self.rows.iter().filter(|row| !matches!(row.end, End::Right | End::Unseen))
     }
 
-    /// Tells whether nothing is unexpected but what is known to be.
+    /// Returns whether nothing is unexpected but the known gaps.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.surprises().all(|row| row.item.open.is_some())

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::judge;
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
@@ -24,15 +24,15 @@ pub enum CheckStatus {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimingCheck {
     pub check: &'static str,
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
-    /// What was found.
+    /// The value.
     pub found: String,
-    /// What it must be; empty where nothing is asked.
+    /// The demanded value; empty where nothing is asked.
     pub asked: String,
     /// Whether it is.
     pub outcome: CheckStatus,
-    /// What was found, as numbers by their names.
+    /// The value, as numbers by their names.
     pub values: BTreeMap<&'static str, f64>,
 }
 
@@ -59,7 +59,7 @@ impl TimingCheck {
         Self::new(check, what, CheckStatus::NotMeasured(reason.into()))
     }
 
-    /// What the judge made of a kernel that must be refused.
+    /// The judge's answer to a kernel that must be refused.
     ///
     /// Without the emulator one may pass: its outputs were right then, those of timed launches too,
     /// so that what it meant to leave out it did not.

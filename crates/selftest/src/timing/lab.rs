@@ -8,7 +8,7 @@ use crate::Error;
 /// How samples of one kernel are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// What is done to L2 before each.
+    /// The treatment of L2 before each.
     pub flush: Flush,
     /// Whether the GPU is held up until a whole chunk is enqueued, so that it cannot wait for the
     /// host in between.
@@ -26,7 +26,7 @@ impl Setting {
 /// How two works are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct How {
-    /// What a number is labelled with.
+    /// Label of a number.
     pub mode: Mode,
     /// How L2 is flushed where it is.
     pub flush: Flush,

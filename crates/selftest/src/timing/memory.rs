@@ -36,7 +36,7 @@ pub(super) fn flush(lab: &mut dyn Lab, target: &Target) -> Result<Vec<TimingChec
     };
     let mut rows =
         vec![works, dirty(format!("{work}, flushed by writing or reading"), written, read)];
-    // What a flush by writing leaves in L2 has to be written back by whoever needs the room.
+    // Lines that a flush by writing leaves in L2 have to be written back by whoever needs the room.
     let large = Work::Total(64 << 20);
     let mut times = |setting| Ok::<_, Error>(lab.alone(large, setting, &params)?.median_us);
     let (written, read) = (times(Setting::DIRTY)?, times(Setting::CLEAN)?);

@@ -34,7 +34,7 @@ use super::Error;
 /// Floats of the kernels that A/A comparisons and the queue are tried with: 6 to 130 µs on an H200.
 const SIZES: [u64; 4] = [1 << 20, 4 << 20, 16 << 20, 64 << 20];
 
-/// What is tried, and how often.
+/// The experiments, with their repetitions.
 #[derive(Debug, Clone)]
 pub struct CheckSchedule {
     equal: Vec<Series>,

@@ -16,12 +16,12 @@ pub(super) struct Series {
     pub(super) how: How,
     /// Comparisons.
     pub(super) n: u64,
-    /// Whether the result is judged, or only told: kernels that are too short for cold timing to
-    /// resolve one per cent.
+    /// Whether the result is judged, or only reported: kernels that are too short for cold timing
+    /// to resolve one per cent.
     pub(super) judged: bool,
 }
 
-/// What many comparisons came to.
+/// The results of many comparisons.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Tally {
     n: u64,
@@ -153,7 +153,7 @@ fn slower(lab: &mut dyn Lab, work: Work, how: How) -> Result<Option<Work>, Error
     Ok(usable.then(|| work.scaled(factor)))
 }
 
-/// What times are labelled with.
+/// Labels of times.
 fn name(how: How) -> String {
     match (how.mode, how.flush) {
         (Mode::Cold, Flush::Memset) => "cold (written)".to_owned(),

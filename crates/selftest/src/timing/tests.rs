@@ -13,7 +13,7 @@ use super::*;
 /// A machine, with what may be wrong with it.
 #[derive(Clone)]
 struct Machine {
-    /// What its clock makes of a microsecond.
+    /// Its clock's reading of a microsecond.
     clock: f64,
     /// Whether flushing does anything.
     flushes: bool,

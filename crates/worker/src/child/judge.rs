@@ -18,7 +18,7 @@ use crate::{
     protocol::{Hello, PROTOCOL, Role, Setup},
 };
 
-/// What one half of an evaluation came to.
+/// The result of one half of an evaluation.
 pub struct Half {
     /// The evaluation so far.
     pub evaluation: Evaluation,
@@ -36,7 +36,7 @@ pub trait Judge {
     ///
     /// # Errors
     ///
-    /// What kgen or its machine failed at.
+    /// Failures of kgen or its machine.
     fn cpu(
         &mut self,
         request: &EvalRequest,
@@ -51,7 +51,7 @@ pub trait Judge {
     ///
     /// # Errors
     ///
-    /// What kgen or its machine failed at.
+    /// Failures of kgen or its machine.
     fn gpu(
         &mut self,
         request: &EvalRequest,
@@ -63,7 +63,7 @@ pub trait Judge {
     ) -> Result<Half, String>;
 }
 
-/// Opens what the role needs.
+/// Opens the compiler or device that the role needs.
 pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
     let hello = Hello {
         protocol: PROTOCOL,

@@ -17,8 +17,8 @@ use super::protocol::{Hello, Message, PROTOCOL, Role, Setup};
 
 /// Runs a worker until the parent closes its standard input.
 ///
-/// The role on the command line only tells people who look at the list of processes what they see;
-/// the setup line decides.
+/// The role on the command line is for people who look at the list of processes; the setup line
+/// decides.
 #[must_use]
 pub fn main(_role: Role) -> ExitCode {
     let Ok(mut output) = Output::take_over_stdout() else { return ExitCode::FAILURE };
@@ -34,7 +34,7 @@ pub fn main(_role: Role) -> ExitCode {
         // The parent went away before it said anything.
         Ok(None) => ExitCode::SUCCESS,
         Err(message) => {
-            // Nobody to tell: the exit code says it too.
+            // Nobody listens: the exit code says it too.
             drop(output.send(&Message::Failed { message, panicked: false }));
             ExitCode::FAILURE
         }

@@ -74,14 +74,14 @@ fn judge_line(
     let job =
         serde_json::from_slice(line).map_err(|error| format!("the job cannot be read: {error}"))?;
     // When the parent is gone the watchdog ends this process; nothing else is to be done then.
-    let mut tell = |progress: Progress| drop(output.send(&Message::Progress { progress }));
+    let mut report = |progress: Progress| drop(output.send(&Message::Progress { progress }));
     let judged = match job {
-        Job::Cpu { request } => catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &mut tell))),
+        Job::Cpu { request } => catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &mut report))),
         Job::Gpu { request, evaluation, side, python_pid, usage } => {
             let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
             catch_unwind(AssertUnwindSafe(|| {
                 judge.set_python_pid(python_pid);
-                judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut tell)
+                judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut report)
             }))
         }
     };

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::protocol::{Job, Message};
 
-/// Does what the kernel text says.
+/// A judge that follows the commands in the kernel text.
 #[derive(Default)]
 struct Scripted {
     /// The Python process that it has heard of.
@@ -115,7 +115,7 @@ impl io::Write for Shared {
     }
 }
 
-/// Serves the lines and returns what came out, one short word per line.
+/// Serves the lines and returns the output, one short word per line.
 fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
     let said = Shared::default();
     let code = serve(
@@ -170,7 +170,7 @@ fn jobs_are_served_in_order_until_the_input_ends() {
 }
 
 #[test]
-fn a_failure_is_told_and_the_next_job_is_served() {
+fn a_failure_is_reported_and_the_next_job_is_served() {
     let (said, _) = serve_lines(&[job("fail", false), "{}".to_owned(), job("good", false)]);
     assert_eq!(said[..2], ["progress", "failed false no device"]);
     assert!(said[2].starts_with("failed false the job cannot be read: "), "{said:?}");

@@ -26,10 +26,10 @@ const CPU_MEMORY_BYTES: u64 = 16 << 30;
 /// Time that a worker has to open its compiler or its GPU.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a pool consists of.
+/// The machine and limits of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// What is started in front of the worker, for example `srun --gpus=1` or `ssh host`.
+    /// The command in front of the worker, for example `srun --gpus=1` or `ssh host`.
     pub prefix: Vec<OsString>,
     /// The executable; [`SELF_EXE`] is this very program.
     pub exe: PathBuf,

@@ -1,7 +1,7 @@
 //! How long a worker may be silent.
 //!
-//! Every message of a worker sets its deadline anew, by the stage it is in: what hangs is one
-//! compilation or one case, and those are what the limits of a request are about.
+//! Every message of a worker sets its deadline anew, by the stage it is in: a hang is one
+//! compilation or one case, and the limits of a request are about those.
 
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ impl Deadlines {
         seconds(limit_s).saturating_add(self.after(stage, true))
     }
 
-    /// Tells whether silence in `stage` is the candidate's: its compilation or its timing. What it runs
-    /// in the others ends by itself, by a limit of the device.
+    /// Returns whether silence in `stage` is the candidate's: its compilation or its timing. Its
+    /// code in the others ends by itself, by a limit of the device.
     pub(super) const fn is_candidates(stage: Stage, in_case: bool) -> bool {
         matches!(stage, Stage::Compile) || (matches!(stage, Stage::Time) && in_case)
     }

@@ -32,7 +32,7 @@ impl Drain {
         Self { tail, task }
     }
 
-    /// Returns the end of what was written, trimmed.
+    /// Returns the end of the output, trimmed.
     pub(super) fn text(&self) -> String {
         lock(&self.tail).text().trim().to_owned()
     }

@@ -15,9 +15,9 @@ use crate::{
 pub struct Gpu {
     /// Its index among the visible ones.
     pub index: u32,
-    /// Its facts, where its worker told them.
+    /// Its facts, where its worker reported them.
     pub target: Option<Target>,
-    /// What its worker measured of it at its start.
+    /// Measurements by its worker at its start.
     pub session: Option<Box<Session>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn start(config: &PoolConfig) -> Result<Option<(Slots, Vec<Gpu>
     Ok(Some((Slots::new(places, config.notices.clone()), gpus)))
 }
 
-/// Returns the target that requests are made for; `None` without a GPU that told its facts.
+/// Returns the target that requests are made for; `None` without a GPU whose facts are known.
 pub(super) fn target(gpus: &[Gpu]) -> Option<Target> {
     let first = gpus.first()?.target.clone()?;
     let uuid = first.uuid.filter(|_| gpus.len() == 1);

@@ -1,4 +1,4 @@
-//! Half an evaluation: a job that a worker of one role carries out, whatever becomes of the worker.
+//! Half an evaluation: a job for a worker of one role, whatever becomes of the worker.
 
 use kgen_baseline::side::Side;
 use kgen_record::Evaluation;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Error, protocol::Hello};
 
-/// What half an evaluation came to.
+/// The job of half an evaluation.
 pub(super) struct Half {
     pub(super) evaluation: Evaluation,
     /// The compiled program, unread.
@@ -27,17 +27,17 @@ pub(super) struct Task<'a> {
     /// The lines that follow it.
     pub(super) attachment: &'a [u8],
     pub(super) deadlines: Deadlines,
-    /// Begins the record of what the worker says.
+    /// Begins the record of the worker's messages.
     pub(super) ledger: &'a (dyn Fn(&Hello) -> Ledger<'a> + Send + Sync),
     /// How Python processes are started, where the job needs that of its GPU.
     pub(super) pythons: Option<&'a Pythons>,
-    /// Whether it needs a process that carried out no other job.
+    /// Whether it needs a process that ran no other job.
     pub(super) fresh: bool,
 }
 
 impl Task<'_> {
-    /// Has a worker carry the job out; its death becomes a verdict. A GPU that is given up before
-    /// the job began there hands it to the next one.
+    /// Has a worker run the job; its death becomes a verdict. A GPU that is given up before the job
+    /// began there hands it to the next one.
     pub(super) async fn run(&self, slots: &Slots) -> Result<Half, Error> {
         loop {
             let mut lease = slots.lease().await?;

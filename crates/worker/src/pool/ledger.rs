@@ -14,11 +14,11 @@ use crate::protocol::Role;
 /// How a worker left an evaluation unfinished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct End {
-    /// What this means for the candidate.
+    /// The verdict on the candidate.
     pub(super) verdict: Verdict,
-    /// What happened, as the end of a sentence, for example `the worker was killed by SIGSEGV`.
+    /// The event, as the end of a sentence, for example `the worker was killed by SIGSEGV`.
     pub(super) what: String,
-    /// What the candidate's author can do about it.
+    /// Advice for the candidate's author.
     pub(super) hint: Option<String>,
 }
 
@@ -74,17 +74,17 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Tells whether the worker has said anything about this job.
+    /// Returns whether the worker has said anything about this job.
     pub(super) const fn has_begun(&self) -> bool {
         self.stage.is_some() || self.in_flight.is_some()
     }
 
-    /// Tells whether it is the candidate that the worker is busy with.
+    /// Returns whether it is the candidate that the worker is busy with.
     pub(super) fn is_candidates(&self) -> bool {
         Deadlines::is_candidates(self.stage(), self.in_flight.is_some())
     }
 
-    /// Tells whether the worker waits for the Python process.
+    /// Returns whether the worker waits for the Python process.
     pub(super) const fn is_waiting(&self) -> bool {
         self.is_waiting
     }
@@ -130,7 +130,7 @@ impl<'a> Ledger<'a> {
         add_time(&mut self.evaluation.stage_times, stage, seconds);
     }
 
-    /// Makes the evaluation of what is known when the worker is gone.
+    /// Makes the evaluation from the facts known when the worker is gone.
     pub(super) fn close(mut self, end: End) -> Evaluation {
         self.close_stage();
         let stage = self.stage();

@@ -52,7 +52,7 @@ pub(super) struct Worker {
     _scratch: TempDir,
 }
 
-/// What a worker answered to a job.
+/// The answer of a worker to a job.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// The evaluation so far.
@@ -72,7 +72,7 @@ pub(super) enum JobError {
     Overdue(Duration),
     /// Its pipe closed: it died or is about to.
     Closed,
-    /// What it says is not the protocol.
+    /// A message outside the protocol.
     Garbage(String),
     /// kgen panicked over this candidate.
     Panicked(String),
@@ -81,7 +81,7 @@ pub(super) enum JobError {
 }
 
 impl JobError {
-    /// Returns what the log should hold.
+    /// Returns the text for the log.
     pub(super) fn detail(&self) -> String {
         match self {
             Self::Overdue(allowed) => format!("no message for {} s", allowed.as_secs_f64()),
@@ -98,7 +98,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`Error::Start`] with what the process said, [`Error::Version`], [`Error::Scratch`].
+    /// [`Error::Start`] with the output of the process, [`Error::Version`], [`Error::Scratch`].
     pub(super) async fn start(launch: &Launch) -> Result<Self, Error> {
         let role = launch.setup.role;
         let scratch = launch.scratch()?;
@@ -132,7 +132,7 @@ impl Worker {
         self.role
     }
 
-    /// Returns what the worker said of itself.
+    /// Returns the worker's description of itself.
     pub(super) const fn hello(&self) -> &Hello {
         &self.hello
     }
@@ -142,12 +142,12 @@ impl Worker {
         &self.child
     }
 
-    /// Tells whether a job was sent to it.
+    /// Returns whether a job was sent to it.
     pub(super) const fn is_used(&self) -> bool {
         self.is_used
     }
 
-    /// Tells whether the process is still there.
+    /// Returns whether the process is still there.
     pub(super) fn is_alive(&self) -> bool {
         self.child.status().is_none()
     }
@@ -298,7 +298,8 @@ impl Worker {
         Ok(status)
     }
 
-    /// Gives a worker whose pipe closed the time to die by itself, which tells how it died.
+    /// Gives a worker whose pipe closed the time to die by itself, so that its exit status is its
+    /// own.
     pub(super) async fn own_end(&self) -> Option<Status> {
         timeout(OWN_END_LIMIT, self.child.wait()).await.ok()
     }
@@ -314,7 +315,7 @@ impl Worker {
         status.map_err(|error| Error::Judge { role, message: error.to_string() })
     }
 
-    /// Returns the end of what the worker wrote to its standard error.
+    /// Returns the end of the worker's standard error.
     pub(super) fn stderr_text(&self) -> String {
         self.stderr.text()
     }
@@ -325,7 +326,7 @@ pub(super) const fn ended_over_memory(died: Option<Status>) -> bool {
     matches!(died, Some(Status::Exited(kgen_compile::MEMORY_EXIT)))
 }
 
-/// Says what the end of a worker means for the candidate it was judging.
+/// Decides the verdict on the candidate whose worker ended.
 ///
 /// `died` is how the process ended if it did so by itself; `is_candidates` whether it was the
 /// candidate that took the time.
@@ -380,7 +381,7 @@ pub(super) fn json_line(value: &impl serde::Serialize) -> Vec<u8> {
     line
 }
 
-/// Reads a hello of any version far enough to tell which version it is.
+/// Reads a hello of any version far enough to know its version.
 fn read_hello(line: &[u8], role: Role) -> Result<Hello, Error> {
     #[derive(Deserialize)]
     struct AnyHello {

@@ -66,7 +66,7 @@ pub struct Pool {
     /// Starts of Python processes ahead of the jobs that need them; `None` before the first such job.
     warm_ups: Mutex<Option<JoinSet<()>>>,
     /// Evaluations that may have a compiled program: the machine code of programs that wait for a
-    /// GPU is what takes memory.
+    /// GPU takes memory.
     programs: Semaphore,
     closing: watch::Sender<bool>,
     n_active: watch::Sender<usize>,
@@ -82,7 +82,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// [`Error::Start`] with what the worker said, [`Error::Version`], [`Error::Scratch`].
+    /// [`Error::Start`] with the worker's output, [`Error::Version`], [`Error::Scratch`].
     pub async fn start(config: PoolConfig) -> Result<Self, Error> {
         let n_cpu = config.cpu_jobs.max(1);
         let places = (0..n_cpu).map(|_| (config.cpu_launch(), None));
@@ -130,7 +130,7 @@ impl Pool {
         &self.gpus
     }
 
-    /// Tells whether there is a GPU.
+    /// Returns whether there is a GPU.
     #[must_use]
     pub const fn has_gpu(&self) -> bool {
         self.gpu.is_some()
@@ -187,7 +187,7 @@ impl Pool {
     }
 
     /// Judges a kernel file as often as its timing asks for, each time in a fresh worker
-    /// ([`kgen_record::Profile::n_processes`]), and joins what was found ([`kgen_eval::across`]).
+    /// ([`kgen_record::Profile::n_processes`]), and joins the results ([`kgen_eval::across`]).
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ impl Pool {
         if n == 1 {
             return self.evaluate_observed(request, observer).await;
         }
-        // What profilers say of a kernel they say once.
+        // A kernel is profiled once.
         let again = EvalRequest { profile: None, ..request.clone() };
         let first = self.evaluate_observed(request, observer).await?;
         let mut found = vec![first.clone()];
@@ -267,7 +267,7 @@ impl Pool {
             fresh: false,
         };
         if let Some(gpu) = gpu.filter(|_| request.needs_python()) {
-            // PyTorch takes seconds to import: that overlaps what needs no GPU.
+            // PyTorch takes seconds to import: that overlaps the work without a GPU.
             self.warm_up(gpu);
         }
         match (gpu, first.run(&self.cpu).await?) {
@@ -313,14 +313,14 @@ impl Pool {
                 Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, *observer)
             },
             pythons: request.needs_python().then_some(&*self.pythons),
-            // What is claimed is measured in processes of their own, each with other addresses.
+            // Times for a claim come from processes of their own, each with other addresses.
             fresh: request.timing.as_ref().is_some_and(|t| 1 < t.profile.n_processes()),
         };
         Ok(task.run(gpu).await?.evaluation)
     }
 
-    /// Starts the Python process of every gpu worker, once; what goes wrong is met again by the job
-    /// that needs the process.
+    /// Starts the Python process of every gpu worker, once; an error comes back in the job that
+    /// needs the process.
     fn warm_up(&self, gpu: &Arc<Slots>) {
         let mut warm_ups = self.warm_ups.lock().unwrap_or_else(PoisonError::into_inner);
         if warm_ups.is_some() {

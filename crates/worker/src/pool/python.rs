@@ -46,14 +46,14 @@ const OWN_END_LIMIT: Duration = Duration::from_secs(2);
 /// Longest path of a Unix socket, its end included, is 108 bytes.
 const SOCKET_PATH_LIMIT: usize = 100;
 
-/// What all Python processes are started with.
+/// Options of all Python processes.
 pub(super) struct Pythons {
     config: PythonConfig,
     scratch: Option<PathBuf>,
     cache_dir: Option<PathBuf>,
     notices: Notices,
     found: OnceCell<Result<python::Python, String>>,
-    /// What was said already: several GPUs miss the same thing.
+    /// The warnings given already: several GPUs miss the same thing.
     said: Mutex<Vec<String>>,
 }
 
@@ -267,7 +267,7 @@ impl Process {
             .inherit(PYTHON_ENV)
             .env("TMPDIR", scratch.path());
         if let Some(cache) = &pythons.cache_dir {
-            // Outlives the scratch folder: what torch.compile made is found again.
+            // Outlives the scratch folder: kernels of torch.compile are found again.
             spec = spec.env("TORCHINDUCTOR_CACHE_DIR", cache.with_file_name("inductor"));
         }
         let at = python.path.display();

@@ -68,7 +68,7 @@ impl Slots {
         self.n_places
     }
 
-    /// Tells whether any place is left.
+    /// Returns whether any place is left.
     pub(super) fn is_live(&self) -> bool {
         *lock(&self.n_live) > 0
     }
@@ -117,7 +117,7 @@ impl Slot {
 }
 
 impl<'a> Lease<'a> {
-    /// Returns what has the end of a process waited for when the pool is shut down.
+    /// Returns a function that has the end of a process waited for when the pool is shut down.
     pub(super) fn watcher(&self) -> impl Fn(&Child) + use<'a> {
         let slots = self.slots;
         move |child| slots.watch(child)

@@ -1,9 +1,8 @@
 //! Profilers: a right kernel is run again under Nsight Compute and compute-sanitizer.
 //!
 //! Both watch a child of kgen's own ([`rehearse`]) that loads the compiled kernels and runs cases
-//! once, with bare buffers and nothing else on the GPU. What they print is understood by
-//! `kgen-profile`. A profiler that is missing or not permitted costs one line of the summary, never
-//! an evaluation.
+//! once, with bare buffers and nothing else on the GPU. `kgen-profile` parses their output. A
+//! profiler that is missing or not permitted costs one line of the summary, never an evaluation.
 
 mod ncu;
 mod rehearse;
@@ -30,9 +29,9 @@ const MAX_RAW: usize = 2 << 20;
 /// A right kernel to be profiled.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
-    /// What was judged.
+    /// The request that was judged.
     pub request: &'a EvalRequest,
-    /// What to profile.
+    /// The cases and tools of the profile.
     pub wanted: &'a ProfileRequest,
     /// How it was judged.
     pub evaluation: &'a Evaluation,
@@ -60,7 +59,7 @@ impl Job<'_> {
 
 /// Runs the profilers that there are.
 ///
-/// Never fails: what does not work is said in the summary.
+/// Never fails: the summary names failures.
 #[must_use]
 pub fn profile(job: &Job<'_>, profilers: &Profilers) -> KernelProfile {
     let case = &job.request.cases[job.wanted.case];
@@ -104,7 +103,7 @@ pub fn profile(job: &Job<'_>, profilers: &Profilers) -> KernelProfile {
     KernelProfile { args, summary, suspicious: sanitized.iter().any(found), raw }
 }
 
-/// What a profiler's child needs, on disk.
+/// The files of a profiler's child.
 struct Stage {
     scratch: TempDir,
     /// This very program: `/proc/self/exe` would be the profiler there.
@@ -147,7 +146,7 @@ const COUNTED: &str = "counted.json";
 /// The rehearsal of the cases under compute-sanitizer.
 const SANITIZED: &str = "sanitized.json";
 
-/// Keeps what a tool wrote.
+/// Keeps the output of a tool.
 fn keep(raw: &mut Vec<RawOutput>, name: impl Into<String>, text: &str) {
     let mut end = text.len().min(MAX_RAW);
     while !text.is_char_boundary(end) {

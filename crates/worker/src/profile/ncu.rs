@@ -27,7 +27,7 @@ const MAX_RETRIES: usize = 8;
 /// Lines of source that are kept.
 const MAX_HOT: usize = 12;
 
-/// What was counted.
+/// The counted metrics.
 #[derive(Default)]
 pub(super) struct Counted {
     /// The profiler with its version.
@@ -157,7 +157,7 @@ fn first_line(text: &str, or: &str) -> String {
     lines.into_iter().find(|line| !line.is_empty()).unwrap_or("it says nothing").to_owned()
 }
 
-/// Says in one line why there is no profile, and what to do about it.
+/// Says in one line why there is no profile, and the remedy.
 fn reason(failure: &NcuError) -> String {
     match failure {
         NcuError::NotPermitted => "the driver lets only administrators read the counters: run as \

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Job;
 
-/// What the child is to run.
+/// The program and cases for the child.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Rehearsal {
     request: EvalRequest,
@@ -28,7 +28,7 @@ impl Rehearsal {
             program: Program,
             device: u32,
         }
-        // Only what these cases need goes along.
+        // Only variants that these cases need go along.
         let program = Program {
             cases: cases.iter().filter_map(|&case| job.steps(case)).cloned().collect(),
             tunings: Vec::new(),

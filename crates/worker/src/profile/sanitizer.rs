@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// Exit code that says that something was found.
 const FOUND: &str = "86";
 
-/// What each tool found; `Err` says why it did not run.
+/// The reports of each tool; `Err` says why it did not run.
 pub(super) type Sanitized = Vec<(Tool, Result<Vec<Report>, String>)>;
 
 /// Runs all tools at once: they are slow to start and hardly use the GPU.
@@ -86,9 +86,9 @@ pub(super) fn run(
     found.collect()
 }
 
-/// Makes sense of what a tool left.
+/// Parses the output of a tool.
 ///
-/// `said`: what it and its program printed.
+/// `said`: the output of it and its program.
 pub(super) fn understand(xml: &str, text: &str, said: &str) -> Result<Vec<Report>, String> {
     if let Some(error) = internal_error(text).or_else(|| internal_error(said)) {
         return Err(error);

@@ -1,4 +1,4 @@
-//! Profiling with scripts in place of NVIDIA's tools; what they print was printed by the real ones.
+//! Profiling with scripts in place of NVIDIA's tools; their output was recorded from the real ones.
 
 use std::{fs, path::PathBuf};
 
@@ -171,7 +171,7 @@ fn a_kernel_is_counted_and_sanitized() {
 }
 
 #[test]
-fn what_the_sanitizer_finds_is_told() {
+fn findings_of_the_sanitizer_are_reported() {
     let machine = Machine::new();
     machine.sanitizer("race");
     let profile = machine.profile(false);
@@ -186,8 +186,8 @@ fn a_refusal_is_one_line_and_is_remembered_until_it_is_tried_again() {
     machine.ncu("echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1");
     for _ in 0..2 {
         let profile = machine.profile(false);
-        let told = profile.summary.iter().filter(|line| line.contains("only administrators"));
-        assert_eq!(told.count(), 1, "{:#?}", profile.summary);
+        let denied = profile.summary.iter().filter(|line| line.contains("only administrators"));
+        assert_eq!(denied.count(), 1, "{:#?}", profile.summary);
     }
     assert_eq!(machine.n_profiled(), 1);
     // The driver was loaded anew and lets everybody: the same tool now works.

@@ -1,4 +1,4 @@
-//! Where profilers are, and what is known of them on this machine.
+//! Where profilers are, and the known facts about them on this machine.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use kgen_compile::find_tool;
 use kgen_process::{DEVICE_ENV, Output, Spec};
 use serde::{Deserialize, Serialize};
 
-/// File of what is known, in kgen's cache folder.
+/// File of the known facts, in kgen's cache folder.
 const FILE: &str = "profilers.json";
 
 /// Where Linux says whether only administrators may read the counters.
@@ -20,7 +20,7 @@ const DRIVER_PARAMETERS: &str = "/proc/driver/nvidia/params";
 /// Time that a tool has to say its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(20);
 
-/// The profilers of this machine. What costs seconds to find out is remembered in kgen's cache: its
+/// The profilers of this machine. Facts that take seconds to find out are in kgen's cache: its
 /// version, metrics that it does not know, and that it is not permitted.
 pub struct Profilers {
     find: Find,
@@ -31,10 +31,10 @@ pub struct Profilers {
 /// Looks a program up by its name.
 type Find = Box<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 
-/// What is known of one profiler.
+/// The known facts about one profiler.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// What it depends on; something else, and all has to be found out anew.
+    /// Identity of the tool and the driver; where it differs, all has to be found out anew.
     stamp: String,
     /// For people, for example `ncu 2025.3.1`.
     pub(super) version: String,
@@ -49,7 +49,7 @@ pub(super) struct Known {
 pub(super) struct Profiler {
     /// The program.
     pub(super) path: PathBuf,
-    /// What is known of it.
+    /// The known facts about it.
     pub(super) known: Known,
 }
 
@@ -93,7 +93,7 @@ impl Profilers {
         }
     }
 
-    /// Keeps what was found out; a cache that cannot be written is none.
+    /// Stores the known facts; a cache that cannot be written is none.
     pub(super) fn remember(&self, name: &str, known: &Known) {
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(name.to_owned(), known.clone());
@@ -113,7 +113,7 @@ impl Profilers {
     }
 }
 
-/// Says what permission and version of a tool depend on.
+/// Returns the key that permission and version of a tool depend on.
 fn stamp(path: &Path) -> String {
     let changed = path.metadata().and_then(|file| file.modified()).ok();
     let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());

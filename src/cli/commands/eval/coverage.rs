@@ -4,7 +4,7 @@ use kgen_record::Coverage;
 
 use super::line;
 
-/// Says what the cases left open of a right kernel: the verdict says nothing of it.
+/// Lists the parts of a right kernel that no case reached: the verdict does not name them.
 pub(super) fn text(coverage: &Coverage) -> String {
     let mut out = String::new();
     let Coverage { lines, executed, further, gaps } = coverage;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use kgen_record::{Evaluation, FullSize};
 
-/// Returns what was compared in each full-size case, and where the time of an evaluation went that
-/// had such cases.
+/// Returns the comparison of each full-size case, and where the time of an evaluation went that had
+/// such cases.
 pub(super) fn text(evaluation: &Evaluation) -> String {
     let cases = evaluation.cases.iter();
     let full: Vec<_> =
@@ -31,7 +31,7 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     text
 }
 
-/// Returns what took a millisecond or more.
+/// Returns the parts that took a millisecond or more.
 fn seconds<'a>(parts: impl Iterator<Item = (&'a str, f64)>) -> String {
     let long = parts.filter(|(_, seconds)| *seconds >= 0.0005);
     long.map(|(what, seconds)| format!("{what} {seconds:.3} s")).collect::<Vec<_>>().join(", ")

@@ -13,8 +13,8 @@ pub(super) fn speedups(evaluation: &Evaluation) -> String {
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
 }
 
-/// Returns a table of the timed cases, with a column per baseline, and what is to be known about
-/// it; nothing where nothing was timed.
+/// Returns a table of the timed cases, with a column per baseline, and its notes; nothing where
+/// nothing was timed.
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
 pub(super) fn text(evaluation: &Evaluation) -> String {
     if evaluation.timings.is_empty() {
@@ -85,7 +85,7 @@ fn cell(baseline: &BaselineTiming) -> String {
     )
 }
 
-/// What the table leaves open: stars, baselines without a time, flags.
+/// Notes below the table: stars, baselines without a time, flags.
 fn notes(evaluation: &Evaluation, names: &[&str]) -> Vec<String> {
     let timings = &evaluation.timings;
     let mut notes = Vec::new();

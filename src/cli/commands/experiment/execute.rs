@@ -1,4 +1,4 @@
-//! Carries the runs of an experiment out, one after the other on the same workers, and compares them.
+//! Executes the runs of an experiment, one after the other on the same workers, and compares them.
 //!
 //! One after the other, because within a run as many ops are worked on at once as the provider and the
 //! workers can take: runs side by side would only share the same limits.
@@ -35,12 +35,12 @@ const FORMAT: u32 = 1;
 /// How the runs went so far.
 #[derive(Default)]
 struct Course {
-    /// What the runs that were begun have taken, which counts against the budget of the next.
+    /// Spending of the runs that were begun, which counts against the budget of the next.
     spent: Vec<(RunId, Spent)>,
     n_finished: usize,
     all_solved: bool,
     awaiting: bool,
-    /// What is said of a cap that ended ops, and no run.
+    /// Messages about a cap that ended ops, and no run.
     op_caps: Vec<String>,
     /// Why no further run is begun.
     end: Option<End>,
@@ -52,7 +52,7 @@ enum End {
     Failed(CommandError),
 }
 
-/// Carries an experiment out, or goes on with it.
+/// Executes an experiment, or goes on with it.
 pub(super) fn run(
     context: &Context,
     plan: ExpandedExperiment,
@@ -110,7 +110,7 @@ fn info(plan: &ExpandedExperiment) -> ExperimentInfo<Cell> {
     }
 }
 
-/// Carries out what is not finished, until something ends it.
+/// Executes the unfinished runs, until something ends it.
 async fn all(
     context: &Context,
     plan: &ExpandedExperiment,
@@ -143,7 +143,7 @@ async fn all(
     }
 }
 
-/// Carries out one run; returns why no other is to follow, if that is so.
+/// Executes one run; returns why no other is to follow, if that is so.
 async fn one(
     context: &Context,
     plan: &ExpandedExperiment,

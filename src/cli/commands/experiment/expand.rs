@@ -27,7 +27,7 @@ pub(super) struct File {
     pub(super) parsed: ExperimentFile,
 }
 
-/// What is to be carried out.
+/// An experiment with its runs.
 pub(super) struct ExpandedExperiment {
     /// Its file.
     pub(super) file: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct ExpandedExperiment {
     pub(super) dir: PathBuf,
     /// The text of its file.
     pub(super) text: String,
-    /// The settings of all runs, but for what their cells vary.
+    /// The settings of all runs, but for the ones that their cells vary.
     pub(super) settings: Settings,
     /// Its runs.
     pub(super) cells: Vec<Cell>,
@@ -126,7 +126,7 @@ fn again(info: &ExperimentInfo<Cell>, here: &Settings) -> Result<Settings, Comma
     Ok(settings)
 }
 
-/// Finds what is both a setting and varied.
+/// Refuses keys that are both set and varied.
 fn contradictions(file: &ExperimentFile) -> Result<(), String> {
     let matrix = &file.matrix;
     let varied = [
@@ -192,14 +192,14 @@ impl ExpandedExperiment {
         Ok(begun.filter(|run| run.info().status == RunStatus::Finished))
     }
 
-    /// Returns what a run has taken; `None` before it is begun.
+    /// Returns the spending of a run; `None` before it is begun.
     pub(super) fn spent(&self, cell: &Cell) -> Result<Option<Spent>, CommandError> {
         let Some(run) = self.begun(cell)? else { return Ok(None) };
         let state = RunState::scan(&run)?;
         Ok(Some(kgen_store::spent(&run, &state, self.calls_wait())?))
     }
 
-    /// Tells whether a call of any run may wait for its reply beyond the end of this process.
+    /// Returns whether a call of any run may wait for its reply beyond the end of this process.
     pub(super) fn calls_wait(&self) -> bool {
         const WAITS: &str = "mailbox";
         let named = |model: &String| model.split('/').next() == Some(WAITS);

@@ -28,7 +28,7 @@ const SEED: u64 = 7;
 /// Family of the kernels that do less once they are timed.
 const FAMILY: &str = "timed";
 
-/// What is written as timing.json.
+/// The contents of timing.json.
 #[derive(Serialize)]
 struct Page<'a> {
     protocol: &'static str,
@@ -194,7 +194,7 @@ fn head(target: &Target) -> String {
     format!("{} on {} ({uuid})", kgen_measure::PROTOCOL, target.name)
 }
 
-/// What was measured of the machine first.
+/// The first measurements of the machine.
 fn calibrated(session: &Session) -> String {
     let c = &session.calibration;
     let parts = [

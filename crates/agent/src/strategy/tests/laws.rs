@@ -16,8 +16,8 @@ fn finished(seen: &[FinishedAttempt], number: u32) -> bool {
     seen.iter().any(|seen| seen.number() == number)
 }
 
-/// Carries a search out, attempts finishing in an order drawn from `order`; returns what was
-/// proposed and how it ended.
+/// Runs a search, attempts finishing in an order drawn from `order`; returns the proposals and the
+/// end.
 fn search(
     strategy: &dyn Strategy,
     policy: &Policy,

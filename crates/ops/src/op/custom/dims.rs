@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     op::InferError,
-    record::{DType, TensorSpec, dtype::UnknownDType},
+    record::{DType, TensorSpec, dtype::UnknownDTypeError},
 };
 
 /// An extent of a symbolic shape.
@@ -39,7 +39,7 @@ impl Shape {
         let inner = rest.strip_suffix(']').ok_or_else(wrong)?;
         let dtype = match dtype.trim() {
             "" => None,
-            name => Some(name.parse().map_err(|error: UnknownDType| error.to_string())?),
+            name => Some(name.parse().map_err(|error: UnknownDTypeError| error.to_string())?),
         };
         if inner.trim().is_empty() {
             return Ok(Self { dtype, dims: Vec::new() });

@@ -7,7 +7,7 @@ use toml::{
 
 use crate::{
     op::Role,
-    record::{ArgValue, DType, dtype::UnknownDType},
+    record::{ArgValue, DType, dtype::UnknownDTypeError},
 };
 
 use super::{
@@ -176,7 +176,9 @@ impl<'a> Reader<'a> {
         }
         let one = |item: &Spanned<DeValue<'_>>| {
             let parsed = self.string(item)?.parse();
-            parsed.map_err(|error: UnknownDType| self.wrong(item.span().start, error.to_string()))
+            parsed.map_err(|error: UnknownDTypeError| {
+                self.wrong(item.span().start, error.to_string())
+            })
         };
         items.iter().map(one).collect()
     }

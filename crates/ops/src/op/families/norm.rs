@@ -102,9 +102,9 @@ pub(crate) fn accept_infinite(got: &mut f64, expected: f64, x: &[f64]) {
     }
 }
 
-/// Takes NaN for what a row with an infinity, and no NaN, comes to divided by its infinite root
-/// mean square: PyTorch's CUDA kernel updates the mean of squares element by element, and infinity
-/// less infinity is NaN.
+/// Accepts NaN for a row with an infinity, and no NaN, divided by its infinite root mean square:
+/// PyTorch's CUDA kernel updates the mean of squares element by element, and infinity less infinity
+/// is NaN.
 pub(crate) fn accept_nan(got: &mut [f64], expected: &[f64], x: &[f64]) {
     if x.iter().any(|x| x.is_nan()) || !x.iter().any(|x| x.is_infinite()) {
         return;

@@ -31,8 +31,8 @@ pub(crate) enum Map {
     One(fn(f64) -> f64),
     /// A function of two elements.
     Two(fn(f64, f64) -> f64),
-    /// Binds the numbers of a call, given the type that the computation is done in; refuses what
-    /// the op is not defined for.
+    /// Binds the numbers of a call, given the type that the computation is done in; refuses calls
+    /// that the op is not defined for.
     Call(fn(&Call<'_>, DType) -> Result<Formula, InferError>),
 }
 

@@ -362,11 +362,11 @@ mod tests {
         races
     }
 
-    /// Conflicts of accesses to one word, each `(pc, warp, write, lanes)`; before those of `met`
-    /// the lanes of the warp meet.
+    /// Conflicts of accesses to one word, each `(pc, warp, write, lanes)`; before those of
+    /// `converged` the lanes of the warp converge.
     fn conflicts<const N: usize>(
         accesses: [(u32, u32, bool, u32); N],
-        met: &[usize],
+        converged: &[usize],
     ) -> [usize; N] {
         let mut races = Races::new(4);
         let mut order = races.start(0, 2);
@@ -374,7 +374,7 @@ mod tests {
         shadow.resize(64);
         let mut index = 0;
         accesses.map(|(pc, warp, write, mask)| {
-            if met.contains(&index) {
+            if converged.contains(&index) {
                 order.meet_lanes(warp, races.next());
             }
             index += 1;

@@ -41,7 +41,7 @@ pub(in crate::exec) fn lane_of(cell: Cell) -> u32 {
 #[derive(Debug)]
 pub(in crate::exec) struct Shadow {
     /// log2 of a granule's bytes: the smallest access seen so far, so that threads that write
-    /// neighbouring halves of a word do not meet.
+    /// neighbouring halves of a word do not conflict.
     granule: u32,
     n_cells: usize,
     /// Empty until the first read.

@@ -259,8 +259,8 @@ impl Machine<'_> {
             }
             if writes {
                 races.publish(key, &self.block.order);
-                // News of a block should meet blocks that look at them: those that come
-                // later get a turn before it goes on.
+                // News of a block should reach blocks that look at them: those that come later get
+                // a turn before it goes on.
                 let global = address >> 40 != 0 && several;
                 self.progress.preempt |= global && races.first_time(block, self.pc);
             }

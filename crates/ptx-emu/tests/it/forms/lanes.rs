@@ -73,8 +73,8 @@ pub(super) fn run(cases: &[Case]) -> Vec<String> {
             cluster: None,
             args: [input, output].map(|b| emulator.address(b).to_le_bytes().to_vec()).to_vec(),
         };
-        if let Err(stop) = emulator.launch(&module, &launch, &Options::default()).into_result() {
-            wrong.push(format!("{}: {stop}", case.opcode));
+        if let Err(error) = emulator.launch(&module, &launch, &Options::default()).into_result() {
+            wrong.push(format!("{}: {error}", case.opcode));
             continue;
         }
         let (got, _) = emulator.bytes(output).as_chunks::<8>();

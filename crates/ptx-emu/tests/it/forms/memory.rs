@@ -245,7 +245,7 @@ fn one(
         args,
     };
     let ended = emulator.launch(module, &launch, &Options::default()).into_result();
-    ended.map_err(|stop| stop.to_string())?;
+    ended.map_err(|error| error.to_string())?;
     let after = emulator.bytes(output).to_vec();
     let seen: Vec<u64> = emulator.bytes(data).chunks(8).map(little).collect();
     let space = space(op);

@@ -127,8 +127,8 @@ pub(super) fn run(row: &InstructionForm, opcodes: &[String]) -> Vec<(String, Ran
             args,
         };
         let ended = emulator.launch(&module, &launch, &Options::default()).into_result();
-        if let Err(stop) = ended {
-            panic!("{text}: {stop}");
+        if let Err(error) = ended {
+            panic!("{text}: {error}");
         }
         let got: Vec<u64> = emulator
             .bytes(output)

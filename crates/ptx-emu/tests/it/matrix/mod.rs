@@ -81,8 +81,8 @@ fn emulate(module: &Module, kernel: &str, inputs: &[Vec<u8>], out_bytes: usize) 
         ..Launch::default()
     };
     let report = emulator.launch(module, &launch, &Options::default());
-    if let Err(stop) = report.into_result() {
-        panic!("{kernel}: {stop}");
+    if let Err(error) = report.into_result() {
+        panic!("{kernel}: {error}");
     }
     assert!(emulator.written(out).iter().all(|w| *w), "{kernel} leaves elements out");
     emulator.bytes(out).to_vec()
@@ -221,7 +221,7 @@ fn forms_that_are_missing_say_so() {
         let launch =
             Launch { kernel: "k".to_owned(), grid: [1; 3], block: [32, 1, 1], ..Launch::default() };
         let result = emulator.launch(&module, &launch, &Options::default()).into_result();
-        let message = result.err().map(|stop| stop.to_string()).unwrap_or_default();
+        let message = result.err().map(|error| error.to_string()).unwrap_or_default();
         let opcode = instruction.split(' ').next().expect("an opcode");
         assert!(message.contains(&format!("unsupported: {opcode} ")), "{instruction}: {message}");
     }
@@ -243,6 +243,6 @@ fn a_part_of_a_warp_cannot_multiply() {
         ..Launch::default()
     };
     let result = emulator.launch(&module, &launch, &Options::default()).into_result();
-    let message = result.err().map(|stop| stop.to_string()).unwrap_or_default();
+    let message = result.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(message.contains("fewer than 32 threads take part"), "{message}");
 }

@@ -244,7 +244,7 @@ impl Engine for Contraction {
     fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {
         let (magnitude, nonzero) = exact_factor(call.case.dtype, role, row);
         let plan = self.plan(call).map_err(|_| "the call is not valid")?;
-        // Rows are counted along the last dimension alone: what else is summed shares their terms.
+        // Rows are counted along the last dimension alone: the other sums share their terms.
         let others = (plan.n_terms() / row.max(1)).max(1);
         match (self, role) {
             (Self::AddBmm, Role::Main) if others > nonzero => Ok((0, 0)),

@@ -82,8 +82,8 @@ impl<'p, 'i, 'a> Product<'p, 'i, 'a> {
 
     /// Computes some elements, from the factors with each element mapped.
     ///
-    /// Elements of one column follow each other, so that shared terms are read once and what
-    /// neighbours share is still in the caches.
+    /// Elements of one column follow each other, so that shared terms are read once and terms of
+    /// neighbours are still in the caches.
     pub(crate) fn some(&self, indices: &[usize], map: fn(f64) -> f64) -> Vec<f64> {
         let columns = self.plan.out.last().copied().unwrap_or(1).max(1);
         let mut order: Vec<usize> = (0..indices.len()).collect();

@@ -182,7 +182,7 @@ impl Scatter {
         Ok(Writes { places, values })
     }
 
-    /// Carries the writes out on values of the tensor, or on squares of spreads.
+    /// Performs the writes on values of the tensor, or on squares of spreads.
     fn carry_out(
         self,
         call: &Call<'_>,
