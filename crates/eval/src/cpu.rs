@@ -47,7 +47,7 @@ pub fn cpu_half(
     let (mut program, linker) = match candidate(job, compiler, &mut builder) {
         Ok(built) => built,
         Err(BuildError::Stopped(verdict)) => {
-            return Ok(CpuOutcome { evaluation: draft.halt(*verdict), program: None });
+            return Ok(CpuOutcome { evaluation: builder.end_early(*verdict), program: None });
         }
         Err(BuildError::Machine(error)) => return Err(error),
     };

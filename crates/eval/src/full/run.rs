@@ -19,7 +19,7 @@ use crate::{
     CaseProgram, Error,
     compare::{Comparison, RoundingStats},
     error::EvalError,
-    execute::{CaseData, Ran, conclude, from_stop, wrong_when_timed},
+    execute::{CaseData, Ran, conclude, from_error, wrong_when_timed},
     memory,
     session::{InputSource, Modules, Session},
 };
@@ -90,8 +90,8 @@ fn run_sets(
             result.full_size = Some(run.log.record);
             Ok(Ran::of(result, rounding))
         }
-        Err(EvalError::Stopped(stop)) => {
-            let mut ran = from_stop(prepared.case, level, stop)?;
+        Err(EvalError::Stopped(error)) => {
+            let mut ran = from_error(prepared.case, level, error)?;
             ran.result.full_size = Some(run.log.record);
             Ok(ran)
         }
@@ -403,8 +403,8 @@ impl CaseData for View<'_> {
                 let wrong = compared.into_iter().find_map(|output| output.mismatch);
                 Ok(wrong.map(|mismatch| wrong_when_timed(prepared.case, level, mismatch)))
             }
-            Err(EvalError::Stopped(stop)) => {
-                Ok(Some(from_stop(prepared.case, level, stop)?.result))
+            Err(EvalError::Stopped(error)) => {
+                Ok(Some(from_error(prepared.case, level, error)?.result))
             }
             Err(EvalError::Machine(error)) => Err(error),
         }
