@@ -33,7 +33,7 @@ pub(super) struct KernelAgreement {
     pub(super) bound: Option<f64>,
     /// Whether they agree, and both with the f64 reference.
     pub(super) agrees: bool,
-    /// What is wrong, in words.
+    /// The mistake, in words.
     pub(super) problems: Vec<String>,
     /// Elements of all outputs, and how many of them differ in a bit.
     pub(super) elements: (usize, usize),

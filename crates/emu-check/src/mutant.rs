@@ -43,9 +43,9 @@ pub(super) enum MutantEffect {
 pub(super) struct MutantRun {
     /// The mutant.
     pub(super) id: String,
-    /// What it shows.
+    /// The effect that was seen.
     pub(super) outcome: MutantEffect,
-    /// What was wrong first, in one line.
+    /// The first disagreement, in one line.
     pub(super) detail: String,
 }
 

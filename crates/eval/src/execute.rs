@@ -44,7 +44,7 @@ pub(super) trait CaseData {
     ) -> Result<Option<CaseResult>, Error>;
 }
 
-/// What running one case came to.
+/// A case that was run, and its result.
 pub(super) struct Ran {
     pub(super) result: CaseResult,
     /// Rounding statistics of its outputs, for the pooled rule.
