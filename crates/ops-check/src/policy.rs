@@ -1,9 +1,9 @@
 //! How near is near enough.
 
-use crate::record::DType;
+use kgen_ops::record::DType;
 
 /// Ops whose zeros may have either sign although they are exact, and why.
-pub(super) const EITHER_ZERO: &[(&str, &str)] = &[
+pub(crate) const EITHER_ZERO: &[(&str, &str)] = &[
     ("relu", "the maximum of 0 and -0 is -0 on PyTorch's CPU and 0 on its GPU"),
     ("sort", "0 and -0 are equal, and the order of equal elements is open"),
 ];
@@ -28,12 +28,12 @@ const WIDER: &[(&str, f64, f64, &str)] = &[
 ];
 
 /// Returns the tolerance of f64 results, relative to the element's scale.
-pub(super) fn f64_tolerance(op: &str) -> f64 {
+pub(crate) fn f64_tolerance(op: &str) -> f64 {
     F64_TOLERANCE * wider(op).map_or(1.0, |(_, factor, ..)| *factor)
 }
 
 /// Returns how many roundings in the storage dtype an output may be off by.
-pub(super) fn roundings(op: &str) -> f64 {
+pub(crate) fn roundings(op: &str) -> f64 {
     ROUNDINGS * wider(op).map_or(1.0, |(_, _, factor, _)| *factor)
 }
 
@@ -42,13 +42,13 @@ fn wider(op: &str) -> Option<&'static (&'static str, f64, f64, &'static str)> {
 }
 
 /// Returns the unit roundoff of a floating-point type.
-pub(super) fn unit(dtype: DType) -> f64 {
+pub(crate) fn unit(dtype: DType) -> f64 {
     let (digits, _) = dtype.format().expect("a floating-point type");
     2f64.powi(-digits - 1)
 }
 
 /// Returns the distance of the smallest numbers of a floating-point type.
-pub(super) fn smallest(dtype: DType) -> f64 {
+pub(crate) fn smallest(dtype: DType) -> f64 {
     let (digits, min_exponent) = dtype.format().expect("a floating-point type");
     2f64.powi(min_exponent) * 2f64.powi(-digits)
 }

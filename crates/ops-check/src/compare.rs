@@ -1,16 +1,16 @@
 //! One output of the reference against PyTorch's in f64 and in the storage dtype.
 
-use crate::{
+use kgen_ops::{
     op::OpDef,
     record::{DType, tensor::round_to},
     reference::{Bound, U},
 };
 
-use super::policy::{EITHER_ZERO, f64_tolerance, roundings, smallest, unit};
+use crate::policy::{EITHER_ZERO, f64_tolerance, roundings, smallest, unit};
 
 /// An output with its records; elements in row-major order.
 #[derive(Debug)]
-pub(super) struct Output<'a> {
+pub(crate) struct Output<'a> {
     /// The op.
     pub op: &'a OpDef,
     /// Element type.
@@ -26,7 +26,7 @@ pub(super) struct Output<'a> {
 }
 
 /// Compares every element; the error names the first that is wrong.
-pub(super) fn output(output: &Output<'_>) -> Result<(), String> {
+pub(crate) fn output(output: &Output<'_>) -> Result<(), String> {
     for index in 0..output.reference.len() {
         let stored = stored(output, index);
         let found = f64_result(output, index).err().or(stored.err());
