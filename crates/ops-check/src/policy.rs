@@ -5,6 +5,8 @@ use kgen_ops::record::DType;
 /// Ops whose zeros may have either sign although they are exact, and why.
 pub(crate) const EITHER_ZERO: &[(&str, &str)] = &[
     ("relu", "the maximum of 0 and -0 is -0 on PyTorch's CPU and 0 on its GPU"),
+    ("maximum", "whichever of 0 and -0 the CPU's vector instruction takes"),
+    ("minimum", "whichever of 0 and -0 the CPU's vector instruction takes"),
     ("sort", "0 and -0 are equal, and the order of equal elements is open"),
 ];
 
@@ -51,4 +53,26 @@ pub(crate) fn unit(dtype: DType) -> f64 {
 pub(crate) fn smallest(dtype: DType) -> f64 {
     let (digits, min_exponent) = dtype.format().expect("a floating-point type");
     2f64.powi(min_exponent) * 2f64.powi(-digits)
+}
+
+/// Returns whether only the first outputs are compared: the others are PyTorch's bookkeeping, or
+/// running statistics that it writes in place.
+pub(crate) fn leads(op: &str) -> bool {
+    matches!(op, "embedding_bag" | "native_batch_norm")
+}
+
+/// Returns whether CUDA keeps statistics of 16-bit tensors in f32 and the CPU does not.
+pub(crate) fn statistics_in_f32(op: &str) -> bool {
+    matches!(op, "native_layer_norm" | "native_batch_norm" | "batch_norm_inference")
+}
+
+/// Returns whether the op cuts quotients, which PyTorch rounds to 16-bit types first.
+pub(crate) fn cuts_quotients(op: &str) -> bool {
+    matches!(op, "floor_divide" | "div.Tensor_mode")
+}
+
+/// Returns whether the op's result depends on the width of its type, so that f64 says nothing of
+/// the others: the largest number of a type.
+pub(crate) fn widens_otherwise(op: &str) -> bool {
+    op == "nan_to_num"
 }

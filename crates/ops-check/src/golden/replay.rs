@@ -76,6 +76,7 @@ fn agrees(op: &OpDef, case: &Case, hosts: &[HostTensor], record: &Record) -> Res
             reference: expected[index].as_slice().unwrap_or(&[]),
             bound: &bounds[index],
             stored: got[index].as_slice().unwrap_or(&[]),
+            terms: 1,
             f64: record.f64[index].as_ref().map(read::Bytes::numbers),
         };
         compare::output(&output).map_err(|text| format!("output {index}: {text}"))?;

@@ -14,16 +14,29 @@ fn kind_error(param: &Param) -> CallError {
 }
 
 /// Returns a value as its parameter takes it.
-pub(super) fn convert(param: &Param, value: &Value) -> Result<ArgValue, CallError> {
+///
+/// `first`: the call's first tensor, which decides the type of a number in the place of a tensor.
+pub(super) fn convert(
+    param: &Param,
+    value: &Value,
+    first: Option<&LogTensor>,
+) -> Result<ArgValue, CallError> {
+    // A number counts less than a tensor without dimensions, which gives it its type.
+    let typed = |dtype: DType| -> Result<DType, CallError> {
+        let Some(first) = first.filter(|first| first.shape.is_empty()) else { return Ok(dtype) };
+        let of = convert_dtype(param, first.dtype)?;
+        let rank = |dtype: DType| (dtype.is_float(), dtype != DType::Bool);
+        Ok(if rank(of) >= rank(dtype) { of } else { dtype })
+    };
     Ok(match (param.kind, value) {
         (_, Value::None) if param.optional => ArgValue::None,
         (Kind::Tensor, Value::Tensor(log)) => ArgValue::Tensor(tensor(param, log)?),
         // A number takes part in promotion as a tensor without dimensions does.
-        (Kind::Tensor, Value::Int(value)) => ArgValue::Tensor(scalar(DType::I64, *value as f64)),
+        (Kind::Tensor, Value::Int(value)) => ArgValue::Tensor(scalar(typed(DType::I64)?, *value as f64)),
         (Kind::Tensor, Value::Bool(value)) => {
-            ArgValue::Tensor(scalar(DType::Bool, f64::from(u8::from(*value))))
+            ArgValue::Tensor(scalar(typed(DType::Bool)?, f64::from(u8::from(*value))))
         }
-        (Kind::Tensor, Value::Float(value)) => ArgValue::Tensor(scalar(DType::F32, *value)),
+        (Kind::Tensor, Value::Float(value)) => ArgValue::Tensor(scalar(typed(DType::F32)?, *value)),
         (Kind::Tensors, Value::List(list)) => {
             let one = |value: &Value| match value {
                 Value::Tensor(log) => tensor(param, log).map(Some),
@@ -56,7 +69,7 @@ pub(super) fn convert(param: &Param, value: &Value) -> Result<ArgValue, CallErro
                 _ => None,
             })?)
         }
-        (Kind::DType, Value::DType(log)) => ArgValue::DType(dtype(param, *log)?),
+        (Kind::DType, Value::DType(log)) => ArgValue::DType(convert_dtype(param, *log)?),
         _ => return Err(kind_error(param)),
     })
 }
@@ -73,7 +86,7 @@ fn numbers<T>(
     list.iter().map(|value| number(value).ok_or_else(|| kind_error(param))).collect()
 }
 
-fn dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
+fn convert_dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
     Ok(match log {
         LogDType::F64 => DType::F64,
         LogDType::F32 => DType::F32,
@@ -96,7 +109,7 @@ fn dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
 fn tensor(param: &Param, log: &LogTensor) -> Result<TensorArg, CallError> {
     let name = || param.name.clone();
     let mut spec = Layout::Contiguous
-        .spec(dtype(param, log.dtype)?, &log.shape)
+        .spec(convert_dtype(param, log.dtype)?, &log.shape)
         .map_err(|source| BuildError::Layout { name: name(), source })?;
     if let Some(stride) = &log.stride {
         spec.stride.clone_from(stride);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     log::{Call, LogDType, Value},
-    op::{self, Argument, Arguments, BuildError, Named, OpDef, Param, UnknownOp},
+    op::{self, Argument, Arguments, BuildError, Named, OpDef, Param, Source, UnknownOp},
     record::ArgValue,
 };
 
@@ -101,16 +101,6 @@ pub struct Bound {
     pub in_place: bool,
 }
 
-/// Returns the value that a call gives to a parameter of its own schema.
-#[must_use]
-pub fn given<'a>(call: &'a Call, name: &str) -> Option<&'a Value> {
-    let by_name = call.kwargs.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-    by_name.or_else(|| {
-        let params = params(resolve(call).ok()?);
-        call.args.get(params.iter().position(|param| param.name == name)?)
-    })
-}
-
 /// Returns the parameters of the schema that a call by a name is bound to.
 fn params(named: Named) -> &'static [Param] {
     named.overload.map_or(&named.op.params, |overload| &overload.schema.params)
@@ -123,7 +113,17 @@ fn params(named: Named) -> &'static [Param] {
 /// [`CallError`] where there is no such op, or the arguments do not fit its schema; it names the
 /// schema, the argument and the expected value.
 pub fn bind(call: &Call) -> Result<Bound, CallError> {
-    let named = resolve(call)?;
+    let mut first = None;
+    for named in resolve(call)? {
+        match bind_to(named, call) {
+            Ok(bound) => return Ok(bound),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.expect("a name stands for at least one op"))
+}
+
+fn bind_to(named: Named, call: &Call) -> Result<Bound, CallError> {
     let Named { op, overload, in_place } = named;
     let args = arguments(op, params(named), call)
         .and_then(|args| match overload {
@@ -140,8 +140,8 @@ pub fn bind(call: &Call) -> Result<Bound, CallError> {
     Ok(Bound { op, args, in_place })
 }
 
-/// Finds the op; a number where `op.Tensor` has a tensor makes it `op.Scalar`.
-fn resolve(call: &Call) -> Result<Named, UnknownOp> {
+/// Finds the ops; a number where `op.Tensor` has a tensor makes it `op.Scalar`.
+fn resolve(call: &Call) -> Result<Vec<Named>, UnknownOp> {
     let is_number =
         |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_));
     let mut values = call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value));
@@ -175,10 +175,15 @@ fn arguments(op: &OpDef, params: &[Param], call: &Call) -> Result<Arguments, Cal
             }
         }
     }
+    let first = values.iter().flatten().find_map(|value| match value {
+        Value::Tensor(tensor) => Some(tensor),
+        _ => None,
+    });
     let mut args = Arguments::default();
-    for (param, value) in params.iter().zip(values) {
+    for (place, (param, value)) in params.iter().zip(&values).enumerate() {
+        let source = || Source { place, name: param.name.clone() };
         let (value, from) = match (value, &param.default) {
-            (Some(value), _) => (convert(param, value)?, Some(param.name.clone())),
+            (Some(value), _) => (convert(param, value, first)?, Some(source())),
             (None, Some(default)) => (default.clone(), None),
             (None, None) => return Err(missing(param)),
         };

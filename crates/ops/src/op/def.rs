@@ -249,21 +249,24 @@ fn did_you_mean(near: &[String]) -> String {
 ///
 /// [`UnknownOp`] with up to three near names.
 pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOp> {
-    Ok(resolve(name)?.op)
+    Ok(resolve(name)?[0].op)
 }
 
-/// Finds the op of a name, and the overload whose arguments a call by that name has.
+/// Finds the op of a name, and the overload whose arguments a call by that name has: several where
+/// the arguments decide, at least one.
 ///
 /// # Errors
 ///
 /// [`UnknownOp`] with up to three near names.
-pub fn resolve(name: &str) -> Result<Named, UnknownOp> {
-    catalogue::lookup(name).ok_or_else(|| {
-        let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
-        let near = crate::near(name, names.map(String::as_str), 3);
-        let near = near.into_iter().map(str::to_owned).collect();
-        UnknownOp { name: name.to_owned(), near }
-    })
+pub fn resolve(name: &str) -> Result<Vec<Named>, UnknownOp> {
+    let found = catalogue::lookup(name);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
+    let near = crate::near(name, names.map(String::as_str), 3);
+    let near = near.into_iter().map(str::to_owned).collect();
+    Err(UnknownOp { name: name.to_owned(), near })
 }
 
 impl OpDef {

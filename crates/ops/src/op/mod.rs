@@ -46,7 +46,7 @@ pub use generators::DistributionError;
 pub(crate) use generators::{integer_limit, sum_limit};
 pub use inputs::{Input, Inputs};
 pub use layout::{Layout, LayoutError};
-pub use overload::{Argument, Arguments, Overload, same_params};
+pub use overload::{Argument, Arguments, Overload, Source, same_params};
 pub use param::{Kind, Param, Role};
 pub use schema::{Schema, SchemaError, dtype as parse_dtype};
 pub use shape::{

@@ -41,9 +41,18 @@ pub struct Argument {
     pub value: ArgValue,
     /// The parameter of the call's own signature that it comes from; `None` for a default or a
     /// constant of the overload.
-    pub from: Option<String>,
+    pub from: Option<Source>,
     /// The type that the call converts the tensor to before the op sees it.
     pub cast: Option<DType>,
+}
+
+/// A parameter of the schema that a call is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Its place in the schema.
+    pub place: usize,
+    /// Its name.
+    pub name: String,
 }
 
 /// The arguments of a call.
@@ -91,6 +100,15 @@ impl Arguments {
         {
             tensor.spec.dtype = dtype;
             arg.cast = Some(dtype);
+        }
+    }
+
+    /// Takes the elements of a tensor as one row.
+    pub fn flatten(&mut self, name: &str) {
+        if let Some(arg) = self.0.iter_mut().find(|arg| arg.name == name)
+            && let ArgValue::Tensor(tensor) = &mut arg.value
+        {
+            tensor.spec = TensorSpec::contiguous(tensor.spec.dtype, &[tensor.spec.numel()]);
         }
     }
 

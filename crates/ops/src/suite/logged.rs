@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     call::{self, Bound, CallError},
     log::{Call, LogDType, LogGen, Value},
-    op::{Argument, OpDef, Param, Role, complete_case, joined},
+    op::{Argument, OpDef, Param, Role, Source, complete_case, joined},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     },
@@ -112,9 +112,7 @@ fn set_generators(
     bound: &[Argument],
 ) -> Result<(), CallError> {
     for (place, (param, arg)) in op.params.iter().zip(bound).enumerate() {
-        let Some(value) = arg.from.as_deref().and_then(|name| call::given(call, name)) else {
-            continue;
-        };
+        let Some(value) = arg.from.as_ref().and_then(|source| given(call, source)) else { continue };
         let tensors: Vec<Option<LogGen>> = match value {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
                 let numbers = arg.value.tensors().map(|(_, tensor)| tensor.generator.clone());
@@ -144,6 +142,12 @@ fn set_generators(
         }
     }
     Ok(())
+}
+
+/// Returns the value that a call gives to a parameter of its schema.
+fn given<'a>(call: &'a Call, source: &Source) -> Option<&'a Value> {
+    let by_name = call.kwargs.iter().find(|(key, _)| *key == source.name).map(|(_, value)| value);
+    by_name.or_else(|| call.args.get(source.place))
 }
 
 fn listed(value: &Value) -> Option<Option<LogGen>> {

@@ -21,7 +21,7 @@ struct Catalogue {
     ops: Vec<Arc<OpDef>>,
     names: HashMap<String, usize>,
     /// Overloads whose arguments are not the op's, by name.
-    overloads: HashMap<String, Overload>,
+    overloads: HashMap<String, Vec<Overload>>,
 }
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::build);
@@ -50,14 +50,15 @@ impl Catalogue {
                 assert!(earlier.is_none_or(|of| of == index), "`{name}` names two ops");
             }
         }
-        let mut overloads = HashMap::new();
+        let mut overloads: HashMap<String, Vec<Overload>> = HashMap::new();
         for overload in overloads::all(|name| names.get(name).map(|&index: &usize| &ops[index])) {
-            overloads.insert(overload.name(), overload);
+            overloads.entry(overload.name()).or_default().push(overload);
         }
-        for overload in overloads.values() {
-            let name = overload.name();
-            let short = name.strip_suffix(".default").unwrap_or(&name).to_owned();
-            ops[names[&overload.op]].aliases.push(short);
+        for (name, listed) in &overloads {
+            let short = name.strip_suffix(".default").unwrap_or(name);
+            for overload in listed {
+                ops[names[&overload.op]].aliases.push(short.to_owned());
+            }
         }
         for op in &mut ops {
             op.aliases.sort();
@@ -88,11 +89,14 @@ pub struct Named {
     pub in_place: bool,
 }
 
-/// Finds an op by any of its names, in any of the spellings that people use.
-pub(super) fn lookup(name: &str) -> Option<Named> {
+/// Overloads that an out variant without a name of its own may be of.
+const OUT_OF: [&str; 6] = ["default", "Tensor", "dim", "dim_int", "dim_IntList", "correction"];
+
+/// Finds the ops of a name, in any of the spellings that people use: several where arguments decide.
+pub(super) fn lookup(name: &str) -> Vec<Named> {
     let by_name = |name: &str| CATALOGUE.names.get(name).map(|&index| &CATALOGUE.ops[index]);
     if let Some(op) = by_name(name) {
-        return Some(Named { op, overload: None, in_place: false });
+        return vec![Named { op, overload: None, in_place: false }];
     }
     let text = name.replace("::", ".");
     let text = text.strip_prefix("torch.ops.").or(text.strip_prefix("torch.")).unwrap_or(&text);
@@ -100,19 +104,32 @@ pub(super) fn lookup(name: &str) -> Option<Named> {
     let text = text.strip_prefix("aten.").unwrap_or(text);
     let (base, overload) = text.split_once('.').unwrap_or((text, "default"));
     // Out variants compute the same values.
-    let functional = overload.strip_suffix("out").map(|of| of.trim_end_matches('_'));
-    let overload = functional.map_or(overload, |of| if of.is_empty() { "default" } else { of });
+    let names: Vec<&str> = match overload.strip_suffix("out") {
+        Some("") => OUT_OF.to_vec(),
+        Some("IntList_") => vec!["dim_IntList", "dim"],
+        Some("int_") => vec!["int", "dim_int"],
+        Some(of) => vec![of.trim_end_matches('_')],
+        None => vec![overload],
+    };
     let in_place = base.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'));
     let bases = [Some((base, false)), in_place.map(|base| (base, true))];
-    bases.into_iter().flatten().find_map(|(base, in_place)| {
-        let full = format!("{base}.{overload}");
-        if let Some(overload) = CATALOGUE.overloads.get(&full) {
-            let op = by_name(&overload.op)?;
-            return Some(Named { op, overload: Some(overload), in_place });
+    let mut found = Vec::new();
+    for (base, in_place) in bases.into_iter().flatten() {
+        for overload in &names {
+            let full = format!("{base}.{overload}");
+            for overload in CATALOGUE.overloads.get(&full).into_iter().flatten() {
+                let op = by_name(&overload.op).expect("an overload is of an op");
+                found.push(Named { op, overload: Some(overload), in_place });
+            }
+            let op = by_name(&format!("aten.{full}"))
+                .or_else(|| by_name(&full))
+                .or_else(|| (*overload == "default").then(|| by_name(base)).flatten());
+            found.extend(op.map(|op| Named { op, overload: None, in_place }));
         }
-        let op = by_name(&format!("aten.{full}"))
-            .or_else(|| by_name(&full))
-            .or_else(|| (overload == "default").then(|| by_name(base)).flatten())?;
-        Some(Named { op, overload: None, in_place })
-    })
+    }
+    for named in &mut found {
+        // A view in place changes how the tensor is seen, not what it holds.
+        named.in_place &= !named.op.schema.contains("_copy.");
+    }
+    found
 }

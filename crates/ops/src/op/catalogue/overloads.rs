@@ -39,6 +39,8 @@ const ROWS: &[Row] = &[
     // Reductions.
     ("sum", "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
     ("mean", "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
+    ("prod", "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=0, keepdim=false", Some(flat)),
+    ("count_nonzero", "count_nonzero(Tensor self, int? dim=None) -> Tensor", "", Some(all_dims)),
     ("amax", "max(Tensor self) -> Tensor", "", None),
     ("amin", "min(Tensor self) -> Tensor", "", None),
     ("maximum", "max.other(Tensor self, Tensor other) -> Tensor", "", None),
@@ -67,6 +69,7 @@ const ROWS: &[Row] = &[
     ("scaled_mm", "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor", "-use_fast_accum", None),
     // Norms and embeddings.
     ("native_batch_norm", "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", "", None),
+    ("native_batch_norm", "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", "", None),
     ("native_batch_norm", "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", "", None),
     ("embedding_bag", "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)", "", None),
     ("embedding_bag", "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)", "padding_idx=-1", None),
@@ -126,6 +129,20 @@ fn number(args: &mut Arguments) -> Result<(), String> {
         _ => dtype,
     };
     args.number_as_tensor("other", dtype);
+    Ok(())
+}
+
+/// All elements as one row.
+fn flat(args: &mut Arguments) -> Result<(), String> {
+    args.flatten("self");
+    Ok(())
+}
+
+/// No dimension means all of them, which is an empty list.
+fn all_dims(args: &mut Arguments) -> Result<(), String> {
+    if args.get("dim").is_none() {
+        args.set("dim", ArgValue::Ints(Vec::new()));
+    }
     Ok(())
 }
 
