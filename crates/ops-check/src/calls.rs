@@ -206,6 +206,9 @@ impl Record {
         if !self.values || recorded.iter().any(|json| json.get("data").is_none()) {
             return Ok(());
         }
+        if op.name == "to_copy" && undefined(&inferred[0], hosts) {
+            return Ok(());
+        }
         if let Some(integers) = beyond_f64(bound, case, hosts, &recorded)? {
             return integers;
         }
@@ -278,7 +281,7 @@ fn beyond_f64(
     recorded: &[&Json],
 ) -> Result<Option<Result<(), String>>, String> {
     const LIMIT: u64 = 1 << 53;
-    let integers = |json: &&&Json| matches!(json["dtype"].as_str(), Some("i64" | "i32"));
+    let integers = |json: &&&Json| matches!(json["dtype"].as_str(), Some("i64" | "i32" | "i16" | "i8" | "u8"));
     let read = |json: &Json| {
         let dtype = recorded_dtype(json)?;
         host(&TensorSpec::contiguous(dtype, &shape(json)), json, None).map(|host| host.to_i64())
@@ -301,6 +304,14 @@ fn beyond_f64(
     let mut got = outputs;
     integers.canonicalise(bound.op, case, hosts, &mut got);
     Ok(Some(if got == integers.outputs { Ok(()) } else { Err("other integers".to_owned()) }))
+}
+
+/// Whether a conversion to integers meets a number that the type does not hold, which C++ leaves open.
+fn undefined(to: &TensorSpec, hosts: &[HostTensor]) -> bool {
+    let holds = |value: f64| value.is_finite() && round_to(to.dtype, value) == value.trunc();
+    let from_float = |host: &&HostTensor| host.spec.dtype.is_float();
+    to.dtype.is_int()
+        && hosts.iter().filter(from_float).any(|host| !host.to_f64().into_iter().all(holds))
 }
 
 fn recorded_dtype(json: &Json) -> Option<DType> {
@@ -403,7 +414,8 @@ fn case(bound: &Bound) -> Case {
     let args: Vec<Arg> =
         bound.args.iter().map(|arg| Arg { name: arg.name.clone(), value: arg.value.clone() }).collect();
     let tensors = || args.iter().flat_map(|arg| arg.value.tensors()).map(|(_, tensor)| tensor.spec.dtype);
-    let dtype = tensors().find(|dtype| dtype.is_float()).or(tensors().next()).unwrap_or(DType::F32);
+    let number = tensors().find(|dtype| dtype.is_float()).or(tensors().find(|dtype| dtype.is_int()));
+    let dtype = number.or(tensors().next()).unwrap_or(DType::F32);
     Case {
         id: "call".to_owned(),
         op: bound.op.name.clone(),

@@ -201,10 +201,16 @@ fn named_padding(args: &mut Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// `padding_idx` left out is -1, the op's word for none.
+/// `padding_idx` left out is -1, by which the op means none.
 fn padding_idx(args: &mut Arguments) -> Result<(), String> {
-    if args.get("padding_idx").is_none() {
-        args.set("padding_idx", ArgValue::Int(-1));
+    let rows = args.tensor("weight").and_then(|(_, shape)| i64::try_from(*shape.first()?).ok());
+    match args.get("padding_idx") {
+        None => args.set("padding_idx", ArgValue::Int(-1)),
+        // A negative row counts from the back.
+        Some(&ArgValue::Int(row)) if row < 0 => {
+            args.set("padding_idx", ArgValue::Int(row + rows.unwrap_or(0)));
+        }
+        Some(_) => {}
     }
     Ok(())
 }

@@ -177,10 +177,11 @@ fn margins() -> Vec<OpBuilder> {
             Elementwise {
                 tensors: &["input1", "input2", "target"],
                 degree: Some(1),
+                types: Types::Float,
                 ..Elementwise::new(4.0, formulas::margin_ranking)
             },
             "max(0, -target * (input1 - input2) + margin), elementwise; target holds -1 and 1. The \
-            three broadcast.",
+            three broadcast. Integers are converted to f32 and give f32.",
             "NaN gives NaN (not 0); infinities follow IEEE arithmetic: Inf - Inf is NaN.",
         )
         .role("input2", Role::Main)

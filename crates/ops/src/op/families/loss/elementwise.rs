@@ -34,6 +34,8 @@ pub(crate) enum Types {
     Promoted,
     /// Promoted; integers too, but for a mean.
     Numbers,
+    /// All are promoted, and integers become f32: the formula adds a float.
+    Float,
     /// Promoted to a floating-point type, but the result has the first tensor's.
     First,
     /// All have one floating-point type.
@@ -111,6 +113,10 @@ impl Elementwise {
             return Ok(if first_only { first.dtype } else { promoted });
         }
         match Reduction::of(call)? {
+            // Differences of unsigned integers wrap: no loss anybody wants.
+            _ if self.types == Types::Float && promoted.is_int() && promoted != DType::U8 => {
+                Ok(DType::F32)
+            }
             Reduction::Keep if self.types == Types::Numbers && promoted.is_int() => Ok(promoted),
             Reduction::Sum if self.types == Types::Numbers && promoted.is_int() => Ok(DType::I64),
             _ => Err(InferError::dtype(name, promoted, "a floating-point type")),
