@@ -56,6 +56,8 @@ pub(crate) struct Record {
 enum Status {
     Ok,
     Refused,
+    /// The process of PyTorch ended.
+    Crashed,
 }
 
 const fn yes() -> bool {
@@ -128,7 +130,7 @@ impl Record {
         let random = dropout.and_then(Json::as_f64).is_some_and(|p| p > 0.0 && p < 1.0);
         let written = self.args.keys().any(|name| self.writes(name));
         let lists = self.outputs.is_empty() && written;
-        (refused && (unfinished || written)) || random || (!refused && lists)
+        self.status == Status::Crashed || (refused && (unfinished || written)) || random || (!refused && lists)
     }
 
     /// Whether an argument is an output that the caller made.
@@ -140,6 +142,7 @@ impl Record {
     fn refused(&self, reason: &str) -> Answer {
         match self.status {
             Status::Refused => Answer::Agrees,
+            Status::Crashed => Answer::Skipped,
             // CUDA decides; the CPU alone has a kernel for this type.
             Status::Ok if !self.cuda => Answer::Skipped,
             Status::Ok => Answer::Refused(format!("{reason} for {}", self.describe())),
@@ -232,7 +235,8 @@ impl Record {
             let elements = expected[index].as_standard_layout();
             let stored = stored[index].as_slice().unwrap_or(&[]);
             let wide = self.f64.get(index).cloned().flatten().and_then(|data| numbers(&data));
-            let wide = wide.filter(|_| !policy::widens_otherwise(&op.name));
+            let narrowed = bound.args.iter().any(|arg| arg.cast.is_some_and(|to| to != DType::F64));
+            let wide = wide.filter(|_| !narrowed && !policy::widens_otherwise(&op.name));
             let output = Output {
                 op,
                 dtype,

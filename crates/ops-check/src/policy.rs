@@ -72,7 +72,7 @@ pub(crate) fn cuts_quotients(op: &str) -> bool {
 }
 
 /// Returns whether the op's result depends on the width of its type, so that f64 says nothing of
-/// the others: the largest number of a type.
+/// the others: the largest number of a type, its epsilon.
 pub(crate) fn widens_otherwise(op: &str) -> bool {
-    op == "nan_to_num"
+    matches!(op, "nan_to_num" | "rms_norm")
 }

@@ -201,9 +201,7 @@ impl Overload {
 fn as_kind(kind: Option<Kind>, value: ArgValue) -> ArgValue {
     match (kind, value) {
         (Some(Kind::Ints), ArgValue::Int(value)) => ArgValue::Ints(vec![value]),
-        (Some(Kind::Scalar | Kind::Int), ArgValue::Bool(value)) => {
-            ArgValue::Int(i64::from(value))
-        }
+        (Some(Kind::Int), ArgValue::Bool(value)) => ArgValue::Int(i64::from(value)),
         (_, value) => value,
     }
 }

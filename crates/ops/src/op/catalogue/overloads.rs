@@ -16,6 +16,7 @@ const ROWS: &[Row] = &[
     ("transpose", "t(Tensor(a) self) -> Tensor(a)", "dim0=0, dim1=-1", Some(matrix)),
     ("transpose", "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", "dim0=@axis0, dim1=@axis1", None),
     ("transpose", "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", "", None),
+    ("view", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", "", Some(without_a_copy)),
     ("view", "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", "size=@shape", None),
     ("view", "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "", None),
     ("expand", "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", "", None),
@@ -94,6 +95,44 @@ fn matrix(args: &mut Arguments) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// `view`: dimensions that are merged lie behind each other in memory.
+fn without_a_copy(args: &mut Arguments) -> Result<(), String> {
+    let (Some(ArgValue::Tensor(tensor)), Some(ArgValue::Ints(size))) = (args.get("self"), args.get("size"))
+    else {
+        return Ok(());
+    };
+    let (numel, spec) = (tensor.spec.numel(), &tensor.spec);
+    let known: usize = size.iter().filter_map(|&extent| usize::try_from(extent).ok()).product();
+    let extent = |&extent: &i64| usize::try_from(extent).unwrap_or(numel / known.max(1));
+    let mut wanted: Vec<usize> = size.iter().map(extent).filter(|&extent| extent != 1).rev().collect();
+    if numel == 0 || wanted.iter().product::<usize>() != numel {
+        return Ok(());
+    }
+    // From the back: runs of dimensions that are contiguous with each other, each of which whole
+    // extents of the result have to fill.
+    let dims = || spec.shape.iter().zip(&spec.stride).filter(|(extent, _)| **extent != 1).rev();
+    let mut outer = dims().skip(1);
+    let mut run = 1;
+    for (extent, stride) in dims() {
+        run *= extent;
+        if outer.next().is_some_and(|(_, next)| *next == extent * stride) {
+            continue;
+        }
+        let mut filled = 1;
+        while filled < run && !wanted.is_empty() {
+            filled *= wanted.remove(0);
+        }
+        if filled != run {
+            return Err(format!(
+                "`size` is {size:?}, which must not merge dimensions of shape {:?} that strides {:?} keep apart",
+                spec.shape, spec.stride
+            ));
+        }
+        run = 1;
+    }
+    Ok(())
 }
 
 /// `tile`: fewer repeats than dimensions repeat the last ones.
