@@ -44,6 +44,7 @@ fn case(spec: &TensorSpec) -> Case {
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         names_ignored: false,
+        in_place: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }
 }

@@ -225,6 +225,7 @@ mod tests {
             class: CaseClass::Drawn,
             distribution: InputDistribution::Ties,
             names_ignored: false,
+            in_place: false,
             args: vec![Arg { name: "self".to_owned(), value }],
         }
     }

@@ -5,6 +5,7 @@
 //!   honest computation may differ.
 //! - [`mod@reference`]: evaluation and bounds of a case on concrete inputs.
 //! - [`suite`]: named sets of ops with their cases, built in, from files, from logs of real calls.
+//! - [`call`]: calls in PyTorch's own terms, bound to the ops of the catalogue.
 //! - [`log`]: logs of the operator inputs of real models.
 //! - [`record`]: element types, tensors and cases as plain data.
 //!
@@ -12,6 +13,7 @@
 
 #![warn(missing_docs)]
 
+pub mod call;
 pub mod log;
 mod near;
 pub mod op;
@@ -20,6 +22,3 @@ pub mod reference;
 pub mod suite;
 
 pub use near::{near, nearest};
-
-#[cfg(test)]
-mod golden;

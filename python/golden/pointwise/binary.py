@@ -310,7 +310,7 @@ def logic():
 
 
 def scalars():
-    """add, sub, mul, div and rsub with a scalar, and prelu."""
+    """add, sub, mul, div and rsub with a scalar, and both forms of prelu."""
     for name in ("add.Scalar", "sub.Scalar", "mul.Scalar", "div.Scalar", "rsub.Scalar"):
         op, gen = Op(name), Gen(name)
         for dtype in FLOATS:
@@ -337,7 +337,7 @@ def scalars():
             op.ok(self=gen.mask((4,)), other=0.5)
         else:
             op.bad(self=gen.mask((4,)), other=True)
-    prelu, gen = Op("prelu", aten("_prelu_kernel")), Gen("prelu")
+    prelu, gen = Op("_prelu_kernel"), Gen("prelu")
     for dtype in FLOATS:
         prelu.ok(self=gen.normal((2, 3, 4), dtype), weight=gen.normal((1, 3, 1), dtype))
         prelu.ok(self=gen.normal((2, 3), dtype), weight=gen.normal((1,), dtype))
@@ -346,6 +346,21 @@ def scalars():
     prelu.ok(self=gen.normal((0, 3)), weight=gen.normal((1, 3)))
     for layout in LAYOUTS:
         prelu.ok(self=layout(gen.normal((2, 3, 2))), weight=gen.normal((1, 3, 1)))
+    prelu, gen = Op("prelu"), Gen("prelu")
+    for dtype in FLOATS:
+        prelu.ok(self=gen.normal((2, 3, 4), dtype), weight=gen.normal((3,), dtype))
+        prelu.ok(self=gen.normal((3, 2, 2, 2), dtype), weight=gen.normal((1,), dtype))
+        prelu.ok(self=gen.normal((2, 3), dtype), weight=gen.normal((), dtype))
+    prelu.ok(self=special("f32"), weight=tensor([0.25]))
+    prelu.ok(self=gen.normal(()), weight=gen.normal((1,)))
+    prelu.ok(self=gen.normal((0, 3)), weight=gen.normal((3,)))
+    for layout in LAYOUTS:
+        prelu.ok(self=layout(gen.normal((2, 3, 2))), weight=gen.normal((3,)))
+    prelu.bad(self=gen.normal((2, 3, 4)), weight=gen.normal((4,)))
+    prelu.bad(self=gen.normal((5, 10)), weight=gen.normal((5,)))
+    prelu.bad(self=gen.normal(()), weight=gen.normal((2,)))
+    prelu.bad(self=gen.normal((2, 3)), weight=gen.normal((1, 3)))
+    prelu.bad(self=gen.normal((2, 3)), weight=gen.normal((3,), "f16"))
 
 
 def cases():

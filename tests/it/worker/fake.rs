@@ -215,6 +215,7 @@ fn case(id: &str) -> Case {
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         names_ignored: false,
+        in_place: false,
         args: vec![Arg { name: "self".to_owned(), value: ArgValue::Tensor(tensor) }],
     }
 }

@@ -24,6 +24,7 @@ fn plan(name: &str, args: &[(&str, ArgValue)]) -> Result<ResolvedPlan, String> {
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         names_ignored: false,
+        in_place: false,
         args: args.iter().map(arg).collect(),
     };
     let outputs = op.infer(&case).unwrap();

@@ -36,6 +36,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         names_ignored: false,
+        in_place: false,
         args: args.iter().map(arg).collect(),
     }
 }

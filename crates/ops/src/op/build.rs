@@ -136,6 +136,7 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
         class: draft.class,
         distribution: draft.distribution,
         names_ignored: draft.values.iter().any(|(name, _)| name == "ignore_index"),
+        in_place: false,
         args,
     };
     complete_case(op, &mut case)?;

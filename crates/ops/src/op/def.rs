@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 
 use super::{
-    Array, Call, Engine, InferError, Inputs, Kind, Layout, OpFamily, Param, Role, Work, catalogue,
+    Array, Call, Engine, InferError, Inputs, Kind, Layout, Named, OpFamily, Param, Role, Shaped,
+    Work, catalogue,
     custom::ReferenceKernel,
     schema::{Schema, SchemaError},
 };
@@ -249,12 +250,24 @@ fn did_you_mean(near: &[String]) -> String {
 ///
 /// [`UnknownOpError`] with up to three near names.
 pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOpError> {
-    catalogue::lookup(name).ok_or_else(|| {
-        let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
-        let near = crate::near(name, names.map(String::as_str), 3);
-        let near = near.into_iter().map(str::to_owned).collect();
-        UnknownOpError { name: name.to_owned(), near }
-    })
+    Ok(resolve(name)?[0].op)
+}
+
+/// Finds the op of a name, and the overload whose arguments a call by that name has: several where
+/// the arguments decide, at least one.
+///
+/// # Errors
+///
+/// [`UnknownOpError`] with up to three near names.
+pub fn resolve(name: &str) -> Result<Vec<Named>, UnknownOpError> {
+    let found = catalogue::lookup(name);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
+    let near = crate::near(name, names.map(String::as_str), 3);
+    let near = near.into_iter().map(str::to_owned).collect();
+    Err(UnknownOpError { name: name.to_owned(), near })
 }
 
 impl OpDef {
@@ -280,7 +293,10 @@ impl OpDef {
             let name = arg.name.clone();
             return Err(InferError::NoSuchArg { op: self.name.clone(), name });
         }
-        let outputs = self.engine.infer(&self.call(case))?;
+        let mut outputs = self.engine.infer(&self.call(case))?;
+        if case.in_place {
+            in_place(case, &mut outputs)?;
+        }
         let contiguous = |(dtype, shape): &(DType, Vec<usize>)| {
             let spec = Layout::Contiguous.spec(*dtype, shape);
             spec.map_err(|_| InferError::shape("out", shape, "of at most 2^40 elements"))
@@ -350,4 +366,26 @@ impl OpDef {
     pub fn tensor_params(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|param| matches!(param.kind, Kind::Tensor | Kind::Tensors))
     }
+}
+
+/// Gives the result of an in-place call the type of the tensor that it is written to.
+fn in_place(case: &Case, outputs: &mut [Shaped]) -> Result<(), InferError> {
+    let (Some((name, target)), Some((dtype, shape))) = (case.tensors().next(), outputs.first_mut())
+    else {
+        return Ok(());
+    };
+    let target = &target.spec;
+    if *shape != target.shape {
+        return Err(InferError::shape(
+            &name,
+            &target.shape,
+            format!("{shape:?}, that of the result"),
+        ));
+    }
+    let kind = |dtype: DType| (dtype.is_float(), dtype != DType::Bool);
+    if kind(*dtype) > kind(target.dtype) {
+        return Err(InferError::dtype(&name, target.dtype, format!("able to hold {dtype}")));
+    }
+    *dtype = target.dtype;
+    Ok(())
 }

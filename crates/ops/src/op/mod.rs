@@ -20,6 +20,7 @@ mod generate;
 mod generators;
 mod inputs;
 mod layout;
+mod overload;
 mod param;
 mod schema;
 mod shape;
@@ -31,12 +32,12 @@ mod tests;
 pub(crate) use build::joined;
 pub use build::{BuildError, CaseDraft, DraftTensor, DraftValue, build_case, complete_case};
 pub use call::{ArgError, Call, Scalar};
-pub use catalogue::all;
+pub use catalogue::{Named, all};
 pub use counter::{Counter, Recipe};
 pub use custom::{
     CaseText, CustomError, Evaluator, KernelEvaluator, ReferenceKernel, custom, custom_cases,
 };
-pub use def::{OpBuilder, OpDef, UnknownOpError, find};
+pub use def::{OpBuilder, OpDef, UnknownOpError, find, resolve};
 pub use eager::{EagerRounding, half_roundoff};
 pub use engine::{Array, Engine, ExactLimits, Locality, Matrices, Origin, Shaped};
 pub use family::OpFamily;
@@ -45,6 +46,7 @@ pub use generators::DistributionError;
 pub(crate) use generators::{integer_limit, sum_limit};
 pub use inputs::{Input, Inputs};
 pub use layout::{Layout, LayoutError};
+pub use overload::{Argument, Arguments, Overload, Source, same_params};
 pub use param::{Kind, Param, Role};
 pub use schema::{Schema, SchemaError, dtype as parse_dtype};
 pub use shape::{

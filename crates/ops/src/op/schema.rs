@@ -74,7 +74,7 @@ fn parse(signature: &str) -> Result<Schema, String> {
 }
 
 /// Splits at commas outside brackets.
-fn split(text: &str) -> Vec<&str> {
+pub(super) fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut from) = (0_i32, 0);
     for (at, letter) in text.char_indices() {
@@ -146,7 +146,11 @@ fn read_kind(text: &str) -> Result<(Kind, Option<usize>), String> {
     Ok((kind, None))
 }
 
-fn read_default(kind: Kind, text: &str, dims: Option<usize>) -> Result<ArgValue, String> {
+pub(super) fn read_default(
+    kind: Kind,
+    text: &str,
+    dims: Option<usize>,
+) -> Result<ArgValue, String> {
     let wrong = || format!("default `{text}` does not fit its type");
     if text == "None" {
         return Ok(ArgValue::None);

@@ -137,6 +137,9 @@ pub fn normalise_dim(dim: i64, ndim: usize) -> Result<usize, InferError> {
     }
 }
 
+/// Most dimensions of a tensor that is reduced, as in PyTorch.
+const MAX_REDUCED: usize = 64;
+
 /// Returns the dimensions to reduce, counted from the front; none given (or an empty list) means
 /// all.
 ///
@@ -144,6 +147,9 @@ pub fn normalise_dim(dim: i64, ndim: usize) -> Result<usize, InferError> {
 ///
 /// [`InferError::Dim`] and [`InferError::DimTwice`].
 pub fn normalise_dims(dims: Option<&[i64]>, ndim: usize) -> Result<Vec<usize>, InferError> {
+    if ndim > MAX_REDUCED {
+        return Err(InferError::value("dim", ndim, format!("of at most {MAX_REDUCED} dimensions")));
+    }
     let Some(dims) = dims.filter(|dims| !dims.is_empty()) else { return Ok((0..ndim).collect()) };
     let mut normal = Vec::with_capacity(dims.len());
     for &dim in dims {

@@ -22,6 +22,9 @@ pub struct Case {
     /// Whether the suite names `ignore_index`: some targets then equal it.
     #[serde(default)]
     pub names_ignored: bool,
+    /// Whether the result is written to the first tensor, whose type it then has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
     /// The arguments in the order of the schema.
     pub args: Vec<Arg>,
 }

@@ -7,7 +7,7 @@ use crate::{
     op::{BuildError, UnknownOpError},
 };
 
-use super::CallError;
+use crate::call::{CallError, chain};
 
 /// A suite that cannot be loaded, or lacks an op or a case.
 #[derive(Debug, thiserror::Error)]
@@ -135,12 +135,4 @@ pub enum CaseError {
     /// The keys make no call of the op.
     #[error("{}", chain(.0))]
     Build(#[from] BuildError),
-}
-
-/// Spells an error with its cause, for a message on one line.
-pub(super) fn chain(error: &BuildError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }

@@ -3,262 +3,40 @@
 use std::sync::Arc;
 
 use crate::{
-    log::{Call, LogDType, LogGen, LogTensor, Value},
-    op::{
-        self, BuildError, Kind, Layout, OpDef, Param, Role, UnknownOpError, complete_case, joined,
-    },
+    call::{self, Bound, CallError},
+    log::{Call, LogDType, LogGen, Value},
+    op::{Argument, OpDef, Param, Role, Source, complete_case, joined},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     },
 };
 
-use super::error::chain;
-
 /// Elements up to which a call is there for correctness; larger ones are timed.
 const SMALL: usize = 1 << 14;
-
-/// Keywords that say where a result lies: kgen's are contiguous, on the device.
-const PLACES: [&str; 5] = ["layout", "device", "pin_memory", "memory_format", "non_blocking"];
-
-/// Overloads that `PyTorch` has renamed since logs were written.
-const RENAMED: [(&str, &str); 1] = [("sum.SymInt", "sum.dim_IntList")];
-
-/// A call of a log that makes no case.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum CallError {
-    /// No such op.
-    #[error(transparent)]
-    Op(#[from] UnknownOpError),
-    /// The op is not tried in this type.
-    #[error("it has no dtype {dtype} (it has: {known})")]
-    NoDType {
-        /// The type of the call's main tensor.
-        dtype: String,
-        /// Those that it has.
-        known: String,
-    },
-    /// More arguments than the op has.
-    #[error("{given} arguments, where it takes at most {most}")]
-    TooMany {
-        /// How many there are.
-        given: usize,
-        /// How many it takes.
-        most: usize,
-    },
-    /// An argument is given by position and by name.
-    #[error("argument `{0}` is given twice")]
-    Twice(String),
-    /// An element type that kgen does not have.
-    #[error("argument `{name}` has dtype {dtype}, which kgen does not have")]
-    UnknownDTypeError {
-        /// The argument.
-        name: String,
-        /// The type.
-        dtype: LogDType,
-    },
-    /// A tensor whose storage no device holds.
-    #[error("argument `{name}` has a storage of {elements} elements (at most 2^40)")]
-    TooLarge {
-        /// The argument.
-        name: String,
-        /// Elements of the storage.
-        elements: usize,
-    },
-    /// The generator of an index tensor leaves the range that it indexes.
-    #[error("argument `{name}` holds indices up to {largest}, which must be below {bound}")]
-    IndexRange {
-        /// The argument.
-        name: String,
-        /// The largest index.
-        largest: i128,
-        /// The exclusive bound.
-        bound: u64,
-    },
-    /// The arguments make no call of the op.
-    #[error("{}", chain(.0))]
-    Build(#[from] BuildError),
-}
-
-fn kind_error(param: &Param) -> CallError {
-    let wanted = param.kind.wanted().to_owned();
-    CallError::Build(BuildError::Kind { name: param.name.clone(), wanted })
-}
 
 /// Makes a case of a call; without a `class` it follows from the size.
 pub(super) fn case_of(
     call: &Call,
     class: Option<CaseClass>,
 ) -> Result<(&'static Arc<OpDef>, Case), CallError> {
-    let op = resolve(call)?;
-    let values = bind(op, call)?;
-    let mut args = Vec::with_capacity(op.params.len());
-    for (param, value) in op.params.iter().zip(&values) {
-        let value = match value {
-            Some(value) => convert(param, value)?,
-            None => param.default.clone().ok_or_else(|| {
-                CallError::Build(BuildError::Missing { name: param.name.clone() })
-            })?,
-        };
-        args.push(Arg { name: param.name.clone(), value });
-    }
+    let Bound { op, args: bound, in_place } = call::bind(call)?;
+    let args = bound.iter().map(|arg| Arg { name: arg.name.clone(), value: arg.value.clone() });
     let mut case = Case {
         id: String::new(),
         op: op.name.clone(),
         dtype: DType::F32,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
-        names_ignored: op
-            .params
-            .iter()
-            .zip(&values)
-            .any(|(param, value)| param.name == "ignore_index" && value.is_some()),
-        args,
+        names_ignored: bound.iter().any(|arg| arg.name == "ignore_index" && arg.from.is_some()),
+        in_place,
+        args: args.collect(),
     };
     case.dtype = main_dtype(op, &case);
-    if !op.takes(case.dtype) {
-        let known: Vec<&str> = op.dtypes.iter().map(|dtype| dtype.name()).collect();
-        let dtype = case.dtype.name().to_owned();
-        return Err(CallError::NoDType { dtype, known: known.join(", ") });
-    }
     case.class = class.unwrap_or_else(|| class_of(&case));
-    case.id = id(op, &case, &values);
+    case.id = id(op, &case, &bound);
     complete_case(op, &mut case)?;
-    set_generators(op, &mut case, &values)?;
+    set_generators(op, &mut case, call, &bound)?;
     Ok((op, case))
-}
-
-/// Finds the op; a number where `op.Tensor` has a tensor makes it `op.Scalar`.
-fn resolve(call: &Call) -> Result<&'static Arc<OpDef>, UnknownOpError> {
-    let is_number =
-        |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_));
-    if call.overload == "Tensor"
-        && call.args.get(1).is_some_and(is_number)
-        && let Ok(op) = op::find(&format!("{}.Scalar", call.op.trim_end_matches('_')))
-    {
-        return Ok(op);
-    }
-    let name = call.name();
-    let today = RENAMED.iter().find(|(old, _)| *old == name).map_or(name.as_str(), |(_, new)| new);
-    op::find(today)
-}
-
-/// Returns the value of each parameter, as far as the call gives it.
-fn bind<'a>(op: &OpDef, call: &'a Call) -> Result<Vec<Option<&'a Value>>, CallError> {
-    if call.args.len() > op.params.len() {
-        return Err(CallError::TooMany { given: call.args.len(), most: op.params.len() });
-    }
-    let mut values: Vec<Option<&Value>> = call.args.iter().map(Some).collect();
-    values.resize(op.params.len(), None);
-    for (name, value) in &call.kwargs {
-        match op.params.iter().position(|param| param.name == *name) {
-            Some(place) if values[place].is_some() => return Err(CallError::Twice(name.clone())),
-            Some(place) => values[place] = Some(value),
-            None if PLACES.contains(&name.as_str()) => {}
-            None => {
-                let known: Vec<&str> = op.params.iter().map(|param| param.name.as_str()).collect();
-                let (op, known) = (op.name.clone(), known.join(", "));
-                return Err(BuildError::UnknownArg { op, name: name.clone(), known }.into());
-            }
-        }
-    }
-    Ok(values)
-}
-
-fn convert(param: &Param, value: &Value) -> Result<ArgValue, CallError> {
-    Ok(match (param.kind, value) {
-        (_, Value::None) if param.optional => ArgValue::None,
-        (Kind::Tensor, Value::Tensor(log)) => ArgValue::Tensor(tensor(param, log)?),
-        // A number takes part in promotion as a tensor without dimensions does.
-        (Kind::Tensor, Value::Int(_)) => ArgValue::Tensor(scalar(DType::I64)),
-        (Kind::Tensor, Value::Float(_)) => ArgValue::Tensor(scalar(DType::F32)),
-        (Kind::Tensors, Value::List(list)) => {
-            let one = |value: &Value| match value {
-                Value::Tensor(log) => tensor(param, log).map(Some),
-                Value::None => Ok(None),
-                _ => Err(kind_error(param)),
-            };
-            ArgValue::Tensors(list.iter().map(one).collect::<Result<_, _>>()?)
-        }
-        (Kind::Int | Kind::Scalar, Value::Int(value)) => ArgValue::Int(*value),
-        (Kind::Float, Value::Int(value)) => ArgValue::Float(*value as f64),
-        (Kind::Float | Kind::Scalar, Value::Float(value)) => ArgValue::Float(*value),
-        (Kind::Bool | Kind::Scalar, Value::Bool(value)) => ArgValue::Bool(*value),
-        (Kind::Str, Value::Str(text)) if allowed(param, text) => ArgValue::Str(text.clone()),
-        (Kind::Str, _) if !param.choices.is_empty() => {
-            let wanted = format!("one of {}", param.choices.join(", "));
-            return Err(BuildError::Kind { name: param.name.clone(), wanted }.into());
-        }
-        (Kind::Ints, Value::Int(value)) => ArgValue::Ints(vec![*value]),
-        (Kind::Ints, Value::List(list)) => {
-            ArgValue::Ints(numbers(param, list, |value| match value {
-                Value::Int(value) => Some(*value),
-                Value::Bool(value) => Some(i64::from(*value)),
-                _ => None,
-            })?)
-        }
-        (Kind::Floats, Value::List(list)) => {
-            ArgValue::Floats(numbers(param, list, |value| match value {
-                Value::Int(value) => Some(*value as f64),
-                Value::Float(value) => Some(*value),
-                _ => None,
-            })?)
-        }
-        (Kind::DType, Value::DType(log)) => ArgValue::DType(dtype(param, *log)?),
-        _ => return Err(kind_error(param)),
-    })
-}
-
-fn allowed(param: &Param, text: &str) -> bool {
-    param.choices.is_empty() || param.choices.contains(&text)
-}
-
-fn numbers<T>(
-    param: &Param,
-    list: &[Value],
-    number: impl Fn(&Value) -> Option<T>,
-) -> Result<Vec<T>, CallError> {
-    list.iter().map(|value| number(value).ok_or_else(|| kind_error(param))).collect()
-}
-
-fn dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
-    Ok(match log {
-        LogDType::F64 => DType::F64,
-        LogDType::F32 => DType::F32,
-        LogDType::F16 => DType::F16,
-        LogDType::BF16 => DType::BF16,
-        LogDType::F8E4M3 => DType::F8E4M3,
-        LogDType::F8E5M2 => DType::F8E5M2,
-        LogDType::I64 => DType::I64,
-        LogDType::I32 => DType::I32,
-        LogDType::I16 => DType::I16,
-        LogDType::I8 => DType::I8,
-        LogDType::U8 => DType::U8,
-        LogDType::Bool => DType::Bool,
-        LogDType::C32 | LogDType::C64 | LogDType::C128 => {
-            return Err(CallError::UnknownDTypeError { name: param.name.clone(), dtype: log });
-        }
-    })
-}
-
-fn tensor(param: &Param, log: &LogTensor) -> Result<TensorArg, CallError> {
-    let name = || param.name.clone();
-    let mut spec = Layout::Contiguous
-        .spec(dtype(param, log.dtype)?, &log.shape)
-        .map_err(|source| BuildError::Layout { name: name(), source })?;
-    if let Some(stride) = &log.stride {
-        spec.stride.clone_from(stride);
-    }
-    spec.offset = log.offset;
-    let elements = spec.storage_len();
-    if elements > 1 << 40 {
-        return Err(CallError::TooLarge { name: name(), elements });
-    }
-    Ok(TensorArg { spec, generator: Gen::Constant { value: 0.0 } })
-}
-
-fn scalar(dtype: DType) -> TensorArg {
-    let spec = TensorSpec::contiguous(dtype, &[]);
-    TensorArg { spec, generator: Gen::Constant { value: 0.0 } }
 }
 
 /// Returns the type that the call is about: that of its data, not of masks and indices.
@@ -286,10 +64,10 @@ fn class_of(case: &Case) -> CaseClass {
 }
 
 /// Names a case by its call: `f32[127,1023]@1,127,[1023],alpha=2/normal`.
-fn id(op: &OpDef, case: &Case, given: &[Option<&Value>]) -> String {
+fn id(op: &OpDef, case: &Case, bound: &[Argument]) -> String {
     let mut parts = Vec::new();
-    for ((param, value), arg) in op.params.iter().zip(given).zip(&case.args) {
-        if value.is_none() {
+    for (param, arg) in op.params.iter().zip(bound) {
+        if arg.from.is_none() && param.default.as_ref() == Some(&arg.value) {
             continue;
         }
         let text = match &arg.value {
@@ -312,6 +90,9 @@ fn id(op: &OpDef, case: &Case, given: &[Option<&Value>]) -> String {
         };
         parts.push(text);
     }
+    if case.in_place {
+        parts.push("in_place".to_owned());
+    }
     format!("{}{}/{}", case.dtype, parts.join(","), case.distribution.name())
 }
 
@@ -324,21 +105,26 @@ fn tensor_text(spec: &TensorSpec, usual: DType) -> String {
 }
 
 /// Puts the generators that the log names in place of those that the op chose.
-fn set_generators(op: &OpDef, case: &mut Case, values: &[Option<&Value>]) -> Result<(), CallError> {
-    for (place, (param, value)) in op.params.iter().zip(values).enumerate() {
-        let number = match value {
-            Some(Value::Int(value)) => *value as f64,
-            Some(Value::Float(value)) => *value,
-            _ => 0.0,
+fn set_generators(
+    op: &OpDef,
+    case: &mut Case,
+    call: &Call,
+    bound: &[Argument],
+) -> Result<(), CallError> {
+    for (place, (param, arg)) in op.params.iter().zip(bound).enumerate() {
+        let Some(value) = arg.from.as_ref().and_then(|source| given(call, source)) else {
+            continue;
         };
         let tensors: Vec<Option<LogGen>> = match value {
-            Some(Value::Int(_) | Value::Float(_)) => {
-                let targets = case.args[place].value.tensors_mut();
-                targets.for_each(|tensor| tensor.generator = Gen::Constant { value: number });
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+                let numbers = arg.value.tensors().map(|(_, tensor)| tensor.generator.clone());
+                for (target, number) in case.args[place].value.tensors_mut().zip(numbers) {
+                    target.generator = number;
+                }
                 continue;
             }
-            Some(Value::Tensor(tensor)) => vec![tensor.generator],
-            Some(Value::List(list)) => list.iter().filter_map(listed).collect(),
+            Value::Tensor(tensor) => vec![tensor.generator],
+            Value::List(list) => list.iter().filter_map(listed).collect(),
             _ => continue,
         };
         if tensors.iter().all(Option::is_none) {
@@ -358,6 +144,12 @@ fn set_generators(op: &OpDef, case: &mut Case, values: &[Option<&Value>]) -> Res
         }
     }
     Ok(())
+}
+
+/// Returns the value that a call gives to a parameter of its schema.
+fn given<'a>(call: &'a Call, source: &Source) -> Option<&'a Value> {
+    let by_name = call.kwargs.iter().find(|(key, _)| *key == source.name).map(|(_, value)| value);
+    by_name.or_else(|| call.args.get(source.place))
 }
 
 fn listed(value: &Value) -> Option<Option<LogGen>> {

@@ -31,7 +31,6 @@ use filter::Limits;
 pub use error::{CaseError, Error};
 pub use filter::Filter;
 pub use load::{DEFAULT, Loaded, builtin_names, load, load_lenient, of_op};
-pub use logged::CallError;
 
 /// A named set of ops with their cases.
 #[derive(Debug, Clone, PartialEq)]

@@ -41,6 +41,7 @@ fn case(dtype: DType, shape: &[usize], class: CaseClass, distribution: InputDist
         class,
         distribution,
         names_ignored: false,
+        in_place: false,
         args: vec![Arg { name: "self".to_owned(), value }],
     }
 }

@@ -177,7 +177,7 @@ fn vectors() -> Vec<OpBuilder> {
                 k = 0 gives 0. NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN."
             ),
         )
-        .alias(&["dot.out", "vdot"])
+        .alias(&["dot.out"])
         .outputs(&["the dot product"]),
         OpBuilder::new(
             "outer(Tensor self, Tensor vec2) -> Tensor",

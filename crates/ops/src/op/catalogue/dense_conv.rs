@@ -34,7 +34,6 @@ fn general() -> Vec<OpBuilder> {
             them: Inf * 0 is NaN. Padding counts as zeros; the weights it meets are finite. n = \
             0 gives an empty result.",
         )
-        .alias(&["_convolution"])
         .role("bias", Role::Bias)
         .outputs(&["the convolved tensor"]),
     ]

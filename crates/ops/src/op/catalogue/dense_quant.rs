@@ -65,7 +65,6 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         )
         .family(OpFamily::Contraction)
         .own()
-        .alias(&["_scaled_mm"])
         // docs/measurements, error ratios: fp8 tensor cores keep fewer bits of a partial sum than
         // f32 has (361 times the bound at most); exact integers separate right sums from others.
         .slack(DType::F32, FP8_SLACK)

@@ -5,6 +5,7 @@ mod dense_conv;
 mod dense_image;
 mod dense_quant;
 mod fold;
+mod overloads;
 mod place;
 mod pointwise;
 
@@ -13,12 +14,14 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use super::{OpDef, OpFamily, def::OpBuilder};
+use super::{OpDef, OpFamily, Overload, def::OpBuilder};
 
 /// All ops, and every name that one of them goes by.
 struct Catalogue {
     ops: Vec<Arc<OpDef>>,
     names: HashMap<String, usize>,
+    /// Overloads whose arguments are not the op's, by name.
+    overloads: HashMap<String, Vec<Overload>>,
 }
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(Catalogue::build);
@@ -34,10 +37,10 @@ impl Catalogue {
             dense_quant::rows(),
             place::rows(),
         ];
-        let ops: Vec<Arc<OpDef>> = tables
+        let mut ops: Vec<OpDef> = tables
             .into_iter()
             .flatten()
-            .map(|row| Arc::new(row.build().expect("every signature of the tables can be read")))
+            .map(|row| row.build().expect("every signature of the tables can be read"))
             .collect();
         let mut names = HashMap::new();
         for (index, op) in ops.iter().enumerate() {
@@ -47,7 +50,20 @@ impl Catalogue {
                 assert!(earlier.is_none_or(|of| of == index), "`{name}` names two ops");
             }
         }
-        Self { ops, names }
+        let mut overloads: HashMap<String, Vec<Overload>> = HashMap::new();
+        for overload in overloads::all(|name| names.get(name).map(|&index: &usize| &ops[index])) {
+            overloads.entry(overload.name()).or_default().push(overload);
+        }
+        for (name, listed) in &overloads {
+            let short = name.strip_suffix(".default").unwrap_or(name);
+            for overload in listed {
+                ops[names[&overload.op]].aliases.push(short.to_owned());
+            }
+        }
+        for op in &mut ops {
+            op.aliases.sort();
+        }
+        Self { ops: ops.into_iter().map(Arc::new).collect(), names, overloads }
     }
 }
 
@@ -62,22 +78,58 @@ pub fn all() -> &'static [Arc<OpDef>] {
     &CATALOGUE.ops
 }
 
-/// Finds an op by any of its names, in any of the spellings that people use.
-pub(super) fn lookup(name: &str) -> Option<&'static Arc<OpDef>> {
-    let find = |name: &str| CATALOGUE.names.get(name).map(|&index| &CATALOGUE.ops[index]);
-    find(name).or_else(|| {
-        let text = name.replace("::", ".");
-        let text = text.strip_prefix("torch.ops.").or(text.strip_prefix("torch.")).unwrap_or(&text);
-        let text = text.strip_prefix("nn.functional.").unwrap_or(text);
-        let text = text.strip_prefix("aten.").unwrap_or(text);
-        let (base, overload) = text.split_once('.').unwrap_or((text, "default"));
-        // In-place and out variants compute the same values.
-        let functional = base.strip_suffix('_').filter(|base| !base.is_empty());
-        let bases = [Some(base), functional];
-        bases.into_iter().flatten().find_map(|base| {
-            find(&format!("aten.{base}.{overload}"))
-                .or_else(|| find(&format!("{base}.{overload}")))
-                .or_else(|| matches!(overload, "default" | "out").then(|| find(base)).flatten())
-        })
-    })
+/// An op that a name stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Named {
+    /// The op.
+    pub op: &'static Arc<OpDef>,
+    /// The overload, where its arguments are not the op's.
+    pub overload: Option<&'static Overload>,
+    /// Whether it is the in-place variant: the result has the type and shape of the first tensor.
+    pub in_place: bool,
+}
+
+/// Overloads that an out variant without a name of its own may be of.
+const OUT_OF: [&str; 6] = ["default", "Tensor", "dim", "dim_int", "dim_IntList", "correction"];
+
+/// Finds the ops of a name, in any of the spellings that people use: several where arguments decide.
+pub(super) fn lookup(name: &str) -> Vec<Named> {
+    let by_name = |name: &str| CATALOGUE.names.get(name).map(|&index| &CATALOGUE.ops[index]);
+    if let Some(op) = by_name(name) {
+        return vec![Named { op, overload: None, in_place: false }];
+    }
+    let text = name.replace("::", ".");
+    let text = text.strip_prefix("torch.ops.").or(text.strip_prefix("torch.")).unwrap_or(&text);
+    let text = text.strip_prefix("nn.functional.").unwrap_or(text);
+    let text = text.strip_prefix("aten.").unwrap_or(text);
+    let (base, overload) = text.split_once('.').unwrap_or((text, "default"));
+    // Out variants compute the same values.
+    let names: Vec<&str> = match overload.strip_suffix("out") {
+        Some("") => OUT_OF.to_vec(),
+        Some("IntList_") => vec!["dim_IntList", "dim"],
+        Some("int_") => vec!["int", "dim_int"],
+        Some(of) => vec![of.trim_end_matches('_')],
+        None => vec![overload],
+    };
+    let in_place = base.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'));
+    let bases = [Some((base, false)), in_place.map(|base| (base, true))];
+    let mut found = Vec::new();
+    for (base, in_place) in bases.into_iter().flatten() {
+        for overload in &names {
+            let full = format!("{base}.{overload}");
+            for overload in CATALOGUE.overloads.get(&full).into_iter().flatten() {
+                let op = by_name(&overload.op).expect("an overload is of an op");
+                found.push(Named { op, overload: Some(overload), in_place });
+            }
+            let op = by_name(&format!("aten.{full}"))
+                .or_else(|| by_name(&full))
+                .or_else(|| (*overload == "default").then(|| by_name(base)).flatten());
+            found.extend(op.map(|op| Named { op, overload: None, in_place }));
+        }
+    }
+    for named in &mut found {
+        // A view in place changes how the tensor is seen, not what it holds.
+        named.in_place &= !named.op.schema.contains("_copy.");
+    }
+    found
 }

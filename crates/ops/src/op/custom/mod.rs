@@ -79,7 +79,7 @@ pub fn custom_cases(op: &OpDef) -> Result<Vec<CaseText>, CustomError> {
 
 fn build(text: &str) -> Result<OpDef, CustomError> {
     let definition = file::read(text)?;
-    if catalogue::lookup(&definition.name).is_some() {
+    if !catalogue::lookup(&definition.name).is_empty() {
         let reason = format!("`{}` is the name of an op of the catalogue", definition.name);
         return Err(CustomError::at(text, definition.name_at, reason));
     }

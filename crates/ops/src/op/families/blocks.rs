@@ -106,8 +106,9 @@ impl Layout {
         let spec = call.tensor("self")?;
         match blocks {
             Blocks::Im2Col => {
-                if !spec.dtype.is_float() || spec.dtype.is_fp8() {
-                    let wanted = "a floating-point type of at least 16 bits";
+                let fits = spec.dtype.is_float() && !spec.dtype.is_fp8();
+                if !fits && spec.dtype != DType::Bool {
+                    let wanted = "a floating-point type of at least 16 bits, or bool";
                     return Err(InferError::dtype("self", spec.dtype, wanted));
                 }
                 Ok(Self::Columns(Columns::of(call)?))

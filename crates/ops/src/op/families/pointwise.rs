@@ -85,6 +85,9 @@ pub(crate) enum Takes {
 pub(crate) struct Pointwise {
     /// Names of the tensors that broadcast, in the order of the formula.
     pub tensors: &'static [&'static str],
+    /// The one among them that has an element per place along dimension 1 of the first, or one
+    /// element.
+    pub channel: Option<&'static str>,
     /// The one among them that chooses and does not promote.
     pub mask: Option<&'static str>,
     /// Names of the numbers that take part in promotion.
@@ -117,6 +120,7 @@ impl Pointwise {
     pub(crate) const fn unary(flops: f64, map: Map) -> Self {
         Self {
             tensors: &["self"],
+            channel: None,
             mask: None,
             scalars: &[],
             map,
@@ -196,6 +200,20 @@ impl Pointwise {
         })
     }
 
+    /// Returns the shapes that broadcast, in the order of the formula.
+    fn shapes(&self, call: &Call<'_>) -> Result<Vec<Vec<usize>>, InferError> {
+        let first = &call.tensor(self.tensors[0])?.shape;
+        let shape = |name: &&str| {
+            let own = &call.tensor(name)?.shape;
+            if Some(*name) == self.channel {
+                along_channels(name, own, first)
+            } else {
+                Ok(own.clone())
+            }
+        };
+        self.tensors.iter().map(shape).collect()
+    }
+
     fn check_mask(&self, call: &Call<'_>) -> Result<(), InferError> {
         let Some(name) = self.mask else { return Ok(()) };
         let dtype = call.tensor(name)?.dtype;
@@ -216,10 +234,16 @@ impl Pointwise {
         for name in self.tensors {
             let input = inputs.get(name)?;
             let converts = Some(*name) != self.mask && input.dtype != common;
-            converted.push(converts.then(|| {
-                let values = input.array().mapv(|value| round_to(common, value));
-                Input::computed(input.dtype, values)
-            }));
+            converted.push(if Some(*name) == self.channel {
+                let shape = along_channels(name, &input.shape, &given[0].shape)?;
+                let values = input.array().clone().into_shape_with_order(IxDyn(&shape));
+                Some(Input::computed(input.dtype, values.expect("as many elements")))
+            } else {
+                converts.then(|| {
+                    let values = input.array().mapv(|value| round_to(common, value));
+                    Input::computed(input.dtype, values)
+                })
+            });
             given.push(input);
         }
         let pairs = given.into_iter().zip(&converted);
@@ -234,6 +258,20 @@ impl Pointwise {
             return Err(InferError::value(name, 0, "not 0 in a division of integers").into());
         }
         Ok(())
+    }
+}
+
+/// Returns the shape in which a tensor of one element per channel broadcasts with another.
+fn along_channels(name: &str, own: &[usize], first: &[usize]) -> Result<Vec<usize>, InferError> {
+    let channels = first.get(1).copied().unwrap_or(1);
+    match own {
+        [] | [1] => Ok(Vec::new()),
+        &[extent] if extent == channels && first.len() > 1 => {
+            let mut shape = vec![1; first.len()];
+            shape[1] = extent;
+            Ok(shape)
+        }
+        _ => Err(InferError::shape(name, own, format!("[1] or [{channels}]"))),
     }
 }
 
@@ -314,6 +352,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("pow", "self"),
     ("pow.Tensor_Scalar", "self"),
     ("prelu", "weight"),
+    ("_prelu_kernel", "weight"),
     ("copy", "self"),
 ];
 
@@ -356,9 +395,7 @@ impl Engine for Pointwise {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let common = self.common(call)?;
         self.check_mask(call)?;
-        let specs = self.tensors.iter().map(|name| call.tensor(name));
-        let specs = specs.collect::<Result<Vec<_>, _>>()?;
-        let shape = common_shape(specs.iter().map(|spec| spec.shape.as_slice()))?;
+        let shape = common_shape(self.shapes(call)?.iter().map(Vec::as_slice))?;
         drop(self.map.bind(call, common)?);
         Ok(vec![(self.output_type(call, common)?, shape)])
     }

@@ -99,13 +99,6 @@ fn batch() -> Vec<OpBuilder> {
                     they were. running_mean and running_var themselves stay as they are.\n{SPECIAL}"
                 ),
             )
-            .alias(&[
-                "batch_norm",
-                "_native_batch_norm_legit",
-                "_native_batch_norm_legit_functional",
-                "cudnn_batch_norm",
-                "nn.functional.batch_norm",
-            ])
             .outputs(&[
                 "the normalised tensor",
                 "the means",

@@ -17,7 +17,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             the slice, the first place included; a slice of nothing but -Inf gives NaN.",
         )
         .name("softmax")
-        .alias(&["softmax.int", "nn.functional.softmax"])
+        .alias(&["nn.functional.softmax"])
         .default("half_to_float", ArgValue::Bool(false))
         .outputs(&["the probabilities"]),
         OpBuilder::new(
@@ -32,7 +32,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             but -Inf gives NaN.",
         )
         .name("log_softmax")
-        .alias(&["log_softmax.int", "nn.functional.log_softmax"])
+        .alias(&["nn.functional.log_softmax"])
         .default("half_to_float", ArgValue::Bool(false))
         .outputs(&["the logarithms of the probabilities"]),
     ]

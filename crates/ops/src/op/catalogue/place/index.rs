@@ -116,7 +116,6 @@ fn lookups() -> Vec<OpBuilder> {
             elsewhere.",
         )
         .name("embedding_bag")
-        .alias(&["_embedding_bag_forward_only"])
         .role("indices", Role::Index)
         .role("offsets", Role::Index)
         .outputs(&["the bags"]),

@@ -72,7 +72,7 @@ fn distances() -> Vec<OpBuilder> {
         .role("target", Role::Main),
         loss(
             "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
-            Elementwise { types: Types::First, ..Elementwise::new(5.0, formulas::huber) },
+            Elementwise { types: Types::Of("self"), ..Elementwise::new(5.0, formulas::huber) },
             &format!(
                 "With d = |self - target|: 0.5 * d^2 where d < delta, else delta * (d - 0.5 * delta), \
                 {pair} delta is positive. The output has self's dtype."
@@ -87,7 +87,11 @@ fn entropies() -> Vec<OpBuilder> {
     vec![
         loss(
             "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
-            Elementwise { large: (1e3, 1e30), ..Elementwise::new(5.0, formulas::kl_div) },
+            Elementwise {
+                types: Types::Floats,
+                large: (1e3, 1e30),
+                ..Elementwise::new(5.0, formulas::kl_div)
+            },
             "self holds logarithms of probabilities, target probabilities: \
             target * log(target) - target * self, where the first term is 0 for target 0. With \
             log_target target holds logarithms too: exp(target) * (target - self). self and target \
@@ -125,6 +129,7 @@ fn entropies() -> Vec<OpBuilder> {
             Tensor? pos_weight=None, int reduction=1) -> Tensor",
             Elementwise {
                 tensors: &["self", "target", "weight", "pos_weight"],
+                types: Types::Of("target"),
                 shapes: Shapes::To("target"),
                 magnitude: Some(formulas::logit_scale),
                 large: (1e3, 1e30),
@@ -149,6 +154,7 @@ fn entropies() -> Vec<OpBuilder> {
             "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
             Elementwise {
                 shapes: Shapes::Broadcast,
+                types: Types::Of("self"),
                 large: (20.0, 20.0),
                 ..Elementwise::new(4.0, formulas::soft_margin)
             },
@@ -177,10 +183,11 @@ fn margins() -> Vec<OpBuilder> {
             Elementwise {
                 tensors: &["input1", "input2", "target"],
                 degree: Some(1),
+                types: Types::Float,
                 ..Elementwise::new(4.0, formulas::margin_ranking)
             },
             "max(0, -target * (input1 - input2) + margin), elementwise; target holds -1 and 1. The \
-            three broadcast.",
+            three broadcast. Integers are converted to f32 and give f32.",
             "NaN gives NaN (not 0); infinities follow IEEE arithmetic: Inf - Inf is NaN.",
         )
         .role("input2", Role::Main)

@@ -43,7 +43,6 @@ fn joined() -> Vec<OpBuilder> {
             after; a negative number cuts that many elements off instead, at most as many as there \
             are.",
         )
-        .alias(&["pad"])
         .outputs(&["the padded tensor"]),
         moved(
             "reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
@@ -84,7 +83,6 @@ fn rearranged() -> Vec<OpBuilder> {
             many entries as self has dimensions, those too many are new dimensions in front. The \
             output's extents are the products; 0 gives a tensor without elements.",
         )
-        .alias(&["tile"])
         .outputs(&["the repeated tensor"]),
         moved(
             "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, \

@@ -23,7 +23,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             same).",
         )
         .name("transpose")
-        .alias(&["transpose.int", "t", "swapaxes"])
+        .alias(&["transpose.int"])
         .outputs(&["the transposed tensor"]),
         moved(
             "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
@@ -33,7 +33,6 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             implicit has no meaning.",
         )
         .name("expand")
-        .alias(&["broadcast_to"])
         .outputs(&["the expanded tensor"]),
         moved(
             "view_copy(Tensor self, SymInt[] size) -> Tensor",
@@ -42,7 +41,6 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             shape size; one extent may be -1, which stands for what is left over.",
         )
         .name("view")
-        .alias(&["_unsafe_view", "reshape"])
         .outputs(&["the reshaped tensor"]),
         moved(
             "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",

@@ -104,7 +104,24 @@ fn limited() -> Vec<OpBuilder> {
                 NaN gives NaN; products follow IEEE arithmetic: -Inf * 0 is NaN."
             ),
         )
-        .name("prelu")
+        .role("weight", Role::Gain)
+        .outputs(&["the activated tensor"]),
+        OpBuilder::new(
+            "prelu(Tensor self, Tensor weight) -> Tensor",
+            Pointwise {
+                tensors: &["self", "weight"],
+                channel: Some("weight"),
+                takes: Takes::SameFloats,
+                ..Pointwise::binary(1.0, Map::Two(of::prelu))
+            },
+            &format!(
+                "out = self if self > 0, else self * w, elementwise, {ROUNDED}; shape and dtype are \
+                those of self. weight has the same floating-point type and at most one dimension: \
+                one element, which is w everywhere, or one per place along dimension 1 of self (its \
+                channels), w = weight[channel].\n\
+                NaN gives NaN; products follow IEEE arithmetic: -Inf * 0 is NaN."
+            ),
+        )
         .role("weight", Role::Gain)
         .outputs(&["the activated tensor"]),
     ]

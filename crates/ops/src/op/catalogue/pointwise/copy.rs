@@ -43,7 +43,6 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             infinities and -0 stay where the type has them.",
         )
         .name("to_copy")
-        .alias(&["to", "to.dtype"])
         .dtypes(COPIED)
         .exact()
         .signed_zero()

@@ -12,7 +12,8 @@ use super::{
         Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Locality, Origin,
         Param, Role, Shaped, integer_limit, unravel,
     },
-    Split, advanced, at_least_1d, check_bound, check_within, index_spec, read, targets,
+    Split, advanced, at_least_1d, check_bound, check_within, index_spec, places_spec, read,
+    targets,
 };
 
 /// How indices choose elements.
@@ -63,7 +64,7 @@ impl Lookup {
             }
             Self::Gather => {
                 let split = Split::of_call(call)?;
-                let index = index_spec(call, "index")?;
+                let index = places_spec(call, "index")?;
                 if index.numel() > 0 {
                     let (extents, limit) = (at_least_1d(&index.shape), at_least_1d(table));
                     check_within("index", &extents, &limit, Some(split.dim))?;

@@ -28,6 +28,15 @@ fn index_spec<'a>(call: &Call<'a>, name: &str) -> Result<&'a TensorSpec, InferEr
     Ok(spec)
 }
 
+/// Returns the indices of a gather or a scatter, which may be of any type where there are none.
+fn places_spec<'a>(call: &Call<'a>, name: &str) -> Result<&'a TensorSpec, InferError> {
+    let spec = call.tensor(name)?;
+    if spec.numel() > 0 || spec.dtype.is_float() {
+        check_index(name, spec)?;
+    }
+    Ok(spec)
+}
+
 /// Refuses types that are no index types.
 fn check_index(name: &str, spec: &TensorSpec) -> Result<(), InferError> {
     if matches!(spec.dtype, DType::I64 | DType::I32) {

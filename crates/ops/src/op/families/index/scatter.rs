@@ -16,7 +16,8 @@ use super::{
         movement::{arrange::as_type, strides},
         sum::Sum,
     },
-    Split, advanced, at_least_1d, check_bound, check_within, index_spec, lookup, read, targets,
+    Split, advanced, at_least_1d, check_bound, check_within, index_spec, lookup, places_spec, read,
+    targets,
 };
 
 /// The kinds of writes.
@@ -117,7 +118,7 @@ impl Scatter {
         source: Option<(&str, &TensorSpec)>,
     ) -> Result<(), InferError> {
         let split = Split::of_call(call)?;
-        let index = index_spec(call, "index")?;
+        let index = places_spec(call, "index")?;
         if index.numel() == 0 {
             return Ok(());
         }

@@ -237,6 +237,12 @@ impl Engine for Distance {
         self.check(call)?;
         let specs = self.specs(call)?;
         let dtype = promote(specs, &[]);
+        // The losses add a small float, which makes f32 of integers.
+        let signed = dtype.is_int() && dtype != DType::U8;
+        let embeds = *self == Self::CosineEmbedding && !dtype.is_float();
+        if (signed && *self == Self::Triplet) || embeds {
+            return Ok(vec![(DType::F32, self.reduction(call)?.shape(&self.shape(call)?))]);
+        }
         if !dtype.is_float() {
             return Err(InferError::dtype(self.tensors()[0], dtype, "a floating-point type"));
         }

@@ -34,8 +34,13 @@ pub(crate) enum Types {
     Promoted,
     /// Promoted; integers too, but for a mean.
     Numbers,
-    /// Promoted to a floating-point type, but the result has the first tensor's.
-    First,
+    /// All are promoted, and integers become f32: the formula adds a float.
+    Float,
+    /// Computed in the promoted type, but the result has the type of this tensor, which is a
+    /// floating-point one.
+    Of(&'static str),
+    /// All are of floating-point types, and promoted.
+    Floats,
     /// All have one floating-point type.
     Same,
 }
@@ -106,11 +111,35 @@ impl Elementwise {
             return Err(InferError::dtype(name, spec.dtype, first.dtype.name()));
         }
         let promoted = promote(specs.iter().map(|(_, spec)| *spec), &[]);
+        if let Types::Of(of) = self.types {
+            let dtype = call.tensor(of)?.dtype;
+            return if dtype.is_float() {
+                Ok(dtype)
+            } else {
+                Err(InferError::dtype(of, dtype, "a floating-point type"))
+            };
+        }
+        let unfit = specs.iter().find(|(_, spec)| match self.types {
+            Types::Floats => !spec.dtype.is_float(),
+            Types::Numbers => spec.dtype == DType::Bool,
+            _ => false,
+        });
+        if let Some((name, spec)) = unfit {
+            let wanted = if self.types == Types::Floats {
+                "a floating-point type"
+            } else {
+                "a type of numbers"
+            };
+            return Err(InferError::dtype(name, spec.dtype, wanted));
+        }
         if promoted.is_float() {
-            let first_only = self.types == Types::First && first.dtype.is_float();
-            return Ok(if first_only { first.dtype } else { promoted });
+            return Ok(promoted);
         }
         match Reduction::of(call)? {
+            // Differences of unsigned integers wrap: no loss anybody wants.
+            _ if self.types == Types::Float && promoted.is_int() && promoted != DType::U8 => {
+                Ok(DType::F32)
+            }
             Reduction::Keep if self.types == Types::Numbers && promoted.is_int() => Ok(promoted),
             Reduction::Sum if self.types == Types::Numbers && promoted.is_int() => Ok(DType::I64),
             _ => Err(InferError::dtype(name, promoted, "a floating-point type")),

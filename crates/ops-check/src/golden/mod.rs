@@ -4,8 +4,6 @@
 //! inference must give the recorded types and shapes, the reference the recorded f64 values, and
 //! the reference rounded to the storage dtype PyTorch's result there.
 
-mod compare;
-mod policy;
 mod read;
 mod replay;
 
@@ -16,7 +14,7 @@ use std::{
     path::Path,
 };
 
-use crate::op::{OpDef, all};
+use kgen_ops::op::{OpDef, all};
 
 use read::Record;
 
@@ -25,7 +23,7 @@ const SHOWN: usize = 4;
 
 /// The records of each file by its stem, each line with its number.
 fn files() -> BTreeMap<String, Vec<(usize, Record)>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ops/golden");
     let entries = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     entries
         .map(|path| {

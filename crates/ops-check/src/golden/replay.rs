@@ -2,16 +2,15 @@
 
 use ndarray::IxDyn;
 
-use crate::{
+use kgen_ops::{
     op::{Array, OpDef},
     record::{Case, HostTensor},
     reference::Reference,
 };
 
-use super::{
-    compare::{self, Output},
-    read::{self, NoCase, Record},
-};
+use crate::compare::{self, Output};
+
+use super::read::{self, NoCase, Record};
 
 /// Replays a record; an error describes the disagreement.
 pub(super) fn replay(op: &OpDef, record: &Record) -> Result<(), String> {
@@ -58,7 +57,7 @@ fn agrees(op: &OpDef, case: &Case, hosts: &[HostTensor], record: &Record) -> Res
     if recorded.iter().map(|host| &host.spec).ne(&inferred) {
         return Err(format!("infer gives {:?} instead of {wanted:?}", specs(op, case)));
     }
-    let text = |error: crate::reference::Error| format!("refused: {error}");
+    let text = |error: kgen_ops::reference::Error| format!("refused: {error}");
     let reference = Reference::new(op, case, hosts).map_err(text)?;
     let expected = reference.evaluate().map_err(text)?;
     if expected.iter().map(Array::shape).ne(inferred.iter().map(|spec| spec.shape.as_slice())) {
@@ -77,6 +76,7 @@ fn agrees(op: &OpDef, case: &Case, hosts: &[HostTensor], record: &Record) -> Res
             reference: expected[index].as_slice().unwrap_or(&[]),
             bound: &bounds[index],
             stored: got[index].as_slice().unwrap_or(&[]),
+            terms: 1,
             f64: record.f64[index].as_ref().map(read::Bytes::numbers),
         };
         compare::output(&output).map_err(|text| format!("output {index}: {text}"))?;

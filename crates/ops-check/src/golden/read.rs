@@ -4,7 +4,7 @@ use base64::Engine as _;
 use serde::{Deserialize, de};
 use serde_json::{Map, Value};
 
-use crate::{
+use kgen_ops::{
     op::{Kind, OpDef, Param},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, TensorArg,
@@ -122,6 +122,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         names_ignored: false,
+        in_place: false,
         args,
     };
     Ok((case, hosts))

@@ -1,10 +1,12 @@
 //! How near is near enough.
 
-use crate::record::DType;
+use kgen_ops::record::DType;
 
 /// Ops whose zeros may have either sign although they are exact, and why.
-pub(super) const EITHER_ZERO: &[(&str, &str)] = &[
+pub(crate) const EITHER_ZERO: &[(&str, &str)] = &[
     ("relu", "the maximum of 0 and -0 is -0 on PyTorch's CPU and 0 on its GPU"),
+    ("maximum", "whichever of 0 and -0 the CPU's vector instruction takes"),
+    ("minimum", "whichever of 0 and -0 the CPU's vector instruction takes"),
     ("sort", "0 and -0 are equal, and the order of equal elements is open"),
 ];
 
@@ -28,12 +30,12 @@ const WIDER: &[(&str, f64, f64, &str)] = &[
 ];
 
 /// Returns the tolerance of f64 results, relative to the element's scale.
-pub(super) fn f64_tolerance(op: &str) -> f64 {
+pub(crate) fn f64_tolerance(op: &str) -> f64 {
     F64_TOLERANCE * wider(op).map_or(1.0, |(_, factor, ..)| *factor)
 }
 
 /// Returns how many roundings in the storage dtype an output may be off by.
-pub(super) fn roundings(op: &str) -> f64 {
+pub(crate) fn roundings(op: &str) -> f64 {
     ROUNDINGS * wider(op).map_or(1.0, |(_, _, factor, _)| *factor)
 }
 
@@ -42,13 +44,35 @@ fn wider(op: &str) -> Option<&'static (&'static str, f64, f64, &'static str)> {
 }
 
 /// Returns the unit roundoff of a floating-point type.
-pub(super) fn unit(dtype: DType) -> f64 {
+pub(crate) fn unit(dtype: DType) -> f64 {
     let (digits, _) = dtype.format().expect("a floating-point type");
     2f64.powi(-digits - 1)
 }
 
 /// Returns the distance of the smallest numbers of a floating-point type.
-pub(super) fn smallest(dtype: DType) -> f64 {
+pub(crate) fn smallest(dtype: DType) -> f64 {
     let (digits, min_exponent) = dtype.format().expect("a floating-point type");
     2f64.powi(min_exponent) * 2f64.powi(-digits)
+}
+
+/// Returns whether only the first outputs are compared: the others are PyTorch's bookkeeping, or
+/// running statistics that it writes in place.
+pub(crate) fn leads(op: &str) -> bool {
+    matches!(op, "embedding_bag" | "native_batch_norm")
+}
+
+/// Returns whether CUDA keeps statistics of 16-bit tensors in f32 and the CPU does not.
+pub(crate) fn statistics_in_f32(op: &str) -> bool {
+    matches!(op, "native_layer_norm" | "native_batch_norm" | "batch_norm_inference")
+}
+
+/// Returns whether the op cuts quotients, which PyTorch rounds to 16-bit types first.
+pub(crate) fn cuts_quotients(op: &str) -> bool {
+    matches!(op, "floor_divide" | "div.Tensor_mode")
+}
+
+/// Returns whether the op's result depends on the width of its type, so that f64 says nothing of
+/// the others: the largest number of a type, its epsilon.
+pub(crate) fn widens_otherwise(op: &str) -> bool {
+    matches!(op, "nan_to_num" | "rms_norm")
 }

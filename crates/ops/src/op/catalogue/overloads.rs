@@ -1,0 +1,426 @@
+//! Overloads of PyTorch that an op computes under another signature: the op, the schema as PyTorch
+//! prints it, and the rules of [`Overload`].
+
+use crate::record::{ArgValue, DType};
+
+use super::super::{
+    OpDef,
+    overload::{Adapt, Arguments, Overload},
+};
+
+/// A row: the op, the signature, the rules, and a function where rules do not suffice.
+type Row = (&'static str, &'static str, &'static str, Option<Adapt>);
+
+const ROWS: &[Row] = &[
+    // Views and copies.
+    ("transpose", "t(Tensor(a) self) -> Tensor(a)", "dim0=0, dim1=-1", Some(matrix)),
+    (
+        "transpose",
+        "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
+        "dim0=@axis0, dim1=@axis1",
+        None,
+    ),
+    ("transpose", "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", "", None),
+    ("view", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", "", Some(without_a_copy)),
+    ("view", "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", "size=@shape", None),
+    ("view", "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "", None),
+    ("expand", "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", "", None),
+    ("repeat", "tile(Tensor self, SymInt[] dims) -> Tensor", "", Some(tile)),
+    (
+        "to_copy",
+        "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+        "-copy",
+        None,
+    ),
+    (
+        "to_copy",
+        "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+        "-copy",
+        None,
+    ),
+    (
+        "to_copy",
+        "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+        "-copy",
+        None,
+    ),
+    (
+        "constant_pad_nd",
+        "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+        "",
+        Some(pad),
+    ),
+    ("index", "index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", "", None),
+    (
+        "index_put",
+        "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+        "",
+        None,
+    ),
+    // Numbers in the place of tensors.
+    ("bitwise_and", "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_or", "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_xor", "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("add.Scalar", "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", "", None),
+    (
+        "sub.Scalar",
+        "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+        "",
+        None,
+    ),
+    ("mul.Scalar", "multiply.Scalar(Tensor self, Scalar other) -> Tensor", "", None),
+    ("div.Scalar", "divide.Scalar(Tensor self, Scalar other) -> Tensor", "", None),
+    ("div.Scalar", "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", "", None),
+    (
+        "div.Tensor_mode",
+        "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+        "",
+        None,
+    ),
+    // Reductions.
+    ("sum", "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
+    ("mean", "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
+    (
+        "prod",
+        "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+        "dim=0, keepdim=false",
+        Some(flat),
+    ),
+    ("count_nonzero", "count_nonzero(Tensor self, int? dim=None) -> Tensor", "", Some(all_dims)),
+    ("amax", "max(Tensor self) -> Tensor", "", None),
+    ("amin", "min(Tensor self) -> Tensor", "", None),
+    ("maximum", "max.other(Tensor self, Tensor other) -> Tensor", "", None),
+    ("minimum", "min.other(Tensor self, Tensor other) -> Tensor", "", None),
+    ("std", "std(Tensor self, bool unbiased=True) -> Tensor", "", Some(unbiased)),
+    (
+        "std",
+        "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+        "",
+        Some(unbiased),
+    ),
+    ("var", "var(Tensor self, bool unbiased=True) -> Tensor", "", Some(unbiased)),
+    (
+        "var",
+        "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+        "",
+        Some(unbiased),
+    ),
+    (
+        "var_mean",
+        "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+        "",
+        Some(unbiased),
+    ),
+    (
+        "var_mean",
+        "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+        "",
+        Some(unbiased),
+    ),
+    ("vector_norm", "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", "ord=@p", None),
+    (
+        "vector_norm",
+        "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+        "ord=@p",
+        Some(norm),
+    ),
+    (
+        "vector_norm",
+        "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+        "ord=@p",
+        Some(norm),
+    ),
+    (
+        "vector_norm",
+        "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+        "ord=@p",
+        Some(norm),
+    ),
+    (
+        "sort",
+        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+        "-stable",
+        None,
+    ),
+    (
+        "softmax",
+        "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+        "half_to_float=false",
+        Some(converted),
+    ),
+    (
+        "log_softmax",
+        "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+        "half_to_float=false",
+        Some(converted),
+    ),
+    (
+        "logsumexp",
+        "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+        "",
+        None,
+    ),
+    // Products and convolutions.
+    ("dot", "vdot(Tensor self, Tensor other) -> Tensor", "tensor=@other", None),
+    (
+        "convolution",
+        "_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+        "-benchmark, -deterministic, -cudnn_enabled, -allow_tf32",
+        None,
+    ),
+    (
+        "convolution",
+        "_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
+        "-benchmark, -deterministic, -cudnn_enabled",
+        None,
+    ),
+    (
+        "conv1d",
+        "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+        "",
+        Some(named_padding),
+    ),
+    (
+        "conv2d",
+        "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+        "",
+        Some(named_padding),
+    ),
+    (
+        "conv3d",
+        "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+        "",
+        Some(named_padding),
+    ),
+    (
+        "scaled_mm",
+        "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor",
+        "-use_fast_accum",
+        None,
+    ),
+    // Norms and embeddings.
+    (
+        "native_batch_norm",
+        "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+        "",
+        None,
+    ),
+    (
+        "native_batch_norm",
+        "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
+        "",
+        None,
+    ),
+    (
+        "native_batch_norm",
+        "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+        "",
+        None,
+    ),
+    (
+        "embedding_bag",
+        "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+        "",
+        None,
+    ),
+    (
+        "embedding_bag",
+        "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
+        "padding_idx=-1",
+        None,
+    ),
+    (
+        "embedding_bag",
+        "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+        "",
+        Some(padding_idx),
+    ),
+    ("round", "special_round(Tensor self, *, int decimals=0) -> Tensor", "", None),
+];
+
+/// Returns the overloads of the catalogue's ops.
+pub(super) fn all<'a>(op: impl Fn(&str) -> Option<&'a OpDef>) -> Vec<Overload> {
+    let row = |&(name, signature, rules, adapt): &Row| {
+        let op = op(name).unwrap_or_else(|| panic!("`{name}` is an op"));
+        Overload::parse(op, signature, rules, adapt)
+            .unwrap_or_else(|reason| panic!("{signature}: {reason}"))
+    };
+    ROWS.iter().map(row).collect()
+}
+
+/// `t`: at most two dimensions, of which one stays.
+fn matrix(args: &mut Arguments) -> Result<(), String> {
+    match args.tensor("self") {
+        Some((_, shape)) if shape.len() > 2 => {
+            Err(format!("`self` has shape {shape:?}, which must be of at most 2 dimensions"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `view`: dimensions that are merged lie behind each other in memory.
+fn without_a_copy(args: &mut Arguments) -> Result<(), String> {
+    let (Some(ArgValue::Tensor(tensor)), Some(ArgValue::Ints(size))) =
+        (args.get("self"), args.get("size"))
+    else {
+        return Ok(());
+    };
+    let (numel, spec) = (tensor.spec.numel(), &tensor.spec);
+    let known: usize = size.iter().filter_map(|&extent| usize::try_from(extent).ok()).product();
+    let extent = |&extent: &i64| usize::try_from(extent).unwrap_or(numel / known.max(1));
+    let mut wanted: Vec<usize> =
+        size.iter().map(extent).filter(|&extent| extent != 1).rev().collect();
+    if numel == 0 || wanted.iter().product::<usize>() != numel {
+        return Ok(());
+    }
+    // From the back: runs of dimensions that are contiguous with each other, each of which whole
+    // extents of the result have to fill.
+    let dims = || spec.shape.iter().zip(&spec.stride).filter(|(extent, _)| **extent != 1).rev();
+    let mut outer = dims().skip(1);
+    let mut run = 1;
+    for (extent, stride) in dims() {
+        run *= extent;
+        if outer.next().is_some_and(|(_, next)| *next == extent * stride) {
+            continue;
+        }
+        let mut filled = 1;
+        while filled < run && !wanted.is_empty() {
+            filled *= wanted.remove(0);
+        }
+        if filled != run {
+            return Err(format!(
+                "`size` is {size:?}, which must not merge dimensions of shape {:?} that strides {:?} keep apart",
+                spec.shape, spec.stride
+            ));
+        }
+        run = 1;
+    }
+    Ok(())
+}
+
+/// `tile`: fewer repeats than dimensions repeat the last ones.
+fn tile(args: &mut Arguments) -> Result<(), String> {
+    let ndim = args.tensor("self").map_or(0, |(_, shape)| shape.len());
+    if let ArgValue::Ints(dims) = args.take("dims") {
+        let missing = ndim.saturating_sub(dims.len());
+        let repeats = std::iter::repeat_n(1, missing).chain(dims).collect();
+        args.set("repeats", ArgValue::Ints(repeats));
+    }
+    Ok(())
+}
+
+/// `pad`: the other modes are ops of their own.
+fn pad(args: &mut Arguments) -> Result<(), String> {
+    if let ArgValue::Str(mode) = args.take("mode")
+        && mode != "constant"
+    {
+        return Err(format!(
+            "`mode` is \"{mode}\", which must be \"constant\" (other modes are ops such as reflection_pad2d)"
+        ));
+    }
+    if args.get("value").is_none() {
+        args.take("value");
+    }
+    Ok(())
+}
+
+/// A number takes part as a tensor without dimensions of the type that both are promoted to.
+fn number(args: &mut Arguments) -> Result<(), String> {
+    let dtype = args.tensor("self").map_or(DType::I64, |(dtype, _)| dtype);
+    let dtype = match args.get("other") {
+        Some(ArgValue::Int(_)) if dtype == DType::Bool => DType::I64,
+        Some(ArgValue::Float(_)) => {
+            return Err("`other` must be an integer or a truth value".to_owned());
+        }
+        _ => dtype,
+    };
+    args.number_as_tensor("other", dtype);
+    Ok(())
+}
+
+/// All elements as one row.
+fn flat(args: &mut Arguments) -> Result<(), String> {
+    args.flatten("self");
+    Ok(())
+}
+
+/// No dimension means all of them, which is an empty list.
+fn all_dims(args: &mut Arguments) -> Result<(), String> {
+    if args.get("dim").is_none() {
+        args.set("dim", ArgValue::Ints(Vec::new()));
+    }
+    Ok(())
+}
+
+/// `unbiased` as the number that is subtracted from the count.
+fn unbiased(args: &mut Arguments) -> Result<(), String> {
+    if let ArgValue::Bool(unbiased) = args.take("unbiased") {
+        args.set("correction", ArgValue::Int(i64::from(unbiased)));
+    }
+    Ok(())
+}
+
+/// `norm` without `p` is that of order 2.
+fn norm(args: &mut Arguments) -> Result<(), String> {
+    if args.get("p").is_none() {
+        args.set("p", ArgValue::Int(2));
+    }
+    Ok(())
+}
+
+/// A `dtype` converts `self` first.
+fn converted(args: &mut Arguments) -> Result<(), String> {
+    match args.take("dtype") {
+        ArgValue::DType(dtype) => args.cast("self", dtype),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `padding` of a convolution as a word.
+fn named_padding(args: &mut Arguments) -> Result<(), String> {
+    let kernel: Vec<i64> = args.tensor("weight").map_or(Vec::new(), |(_, shape)| {
+        shape.iter().skip(2).filter_map(|&extent| i64::try_from(extent).ok()).collect()
+    });
+    let numbers = |name: &str| match args.get(name) {
+        Some(ArgValue::Ints(values)) => values.clone(),
+        Some(ArgValue::Int(value)) => vec![*value],
+        _ => vec![1],
+    };
+    let at = |values: &[i64], dim: usize| values.get(dim).or(values.first()).copied().unwrap_or(1);
+    let (dilation, stride) = (numbers("dilation"), numbers("stride"));
+    let padding = match args.take("padding") {
+        ArgValue::Str(word) if word == "valid" => vec![0; kernel.len().max(1)],
+        ArgValue::Str(word) if word == "same" => {
+            if stride.iter().any(|&step| step != 1) {
+                return Err("`padding` is \"same\", which takes a `stride` of 1 alone".to_owned());
+            }
+            let total: Vec<i64> = kernel
+                .iter()
+                .enumerate()
+                .map(|(dim, extent)| at(&dilation, dim) * (extent - 1))
+                .collect();
+            if total.iter().any(|both| both % 2 != 0) {
+                return Err("`padding` is \"same\", which pads both ends unequally here: that is a pad and a convolution".to_owned());
+            }
+            total.iter().map(|both| both / 2).collect()
+        }
+        _ => return Err("`padding` must be \"valid\" or \"same\"".to_owned()),
+    };
+    args.set("padding", ArgValue::Ints(padding));
+    Ok(())
+}
+
+/// `padding_idx` left out is -1, by which the op means none.
+fn padding_idx(args: &mut Arguments) -> Result<(), String> {
+    let rows = args.tensor("weight").and_then(|(_, shape)| i64::try_from(*shape.first()?).ok());
+    match args.get("padding_idx") {
+        None => args.set("padding_idx", ArgValue::Int(-1)),
+        // A negative row counts from the back.
+        Some(&ArgValue::Int(row)) if row < 0 => {
+            args.set("padding_idx", ArgValue::Int(row + rows.unwrap_or(0)));
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
