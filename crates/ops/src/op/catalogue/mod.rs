@@ -117,9 +117,12 @@ pub(super) fn lookup(name: &str) -> Vec<Named> {
     for (base, in_place) in bases.into_iter().flatten() {
         for overload in &names {
             let full = format!("{base}.{overload}");
-            for overload in CATALOGUE.overloads.get(&full).into_iter().flatten() {
-                let op = by_name(&overload.op).expect("an overload is of an op");
-                found.push(Named { op, overload: Some(overload), in_place });
+            if let Some(rows) = CATALOGUE.overloads.get(&full) {
+                found.extend(rows.iter().map(|overload| {
+                    let op = by_name(&overload.op).expect("an overload is of an op");
+                    Named { op, overload: Some(overload), in_place }
+                }));
+                continue;
             }
             let op = by_name(&format!("aten.{full}"))
                 .or_else(|| by_name(&full))

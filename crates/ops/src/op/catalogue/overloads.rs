@@ -61,7 +61,6 @@ const ROWS: &[Row] = &[
     ("bitwise_and", "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
     ("bitwise_or", "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
     ("bitwise_xor", "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
-    ("add.Scalar", "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", "", None),
     (
         "sub.Scalar",
         "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
