@@ -33,6 +33,9 @@ TABLE = {
     "softplus_backward": ("self", None, [{"beta": 1, "threshold": 20}, {"beta": 2, "threshold": 1}]),
 }
 
+# What these give for NaN differs between the CPU's kernels, which take several elements at a time, and those for one.
+NO_NAN = {"hardtanh_backward", "elu_backward", "hardswish_backward"}
+
 # Values at which the formula changes.
 EDGES = [-3.0, 3.0, -1.0, 1.0, 0.0, -0.0, 0.5, -1.5, 2.999, -2.999, 6.0, 20.0, 10.0, -40.0]
 
@@ -55,7 +58,8 @@ def cases():
             call(gen.normal((len(EDGES),)), edges, **option)
             # Powers of the largest and smallest numbers overflow in one type and not in another.
             specials = special("f32")[:-4].clone()
-            call(gen.normal(tuple(specials.shape)), specials, **option)
+            inputs = specials[1:].clone() if name in NO_NAN else specials
+            call(gen.normal(tuple(inputs.shape)), inputs, **option)
             call(specials, values(tuple(specials.shape)), **option)
         option = options[0]
         for shape in ((), (1,), (0, 3)):
