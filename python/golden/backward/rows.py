@@ -17,6 +17,7 @@ def cases():
     nll()
     mse()
     convolution()
+    average()
 
 
 def present(call):
@@ -293,3 +294,33 @@ def convolution():
     ok((2, 3, 5), (4, 3, 3), mask=(1, 0, 0), bias=False)
     ok((2, 3, 5), (4, 3, 3), mask=(0, 1, 1))
     ok((2, 3, 5), (4, 3, 3), mask=(1, 1, 0))
+
+
+def average():
+    """Of averages of windows: padding, overlaps, gaps, ceil_mode and divisors."""
+    name = "avg_pool2d_backward"
+    op, gen = Op(name, once=True), Gen(name)
+
+    def ok(shape, kernel, stride=(), padding=(0, 0), ceil=False, pad=True, divisor=None, dtype="f32"):
+        args = {"kernel_size": list(kernel), "stride": list(stride), "padding": list(padding)}
+        args |= {"ceil_mode": ceil, "count_include_pad": pad, "divisor_override": divisor}
+        out = aten("avg_pool2d")(torch.zeros(shape), **args)
+        op.ok(grad_output=gen.normal(tuple(out.shape), dtype), self=gen.normal(shape, dtype), **args)
+
+    for dtype in FLOATS:
+        ok((2, 3, 5, 6), (2, 2), dtype=dtype)
+        ok((1, 2, 5, 5), (3, 3), (1, 1), (1, 1), dtype=dtype)
+    ok((2, 6, 7), (2, 3), (2, 2), (1, 1), ceil=True)
+    ok((2, 6, 7), (2, 3), (2, 2), (1, 1), ceil=True, pad=False)
+    ok((1, 1, 6, 6), (3, 3), (2, 2), divisor=5)
+    ok((1, 1, 7, 7), (1, 2), (3, 3))
+    op.bad(
+        grad_output=gen.normal((1, 2, 2)),
+        self=gen.normal((1, 4, 4)),
+        kernel_size=[2, 2],
+        stride=[2, 2],
+        padding=[2, 2],
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    )

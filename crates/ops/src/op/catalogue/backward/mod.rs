@@ -18,6 +18,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         of(OpFamily::Movement, rows::views()),
         of(OpFamily::Index, rows::embedding()),
         of(OpFamily::Convolution, rows::convolution()),
+        of(OpFamily::Pool, rows::pools()),
     ];
     tables.into_iter().flatten().collect()
 }

@@ -10,6 +10,7 @@ use super::super::super::{
         },
         movement::Movement,
         pointwise::{Map, Output, Pointwise, Takes},
+        pool::backward::AverageBackward,
     },
     formulas::backward as of,
 };
@@ -221,5 +222,23 @@ pub(super) fn convolution() -> Vec<OpBuilder> {
             &text,
         )
         .outputs(&GRADIENTS),
+    ]
+}
+
+pub(super) fn pools() -> Vec<OpBuilder> {
+    vec![
+        OpBuilder::new(
+            "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] \
+            padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+            AverageBackward,
+            "self is [c, h, w] or [n, c, h, w]; of its elements nothing is read. grad_output has the shape of \
+            avg_pool2d's result: window (p, q) begins at p * stride - padding along each dimension, has \
+            kernel_size places and is cut at the padding's end; with ceil_mode a last one is added that begins \
+            inside self or the padding before it. stride [] means kernel_size. out has the shape of self: each \
+            element is the sum, over the windows that hold it, of the window's gradient divided by \
+            divisor_override or, where that is None, by the window's places, with count_include_pad those in \
+            the padding included. Sums are f32, in any order, and rounded once to the dtype of both tensors.",
+        )
+        .outputs(&["the gradient of self"]),
     ]
 }
