@@ -15,26 +15,26 @@ os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
 
 import torch  # noqa: E402
 
-from golden import dense, fold, place, pointwise  # noqa: E402
+from golden import backward, dense, fold, place, pointwise  # noqa: E402
 from golden.record import OPS, PROBLEMS  # noqa: E402
 
+# Families by name; those of one are written with one version of torch.
+FAMILIES = {"forward": (pointwise, fold, dense, place), "backward": (backward,)}
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "crates" / "ops" / "golden"
 
 
-def generate():
-    """Runs every case of every family; the results are in `OPS`."""
+def generate(families):
+    """Runs every case of some families; the results are in `OPS`."""
     torch.set_num_threads(1)
     torch.backends.mkldnn.set_flags(False)
-    for family in (pointwise, fold, dense, place):
+    for family in families:
         for name in family.__all__:
             getattr(family, name).cases()
 
 
 def write(folder):
-    """One file per op, one case a line. Files of ops that are gone are removed."""
+    """One file per op, one case a line."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.jsonl"):
-        old.unlink()
     for name, op in OPS.items():
         (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in op.lines), encoding="ascii")
 
@@ -43,7 +43,7 @@ def differences(folder):
     """The files that differ between `folder` and a new run."""
     with tempfile.TemporaryDirectory() as new:
         write(pathlib.Path(new))
-        names = {path.name for path in [*folder.glob("*.jsonl"), *pathlib.Path(new).glob("*.jsonl")]}
+        names = {path.name for path in pathlib.Path(new).glob("*.jsonl")}
         _, differ, missing = filecmp.cmpfiles(folder, new, sorted(names), shallow=False)
         return differ + missing
 
@@ -53,8 +53,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, default=GOLDEN, help="folder of the files (%(default)s)")
     parser.add_argument("--check", action="store_true", help="compare a new run with the folder, write nothing")
+    parser.add_argument("--family", choices=FAMILIES, default="forward", help="the ops that are run (%(default)s)")
     args = parser.parse_args()
-    generate()
+    generate(FAMILIES[args.family])
     if PROBLEMS:
         sys.exit("\n".join(PROBLEMS))
     n_cases = sum(len(op.lines) for op in OPS.values())

@@ -532,11 +532,22 @@ class Handle:
             result = self.call()
             if result is None and self.impl == "aten":
                 raise Refusal("unsupported", "PyTorch gives no tensor for these arguments")
-            results = flat(result)
+            results = flat(self.without_gaps(result))
             if self.leading:
                 results = results[: len(self.outputs)]
             self.check(results)
             return results
+
+    def without_gaps(self, result):
+        """A result in which a tensor without elements stands for a gradient that was not asked for."""
+        if not isinstance(result, (list, tuple)) or len(result) != len(self.outputs):
+            return result
+
+        def standing_in(one, output):
+            gap = one is None and output["shape"] == [0]
+            return torch.empty(0, dtype=dtype_of(output["dtype"])) if gap else one
+
+        return [standing_in(one, output) for one, output in zip(result, self.outputs)]
 
     def check(self, results):
         if len(results) != len(self.outputs):

@@ -176,6 +176,8 @@ fn given_value(param: &Param, value: &DraftValue, dtype: DType) -> Result<ArgVal
             ArgValue::Tensors(list.iter().map(one).collect::<Result<_, _>>()?)
         }
         (Kind::Int | Kind::Scalar, DraftValue::Int(value)) => ArgValue::Int(*value),
+        // The name of an extent.
+        (Kind::Int, DraftValue::Ints(values)) if values.len() == 1 => ArgValue::Int(values[0]),
         (Kind::Float | Kind::Scalar, DraftValue::Float(value)) => ArgValue::Float(*value),
         (Kind::Float, DraftValue::Int(value)) => ArgValue::Float(*value as f64),
         (Kind::Bool | Kind::Scalar, DraftValue::Bool(value)) => ArgValue::Bool(*value),

@@ -34,6 +34,7 @@ pub(super) fn method(op: &str) -> Option<Method> {
         "clone" | "to_copy" | "floor" | "ceil" | "trunc" | "round" => Elements(|v| v[0]),
         "copy" => Elements(|v| v[1]),
         "relu" => Elements(|v| v[0].max(0)),
+        "threshold_backward" => Elements(|v| if v[1] <= v[2] { 0 } else { v[0] }),
         "abs" => Elements(|v| v[0].wrapping_abs()),
         "neg" => Elements(|v| v[0].wrapping_neg()),
         "sign" | "sgn" => Elements(|v| v[0].signum()),

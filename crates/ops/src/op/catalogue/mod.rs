@@ -1,5 +1,6 @@
 //! The ops that kgen knows: one table per family.
 
+mod backward;
 mod dense;
 mod dense_conv;
 mod dense_image;
@@ -36,6 +37,7 @@ impl Catalogue {
             of(OpFamily::Pool, dense_image::rows()),
             dense_quant::rows(),
             place::rows(),
+            backward::rows(),
         ];
         let mut ops: Vec<OpDef> = tables
             .into_iter()

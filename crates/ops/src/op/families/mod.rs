@@ -1,6 +1,7 @@
 //! The engines: one file per family of formulas.
 
 pub(super) mod attention;
+pub(super) mod backward;
 pub(super) mod blocks;
 pub(super) mod channel_norm;
 pub(super) mod contraction;

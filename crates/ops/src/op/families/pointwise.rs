@@ -342,7 +342,7 @@ pub(crate) fn spread(
 const EITHER: &[&str] = &["logical_and", "logical_or", "bitwise_and", "bitwise_or"];
 
 /// Arguments that values of the others make needless at every place: `x && false`, `pow(x, 0)`,
-/// the slope of positive elements, elements that are overwritten.
+/// the slope of positive elements, elements that are overwritten, gradients that become 0.
 const SKIPPED: &[(&str, &str)] = &[
     ("logical_and", "other"),
     ("logical_or", "other"),
@@ -354,6 +354,10 @@ const SKIPPED: &[(&str, &str)] = &[
     ("prelu", "weight"),
     ("_prelu_kernel", "weight"),
     ("copy", "self"),
+    ("threshold_backward", "grad_output"),
+    ("hardtanh_backward", "grad_output"),
+    ("hardswish_backward", "grad_output"),
+    ("hardsigmoid_backward", "grad_output"),
 ];
 
 fn skipped(call: &Call<'_>, name: &str) -> bool {

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Coefficient of the cubic term in gelu's tanh form.
-const GELU_CUBIC: f64 = 0.044_715;
+pub(super) const GELU_CUBIC: f64 = 0.044_715;
 
 /// The two constants of selu.
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
@@ -62,7 +62,7 @@ pub(crate) fn mish(x: f64) -> f64 {
 }
 
 /// `log(1 + exp(x))` without overflow.
-fn log1p_exp(x: f64) -> f64 {
+pub(super) fn log1p_exp(x: f64) -> f64 {
     if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }
 }
 

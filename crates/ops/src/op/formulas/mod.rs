@@ -5,6 +5,7 @@
 
 pub(super) mod activation;
 pub(super) mod arithmetic;
+pub(super) mod backward;
 pub(super) mod logic;
 pub(super) mod math;
 pub(super) mod select;

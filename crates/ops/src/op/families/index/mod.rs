@@ -22,7 +22,7 @@ use crate::{
 use super::super::{Call, InferError, Input, normalise_dim, unravel};
 
 /// Returns a tensor of indices.
-fn index_spec<'a>(call: &Call<'a>, name: &str) -> Result<&'a TensorSpec, InferError> {
+pub(super) fn index_spec<'a>(call: &Call<'a>, name: &str) -> Result<&'a TensorSpec, InferError> {
     let spec = call.tensor(name)?;
     check_index(name, spec)?;
     Ok(spec)
@@ -46,7 +46,7 @@ fn check_index(name: &str, spec: &TensorSpec) -> Result<(), InferError> {
 }
 
 /// Refuses indices into a dimension of nothing.
-fn check_bound(name: &str, n_indices: usize, bound: usize) -> Result<(), InferError> {
+pub(super) fn check_bound(name: &str, n_indices: usize, bound: usize) -> Result<(), InferError> {
     if n_indices > 0 && bound == 0 {
         return Err(InferError::value(name, "an index", "absent: there is nothing to index"));
     }
@@ -60,7 +60,7 @@ fn at_least_1d(shape: &[usize]) -> Vec<usize> {
 
 /// Reads indices below a bound, in row-major order; negative ones count from the back where
 /// `wraps`.
-fn read(input: &Input<'_>, name: &str, bound: usize, wraps: bool) -> Result<Vec<usize>, Error> {
+pub(super) fn read(input: &Input<'_>, name: &str, bound: usize, wraps: bool) -> Result<Vec<usize>, Error> {
     let limit = bound as f64;
     let place = |(at, &index): (usize, &f64)| {
         let front = if wraps && index < 0.0 { index + limit } else { index };

@@ -1,5 +1,6 @@
 //! Pooling: averages and maxima of windows.
 
+pub(crate) mod backward;
 mod windows;
 
 use ndarray::IxDyn;

@@ -1,0 +1,178 @@
+//! Gradients of activations, in f64: of the result's gradient and the input, or the result, of the forward op.
+
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, PI};
+
+use crate::record::{DType, tensor::round_to};
+
+use super::{
+    super::{Call, InferError},
+    Bound, FLOOR,
+    activation::{GELU_CUBIC, log1p_exp, sigmoid},
+    number,
+};
+
+pub(crate) fn threshold(call: &Call<'_>, dtype: DType) -> Bound {
+    let threshold = round_to(dtype, number(call, "threshold", dtype)?);
+    Ok(Box::new(move |at| if at[1] <= threshold { 0.0 } else { at[0] }))
+}
+
+pub(crate) fn hardtanh(call: &Call<'_>, dtype: DType) -> Bound {
+    let low = round_to(dtype, number(call, "min_val", dtype)?);
+    let high = round_to(dtype, number(call, "max_val", dtype)?);
+    Ok(Box::new(move |at| if at[1] <= low || at[1] >= high { 0.0 } else { at[0] }))
+}
+
+pub(crate) fn sigmoid_of(grad: f64, y: f64) -> f64 {
+    grad * (1.0 - y) * y
+}
+
+pub(crate) fn tanh(grad: f64, y: f64) -> f64 {
+    grad * (1.0 - y * y)
+}
+
+pub(crate) fn silu(grad: f64, x: f64) -> f64 {
+    let s = sigmoid(x);
+    // exp(-x) is finite in f64 far beyond where its product with x is 0.
+    grad * s * (1.0 + x * (1.0 - s))
+}
+
+/// Where sigmoid is 1 and tanh 1 or -1 in f32: beyond, their differences from it are exactly 0.
+const SATURATED: f64 = 17.0;
+
+/// 1 and x times a difference that cancels, or what underflows in f32.
+pub(crate) fn silu_scale(grad: f64, x: f64) -> f64 {
+    let scale = grad.abs() * (sigmoid(x) * (1.0 + x.abs().min(SATURATED)) + FLOOR);
+    if scale.is_finite() { scale } else { 0.0 }
+}
+
+pub(crate) fn mish(grad: f64, x: f64) -> f64 {
+    let tanh = log1p_exp(x).tanh();
+    grad * (tanh + x * sigmoid(x) * (1.0 - tanh * tanh))
+}
+
+/// The two summands of [`mish`], before 1 - t² cancels, or what underflows in f32.
+pub(crate) fn mish_scale(grad: f64, x: f64) -> f64 {
+    let scale = grad.abs() * (log1p_exp(x).tanh() + x.abs() * sigmoid(x) + FLOOR);
+    if scale.is_finite() { scale } else { 0.0 }
+}
+
+/// `Φ(x) + x φ(x)`.
+fn gelu_erf(grad: f64, x: f64) -> f64 {
+    let density = (-0.5 * x * x).exp() / (2.0 * PI).sqrt();
+    grad * (0.5 * libm::erfc(-x * FRAC_1_SQRT_2) + x * density)
+}
+
+fn gelu_tanh(grad: f64, x: f64) -> f64 {
+    let factor = FRAC_2_PI.sqrt();
+    let tanh = (factor * (x + GELU_CUBIC * x * x * x)).tanh();
+    let inner = factor * (1.0 + 3.0 * GELU_CUBIC * x * x);
+    grad * (0.5 * (1.0 + tanh) + 0.5 * x * (1.0 - tanh * tanh) * inner)
+}
+
+pub(crate) fn gelu(call: &Call<'_>, _dtype: DType) -> Bound {
+    match call.str("approximate")? {
+        "none" => Ok(Box::new(|at| gelu_erf(at[0], at[1]))),
+        "tanh" => Ok(Box::new(|at| gelu_tanh(at[0], at[1]))),
+        other => Err(InferError::value("approximate", other, "none or tanh")),
+    }
+}
+
+/// |grad|, and for tanh's form what 1 - t² is multiplied by, as long as it is not 0 in f32.
+pub(crate) fn gelu_scale(call: &Call<'_>, _dtype: DType) -> Bound {
+    const SATURATED: f64 = 6.0;
+    let is_tanh = call.str("approximate")? == "tanh";
+    Ok(Box::new(move |at| {
+        let x = if is_tanh { at[1].abs().min(SATURATED) } else { 0.0 };
+        let inner = FRAC_2_PI.sqrt() * (1.0 + 3.0 * GELU_CUBIC * x * x);
+        let scale = at[0].abs() * (1.0 + 0.5 * x * inner);
+        if scale.is_finite() { scale } else { 0.0 }
+    }))
+}
+
+pub(crate) fn leaky_relu(call: &Call<'_>, _dtype: DType) -> Bound {
+    let slope = call.number("negative_slope")?;
+    if slope < 0.0 && call.bool("self_is_result")? {
+        return Err(InferError::value("negative_slope", slope, "not negative beside a result"));
+    }
+    Ok(Box::new(move |at| if at[1] > 0.0 { at[0] } else { at[0] * slope }))
+}
+
+pub(crate) fn elu(call: &Call<'_>, _dtype: DType) -> Bound {
+    let (alpha, scale) = (call.number("alpha")?, call.number("scale")?);
+    let input_scale = call.number("input_scale")?;
+    let is_result = call.bool("is_result")?;
+    if is_result && alpha < 0.0 {
+        return Err(InferError::value("alpha", alpha, "not negative beside a result"));
+    }
+    Ok(Box::new(move |at| {
+        let (grad, x) = (at[0], at[1]);
+        match (x <= 0.0, is_result) {
+            (false, _) => grad * scale,
+            (true, true) => grad * input_scale * (x + alpha * scale),
+            (true, false) => grad * input_scale * alpha * scale * (x * input_scale).exp(),
+        }
+    }))
+}
+
+/// The two summands of [`elu`] of a result, or what underflows in f32.
+pub(crate) fn elu_scale(call: &Call<'_>, _dtype: DType) -> Bound {
+    let alpha = call.number("alpha")? * call.number("scale")?;
+    let input_scale = call.number("input_scale")?;
+    let is_result = call.bool("is_result")?;
+    Ok(Box::new(move |at| {
+        let of = if is_result { at[1].abs() + alpha.abs() } else { FLOOR };
+        let scale = (at[0] * input_scale).abs() * of;
+        if at[1] <= 0.0 && scale.is_finite() { scale } else { 0.0 }
+    }))
+}
+
+pub(crate) fn hardswish(grad: f64, x: f64) -> f64 {
+    if x <= -3.0 {
+        0.0
+    } else if x < 3.0 {
+        grad * (x / 3.0 + 0.5)
+    } else {
+        grad
+    }
+}
+
+/// PyTorch multiplies by the f32 number that is nearest to 1/6, in every type.
+pub(crate) fn hardsigmoid(grad: f64, x: f64) -> f64 {
+    if x > -3.0 && x < 3.0 { grad * f64::from(1.0_f32 / 6.0) } else { 0.0 }
+}
+
+pub(crate) fn softplus(call: &Call<'_>, _dtype: DType) -> Bound {
+    let (beta, threshold) = (call.number("beta")?, call.number("threshold")?);
+    Ok(Box::new(move |at| {
+        let scaled = at[1] * beta;
+        if scaled > threshold { at[0] } else { at[0] * sigmoid(scaled) }
+    }))
+}
+
+/// What underflows in f32.
+pub(crate) fn floor_scale(grad: f64, _x: f64) -> f64 {
+    if grad.is_finite() { grad.abs() * FLOOR } else { 0.0 }
+}
+
+/// 2, divided by the number of elements for a mean.
+fn mse_factor(call: &Call<'_>) -> Result<f64, InferError> {
+    match call.int("reduction")? {
+        1 => Ok(2.0 / call.tensor("self")?.numel() as f64),
+        0 | 2 => Ok(2.0),
+        other => Err(InferError::value("reduction", other, "0, 1 or 2")),
+    }
+}
+
+pub(crate) fn mse(call: &Call<'_>, _dtype: DType) -> Bound {
+    let factor = mse_factor(call)?;
+    Ok(Box::new(move |at| factor * (at[1] - at[2]) * at[0]))
+}
+
+/// Both terms of the difference.
+pub(crate) fn mse_scale(call: &Call<'_>, _dtype: DType) -> Bound {
+    let factor = mse_factor(call)?;
+    Ok(Box::new(move |at| {
+        let scale = factor * (at[1].abs() + at[2].abs()) * at[0].abs();
+        if scale.is_finite() { scale } else { 0.0 }
+    }))
+}

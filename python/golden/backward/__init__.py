@@ -1,0 +1,5 @@
+"""Backward ops."""
+
+from . import activation, rows
+
+__all__ = ["activation", "rows"]
