@@ -89,12 +89,13 @@ impl Engine for NllBackward {
         let mean = Reduction::of(call)? == Reduction::Mean;
         let mut out = vec![0.0; rows * classes];
         // An index that is ignored may be out of range.
-        let masked = target.mapv(|class| if class == ignored as f64 { 0.0 } else { class });
+        let is_ignored = |class: f64| class.total_cmp(&(ignored as f64)).is_eq();
+        let masked = target.mapv(|class| if is_ignored(class) { 0.0 } else { class });
         let masked = super::super::super::Input::computed(DType::I64, masked);
         let places =
             if classes == 0 { Vec::new() } else { read(&masked, "target", classes, false)? };
         for (row, (&class, place)) in target.iter().zip(places).enumerate() {
-            if class == ignored as f64 {
+            if is_ignored(class) {
                 continue;
             }
             let weight = weight.as_ref().map_or(1.0, |weight| weight[place]);
