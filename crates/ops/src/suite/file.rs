@@ -353,7 +353,9 @@ fn template_value(param: &Param, value: &Value, axes: &Axes) -> Result<TemplateV
             };
             Ok(TemplateValue::Tensors(list.iter().map(one).collect::<Result<_, _>>()?))
         }
-        (Kind::Int | Kind::Ints, Value::String(text)) => Ok(TemplateValue::Extents(parse_extents(text, axes)?)),
+        (Kind::Int | Kind::Ints, Value::String(text)) => {
+            Ok(TemplateValue::Extents(parse_extents(text, axes)?))
+        }
         (Kind::Floats, Value::Array(list)) => {
             let number = |value: &Value| {
                 let number = value.as_float().or_else(|| value.as_integer().map(|int| int as f64));

@@ -117,7 +117,7 @@ fn set_generators(
         };
         let tensors: Vec<Option<LogGen>> = match value {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
-                let numbers = arg.value.tensors().map(|(_, tensor)| tensor.generator.clone());
+                let numbers = arg.value.tensors().map(|(_, tensor)| tensor.generator);
                 for (target, number) in case.args[place].value.tensors_mut().zip(numbers) {
                     target.generator = number;
                 }

@@ -369,9 +369,8 @@ fn norm(args: &mut Arguments) -> Result<(), String> {
 
 /// A `dtype` converts `self` first.
 fn converted(args: &mut Arguments) -> Result<(), String> {
-    match args.take("dtype") {
-        ArgValue::DType(dtype) => args.cast("self", dtype),
-        _ => {}
+    if let ArgValue::DType(dtype) = args.take("dtype") {
+        args.cast("self", dtype);
     }
     Ok(())
 }

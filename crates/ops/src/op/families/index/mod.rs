@@ -60,7 +60,12 @@ fn at_least_1d(shape: &[usize]) -> Vec<usize> {
 
 /// Reads indices below a bound, in row-major order; negative ones count from the back where
 /// `wraps`.
-pub(super) fn read(input: &Input<'_>, name: &str, bound: usize, wraps: bool) -> Result<Vec<usize>, Error> {
+pub(super) fn read(
+    input: &Input<'_>,
+    name: &str,
+    bound: usize,
+    wraps: bool,
+) -> Result<Vec<usize>, Error> {
     let limit = bound as f64;
     let place = |(at, &index): (usize, &f64)| {
         let front = if wraps && index < 0.0 { index + limit } else { index };
