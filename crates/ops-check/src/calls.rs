@@ -97,6 +97,7 @@ impl Record {
         let bound = match call::bind(&call) {
             Ok(bound) => bound,
             Err(CallError::Op(_)) => return Answer::Unknown,
+            Err(CallError::Free(_)) => return Answer::Skipped,
             Err(error) => return self.refused(&error.to_string()),
         };
         let Some(hosts) = self.hosts(&bound) else { return Answer::Skipped };
