@@ -3,9 +3,12 @@
 pub(super) mod attention;
 pub(super) mod blocks;
 pub(super) mod channel_norm;
+pub(super) mod col2im;
 pub(super) mod contraction;
 pub(super) mod conv;
 pub(super) mod extreme;
+pub(super) mod glu;
+pub(super) mod grid;
 pub(super) mod index;
 pub(super) mod lanes;
 pub(super) mod llm;
