@@ -4,10 +4,9 @@ x = contiguous(input)
 g = contiguous(grid)
 define("NEAREST", interpolation_mode == 1)
 define("BICUBIC", interpolation_mode == 2)
-define("PADDING", padding_mode)
-define("CORNERS", align_corners)
 launch("grid_sampler_2d", grid=cdiv(out.numel, 256), block=256,
-       args=[x, g, out, out.numel, x.shape[1], x.shape[2], x.shape[3], out.shape[2] * out.shape[3]])
+       args=[x, g, out, out.numel, x.shape[1], x.shape[2], x.shape[3], out.shape[2] * out.shape[3],
+             padding_mode, align_corners])
 @*/
 
 __device__ float mirrored(float place, float low, float high) {
@@ -22,18 +21,18 @@ __device__ float mirrored(float place, float low, float high) {
 }
 
 // A place in the image, or one outside of it.
-__device__ float padded(float place, int extent) {
-    if (PADDING == 2) {
-        place = CORNERS ? mirrored(place, 0.0f, extent - 1) : mirrored(place, -0.5f, extent - 0.5f);
+__device__ float padded(float place, int extent, int padding, bool corners) {
+    if (padding == 2) {
+        place = corners ? mirrored(place, 0.0f, extent - 1) : mirrored(place, -0.5f, extent - 0.5f);
     }
-    if (PADDING != 0) {
+    if (padding != 0) {
         place = fminf(extent - 1, fmaxf(place, 0.0f));
     }
     return fabsf(place) < 2147483647.0f ? place : -100.0f;
 }
 
-__device__ float place_of(float coordinate, int extent) {
-    return CORNERS ? (coordinate + 1.0f) / 2.0f * (extent - 1)
+__device__ float place_of(float coordinate, int extent, bool corners) {
+    return corners ? (coordinate + 1.0f) / 2.0f * (extent - 1)
                    : ((coordinate + 1.0f) * extent - 1.0f) / 2.0f;
 }
 
@@ -45,8 +44,8 @@ struct Taps {
     int count;
     float at[4], weight[4];
 
-    __device__ Taps(float coordinate, int extent) {
-        float place = place_of(coordinate, extent);
+    __device__ Taps(float coordinate, int extent, int padding, bool corners) {
+        float place = place_of(coordinate, extent, corners);
         if (BICUBIC) {
             const float first = floorf(place);
             const float away = place - first;
@@ -56,11 +55,11 @@ struct Taps {
             weight[2] = near(1.0f - away);
             weight[3] = far(2.0f - away);
             for (int i = 0; i < 4; ++i) {
-                at[i] = padded(first - 1.0f + i, extent);
+                at[i] = padded(first - 1.0f + i, extent, padding, corners);
             }
             return;
         }
-        place = padded(place, extent);
+        place = padded(place, extent, padding, corners);
         const float low = NEAREST ? rintf(place) : floorf(place);
         count = NEAREST ? 1 : 2;
         at[0] = low;
@@ -73,7 +72,8 @@ struct Taps {
 extern "C" __global__ void grid_sampler_2d(const T_input* __restrict__ input,
                                            const T_grid* __restrict__ grid,
                                            T_out* __restrict__ out, long long n, int channels,
-                                           int height, int width, long long area) {
+                                           int height, int width, long long area,
+                                           int padding, bool corners) {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) {
         return;
@@ -81,8 +81,8 @@ extern "C" __global__ void grid_sampler_2d(const T_input* __restrict__ input,
     const long long plane = i / area;
     const long long at = (plane / channels * area + i % area) * 2;
     const T_input* image = input + plane * height * width;
-    const Taps columns(kg::to_float(grid[at]), width);
-    const Taps rows(kg::to_float(grid[at + 1]), height);
+    const Taps columns(kg::to_float(grid[at]), width, padding, corners);
+    const Taps rows(kg::to_float(grid[at + 1]), height, padding, corners);
     float sum = 0.0f;
     for (int r = 0; r < rows.count; ++r) {
         for (int c = 0; c < columns.count; ++c) {
