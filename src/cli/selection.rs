@@ -103,6 +103,9 @@ fn select_from(
     settings: &SuiteSettings,
     loaded: Loaded,
 ) -> Result<Selection, CommandError> {
+    if loaded.free > 0 {
+        ui.note(&format!("{} calls of views and new tensors: nothing to judge", loaded.free));
+    }
     let suite = if settings.keep_going {
         for error in &loaded.errors {
             ui.warn(&format!("left out: {error}"));

@@ -106,6 +106,7 @@ impl Record {
         let bound = match call::bind(&call) {
             Ok(bound) => bound,
             Err(CallError::Op(_)) => return Answer::Unknown,
+            Err(CallError::Free(_)) => return Answer::Skipped,
             Err(error) => return self.refused(&error.to_string()),
         };
         let Some(hosts) = self.hosts(&bound) else { return Answer::Skipped };
@@ -348,6 +349,7 @@ fn beyond_f64(
 }
 
 /// Whether a conversion to integers meets a number that the type does not hold, which C++ leaves open.
+#[expect(clippy::float_cmp, reason = "equal integers are meant")]
 fn undefined(to: &TensorSpec, hosts: &[HostTensor]) -> bool {
     let holds = |value: f64| value.is_finite() && round_to(to.dtype, value) == value.trunc();
     let from_float = |host: &&HostTensor| host.spec.dtype.is_float();

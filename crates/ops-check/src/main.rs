@@ -3,6 +3,8 @@
 //!
 //! A development tool: the calls come from a script that runs where PyTorch is.
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "its results are for a terminal")]
+
 mod calls;
 mod compare;
 #[cfg(test)]

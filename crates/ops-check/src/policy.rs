@@ -7,6 +7,8 @@ pub(crate) const EITHER_ZERO: &[(&str, &str)] = &[
     ("relu", "the maximum of 0 and -0 is -0 on PyTorch's CPU and 0 on its GPU"),
     ("maximum", "whichever of 0 and -0 the CPU's vector instruction takes"),
     ("minimum", "whichever of 0 and -0 the CPU's vector instruction takes"),
+    ("median", "0 and -0 are equal, and either may be in the middle"),
+    ("median.dim", "0 and -0 are equal, and either may be in the middle"),
     ("sort", "0 and -0 are equal, and the order of equal elements is open"),
 ];
 

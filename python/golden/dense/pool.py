@@ -81,16 +81,16 @@ def avg_pool3d(self, **args):
 
 
 def pools():
-    """avg_pool and max_pool of 1 to 3 dimensions, and max_pool2d_with_indices."""
+    """avg_pool and max_pool of 1 to 3 dimensions, and those with indices."""
     for n in (1, 2, 3):
-        for name in (f"avg_pool{n}d", f"max_pool{n}d") + (("max_pool2d_with_indices",) if n == 2 else ()):
+        for name in (f"avg_pool{n}d", f"max_pool{n}d") + ((f"max_pool{n}d_with_indices",) if n > 1 else ()):
             op, gen = Op(name, avg_pool3d if name == "avg_pool3d" else None), Gen(name)
             own = average_options(n) if name.startswith("avg") else maximum_options(n)
             for i, option in enumerate(common_options(n) + own):
                 for dtype in ("f32", FLOATS[i % 4]):
                     op.ok(self=gen.distinct((1, 2, *INPUT[n]), dtype, 0.125), **option)
             if "indices" in name:
-                op.ok(self=gen.grid((1, 2, 4, 4), n=1), kernel_size=[2, 2], note="ties")
+                op.ok(self=gen.grid((1, 2, *[4] * n), n=1), kernel_size=[2] * n, note="ties")
             else:
                 op.ok(self=tensor([-0.0, 0.0] * 2 ** (n - 1)).reshape(1, 1, *[2] * n), kernel_size=[2])
             edges(op, gen, n)
@@ -98,8 +98,8 @@ def pools():
 
 def adaptive():
     """Adaptive pooling."""
-    sizes = {1: [[1], [2], [3], [7], [9]], 2: [[1, 1], [2, 3], [5, 6], [3, 4], [6, 7], [4, 1]]}
-    for name, n in (("adaptive_avg_pool1d", 1), ("adaptive_avg_pool2d", 2), ("adaptive_max_pool2d", 2)):
+    sizes = {1: [[1], [2], [3], [7], [9]], 3: [[1, 1, 1], [2, 3, 2], [3, 4, 5], [4, 5, 6]], 2: [[1, 1], [2, 3], [5, 6], [3, 4], [6, 7], [4, 1]]}
+    for name, n in (("adaptive_avg_pool1d", 1), ("adaptive_avg_pool2d", 2), ("adaptive_avg_pool3d", 3), ("adaptive_max_pool2d", 2)):
         op, gen = Op(name), Gen(name)
         for i, size in enumerate(sizes[n]):
             for dtype in ("f32", FLOATS[i % 4]):

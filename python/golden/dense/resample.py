@@ -31,6 +31,52 @@ def upsample():
     OPS["upsample_nearest2d"].ok(self=gen.ints((1, 1, 2, 2), "u8"), output_size=[3, 4])
 
 
+def grid_sampler():
+    """grid_sampler_2d: every mode and padding. f16 in f32, since the CPU's kernel is wrong there."""
+    op, gen = Op("grid_sampler_2d", once=True), Gen("grid_sampler_2d")
+    for mode in (0, 1, 2):
+        for padding in (0, 1, 2):
+            for corners in (False, True):
+                options = {"interpolation_mode": mode, "padding_mode": padding, "align_corners": corners}
+                for dtype in ("f32", "f64"):
+                    places = gen.uniform((2, 3, 2, 2), dtype, -2.5, 2.5)
+                    op.ok(input=gen.normal((2, 2, 4, 5), dtype), grid=places, **options)
+                op.ok(input=gen.normal((1, 1, 1, 1)), grid=gen.uniform((1, 2, 2, 2), "f32", -1, 1), **options)
+    options = {"interpolation_mode": 0, "padding_mode": 0, "align_corners": False}
+    op.ok(input=gen.normal((0, 2, 3, 3)), grid=gen.normal((0, 2, 2, 2)), **options)
+    for layout in LAYOUTS:
+        op.ok(input=layout(gen.normal((2, 2, 4, 5))), grid=layout(gen.uniform((2, 3, 2, 2), "f32", -1, 1)), **options)
+    op.bad(input=gen.normal((2, 2, 4, 5)), grid=gen.normal((1, 3, 2, 2)), **options)
+    op.bad(input=gen.normal((2, 2, 4, 5)), grid=gen.normal((2, 3, 2, 3)), **options)
+    op.bad(input=gen.normal((2, 4, 5)), grid=gen.normal((2, 3, 2, 2)), **options)
+
+
+def col2im():
+    """col2im."""
+    op, gen = Op("col2im"), Gen("col2im")
+    plain = {"output_size": [4, 5], "kernel_size": [2, 2], "dilation": [1, 1], "padding": [0, 0], "stride": [1, 1]}
+    for i, (shape, option) in enumerate(
+        (
+            ((1, 8, 12), {}),
+            ((1, 12, 8), {"kernel_size": [3, 2]}),
+            ((1, 8, 8), {"dilation": [2, 1]}),
+            ((1, 8, 40), {"padding": [1, 2]}),
+            ((1, 8, 8), {"stride": [2, 1]}),
+            ((1, 18, 6), {"kernel_size": [3, 3], "padding": [1, 1], "stride": [2, 2]}),
+            ((1, 2, 20), {"kernel_size": [1, 1]}),
+            ((8, 12), {}),
+            ((0, 8, 12), {}),
+        )
+    ):
+        for dtype in ("f32", FLOATS[i % 4]):
+            op.ok(self=gen.normal(shape, dtype), **{**plain, **option})
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((2, 4, 12))), **plain)
+    op.bad(self=gen.normal((1, 8, 11)), **plain)
+    op.bad(self=gen.normal((1, 7, 12)), **plain)
+    op.bad(self=gen.normal((1, 8, 12)), **{**plain, "stride": [0, 1]})
+
+
 def im2col():
     """im2col."""
     op, gen = Op("im2col"), Gen("im2col")
@@ -77,4 +123,6 @@ def cases():
     """Every case of this file."""
     upsample()
     im2col()
+    col2im()
+    grid_sampler()
     pixel_shuffle()

@@ -106,6 +106,53 @@ def sums():
     prod.ok(self=tensor([100, 100], "i8"), dim=0)
 
 
+def sums_without_nan():
+    """nansum."""
+    op, gen = Op("nansum"), Gen("nansum")
+    dim_lists(op, gen)
+    none_and_nan(op, gen)
+    for dtype in ("i64", "i32", "i8", "u8", "bool"):
+        op.ok(self=gen.ints((2, 5), dtype), dim=[1])
+    op.ok(self=tensor([[NAN, NAN], [NAN, 1.0]], "f16"), dim=[1], dtype=DTYPES["f32"])
+    op.ok(self=gen.ints((3, 4), "i32"), dim=[0], dtype=DTYPES["f32"])
+    op.ok(self=gen.normal((3, 0)), dim=[1])
+    op.ok(self=special("f32"))
+
+
+def both_ends():
+    """aminmax."""
+    op, gen = Op("aminmax"), Gen("aminmax")
+    one_dim(op, gen, FLOATS + ("i64", "i8", "u8", "bool"))
+    op.ok(self=gen.normal((2, 3)))
+    op.ok(self=gen.normal((2, 3), "f16"), keepdim=True)
+    op.ok(self=special("f32"))
+    op.bad(self=gen.normal((3, 0)), dim=1)
+    op.bad(self=gen.normal((0,)))
+
+
+def medians():
+    """median and median.dim: the lower one."""
+    op, dim, gen = Op("median"), Op("median.dim"), Gen("median")
+    for dtype in FLOATS + ("i64", "i32", "i8", "u8"):
+        x = gen.distinct((3, 6), dtype, 1 if dtype not in FLOATS else 0.25)
+        op.ok(self=x)
+        for d, keepdim in ((0, False), (1, False), (-1, True)):
+            dim.ok(self=x, dim=d, keepdim=keepdim)
+    for dtype in ("f32", "f16", "bf16"):
+        dim.ok(self=tensor(rows_with_nan(), dtype), dim=1, note="ties")
+        op.ok(self=tensor([1.0, NAN, 2.0], dtype))
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.distinct((3, 2, 4))))
+        dim.ok(self=layout(gen.distinct((3, 2, 4))), dim=1)
+    op.ok(self=gen.normal(()))
+    op.ok(self=gen.normal((0,)))
+    dim.ok(self=gen.normal(()), dim=0)
+    dim.ok(self=gen.grid((4, 9), n=2), dim=1, note="ties")
+    dim.bad(self=gen.normal((3, 0)), dim=1)
+    dim.bad(self=gen.normal((3, 2)), dim=2)
+    op.bad(self=gen.mask((3,)))
+
+
 def extremes():
     """amax, amin."""
     for name in ("amax", "amin"):
@@ -166,9 +213,28 @@ def truth():
     count.bad(self=gen.mask((2, 3)), dim=[1, 1])
 
 
+def truth_lists():
+    """any.dims, all.dims."""
+    for name in ("any.dims", "all.dims"):
+        op, gen = Op(name), Gen(name)
+        for dtype in FLOATS + ("i64", "i8", "u8", "bool"):
+            x = gen.grid((2, 3, 4), dtype, 1, 1) if dtype in FLOATS else gen.ints((2, 3, 4), dtype, 0, 1)
+            for dims in (None, [], [0], [-1, 0], [0, 1, 2]):
+                op.ok(self=x, dim=dims)
+                op.ok(self=x, dim=dims, keepdim=True)
+        op.ok(self=gen.mask((3, 0)), dim=[1])
+        op.ok(self=gen.mask((3, 0)), dim=[0])
+        op.ok(self=gen.mask(()), dim=[0])
+        op.ok(self=tensor([[NAN, 0.0], [0.0, -0.0]]), dim=[1])
+        for layout in LAYOUTS:
+            op.ok(self=layout(gen.grid((3, 2, 4), "f32", 1, 1)), dim=[0, 2])
+        op.bad(self=gen.mask((2, 3)), dim=[2])
+        op.bad(self=gen.mask((2, 3)), dim=[1, -1])
+
+
 def spread():
     """var, var_mean, std."""
-    for name in ("var", "var_mean", "std"):
+    for name in ("var", "var_mean", "std", "std_mean"):
         op, gen = Op(name, aten(f"{name}.correction")), Gen(name)
         dim_lists(op, gen)
         none_and_nan(op, gen)
@@ -223,6 +289,10 @@ def logsumexp():
 def cases():
     """Every case of this file."""
     sums()
+    sums_without_nan()
+    both_ends()
+    medians()
+    truth_lists()
     extremes()
     truth()
     spread()

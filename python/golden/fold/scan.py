@@ -55,17 +55,18 @@ def logcumsumexp():
 
 
 def cummax():
-    """cummax: the index is that of the last of equal values."""
-    op, gen = Op("cummax"), Gen("cummax")
-    common(op, gen, FLOATS + ("i64", "i32", "i8", "u8"))
-    for dtype in ("f32", "f16", "bf16"):
-        op.ok(self=tensor(rows_with_nan(), dtype), dim=1, note="ties")
-        op.ok(self=tensor(rows_with_nan(), dtype), dim=0, note="ties")
-        op.ok(self=gen.grid((3, 6), dtype, 0.5, 2), dim=1, note="ties")
-    op.ok(self=tensor([1.0, NAN, 2.0, NAN, 5.0]), dim=0, note="ties")
-    op.ok(self=tensor([0.0, -0.0, 0.0, -0.0]), dim=0, note="ties")
-    op.ok(self=tensor([False, True, False, True], "bool"), dim=0, note="ties")
-    op.ok(self=gen.ints((2, 6), "i32", -2, 2), dim=1, note="ties")
+    """cummax and cummin: the index is that of the last of equal values."""
+    for name in ("cummax", "cummin"):
+        op, gen = Op(name), Gen(name)
+        common(op, gen, FLOATS + ("i64", "i32", "i8", "u8"))
+        for dtype in ("f32", "f16", "bf16"):
+            op.ok(self=tensor(rows_with_nan(), dtype), dim=1, note="ties")
+            op.ok(self=tensor(rows_with_nan(), dtype), dim=0, note="ties")
+            op.ok(self=gen.grid((3, 6), dtype, 0.5, 2), dim=1, note="ties")
+        op.ok(self=tensor([1.0, NAN, 2.0, NAN, 5.0]), dim=0, note="ties")
+        op.ok(self=tensor([0.0, -0.0, 0.0, -0.0]), dim=0, note="ties")
+        op.ok(self=tensor([False, True, False, True], "bool"), dim=0, note="ties")
+        op.ok(self=gen.ints((2, 6), "i32", -2, 2), dim=1, note="ties")
 
 
 def cases():

@@ -1,6 +1,6 @@
 """softmax and log_softmax. `half_to_float` is always false: only a GPU has it."""
 
-from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, tensor
+from ..inputs import DTYPES, FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, tensor
 from ..record import Op, aten
 
 
@@ -31,3 +31,14 @@ def cases():
         op.bad(self=gen.normal((2, 3)), dim=2, half_to_float=False)
         op.bad(self=gen.normal((2, 3)), dim=-3, half_to_float=False)
         op.bad(self=gen.ints((2, 3)), dim=1, half_to_float=False)
+    op, gen = Op("safe_softmax", aten("_safe_softmax")), Gen("safe_softmax")
+    for dtype in FLOATS:
+        for dim in (0, 1, -1):
+            op.ok(self=gen.normal((2, 3, 4), dtype, 3), dim=dim)
+        op.ok(self=tensor(rows, dtype), dim=1)
+    for shape, dim in (((), 0), ((1,), 0), ((0, 3), 1), ((3, 0), 1)):
+        op.ok(self=gen.normal(shape), dim=dim)
+    op.ok(self=gen.normal((2, 5), "f16"), dim=1, dtype=DTYPES["f32"])
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((3, 2, 4))), dim=1)
+    op.bad(self=gen.normal((2, 3)), dim=2)

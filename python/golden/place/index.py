@@ -279,6 +279,31 @@ def one_hot():
     op.bad(self=tensor([1], "i64"), num_classes=0, note="values")
 
 
+def scatter_reduce():
+    """scatter_reduce with each reduction, with and without self."""
+    op, gen = Op("scatter_reduce", aten("scatter_reduce.two"), once=True), Gen("scatter_reduce")
+    for reduce in ("sum", "prod", "mean", "amax", "amin"):
+        for include in (True, False):
+            options = {"reduce": reduce, "include_self": include}
+            for dtype in FLOATS + ("i64", "i32", "i8", "u8"):
+                op.ok(
+                    self=gen.values((3, 4), dtype),
+                    dim=1,
+                    index=gen.ints((3, 6), "i64", 0, 3),
+                    src=gen.values((3, 6), dtype),
+                    **options,
+                )
+            op.ok(self=gen.normal(()), dim=0, index=tensor(0, "i64"), src=gen.normal(()), **options)
+            op.ok(self=gen.normal((3,)), dim=0, index=gen.ints((0,), "i64"), src=gen.normal((2,)), **options)
+            special = tensor([NAN, INF, -INF, 1.0, -0.0, 2.0])
+            op.ok(self=gen.normal((3,)), dim=0, index=tensor([0, 1, 1, 2, 2, 0], "i64"), src=special, **options)
+            for layout in LAYOUTS:
+                index = gen.ints((4, 2, 2), "i64", 0, 2)
+                op.ok(self=layout(gen.normal((3, 2, 2))), dim=0, index=index, src=gen.normal((4, 2, 2)), **options)
+    op.bad(self=gen.normal((3,)), dim=0, index=gen.ints((3,), "i64", 0, 2), src=gen.normal((2,)), reduce="sum")
+    op.bad(self=gen.normal((3,)), dim=0, index=gen.ints((2,), "i64", 0, 2), src=gen.normal((2,)), reduce="median")
+
+
 def cases():
     """Every case of this file."""
     embedding()
@@ -290,3 +315,4 @@ def cases():
     index_add()
     bags()
     one_hot()
+    scatter_reduce()

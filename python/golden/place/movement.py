@@ -260,6 +260,31 @@ def fresh():
         op.bad(self=gen.normal((2,)), size=[-1])
 
 
+def scattered_slices():
+    """slice_scatter and select_scatter."""
+    op, gen = Op("slice_scatter"), Gen("slice_scatter")
+    for dtype in FLOATS + ("i64", "bool"):
+        op.ok(self=gen.values((3, 5), dtype), src=gen.values((3, 2), dtype), dim=1, start=1, end=3)
+        op.ok(self=gen.values((3, 5), dtype), src=gen.values((2, 5), dtype), dim=-2, start=-2)
+    op.ok(self=gen.normal((7,)), src=gen.normal((3,)), start=1, end=-1, step=2)
+    op.ok(self=gen.normal((7,)), src=gen.normal((7,)))
+    op.ok(self=gen.normal((7,)), src=gen.normal((0,)), start=5, end=2)
+    op.ok(self=gen.normal((2, 0)), src=gen.normal((1, 0)), start=1)
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((3, 2, 4))), src=layout(gen.normal((3, 2, 2))), dim=2, step=2)
+    op.bad(self=gen.normal((3, 5)), src=gen.normal((3, 3)), dim=1, start=1, end=3)
+    op.bad(self=gen.normal((3, 5)), src=gen.normal((3, 5)), dim=2)
+    op, gen = Op("select_scatter"), Gen("select_scatter")
+    for dtype in FLOATS + ("i64", "bool"):
+        op.ok(self=gen.values((3, 5), dtype), src=gen.values((3,), dtype), dim=1, index=4)
+        op.ok(self=gen.values((3, 5), dtype), src=gen.values((5,), dtype), dim=0, index=-1)
+    op.ok(self=gen.normal((7,)), src=gen.normal(()), dim=0, index=2)
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((3, 2, 4))), src=gen.normal((3, 4)), dim=1, index=1)
+    op.bad(self=gen.normal((3, 5)), src=gen.normal((5,)), dim=1, index=1)
+    op.bad(self=gen.normal((3, 5)), src=gen.normal((3,)), dim=1, index=5)
+
+
 def cases():
     """Every case of this file."""
     joins()
@@ -267,3 +292,4 @@ def cases():
     views()
     parts()
     fresh()
+    scattered_slices()

@@ -1,7 +1,7 @@
 """Padding."""
 
 from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, special
-from ..record import OPS, Op
+from ..record import OPS, Op, aten
 from .movement import common
 
 
@@ -44,6 +44,26 @@ def mirrored():
     op.ok(self=special("f32").reshape(3, 9).clone(), padding=[4, 0])
     op.bad(self=gen.normal((2, 4)), padding=[4, 0])
     op.bad(self=gen.normal((4,)), padding=[1, 1])
+    for name, dims, reflects in (
+        ("reflection_pad3d", 3, True),
+        ("replication_pad1d", 1, False),
+        ("replication_pad3d", 3, False),
+        ("pad_circular", 2, True),
+    ):
+        op, gen = Op(name, aten("_pad_circular") if name == "pad_circular" else None), Gen(name)
+        key = "pad" if name == "pad_circular" else "padding"
+        shape = (2, 2, 3, 4, 3)[: dims + 2]
+        for dtype in FLOATS + ("i64",):
+            for padding in ([1, 2, 0, 1, 1, 0], [0] * 6, [2, 0, 1, 2, 1, 1], [-1, 2, 1, -1, 0, 1]):
+                op.ok(self=gen.values(shape, dtype), **{key: padding[: 2 * dims]})
+        op.ok(self=gen.normal((0, *shape[1:])), **{key: [1] * (2 * dims)})
+        if name != "pad_circular":
+            op.ok(self=gen.normal(shape[1:]), **{key: [1] * (2 * dims)})
+        for layout in LAYOUTS:
+            op.ok(self=layout(gen.normal(shape)), **{key: [1, 0] * dims})
+        op.bad(self=gen.normal(shape), **{key: [1, 1, 1]})
+        if reflects:
+            op.bad(self=gen.normal(shape), **{key: [5] * (2 * dims)})
     for name in ("reflection_pad2d", "replication_pad2d"):
         op, gen = Op(name), Gen(name)
         common_float(

@@ -251,7 +251,9 @@ def float_functions():
     pow_.ok(self=gen.uniform((2, 3), "f32", 0.1, 4), exponent=gen.normal((3,), "f32"))
     pow_.ok(self=gen.uniform((2, 3), "f16", 0.1, 4), exponent=gen.normal((3,), "f16"))
     binary("atan2", ALL)
+    binary("logaddexp", ("float",))
     binary("logaddexp2", ("float",))
+    binary("hypot", ("float",))
     binary("xlogy", ALL, overload="xlogy.Tensor")
     binary("copysign", ALL, overload="copysign.Tensor")
     for name in ("fmod", "remainder"):
@@ -302,6 +304,16 @@ def logic():
         op, gen = binary(name, ALL)
         op.ok(self=gen.mask((8,)), other=gen.mask((8,)))
         op.ok(self=gen.grid((12,), n=1), other=gen.grid((12,), n=1))
+    for name in ("bitwise_left_shift", "bitwise_right_shift"):
+        op, gen = binary(name, ("int",), overload=f"{name}.Tensor")
+        for dtype in ("i64", "i32", "i16", "i8", "u8"):
+            bits = {"i64": 64, "i32": 32, "i16": 16, "i8": 8, "u8": 8}[dtype]
+            shifts = [0, 1, bits - 2, bits - 1, bits, bits + 1, 100, 3]
+            op.ok(self=gen.ints((8,), dtype), other=tensor(shifts, dtype))
+            if dtype != "u8":
+                op.ok(self=gen.ints((3,), dtype), other=tensor([-1, -2, -100], dtype))
+        op.bad(self=gen.normal((3,)), other=gen.normal((3,)))
+        op.bad(self=gen.mask((3,)), other=gen.mask((3,)))
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
         op, gen = binary(name, ("int", "bool"), overload=f"{name}.Tensor")
         op.ok(self=tensor([0, -1, 127, -128, 85], "i8"), other=tensor([-1, 1, -128, 127, 51], "i8"))

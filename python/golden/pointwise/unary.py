@@ -50,6 +50,16 @@ TABLE = {
     "tan": (FLOAT, True, (-7, 7), []),
     "atan": (FLOAT, True, None, []),
     "asin": (FLOAT, True, (-1, 1), []),
+    "acos": (FLOAT, True, (-1, 1), []),
+    "sinh": (FLOAT, True, None, []),
+    "cosh": (FLOAT, True, None, []),
+    "asinh": (FLOAT, True, None, []),
+    "acosh": (FLOAT, True, (1, 9), []),
+    "atanh": (FLOAT, True, (-0.99, 0.99), []),
+    "sinc": (FLOAT, True, (-7, 7), []),
+    "deg2rad": (FLOAT, True, None, []),
+    "rad2deg": (FLOAT, True, None, []),
+    "angle": (FLOAT, True, None, []),
     "floor": (SAME, False, None, []),
     "ceil": (SAME, False, None, []),
     "round": (SAME, False, None, []),
@@ -58,6 +68,9 @@ TABLE = {
     "isnan": (BOOL, True, None, []),
     "isinf": (BOOL, True, None, []),
     "isfinite": (BOOL, True, None, []),
+    "isposinf": (BOOL, True, None, []),
+    "isneginf": (BOOL, True, None, []),
+    "signbit": (BOOL, True, None, []),
     "logical_not": (BOOL, True, None, []),
     "nan_to_num": (
         SAME,
@@ -92,8 +105,8 @@ def random_values(gen, shape, dtype, bounds):
 def call_special(op, dtype, **options):
     """The op on the special values."""
     values, instead = special(dtype), None
-    if op.name == "hardswish":
-        values = values[:-4].clone()  # x * (x + 3) overflows before it is divided by 6
+    if op.name in ("hardswish", "sinc"):
+        values = values[:-4].clone()  # x * (x + 3) and x * pi overflow
     if op.name == "nan_to_num":
         limit = torch.finfo(values.dtype)
         instead = {"posinf": options.get("posinf", limit.max), "neginf": options.get("neginf", limit.min)}
@@ -228,6 +241,22 @@ def clamps():
     clamp.ok(self=channels_last(gen.normal((2, 3, 2, 2))), min=0, max=1)
 
 
+def tensor_limits():
+    """clamp with tensors."""
+    op, gen = Op("clamp.Tensor"), Gen("clamp.Tensor")
+    for dtype in FLOATS + ("i64", "i8"):
+        op.ok(self=gen.values((3, 4), dtype), min=gen.values((4,), dtype), max=gen.values((3, 1), dtype))
+        op.ok(self=gen.values((3, 4), dtype), min=gen.values((4,), dtype))
+        op.ok(self=gen.values((3, 4), dtype), max=gen.values((), dtype))
+    op.ok(self=special("f32"), min=special("f32").flip(0).clone(), max=tensor(1.0))
+    op.ok(self=gen.ints((4,), "i32"), min=gen.normal((4,)), max=gen.ints((4,), "i64"))
+    op.ok(self=gen.normal((0, 2)), min=gen.normal((2,)))
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((3, 2, 2))), min=gen.normal((2,)), max=layout(gen.normal((3, 2, 2))))
+    op.bad(self=gen.normal((3,)))
+    op.bad(self=gen.normal((3,)), min=gen.normal((2,)))
+
+
 def threshold():
     """threshold(x) = x where x > threshold, else value."""
     op, gen = Op("threshold"), Gen("threshold")
@@ -237,6 +266,22 @@ def threshold():
     op.ok(self=gen.normal((6,), "f16"), threshold=0, value=20)
     op.ok(self=gen.ints((6,), "i64"), threshold=2, value=-1)
     op.ok(self=gen.ints((6,), "u8"), threshold=3, value=0)
+
+
+def glu():
+    """glu: the second half gates the first."""
+    op, gen = Op("glu", once=True), Gen("glu")
+    for dtype in FLOATS:
+        for dim in (-1, 0, 1):
+            op.ok(self=gen.normal((2, 4, 6), dtype, 2.0), dim=dim)
+    op.ok(self=gen.normal((6,)))
+    op.ok(self=gen.normal((0, 4)))
+    op.ok(self=tensor([1.0, -1.0, NAN, 2.0, INF, 3.0, NAN, 90.0, 1.0, -110.0, 1.0, INF]))
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((3, 2, 4))))
+    op.bad(self=gen.normal((3,)))
+    op.bad(self=gen.normal(()))
+    op.bad(self=gen.ints((4,), "i64"))
 
 
 def bitwise_not():
@@ -350,7 +395,9 @@ def cases():
     table()
     boundaries()
     clamps()
+    tensor_limits()
     threshold()
+    glu()
     bitwise_not()
     pow_scalar()
     copies()

@@ -2,6 +2,7 @@
 //! arguments bound to the overload's schema, and rewritten to those of the op.
 
 mod convert;
+mod free;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::{
 };
 
 use convert::convert;
+pub use free::is_free;
 
 /// Keywords that say where a result lies: kgen's are contiguous, in memory of their own on the device.
 const PLACES: [&str; 6] =
@@ -26,6 +28,9 @@ pub enum CallError {
     /// No such op.
     #[error(transparent)]
     Op(#[from] UnknownOpError),
+    /// A view or a new tensor.
+    #[error("`{0}` makes a view or a tensor of known values: there is nothing to judge")]
+    Free(String),
     /// More arguments than the op has.
     #[error("{given} arguments, where it takes at most {most}")]
     TooMany {
@@ -113,8 +118,12 @@ fn params(named: Named) -> &'static [Param] {
 /// [`CallError`] where there is no such op, or the arguments do not fit its schema; it names the
 /// schema, the argument and the expected value.
 pub fn bind(call: &Call) -> Result<Bound, CallError> {
+    let named = resolve(call).map_err(|error| match is_free(&call.op) {
+        true => CallError::Free(call.name()),
+        false => error.into(),
+    })?;
     let mut first = None;
-    for named in resolve(call)? {
+    for named in named {
         match bind_to(named, call) {
             Ok(bound) => return Ok(bound),
             Err(error) => first = first.or(Some(error)),

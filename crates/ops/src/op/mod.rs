@@ -41,6 +41,7 @@ pub use def::{OpBuilder, OpDef, UnknownOpError, find, resolve};
 pub use eager::{EagerRounding, half_roundoff};
 pub use engine::{Array, Engine, ExactLimits, Locality, Matrices, Origin, Shaped};
 pub use family::OpFamily;
+pub(crate) use formulas::logic::{shifted_left, shifted_right};
 pub use generate::generate;
 pub use generators::DistributionError;
 pub(crate) use generators::{integer_limit, sum_limit};

@@ -112,6 +112,20 @@ impl Arguments {
         }
     }
 
+    /// Gives the tensors of a list new dimensions in front where they have fewer than so many; returns
+    /// how many the first one then has.
+    pub fn at_least(&mut self, name: &str, ndim: usize) -> usize {
+        let Some(arg) = self.0.iter_mut().find(|arg| arg.name == name) else { return 0 };
+        for tensor in arg.value.tensors_mut() {
+            let spec = &mut tensor.spec;
+            while spec.shape.len() < ndim {
+                spec.shape.insert(0, 1);
+                spec.stride.insert(0, 1);
+            }
+        }
+        arg.value.tensors().next().map_or(0, |(_, tensor)| tensor.spec.ndim())
+    }
+
     /// Makes a tensor without dimensions of a number.
     pub fn number_as_tensor(&mut self, name: &str, dtype: DType) {
         if let Some(arg) = self.0.iter_mut().find(|arg| arg.name == name) {

@@ -7,7 +7,9 @@
 use ndarray::{ArrayD, Axis, IxDyn};
 
 use crate::{
-    op::{Array, Call, Inputs, Kind, OpDef, Param, Role, normalise_dim},
+    op::{
+        Array, Call, Inputs, Kind, OpDef, Param, Role, normalise_dim, shifted_left, shifted_right,
+    },
     record::{ArgValue, Case, HostTensor, TensorSpec, tensor::wrapped},
 };
 
@@ -64,21 +66,22 @@ pub(super) fn method(op: &str) -> Option<Method> {
         "bitwise_and" => Elements(|v| v[0] & v[1]),
         "bitwise_or" => Elements(|v| v[0] | v[1]),
         "bitwise_xor" => Elements(|v| v[0] ^ v[1]),
+        "bitwise_left_shift" => Elements(|v| shifted_left(v[0], v[1])),
+        "bitwise_right_shift" => Elements(|v| shifted_right(v[0], v[1])),
         "where" => Elements(|v| if v[0] == 0 { v[2] } else { v[1] }),
         "masked_fill.Scalar" | "masked_fill.Tensor" => {
             Elements(|v| if v[1] == 0 { v[0] } else { v[2] })
         }
-        "sum" | "cumsum" | "embedding" | "gather" | "index_select" | "index" | "scatter.src"
-        | "scatter.value" | "scatter_add" | "index_add" | "index_put" | "cat" | "stack"
-        | "constant_pad_nd" | "repeat" | "repeat_interleave" | "flip" | "roll" | "tril"
-        | "triu" | "permute" | "transpose" | "pixel_shuffle" | "expand" | "view" | "unbind"
-        | "split" | "slice" | "select" | "unsqueeze" | "diag" => Words,
-        "amax" | "amin" | "max.dim" | "min.dim" | "topk" | "sort" | "cummax" => {
-            Ranks { values: true }
-        }
-        "argmax" | "argmin" | "any" | "any.dim" | "all" | "all.dim" | "count_nonzero" => {
-            Ranks { values: false }
-        }
+        "sum" | "nansum" | "cumsum" | "embedding" | "gather" | "index_select" | "index"
+        | "scatter.src" | "scatter.value" | "scatter_add" | "index_add" | "index_put" | "cat"
+        | "stack" | "constant_pad_nd" | "repeat" | "repeat_interleave" | "flip" | "roll"
+        | "tril" | "triu" | "permute" | "transpose" | "pixel_shuffle" | "expand" | "view"
+        | "unbind" | "split" | "slice" | "select" | "slice_scatter" | "select_scatter"
+        | "unsqueeze" | "diag" => Words,
+        "amax" | "amin" | "max.dim" | "min.dim" | "median" | "median.dim" | "topk" | "sort"
+        | "cummax" | "cummin" => Ranks { values: true },
+        "argmax" | "argmin" | "any" | "any.dim" | "any.dims" | "all" | "all.dim" | "all.dims"
+        | "count_nonzero" => Ranks { values: false },
         "prod" => Product { running: false },
         "cumprod" => Product { running: true },
         _ => return None,

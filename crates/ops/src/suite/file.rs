@@ -283,7 +283,11 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError>
         }
     }
     let mut axes = axes(table)?;
-    let grid = grid::read(table)?;
+    let mut own = table.clone();
+    if op.param("grid").is_some() {
+        own.remove("grid");
+    }
+    let grid = grid::read(&own)?;
     grid.name_axes(&mut axes)?;
     let mut values = Vec::new();
     for param in &op.params {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    call,
     log::{self, Call},
     op::{self, OpDef},
     record::{Case, CaseClass, DType},
@@ -96,6 +97,8 @@ pub struct Loaded {
     /// The mistakes, in the order of the file: each names file, op and reason and, where there is
     /// one, the line.
     pub errors: Vec<Error>,
+    /// Calls of a log of which there is nothing to judge: views and new tensors.
+    pub free: u64,
 }
 
 impl Loaded {
@@ -143,7 +146,7 @@ pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
         Some((name, Builtin::Joined(description, parts))) => {
             let parts = parts.iter().map(|part| load(part)).collect::<Result<_, _>>()?;
             let suite = union::join(name, description, parts);
-            return Ok(Loaded { suite, errors: Vec::new() });
+            return Ok(Loaded { suite, errors: Vec::new(), free: 0 });
         }
         None => {}
     }
@@ -239,7 +242,9 @@ fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
         .map(|source| (source.line, Error::Log { file: origin.to_owned(), source }))
         .collect();
     let mut entries = Entries::default();
-    for call in &read.calls {
+    let is_free = |call: &&Call| call::is_free(&call.op) && op::find(&call.name()).is_err();
+    let (free, calls): (Vec<&Call>, Vec<&Call>) = read.calls.iter().partition(is_free);
+    for call in calls {
         if let Err(error) = entries.add(origin, call, None) {
             errors.push((call.line, error));
         }
@@ -247,7 +252,8 @@ fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
     errors.sort_by_key(|(line, _)| *line);
     let name = Path::new(origin).file_stem().map_or(origin, |stem| stem.to_str().unwrap_or(origin));
     let suite = entries.suite(name, "Calls of a log.", origin);
-    finish(suite, errors.into_iter().map(|(_, error)| error).collect())
+    let loaded = finish(suite, errors.into_iter().map(|(_, error)| error).collect())?;
+    Ok(Loaded { free: free.iter().map(|call| call.count).sum(), ..loaded })
 }
 
 /// Makes a case of every call of models whose op is known; the small ones in several types.
@@ -267,7 +273,7 @@ fn from_models(name: &str, real: &str, small: &str) -> Loaded {
         }
     }
     let description = "The calls of popular models, from their public configuration.";
-    Loaded { suite: entries.suite(name, description, name), errors }
+    Loaded { suite: entries.suite(name, description, name), errors, free: 0 }
 }
 
 /// Returns a call with floating-point tensors of another type.
@@ -280,7 +286,7 @@ fn in_dtype(call: &Call, dtype: DType) -> Call {
 fn finish(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
     suite.ops = suite.entries.iter().map(|entry| entry.op.name.clone()).collect();
     if !suite.entries.is_empty() {
-        return Ok(Loaded { suite, errors });
+        return Ok(Loaded { suite, errors, free: 0 });
     }
     let reason = "it has no calls".to_owned();
     Err(if errors.is_empty() {

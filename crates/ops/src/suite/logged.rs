@@ -33,6 +33,11 @@ pub(super) fn case_of(
     };
     case.dtype = main_dtype(op, &case);
     case.class = class.unwrap_or_else(|| class_of(&case));
+    // Mostly the result is what it would be anyway.
+    case.in_place = in_place && {
+        let elsewhere = Case { in_place: false, ..case.clone() };
+        op.infer(&case).ok() != op.infer(&elsewhere).ok()
+    };
     case.id = id(op, &case, &bound);
     complete_case(op, &mut case)?;
     set_generators(op, &mut case, call, &bound)?;

@@ -1,10 +1,12 @@
 //! Pooling, resampling and rearranging of images.
 
 use super::super::{
-    OpFamily,
+    OpFamily, Role,
     def::{self, OpBuilder},
     families::{
         blocks::Blocks,
+        col2im::Col2Im,
+        grid::GridSample,
         pool::{Fold, Pool},
         resample::Resample,
     },
@@ -109,13 +111,13 @@ fn maxima() -> Vec<OpBuilder> {
             .outputs(outputs)
     };
     let plain = (1..=3).map(|n| row(n, maximum(n), false));
-    plain.chain([row(2, maximum_at(2, false), true)]).collect()
+    plain.chain([2, 3].map(|n| row(n, maximum_at(n, false), true))).collect()
 }
 
 /// The second output of a maximum with its place.
 const PLACES: &str = "\
-    The second output, i64, is the place of the maximum in its plane, h * width + w: of several equal \
-    ones the first in row-major order, of several NaN the last.";
+    The second output, i64, is the place of the maximum in its plane (h * width + w; of a volume (d * height \
+    + h) * width + w): of several equal ones the first in row-major order, of several NaN the last.";
 
 /// Windows that are chosen for an output size.
 fn adaptive() -> Vec<OpBuilder> {
@@ -145,6 +147,19 @@ fn adaptive() -> Vec<OpBuilder> {
             = 0 or an output_size of 0 gives an empty result.",
         )
         .alias(&["nn.functional.adaptive_avg_pool2d", "_adaptive_avg_pool2d"])
+        .outputs(&["the means"]),
+        OpBuilder::new(
+            "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+            Pool { adaptive: true, ..average(3) },
+            "The means of windows of self [n, c, d, h, w] or [c, d, h, w] that are chosen so that the \
+            output has output_size elements per dimension: window y of a dimension of extent in holds \
+            the elements from floor(y * in / out) to ceil((y + 1) * in / out), the last not included: \
+            windows may overlap and differ in size. Compute in f32 and round once to the output's \
+            dtype, which is that of self.\n\
+            NaN and infinities follow IEEE arithmetic and reach every window that holds them. n = 0 or \
+            an output_size of 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.adaptive_avg_pool3d", "_adaptive_avg_pool3d"])
         .outputs(&["the means"]),
         OpBuilder::new(
             "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
@@ -198,6 +213,25 @@ fn resized() -> Vec<OpBuilder> {
         .alias(&["nn.functional.interpolate_bilinear2d"])
         .outputs(&["the resized tensor"]),
         OpBuilder::new(
+            "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool \
+            align_corners) -> Tensor",
+            GridSample,
+            "Samples input [n, c, h, w] at the places of grid [n, out_h, out_w, 2], of the same dtype: \
+            out[b, ch, y, x] is input[b, ch] at (column, row) = grid[b, y, x], of which -1 and 1 are the \
+            ends of the image: place p = (g + 1) / 2 * (extent - 1) with align_corners, else ((g + 1) * \
+            extent - 1) / 2. interpolation_mode 0 (bilinear): the neighbours floor(p) and floor(p) + 1, \
+            weighted by 1 - (p - floor(p)) and p - floor(p); 1 (nearest): the element at p rounded, half \
+            to even; 2 (bicubic): the neighbours floor(p) - 1 to floor(p) + 2 with the weights of cubic \
+            convolution, a = -0.75. padding_mode 0 (zeros): what lies outside counts as 0; 1 (border): p \
+            is limited to 0..extent - 1; 2 (reflection): p is mirrored at 0 and extent - 1 with \
+            align_corners, else at -0.5 and extent - 0.5, then limited. In bicubic the padding is that of \
+            each neighbour. Compute in f32 and round once to the output's dtype.\n\
+            A place that is NaN or infinite after padding lies outside. NaN and infinities in input \
+            follow IEEE arithmetic. n = 0 gives an empty result.",
+        )
+        .role("grid", Role::Between(-1.2, 1.2))
+        .outputs(&["the samples"]),
+        OpBuilder::new(
             "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] \
             stride) -> Tensor",
             Blocks::Im2Col,
@@ -213,6 +247,21 @@ fn resized() -> Vec<OpBuilder> {
         .alias(&["nn.functional.unfold"])
         .exact()
         .outputs(&["the blocks"]),
+        OpBuilder::new(
+            "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] \
+            padding, int[2] stride) -> Tensor",
+            Col2Im,
+            "Adds the columns of self [n, c * kh * kw, l] or [c * kh * kw, l] up to an image [n, c, h, \
+            w] (or without n) of size output_size, the adjoint of im2col: element [b, (ch * kh + i) * \
+            kw + j, y * l_w + x] is added to pixel [b, ch, y * stride_h + i * dilation_h - padding_h, x \
+            * stride_w + j * dilation_w - padding_w], where that is in the image; l = l_h * l_w with \
+            l_h = (h + 2 * padding_h - dilation_h * (kh - 1) - 1) / stride_h + 1, rounded down. \
+            Accumulate in f32 and round once to the output's dtype, which is that of self. Any order \
+            of summation is right; a pixel on which no element lies is 0.\n\
+            NaN and infinities follow IEEE arithmetic. n = 0 gives an empty result.",
+        )
+        .alias(&["nn.functional.fold"])
+        .outputs(&["the image"]),
         OpBuilder::new(
             "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
             Blocks::PixelShuffle,

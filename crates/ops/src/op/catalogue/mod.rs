@@ -106,12 +106,11 @@ pub(super) fn lookup(name: &str) -> Vec<Named> {
     let text = text.strip_prefix("aten.").unwrap_or(text);
     let (base, overload) = text.split_once('.').unwrap_or((text, "default"));
     // Out variants compute the same values.
-    let names: Vec<&str> = match overload.strip_suffix("out") {
-        Some("") => OUT_OF.to_vec(),
-        Some("IntList_") => vec!["dim_IntList", "dim"],
-        Some("int_") => vec!["int", "dim_int"],
-        Some(of) => vec![of.trim_end_matches('_')],
-        None => vec![overload],
+    let names: Vec<&str> = match overload {
+        "out" => OUT_OF.to_vec(),
+        "IntList_out" => vec!["dim_IntList", "dim"],
+        "int_out" => vec!["int", "dim_int"],
+        _ => vec![overload.strip_suffix("_out").unwrap_or(overload)],
     };
     let in_place = base.strip_suffix('_').filter(|base| !base.is_empty() && !base.ends_with('_'));
     let bases = [Some((base, false)), in_place.map(|base| (base, true))];

@@ -11,229 +11,115 @@ use super::super::{
 /// A row: the op, the signature, the rules, and a function where rules do not suffice.
 type Row = (&'static str, &'static str, &'static str, Option<Adapt>);
 
+// One row a line.
+#[rustfmt::skip]
 const ROWS: &[Row] = &[
     // Views and copies.
     ("transpose", "t(Tensor(a) self) -> Tensor(a)", "dim0=0, dim1=-1", Some(matrix)),
-    (
-        "transpose",
-        "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
-        "dim0=@axis0, dim1=@axis1",
-        None,
-    ),
+    ("transpose", "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", "dim0=@axis0, dim1=@axis1", None),
     ("transpose", "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", "", None),
     ("view", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", "", Some(without_a_copy)),
     ("view", "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", "size=@shape", None),
     ("view", "_unsafe_view(Tensor self, SymInt[] size) -> Tensor", "", None),
     ("expand", "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", "", None),
     ("repeat", "tile(Tensor self, SymInt[] dims) -> Tensor", "", Some(tile)),
-    (
-        "to_copy",
-        "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-        "-copy",
-        None,
-    ),
-    (
-        "to_copy",
-        "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-        "-copy",
-        None,
-    ),
-    (
-        "to_copy",
-        "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-        "-copy",
-        None,
-    ),
-    (
-        "constant_pad_nd",
-        "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
-        "",
-        Some(pad),
-    ),
+    ("to_copy", "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", "-copy", None),
+    ("to_copy", "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", "-copy", None),
+    ("to_copy", "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", "-copy", None),
+    ("constant_pad_nd", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "", Some(pad)),
+    ("reflection_pad1d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(reflect::<1>)),
+    ("reflection_pad2d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(reflect::<2>)),
+    ("reflection_pad3d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(reflect::<3>)),
+    ("replication_pad1d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(replicate::<1>)),
+    ("replication_pad2d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(replicate::<2>)),
+    ("replication_pad3d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(replicate::<3>)),
+    ("pad_circular", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "", Some(circular)),
+    ("cat", "hstack(Tensor[] tensors) -> Tensor", "", Some(hstack)),
+    ("cat", "vstack(Tensor[] tensors) -> Tensor", "dim=0", Some(vstack)),
+    ("cat", "row_stack(Tensor[] tensors) -> Tensor", "dim=0", Some(vstack)),
     ("index", "index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", "", None),
-    (
-        "index_put",
-        "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        "",
-        None,
-    ),
+    ("index_put", "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", "", None),
+    ("scatter_reduce", "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", "", Some(scattered)),
     // Numbers in the place of tensors.
     ("bitwise_and", "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
     ("bitwise_or", "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
     ("bitwise_xor", "bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
-    (
-        "sub.Scalar",
-        "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-        "",
-        None,
-    ),
+    ("sub.Scalar", "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", "", None),
     ("mul.Scalar", "multiply.Scalar(Tensor self, Scalar other) -> Tensor", "", None),
     ("div.Scalar", "divide.Scalar(Tensor self, Scalar other) -> Tensor", "", None),
     ("div.Scalar", "true_divide.Scalar(Tensor self, Scalar other) -> Tensor", "", None),
-    (
-        "div.Tensor_mode",
-        "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-        "",
-        None,
-    ),
+    ("div.Tensor_mode", "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", "", None),
+    ("bitwise_and", "bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("bitwise_or", "bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("bitwise_xor", "bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("bitwise_left_shift", "bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_left_shift", "bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("bitwise_left_shift", "__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_right_shift", "bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_right_shift", "bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("bitwise_right_shift", "__rshift__.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("copysign", "copysign.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("div.Tensor_mode", "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", "", Some(number)),
+    ("div.Tensor_mode", "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor", "", Some(number)),
+    ("floor_divide", "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("fmod", "fmod.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("remainder", "remainder.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("remainder", "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("pow", "pow.Scalar(Scalar self, Tensor exponent) -> Tensor", "", Some(base)),
+    ("xlogy", "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("xlogy", "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("xlogy", "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("xlogy", "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("where", "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
+    ("where", "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("where", "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", "", Some(numbers)),
+    // Tensors in the place of numbers.
+    ("maximum", "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "other=@min", None),
+    ("minimum", "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "other=@max", None),
+    ("sub", "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "", Some(swapped)),
     // Reductions.
     ("sum", "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
     ("mean", "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
-    (
-        "prod",
-        "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-        "dim=0, keepdim=false",
-        Some(flat),
-    ),
+    ("prod", "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=0, keepdim=false", Some(flat)),
     ("count_nonzero", "count_nonzero(Tensor self, int? dim=None) -> Tensor", "", Some(all_dims)),
     ("amax", "max(Tensor self) -> Tensor", "", None),
     ("amin", "min(Tensor self) -> Tensor", "", None),
     ("maximum", "max.other(Tensor self, Tensor other) -> Tensor", "", None),
     ("minimum", "min.other(Tensor self, Tensor other) -> Tensor", "", None),
     ("std", "std(Tensor self, bool unbiased=True) -> Tensor", "", Some(unbiased)),
-    (
-        "std",
-        "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-        "",
-        Some(unbiased),
-    ),
+    ("std", "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor", "", Some(unbiased)),
     ("var", "var(Tensor self, bool unbiased=True) -> Tensor", "", Some(unbiased)),
-    (
-        "var",
-        "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-        "",
-        Some(unbiased),
-    ),
-    (
-        "var_mean",
-        "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-        "",
-        Some(unbiased),
-    ),
-    (
-        "var_mean",
-        "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
-        "",
-        Some(unbiased),
-    ),
+    ("var", "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor", "", Some(unbiased)),
+    ("var_mean", "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", "", Some(unbiased)),
+    ("var_mean", "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)", "", Some(unbiased)),
+    ("std_mean", "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", "", Some(unbiased)),
+    ("std_mean", "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)", "", Some(unbiased)),
     ("vector_norm", "norm.Scalar(Tensor self, Scalar p=2) -> Tensor", "ord=@p", None),
-    (
-        "vector_norm",
-        "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-        "ord=@p",
-        Some(norm),
-    ),
-    (
-        "vector_norm",
-        "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
-        "ord=@p",
-        Some(norm),
-    ),
-    (
-        "vector_norm",
-        "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-        "ord=@p",
-        Some(norm),
-    ),
-    (
-        "sort",
-        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-        "-stable",
-        None,
-    ),
-    (
-        "softmax",
-        "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-        "half_to_float=false",
-        Some(converted),
-    ),
-    (
-        "log_softmax",
-        "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-        "half_to_float=false",
-        Some(converted),
-    ),
-    (
-        "logsumexp",
-        "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-        "",
-        None,
-    ),
+    ("vector_norm", "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", "ord=@p", Some(norm)),
+    ("vector_norm", "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor", "ord=@p", Some(norm)),
+    ("vector_norm", "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", "ord=@p", Some(norm)),
+    ("sort", "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", "-stable", None),
+    ("softmax", "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "half_to_float=false", Some(converted)),
+    ("log_softmax", "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "half_to_float=false", Some(converted)),
+    ("logsumexp", "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", "", None),
     // Products and convolutions.
     ("dot", "vdot(Tensor self, Tensor other) -> Tensor", "tensor=@other", None),
-    (
-        "convolution",
-        "_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-        "-benchmark, -deterministic, -cudnn_enabled, -allow_tf32",
-        None,
-    ),
-    (
-        "convolution",
-        "_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
-        "-benchmark, -deterministic, -cudnn_enabled",
-        None,
-    ),
-    (
-        "conv1d",
-        "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
-        "",
-        Some(named_padding),
-    ),
-    (
-        "conv2d",
-        "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
-        "",
-        Some(named_padding),
-    ),
-    (
-        "conv3d",
-        "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
-        "",
-        Some(named_padding),
-    ),
-    (
-        "scaled_mm",
-        "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor",
-        "-use_fast_accum",
-        None,
-    ),
+    ("convolution", "_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor", "-benchmark, -deterministic, -cudnn_enabled, -allow_tf32", None),
+    ("convolution", "_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor", "-benchmark, -deterministic, -cudnn_enabled", None),
+    ("conv1d", "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor", "", Some(named_padding)),
+    ("conv2d", "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor", "", Some(named_padding)),
+    ("conv3d", "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor", "", Some(named_padding)),
+    ("scaled_mm", "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor", "-use_fast_accum", None),
+    // Resampling.
+    ("upsample_nearest2d", "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("upsample_bilinear2d", "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     // Norms and embeddings.
-    (
-        "native_batch_norm",
-        "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-        "",
-        None,
-    ),
-    (
-        "native_batch_norm",
-        "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
-        "",
-        None,
-    ),
-    (
-        "native_batch_norm",
-        "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-        "",
-        None,
-    ),
-    (
-        "embedding_bag",
-        "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-        "",
-        None,
-    ),
-    (
-        "embedding_bag",
-        "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
-        "padding_idx=-1",
-        None,
-    ),
-    (
-        "embedding_bag",
-        "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
-        "",
-        Some(padding_idx),
-    ),
+    ("native_batch_norm", "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", "", None),
+    ("native_batch_norm", "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", "", None),
+    ("native_batch_norm", "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", "", None),
+    ("embedding_bag", "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)", "", None),
+    ("embedding_bag", "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)", "padding_idx=-1", None),
+    ("embedding_bag", "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", "", Some(padding_idx)),
     ("round", "special_round(Tensor self, *, int decimals=0) -> Tensor", "", None),
 ];
 
@@ -308,32 +194,144 @@ fn tile(args: &mut Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// `pad`: the other modes are ops of their own.
+/// `pad` with a number.
 fn pad(args: &mut Arguments) -> Result<(), String> {
-    if let ArgValue::Str(mode) = args.take("mode")
-        && mode != "constant"
-    {
-        return Err(format!(
-            "`mode` is \"{mode}\", which must be \"constant\" (other modes are ops such as reflection_pad2d)"
-        ));
-    }
+    mode(args, "constant")?;
     if args.get("value").is_none() {
         args.take("value");
     }
     Ok(())
 }
 
-/// A number takes part as a tensor without dimensions of the type that both are promoted to.
-fn number(args: &mut Arguments) -> Result<(), String> {
-    let dtype = args.tensor("self").map_or(DType::I64, |(dtype, _)| dtype);
-    let dtype = match args.get("other") {
-        Some(ArgValue::Int(_)) if dtype == DType::Bool => DType::I64,
-        Some(ArgValue::Float(_)) => {
-            return Err("`other` must be an integer or a truth value".to_owned());
-        }
-        _ => dtype,
+/// `pad` by the mirror image of `N` dimensions.
+fn reflect<const N: usize>(args: &mut Arguments) -> Result<(), String> {
+    pad_without_value(args, "reflect", N)
+}
+
+/// `pad` by the nearest element of `N` dimensions.
+fn replicate<const N: usize>(args: &mut Arguments) -> Result<(), String> {
+    pad_without_value(args, "replicate", N)
+}
+
+/// `pad` by the other end.
+fn circular(args: &mut Arguments) -> Result<(), String> {
+    let pairs = if let Some(ArgValue::Ints(pads)) = args.get("pad") { pads.len() / 2 } else { 0 };
+    pad_without_value(args, "circular", pairs)
+}
+
+fn pad_without_value(args: &mut Arguments, word: &str, dims: usize) -> Result<(), String> {
+    mode(args, word)?;
+    match args.get("pad") {
+        Some(ArgValue::Ints(pads)) if pads.len() == 2 * dims => {}
+        _ => return Err(format!("`pad` must hold {} numbers for this op", 2 * dims)),
+    }
+    match args.take("value") {
+        ArgValue::None | ArgValue::Float(0.0) => Ok(()),
+        _ => Err(format!("`value` is given, which mode \"{word}\" does not take")),
+    }
+}
+
+fn mode(args: &mut Arguments, word: &str) -> Result<(), String> {
+    match args.take("mode") {
+        ArgValue::Str(mode) if mode == word => Ok(()),
+        ArgValue::Str(mode) => Err(format!(
+            "`mode` is \"{mode}\", which must be constant, reflect, replicate or circular"
+        )),
+        _ => Err("`mode` must be a word".to_owned()),
+    }
+}
+
+/// `scatter` by the names of its reductions.
+fn scattered(args: &mut Arguments) -> Result<(), String> {
+    let word = match args.get("reduce") {
+        Some(ArgValue::Str(word)) if word == "add" => "sum",
+        Some(ArgValue::Str(word)) if word == "multiply" => "prod",
+        _ => return Err("`reduce` must be \"add\" or \"multiply\"".to_owned()),
     };
-    args.number_as_tensor("other", dtype);
+    args.set("reduce", ArgValue::Str(word.to_owned()));
+    Ok(())
+}
+
+/// Rows side by side; tensors of one dimension one behind the other.
+fn hstack(args: &mut Arguments) -> Result<(), String> {
+    let first = args.at_least("tensors", 1);
+    args.set("dim", ArgValue::Int(i64::from(first > 1)));
+    Ok(())
+}
+
+/// Rows one above the other.
+fn vstack(args: &mut Arguments) -> Result<(), String> {
+    args.at_least("tensors", 2);
+    Ok(())
+}
+
+/// `scale_factors` in the place of `output_size`.
+fn resampled(args: &mut Arguments) -> Result<(), String> {
+    let shape = args.tensor("input").map_or(Vec::new(), |(_, shape)| shape.to_vec());
+    match (args.get("output_size").is_some(), args.take("scale_factors")) {
+        (true, ArgValue::None) => Ok(()),
+        (false, ArgValue::Floats(factors)) if shape.len() == factors.len() + 2 => {
+            let size = |(&extent, &factor): (&usize, &f64)| (extent as f64 * factor).floor() as i64;
+            let sizes = shape[2..].iter().zip(&factors).map(size).collect();
+            args.set("output_size", ArgValue::Ints(sizes));
+            for (name, factor) in ["scales_h", "scales_w"].into_iter().zip(factors) {
+                args.set(name, ArgValue::Float(factor));
+            }
+            Ok(())
+        }
+        _ => Err("either `output_size` or a number per dimension in `scale_factors` must be given"
+            .to_owned()),
+    }
+}
+
+/// `other` is a number.
+fn number(args: &mut Arguments) -> Result<(), String> {
+    as_operand(args, "other", "self");
+    Ok(())
+}
+
+/// `self` is a number.
+fn number_first(args: &mut Arguments) -> Result<(), String> {
+    as_operand(args, "self", "other");
+    Ok(())
+}
+
+/// `pow` of a number.
+fn base(args: &mut Arguments) -> Result<(), String> {
+    as_operand(args, "self", "exponent");
+    Ok(())
+}
+
+/// Both are numbers.
+fn numbers(args: &mut Arguments) -> Result<(), String> {
+    as_operand(args, "self", "other");
+    as_operand(args, "other", "other");
+    Ok(())
+}
+
+/// A number takes part as a tensor without dimensions, which counts less than the tensor `beside` it:
+/// it has that one's type unless its own is of a higher kind. Beside f16 and bf16 it keeps its f32 value.
+fn as_operand(args: &mut Arguments, name: &str, beside: &str) {
+    let tensor = args.tensor(beside).map(|(dtype, shape)| (dtype, shape.is_empty()));
+    let own = match args.get(name) {
+        Some(ArgValue::Int(_)) => DType::I64,
+        Some(ArgValue::Bool(_)) => DType::Bool,
+        _ => DType::F32,
+    };
+    let kind = |dtype: DType| (dtype.is_float(), dtype != DType::Bool);
+    let dtype = match tensor {
+        Some((DType::F16 | DType::BF16, false)) => DType::F32,
+        Some((dtype, _)) if kind(dtype) >= kind(own) => dtype,
+        _ => own,
+    };
+    args.number_as_tensor(name, dtype);
+}
+
+/// `rsub` subtracts from its second tensor.
+fn swapped(args: &mut Arguments) -> Result<(), String> {
+    args.rename("self", "subtracted");
+    args.rename("other", "self");
+    args.rename("subtracted", "other");
     Ok(())
 }
 

@@ -30,14 +30,14 @@ enum Layout {
 }
 
 /// Sizes of an `im2col`; the first number of each triple is not used.
-struct Columns {
-    batched: bool,
-    kernel: Triple,
+pub(super) struct Columns {
+    pub batched: bool,
+    pub kernel: Triple,
     dilation: Triple,
     padding: Triple,
     stride: Triple,
-    input: [usize; 2],
-    output: [usize; 2],
+    pub input: [usize; 2],
+    pub output: [usize; 2],
 }
 
 impl Columns {
@@ -52,6 +52,16 @@ impl Columns {
         if spec.shape[usize::from(batched)..].contains(&0) {
             return wrong("[c, h, w] or [n, c, h, w], only n empty");
         }
+        let input = [spec.shape[spec.ndim() - 2], spec.shape[spec.ndim() - 1]];
+        Self::sized(call, batched, input)
+    }
+
+    /// Returns the blocks of an image of a known size.
+    pub(super) fn sized(
+        call: &Call<'_>,
+        batched: bool,
+        input: [usize; 2],
+    ) -> Result<Self, InferError> {
         let list = |name: &str, least| {
             let given = call.ints(name)?;
             if given.len() != 2 {
@@ -61,13 +71,15 @@ impl Columns {
         };
         let (kernel, dilation) = (list("kernel_size", 1)?, list("dilation", 1)?);
         let (padding, stride) = (list("padding", 0)?, list("stride", 1)?);
-        let input = [spec.shape[spec.ndim() - 2], spec.shape[spec.ndim() - 1]];
         let mut output = [0; 2];
         for dim in 0..2 {
             let reach = dilation[dim + 1] * (kernel[dim + 1] - 1) + 1;
             match (input[dim] + 2 * padding[dim + 1]).checked_sub(reach) {
                 Some(room) => output[dim] = room / stride[dim + 1] + 1,
-                None => return wrong("at least as large as a block"),
+                None => {
+                    let wanted = "at least as large as a block";
+                    return Err(InferError::shape("the image", &input, wanted));
+                }
             }
         }
         Ok(Self { batched, kernel, dilation, padding, stride, input, output })
@@ -83,7 +95,7 @@ impl Columns {
     }
 
     /// Returns the position that an element comes from; `None` in the padding.
-    fn source(&self, position: &[usize]) -> Option<Vec<usize>> {
+    pub(super) fn source(&self, position: &[usize]) -> Option<Vec<usize>> {
         let (row, column) = (position[usize::from(self.batched)], *position.last()?);
         let taps = [row / self.kernel[2] % self.kernel[1], row % self.kernel[2]];
         let places = [column / self.output[1], column % self.output[1]];

@@ -17,6 +17,8 @@ pub(crate) enum End {
     Max,
     /// The smallest element.
     Min,
+    /// The element in the middle of the order; of two the smaller one.
+    Middle,
 }
 
 /// The output for the extreme element of a slice.
@@ -28,6 +30,8 @@ pub(crate) enum Returned {
     Index,
     /// Both.
     Both,
+    /// Its value, and that of the other end.
+    Ends,
 }
 
 /// Extreme elements of slices; NaN is beyond every number on either end.
@@ -43,11 +47,14 @@ pub(crate) fn tied(left: f64, right: f64) -> bool {
 impl End {
     /// Returns the first extreme element and its index; of no elements, NaN and 0.
     fn of(self, x: &[f64]) -> [f64; 2] {
+        if self == Self::Middle {
+            return middle(x);
+        }
         let mut best = 0;
         for (index, &x_i) in x.iter().enumerate().skip(1) {
             let beyond = match self {
                 Self::Max => x_i > x[best],
-                Self::Min => x_i < x[best],
+                Self::Min | Self::Middle => x_i < x[best],
             };
             if beyond || (x_i.is_nan() && !x[best].is_nan()) {
                 best = index;
@@ -57,14 +64,26 @@ impl End {
     }
 }
 
+/// Returns the first NaN, else the lower median, and its index; of no elements, NaN and 0.
+fn middle(x: &[f64]) -> [f64; 2] {
+    if let Some(at) = x.iter().position(|x| x.is_nan()) {
+        return [f64::NAN, at as f64];
+    }
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    let Some(half) = x.len().checked_sub(1).map(|last| last / 2) else { return [f64::NAN, 0.0] };
+    let (_, &mut at, _) = order.select_nth_unstable_by(half, |&a, &b| x[a].total_cmp(&x[b]));
+    [x[at], at as f64]
+}
+
 impl Engine for Extreme {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let spec = plain(call)?;
-        if self.1 == Returned::Index && spec.dtype == DType::Bool {
+        if (self.1 == Returned::Index || self.0 == End::Middle) && spec.dtype == DType::Bool {
             return Err(InferError::dtype("self", spec.dtype, "a number type"));
         }
         let shape = left(call)?;
-        if dims(call)?.iter().any(|&dim| spec.shape[dim] == 0) {
+        let may_be_empty = self.0 == End::Middle && self.1 == Returned::Value;
+        if !may_be_empty && dims(call)?.iter().any(|&dim| spec.shape[dim] == 0) {
             let wanted = "not empty along the dimensions that are folded";
             return Err(InferError::shape("self", &spec.shape, wanted));
         }
@@ -73,17 +92,21 @@ impl Engine for Extreme {
             Returned::Value => vec![value],
             Returned::Index => vec![index],
             Returned::Both => vec![value, index],
+            Returned::Ends => vec![value.clone(), value],
         })
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let formula = |x: &[f64]| self.0.of(x);
+        let formula = |x: &[f64]| match self.1 {
+            Returned::Ends => [End::Min.of(x)[0], End::Max.of(x)[0]],
+            _ => self.0.of(x),
+        };
         let both = lanes::folds(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula);
         let [value, index] = both;
         Ok(match self.1 {
             Returned::Value => vec![value],
             Returned::Index => vec![index],
-            Returned::Both => vec![value, index],
+            Returned::Both | Returned::Ends => vec![value, index],
         })
     }
 
@@ -132,7 +155,7 @@ impl Engine for Extreme {
     }
 
     fn leaves_choices(&self) -> bool {
-        self.1 != Returned::Value
+        matches!(self.1, Returned::Index | Returned::Both)
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) enum Moments {
     Std,
     /// Variance and mean.
     VarMean,
+    /// Standard deviation and mean.
+    StdMean,
 }
 
 /// The result of a slice.
@@ -54,8 +56,18 @@ fn correction(call: &Call<'_>) -> Result<f64, InferError> {
 }
 
 impl Moments {
+    /// Returns whether the mean is an output too.
+    const fn has_mean(self) -> bool {
+        matches!(self, Self::VarMean | Self::StdMean)
+    }
+
+    /// Returns whether the root is taken.
+    const fn is_std(self) -> bool {
+        matches!(self, Self::Std | Self::StdMean)
+    }
+
     fn outputs(self, [first, mean]: [Array; 2]) -> Vec<Array> {
-        if self == Self::VarMean { vec![first, mean] } else { vec![first] }
+        if self.has_mean() { vec![first, mean] } else { vec![first] }
     }
 }
 
@@ -63,7 +75,7 @@ impl Engine for Moments {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let out = (floating(call, "self")?.dtype, left(call)?);
         correction(call)?;
-        Ok(if *self == Self::VarMean { vec![out.clone(), out] } else { vec![out] })
+        Ok(if self.has_mean() { vec![out.clone(), out] } else { vec![out] })
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
@@ -71,7 +83,7 @@ impl Engine for Moments {
         let formula = |x: &[f64]| {
             let slice = Slice::of(x, correction);
             let var = slice.var();
-            [if *self == Self::Std { var.sqrt() } else { var }, slice.mean]
+            [if self.is_std() { var.sqrt() } else { var }, slice.mean]
         };
         let both = lanes::folds(inputs.get("self")?, &dims(call)?, keepdim(call)?, formula);
         Ok(self.outputs(both))
@@ -86,9 +98,9 @@ impl Engine for Moments {
             let moved = sum(x.iter().map(|x| ((x - slice.mean) * x).powi(2))).sqrt();
             let plain = sum(x.iter().map(|x| x * x)).sqrt();
             let first = match self {
-                Self::Std if x.len() == 1 => 0.0,
-                Self::Std if slice.squares == 0.0 => plain / slice.divisor.sqrt(),
-                Self::Std => moved / (slice.divisor * slice.var().sqrt()),
+                Self::Std | Self::StdMean if x.len() == 1 => 0.0,
+                Self::Std | Self::StdMean if slice.squares == 0.0 => plain / slice.divisor.sqrt(),
+                Self::Std | Self::StdMean => moved / (slice.divisor * slice.var().sqrt()),
                 Self::Var | Self::VarMean => (2.0 * moved + U * plain * plain) / slice.divisor,
             };
             [first, plain / x.len() as f64]
@@ -106,8 +118,8 @@ impl Engine for Moments {
             let slice = Slice::of(x, correction);
             let added = 4.0 * (x.len() as f64).sqrt() * U * slice.mean * slice.mean;
             let first = match self {
-                Self::Std if slice.squares == 0.0 => 0.0,
-                Self::Std => added / (2.0 * slice.var().sqrt()),
+                Self::Std | Self::StdMean if slice.squares == 0.0 => 0.0,
+                Self::Std | Self::StdMean => added / (2.0 * slice.var().sqrt()),
                 Self::Var | Self::VarMean => added,
             };
             [first, slice.mean.abs()]
@@ -131,7 +143,7 @@ impl Engine for Moments {
     /// Without a degree of freedom the variance is NaN, whatever the elements are.
     fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
         let free = slice_len(call) as f64 - correction(call).unwrap_or(1.0);
-        (*self != Self::VarMean && free <= 0.0).then_some(0)
+        (!self.has_mean() && free <= 0.0).then_some(0)
     }
 
     fn large(&self, dtype: DType) -> f64 {
@@ -158,7 +170,7 @@ impl Engine for Moments {
     }
 
     fn leaves_choices(&self) -> bool {
-        *self == Self::VarMean
+        self.has_mean()
     }
 
     /// A sum of many of these is exact: their mean is, and the variance is 0.

@@ -78,6 +78,8 @@ pub(crate) enum Takes {
     SameFloats,
     /// Integers and bool.
     Integral,
+    /// Integers.
+    Integers,
 }
 
 /// An elementwise op.
@@ -156,8 +158,13 @@ impl Pointwise {
 
     /// Returns the tensors of a call that decide about the type of the computation.
     fn values<'a>(&self, call: &Call<'a>) -> Result<Vec<&'a TensorSpec>, InferError> {
-        let names = self.tensors.iter().filter(|name| Some(**name) != self.mask);
+        let names = self.given(call).filter(|name| Some(*name) != self.mask);
         names.map(|name| call.tensor(name)).collect()
+    }
+
+    /// Returns the names of the tensors that are not left out.
+    fn given(&self, call: &Call<'_>) -> impl Iterator<Item = &'static str> {
+        self.tensors.iter().copied().filter(|name| call.opt_tensor(name).is_some())
     }
 
     /// Returns the type that the computation is done in: inputs are converted to it first.
@@ -187,6 +194,7 @@ impl Pointwise {
             Takes::Any => (true, ""),
             Takes::Numbers => (common != DType::Bool, "an integer or floating-point type"),
             Takes::Floats | Takes::SameFloats => (common.is_float(), "a floating-point type"),
+            Takes::Integers => (common.is_int(), "an integer type"),
             Takes::Integral => (!common.is_float(), "an integer type or bool"),
         };
         if fits { Ok(common) } else { Err(InferError::dtype(self.tensors[0], common, wanted)) }
@@ -203,15 +211,15 @@ impl Pointwise {
     /// Returns the shapes that broadcast, in the order of the formula.
     fn shapes(&self, call: &Call<'_>) -> Result<Vec<Vec<usize>>, InferError> {
         let first = &call.tensor(self.tensors[0])?.shape;
-        let shape = |name: &&str| {
+        let shape = |name: &'static str| {
             let own = &call.tensor(name)?.shape;
-            if Some(*name) == self.channel {
+            if Some(name) == self.channel {
                 along_channels(name, own, first)
             } else {
                 Ok(own.clone())
             }
         };
-        self.tensors.iter().map(shape).collect()
+        self.given(call).map(shape).collect()
     }
 
     fn check_mask(&self, call: &Call<'_>) -> Result<(), InferError> {
@@ -232,7 +240,7 @@ impl Pointwise {
         let mut given: Vec<&Input<'_>> = Vec::with_capacity(self.tensors.len());
         let mut converted: Vec<Option<Input<'static>>> = Vec::with_capacity(self.tensors.len());
         for name in self.tensors {
-            let input = inputs.get(name)?;
+            let Some(input) = inputs.opt(name) else { continue };
             let converts = Some(*name) != self.mask && input.dtype != common;
             converted.push(if Some(*name) == self.channel {
                 let shape = along_channels(name, &input.shape, &given[0].shape)?;
@@ -339,7 +347,14 @@ pub(crate) fn spread(
 }
 
 /// Ops of which either argument may decide at every place: as little as the smaller one is read.
-const EITHER: &[&str] = &["logical_and", "logical_or", "bitwise_and", "bitwise_or"];
+const EITHER: &[&str] = &[
+    "logical_and",
+    "logical_or",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+];
 
 /// Arguments that values of the others make needless at every place: `x && false`, `pow(x, 0)`,
 /// the slope of positive elements, elements that are overwritten, gradients that become 0.
@@ -348,6 +363,10 @@ const SKIPPED: &[(&str, &str)] = &[
     ("logical_or", "other"),
     ("bitwise_and", "other"),
     ("bitwise_or", "other"),
+    ("bitwise_left_shift", "other"),
+    ("bitwise_right_shift", "other"),
+    ("clamp.Tensor", "min"),
+    ("clamp.Tensor", "max"),
     ("mul", "other"),
     ("pow", "self"),
     ("pow.Tensor_Scalar", "self"),

@@ -21,6 +21,8 @@ pub(crate) enum Total {
     Sum,
     /// Sum divided by the number of elements.
     Mean,
+    /// Sum without NaN.
+    NanSum,
     /// Product.
     Prod,
     /// Number of elements that are not 0.
@@ -29,6 +31,11 @@ pub(crate) enum Total {
 
 /// Returns the dimensions that a call folds; all where it names none.
 pub(crate) fn dims(call: &Call<'_>) -> Result<Vec<usize>, InferError> {
+    // `any.dims` and `all.dims` take an empty list at its word.
+    if call.op.name.ends_with(".dims") && call.opt_ints("dim")?.is_some_and(|dims| dims.is_empty())
+    {
+        return Ok(Vec::new());
+    }
     normalise_dims(call.opt_ints("dim")?.as_deref(), call.tensor("self")?.ndim())
 }
 
@@ -186,6 +193,7 @@ impl Total {
         let integers = total_dtype(call).is_ok_and(|dtype| !dtype.is_float());
         match self {
             Self::Sum => sum(terms),
+            Self::NanSum => sum(terms.filter(|x| !x.is_nan())),
             Self::Mean => sum(terms) / x.len() as f64,
             Self::Prod => product(integers, terms),
             Self::CountNonzero => x.iter().filter(|&&x| x != 0.0).count() as f64,
@@ -198,7 +206,7 @@ impl Engine for Total {
         let spec = plain(call)?;
         let dtype = match self {
             Self::CountNonzero => DType::I64,
-            Self::Sum | Self::Prod => total_dtype(call)?,
+            Self::Sum | Self::NanSum | Self::Prod => total_dtype(call)?,
             Self::Mean => {
                 let dtype = call.opt_dtype("dtype")?.unwrap_or(spec.dtype);
                 if !dtype.is_float() {
@@ -226,6 +234,7 @@ impl Engine for Total {
             let n = x.len() as f64;
             match self {
                 Self::Sum => sum(x.iter().map(|x| x * x)).sqrt(),
+                Self::NanSum => sum(x.iter().filter(|x| !x.is_nan()).map(|x| x * x)).sqrt(),
                 Self::Mean => sum(x.iter().map(|x| x * x)).sqrt() / n,
                 Self::Prod => x.iter().product::<f64>().abs() * n.sqrt(),
                 Self::CountNonzero => 0.0,
@@ -273,7 +282,9 @@ impl Engine for Total {
         let len = slice_len(call).max(1);
         match self {
             Self::Mean if !len.is_power_of_two() => Err("it divides by no power of two"),
-            Self::Sum | Self::Mean => Ok(exact_terms(dtype, len, folds_rows(call), row)),
+            Self::Sum | Self::NanSum | Self::Mean => {
+                Ok(exact_terms(dtype, len, folds_rows(call), row))
+            }
             Self::Prod => Ok((exact_factor(dtype, len), row)),
             Self::CountNonzero => Ok((integer_limit(dtype), row.div_ceil(2))),
         }

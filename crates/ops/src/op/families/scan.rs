@@ -30,6 +30,8 @@ pub(crate) enum Scan {
     LogSumExp,
     /// Largest elements and the indices of the last of them.
     Max,
+    /// Smallest elements and the indices of the last of them.
+    Min,
 }
 
 fn dim(call: &Call<'_>) -> Result<usize, InferError> {
@@ -113,15 +115,21 @@ fn running(x: &[f64], out: &mut [f64], tell: fn(Running) -> f64) {
     }
 }
 
-/// The largest element so far and the index of the last one that equals it.
-fn maxima(x: &[f64], [values, indices]: [&mut [f64]; 2]) {
+/// The most extreme element so far and the index of the last one that equals it.
+fn extremes(reaches: fn(&f64, &f64) -> bool, x: &[f64], [values, indices]: [&mut [f64]; 2]) {
     let mut best = 0;
-    for (index, &x_i) in x.iter().enumerate() {
-        if x_i.is_nan() || x_i >= x[best] {
+    for (index, x_i) in x.iter().enumerate() {
+        if x_i.is_nan() || reaches(x_i, &x[best]) {
             best = index;
         }
         values[index] = x[best];
         indices[index] = best as f64;
+    }
+}
+
+impl Scan {
+    const fn is_extreme(self) -> bool {
+        matches!(self, Self::Max | Self::Min)
     }
 }
 
@@ -138,7 +146,9 @@ impl Engine for Scan {
                 vec![(dtype, shape)]
             }
             Self::LogSumExp => vec![(floating(call, "self")?.dtype, shape)],
-            Self::Max => vec![(call.tensor("self")?.dtype, shape.clone()), (DType::I64, shape)],
+            Self::Max | Self::Min => {
+                vec![(call.tensor("self")?.dtype, shape.clone()), (DType::I64, shape)]
+            }
         })
     }
 
@@ -160,14 +170,17 @@ impl Engine for Scan {
                 one(&|x, out| products(integers, x.iter().map(|&x| converted(to, x)), out))
             }
             Self::LogSumExp => one(&|x, out| running(x, out, Running::value)),
-            Self::Max => lanes::maps(input, dim, len(call), maxima).into(),
+            Self::Max | Self::Min => {
+                let reaches = if *self == Self::Max { f64::ge } else { f64::le };
+                lanes::maps(input, dim, len(call), |x, out| extremes(reaches, x, out)).into()
+            }
         })
     }
 
     /// `sqrt(Σ x²)` of the elements so far; for products `|y| sqrt(n)`, for logarithms
     /// `sqrt(Σ (p x)²)`; integers do not move.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        if *self != Self::Max && !inputs.get("self")?.dtype.is_float() {
+        if !self.is_extreme() && !inputs.get("self")?.dtype.is_float() {
             return Ok(None);
         }
         let fill = |x: &[f64], out: &mut [f64]| match self {
@@ -185,10 +198,10 @@ impl Engine for Scan {
                 }
             }
             Self::LogSumExp => running(x, out, Running::spread),
-            Self::Max => out.fill(0.0),
+            Self::Max | Self::Min => out.fill(0.0),
         };
         let spread = lanes::map(inputs.get("self")?, dim(call)?, fill);
-        Ok(Some(if *self == Self::Max { vec![spread.clone(), spread] } else { vec![spread] }))
+        Ok(Some(if self.is_extreme() { vec![spread.clone(), spread] } else { vec![spread] }))
     }
 
     /// Of logarithms, the maximum and the logarithm of a rounded sum of at least 1.
@@ -201,7 +214,7 @@ impl Engine for Scan {
     }
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
-        if *self == Self::Max { 1 } else { len(call) }
+        if self.is_extreme() { 1 } else { len(call) }
     }
 
     fn locality(&self, call: &Call<'_>) -> Locality {
@@ -242,7 +255,7 @@ impl Engine for Scan {
         match self {
             Self::Sum => Ok(exact_terms(dtype, len, along_rows(call), row)),
             Self::Prod => Ok((exact_factor(dtype, len), row)),
-            Self::Max => Ok((integer_limit(dtype), row)),
+            Self::Max | Self::Min => Ok((integer_limit(dtype), row)),
             Self::LogSumExp => Err("its results are irrational"),
         }
     }
@@ -275,6 +288,6 @@ impl Engine for Scan {
     }
 
     fn leaves_choices(&self) -> bool {
-        *self == Self::Max
+        self.is_extreme()
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum Softmax {
     Plain,
     /// Their logarithms.
     Log,
+    /// The quotients; 0 in a slice of nothing but -Inf.
+    Safe,
 }
 
 /// Logarithm of the sum of exponentials.
@@ -35,6 +37,13 @@ impl Engine for Softmax {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let spec = super::reduce::floating(call, "self")?;
         dim(call)?;
+        if *self == Self::Safe {
+            let dtype = call.opt_dtype("dtype")?.unwrap_or(spec.dtype);
+            if !dtype.is_float() || (dtype != spec.dtype && dtype.size() <= spec.dtype.size()) {
+                return Err(InferError::value("dtype", dtype, "that of `self`, or a wider one"));
+            }
+            return Ok(vec![(dtype, spec.shape.clone())]);
+        }
         if call.bool("half_to_float")? {
             return Err(InferError::value("half_to_float", "true", "false"));
         }
@@ -43,7 +52,8 @@ impl Engine for Softmax {
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
         let fill = |x: &[f64], out: &mut [f64]| match self {
-            Self::Plain => out.copy_from_slice(&probabilities(x)),
+            Self::Safe if x.iter().all(|&x| x == f64::NEG_INFINITY) => out.fill(0.0),
+            Self::Plain | Self::Safe => out.copy_from_slice(&probabilities(x)),
             Self::Log => {
                 let max = maximum(x);
                 let log = sum(x.iter().map(|x| (x - max).exp())).ln();
@@ -64,8 +74,8 @@ impl Engine for Softmax {
             let all = sum(d.iter().zip(&y).map(|(&d, &y)| moved(y, d).powi(2)));
             for ((out, &d), &y) in out.iter_mut().zip(&d).zip(&y) {
                 *out = match self {
-                    Self::Plain if y == 0.0 => 0.0,
-                    Self::Plain => y * (all + (1.0 - 2.0 * y) * d * d).max(0.0).sqrt(),
+                    Self::Plain | Self::Safe if y == 0.0 => 0.0,
+                    Self::Plain | Self::Safe => y * (all + (1.0 - 2.0 * y) * d * d).max(0.0).sqrt(),
                     Self::Log => (all + (1.0 - 2.0 * y) * d * d).max(0.0).sqrt(),
                 };
             }
@@ -80,7 +90,7 @@ impl Engine for Softmax {
     /// Of the logarithm, the distance to the maximum and the logarithm of the sum, which is at
     /// least 1 and rounded: an absolute error however small the result.
     fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        if *self == Self::Plain {
+        if *self != Self::Log {
             return Ok(None);
         }
         let fill = |x: &[f64], out: &mut [f64]| {

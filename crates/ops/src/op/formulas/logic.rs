@@ -20,6 +20,18 @@ pub(crate) fn is_finite(x: f64) -> f64 {
     truth(x.is_finite())
 }
 
+pub(crate) fn is_pos_inf(x: f64) -> f64 {
+    truth(x == f64::INFINITY)
+}
+
+pub(crate) fn is_neg_inf(x: f64) -> f64 {
+    truth(x == f64::NEG_INFINITY)
+}
+
+pub(crate) fn is_negative(x: f64) -> f64 {
+    truth(x.is_sign_negative())
+}
+
 pub(crate) fn eq(left: f64, right: f64) -> f64 {
     truth(left == right)
 }
@@ -107,6 +119,24 @@ pub(crate) fn bitwise_or(left: f64, right: f64) -> f64 {
 
 pub(crate) fn bitwise_xor(left: f64, right: f64) -> f64 {
     bits(left, right, |left, right| left ^ right)
+}
+
+pub(crate) fn left_shift(left: f64, right: f64) -> f64 {
+    bits(left, right, shifted_left)
+}
+
+pub(crate) fn right_shift(left: f64, right: f64) -> f64 {
+    bits(left, right, shifted_right)
+}
+
+/// Bits beyond those of a narrower type fall away where the result is stored.
+pub(crate) fn shifted_left(value: i64, by: i64) -> i64 {
+    u32::try_from(by).ok().and_then(|by| value.checked_shl(by)).unwrap_or(0)
+}
+
+pub(crate) fn shifted_right(value: i64, by: i64) -> i64 {
+    let all = value >> 63;
+    u32::try_from(by).ok().and_then(|by| value.checked_shr(by)).unwrap_or(all)
 }
 
 pub(crate) fn bitwise_not(_call: &Call<'_>, dtype: DType) -> Bound {

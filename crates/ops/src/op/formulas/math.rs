@@ -21,6 +21,35 @@ pub(crate) fn sign(x: f64) -> f64 {
     f64::from(i8::from(x > 0.0) - i8::from(x < 0.0))
 }
 
+/// libm takes large negative numbers for positive ones.
+pub(crate) fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
+pub(crate) fn sinc(x: f64) -> f64 {
+    let turns = x * std::f64::consts::PI;
+    if x == 0.0 { 1.0 } else { turns.sin() / turns }
+}
+
+pub(crate) fn radians(degrees: f64) -> f64 {
+    degrees * (std::f64::consts::PI / 180.0)
+}
+
+pub(crate) fn degrees(radians: f64) -> f64 {
+    radians * (180.0 / std::f64::consts::PI)
+}
+
+/// The angle of a real number in the complex plane.
+pub(crate) fn angle(x: f64) -> f64 {
+    if x.is_nan() {
+        x
+    } else if x < 0.0 {
+        std::f64::consts::PI
+    } else {
+        0.0
+    }
+}
+
 pub(crate) fn frac(x: f64) -> f64 {
     x - x.trunc()
 }

@@ -37,6 +37,19 @@ pub(crate) fn clamp(call: &Call<'_>, dtype: DType) -> Bound {
     }
 }
 
+/// Limits that are tensors; NaN in any of them stays.
+pub(crate) fn clamp_tensors(call: &Call<'_>, dtype: DType) -> Bound {
+    if dtype == DType::Bool {
+        return Err(InferError::dtype("self", dtype, "a type of numbers"));
+    }
+    match (call.opt_tensor("min"), call.opt_tensor("max")) {
+        (None, None) => Err(InferError::value("min", "None", "given where `max` is None")),
+        (Some(_), None) => Ok(Box::new(|at| maximum(at[0], at[1]))),
+        (None, Some(_)) => Ok(Box::new(|at| minimum(at[0], at[1]))),
+        (Some(_), Some(_)) => Ok(Box::new(|at| minimum(maximum(at[0], at[1]), at[2]))),
+    }
+}
+
 pub(crate) fn clamp_min(call: &Call<'_>, dtype: DType) -> Bound {
     let low = number(call, "min", dtype)?;
     Ok(Box::new(move |at| maximum(at[0], low)))

@@ -12,8 +12,20 @@ const MAX_CASES: usize = 12;
 
 /// Ops whose results any one of several elements decides: that no single one changes them does not
 /// say that none is read.
-const EITHER: &[&str] =
-    &["logical_and", "logical_or", "bitwise_and", "bitwise_or", "any", "any.dim", "all", "all.dim"];
+const EITHER: &[&str] = &[
+    "logical_and",
+    "logical_or",
+    "bitwise_and",
+    "bitwise_or",
+    "any",
+    "any.dim",
+    "any.dims",
+    "all",
+    "all.dim",
+    "all.dims",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+];
 
 fn outputs(call: &Call<'_>, inputs: &Inputs<'_>) -> Option<Vec<Array>> {
     call.op.engine.evaluate(call, inputs).ok()
@@ -39,7 +51,8 @@ fn bytes_that_matter(call: &Call<'_>, hosts: &[HostTensor]) -> usize {
         let others = inputs.all().enumerate().filter(|(index, _)| *index != number);
         let others: Vec<f64> =
             others.flat_map(|(_, (_, other))| other.array().iter().copied()).collect();
-        let plain = [f64::NAN, f64::INFINITY, 0.0, 0.5, 1.0, 2.0, -1.0, 1e6, -1e6];
+        let plain =
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.5, 1.0, 2.0, -1.0, 1e6, -1e6];
         let changes = |at: usize| {
             plain.iter().chain(&others).any(|&value| {
                 let fits = host.spec.dtype.is_float() || value.is_finite();

@@ -36,6 +36,21 @@ fn totals() -> Vec<OpBuilder> {
         .dtypes(ALL)
         .outputs(&["the sums"]),
         OpBuilder::new(
+            "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, \
+            ScalarType? dtype=None) -> Tensor",
+            Total::NanSum,
+            "Sums the elements of self that are not NaN over the dimensions in dim (negative ones \
+            count from the back; None or an empty list means all). The other dimensions keep their \
+            order; with keepdim the summed ones stay with extent 1. The output has dtype where that \
+            is given, else the dtype of self, or i64 where self is of integers or bool. Accumulate \
+            floats in f32 (f16 and bf16 inputs too) and round once to the output's dtype; integers \
+            wrap. Any order of summation is right.\n\
+            NaN counts as 0: a sum of no elements, or of nothing but NaN, is 0. Inf with -Inf gives \
+            NaN; otherwise an infinity wins.",
+        )
+        .dtypes(ALL)
+        .outputs(&["the sums"]),
+        OpBuilder::new(
             "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, \
             ScalarType? dtype=None) -> Tensor",
             Total::Mean,
@@ -93,6 +108,46 @@ fn extreme(signature: &str, end: End, alias: &str) -> OpBuilder {
         .outputs(&["the extreme elements"])
 }
 
+fn median(signature: &str, name: &str, returned: Returned) -> OpBuilder {
+    let (over, index, outputs): (_, _, &[&str]) = match returned {
+        Returned::Both => (
+            "each slice of self along dimension dim (negative ones count from the back; with keepdim it \
+            stays with extent 1; it must not be empty)",
+            ", and its index in the slice, as i64",
+            &["the medians", "their indices, i64"],
+        ),
+        _ => ("self", "", &["the median"]),
+    };
+    let semantics = format!(
+        "The median of {over}{index}: of n elements in ascending order the one at place (n - 1) / 2, \
+        rounded down, so that of two in the middle it is the smaller one. It has the dtype of self and \
+        is an element of it: there is nothing to round; bool is not taken.\n\
+        NaN anywhere gives NaN (with an index, that of a NaN). Where several elements equal the median, \
+        the index of any of them is right. The two zeros are equal. Of no elements it is NaN."
+    );
+    OpBuilder::new(signature, Extreme(End::Middle, returned), &semantics)
+        .name(name)
+        .dtypes(NUMBERS)
+        .exact()
+        .outputs(outputs)
+}
+
+/// Both ends at once.
+fn both_ends() -> OpBuilder {
+    OpBuilder::new(
+        "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+        Extreme(End::Min, Returned::Ends),
+        "The smallest element (first output) and the largest (second) of each slice of self along \
+        dimension dim (negative ones count from the back), or of all of self without dim. With keepdim \
+        the dimension stays with extent 1, without dim all do. Both outputs have the dtype of self and \
+        hold elements of it: there is nothing to round. The slices must not be empty.\n\
+        A slice that holds NaN gives NaN twice. The two zeros are equal: either may be returned.",
+    )
+    .dtypes(ALL)
+    .exact()
+    .outputs(&["the smallest elements", "the largest elements"])
+}
+
 fn extreme_dim(signature: &str, name: &str, end: End) -> OpBuilder {
     let which = if end == End::Max { "largest" } else { "smallest" };
     let semantics = format!(
@@ -141,6 +196,13 @@ fn extremes() -> Vec<OpBuilder> {
             "min.dim",
             End::Min,
         ),
+        both_ends(),
+        median("median(Tensor self) -> Tensor", "median", Returned::Value),
+        median(
+            &format!("median.dim(Tensor self, int dim, bool keepdim=False) {both}"),
+            "median.dim",
+            Returned::Both,
+        ),
         arg_extreme("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", End::Max),
         arg_extreme("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", End::Min),
     ]
@@ -151,7 +213,10 @@ fn truth(signature: &str, name: &str, of: Truth) -> OpBuilder {
         Truth::Any => ("at least one element", "false"),
         Truth::All => ("every element", "true"),
     };
-    let over = if name.contains('.') {
+    let over = if name.ends_with("dims") {
+        "of self over the dimensions in dim (negative ones count from the back; None means all, an \
+        empty list none, so that each element is a slice; with keepdim they stay with extent 1)"
+    } else if name.contains('.') {
         "of each slice of self along dimension dim (negative ones count from the back; with keepdim \
         it stays with extent 1)"
     } else {
@@ -173,7 +238,17 @@ fn truths() -> Vec<OpBuilder> {
     vec![
         truth("any(Tensor self) -> Tensor", "any", Truth::Any),
         truth("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", "any.dim", Truth::Any),
+        truth(
+            "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+            "any.dims",
+            Truth::Any,
+        ),
         truth("all(Tensor self) -> Tensor", "all", Truth::All),
+        truth(
+            "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+            "all.dims",
+            Truth::All,
+        ),
         truth("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", "all.dim", Truth::All),
     ]
 }

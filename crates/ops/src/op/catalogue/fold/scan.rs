@@ -58,5 +58,17 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         .dtypes(NUMBERS)
         .exact()
         .outputs(&["the largest elements so far", "their indices, i64"]),
+        OpBuilder::new(
+            "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+            Scan::Min,
+            "values[i] is the smallest of x[0], .., x[i] for each slice x of self along dimension dim \
+            (negative ones count from the back), and indices[i] its index in the slice, as i64. values \
+            has the dtype of self and holds elements of it: there is nothing to round.\n\
+            From NaN on values are NaN, and the indices those of a NaN. Where several of x[0], .., \
+            x[i] are as small, the index of any of them is right. The two zeros are equal.",
+        )
+        .dtypes(NUMBERS)
+        .exact()
+        .outputs(&["the smallest elements so far", "their indices, i64"]),
     ]
 }

@@ -21,6 +21,19 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         .default("half_to_float", ArgValue::Bool(false))
         .outputs(&["the probabilities"]),
         OpBuilder::new(
+            "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+            Softmax::Safe,
+            "Along dimension dim (negative ones count from the back), for each slice x: \
+            out[j] = exp(x[j] - max(x)) / sum_k exp(x[k] - max(x)), and 0 everywhere in a slice of \
+            nothing but -Inf. Compute in f32 and round once to the output's dtype, which is dtype where \
+            that is given (one wider than self's), else that of self. The maximum must be subtracted: \
+            inputs reach 1e4 and more.\n\
+            A slice that holds NaN or +Inf gives NaN everywhere. -Inf gives 0, wherever it stands in \
+            the slice, the first place included.",
+        )
+        .name("safe_softmax")
+        .outputs(&["the probabilities"]),
+        OpBuilder::new(
             "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
             Softmax::Log,
             "Along dimension dim (negative ones count from the back), for each slice x: \

@@ -20,6 +20,10 @@ fn moments(name: &str, returns: &str, of: Moments, outputs: &[&str]) -> OpBuilde
             "Variance (first output) and mean (second)",
             "var = sum((x - mean)^2) / max(N - correction, 0)",
         ),
+        Moments::StdMean => (
+            "Standard deviation (first output) and mean (second)",
+            "std = sqrt(sum((x - mean)^2) / max(N - correction, 0))",
+        ),
     };
     let semantics = format!(
         "{what} of self over the dimensions in dim (negative ones count from the back; None or an \
@@ -42,6 +46,12 @@ pub(super) fn rows() -> Vec<OpBuilder> {
     vec![
         moments("var", "Tensor", Moments::Var, &["the variances"]),
         moments("var_mean", "(Tensor, Tensor)", Moments::VarMean, &["the variances", "the means"]),
+        moments(
+            "std_mean",
+            "(Tensor, Tensor)",
+            Moments::StdMean,
+            &["the standard deviations", "the means"],
+        ),
         moments("std", "Tensor", Moments::Std, &["the standard deviations"]),
         OpBuilder::new(
             "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, \

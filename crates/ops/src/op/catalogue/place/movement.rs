@@ -63,6 +63,43 @@ fn joined() -> Vec<OpBuilder> {
         .dtypes(def::NUMBERS)
         .outputs(&["the padded tensor"]),
         moved(
+            "reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+            pad::reflection3d,
+            "self is [c, d, h, w] or [n, c, d, h, w]; padding is (left, right, top, bottom, front, back): \
+            the first two for w, then for h, then for d, each less than its extent. The padding mirrors \
+            the volume at its first and last planes, which are not repeated. A negative number cuts off.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+        moved(
+            "replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+            pad::replication1d,
+            "self is [c, w] or [n, c, w]; padding is (before, after) for w. The padding repeats the first \
+            and the last element of the row. A negative number cuts off.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+        moved(
+            "replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+            pad::replication3d,
+            "self is [c, d, h, w] or [n, c, d, h, w]; padding is (left, right, top, bottom, front, back): \
+            the first two for w, then for h, then for d. The padding repeats the nearest element of the \
+            volume. A negative number cuts off.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+        moved(
+            "_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
+            pad::circular,
+            "self is [n, c, w], [n, c, h, w] or [n, c, d, h, w]; pad holds pairs (before, after), the \
+            first for w, the next for the dimension before it and so on, each at most its extent. The \
+            padding continues at the other end: [a b c] padded by (2, 1) is [b c a b c a]. A negative \
+            number cuts off.",
+        )
+        .name("pad_circular")
+        .dtypes(def::NUMBERS)
+        .outputs(&["the padded tensor"]),
+        moved(
             "replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
             pad::replication2d,
             "self is [c, h, w] or [n, c, h, w]; padding is (left, right, top, bottom): the first two \
@@ -109,6 +146,24 @@ fn rearranged() -> Vec<OpBuilder> {
             there is one shift, along the flat tensor.",
         )
         .outputs(&["the rolled tensor"]),
+        moved(
+            "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, \
+            SymInt step=1) -> Tensor",
+            arrange::slice_scatter,
+            "self with the places start, start + step, .. before end along dim replaced by src, which \
+            has the shape of that slice. Negative start and end count from the back; both are then cut \
+            to 0..n, n the extent. None means 0 and n. step is at least 1.",
+        )
+        .role("src", Role::Main)
+        .outputs(&["the tensor with the slice"]),
+        moved(
+            "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+            arrange::select_scatter,
+            "self with place index along dim replaced by src, which has the shape of self without that \
+            dimension; a negative index counts from the back.",
+        )
+        .role("src", Role::Main)
+        .outputs(&["the tensor with the slice"]),
         moved(
             "tril(Tensor self, SymInt diagonal=0) -> Tensor",
             arrange::tril,

@@ -4,7 +4,10 @@ use super::{
     super::super::{
         Role,
         def::{self, OpBuilder},
-        families::pointwise::{Map, Pointwise, Takes},
+        families::{
+            glu::Glu,
+            pointwise::{Map, Pointwise, Takes},
+        },
         formulas::{activation as of, floor_scale, magnitude},
     },
     BROADCAST, ROUNDED, TO_F32, floats, of_self,
@@ -12,7 +15,7 @@ use super::{
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    [limited(), smooth(), exponential(), shrinking()].into_iter().flatten().collect()
+    [limited(), smooth(), exponential(), shrinking(), gated()].into_iter().flatten().collect()
 }
 
 /// An activation of floating-point types.
@@ -232,6 +235,20 @@ fn exponential() -> Vec<OpBuilder> {
             gives NaN, +Inf gives 0, -Inf gives -Inf.",
         )
         .alias(&["logsigmoid"]),
+    ]
+}
+
+/// Activations of which one half of the input gates the other.
+fn gated() -> Vec<OpBuilder> {
+    let text = format!(
+        "out = a * sigmoid(b), where a is the first and b the second half of self along dimension dim \
+        (negative ones count from the back), whose extent is even, {ROUNDED}, which is that of self; \
+        floating-point types only.\n\
+        NaN in either gives NaN; an infinite a by a sigmoid of 0 gives NaN."
+    );
+    vec![
+        OpBuilder::new("glu(Tensor self, int dim=-1) -> Tensor", Glu, &text)
+            .outputs(&["the gated half"]),
     ]
 }
 

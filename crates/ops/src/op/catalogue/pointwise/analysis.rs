@@ -13,7 +13,9 @@ use super::{
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    [exponentials(), logarithms(), roots(), angles(), errors()].into_iter().flatten().collect()
+    let tables =
+        [exponentials(), logarithms(), roots(), angles(), units(), hyperbolics(), errors()];
+    tables.into_iter().flatten().collect()
 }
 
 /// A function of one element; f32 stands in for integers.
@@ -133,6 +135,9 @@ fn angles() -> Vec<OpBuilder> {
         function("asin", f64::asin, "arcsin(x)", "NaN and |x| > 1 give NaN, 1 gives pi / 2.")
             .role("self", Role::Between(-1.0, 1.0))
             .alias(&["arcsin"]),
+        function("acos", f64::acos, "arccos(x)", "NaN and |x| > 1 give NaN, -1 gives pi.")
+            .role("self", Role::Between(-1.0, 1.0))
+            .alias(&["arccos"]),
         function(
             "atan",
             f64::atan,
@@ -147,6 +152,80 @@ fn angles() -> Vec<OpBuilder> {
             "NaN gives NaN, infinities give 1 or -1. tanh.approx is \
             not precise enough.",
         ),
+    ]
+}
+
+/// Functions whose result is sensitive to a factor of pi that is rounded.
+fn units() -> Vec<OpBuilder> {
+    let row = |name: &str, unary: Pointwise, formula: &str, specials: &str| {
+        let text = format!("out[i] = {formula} with x = self[i], {ROUNDED}. {TO_F32}\n{specials}");
+        OpBuilder::new(&of_self(name), unary, &text).outputs(&["the results"])
+    };
+    let scaled = |map| Pointwise::unary(1.0, Map::One(map));
+    vec![
+        row(
+            "sinc",
+            // The product pi * x is rounded, by as much of its sine as of x.
+            Pointwise {
+                large: (1e3, 1e4),
+                magnitude: Some(Map::One(|_| 1.0)),
+                ..Pointwise::unary(3.0, Map::One(of::sinc))
+            },
+            "sin(pi * x) / (pi * x), and 1 where x is 0",
+            "NaN and infinities give NaN.",
+        )
+        .alias(&["special_sinc"]),
+        row("deg2rad", scaled(of::radians), "x * pi / 180", "NaN and infinities stay."),
+        row("rad2deg", scaled(of::degrees), "x * 180 / pi", "NaN and infinities stay."),
+        row(
+            "angle",
+            scaled(of::angle),
+            "pi where x < 0, else 0",
+            "The angle of a real number: NaN gives NaN, 0 of either sign 0, -Inf pi.",
+        ),
+    ]
+}
+
+fn hyperbolics() -> Vec<OpBuilder> {
+    vec![
+        engine(
+            "sinh",
+            exponential(libm::sinh),
+            "(exp(x) - exp(-x)) / 2",
+            "Use sinhf: the plain difference loses the digits of x near 0. NaN gives NaN, infinities \
+            stay; results beyond the range are Inf.",
+        ),
+        engine(
+            "cosh",
+            exponential(libm::cosh),
+            "(exp(x) + exp(-x)) / 2",
+            "NaN gives NaN, infinities give +Inf, as do results beyond the range.",
+        ),
+        function(
+            "asinh",
+            libm::asinh,
+            "arsinh(x) = log(x + sqrt(x^2 + 1))",
+            "Use asinhf: the plain logarithm loses the digits of x near 0 and of negative x. NaN gives \
+            NaN, infinities stay.",
+        )
+        .alias(&["arcsinh"]),
+        function(
+            "acosh",
+            of::acosh,
+            "arcosh(x) = log(x + sqrt(x^2 - 1))",
+            "NaN and x < 1 give NaN, 1 gives 0, +Inf gives +Inf.",
+        )
+        .role("self", Role::Between(1.0, 20.0))
+        .alias(&["arccosh"]),
+        function(
+            "atanh",
+            libm::atanh,
+            "artanh(x) = log((1 + x) / (1 - x)) / 2",
+            "Use atanhf: the plain quotient loses the digits of x near 0. NaN and |x| > 1 give NaN, 1 \
+            gives +Inf, -1 gives -Inf.",
+        )
+        .role("self", Role::Between(-0.99, 0.99))
+        .alias(&["arctanh"]),
     ]
 }
 

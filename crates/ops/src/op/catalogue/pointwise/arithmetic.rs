@@ -145,7 +145,7 @@ fn quotients() -> Vec<OpBuilder> {
         two("div.Tensor(Tensor self, Tensor other) -> Tensor", true_division, "out = self / other", &specials)
             .ulps(max_ulps("div"))
             .role("other", Role::Divisor)
-            .alias(&["divide", "true_divide", "true_divide.Tensor"]),
+            .alias(&["divide", "divide.Tensor", "true_divide", "true_divide.Tensor"]),
         with_number(
             "div.Scalar(Tensor self, Scalar other) -> Tensor",
             Pointwise {
@@ -193,6 +193,7 @@ fn quotients() -> Vec<OpBuilder> {
                 not 0 and its sign is not that of other. {whole} An infinite self gives NaN."
             ),
         )
+        .alias(&["floor_divide.Tensor"])
         .role("other", Role::Divisor)
         .edges("self", MULTIPLES),
     ]
@@ -256,6 +257,7 @@ fn powers() -> Vec<OpBuilder> {
             ),
         )
         .ulps(max_ulps("pow"))
+        .alias(&["pow.Tensor"])
         .role("self", Role::Positive)
         .role("exponent", Role::Exponent)
         .dtypes(def::NUMBERS)
@@ -296,6 +298,15 @@ fn angles() -> Vec<OpBuilder> {
         .ulps(max_ulps("atan2"))
         .alias(&["arctan2"]),
         two(
+            "hypot(Tensor self, Tensor other) -> Tensor",
+            Pointwise { takes: Takes::Floats, ..Pointwise::binary(3.0, Map::Two(f64::hypot)) },
+            "out = sqrt(self^2 + other^2)",
+            "Floating-point types only. The squares must not overflow or underflow: use hypotf. An \
+            infinity in either gives +Inf, NaN otherwise gives NaN.",
+        )
+        .ulps(max_ulps("hypot"))
+        .dtypes(def::FLOATS),
+        two(
             "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
             float(f64::copysign),
             "out = |self| with the sign of other",
@@ -313,6 +324,11 @@ fn logarithms() -> Vec<OpBuilder> {
         let alike = gap.is_nan() && !x.is_nan() && !y.is_nan();
         if alike { x } else { x.max(y) + (-gap).exp2().ln_1p() / LN_2 }
     };
+    let natural = |x: f64, y: f64| {
+        let gap = (x - y).abs();
+        let alike = gap.is_nan() && !x.is_nan() && !y.is_nan();
+        if alike { x } else { x.max(y) + (-gap).exp().ln_1p() }
+    };
     let product = |x: f64, y: f64| {
         if x == 0.0 && !y.is_nan() { 0.0 } else { x * y.ln() }
     };
@@ -322,6 +338,15 @@ fn logarithms() -> Vec<OpBuilder> {
             Pointwise { takes: Takes::Floats, ..Pointwise::binary(4.0, Map::Two(sum)) },
             "out = log2(2^self + 2^other), computed as m + log2(1 + 2^-|self - other|) with m the \
             larger one: inputs reach 1e4 and more",
+            "Floating-point types only. NaN in either gives NaN, +Inf in either (without NaN) +Inf, \
+            -Inf in one the other; two infinities of one sign give that infinity.",
+        )
+        .dtypes(def::FLOATS),
+        two(
+            "logaddexp(Tensor self, Tensor other) -> Tensor",
+            Pointwise { takes: Takes::Floats, ..Pointwise::binary(4.0, Map::Two(natural)) },
+            "out = log(e^self + e^other), computed as m + log(1 + e^-|self - other|) with m the larger \
+            one: inputs reach 1e4 and more",
             "Floating-point types only. NaN in either gives NaN, +Inf in either (without NaN) +Inf, \
             -Inf in one the other; two infinities of one sign give that infinity.",
         )

@@ -47,6 +47,22 @@ fn predicates() -> Vec<OpBuilder> {
             "out[i] = whether self[i] is neither NaN nor infinite; integers and bool always are.",
         ),
         predicate(
+            "isposinf",
+            of::is_pos_inf,
+            "out[i] = whether self[i] is +Inf; integers and bool never are.",
+        ),
+        predicate(
+            "isneginf",
+            of::is_neg_inf,
+            "out[i] = whether self[i] is -Inf; integers and bool never are.",
+        ),
+        predicate(
+            "signbit",
+            of::is_negative,
+            "out[i] = whether the sign bit of self[i] is set: for -0 and -Inf it is, for 0 and NaN with \
+            a plus sign it is not; integers are compared with 0, bool never is negative.",
+        ),
+        predicate(
             "logical_not",
             of::logical_not,
             "out[i] = whether self[i] is 0. -0 is 0; NaN and infinities are not.",
@@ -148,6 +164,17 @@ fn bits() -> Vec<OpBuilder> {
         let signature = format!("{name}.Tensor(Tensor self, Tensor other) -> Tensor");
         finish(OpBuilder::new(&signature, engine, &text).role("other", Role::Main))
     };
+    let shift = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
+        let engine = Pointwise { takes: Takes::Integers, ..Pointwise::binary(1.0, Map::Two(map)) };
+        let text = format!(
+            "out = self {word}. {BROADCAST} {PROMOTED}\nIntegers only. A shift that is negative or not \
+            less than the type's number of bits moves every bit out: the result is 0, or -1 where a \
+            negative number is shifted right."
+        );
+        let signature = format!("{name}.Tensor(Tensor self, Tensor other) -> Tensor");
+        finish(OpBuilder::new(&signature, engine, &text).role("other", Role::Exponent))
+            .dtypes(&[DType::I64, DType::I32])
+    };
     let not = Pointwise { takes: Takes::Integral, ..Pointwise::choice(Map::Call(of::bitwise_not)) };
     vec![
         finish(OpBuilder::new(
@@ -161,5 +188,17 @@ fn bits() -> Vec<OpBuilder> {
         two("bitwise_and", of::bitwise_and, "and"),
         two("bitwise_or", of::bitwise_or, "or"),
         two("bitwise_xor", of::bitwise_xor, "exclusive or"),
+        shift(
+            "bitwise_left_shift",
+            of::left_shift,
+            "shifted left by other bits; the low bits become 0",
+        )
+        .alias(&["__lshift__.Tensor"]),
+        shift(
+            "bitwise_right_shift",
+            of::right_shift,
+            "shifted right by other bits, copies of the sign bit moving in",
+        )
+        .alias(&["__rshift__.Tensor"]),
     ]
 }

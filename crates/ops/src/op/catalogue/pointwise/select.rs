@@ -69,6 +69,24 @@ fn limits() -> Vec<OpBuilder> {
             "out[i] = min(self[i], max).",
             "NaN on either side gives NaN.",
         ),
+        OpBuilder::new(
+            "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+            Pointwise {
+                tensors: &["self", "min", "max"],
+                ..Pointwise::binary(2.0, Map::Call(of::clamp_tensors))
+            },
+            &format!(
+                "out = min(max(self, min), max), elementwise; one that is None is no limit, and one at \
+                least is given. {BROADCAST} {PROMOTED}\nThe result is exact. NaN in any of the three \
+                gives NaN; where min exceeds max, max wins."
+            ),
+        )
+        .name("clamp.Tensor")
+        .alias(&["clip.Tensor"])
+        .role("min", Role::Main)
+        .role("max", Role::Main)
+        .dtypes(def::NUMBERS)
+        .outputs(&["the limited tensor"]),
         larger("maximum", of::maximum, "larger"),
         larger("minimum", of::minimum, "smaller"),
         OpBuilder::new(

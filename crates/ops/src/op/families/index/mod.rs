@@ -3,6 +3,7 @@
 mod advanced;
 pub(crate) mod bag;
 pub(crate) mod lookup;
+mod reduction;
 pub(crate) mod scatter;
 
 #[cfg(test)]

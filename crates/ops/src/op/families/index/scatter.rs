@@ -17,6 +17,7 @@ use super::{
         sum::Sum,
     },
     Split, advanced, at_least_1d, check_bound, check_within, index_spec, lookup, places_spec, read,
+    reduction::Reduction,
     targets,
 };
 
@@ -29,6 +30,8 @@ pub(crate) enum Scatter {
     Value,
     /// Elements of a tensor are added.
     Add,
+    /// Elements of a tensor are reduced: added, multiplied, averaged or compared.
+    Reduce,
     /// Slices along a dimension are added.
     IndexAdd,
     /// Elements of a tensor where lists of index tensors say; added with `accumulate`.
@@ -36,16 +39,16 @@ pub(crate) enum Scatter {
 }
 
 /// The writes of a call: row-major places in the result, and the values.
-struct Writes {
-    places: Vec<usize>,
-    values: Vec<f64>,
+pub(super) struct Writes {
+    pub places: Vec<usize>,
+    pub values: Vec<f64>,
 }
 
 impl Scatter {
     /// Returns the name of the tensor that is written.
     const fn source(self) -> Option<&'static str> {
         match self {
-            Self::Src | Self::Add => Some("src"),
+            Self::Src | Self::Add | Self::Reduce => Some("src"),
             Self::Value => None,
             Self::IndexAdd => Some("source"),
             Self::IndexPut => Some("values"),
@@ -55,12 +58,15 @@ impl Scatter {
     fn accumulates(self, call: &Call<'_>) -> bool {
         match self {
             Self::Src | Self::Value => false,
-            Self::Add | Self::IndexAdd => true,
+            Self::Add | Self::IndexAdd | Self::Reduce => true,
             Self::IndexPut => call.bool("accumulate").unwrap_or(false),
         }
     }
 
     fn check(self, call: &Call<'_>, spec: &TensorSpec) -> Result<(), InferError> {
+        if self == Self::Reduce {
+            Reduction::of(call)?;
+        }
         let source = self.source().map(|name| Ok::<_, InferError>((name, call.tensor(name)?)));
         let source = source.transpose()?;
         if let Some((name, source)) = source.filter(|(_, source)| source.dtype != spec.dtype) {
@@ -134,7 +140,7 @@ impl Scatter {
         Ok(())
     }
 
-    fn writes(self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Writes, Error> {
+    pub(super) fn writes(self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Writes, Error> {
         let spec = call.tensor("self")?;
         let own = at_least_1d(&spec.shape);
         if self == Self::IndexPut {
@@ -193,6 +199,13 @@ impl Scatter {
         let own = inputs.get("self")?.array();
         let mut values: Vec<f64> = own.iter().map(|&x| of(x)).collect();
         let writes = self.writes(call, inputs)?;
+        if self == Self::Reduce {
+            let integers = call.tensor("self")?.dtype.is_int();
+            let reduced = Reduction::of(call)?.results(&values, &writes, of, integers);
+            return Ok(
+                Array::from_shape_vec(own.raw_dim(), reduced).expect("one value per element")
+            );
+        }
         let written = writes.places.into_iter().zip(writes.values.into_iter().map(of));
         if self.accumulates(call) {
             let mut sums: Vec<Sum> = values.iter().map(|&x| Sum::from_iter([x])).collect();
@@ -215,7 +228,7 @@ impl Scatter {
         }
         let Ok(index) = call.tensor("index") else { return 1 };
         match Split::of_call(call) {
-            Ok(split) if self == Self::Add => {
+            Ok(split) if matches!(self, Self::Add | Self::Reduce) => {
                 at_least_1d(&index.shape).get(split.dim).copied().unwrap_or(1)
             }
             _ => index.numel(),
@@ -280,6 +293,9 @@ impl Engine for Scatter {
 
     /// `sqrt(Σ x²)` over the values of a place.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
+        if *self == Self::Reduce {
+            return Ok(Some(vec![Reduction::of(call)?.spread(call, inputs)?]));
+        }
         Ok(Some(vec![self.carry_out(call, inputs, |x| x * x)?.mapv(f64::sqrt)]))
     }
 
@@ -305,6 +321,9 @@ impl Engine for Scatter {
             (false, _) => call.tensor("index").map_or(own, TensorSpec::numel),
         };
         match name {
+            "self" if *self == Self::Reduce && !call.bool("include_self").unwrap_or(true) => {
+                Some(own.saturating_sub(written))
+            }
             "self" if self.accumulates(call) => None,
             "self" => Some(own.saturating_sub(written)),
             _ if masked => (Some(name) == self.source()).then_some(0),

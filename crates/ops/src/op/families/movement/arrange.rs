@@ -2,7 +2,7 @@
 
 use super::{
     super::super::{Call, InferError, Scalar, normalise_dim},
-    Axis, IndexMap, Piece, identity, strides,
+    Axis, IndexMap, Piece, identity, strides, views,
 };
 
 /// The whole tensor, some times along each dimension.
@@ -175,4 +175,52 @@ pub(crate) fn as_type(value: Scalar, dtype: crate::record::DType) -> f64 {
     } else {
         f64::from(u8::from(value != 0.0))
     }
+}
+
+/// Returns `self` with places along a dimension replaced by those of `src`, of the shape `slice`;
+/// `place` says which of them.
+fn replaced(
+    call: &Call<'_>,
+    dim: usize,
+    slice: &[usize],
+    place: impl Fn(usize) -> Option<usize> + Send + Sync + 'static,
+) -> Result<Vec<Piece>, InferError> {
+    let (spec, src) = (call.tensor("self")?, call.tensor("src")?);
+    if src.shape != slice {
+        return Err(InferError::shape("src", &src.shape, format!("{slice:?}, that of the slice")));
+    }
+    let own = strides(&spec.shape);
+    let mut of_src = strides(slice);
+    if slice.len() < spec.ndim() {
+        of_src.insert(dim, 0);
+    }
+    let piece = Piece::new(spec.shape.clone(), move |position| {
+        let flat =
+            |strides: &[usize]| position.iter().zip(strides).map(|(at, step)| at * step).sum();
+        let Some(at) = place(position[dim]) else { return Some((0, flat(&own))) };
+        let whole: usize = flat(&of_src);
+        Some((1, whole - position[dim] * of_src[dim] + at * of_src[dim]))
+    });
+    // A bound for either tensor.
+    let shown = Some(src.numel().min(spec.numel() - src.numel()));
+    Ok(vec![Piece { dtype: Some(spec.dtype), shown, ..piece }])
+}
+
+/// A slice along a dimension replaced.
+pub(crate) fn slice_scatter(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    let (dim, start, step, extent) = views::sliced(call)?;
+    let mut slice = call.tensor("self")?.shape.clone();
+    slice[dim] = extent;
+    replaced(call, dim, &slice, move |at| {
+        let away = at.checked_sub(start)?;
+        (away % step == 0 && away / step < extent).then_some(away / step)
+    })
+}
+
+/// A place along a dimension replaced.
+pub(crate) fn select_scatter(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    let (dim, place) = views::selected(call)?;
+    let mut slice = call.tensor("self")?.shape.clone();
+    slice.remove(dim);
+    replaced(call, dim, &slice, move |at| (at == place).then_some(0))
 }

@@ -109,8 +109,8 @@ impl IndexMap {
     /// Returns how many places of the input so many of the output show.
     fn shown(self, extent: usize) -> usize {
         match self {
-            Self::Same | Self::Reverse(_) | Self::Turn(..) | Self::Steps(..) => extent,
-            Self::Modulo(n) => extent.min(n),
+            Self::Same | Self::Reverse(_) | Self::Steps(..) => extent,
+            Self::Modulo(n) | Self::Turn(_, n) => extent.min(n),
             Self::Each(times) => extent.div_ceil(times.max(1)),
             Self::First => extent.min(1),
             Self::Padded(_, inside, _) => {

@@ -104,9 +104,55 @@ pub(crate) fn reflection2d(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     reflected(call, 2)
 }
 
+/// Padding of the last three dimensions by their mirror image.
+pub(crate) fn reflection3d(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    reflected(call, 3)
+}
+
+/// Padding of the last dimension by its first and last element.
+pub(crate) fn replication1d(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    replicated(call, 1)
+}
+
 /// Padding of the last two dimensions by their first and last elements.
 pub(crate) fn replication2d(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
-    let (shape, pads) = image(call, 2)?;
+    replicated(call, 2)
+}
+
+/// Padding of the last three dimensions by their first and last elements.
+pub(crate) fn replication3d(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    replicated(call, 3)
+}
+
+/// Padding of all dimensions but the first two by their own other end.
+pub(crate) fn circular(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    let (shape, pads) = (&call.tensor("self")?.shape, call.ints("pad")?);
+    if pads.len() + 4 != 2 * shape.len() {
+        let wanted = format!("a pair for each of {} dimensions", shape.len().saturating_sub(2));
+        return Err(InferError::value("pad", format!("{pads:?}"), wanted));
+    }
+    let mut axes = padded(shape, &pads, |_, _| None)?;
+    let mut base = 0;
+    for (axis, (&extent, pair)) in
+        axes.iter_mut().rev().zip(shape.iter().rev().zip(pads.chunks_exact(2)))
+    {
+        let extent = i64::try_from(extent).unwrap_or(i64::MAX);
+        // The ring is that of the places which are not cut off.
+        let (first, ring) = (-pair[0].min(0), extent + pair[0].min(0) + pair[1].min(0));
+        if pair.iter().any(|&pad| pad > extent) || (ring < 1 && axis.extent > 0) {
+            let wanted = format!("at most the extent, {extent}, and leave something");
+            return Err(InferError::value("pad", format!("{pads:?}"), wanted));
+        }
+        let place = |at: i64| usize::try_from(at).unwrap_or(0);
+        base += place(first) * axis.stride;
+        axis.place =
+            IndexMap::Turn(place((-pair[0].max(0)).rem_euclid(ring.max(1))), place(ring.max(1)));
+    }
+    Ok(vec![Piece::by_axes(axes, base)])
+}
+
+fn replicated(call: &Call<'_>, n_dims: usize) -> Result<Vec<Piece>, InferError> {
+    let (shape, pads) = image(call, n_dims)?;
     let nearest = |at: i64, extent: i64| Some(at.clamp(0, (extent - 1).max(0)));
     Ok(vec![Piece::by_axes(padded(shape, &pads, nearest)?, 0)])
 }

@@ -107,6 +107,15 @@ fn real_dim(call: &Call<'_>) -> Result<usize, InferError> {
 
 /// Every `step`-th place along a dimension, from `start` to before `end`.
 pub(crate) fn slice(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    let (dim, start, step, extent) = sliced(call)?;
+    let mut axes = identity(&call.tensor("self")?.shape);
+    axes[dim].extent = extent;
+    axes[dim].place = IndexMap::Steps(start, step);
+    Ok(vec![Piece::by_axes(axes, 0)])
+}
+
+/// Returns the dimension of a slice, its first place, the step, and how many places there are.
+pub(super) fn sliced(call: &Call<'_>) -> Result<(usize, usize, usize, usize), InferError> {
     let shape = &call.tensor("self")?.shape;
     let dim = real_dim(call)?;
     let step = call.int("step")?;
@@ -122,14 +131,17 @@ pub(crate) fn slice(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     };
     let start = place(call.opt_int("start")?.unwrap_or(0));
     let end = place(call.opt_int("end")?.unwrap_or(i64::MAX)).max(start);
-    let mut axes = identity(shape);
-    axes[dim].extent = (end - start).div_ceil(step);
-    axes[dim].place = IndexMap::Steps(start, step);
-    Ok(vec![Piece::by_axes(axes, 0)])
+    Ok((dim, start, step, (end - start).div_ceil(step)))
 }
 
 /// One place along a dimension, which goes away.
 pub(crate) fn select(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
+    let (dim, place) = selected(call)?;
+    Ok(vec![one_place(&call.tensor("self")?.shape, dim, place)])
+}
+
+/// Returns the dimension of a selection and its place.
+pub(super) fn selected(call: &Call<'_>) -> Result<(usize, usize), InferError> {
     let shape = &call.tensor("self")?.shape;
     let dim = real_dim(call)?;
     let index = call.int("index")?;
@@ -141,7 +153,7 @@ pub(crate) fn select(call: &Call<'_>) -> Result<Vec<Piece>, InferError> {
     };
     let wanted = format!("in -{extent}..{extent}");
     let place = place.ok_or_else(|| InferError::value("index", index, wanted))?;
-    Ok(vec![one_place(shape, dim, place)])
+    Ok((dim, place))
 }
 
 /// Returns the output that is one place along a dimension.
