@@ -266,6 +266,7 @@ fn vstack(args: &mut Arguments) -> Result<(), String> {
 }
 
 /// `scale_factors` in the place of `output_size`.
+#[expect(clippy::cast_possible_truncation, reason = "extents are below 2^40")]
 fn resampled(args: &mut Arguments) -> Result<(), String> {
     let shape = args.tensor("input").map_or(Vec::new(), |(_, shape)| shape.to_vec());
     match (args.get("output_size").is_some(), args.take("scale_factors")) {

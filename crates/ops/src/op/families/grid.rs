@@ -235,9 +235,10 @@ impl Engine for GridSample {
         20.0 * n_out as f64
     }
 
-    /// Elements that no place of the grid is near count nowhere.
+    /// Places may lie outside of the image; of one element every place in it is the same.
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
-        (name == "input").then(|| call.tensor("grid").map_or(0, |grid| grid.numel() / 2))
+        let single = Sampler::of(call).is_ok_and(|sampler| sampler.input == [1, 1]);
+        (name == "input" || single).then_some(0)
     }
 
     fn large(&self, dtype: DType) -> f64 {

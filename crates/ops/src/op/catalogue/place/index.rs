@@ -19,7 +19,7 @@ const ADDED: &str = "Add up in f32 (f16 and bf16 inputs too: atomics in these ty
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    lookups().into_iter().chain(scatters()).collect()
+    lookups().into_iter().chain(scatters()).chain([reduction()]).collect()
 }
 
 fn lookups() -> Vec<OpBuilder> {
@@ -174,27 +174,6 @@ fn scatters() -> Vec<OpBuilder> {
         .dtypes(def::NUMBERS)
         .outputs(&["the sums"]),
         OpBuilder::new(
-            "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, \
-            bool include_self=True) -> Tensor",
-            Scatter::Reduce,
-            "out = self, where each place that index names becomes the reduction of all src[i][j][k] with \
-            the place [i][index[i][j][k]][k] for dim 1, and so for other dimensions (negative ones count \
-            from the back); with include_self the element of self takes part. reduce is sum, prod, mean \
-            (of integers rounded down), amax or amin; the plan sees the string. index has as many \
-            dimensions as self and src, is no larger than src, and no larger than self but along dim. \
-            Indices are int64 or int32 in 0..self.shape[dim] and may be equal.\n\
-            Reduce in f32 (f16 and bf16 inputs too) and round once to the output's dtype; any order is \
-            right. Integers wrap. NaN and infinities follow IEEE arithmetic; amax and amin of NaN are \
-            NaN. An index without elements changes nothing.",
-        )
-        .name("scatter_reduce")
-        .alias(&["scatter_reduce.two"])
-        .role("index", Role::Index)
-        .role("src", Role::Main)
-        .choices("reduce", &["sum", "prod", "mean", "amax", "amin"])
-        .dtypes(def::NUMBERS)
-        .outputs(&["the reduced elements"]),
-        OpBuilder::new(
             "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
             Scatter::IndexAdd,
             &format!(
@@ -229,4 +208,29 @@ fn scatters() -> Vec<OpBuilder> {
         .dtypes(def::NUMBERS)
         .outputs(&["self with the values written into it"]),
     ]
+}
+
+/// Writes of which several to one place are reduced.
+fn reduction() -> OpBuilder {
+    OpBuilder::new(
+        "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, \
+        bool include_self=True) -> Tensor",
+        Scatter::Reduce,
+        "out = self, where each place that index names becomes the reduction of all src[i][j][k] with \
+        the place [i][index[i][j][k]][k] for dim 1, and so for other dimensions (negative ones count \
+        from the back); with include_self the element of self takes part. reduce is sum, prod, mean \
+        (of integers rounded down), amax or amin; the plan sees the string. index has as many \
+        dimensions as self and src, is no larger than src, and no larger than self but along dim. \
+        Indices are int64 or int32 in 0..self.shape[dim] and may be equal.\n\
+        Reduce in f32 (f16 and bf16 inputs too) and round once to the output's dtype; any order is \
+        right. Integers wrap. NaN and infinities follow IEEE arithmetic; amax and amin of NaN are \
+        NaN. An index without elements changes nothing.",
+    )
+    .name("scatter_reduce")
+    .alias(&["scatter_reduce.two"])
+    .role("index", Role::Index)
+    .role("src", Role::Main)
+    .choices("reduce", &["sum", "prod", "mean", "amax", "amin"])
+    .dtypes(def::NUMBERS)
+    .outputs(&["the reduced elements"])
 }
