@@ -121,6 +121,7 @@ pub(super) fn lookup(name: &str) -> Vec<Named> {
             if let Some(rows) = CATALOGUE.overloads.get(&full) {
                 found.extend(rows.iter().map(|overload| {
                     let op = by_name(&overload.op).expect("an overload is of an op");
+                    let in_place = in_place || overload.schema.base.ends_with('_');
                     Named { op, overload: Some(overload), in_place }
                 }));
                 continue;

@@ -77,6 +77,7 @@ const ROWS: &[Row] = &[
     ("maximum", "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "other=@min", None),
     ("minimum", "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "other=@max", None),
     ("sub", "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "", Some(swapped)),
+    ("pow.Tensor_Scalar", "pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)", "", None),
     // Reductions.
     ("sum", "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
     ("mean", "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", "dim=None", None),
