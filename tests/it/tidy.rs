@@ -7,8 +7,13 @@ use std::{
 };
 
 /// Programs, benchmarks and tools beside kgen.
-const OTHER_PROGRAMS: &[&str] =
-    &["crates/emu-check", "crates/emu-corpus", "crates/ptx-emu/benches", "crates/ptx-emu/examples"];
+const OTHER_PROGRAMS: &[&str] = &[
+    "crates/emu-check",
+    "crates/emu-corpus",
+    "crates/ops-check",
+    "crates/ptx-emu/benches",
+    "crates/ptx-emu/examples",
+];
 
 /// A source file without its comments and without its test modules.
 struct SourceFile {

@@ -11,14 +11,14 @@ Kernels of `crates/emu-corpus` made wrong by one changed line each (`crates/emu-
 was tuned), run on the emulator with all checks on two seeds. This page is made by
 `KGEN_UPDATE_DOCS=1 cargo test -p kgen-emu-check`, and a test fails when it is stale.
 
-What a mutant is was found out without the emulator, on a GPU (`crates/emu-corpus/mutants/classified.json`):
+Mutants were classified without the emulator, on a GPU (`crates/emu-corpus/mutants/classified.json`):
 **changed** if on one of six seeds its outputs differ from the f64 reference, it faults, hangs or damages a guard zone;
 **undefined** if its outputs were right and compute-sanitizer reports it, or if the CUDA model gives it no meaning in a way
 compute-sanitizer cannot see (the file says why); **equivalent** otherwise. Only the first two should be detected.
 
 **Detected** means an error finding, a launch that does not end, or an output that differs from the f64 reference. A line is
 **right** if a finding, the other place it names, or the stop of the launch is in one of the lines that the mutant's table gives
-(where the defect is, or where its effect is used). What only the output shows has no line, and counts for neither side of that
+(where the defect is, or where its effect is used). A defect that only the output shows has no line, and counts for neither side of that
 share.
 ";
 

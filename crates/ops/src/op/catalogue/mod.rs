@@ -58,9 +58,8 @@ impl Catalogue {
         }
         for (name, listed) in &overloads {
             let short = name.strip_suffix(".default").unwrap_or(name);
-            for overload in listed {
-                ops[names[&overload.op]].aliases.push(short.to_owned());
-            }
+            // Where arguments decide, the name alone is the first row's op.
+            ops[names[&listed[0].op]].aliases.push(short.to_owned());
         }
         for op in &mut ops {
             op.aliases.sort();

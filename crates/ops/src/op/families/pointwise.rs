@@ -110,6 +110,8 @@ pub(crate) struct Pointwise {
     pub degree: u32,
     /// Whether integers give integers, so that exact inputs ask for equal bits.
     pub integers_stay: bool,
+    /// Whether the formula depends on the number of elements, so that a part is another call.
+    pub counts: bool,
     /// Standard deviation of the large distribution: in f16, in other types.
     pub large: (f64, f64),
     /// The distribution that stands in for normal values where those would all give the same result.
@@ -133,6 +135,7 @@ impl Pointwise {
             magnitude: None,
             degree: 1,
             integers_stay: false,
+            counts: false,
             large: (1e4, 1e15),
             main: InputDistribution::Normal,
         }
@@ -452,7 +455,7 @@ impl Engine for Pointwise {
     }
 
     fn locality(&self, _call: &Call<'_>) -> Locality {
-        Locality::Elements
+        if self.counts { Locality::Whole } else { Locality::Elements }
     }
 
     fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {

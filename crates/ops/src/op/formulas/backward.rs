@@ -149,7 +149,7 @@ pub(crate) fn softplus(call: &Call<'_>, _dtype: DType) -> Bound {
     }))
 }
 
-/// What underflows in f32.
+/// The scale below which results underflow in f32.
 pub(crate) fn floor_scale(grad: f64, _x: f64) -> f64 {
     if grad.is_finite() { grad.abs() * FLOOR } else { 0.0 }
 }

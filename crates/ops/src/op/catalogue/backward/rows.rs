@@ -187,6 +187,7 @@ pub(super) fn losses() -> Vec<OpBuilder> {
                 takes: Takes::Floats,
                 magnitude: Some(Map::Call(of::mse_scale)),
                 degree: 2,
+                counts: true,
                 large: (100.0, 1e15),
                 ..Pointwise::unary(3.0, Map::Call(of::mse))
             },

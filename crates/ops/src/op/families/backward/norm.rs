@@ -329,7 +329,7 @@ impl Engine for NormBackward {
         0.0
     }
 
-    /// What is not asked for needs nothing.
+    /// A gradient that is not asked for reads nothing.
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
         let mask = output_mask(call).ok()?;
         let own = self.own(call).ok()?;
