@@ -2,7 +2,7 @@
 
 use crate::{
     log::{LogDType, LogTensor, Value},
-    op::{BuildError, Kind, Layout, Param},
+    op::{BuildError, Kind, Layout, Param, kind},
     record::{ArgValue, DType, Gen, TensorArg, TensorSpec},
 };
 
@@ -25,8 +25,7 @@ pub(super) fn convert(
     let typed = |dtype: DType| -> Result<DType, CallError> {
         let Some(first) = first.filter(|first| first.shape.is_empty()) else { return Ok(dtype) };
         let of = convert_dtype(param, first.dtype)?;
-        let rank = |dtype: DType| (dtype.is_float(), dtype != DType::Bool);
-        Ok(if rank(of) >= rank(dtype) { of } else { dtype })
+        Ok(if kind(of) >= kind(dtype) { of } else { dtype })
     };
     Ok(match (param.kind, value) {
         (_, Value::None) if param.optional => ArgValue::None,

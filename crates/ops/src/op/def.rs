@@ -9,6 +9,7 @@ use super::{
     Work, catalogue,
     custom::ReferenceKernel,
     schema::{Schema, SchemaError},
+    shape::kind,
 };
 
 /// An operator: a name, an `ATen` schema and everything that is needed to judge a kernel for it.
@@ -382,7 +383,6 @@ fn in_place(case: &Case, outputs: &mut [Shaped]) -> Result<(), InferError> {
             format!("{shape:?}, that of the result"),
         ));
     }
-    let kind = |dtype: DType| (dtype.is_float(), dtype != DType::Bool);
     if kind(*dtype) > kind(target.dtype) {
         return Err(InferError::dtype(&name, target.dtype, format!("able to hold {dtype}")));
     }

@@ -50,6 +50,7 @@ pub use layout::{Layout, LayoutError};
 pub use overload::{Argument, Arguments, Overload, Source, same_params};
 pub use param::{Kind, Param, Role};
 pub use schema::{Schema, SchemaError, dtype as parse_dtype};
+pub(crate) use shape::kind;
 pub use shape::{
     InferError, broadcast, normalise_dim, normalise_dims, promote, reduced, unravel, wider,
 };

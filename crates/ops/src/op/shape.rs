@@ -219,8 +219,8 @@ fn raise(decided: Option<DType>, other: DType) -> Option<DType> {
     }
 }
 
-/// 0 for bool, 1 for integers, 2 for floating-point types.
-const fn kind(dtype: DType) -> u8 {
+/// Returns 0 for bool, 1 for integers, 2 for floating-point types.
+pub(crate) const fn kind(dtype: DType) -> u8 {
     if dtype.is_float() {
         2
     } else if dtype.is_int() {
