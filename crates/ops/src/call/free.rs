@@ -74,8 +74,7 @@ const FREE: &[&str] = &[
 ];
 
 /// Returns whether there is nothing to judge about an op, given without its overload.
-#[must_use]
-pub fn is_free(op: &str) -> bool {
+pub(super) fn is_free(op: &str) -> bool {
     let op = op.strip_prefix("aten.").unwrap_or(op);
     FREE.contains(&op) || op.strip_suffix('_').is_some_and(|op| FREE.contains(&op))
 }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 use convert::convert;
-pub use free::is_free;
+use free::is_free;
 
 /// Keywords that say where a result lies: kgen's are contiguous, in memory of their own on the device.
 const PLACES: [&str; 6] =

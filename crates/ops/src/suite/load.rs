@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    call,
+    call::CallError,
     log::{self, Call},
     op::{self, OpDef},
     record::{Case, CaseClass, DType},
@@ -242,18 +242,21 @@ fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
         .map(|source| (source.line, Error::Log { file: origin.to_owned(), source }))
         .collect();
     let mut entries = Entries::default();
-    let is_free = |call: &&Call| call::is_free(&call.op) && op::find(&call.name()).is_err();
-    let (free, calls): (Vec<&Call>, Vec<&Call>) = read.calls.iter().partition(is_free);
-    for call in calls {
-        if let Err(error) = entries.add(origin, call, None) {
-            errors.push((call.line, error));
+    let mut free = 0;
+    for call in &read.calls {
+        match entries.add(origin, call, None) {
+            Ok(()) => {}
+            Err(Error::Call { source, .. }) if matches!(*source, CallError::Free(_)) => {
+                free += call.count;
+            }
+            Err(error) => errors.push((call.line, error)),
         }
     }
     errors.sort_by_key(|(line, _)| *line);
     let name = Path::new(origin).file_stem().map_or(origin, |stem| stem.to_str().unwrap_or(origin));
     let suite = entries.suite(name, "Calls of a log.", origin);
     let loaded = finish(suite, errors.into_iter().map(|(_, error)| error).collect())?;
-    Ok(Loaded { free: free.iter().map(|call| call.count).sum(), ..loaded })
+    Ok(Loaded { free, ..loaded })
 }
 
 /// Makes a case of every call of models whose op is known; the small ones in several types.
