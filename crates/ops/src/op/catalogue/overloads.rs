@@ -11,6 +11,10 @@ use super::super::{
 /// A row: the op, the signature, the rules, and a function where rules do not suffice.
 type Row = (&'static str, &'static str, &'static str, Option<Adapt>);
 
+/// The arguments decide which op it is: one per mode and number of dimensions.
+const PAD: &str =
+    "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor";
+
 // One row a line.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
@@ -26,14 +30,14 @@ const ROWS: &[Row] = &[
     ("to_copy", "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", "-copy", None),
     ("to_copy", "to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", "-copy", None),
     ("to_copy", "to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)", "-copy", None),
-    ("constant_pad_nd", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "", Some(pad)),
-    ("reflection_pad1d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(reflect::<1>)),
-    ("reflection_pad2d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(reflect::<2>)),
-    ("reflection_pad3d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(reflect::<3>)),
-    ("replication_pad1d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(replicate::<1>)),
-    ("replication_pad2d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(replicate::<2>)),
-    ("replication_pad3d", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "padding=@pad", Some(replicate::<3>)),
-    ("pad_circular", "pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor", "", Some(circular)),
+    ("constant_pad_nd", PAD, "", Some(pad)),
+    ("reflection_pad1d", PAD, "padding=@pad", Some(reflect::<1>)),
+    ("reflection_pad2d", PAD, "padding=@pad", Some(reflect::<2>)),
+    ("reflection_pad3d", PAD, "padding=@pad", Some(reflect::<3>)),
+    ("replication_pad1d", PAD, "padding=@pad", Some(replicate::<1>)),
+    ("replication_pad2d", PAD, "padding=@pad", Some(replicate::<2>)),
+    ("replication_pad3d", PAD, "padding=@pad", Some(replicate::<3>)),
+    ("pad_circular", PAD, "", Some(circular)),
     ("cat", "hstack(Tensor[] tensors) -> Tensor", "", Some(hstack)),
     ("cat", "vstack(Tensor[] tensors) -> Tensor", "dim=0", Some(vstack)),
     ("cat", "row_stack(Tensor[] tensors) -> Tensor", "dim=0", Some(vstack)),
