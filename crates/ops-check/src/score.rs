@@ -22,6 +22,7 @@ struct Row {
     refused: Vec<String>,
     accepted: Vec<String>,
     unknown: usize,
+    skipped: usize,
 }
 
 /// The counts of all ops.
@@ -67,7 +68,7 @@ impl Score {
             Answer::Refused(text) => row.refused.push(text),
             Answer::Accepted(text) => row.accepted.push(text),
             Answer::Unknown => row.unknown += 1,
-            Answer::Skipped => {}
+            Answer::Skipped => row.skipped += 1,
         }
     }
 
@@ -116,11 +117,12 @@ impl Score {
             }
         }
         let [agree, differ, refused, accepted, unknowns] = self.totals();
+        let skipped: usize = self.rows.values().map(|row| row.skipped).sum();
         let _ = writeln!(text, "unknown ops: {}", unknown.join(", "));
         let _ = writeln!(
             text,
             "{agree} agree, {differ} differ, {refused} refused, {accepted} accepted that PyTorch refuses: {:.3} % \
-             of the calls of known ops agree; {unknowns} calls of {} unknown ops",
+             of the calls of known ops agree; {unknowns} calls of {} unknown ops; {skipped} not compared",
             self.percentage(),
             unknown.len(),
         );
