@@ -99,6 +99,10 @@ def is_pow2(a):
     return _int(a) > 0 and a & (a - 1) == 0
 
 
+def prod(a, start=0, stop=None):
+    return _product(_int(extent) for extent in a[start:stop])
+
+
 def has(x):
     return x is not None
 
@@ -128,8 +132,8 @@ def ptr(x, byte_offset=0):
 
 _FUNCTIONS = {
     "cdiv": cdiv, "min": min, "max": max, "abs": abs, "align_up": align_up, "next_pow2": next_pow2,
-    "ilog2": ilog2, "is_pow2": is_pow2, "len": len, "range": range, "has": has, "require": require,
-    "ptr": ptr, "f32": f32, "float": f32, "i32": i32, "int": i32,
+    "ilog2": ilog2, "is_pow2": is_pow2, "len": len, "prod": prod, "range": range, "has": has,
+    "require": require, "ptr": ptr, "f32": f32, "float": f32, "i32": i32, "int": i32,
 }
 
 

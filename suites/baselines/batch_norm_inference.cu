@@ -5,9 +5,7 @@ w = contiguous(weight)
 b = contiguous(bias)
 rm = contiguous(running_mean)
 rv = contiguous(running_var)
-inner = 1
-for i in range(2, x.ndim):
-    inner *= x.shape[i]
+inner = prod(x.shape, 2)
 launch("batch_norm", grid=cdiv(x.numel, 128), block=128,
        args=[x, w, b, rm, rv, out0, x.numel, x.shape[1], inner, f32(eps)])
 launch("statistics", grid=cdiv(x.shape[1], 128), block=128,

@@ -2,10 +2,7 @@
 /*@plan
 from_ = 0
 d = dim if dim >= 0 else dim + out.ndim
-inner = 1
-for j in range(out.ndim):
-    if j > d:
-        inner *= out.shape[j]
+inner = prod(out.shape, d + 1)
 for t in tensors:
     if t.ndim == out.ndim and t.numel > 0:
         x = contiguous(t)

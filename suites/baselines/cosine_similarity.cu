@@ -8,10 +8,7 @@ if x1.numel < x2.numel:
 a = expand(x1, shape)
 b = expand(x2, shape)
 len_ = a.shape[d]
-inner = 1
-for j in range(nd):
-    if j > d:
-        inner *= a.shape[j]
+inner = prod(a.shape, d + 1)
 n = out.numel
 launch("cosine_similarity", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
        args=[a, b, out, n, len_, max(1, inner), f32(eps)])

@@ -7,9 +7,7 @@ y = contiguous(target)
 w = contiguous(weight)
 c = x.shape[1] if x.ndim > 1 else x.shape[0]
 n = x.numel // max(1, c)
-inner = 1
-for d in range(2, x.ndim):
-    inner *= x.shape[d]
+inner = prod(x.shape, 2)
 smooth = label_smoothing
 probable = define("PROBABLE", target.dtype != "i64")
 plain = x.ndim == 2 and not has(w) and not probable

@@ -2,10 +2,7 @@
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
-inner = 1
-for i in range(x.ndim):
-    if i > d:
-        inner *= x.shape[i]
+inner = prod(x.shape, d + 1)
 n = out.numel
 launch("glu", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
        args=[x, out, n, max(1, inner * (x.shape[d] // 2))])

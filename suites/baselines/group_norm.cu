@@ -5,9 +5,7 @@ w = contiguous(weight)
 b = contiguous(bias)
 channels = x.shape[1]
 groups = num_groups
-inner = 1
-for i in range(2, x.ndim):
-    inner *= x.shape[i]
+inner = prod(x.shape, 2)
 sets = x.shape[0] * groups
 per_group = channels // groups
 lanes = 32 if per_group * inner > 32 else 1

@@ -11,11 +11,8 @@ extent = 1
 if x.ndim > 0:
     d = dim if dim >= 0 else dim + x.ndim
     extent = x.shape[d]
-    for j in range(x.ndim):
-        if j < d:
-            outer *= x.shape[j]
-        if j > d:
-            inner *= x.shape[j]
+    outer = prod(x.shape, 0, d)
+    inner = prod(x.shape, d + 1)
 launch("index_add", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
        args=[x, places, y, out, n, places.numel, max(1, extent), max(1, inner), alpha])
 @*/

@@ -7,9 +7,7 @@ b = contiguous(bias)
 rm = contiguous(running_mean)
 rv = contiguous(running_var)
 channels = x.shape[1]
-inner = 1
-for i in range(2, x.ndim):
-    inner *= x.shape[i]
+inner = prod(x.shape, 2)
 sets = x.shape[0] * channels
 lanes = 32 if inner > 32 else 1
 launch("instance_norm", grid=cdiv(sets, 128 // lanes), block=(lanes, 128 // lanes),

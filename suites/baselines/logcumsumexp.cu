@@ -2,14 +2,9 @@
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
-outer, len_, inner = 1, 1, 1
-for i in range(x.ndim):
-    if i < d:
-        outer *= x.shape[i]
-    elif i == d:
-        len_ = x.shape[i]
-    else:
-        inner *= x.shape[i]
+outer = prod(x.shape, 0, d)
+len_ = x.shape[d] if x.ndim > 0 else 1
+inner = prod(x.shape, d + 1)
 n = outer * inner if len_ > 0 else 0
 launch("scan", grid=cdiv(n, 64), block=64, args=[x, out, n, len_, inner])
 @*/

@@ -7,9 +7,7 @@ b = contiguous(bias)
 rm = contiguous(running_mean)
 rv = contiguous(running_var)
 samples, channels = x.shape[0], x.shape[1]
-inner = 1
-for i in range(2, x.ndim):
-    inner *= x.shape[i]
+inner = prod(x.shape, 2)
 kept_mean = out[3] if has(rm) else None
 kept_var = out[4] if has(rm) else None
 launch("batch_norm", grid=channels, block=(32, 1),

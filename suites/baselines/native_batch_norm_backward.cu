@@ -9,9 +9,7 @@ rv = contiguous(running_var)
 sm = contiguous(save_mean)
 ss = contiguous(save_invstd)
 outer, channels = x.shape[0], x.shape[1]
-inner = 1
-for i in range(2, x.ndim):
-    inner *= x.shape[i]
+inner = prod(x.shape, 2)
 together = 0
 n_sets, n_gains = channels, channels
 if out0.numel > 0:

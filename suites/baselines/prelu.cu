@@ -2,10 +2,7 @@
 /*@plan
 x = contiguous(self)
 channels = weight.numel
-inner = 1
-for i in range(x.ndim):
-    if i > 1:
-        inner *= x.shape[i]
+inner = prod(x.shape, 2)
 
 launch("prelu", grid=min(cdiv(out.numel, 256), 16 * sm_count), block=256,
        args=[x, contiguous(weight), out, out.numel, channels, inner])

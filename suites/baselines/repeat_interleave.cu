@@ -1,13 +1,11 @@
 // Baseline of repeat_interleave: one thread per output element; places along the dimension are divided.
 /*@plan
 x = contiguous(self)
-inner = 1
 n = out.numel
+inner = 1
 if has(dim):
     d = dim if dim >= 0 else dim + x.ndim
-    for j in range(x.ndim):
-        if j > d:
-            inner *= x.shape[j]
+    inner = prod(x.shape, d + 1)
 launch("repeat_interleave", grid=min(cdiv(n, 256), 16 * sm_count), block=256, args=[x, out, n, inner, repeats])
 @*/
 

@@ -4,10 +4,7 @@ x = contiguous(self)
 y = contiguous(src)
 d = dim if dim >= 0 else dim + x.ndim
 extent = x.shape[d]
-inner = 1
-for i in range(x.ndim):
-    if i > d:
-        inner *= x.shape[i]
+inner = prod(x.shape, d + 1)
 first = index if index >= 0 else index + extent
 hop = 1
 count = 1

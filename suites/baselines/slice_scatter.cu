@@ -4,10 +4,7 @@ x = contiguous(self)
 y = contiguous(src)
 d = dim if dim >= 0 else dim + x.ndim
 extent = x.shape[d]
-inner = 1
-for i in range(x.ndim):
-    if i > d:
-        inner *= x.shape[i]
+inner = prod(x.shape, d + 1)
 low = 0 if start is None else (start + extent if start < 0 else start)
 first = max(0, min(low, extent))
 hop = step

@@ -5,14 +5,9 @@
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
-rows, len_, inner = 1, 1, 1
-for i in range(x.ndim):
-    if i < d:
-        rows *= x.shape[i]
-    elif i == d:
-        len_ = x.shape[i]
-    else:
-        inner *= x.shape[i]
+rows = prod(x.shape, 0, d)
+len_ = x.shape[d] if x.ndim > 0 else 1
+inner = prod(x.shape, d + 1)
 
 lanes = 16 // x.itemsize
 packed = inner == 1 and x.align >= 16 and len_ % lanes == 0

@@ -2,17 +2,10 @@
 /*@plan
 g = contiguous(grad_output)
 y = contiguous(output)
-outer = 1
-extent = 1
-inner = 1
-for i in range(g.ndim):
-    if i == dim or i - g.ndim == dim:
-        extent = g.shape[i]
-        inner = 1
-    elif i < dim or i - g.ndim < dim and dim < 0:
-        outer *= g.shape[i]
-    else:
-        inner *= g.shape[i]
+d = dim if dim >= 0 else dim + g.ndim
+outer = prod(g.shape, 0, d)
+extent = g.shape[d] if g.ndim > 0 else 1
+inner = prod(g.shape, d + 1)
 launch("slices", grid=cdiv(outer * inner, 4), block=(32, 4), args=[g, y, out, outer * inner, extent, inner])
 @*/
 

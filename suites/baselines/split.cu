@@ -2,13 +2,8 @@
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
-outer = 1
-inner = 1
-for j in range(x.ndim):
-    if j < d:
-        outer *= x.shape[j]
-    if j > d:
-        inner *= x.shape[j]
+outer = prod(x.shape, 0, d)
+inner = prod(x.shape, d + 1)
 for k in range(len(out)):
     n = out[k].numel
     launch("split", grid=min(cdiv(n, 256), 16 * sm_count), block=256,

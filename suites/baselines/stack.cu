@@ -1,10 +1,7 @@
 // Baseline of stack: one launch per tensor, which becomes a part of every row of the output.
 /*@plan
 d = dim if dim >= 0 else dim + out.ndim
-inner = 1
-for j in range(out.ndim):
-    if j > d:
-        inner *= out.shape[j]
+inner = prod(out.shape, d + 1)
 from_ = 0
 for t in tensors:
     x = contiguous(t)

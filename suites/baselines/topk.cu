@@ -2,14 +2,9 @@
 /*@plan
 x = contiguous(self)
 d = dim if dim >= 0 else dim + x.ndim
-outer, len_, inner = 1, 1, 1
-for i in range(x.ndim):
-    if i < d:
-        outer *= x.shape[i]
-    elif i == d:
-        len_ = x.shape[i]
-    else:
-        inner *= x.shape[i]
+outer = prod(x.shape, 0, d)
+len_ = x.shape[d] if x.ndim > 0 else 1
+inner = prod(x.shape, d + 1)
 n = outer * len_ * inner
 launch("place", grid=cdiv(n, 128), block=128,
        args=[x, out0, out1, n, len_, k, inner, largest])

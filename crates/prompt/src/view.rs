@@ -261,6 +261,7 @@ const fn explains_itself(builtin: Builtin) -> bool {
         | Builtin::Ilog2
         | Builtin::IsPow2
         | Builtin::Len
+        | Builtin::Prod
         | Builtin::Range
         | Builtin::Has
         | Builtin::F32

@@ -23,6 +23,8 @@ pub enum Builtin {
     IsPow2,
     /// Number of elements of a tuple.
     Len,
+    /// Product of a tuple's elements.
+    Prod,
     /// A range for `for`.
     Range,
     /// Whether an optional input is there.
@@ -79,7 +81,7 @@ const fn spec(
 
 impl Builtin {
     /// All builtins.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Launch,
         Self::Cdiv,
         Self::Min,
@@ -90,6 +92,7 @@ impl Builtin {
         Self::Ilog2,
         Self::IsPow2,
         Self::Len,
+        Self::Prod,
         Self::Range,
         Self::Has,
         Self::Require,
@@ -148,6 +151,13 @@ const TABLE: [BuiltinSpec; Builtin::ALL.len()] = [
     spec("ilog2", &["a"], 1, "ilog2(a)", "floor of the binary logarithm"),
     spec("is_pow2", &["a"], 1, "is_pow2(a)", "whether `a` is a power of two"),
     spec("len", &["a"], 1, "len(x.shape)", "number of elements of a tuple"),
+    spec(
+        "prod",
+        &["a", "start", "stop"],
+        1,
+        "prod(x.shape, start, stop)",
+        "product of a tuple's elements from `start` up to, not with, `stop`, as in `a[start:stop]`",
+    ),
     spec(
         "range",
         &["a", "b", "step"],

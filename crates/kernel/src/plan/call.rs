@@ -8,7 +8,7 @@ use super::{
     buffer::pointer,
     builtin::Builtin,
     eval::{Evaluator, PlanEvalError},
-    math::{absolute, has, length, multiple, power, range, to_float, to_int},
+    math::{absolute, has, length, multiple, power, product, range, to_float, to_int},
     value::Value,
 };
 
@@ -95,6 +95,7 @@ impl Evaluator<'_> {
             Builtin::Abs => absolute(args.get(0))?,
             Builtin::NextPow2 | Builtin::Ilog2 | Builtin::IsPow2 => power(builtin, args.get(0))?,
             Builtin::Len => length(args.get(0))?,
+            Builtin::Prod => product(&args)?,
             Builtin::Range => range(&args)?,
             Builtin::Has => has(args.get(0)),
             Builtin::Require => return self.require(&args),

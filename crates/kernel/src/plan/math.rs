@@ -61,6 +61,31 @@ pub(super) fn length((value, expr): &Given<'_>) -> Result<Value, Problem> {
     }
 }
 
+/// Computes `prod` of a slice, with Python's bounds: negative ones count from the end, and those
+/// beyond the tuple are cut to it.
+pub(super) fn product(args: &Args<'_>) -> Result<Value, Problem> {
+    let (value, expr) = args.get(0);
+    let Value::Tuple(items) = value else {
+        let message = format!("`prod` needs a tuple, found {}", value.kind());
+        return Err(Problem::new(expr.start, message).hint("`x.numel` is the product of a shape"));
+    };
+    let len = to_i64(items.len());
+    let bound = |slot, default: i64| {
+        let bound = args.optional(slot).map_or(Ok(default), as_int)?;
+        Ok((if bound < 0 { bound.saturating_add(len) } else { bound }).clamp(0, len))
+    };
+    let (start, stop): (i64, i64) = (bound(1, 0)?, bound(2, len)?);
+    let taken = (stop - start).max(0);
+    let (start, taken) = (start.unsigned_abs() as usize, taken.unsigned_abs() as usize);
+    let overflow = || Problem::new(args.call.start, "`prod` overflows a signed 64-bit integer");
+    let mut product = 1_i64;
+    for item in items.iter().skip(start).take(taken) {
+        let factor = as_int(&(item.clone(), *expr))?;
+        product = product.checked_mul(factor).ok_or_else(overflow)?;
+    }
+    Ok(Value::Int(product))
+}
+
 /// Makes a range; only `for` takes one.
 pub(super) fn range(args: &Args<'_>) -> Result<Value, Problem> {
     let first = args.int(0)?;

@@ -322,6 +322,16 @@ fn expressions_have_pythons_values() {
         ("1 if is_pow2(64) and not is_pow2(0) and not is_pow2(6) else 0", 1),
         ("len(self.shape)", 2),
         ("len(())", 0),
+        ("prod((2, 3, 5))", 30),
+        ("prod(())", 1),
+        ("prod((2, 3, 5), 1)", 15),
+        ("prod((2, 3, 5), 0, 2)", 6),
+        ("prod((2, 3, 5), -1)", 5),
+        ("prod((2, 3, 5), 0, -1)", 6),
+        ("prod((2, 3, 5), 7)", 1),
+        ("prod((2, 3, 5), -7, 9)", 30),
+        ("prod((2, 3, 5), 2, 1)", 1),
+        ("prod((2, 0, 5), stop=2)", 0),
         ("1 if has(self) and not has(weight) else 0", 1),
         ("1 if has(dim) else 0", 1),
         ("i32(3.9)", 3),
@@ -510,7 +520,7 @@ fn several_outputs_have_numbers() {
 /// A plan, line and column of its error, a part of its message, and a part of its hint.
 type Wrong = (&'static str, u32, u32, &'static str, &'static str);
 
-const WRONG: [Wrong; 170] = [
+const WRONG: &[Wrong] = &[
     // Syntax.
     ("a = 1 / 2", 1, 7, "`/` is not part", "use `//`"),
     ("a = 2 ** 3", 1, 7, "`**` is not part", "<<"),
@@ -620,6 +630,9 @@ const WRONG: [Wrong; 170] = [
     ("a = ilog2(0)", 1, 11, "at least 1", ""),
     ("a = len(self)", 1, 9, "`len` of a tensor", "x.ndim"),
     ("a = len(3)", 1, 9, "`len` needs a tuple", ""),
+    ("a = prod(self)", 1, 10, "`prod` needs a tuple", "x.numel"),
+    ("a = prod((4294967296, 4294967296))", 1, 5, "overflows", ""),
+    ("a = prod((1.5, 2))", 1, 10, "expected an integer", ""),
     ("for i in range(0, 4, 0): pass", 1, 10, "step 0", ""),
     ("require(self.numel)", 1, 9, "needs a condition", ""),
     ("require(False, 3)", 1, 16, "the message is a string", ""),
@@ -703,7 +716,7 @@ const WRONG: [Wrong; 170] = [
 #[test]
 fn every_error_names_its_place_and_the_way_out() {
     let mut wrong = Vec::new();
-    for (plan, line, column, message, hint) in WRONG {
+    for &(plan, line, column, message, hint) in WRONG {
         let error = error(plan);
         let given = error.hint.as_deref().unwrap_or_default();
         let right = error.message.contains(message)
