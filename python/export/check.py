@@ -104,23 +104,26 @@ def _compare(got, eager, exact):
 
 
 def check(device="cuda", verbose=True):
-    """Compares the kernel with eager PyTorch on the cases it was judged on.
+    """Compares the kernel with eager PyTorch on the cases it was judged on, and its gradients.
 
     An output is right where its distance from the f64 result is at most four times the largest
     of eager's, plus a rounding. Returns whether all cases are right, and there are any.
     """
     generator = torch.Generator(device).manual_seed(0)
+    checks = [(name, described, _check_case) for name, described in CASES]
+    if BACKWARD:
+        checks += [(f"gradient of {name}", described, _check_gradients) for name, described in CASES]
     n_right, n_wrong = 0, 0
-    for name, described in CASES:
-        outcome, said = _check_case(described, generator, device)
+    for name, described, check_one in checks:
+        outcome, said = check_one(described, generator, device)
         n_right += outcome == "ok"
         n_wrong += outcome == "WRONG"
         if verbose or outcome == "WRONG":
             print(f"{outcome:<8} {name}: {said}")
-    n_left_out = len(CASES) - n_right - n_wrong
+    n_left_out = len(checks) - n_right - n_wrong
     if n_right + n_wrong == 0:
         print(f"{NAME}: nothing was compared: " + (
-            f"all {n_left_out} cases are left out" if CASES else "this module has no cases"))
+            f"all {n_left_out} checks are left out" if CASES else "this module has no cases"))
     else:
         print(f"{NAME}: {n_right} of {n_right + n_wrong} cases are as right as eager PyTorch, "
               f"{n_left_out} left out")

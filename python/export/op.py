@@ -67,6 +67,12 @@ def _signature(value):
     return (type(value), repr(value) if isinstance(value, float) else value)
 
 
+def _layouts(outputs):
+    """Returns shape and type of each output. One that a mask leaves out has no elements."""
+    some = next(out for out in outputs if out is not None)
+    return [((0,), some.dtype) if out is None else (out.shape, out.dtype) for out in outputs]
+
+
 class _Call:
     """One signature of the op: its outputs, its plan and its compiled kernels."""
 
@@ -76,7 +82,7 @@ class _Call:
             for name, value in arguments.items()}
         if "device" in meta:
             meta["device"] = torch.device("meta")
-        self.outputs = [(out.shape, out.dtype) for out in _call_eager(meta)]
+        self.outputs = _layouts(_call_eager(meta))
         names = _plan_names(arguments, self.outputs)
         self.plan = _PLAN.resolve({**names, **_facts(ordinal)}, _tuned(arguments))
         self.functions = _load(ordinal, _types(arguments, self.outputs), self.plan)
@@ -248,8 +254,10 @@ def _implementation(*args, **kwargs):
 
 
 def _fake(*args, **kwargs):
-    outputs = [torch.empty(out.shape, dtype=out.dtype, device=out.device)
-               for out in _call_eager(_bound(args, kwargs))]
+    arguments = _bound(args, kwargs)
+    device = _tensors(arguments)[0].device
+    outputs = [torch.empty(shape, dtype=dtype, device=device)
+               for shape, dtype in _layouts(_call_eager(arguments))]
     return outputs if RETURNS_LIST else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 

@@ -5,6 +5,7 @@
 //! the meaning that [`kgen_kernel::plan`] gives them, and a test compares the two on all kernel
 //! files that come with kgen.
 
+mod gradient;
 mod literal;
 #[cfg(test)]
 mod tests;
@@ -13,20 +14,22 @@ use std::fmt::Write as _;
 
 use kgen_compile::{PRELUDE, bundled_headers};
 use kgen_kernel::{KernelFile, KernelFileError, plan::plan_names};
-use kgen_ops::op::{OpDef, Role, Schema};
+use kgen_ops::op::{self, OpDef, Role, Schema};
 use kgen_record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg};
 use literal::{boolean, float, numbers, string, text, tuple};
 
 /// The first line of every module.
 pub const FIRST_LINE: &str = "# Made by `kgen export`.";
 
-/// The runtime, in the order in which it is put together.
-const RUNTIME: [&str; 4] = [
+/// The runtime, in the order in which it is put together: calls of the kernel, calls of the
+/// gradient's, and the check of both.
+const CALL: [&str; 3] = [
     include_str!("../../python/export/plan.py"),
     include_str!("../../python/export/cuda.py"),
     include_str!("../../python/export/op.py"),
-    include_str!("../../python/export/check.py"),
 ];
+const GRADIENT: &str = include_str!("../../python/export/gradient.py");
+const CHECK: &str = include_str!("../../python/export/check.py");
 
 /// Cases at most that a module is checked on.
 const MAX_CASES: usize = 48;
@@ -43,6 +46,8 @@ pub struct Export<'a> {
     pub cases: Vec<Case>,
     /// Timed cases with the values of the plan's axes that were fastest.
     pub tuned: Vec<(Case, Vec<(String, i64)>)>,
+    /// The op of the gradient, whose module lies beside this one.
+    pub backward: Option<&'a OpDef>,
 }
 
 impl Export<'_> {
@@ -72,6 +77,16 @@ pub fn module_name(op: &OpDef) -> String {
     if shadows(&name) { format!("kgen_{name}") } else { name }
 }
 
+/// Returns the op that the gradient of an op is computed with.
+///
+/// # Errors
+///
+/// [`ExportError::NoGradient`] where the gradient is no op of the catalogue.
+pub fn backward_of(op: &OpDef) -> Result<&'static OpDef, ExportError> {
+    let found = gradient::of(op).first().and_then(|first| op::find(first.backward).ok());
+    found.map(|op| &**op).ok_or_else(|| ExportError::NoGradient { op: op.name.clone() })
+}
+
 /// Why there is no module.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -93,6 +108,9 @@ pub enum ExportError {
         /// How many it has in kgen.
         ours: usize,
     },
+    /// The op's gradient is no op that kgen knows.
+    #[error("`{op}` has no gradient among kgen's ops, so there is no kernel for its backward pass")]
+    NoGradient { op: String },
     /// The file is no kernel file.
     #[error("the kernel file is damaged")]
     Kernel(#[from] KernelFileError),
@@ -117,7 +135,8 @@ pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
     let mut out = format!("{FIRST_LINE}\n");
     add_docstring(&mut out, export, aten);
     add_constants(&mut out, export, aten, &file);
-    for part in RUNTIME {
+    let gradient = export.backward.map(|_| GRADIENT);
+    for part in CALL.into_iter().chain(gradient).chain([CHECK]) {
         out.push('\n');
         out.push_str(part);
     }
@@ -133,14 +152,21 @@ fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
             "    {module}.check()              # compares it with eager PyTorch; `python {module}.py` does so too\n"
         )
     };
+    let passes = export.backward.map_or_else(
+        || "It has no backward pass: PyTorch raises where one is asked for.".to_owned(),
+        |op| {
+            format!("Its backward pass is the kernel in {}.py, beside this file.", module_name(op))
+        },
+    );
     let plain = |line: &String| line.replace(['\\', '"'], "'");
     let origin: Vec<String> = export.origin.iter().map(plain).collect();
     write!(
         out,
         "\"\"\"A CUDA kernel for torch.ops.aten.{aten}, compiled by NVRTC at its first use.\n\n{}\n\n    \
          import {module}\n    {module}.call(...)            # or torch.ops.kgen.{name}(...)\n{check}\n\
-         It computes the forward pass on CUDA tensors of one device, on the current stream, and works under\n\
-         torch.compile. Outputs are new contiguous tensors. A call that the plan declines raises Declined.\n\
+         It runs on CUDA tensors of one device, on the current stream, and works under torch.compile.\n\
+         {passes}\n\
+         Outputs are new contiguous tensors. A call that the plan declines raises Declined.\n\
          \"\"\"\n\n",
         origin.join("\n")
     )
@@ -157,6 +183,10 @@ fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &Kerne
     let headers = bundled_headers(file.text()).into_iter();
     let headers =
         headers.map(|(name, header)| format!("    {}: {},\n", string(name), text(header)));
+    let backward = export.backward.map(|op| string(&module_name(op)));
+    let calls = export.backward.into_iter().flat_map(|backward| {
+        gradient::of(op).into_iter().map(|gradient| gradient.literal(backward))
+    });
     let constants = [
         ("", "NAME", string(&op.folder())),
         ("", "ATEN", string(aten)),
@@ -178,6 +208,13 @@ fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &Kerne
         ),
         ("What sources may include.", "PRELUDE", string(PRELUDE)),
         ("", "HEADERS", format!("{{\n{}}}", headers.collect::<String>())),
+        ("The module of the gradient.", "BACKWARD", backward.unwrap_or("None".to_owned())),
+        ("Stands for the gradient of the result.", "GRAD", "object()".to_owned()),
+        (
+            "Calls of it: the inputs they differentiate by, and the arguments.",
+            "GRADIENTS",
+            format!("(\n{})", calls.collect::<String>()),
+        ),
     ];
     for (comment, name, value) in constants {
         if !comment.is_empty() {

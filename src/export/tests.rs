@@ -12,7 +12,7 @@ use kgen_process::Spec;
 use kgen_record::{Case, ResolvedPlan, Target};
 use serde_json::{Value, json};
 
-use super::{Export, ExportError, FIRST_LINE, module_name, to_torch};
+use super::{Export, ExportError, FIRST_LINE, backward_of, module_name, to_torch};
 
 /// Cases per op that are compared.
 const CASES: usize = 10;
@@ -122,17 +122,22 @@ fn plans_mean_the_same_in_python() {
 fn export<'a>(op: &'a OpDef, kernel: &'a str, cases: &[Case]) -> Export<'a> {
     let origin = vec!["From a \"test\".".to_owned()];
     let tuned = cases.iter().take(1).map(|case| (case.clone(), vec![("BLOCK".to_owned(), 256)]));
-    Export { op, kernel, origin, cases: cases.to_vec(), tuned: tuned.collect() }
+    Export { op, kernel, origin, cases: cases.to_vec(), tuned: tuned.collect(), backward: None }
 }
 
-/// Needs a Python with PyTorch: `KGEN_TEST_PYTHON` names it.
+/// Returns a Python with PyTorch, which `KGEN_TEST_PYTHON` names.
+fn pytorch() -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "it is about tests, not about kgen")]
+    let interpreter = std::env::var("KGEN_TEST_PYTHON").ok();
+    if interpreter.is_none() {
+        println!("skipped: KGEN_TEST_PYTHON names no Python with PyTorch");
+    }
+    interpreter
+}
+
 #[test]
 fn every_op_of_pytorch_registers_and_infers_its_outputs() {
-    #[expect(clippy::disallowed_methods, reason = "it is about tests, not about kgen")]
-    let Ok(interpreter) = std::env::var("KGEN_TEST_PYTHON") else {
-        println!("skipped: KGEN_TEST_PYTHON names no Python with PyTorch");
-        return;
-    };
+    let Some(interpreter) = pytorch() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut lines = Vec::new();
     for (op, kernel, cases) in builtins() {
@@ -163,6 +168,32 @@ fn every_op_of_pytorch_registers_and_infers_its_outputs() {
     if let Some(said) = said {
         assert!(said.trim().ends_with(&format!("{0} of {0} modules agree", lines.len())), "{said}");
         assert!(lines.len() > 150, "{}", lines.len());
+    }
+}
+
+/// A pair's modules, in which eager PyTorch stands for both kernels.
+#[test]
+fn pairs_have_the_gradients_of_pytorch() {
+    let Some(interpreter) = pytorch() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut lines, mut pairs) = (String::new(), 0);
+    for (op, kernel, cases) in builtins() {
+        let Ok(backward) = backward_of(op) else { continue };
+        pairs += 1;
+        let written = [
+            (op, Export { backward: Some(backward), ..export(op, kernel, &cases) }),
+            (backward, export(backward, kgen_baseline::builtin(&backward.name).unwrap(), &[])),
+        ];
+        for (op, export) in written {
+            let path = folder.path().join(format!("{}.py", module_name(op)));
+            fs::write(path, to_torch(&export).unwrap()).unwrap();
+        }
+        lines.push_str(&format!("{}\n", module_name(op)));
+    }
+    let said = python(&interpreter, "compare_gradients.py", &[folder.path()], lines.into_bytes());
+    if let Some(said) = said {
+        assert!(said.trim().ends_with(&format!("{pairs} of {pairs} pairs agree")), "{said}");
+        assert!(pairs > 20, "{pairs}");
     }
 }
 

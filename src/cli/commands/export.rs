@@ -14,7 +14,7 @@ use kgen_store::{OpMetadata, Run, effective_verdict, find_run};
 
 use crate::{
     cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, selection, session::plural},
-    export::{self, Export, FIRST_LINE, module_name, shadows},
+    export::{self, Export, FIRST_LINE, backward_of, module_name, shadows},
 };
 
 /// Write a run's best kernel of an op as one self-contained Python module
@@ -35,6 +35,9 @@ pub(crate) struct ExportArgs {
     /// Attempt to export; the best one without it
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
+    /// Write the run's best kernel of the op's gradient beside it, and register both as an autograd pair
+    #[arg(long)]
+    backward: bool,
     #[command(flatten)]
     runs: OutputArgs,
 }
@@ -49,62 +52,94 @@ enum Framework {
 pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
     args.runs.add_to(&mut flags);
+    let Framework::Torch = args.to;
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
     let op = &*op_of(&run, &args.op)?;
-    let winner = Winner::find(&run, op, args.attempt)?;
-    let cases = winner.passed_cases(context, &run, op);
-    let tuned = winner.tuned(&cases);
-    let origin = winner.origin(&run);
-    let export = Export { op, kernel: &winner.kernel, origin, cases, tuned };
-    let module = match args.to {
-        Framework::Torch => export::to_torch(&export),
+    let backward = match args.backward {
+        true => Some(backward_of(op).map_err(|error| CommandError::new(Exit::Config, error))?),
+        false => None,
     };
-    let module = module.map_err(|error| CommandError::new(Exit::Config, error))?;
+    let module = Module::make(context, &run, op, args.attempt, backward)?;
     let path =
         args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", module_name(op))));
     if path == Path::new("-") {
-        context.ui.data(module.trim_end())?;
+        if args.backward {
+            let message = "--backward writes two files, and standard output is one";
+            return Err(CommandError::usage(message).hint("-o names the file of the forward op"));
+        }
+        context.ui.data(module.text.trim_end())?;
         return Ok(Exit::Ok);
     }
-    write(&path, &module)?;
-    context.ui.data(&path.display().to_string())?;
-    let file = path.display();
+    if let Some(backward) = backward {
+        let beside = path.with_file_name(format!("{}.py", module_name(backward)));
+        Module::make(context, &run, backward, None, None)?.write(context, &beside)?;
+    }
+    module.write(context, &path)?;
     if args.output.is_none() && shadows(&op.folder()) {
         context
             .ui
             .note(&format!("not {0}.py: it would hide Python's own module `{0}`", op.folder()));
     } else if path.file_stem().and_then(|stem| stem.to_str()).is_some_and(shadows) {
-        context
-            .ui
-            .warn(&format!("{file} hides Python's own module of that name from what is beside it"));
+        context.ui.warn(&format!(
+            "{} hides Python's own module of that name from what is beside it",
+            path.display()
+        ));
     }
-    let check = match export.checked().len() {
-        0 => "it has no cases to be compared with eager PyTorch on".to_owned(),
-        n => format!(
-            "`python {file}` compares it with eager PyTorch on a GPU, on {}",
-            plural(n, "case")
-        ),
-    };
-    let (number, name, judged) = (winner.id.number, &op.name, winner.judged());
-    context.ui.note(&format!("attempt {number} of {name}, {judged}; {check}"));
     Ok(Exit::Ok)
 }
 
-/// Writes the module, never over a file that is something else.
-fn write(path: &Path, module: &str) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::config(format!("cannot write {}: {error}", path.display()))
-    };
-    match fs::read(path) {
-        Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
-            let message = format!("{} exists and is no exported module", path.display());
-            return Err(CommandError::usage(message).hint("-o names another file"));
-        }
-        Ok(_) | Err(_) => {}
+/// A kernel's module, and facts about it for the user.
+struct Module {
+    text: String,
+    n_checked: usize,
+    /// The attempt and how it was judged.
+    kernel: String,
+}
+
+impl Module {
+    fn make(
+        context: &Context,
+        run: &Run,
+        op: &OpDef,
+        attempt: Option<u32>,
+        backward: Option<&OpDef>,
+    ) -> Result<Self, CommandError> {
+        let winner = Winner::find(run, op, attempt)?;
+        let cases = winner.passed_cases(context, run, op);
+        let tuned = winner.tuned(&cases);
+        let origin = winner.origin(run);
+        let export = Export { op, kernel: &winner.kernel, origin, cases, tuned, backward };
+        let text = export::to_torch(&export);
+        let text = text.map_err(|error| CommandError::new(Exit::Config, error))?;
+        let kernel = format!("attempt {} of {}, {}", winner.id.number, op.name, winner.judged());
+        Ok(Self { text, n_checked: export.checked().len(), kernel })
     }
-    fs::write(path, module).map_err(failed)
+
+    /// Writes the module, never over a file that is something else, and says so.
+    fn write(&self, context: &Context, path: &Path) -> Result<(), CommandError> {
+        let file = path.display();
+        match fs::read(path) {
+            Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
+                let message = format!("{file} exists and is no exported module");
+                return Err(CommandError::usage(message).hint("-o names another file"));
+            }
+            Ok(_) | Err(_) => {}
+        }
+        fs::write(path, &self.text)
+            .map_err(|error| CommandError::config(format!("cannot write {file}: {error}")))?;
+        context.ui.data(&file.to_string())?;
+        let check = match self.n_checked {
+            0 => "it has no cases to be compared with eager PyTorch on".to_owned(),
+            n => format!(
+                "`python {file}` compares it with eager PyTorch on a GPU, on {}",
+                plural(n, "case")
+            ),
+        };
+        context.ui.note(&format!("{}; {check}", self.kernel));
+        Ok(())
+    }
 }
 
 /// Finds an op by any of its names, the run's own op among them.
