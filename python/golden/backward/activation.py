@@ -8,7 +8,9 @@ from ..record import Op
 # name: (name of the second tensor, (lo, hi) of its values, options)
 TABLE = {
     "threshold_backward": ("self", None, [{"threshold": 0}, {"threshold": 0.5}, {"threshold": -1.5}]),
-    "hardtanh_backward": ("self", None, [{"min_val": -1, "max_val": 1}, {"min_val": 0, "max_val": 6}]),
+    "hardtanh_backward": ("self", None, [
+        {"min_val": -1, "max_val": 1}, {"min_val": 0, "max_val": 6}, {"min_val": -0.7, "max_val": 0.7},
+    ]),
     "sigmoid_backward": ("output", (0, 1), [{}]),
     "tanh_backward": ("output", (-1, 1), [{}]),
     "silu_backward": ("self", None, [{}]),
@@ -37,7 +39,7 @@ TABLE = {
 NO_NAN = {"hardtanh_backward", "elu_backward", "hardswish_backward"}
 
 # Values at which the formula changes.
-EDGES = [-3.0, 3.0, -1.0, 1.0, 0.0, -0.0, 0.5, -1.5, 2.999, -2.999, 6.0, 20.0, 10.0, -40.0]
+EDGES = [-3.0, 3.0, -1.0, 1.0, 0.0, -0.0, 0.5, 0.7, -0.7, -1.5, 2.999, -2.999, 6.0, 20.0, 10.0, -40.0]
 
 
 def cases():

@@ -26,7 +26,17 @@ pub enum EagerRounding {
 
 /// Ops with other kernels than such as compute in f32, per kind of rounding.
 const ROUNDED: [(EagerRounding, &[&str]); 6] = [
-    (EagerRounding::StepsBeyondRange, &["mse_loss", "soft_margin_loss", "cosine_similarity"]),
+    (
+        EagerRounding::StepsBeyondRange,
+        &[
+            "mse_loss",
+            "soft_margin_loss",
+            "cosine_similarity",
+            "mse_loss_backward",
+            "sigmoid_backward",
+            "tanh_backward",
+        ],
+    ),
     (EagerRounding::ProductsOfSums, &["cosine_embedding_loss"]),
     (
         EagerRounding::Steps,
@@ -42,6 +52,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "triplet_margin_loss",
             "cross_entropy_loss",
             "nll_loss",
+            "nll_loss_backward",
             "normalize",
             "logsumexp",
             // Sums are split, and the parts added in the element type.
@@ -64,9 +75,21 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "conv_transpose3d",
             // Squares and cubes are products in the element type.
             "pow.Tensor_Scalar",
+            // The quotients that are added.
+            "avg_pool2d_backward",
         ],
     ),
-    (EagerRounding::Statistics, &["group_norm", "native_group_norm", "native_batch_norm"]),
+    (
+        EagerRounding::Statistics,
+        &[
+            "group_norm",
+            "native_group_norm",
+            "native_batch_norm",
+            "native_batch_norm_backward",
+            // The products that are summed over a slice.
+            "softmax_backward_data",
+        ],
+    ),
     (
         EagerRounding::Accumulator,
         &[
@@ -75,7 +98,9 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "logcumsumexp",
             "index_add",
             "scatter_add",
+            "scatter_reduce",
             "index_put",
+            "embedding_dense_backward",
             "addbmm",
             // Of channels-last inputs, in shared memory.
             "adaptive_avg_pool2d",

@@ -17,8 +17,10 @@ pub(crate) fn threshold(call: &Call<'_>, dtype: DType) -> Bound {
 }
 
 pub(crate) fn hardtanh(call: &Call<'_>, dtype: DType) -> Bound {
-    let low = round_to(dtype, number(call, "min_val", dtype)?);
-    let high = round_to(dtype, number(call, "max_val", dtype)?);
+    // 16-bit elements are compared in f32, with limits that were never rounded to their type.
+    let compared = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+    let low = round_to(compared, number(call, "min_val", dtype)?);
+    let high = round_to(compared, number(call, "max_val", dtype)?);
     Ok(Box::new(move |at| if at[1] <= low || at[1] >= high { 0.0 } else { at[0] }))
 }
 

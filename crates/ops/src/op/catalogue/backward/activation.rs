@@ -64,7 +64,7 @@ fn choices() -> Vec<OpBuilder> {
             "hardtanh_backward(Scalar min_val, Scalar max_val)",
             choice(of::hardtanh),
             "0 if x <= min_val or x >= max_val, else g",
-            "The result is exact, the limits being rounded to the dtype. A NaN x gives g.",
+            "The result is exact; the limits are rounded to f32 (f64 for f64), not to a 16-bit dtype. A NaN x gives g.",
         )
         .exact(),
     ]

@@ -81,8 +81,8 @@ pub(super) fn norms() -> Vec<OpBuilder> {
         running_mean, rstd = 1 / sqrt(running_var + eps), and the gradient of input is rstd * g * w. \
         Statistics that are not used may be None. {types} {MASK}"
     );
-    let statistics = |row: OpBuilder, names: &[&str]| {
-        names.iter().fold(row, |row, name| row.role(name, Role::ScaleF32)).role("input", Role::Main)
+    let statistics = |row: OpBuilder, (role, names): (Role, &[&str])| {
+        names.iter().fold(row, |row, name| row.role(name, role)).role("input", Role::Main)
     };
     let rows = [
         OpBuilder::new(
@@ -106,10 +106,11 @@ pub(super) fn norms() -> Vec<OpBuilder> {
             &batch,
         ),
     ];
-    let saved: [&[&str]; 3] = [
-        &["mean", "rstd"],
-        &["mean", "rstd"],
-        &["running_mean", "running_var", "save_mean", "save_invstd"],
+    // As CUDA's forward ops save them: in f32, but for group norm.
+    let saved: [(Role, &[&str]); 3] = [
+        (Role::ScaleF32, &["mean", "rstd"]),
+        (Role::Positive, &["mean", "rstd"]),
+        (Role::ScaleF32, &["running_mean", "running_var", "save_mean", "save_invstd"]),
     ];
     let rows = rows.into_iter().zip(saved);
     rows.map(|(row, saved)| statistics(row, saved).role("weight", Role::Gain).outputs(&GRADIENTS))
