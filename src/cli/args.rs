@@ -45,7 +45,7 @@ pub(crate) struct FormatArgs {
 /// Which ops, cases and types.
 #[derive(Debug, Args, Default)]
 pub(crate) struct SuiteArgs {
-    /// Suite: a name, or the path of a suite file
+    /// Suite: a name, or the path of a suite file, a log, or a folder of logs
     #[arg(long, value_name = "SUITE", help_heading = "Selection")]
     pub(crate) suite: Option<String>,
     /// Element types to take, for example f32,bf16

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use kgen_ops::{
     op::{self, OpDef},
-    suite::{self, Filter, Loaded, Suite},
+    suite::{self, Filter, Loaded, Suite, Unjudged},
 };
 use kgen_record::DType;
 use kgen_settings::SuiteSettings;
@@ -103,9 +103,7 @@ fn select_from(
     settings: &SuiteSettings,
     loaded: Loaded,
 ) -> Result<Selection, CommandError> {
-    if loaded.free > 0 {
-        ui.note(&format!("{} calls of views and new tensors: nothing to judge", loaded.free));
-    }
+    summarise_log(ui, &loaded);
     let suite = if settings.keep_going {
         for error in &loaded.errors {
             ui.warn(&format!("left out: {error}"));
@@ -136,6 +134,21 @@ fn select_from(
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
     let by_name = !settings.ops.is_empty();
     selection.with_cases(ui, by_name)
+}
+
+/// Says which calls of a log are no cases, in a line per op.
+fn summarise_log(ui: &Ui, loaded: &Loaded) {
+    let unjudged: u64 = loaded.unjudged.iter().map(|row| row.calls).sum();
+    if loaded.free + unjudged > 0 {
+        ui.note(&format!(
+            "{} calls are judged, {} are of views, new tensors or random values, {unjudged} are unknown",
+            loaded.judged, loaded.free
+        ));
+    }
+    for Unjudged { op, reason, calls, lines } in &loaded.unjudged {
+        let plural = if *lines == 1 { "" } else { "s" };
+        ui.note(&format!("unknown: {op}, {calls} calls on {lines} line{plural}: {reason}"));
+    }
 }
 
 impl Selection {

@@ -40,6 +40,7 @@ fn case(spec: &TensorSpec) -> Case {
     Case {
         id: "example".to_owned(),
         op: "center".to_owned(),
+        count: None,
         dtype: spec.dtype,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

@@ -221,6 +221,7 @@ mod tests {
         Case {
             id: format!("{dtype}{shape:?}"),
             op: "sort".to_owned(),
+            count: None,
             dtype,
             class: CaseClass::Drawn,
             distribution: InputDistribution::Ties,

@@ -477,6 +477,7 @@ fn case(bound: &Bound) -> Case {
     Case {
         id: "call".to_owned(),
         op: bound.op.name.clone(),
+        count: None,
         dtype,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

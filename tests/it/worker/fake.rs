@@ -211,6 +211,7 @@ fn case(id: &str) -> Case {
     Case {
         id: id.to_owned(),
         op: "relu".to_owned(),
+        count: None,
         dtype: DType::F32,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

@@ -20,6 +20,7 @@ fn plan(name: &str, args: &[(&str, ArgValue)]) -> Result<ResolvedPlan, String> {
     let case = Case {
         id: "case".to_owned(),
         op: name.to_owned(),
+        count: None,
         dtype: DType::F32,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

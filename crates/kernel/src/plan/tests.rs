@@ -32,6 +32,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
     Case {
         id: "case".to_owned(),
         op: "op".to_owned(),
+        count: None,
         dtype: DType::F32,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

@@ -118,6 +118,7 @@ pub(super) fn case(op: &OpDef, record: &Record) -> Result<(Case, Vec<HostTensor>
     let case = Case {
         id: "golden".to_owned(),
         op: op.name.clone(),
+        count: None,
         dtype: dtype.unwrap_or(DType::F32),
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

@@ -71,6 +71,10 @@ pub(super) fn convert(
             })?)
         }
         (Kind::DType, Value::DType(log)) => ArgValue::DType(convert_dtype(param, *log)?),
+        (Kind::DType, Value::Str(_) | Value::Int(_)) => {
+            let log = named_dtype(value).ok_or_else(|| kind_error(param))?;
+            ArgValue::DType(convert_dtype(param, log)?)
+        }
         _ => return Err(kind_error(param)),
     })
 }
@@ -87,6 +91,15 @@ fn numbers<T>(
     list.iter().map(|value| number(value).ok_or_else(|| kind_error(param))).collect()
 }
 
+/// Returns the element type that a string names, or a number of `PyTorch`'s enumeration.
+fn named_dtype(value: &Value) -> Option<LogDType> {
+    match value {
+        Value::Str(name) => LogDType::from_name(name),
+        Value::Int(number) => LogDType::from_scalar_type(*number),
+        _ => None,
+    }
+}
+
 fn convert_dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
     Ok(match log {
         LogDType::F64 => DType::F64,
@@ -101,7 +114,7 @@ fn convert_dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
         LogDType::I8 => DType::I8,
         LogDType::U8 => DType::U8,
         LogDType::Bool => DType::Bool,
-        LogDType::C32 | LogDType::C64 | LogDType::C128 => {
+        _ => {
             return Err(CallError::UnknownDType { name: param.name.clone(), dtype: log });
         }
     })

@@ -1,5 +1,5 @@
-//! `ATen` ops of which there is nothing to judge: views, new tensors whose values the call says, and
-//! questions about a tensor. Traces are full of them.
+//! `ATen` ops of which there is nothing to judge: views, new tensors whose values the call says or draws,
+//! and questions about a tensor. Traces are full of them.
 
 /// Names without overloads.
 const FREE: &[&str] = &[
@@ -38,6 +38,7 @@ const FREE: &[&str] = &[
     "view_as",
     "vsplit",
     // New tensors.
+    "_sparse_coo_tensor_with_dims_and_tensors",
     "arange",
     "empty",
     "empty_like",
@@ -62,6 +63,23 @@ const FREE: &[&str] = &[
     "zero",
     "zeros",
     "zeros_like",
+    // Random values: none is right or wrong.
+    "bernoulli",
+    "cauchy",
+    "exponential",
+    "geometric",
+    "log_normal",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "random",
+    "randperm",
+    "uniform",
     // Questions.
     "_local_scalar_dense",
     "is_same_size",

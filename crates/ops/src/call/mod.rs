@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use crate::{
     log::{Call, LogDType, Value},
-    op::{self, Argument, Arguments, BuildError, Named, OpDef, Param, Source, UnknownOpError},
+    op::{
+        self, Argument, Arguments, BuildError, InferError, Named, OpDef, Param, Source,
+        UnknownOpError,
+    },
     record::ArgValue,
 };
 
@@ -28,8 +31,8 @@ pub enum CallError {
     /// No such op.
     #[error(transparent)]
     Op(#[from] UnknownOpError),
-    /// A view or a new tensor.
-    #[error("`{0}` makes a view or a tensor of known values: there is nothing to judge")]
+    /// A view, a new tensor or random values.
+    #[error("`{0}` makes a view, or a tensor of given or random values: there is nothing to judge")]
     Free(String),
     /// More arguments than the op has.
     #[error("{given} arguments, where it takes at most {most}")]
@@ -85,6 +88,27 @@ pub enum CallError {
         /// The mistake.
         source: Box<Self>,
     },
+}
+
+impl CallError {
+    /// Returns why kgen does not judge a call that is none of its ops', or that `PyTorch` takes and kgen
+    /// does not; `None` where the call violates a schema.
+    #[must_use]
+    pub fn lack(&self) -> Option<String> {
+        match self {
+            Self::Op(UnknownOpError { name, .. }) => {
+                let base = name.rsplit_once('.').map_or(name.as_str(), |(base, _)| base);
+                Some(match op::find(base) {
+                    Ok(op) => format!("kgen has `{}`, not this overload", op.schema),
+                    Err(_) => "kgen has no such op".to_owned(),
+                })
+            }
+            Self::UnknownDType { dtype, .. } => Some(format!("kgen has no dtype {dtype}")),
+            Self::Build(BuildError::Infer(InferError::Lacks(reason))) => Some(reason.clone()),
+            Self::Schema { source, .. } => source.lack(),
+            _ => None,
+        }
+    }
 }
 
 /// Spells an error with its cause, for a message on one line.

@@ -14,12 +14,12 @@
 //! ```
 //!
 //! The count may be a bare number or missing (1); text behind a call and a tab or a `#` is
-//! ignored, as are blank lines and lines that begin with `#`. A call is `((args), {kwargs})`; its
-//! values are
+//! ignored, as are blank lines and lines that begin with `#`. A call is `((args), {kwargs})`, the
+//! latter where there are some; its values are
 //!
 //! - tensors `T([2, 3], f16)`, with strides in elements where they are not contiguous, as
-//!   `stride=(1, 2)` (`PyTorch`) or as a second list `[1, 2]` (BackendBench); kgen's own keys are
-//!   `offset=1` and `gen=`, one of `normal`, `ones`, `perm`, `int(lo,hi)`, `index(n)`, `mask(p)`;
+//!   `stride=(1, 2)` (`PyTorch`) or as a second list `[1, 2]` (BackendBench), and a device, which is
+//!   not used; kgen's own keys are `offset=1` and `gen=`, one of `normal`, `ones`, `perm`, `int(lo,hi)`, `index(n)`, `mask(p)`;
 //! - lists and tuples of values, integers, floats (`1e-05`, `inf`, `-inf`, `nan`), `True`,
 //!   `False`, `None`, strings, dtypes (`f16`, `torch.float16`), `torch.strided` and
 //!   `torch.device('cpu')`.
@@ -65,6 +65,13 @@ impl Call {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}.{}", self.op, self.overload)
+    }
+
+    /// Returns the name with its namespace: `aten.add.Tensor`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        let namespace = if self.op.contains('.') { "" } else { "aten." };
+        format!("{namespace}{}.{}", self.op, self.overload)
     }
 }
 

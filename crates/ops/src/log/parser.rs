@@ -92,6 +92,15 @@ impl Parser<'_> {
         Ok(found)
     }
 
+    /// Takes a name if it comes next.
+    pub(super) fn accept_name(&mut self, name: &str) -> Result<bool, Problem> {
+        let found = matches!(&self.peek()?.kind, Kind::Name(found) if found == name);
+        if found {
+            self.peeked = None;
+        }
+        Ok(found)
+    }
+
     pub(super) fn expect(&mut self, mark: char, wanted: &str) -> Result<(), Problem> {
         let token = self.next()?;
         if token.kind == Kind::Mark(mark) { Ok(()) } else { Err(expected(wanted, &token)) }
@@ -106,7 +115,7 @@ impl Parser<'_> {
         if word.as_deref() == Some("Operator") {
             self.expect(':', "`:` behind `Operator`")?;
             let token = self.next()?;
-            let Kind::Name(name) = &token.kind else {
+            let (Kind::Name(name) | Kind::Str(name)) = &token.kind else {
                 return Err(expected("the name of an op such as `aten.add.Tensor`", &token));
             };
             let name = op_name(name, token.at)?;
@@ -160,12 +169,17 @@ impl Parser<'_> {
 
     /// Reads a call, whose opening bracket is taken.
     fn call(&mut self) -> Result<(Vec<Value>, Kwargs), Problem> {
-        self.expect('(', "`(` before the arguments")?;
-        let args = self.values(')', 0)?;
-        self.expect(',', "`,` before the keyword arguments")?;
-        self.expect('{', "`{` before the keyword arguments")?;
-        let kwargs = self.kwargs()?;
-        self.accept(',')?;
+        let close = if self.accept('[')? { ']' } else { ')' };
+        if close == ')' {
+            self.expect('(', "`(` before the arguments")?;
+        }
+        let args = self.values(close, 0)?;
+        let mut kwargs = Kwargs::new();
+        if self.accept(',')? && self.peek()?.kind != Kind::Mark(')') {
+            self.expect('{', "`{` before the keyword arguments")?;
+            kwargs = self.kwargs()?;
+            self.accept(',')?;
+        }
         self.expect(')', "`)` at the end of the call")?;
         Ok((args, kwargs))
     }
@@ -234,9 +248,15 @@ impl Parser<'_> {
             "inf" => Value::Float(f64::INFINITY),
             "nan" => Value::Float(f64::NAN),
             "torch.device" | "device" => self.device()?,
+            "float" => self.float()?,
             // Layouts and memory formats.
             "torch.strided"
             | "torch.sparse_coo"
+            | "torch.sparse_csr"
+            | "torch.sparse_csc"
+            | "torch.sparse_bsr"
+            | "torch.sparse_bsc"
+            | "torch.jagged"
             | "torch.contiguous_format"
             | "torch.preserve_format"
             | "torch.channels_last"
@@ -249,6 +269,23 @@ impl Parser<'_> {
                 }
             },
         })
+    }
+
+    /// Reads the parentheses in `float('inf')`.
+    fn float(&mut self) -> Result<Value, Problem> {
+        self.expect('(', "`(`")?;
+        let token = self.next()?;
+        let value = match &token.kind {
+            Kind::Str(text) => match text.as_str() {
+                "inf" => f64::INFINITY,
+                "-inf" => f64::NEG_INFINITY,
+                "nan" => f64::NAN,
+                _ => return Err(expected("'inf', '-inf' or 'nan'", &token)),
+            },
+            _ => return Err(expected("'inf', '-inf' or 'nan'", &token)),
+        };
+        self.expect(')', "`)`")?;
+        Ok(Value::Float(value))
     }
 
     /// Reads the parentheses in `torch.device('cpu')` or `device(type='cuda', index=0)`.
@@ -298,7 +335,8 @@ impl Parser<'_> {
 /// Splits the name of an op into the op and its overload.
 fn op_name(name: &str, at: usize) -> Result<Name, Problem> {
     let name = name.replace("::", ".");
-    let mut parts: Vec<&str> = name.split('.').collect();
+    let mut parts: Vec<&str> =
+        name.strip_prefix("torch.ops.").unwrap_or(&name).split('.').collect();
     if !parts.iter().all(|part| is_identifier(part)) {
         return Err(Problem::new(at, "expected the name of an op such as `aten.add.Tensor`"));
     }

@@ -11,17 +11,20 @@ use super::{
 const MAX_DIMS: usize = 64;
 
 /// The keys that may follow a tensor's dtype.
-const OPTIONS: &str = "strides, `stride=`, `offset=`, `gen=` or `)`";
+const OPTIONS: &str = "strides, `stride=`, `offset=`, `gen=`, `device=` or `)`";
 
 /// Reads the tensor behind a `T`, which is at byte `at` of the line.
 pub(super) fn tensor(parser: &mut Parser<'_>, at: usize) -> Result<LogTensor, Problem> {
     parser.expect('(', "`(` behind `T`")?;
-    parser.expect('[', "`[` before the extents")?;
-    let shape = sizes(parser, ']', "an extent")?;
+    let shape = list(parser, "`[` before the extents", "an extent")?;
     parser.expect(',', "`,` before the dtype")?;
-    let token = parser.next()?;
+    let mut token = parser.next()?;
+    if token.kind == Kind::Name("dtype".to_owned()) {
+        parser.expect('=', "`=`")?;
+        token = parser.next()?;
+    }
     let dtype = match &token.kind {
-        Kind::Name(name) => LogDType::from_name(name),
+        Kind::Name(name) | Kind::Str(name) => LogDType::from_name(name),
         _ => None,
     };
     let dtype = dtype.ok_or_else(|| expected("a dtype such as `f16`", &token))?;
@@ -51,8 +54,8 @@ fn option(
     token: &Token,
 ) -> Result<&'static str, Problem> {
     let name = match &token.kind {
-        Kind::Mark('[') => {
-            let stride = sizes(parser, ']', "a stride")?;
+        Kind::Mark(open @ ('[' | '(')) => {
+            let stride = sizes(parser, closing(*open), "a stride")?;
             set_stride(tensor, stride, token)?;
             return Ok("strides");
         }
@@ -62,17 +65,26 @@ fn option(
         _ => return Err(expected(OPTIONS, token)),
     };
     let key = match name {
-        "stride" => "strides",
+        // Contiguous.
+        "None" => return Ok("strides"),
+        "stride" | "strides" => "strides",
+        "device" => "device",
         "offset" => "offset",
         "gen" => "gen",
         _ => return Err(expected(OPTIONS, token)),
     };
     parser.expect('=', "`=`")?;
     match key {
+        "strides" if parser.accept_name("None")? => {}
         "strides" => {
-            parser.expect('(', "`(` before the strides")?;
-            let stride = sizes(parser, ')', "a stride")?;
+            let stride = list(parser, "`(` before the strides", "a stride")?;
             set_stride(tensor, stride, token)?;
+        }
+        "device" => {
+            let token = parser.next()?;
+            if !matches!(token.kind, Kind::Str(_)) {
+                return Err(expected("a device in quotes", &token));
+            }
         }
         "offset" => {
             let token = parser.next()?;
@@ -94,6 +106,19 @@ fn set_stride(tensor: &mut LogTensor, stride: Vec<usize>, token: &Token) -> Resu
     }
     tensor.stride = Some(stride);
     Ok(())
+}
+
+const fn closing(open: char) -> char {
+    if open == '(' { ')' } else { ']' }
+}
+
+/// Reads integers from 0 in brackets of either kind.
+fn list(parser: &mut Parser<'_>, wanted: &str, what: &str) -> Result<Vec<usize>, Problem> {
+    let token = parser.next()?;
+    match token.kind {
+        Kind::Mark(open @ ('[' | '(')) => sizes(parser, closing(open), what),
+        _ => Err(expected(wanted, &token)),
+    }
 }
 
 /// Reads integers from 0 up to a closing bracket, the opening one being taken.

@@ -19,13 +19,6 @@ pub(super) fn write_log(calls: &[Call]) -> String {
     text
 }
 
-impl Call {
-    fn full_name(&self) -> String {
-        let namespace = if self.op.contains('.') { "" } else { "aten." };
-        format!("{namespace}{}.{}", self.op, self.overload)
-    }
-}
-
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.full_name(), Counted(self))

@@ -132,6 +132,7 @@ pub fn build_case(op: &OpDef, draft: &CaseDraft) -> Result<Case, BuildError> {
     let mut case = Case {
         id: id(op, draft),
         op: op.name.clone(),
+        count: None,
         dtype: draft.dtype,
         class: draft.class,
         distribution: draft.distribution,

@@ -65,6 +65,9 @@ pub enum InferError {
         /// The expected value.
         wanted: String,
     },
+    /// A call that `PyTorch` takes and kgen does not compute.
+    #[error("{0}")]
+    Lacks(String),
     /// An argument outside its range.
     #[error("`{name}` is {value}, which must be {wanted}")]
     Value {
@@ -78,6 +81,12 @@ pub enum InferError {
 }
 
 impl InferError {
+    /// Says that `PyTorch` takes such a call, and kgen does not compute it.
+    #[must_use]
+    pub fn lacking(self) -> Self {
+        Self::Lacks(self.to_string())
+    }
+
     /// Complains about a shape.
     #[must_use]
     pub fn shape(name: &str, shape: &[usize], wanted: impl Into<String>) -> Self {

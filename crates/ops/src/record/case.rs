@@ -13,6 +13,9 @@ pub struct Case {
     pub id: String,
     /// The op's name in kgen, for example `relu`.
     pub op: String,
+    /// How often a model makes the call, where a log says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// The floating-point type the case is about: that of its main input.
     pub dtype: DType,
     /// Why the case is there.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::{
-    log::LogError,
+    log::{Call, LogError},
     op::{BuildError, UnknownOpError},
 };
 
@@ -89,6 +89,16 @@ pub enum Error {
         /// The mistake.
         source: Box<CaseError>,
     },
+    /// No line of a file is a call.
+    #[error(
+        "suite {file} is no log: {source}; a log has lines `Operator: aten.add.Tensor` and, below each, calls such as `cnt: 3, ((T([2, 5], f16), T([5], f16)), {{}})`"
+    )]
+    NoLog {
+        /// The file.
+        file: String,
+        /// The mistake of its first line.
+        source: LogError,
+    },
     /// A line of a log cannot be read.
     #[error("suite {file}, {source}{}", .source.op.as_ref().map_or(String::new(), |op| format!(" (op `{op}`)")))]
     Log {
@@ -119,6 +129,18 @@ pub enum Error {
         /// The ops it has.
         known: Vec<String>,
     },
+}
+
+impl Error {
+    /// Says that a call of a log makes no case.
+    pub(super) fn of_call(file: &str, call: &Call, source: CallError) -> Self {
+        Self::Call {
+            file: file.to_owned(),
+            line: call.line,
+            op: call.name(),
+            source: Box::new(source),
+        }
+    }
 }
 
 /// A mistake in a case of a suite file.

@@ -1,22 +1,23 @@
 //! Finds suites by name or path and checks them.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::Path,
-    sync::Arc,
-};
+#[cfg(test)]
+mod forms;
+mod logs;
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path, sync::Arc};
 
 use crate::{
-    call::CallError,
     log::{self, Call},
     op::{self, OpDef},
-    record::{Case, CaseClass, DType},
+    record::{CaseClass, DType},
 };
 
 use super::{Entry, Error, Suite, file, filter::Limits, logged, union};
+use logs::{Entries, from_folder, from_log};
 
-#[cfg(test)]
-mod tests;
+pub use logs::Unjudged;
 
 /// The suites that are part of the binary.
 const BUILTIN: [(&str, Builtin); 5] = [
@@ -97,11 +98,20 @@ pub struct Loaded {
     /// The mistakes, in the order of the file: each names file, op and reason and, where there is
     /// one, the line.
     pub errors: Vec<Error>,
-    /// Calls of a log of which there is nothing to judge: views and new tensors.
+    /// Calls of a log that are cases of the suite.
+    pub judged: u64,
+    /// Calls of a log of which there is nothing to judge: views, new tensors, random values.
     pub free: u64,
+    /// Calls of a log that kgen cannot judge, by op: the most frequent ones first.
+    pub unjudged: Vec<Unjudged>,
 }
 
 impl Loaded {
+    /// Returns a suite that is no log.
+    const fn of(suite: Suite, errors: Vec<Error>) -> Self {
+        Self { suite, errors, judged: 0, free: 0, unjudged: Vec::new() }
+    }
+
     /// Returns the suite if nothing is wrong, else the first mistake.
     ///
     /// # Errors
@@ -121,7 +131,7 @@ pub fn builtin_names() -> Vec<&'static str> {
     BUILTIN.iter().map(|(name, _)| *name).collect()
 }
 
-/// Loads a built-in suite by name or a suite file or log by path.
+/// Loads a built-in suite by name, or by path a suite file, a log, or a folder of logs.
 ///
 /// # Errors
 ///
@@ -146,7 +156,7 @@ pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
         Some((name, Builtin::Joined(description, parts))) => {
             let parts = parts.iter().map(|part| load(part)).collect::<Result<_, _>>()?;
             let suite = union::join(name, description, parts);
-            return Ok(Loaded { suite, errors: Vec::new(), free: 0 });
+            return Ok(Loaded::of(suite, Vec::new()));
         }
         None => {}
     }
@@ -155,13 +165,19 @@ pub fn load_lenient(name_or_path: &str) -> Result<Loaded, Error> {
     if !is_path {
         return Err(Error::Unknown { name: name_or_path.to_owned(), builtin: builtin_names() });
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::Read { path: path.to_owned(), source })?;
+    if path.is_dir() {
+        return from_folder(path);
+    }
+    let text = read(path)?;
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
         from_file(name_or_path, &text)
     } else {
         from_log(name_or_path, &text)
     }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 /// Parses a suite file and builds every case once.
@@ -233,38 +249,13 @@ fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<L
     finish(suite, errors)
 }
 
-/// Makes a case of every different call of a log.
-fn from_log(origin: &str, text: &str) -> Result<Loaded, Error> {
-    let read = log::parse(text);
-    let mut errors: Vec<(usize, Error)> = read
-        .errors
-        .into_iter()
-        .map(|source| (source.line, Error::Log { file: origin.to_owned(), source }))
-        .collect();
-    let mut entries = Entries::default();
-    let mut free = 0;
-    for call in &read.calls {
-        match entries.add(origin, call, None) {
-            Ok(()) => {}
-            Err(Error::Call { source, .. }) if matches!(*source, CallError::Free(_)) => {
-                free += call.count;
-            }
-            Err(error) => errors.push((call.line, error)),
-        }
-    }
-    errors.sort_by_key(|(line, _)| *line);
-    let name = Path::new(origin).file_stem().map_or(origin, |stem| stem.to_str().unwrap_or(origin));
-    let suite = entries.suite(name, "Calls of a log.", origin);
-    let loaded = finish(suite, errors.into_iter().map(|(_, error)| error).collect())?;
-    Ok(Loaded { free, ..loaded })
-}
-
 /// Makes a case of every call of models whose op is known; the small ones in several types.
 fn from_models(name: &str, real: &str, small: &str) -> Loaded {
     let mut entries = Entries::default();
     let mut errors = Vec::new();
     for call in log::parse(real).calls.iter().filter(|call| op::find(&call.name()).is_ok()) {
-        errors.extend(entries.add(name, call, Some(CaseClass::Realistic)).err());
+        let added = entries.add(call, Some(CaseClass::Realistic), false);
+        errors.extend(added.err().map(|error| Error::of_call(name, call, error)));
     }
     for call in log::parse(small).calls {
         let Ok(op) = op::find(&call.name()) else { continue };
@@ -272,11 +263,12 @@ fn from_models(name: &str, real: &str, small: &str) -> Loaded {
             SMALL_DTYPES.into_iter().filter(|dtype| op.takes(*dtype) || *dtype == DType::F32)
         {
             let call = in_dtype(&call, dtype);
-            errors.extend(entries.add(name, &call, Some(CaseClass::Edge)).err());
+            let added = entries.add(&call, Some(CaseClass::Edge), false);
+            errors.extend(added.err().map(|error| Error::of_call(name, &call, error)));
         }
     }
     let description = "The calls of popular models, from their public configuration.";
-    Loaded { suite: entries.suite(name, description, name), errors, free: 0 }
+    Loaded::of(entries.suite(name, description, name), errors)
 }
 
 /// Returns a call with floating-point tensors of another type.
@@ -289,7 +281,7 @@ fn in_dtype(call: &Call, dtype: DType) -> Call {
 fn finish(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
     suite.ops = suite.entries.iter().map(|entry| entry.op.name.clone()).collect();
     if !suite.entries.is_empty() {
-        return Ok(Loaded { suite, errors, free: 0 });
+        return Ok(Loaded::of(suite, errors));
     }
     let reason = "it has no calls".to_owned();
     Err(if errors.is_empty() {
@@ -297,57 +289,4 @@ fn finish(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
     } else {
         errors.swap_remove(0)
     })
-}
-
-/// The cases of calls, by op, in the order in which the ops came.
-#[derive(Default)]
-struct Entries {
-    ops: Vec<(Arc<OpDef>, Vec<Case>)>,
-    places: BTreeMap<String, usize>,
-    seen: HashSet<String>,
-}
-
-impl Entries {
-    /// Adds the case of a call unless it is there already.
-    fn add(&mut self, file: &str, call: &Call, class: Option<CaseClass>) -> Result<(), Error> {
-        let once = format!("{:?}", Call { count: 1, line: 0, ..call.clone() });
-        if self.seen.contains(&once) {
-            return Ok(());
-        }
-        let (op, case) = logged::case_of(call, class).map_err(|source| Error::Call {
-            file: file.to_owned(),
-            line: call.line,
-            op: call.name(),
-            source: Box::new(source),
-        })?;
-        self.seen.insert(once);
-        let place = *self.places.entry(op.name.clone()).or_insert_with(|| {
-            self.ops.push((Arc::clone(op), Vec::new()));
-            self.ops.len() - 1
-        });
-        self.ops[place].1.push(case);
-        Ok(())
-    }
-
-    fn suite(self, name: &str, description: &str, origin: &str) -> Suite {
-        let entry = |(op, fixed): (Arc<OpDef>, Vec<Case>)| {
-            let mut dtypes: Vec<DType> = Vec::new();
-            for case in &fixed {
-                if !dtypes.contains(&case.dtype) {
-                    dtypes.push(case.dtype);
-                }
-            }
-            Entry { op, dtypes, templates: Vec::new(), fixed }
-        };
-        let entries: Vec<Entry> = self.ops.into_iter().map(entry).collect();
-        Suite {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            origin: origin.to_owned(),
-            ops: entries.iter().map(|entry| entry.op.name.clone()).collect(),
-            entries,
-            limits: Limits::default(),
-            joined: false,
-        }
-    }
 }

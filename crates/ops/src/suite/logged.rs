@@ -24,6 +24,7 @@ pub(super) fn case_of(
     let mut case = Case {
         id: String::new(),
         op: op.name.clone(),
+        count: None,
         dtype: DType::F32,
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,

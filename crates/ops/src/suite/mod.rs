@@ -1,7 +1,7 @@
 //! Suites: named sets of ops with their cases, built in or from a file.
 //!
 //! The format is documented at the head of `suites/smoke.toml`; a file that is no TOML is read as a
-//! [log](crate::log) of real calls. A suite is checked as a whole when it is loaded: every case of
+//! [log](crate::log) of real calls, a folder as several. A suite is checked as a whole when it is loaded: every case of
 //! every dtype is built once, so that a mistake is an error that names file, line, op, case and key,
 //! never a surprise in the middle of a run.
 
@@ -30,7 +30,7 @@ use filter::Limits;
 
 pub use error::{CaseError, Error};
 pub use filter::Filter;
-pub use load::{DEFAULT, Loaded, builtin_names, load, load_lenient, of_op};
+pub use load::{DEFAULT, Loaded, Unjudged, builtin_names, load, load_lenient, of_op};
 
 /// A named set of ops with their cases.
 #[derive(Debug, Clone, PartialEq)]

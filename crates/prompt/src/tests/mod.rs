@@ -37,6 +37,7 @@ fn case(dtype: DType, shape: &[usize], class: CaseClass, distribution: InputDist
     Case {
         id: format!("{dtype}{shape:?}/{}", distribution.name()),
         op: "relu".to_owned(),
+        count: None,
         dtype,
         class,
         distribution,

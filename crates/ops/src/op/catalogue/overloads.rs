@@ -43,6 +43,7 @@ const ROWS: &[Row] = &[
     ("cat", "row_stack(Tensor[] tensors) -> Tensor", "dim=0", Some(vstack)),
     ("index", "index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", "", None),
     ("index_put", "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", "", None),
+    ("index_put", "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)", "-unsafe", None),
     ("scatter_reduce", "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", "", Some(scattered)),
     // Numbers in the place of tensors.
     ("bitwise_and", "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
@@ -118,6 +119,9 @@ const ROWS: &[Row] = &[
     // Resampling.
     ("upsample_nearest2d", "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     ("upsample_bilinear2d", "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    // Gradients that older versions of PyTorch had as ops of their own.
+    ("col2im", "im2col_backward(Tensor grad_output, SymInt[2] input_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output, output_size=@input_size", None),
+    ("im2col", "col2im_backward(Tensor grad_output, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output", None),
     // Norms and embeddings.
     ("native_batch_norm", "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", "", None),
     ("native_batch_norm", "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", "", None),

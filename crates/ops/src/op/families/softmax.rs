@@ -45,7 +45,7 @@ impl Engine for Softmax {
             return Ok(vec![(dtype, spec.shape.clone())]);
         }
         if call.bool("half_to_float")? {
-            return Err(InferError::value("half_to_float", "true", "false"));
+            return Err(InferError::value("half_to_float", "true", "false").lacking());
         }
         Ok(vec![(spec.dtype, spec.shape.clone())])
     }

@@ -1,7 +1,10 @@
 //! Logs, grids, the right parts of wrong files, and filters.
 
 use super::*;
-use crate::{record::Gen, suite::Filter};
+use crate::{
+    record::{Case, Gen},
+    suite::Filter,
+};
 
 fn log(text: &str) -> Loaded {
     from_log("dir/calls.txt", text).unwrap()
@@ -62,7 +65,6 @@ fn generators_of_a_log_take_the_place_of_the_ops() {
 #[test]
 fn a_mistake_in_a_log_names_file_line_op_and_reason_and_the_rest_is_kept() {
     for (line, wanted) in [
-        ("rellu ((T([2], f32),), {})", "op `rellu.default`: unknown op `rellu.default` (did you"),
         ("mm ((T([2, 3], f32), T([4, 5], f32)), {})", "op `mm.default`: `mat2` has shape [4, 5]"),
         ("relu ((T([-2], f32),), {})", "column 11: an extent of -2 (op `relu.default`)"),
         (
@@ -78,7 +80,6 @@ fn a_mistake_in_a_log_names_file_line_op_and_reason_and_the_rest_is_kept() {
             "op `relu.default`: argument `self` has a storage of 1099511627778 elements",
         ),
         ("gelu ((T([2], i64),), {})", "op `gelu.default`: `self` has dtype i64, which must be a"),
-        ("relu ((T([2], c64),), {})", "op `relu.default`: argument `self` has dtype c64, which"),
         ("relu ((), {})", "op `relu.default`: argument `self` is missing"),
         ("relu (('3',), {})", "op `relu.default`: argument `self` must be a tensor"),
         ("gelu ((T([2], f32), 3, 4), {})", "op `gelu.default`: 3 arguments, where it takes at"),
@@ -100,8 +101,25 @@ fn a_mistake_in_a_log_names_file_line_op_and_reason_and_the_rest_is_kept() {
         let got = got.strip_prefix("suite dir/calls.txt, line 2").unwrap();
         assert!(got.trim_start_matches([',', ':', ' ']).starts_with(wanted), "{line}: {got}");
     }
-    let nothing = from_log("empty.txt", "# nothing\n").unwrap_err().to_string();
-    assert_eq!(nothing, "suite empty.txt: it has no calls");
+    for (text, wanted) in [
+        ("# nothing\n", "suite x.txt: it has no calls"),
+        (" \r\n", "suite x.txt: the file is empty"),
+        (
+            "# Title\n\nSome words.",
+            "suite x.txt is no log: line 3, column 6: expected a call such as",
+        ),
+        (
+            "detach ((T([2], f32),), {})",
+            "suite x.txt: none of its calls can be judged: 1 are of views",
+        ),
+        (
+            "rellu ((T([2], f32),), {})",
+            "suite x.txt: none of its calls can be judged: 0 are of views, of new tensors or of random values; `aten.rellu.default`: kgen has no such op",
+        ),
+    ] {
+        let error = from_log("x.txt", text).unwrap_err().to_string();
+        assert!(error.starts_with(wanted), "{error}");
+    }
 }
 
 #[test]
@@ -207,6 +225,68 @@ fn filters_leave_ops_types_and_sizes() {
     assert!(top.contains(&"f32[4096,4096]/normal".to_owned()));
     let unknown = Filter { ops: Some(vec!["mmm".to_owned()]), ..Filter::default() };
     assert!(suite.filter(&unknown).unwrap_err().to_string().contains("has no op `mmm`"));
+}
+
+#[test]
+fn calls_that_are_not_judged_are_counted_by_op() {
+    let text = "Operator: aten._fft_c2c.default\ncnt: 3, ((T([2], c64),), {})\ncnt: 4, ((T([3], c64),), {})\n\
+         Operator: aten.sum.new\ncnt: 1, ((T([2], f32),), {})\n\
+         Operator: aten.mul.Tensor\ncnt: 9, ((T([2], c64), 2), {})\ncnt: 2, ((T([2], f32), 2.0), {})\n\
+         Operator: aten._softmax.default\ncnt: 5, ((T([2], f16), 0, True), {})\n";
+    let loaded = log(text);
+    assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
+    let rows: Vec<String> = loaded
+        .unjudged
+        .iter()
+        .map(|row| format!("{} {} {}: {}", row.op, row.calls, row.lines, row.reason))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "aten.mul.Tensor 9 1: kgen has no dtype c64",
+            "aten._fft_c2c.default 7 2: kgen has no such op",
+            "aten._softmax.default 5 1: `half_to_float` is true, which must be false",
+            "aten.sum.new 1 1: kgen has `aten.sum.dim_IntList`, not this overload",
+        ]
+    );
+    assert_eq!((loaded.judged, loaded.suite.ops()), (2, &["mul.Scalar".to_owned()][..]));
+}
+
+#[test]
+fn a_folder_of_logs_is_one_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let loaded = || load_lenient(folder.path().to_str().unwrap());
+    write("README.md", "Where these come from.");
+    assert!(
+        loaded()
+            .unwrap_err()
+            .to_string()
+            .ends_with("the folder has no logs, which are files *.txt or *.log")
+    );
+    std::fs::create_dir(folder.path().join("b")).unwrap();
+    write("b/two.log", "relu cnt: 2, ((T([2], f32),), {})\nabs ((T([2], f32),), {})\n");
+    write("one.TXT", "relu cnt: 5, ((T([2], f32),), {})\nfft ((), {})\n");
+    write(".hidden.txt", "rubbish");
+    let suite = loaded().unwrap();
+    assert_eq!((suite.errors.len(), suite.judged, suite.unjudged.len()), (0, 8, 1));
+    let counts = |op: &str| -> Vec<Option<u64>> {
+        suite.suite.cases(op, None, 0).unwrap().iter().map(|case| case.count).collect()
+    };
+    assert_eq!((counts("relu"), counts("abs")), (vec![Some(7)], vec![Some(1)]));
+    write("empty.txt", "");
+    write("text.txt", "Some words.\nMore of them.\n");
+    write("wrong.txt", "Operator: aten.relu.default\ncnt: 1, ((), {})\n");
+    let errors: Vec<String> = loaded().unwrap().errors.iter().map(ToString::to_string).collect();
+    let wanted = [
+        "empty.txt: the file is empty",
+        "text.txt is no log: line 1",
+        "wrong.txt, line 2: op `relu",
+    ];
+    assert_eq!(errors.len(), wanted.len(), "{errors:?}");
+    for (error, wanted) in errors.iter().zip(wanted) {
+        assert!(error.contains(wanted), "{error}");
+    }
 }
 
 #[test]

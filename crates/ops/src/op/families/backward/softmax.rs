@@ -78,7 +78,8 @@ impl Engine for SoftmaxBackward {
                 "input_dtype",
                 dtype,
                 format!("{}, that of grad_output", spec.dtype),
-            )),
+            )
+            .lacking()),
             _ => Ok(vec![(spec.dtype, spec.shape.clone())]),
         }
     }

@@ -48,7 +48,7 @@ impl Advanced {
         for (dim, spec) in &indices {
             if matches!(spec.dtype, DType::Bool | DType::U8) {
                 let wanted = "i64 or i32: the shape of a selection by mask depends on the data";
-                return Err(InferError::dtype("indices", spec.dtype, wanted));
+                return Err(InferError::dtype("indices", spec.dtype, wanted).lacking());
             }
             check_index("indices", spec)?;
             check_bound("indices", spec.numel(), shape[*dim])?;

@@ -88,7 +88,7 @@ impl Scatter {
             return if one {
                 Ok(())
             } else {
-                Err(InferError::shape("values", &values.shape, wanted))
+                Err(InferError::shape("values", &values.shape, wanted).lacking())
             };
         }
         let result = advanced::Advanced::of(call)?.result();
