@@ -122,6 +122,7 @@ fn result(case: &Case, index: usize, verdict: Verdict) -> CaseResult {
         class: case.class,
         distribution: case.distribution,
         args: format!("self={}", case.id),
+        count: None,
         outcome,
         level: Level::EmuCuda,
         findings: wrong.then(|| Finding::new(finding)).into_iter().collect(),

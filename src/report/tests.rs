@@ -50,6 +50,7 @@ fn case(name: &str, outcome: CaseOutcome) -> CaseResult {
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         args: "self=f32[3, 4]".to_owned(),
+        count: None,
         outcome,
         level: Level::Emu,
         findings: if passed { Vec::new() } else { vec![Finding::new("4 of 12 are wrong")] },

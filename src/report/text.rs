@@ -137,13 +137,18 @@ pub fn speedup_text(speedup: Option<&Speedup>) -> String {
     let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
     let interval = interval_text(speedup);
     let text = format!("{:.2}x{interval} vs {}", speedup.geomean, speedup.baseline);
-    format!("{text}{}", overhead_text(speedup))
+    format!("{text}{}{}", overhead_text(speedup), total_text(speedup))
 }
 
 /// Returns a speedup without its baseline, which the table's header names.
 fn factor_text(speedup: Option<&Speedup>) -> String {
     let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
-    format!("{:.2}x{}{}", speedup.geomean, interval_text(speedup), overhead_text(speedup))
+    let (interval, overhead) = (interval_text(speedup), overhead_text(speedup));
+    format!("{:.2}x{interval}{overhead}{}", speedup.geomean, total_text(speedup))
+}
+
+fn total_text(speedup: &Speedup) -> String {
+    speedup.total.map_or(String::new(), |total| format!(" ({total:.2}x in the log's total time)"))
 }
 
 fn interval_text(speedup: &Speedup) -> String {

@@ -34,7 +34,7 @@ pub use course::{BLOCKS_PER_CHUNK, alone, compare};
 pub use measured::{Alone, Flag, Measured};
 pub use protocol::{Flush, L2, Mode, PROTOCOL, Params, Profile, UnknownNameError};
 pub use session::{Calibration, Fingerprint, Session};
-pub use stats::geometric_mean;
+pub use stats::{geometric_mean, weighted_geometric_mean};
 pub use timing::Timing;
 
 #[cfg(test)]

@@ -19,16 +19,28 @@ pub fn speedups(timings: &[CaseTiming]) -> Vec<Speedup> {
     names.into_iter().filter_map(|name| against(name, timings)).collect()
 }
 
+/// A case that was timed against a baseline.
+#[derive(Clone, Copy)]
+struct Timed<'a> {
+    case: &'a CaseTiming,
+    baseline: &'a BaselineTiming,
+    /// How often its call is made.
+    weight: f64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a log are far below 2^53")]
 fn against(name: &str, timings: &[CaseTiming]) -> Option<Speedup> {
-    let measured: Vec<&BaselineTiming> = timings
-        .iter()
-        .filter_map(|timing| timing.baseline(name))
-        .filter(|baseline| baseline.comparison.is_some())
-        .collect();
+    let timed = timings.iter().filter_map(|case| {
+        let baseline = case.baseline(name).filter(|baseline| baseline.comparison.is_some())?;
+        Some(Timed { case, baseline, weight: case.count.unwrap_or(1) as f64 })
+    });
+    let timed: Vec<Timed<'_>> = timed.collect();
     let mean = |keep: &dyn Fn(&BaselineTiming) -> bool| {
-        let kept = measured.iter().filter(|baseline| keep(baseline));
-        let speedups: Vec<f64> = kept.filter_map(|baseline| baseline.speedup()).collect();
-        (kgen_measure::geometric_mean(&speedups), speedups.len())
+        let kept = timed.iter().filter(|timed| keep(timed.baseline));
+        let speedups: Vec<_> =
+            kept.filter_map(|timed| Some((timed.baseline.speedup()?, timed.weight))).collect();
+        let n = speedups.len();
+        (kgen_measure::weighted_geometric_mean(speedups), n)
     };
     let (all, n_all) = mean(&|_| true);
     let (long, n) = mean(&|baseline| !baseline.overhead_dominated);
@@ -38,17 +50,35 @@ fn against(name: &str, timings: &[CaseTiming]) -> Option<Speedup> {
         n,
         n_overhead: n_all - n,
         geomean_all: all.filter(|_| n < n_all),
-        interval: interval(&measured, n),
+        total: total(&timed),
+        interval: interval(&timed, n),
     })
 }
 
+/// Returns the quotient of the times of all calls; `None` where the cases are not those of a log.
+fn total(timed: &[Timed<'_>]) -> Option<f64> {
+    if timed.iter().any(|timed| timed.case.count.is_none()) {
+        return None;
+    }
+    let times = timed.iter().filter_map(|timed| {
+        let candidate = timed.baseline.candidate.as_ref().unwrap_or(&timed.case.candidate);
+        let baseline = timed.baseline.timing.as_ref()?;
+        Some((timed.weight * baseline.median_us, timed.weight * candidate.median_us))
+    });
+    let (baseline, candidate) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+    (candidate > 0.0).then(|| baseline / candidate)
+}
+
 /// Returns the geometric means of the lower and of the upper bounds of the cases in the headline.
-fn interval(measured: &[&BaselineTiming], n_long: usize) -> Option<[f64; 2]> {
-    let kept = measured.iter().filter(|baseline| n_long == 0 || !baseline.overhead_dominated);
-    let (low, high): (Vec<f64>, Vec<f64>) = kept
-        .filter_map(|baseline| baseline.comparison.map(|found| (found.ci[0], found.ci[1])))
-        .unzip();
-    Some([kgen_measure::geometric_mean(&low)?, kgen_measure::geometric_mean(&high)?])
+fn interval(timed: &[Timed<'_>], n_long: usize) -> Option<[f64; 2]> {
+    let kept = timed.iter().filter(|timed| n_long == 0 || !timed.baseline.overhead_dominated);
+    let bounds: Vec<([f64; 2], f64)> = kept
+        .filter_map(|timed| timed.baseline.comparison.map(|found| (found.ci, timed.weight)))
+        .collect();
+    let mean = |end: usize| {
+        kgen_measure::weighted_geometric_mean(bounds.iter().map(|(ci, weight)| (ci[end], *weight)))
+    };
+    Some([mean(0)?, mean(1)?])
 }
 
 /// Joins the measurements of several processes on one GPU: the cases that all of them timed in the same
@@ -159,6 +189,25 @@ mod tests {
         let aten = joined[0].baseline("aten").unwrap();
         assert_eq!((aten.comparison, aten.note.as_deref()), (None, Some("it died")));
         assert!(across(&[]).is_empty() && across(&[&a, &[]]).is_empty());
+    }
+
+    #[test]
+    fn calls_of_a_log_weigh_as_often_as_it_has_them() {
+        let mut cases = vec![
+            case(&[("aten", 8.0, false)]),
+            case(&[("aten", 1.0, false)]),
+            case(&[("aten", 4.0, true)]),
+        ];
+        assert_eq!(speedups(&cases)[0].total, None);
+        for (case, count) in cases.iter_mut().zip([1, 2, 7]) {
+            case.count = Some(count);
+        }
+        let found = &speedups(&cases)[0];
+        assert!((found.geomean - 2.0).abs() < 1e-9, "{}", found.geomean);
+        // The candidate takes 10 us in each case: 80 + 2 * 10 + 7 * 40 over 10 * 10.
+        assert!((found.total.unwrap() - 3.8).abs() < 1e-9, "{:?}", found.total);
+        let interval = found.interval.unwrap();
+        assert!((interval[0] - 2.0).abs() < 1e-9 && (interval[1] - 2.0).abs() < 1e-9);
     }
 
     #[test]

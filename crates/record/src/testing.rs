@@ -22,6 +22,7 @@ pub fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
     CaseTiming {
         case: "f32[4]/normal".to_owned(),
         args: "self=f32[4]".to_owned(),
+        count: None,
         mode: Mode::Cold,
         candidate: timing(10.0),
         baselines: baselines.iter().map(baseline).collect(),

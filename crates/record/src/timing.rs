@@ -43,6 +43,9 @@ pub struct CaseTiming {
     pub case: String,
     /// Its arguments in one line.
     pub args: String,
+    /// How often a model makes the call, where the suite is a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// How the times were taken.
     pub mode: Mode,
     /// The candidate, its samples against the first baseline that was measured.
@@ -133,7 +136,8 @@ pub struct Speedup {
     /// The baseline's name, for example `builtin`.
     pub baseline: String,
     /// Geometric mean over the cases that launch overhead does not dominate of baseline time over
-    /// candidate time; over all timed cases where there are no others.
+    /// candidate time; over all timed cases where there are no others. A case of a log weighs as much as
+    /// its count.
     pub geomean: f64,
     /// Cases that it is the mean of, if launch overhead does not dominate them.
     pub n: usize,
@@ -142,6 +146,10 @@ pub struct Speedup {
     /// The mean over all timed cases, overhead-dominated ones included, where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub geomean_all: Option<f64>,
+    /// For the cases of a log: time of all timed calls, each as often as the log has it, of the baseline over
+    /// that of the candidate. Launch overhead is part of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
     /// Geometric means of the lower and of the upper bounds of its cases' 99 % intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
@@ -152,7 +160,7 @@ impl Speedup {
     #[must_use]
     pub fn new(baseline: &str, geomean: f64, n: usize) -> Self {
         let baseline = baseline.to_owned();
-        Self { baseline, geomean, n, n_overhead: 0, geomean_all: None, interval: None }
+        Self { baseline, geomean, n, n_overhead: 0, geomean_all: None, total: None, interval: None }
     }
 
     /// Returns whether it may stand in a headline: launch overhead does not dominate every case.

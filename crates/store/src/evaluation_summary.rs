@@ -365,6 +365,7 @@ mod tests {
             CaseTiming {
                 case: "f32[4096,4096]/normal".to_owned(),
                 args: "self=f32[4096,4096]".to_owned(),
+                count: None,
                 candidate: timing.clone(),
                 mode: Mode::Cold,
                 baselines: vec![BaselineTiming {

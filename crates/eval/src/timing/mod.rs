@@ -221,6 +221,7 @@ fn timed(
     Ok(TimingOutcome::Timed(Box::new(CaseTiming {
         case: case.id.clone(),
         args: describe_args(case),
+        count: case.count,
         mode: setting.mode,
         candidate: compared.candidate,
         baselines: compared.baselines,

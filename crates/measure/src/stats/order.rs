@@ -34,8 +34,16 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// Returns the geometric mean of positive values; `None` without values.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let count = values.len();
-    (count > 0).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / count as f64).exp())
+    weighted_geometric_mean(values.iter().map(|&value| (value, 1.0)))
+}
+
+/// Returns the geometric mean of positive values with their weights; `None` where no weight is positive.
+#[must_use]
+pub fn weighted_geometric_mean(values: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
+    let (logs, weights) = values.into_iter().fold((0.0, 0.0), |(logs, weights), (value, weight)| {
+        (weight.mul_add(value.ln(), logs), weights + weight)
+    });
+    (weights > 0.0).then(|| (logs / weights).exp())
 }
 
 /// Returns the ranks (from 1) of the samples between which the median lies with `confidence`.
@@ -110,6 +118,9 @@ mod tests {
     fn geometric_means_and_quantiles() {
         assert!((geometric_mean(&[1.0, 4.0]).unwrap() - 2.0).abs() < 1e-12);
         assert_eq!(geometric_mean(&[]), None);
+        let mean = weighted_geometric_mean([(8.0, 1.0), (1.0, 2.0), (5.0, 0.0)]).unwrap();
+        assert!((mean - 2.0).abs() < 1e-12);
+        assert_eq!(weighted_geometric_mean([(8.0, 0.0)]), None);
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(quantile(&[], 0.5), None);
     }

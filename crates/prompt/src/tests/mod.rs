@@ -260,6 +260,7 @@ fn timed() -> Evaluation {
     let timing = |args: &str, us: f64, baseline: f64, bytes: f64, flops: f64| CaseTiming {
         case: args.to_owned(),
         args: args.to_owned(),
+        count: None,
         candidate: times(us),
         mode: Mode::Cold,
         baselines: vec![BaselineTiming {
@@ -294,6 +295,7 @@ fn timed() -> Evaluation {
         n: 2,
         n_overhead: 1,
         geomean_all: Some(1.07),
+        total: None,
         interval: None,
     }];
     evaluation.resources = vec![Resources {

@@ -149,6 +149,7 @@ mod tests {
         CaseTiming {
             case: case.to_owned(),
             args: String::new(),
+            count: None,
             mode: Mode::Cold,
             candidate: Timing::of(vec![40.0; 9]).unwrap(),
             baselines: Vec::new(),
