@@ -11,8 +11,8 @@ use std::sync::Arc;
 use crate::{
     log::{Call, LogDType, Value},
     op::{
-        self, Argument, Arguments, BuildError, InferError, Named, OpDef, Overload, Param, Source,
-        UnknownOpError, kind,
+        self, Argument, Arguments, BuildError, InferError, Named, OpDef, OpFamily, Overload, Param,
+        Schema, Source, UnknownOpError, kind,
     },
     record::{ArgValue, DType, TensorSpec},
 };
@@ -21,7 +21,10 @@ use convert::{convert, dtype_of};
 use free::is_free;
 
 /// Keywords that say where a result lies: kgen's are contiguous, in memory of their own on the device.
-const PLACES: [&str; 5] = ["layout", "device", "pin_memory", "memory_format", "non_blocking"];
+const PLACES: [&str; 4] = ["layout", "device", "pin_memory", "non_blocking"];
+
+/// Memory formats with the number of dimensions that they are of.
+const RANKS: [(&str, usize); 2] = [("torch.channels_last", 4), ("torch.channels_last_3d", 5)];
 
 /// Keywords of the tensors that out variants write to, those of one variant in the order of its results.
 const OUTS: [&str; 13] = [
@@ -188,7 +191,8 @@ fn n_outs(named: Named) -> usize {
     match named.overload {
         _ if !named.out => 0,
         Some(Overload { schema, .. }) => schema.outputs.len(),
-        None => named.op.outputs.len(),
+        // Outputs of the op may be more: statistics that PyTorch writes in place.
+        None => Schema::parse(&named.op.signature).map_or(1, |schema| schema.outputs.len()),
     }
 }
 
@@ -224,12 +228,23 @@ fn bind_to(named: Named, call: &Call) -> Result<Bound, CallError> {
             let rewritten = overload.rewrite(op, args);
             args = rewritten.map_err(|reason| CallError::Overload { reason })?;
         }
-        Ok(Bound { op, args: complete(op, args)?, in_place, out })
+        let mut args = complete(op, args)?;
+        compute_in(op, &mut args, &out);
+        Ok(Bound { op, args, in_place, out })
     };
     bound().map_err(|source: CallError| CallError::Schema {
         signature: overload.map_or(&op.signature, |overload| &overload.signature).clone(),
         source: Box::new(source),
     })
+}
+
+/// Sums and scans are computed in the type of their output where no `dtype` is given.
+fn compute_in(op: &OpDef, args: &mut [Argument], out: &[DType]) {
+    let folds = matches!(op.family, OpFamily::Reduction | OpFamily::Scan);
+    let dtype = args.iter_mut().find(|arg| arg.name == "dtype" && arg.value == ArgValue::None);
+    if let (true, Some(dtype), &[out]) = (folds, dtype, out) {
+        dtype.value = ArgValue::DType(out);
+    }
 }
 
 /// Returns the element types of the tensors that a call writes its results to.
@@ -284,6 +299,7 @@ fn arguments(named: Named, call: &Call) -> Result<Arguments, CallError> {
         match params.iter().position(|param| param.name == *name) {
             Some(place) if values[place].is_some() => return Err(CallError::Twice(name.clone())),
             Some(place) => values[place] = Some(value),
+            None if name == "memory_format" => check_rank(call, value)?,
             None if PLACES.contains(&name.as_str()) => {}
             None if named.out && OUTS.contains(&name.as_str()) => {}
             None => {
@@ -308,6 +324,23 @@ fn arguments(named: Named, call: &Call) -> Result<Arguments, CallError> {
         args.0.push(Argument { name: param.name.clone(), value, from, cast: None });
     }
     Ok(args)
+}
+
+/// Checks that the first tensor of a call has the dimensions of a memory format.
+fn check_rank(call: &Call, format: &Value) -> Result<(), CallError> {
+    let mut values = call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value));
+    let tensor = values.find_map(|value| match value {
+        Value::Tensor(tensor) => Some(tensor),
+        _ => None,
+    });
+    let rank = RANKS.iter().find(|(name, _)| matches!(format, Value::Str(text) if text == name));
+    match (rank, tensor) {
+        (Some((name, rank)), Some(tensor)) if tensor.shape.len() != *rank => {
+            let wanted = format!("of {rank} dimensions for {name}");
+            Err(BuildError::from(InferError::shape("self", &tensor.shape, wanted)).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn missing(param: &Param) -> CallError {

@@ -45,6 +45,9 @@ fn an_out_variant_demands_its_outputs() {
         assert!(bound(&call(outs)).is_ok(), "{name}");
         refused(&call(""), &["argument `out` is missing", name]);
     }
+    let three = "'out': T([2, 3], f32), 'save_mean': T([3], f32), 'save_invstd': T([3], f32)";
+    let args = "T([2, 3], f32), None, None, T([3], f32), T([3], f32), True, 0.1, 1e-05";
+    assert!(bound(&format!("native_batch_norm.out (({args}), {{{three}}})")).is_ok());
     refused("aminmax.out ((T([2], f32),), {'min': T([], f32)})", &["2 tensors", "here 1"]);
     refused("relu.default ((T([2], f32),), {'out': T([2], f32)})", &["no argument `out`"]);
     assert!(bound("clamp.out ((T([2], f32), 0), {'out': T([2], f32)})").is_ok());
@@ -61,6 +64,17 @@ fn results_have_the_types_of_the_outputs_that_can_hold_them() {
     assert!(of("i64").unwrap_err().to_string().contains("able to hold f16"));
     let plain = bound("exp.default ((T([2], f16),), {})").unwrap();
     assert_eq!(plain.written(&[TensorSpec::contiguous(DType::F16, &[2])]), Ok(vec![DType::F16]));
+}
+
+#[test]
+fn a_memory_format_is_of_tensors_of_its_rank() {
+    let call = |shape: &str, format: &str| {
+        format!("clone.default ((T({shape}, f32),), {{'memory_format': torch.{format}}})")
+    };
+    assert!(bound(&call("[1, 2, 3, 4]", "channels_last")).is_ok());
+    assert!(bound(&call("[3]", "contiguous_format")).is_ok());
+    refused(&call("[2, 3, 4]", "channels_last"), &["`self` has shape [2, 3, 4]", "4 dimensions"]);
+    refused(&call("[1, 2, 3, 4]", "channels_last_3d"), &["5 dimensions"]);
 }
 
 #[test]

@@ -154,9 +154,14 @@ pub(crate) fn check_affine(
     names: &[&str],
     shape: &[usize],
 ) -> Result<(), InferError> {
+    let mut first = None;
     for &name in names {
         let Some(tensor) = call.opt_tensor(name) else { continue };
         check_param_dtype(name, tensor.dtype, of.dtype)?;
+        let (other, dtype) = *first.get_or_insert((name, tensor.dtype));
+        if tensor.dtype != dtype {
+            return Err(InferError::dtype(name, tensor.dtype, format!("{dtype}, as `{other}`")));
+        }
         if tensor.shape != shape {
             return Err(InferError::shape(name, &tensor.shape, format!("{shape:?}")));
         }

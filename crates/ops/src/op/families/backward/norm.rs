@@ -29,6 +29,14 @@ pub(crate) enum NormBackward {
     Batch,
 }
 
+/// Statistics, each with the one of whose type it is.
+const PAIRS: [(&str, &str); 4] = [
+    ("running_mean", "running_mean"),
+    ("running_var", "running_mean"),
+    ("save_mean", "save_mean"),
+    ("save_invstd", "save_mean"),
+];
+
 /// How the elements of the input, `[outer, channels, inner]`, are normalised.
 struct Sets {
     outer: usize,
@@ -223,9 +231,14 @@ impl NormBackward {
         }
         if self == Self::Batch {
             // PyTorch looks at those too that it does not use.
-            for name in ["running_mean", "running_var", "save_mean", "save_invstd"] {
+            for (name, other) in PAIRS {
                 let Some(statistic) = call.opt_tensor(name) else { continue };
                 check_param_dtype(name, statistic.dtype, spec.dtype)?;
+                let dtype = call.opt_tensor(other).map(|other| other.dtype);
+                if let Some(dtype) = dtype.filter(|dtype| *dtype != statistic.dtype) {
+                    let wanted = format!("{dtype}, as `{other}`");
+                    return Err(InferError::dtype(name, statistic.dtype, wanted));
+                }
                 if statistic.ndim() != 1 {
                     return Err(InferError::shape(name, &statistic.shape, "of one dimension"));
                 }
