@@ -179,13 +179,8 @@ impl Record {
     /// The call as a log has it; `None` where it holds a type that kgen does not have.
     fn call(&self) -> Option<Call> {
         let (base, overload) = self.op.strip_prefix("aten.").unwrap_or(&self.op).split_once('.')?;
-        let statistics = ["running_mean", "running_var"];
         let mut kwargs = Vec::new();
-        for (name, json) in &self.args {
-            let written = self.writes(name) && !statistics.contains(&name.as_str());
-            if written || json.get("device").is_some() {
-                continue;
-            }
+        for (name, json) in self.args.iter().filter(|(_, json)| json.get("device").is_none()) {
             kwargs.push((name.clone(), value(json)?));
         }
         let (op, overload) = (base.to_owned(), overload.to_owned());
@@ -225,6 +220,7 @@ impl Record {
     ) -> Result<(), String> {
         let op = bound.op;
         let mut inferred = op.infer(case).map_err(|error| error.to_string())?;
+        let mut written = bound.written(&inferred).map_err(|error| error.to_string())?;
         let mut recorded: Vec<&Json> =
             self.outputs.iter().filter_map(|output| output.get("tensor")).collect();
         // A gradient that is not asked for is no tensor in PyTorch, and one without elements here.
@@ -232,12 +228,13 @@ impl Record {
         let is_asked = |at: &usize| !same || self.outputs[*at].get("tensor").is_some();
         let asked: Vec<usize> = (0..inferred.len()).filter(is_asked).collect();
         inferred = asked.iter().map(|&at| inferred[at].clone()).collect();
+        written = asked.iter().map(|&at| written[at]).collect();
         if policy::leads(&op.name) {
             let both = inferred.len().min(recorded.len());
             inferred.truncate(both);
             recorded.truncate(both);
         }
-        self.same_specs(&op.name, &inferred, &recorded)?;
+        self.same_specs(&op.name, &inferred, &written, &recorded)?;
         if !self.values || recorded.iter().any(|json| json.get("data").is_none()) {
             return Ok(());
         }
@@ -267,11 +264,18 @@ impl Record {
             op.canonicalise(case, reference.inputs(), &mut stored, expected);
         }
         for (index, json) in recorded.iter().enumerate() {
-            let dtype = recorded_dtype(json).unwrap_or(inferred[index].dtype);
+            let own = inferred[index].dtype;
+            let recorded = recorded_dtype(json).unwrap_or(own);
+            // A result that is converted to an output's type has the accuracy of the smaller of both.
+            let coarser = bound.out.get(index).is_some_and(|_| policy::is_coarser(own, recorded));
+            let dtype = if coarser { own } else { recorded };
             if shape(json) != inferred[index].shape {
                 continue;
             }
-            let elements = expected[index].as_standard_layout();
+            let mut elements = expected[index].as_standard_layout();
+            if bound.out.get(index).is_some() && !own.is_float() {
+                elements.mapv_inplace(|value| round_to(own, value));
+            }
             let stored = stored[index].as_slice().unwrap_or(&[]);
             let wide = self.f64.get(index).cloned().flatten().and_then(|data| numbers(&data));
             let narrowed = bound.args.iter().any(|arg| arg.cast.is_some_and(|to| to != DType::F64));
@@ -294,19 +298,21 @@ impl Record {
         &self,
         op: &str,
         inferred: &[TensorSpec],
+        written: &[DType],
         recorded: &[&Json],
     ) -> Result<(), String> {
-        let same = |(spec, json): (&TensorSpec, &&Json)| {
+        let same = |((spec, written), json): ((&TensorSpec, &DType), &&Json)| {
             let dtype = recorded_dtype(json);
-            let other = spec.dtype == DType::F32 && policy::statistics_in_f32(op);
+            let other = *written == DType::F32 && policy::statistics_in_f32(op);
             let empty = shape(json) == [0] && policy::empty_on_the_cpu(op);
-            (spec.shape == shape(json) || empty) && (dtype == Some(spec.dtype) || other)
+            (spec.shape == shape(json) || empty) && (dtype == Some(*written) || other)
         };
-        if inferred.len() == recorded.len() && inferred.iter().zip(recorded).all(same) {
+        let both = || inferred.iter().zip(written);
+        if inferred.len() == recorded.len() && both().zip(recorded).all(same) {
             return Ok(());
         }
         let have: Vec<String> =
-            inferred.iter().map(|spec| format!("{}{:?}", spec.dtype, spec.shape)).collect();
+            both().map(|(spec, written)| format!("{written}{:?}", spec.shape)).collect();
         let wanted: Vec<String> = recorded
             .iter()
             .map(|json| format!("{}{:?}", json["dtype"].as_str().unwrap_or_default(), shape(json)))

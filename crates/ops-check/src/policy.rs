@@ -51,6 +51,11 @@ pub(crate) fn unit(dtype: DType) -> f64 {
     2f64.powi(-digits - 1)
 }
 
+/// Returns whether a floating-point type has fewer digits than another.
+pub(crate) fn is_coarser(left: DType, right: DType) -> bool {
+    left.is_float() && right.is_float() && unit(left) > unit(right)
+}
+
 /// Returns the distance of the smallest numbers of a floating-point type.
 pub(crate) fn smallest(dtype: DType) -> f64 {
     let (digits, min_exponent) = dtype.format().expect("a floating-point type");

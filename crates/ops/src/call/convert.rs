@@ -24,7 +24,7 @@ pub(super) fn convert(
     // A number counts less than a tensor without dimensions, which gives it its type.
     let typed = |dtype: DType| -> Result<DType, CallError> {
         let Some(first) = first.filter(|first| first.shape.is_empty()) else { return Ok(dtype) };
-        let of = convert_dtype(param, first.dtype)?;
+        let of = dtype_of(&param.name, first.dtype)?;
         Ok(if kind(of) >= kind(dtype) { of } else { dtype })
     };
     Ok(match (param.kind, value) {
@@ -47,6 +47,12 @@ pub(super) fn convert(
             ArgValue::Tensors(list.iter().map(one).collect::<Result<_, _>>()?)
         }
         (Kind::Int | Kind::Scalar, Value::Int(value)) => ArgValue::Int(*value),
+        // Python's truth values are numbers, and its numbers and None have a truth value.
+        (Kind::Int, Value::Bool(value)) => ArgValue::Int(i64::from(*value)),
+        (Kind::Float, Value::Bool(value)) => ArgValue::Float(f64::from(u8::from(*value))),
+        (Kind::Bool, Value::None) => ArgValue::Bool(false),
+        (Kind::Bool, Value::Int(value)) => ArgValue::Bool(*value != 0),
+        (Kind::Bool, Value::Float(value)) => ArgValue::Bool(*value != 0.0),
         (Kind::Float, Value::Int(value)) => ArgValue::Float(*value as f64),
         (Kind::Float | Kind::Scalar, Value::Float(value)) => ArgValue::Float(*value),
         (Kind::Bool | Kind::Scalar, Value::Bool(value)) => ArgValue::Bool(*value),
@@ -70,10 +76,10 @@ pub(super) fn convert(
                 _ => None,
             })?)
         }
-        (Kind::DType, Value::DType(log)) => ArgValue::DType(convert_dtype(param, *log)?),
+        (Kind::DType, Value::DType(log)) => ArgValue::DType(dtype_of(&param.name, *log)?),
         (Kind::DType, Value::Str(_) | Value::Int(_)) => {
             let log = named_dtype(value).ok_or_else(|| kind_error(param))?;
-            ArgValue::DType(convert_dtype(param, log)?)
+            ArgValue::DType(dtype_of(&param.name, log)?)
         }
         _ => return Err(kind_error(param)),
     })
@@ -100,7 +106,8 @@ fn named_dtype(value: &Value) -> Option<LogDType> {
     }
 }
 
-fn convert_dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
+/// Returns kgen's element type of an argument's.
+pub(super) fn dtype_of(name: &str, log: LogDType) -> Result<DType, CallError> {
     Ok(match log {
         LogDType::F64 => DType::F64,
         LogDType::F32 => DType::F32,
@@ -115,7 +122,7 @@ fn convert_dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
         LogDType::U8 => DType::U8,
         LogDType::Bool => DType::Bool,
         _ => {
-            return Err(CallError::UnknownDType { name: param.name.clone(), dtype: log });
+            return Err(CallError::UnknownDType { name: name.to_owned(), dtype: log });
         }
     })
 }
@@ -123,7 +130,7 @@ fn convert_dtype(param: &Param, log: LogDType) -> Result<DType, CallError> {
 fn tensor(param: &Param, log: &LogTensor) -> Result<TensorArg, CallError> {
     let name = || param.name.clone();
     let mut spec = Layout::Contiguous
-        .spec(convert_dtype(param, log.dtype)?, &log.shape)
+        .spec(dtype_of(&param.name, log.dtype)?, &log.shape)
         .map_err(|source| BuildError::Layout { name: name(), source })?;
     if let Some(stride) = &log.stride {
         spec.stride.clone_from(stride);

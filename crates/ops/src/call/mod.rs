@@ -3,24 +3,45 @@
 
 mod convert;
 mod free;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use crate::{
     log::{Call, LogDType, Value},
     op::{
-        self, Argument, Arguments, BuildError, InferError, Named, OpDef, Param, Source,
-        UnknownOpError,
+        self, Argument, Arguments, BuildError, InferError, Named, OpDef, OpFamily, Overload, Param,
+        Schema, Source, UnknownOpError, kind,
     },
-    record::ArgValue,
+    record::{ArgValue, DType, TensorSpec},
 };
 
-use convert::convert;
+use convert::{convert, dtype_of};
 use free::is_free;
 
 /// Keywords that say where a result lies: kgen's are contiguous, in memory of their own on the device.
-const PLACES: [&str; 6] =
-    ["layout", "device", "pin_memory", "memory_format", "non_blocking", "out"];
+const PLACES: [&str; 4] = ["layout", "device", "pin_memory", "non_blocking"];
+
+/// Memory formats with the number of dimensions that they are of.
+const RANKS: [(&str, usize); 2] = [("torch.channels_last", 4), ("torch.channels_last_3d", 5)];
+
+/// Keywords of the tensors that out variants write to, those of one variant in the order of its results.
+const OUTS: [&str; 13] = [
+    "out",
+    "out0",
+    "out1",
+    "out2",
+    "out3",
+    "grad_input",
+    "output",
+    "values",
+    "indices",
+    "min",
+    "max",
+    "save_mean",
+    "save_invstd",
+];
 
 /// Overloads that `PyTorch` has renamed since logs were written.
 const RENAMED: [(&str, &str); 1] = [("sum.SymInt", "sum.dim_IntList")];
@@ -41,6 +62,26 @@ pub enum CallError {
         given: usize,
         /// How many it takes.
         most: usize,
+    },
+    /// An argument that the schema gives no default is left out.
+    #[error("argument `{name}` is missing ({wanted})")]
+    Missing {
+        /// The argument.
+        name: String,
+        /// Its type in the schema.
+        wanted: String,
+    },
+    /// An out variant without its outputs.
+    #[error(
+        "argument `out` is missing: `{call}` writes to {wanted} tensors that it is given, here {given}"
+    )]
+    Outs {
+        /// The call's name.
+        call: String,
+        /// How many it writes to.
+        wanted: usize,
+        /// How many are given.
+        given: usize,
     },
     /// An argument is given by position and by name.
     #[error("argument `{0}` is given twice")]
@@ -105,8 +146,18 @@ impl CallError {
             }
             Self::UnknownDType { dtype, .. } => Some(format!("kgen has no dtype {dtype}")),
             Self::Build(BuildError::Infer(InferError::Lacks(reason))) => Some(reason.clone()),
+            Self::Overload { reason } => Some(reason.clone()),
             Self::Schema { source, .. } => source.lack(),
             _ => None,
+        }
+    }
+
+    /// Whether the call has arguments that the schema does not have.
+    fn is_of_another_schema(&self) -> bool {
+        match self {
+            Self::Schema { source, .. } => source.is_of_another_schema(),
+            Self::TooMany { .. } | Self::Build(BuildError::UnknownArg { .. }) => true,
+            _ => false,
         }
     }
 }
@@ -128,11 +179,41 @@ pub struct Bound {
     pub args: Vec<Argument>,
     /// Whether the result is written to the first tensor.
     pub in_place: bool,
+    /// Element types of the tensors that an out variant converts its results to; empty for other calls.
+    pub out: Vec<DType>,
+}
+
+impl Bound {
+    /// Returns the element types of the results as the caller has them, given those of the op.
+    ///
+    /// # Errors
+    ///
+    /// [`InferError::DType`] where a tensor that is written to cannot hold the result.
+    pub fn written(&self, results: &[TensorSpec]) -> Result<Vec<DType>, InferError> {
+        let one = |(place, spec): (usize, &TensorSpec)| match self.out.get(place) {
+            Some(&out) if kind(spec.dtype) > kind(out) => {
+                Err(InferError::dtype("out", out, format!("able to hold {}", spec.dtype)))
+            }
+            Some(&out) => Ok(out),
+            None => Ok(spec.dtype),
+        };
+        results.iter().enumerate().map(one).collect()
+    }
 }
 
 /// Returns the parameters of the schema that a call by a name is bound to.
 fn params(named: Named) -> &'static [Param] {
     named.overload.map_or(&named.op.params, |overload| &overload.schema.params)
+}
+
+/// Returns how many tensors a call by a name writes to that it is given.
+fn n_outs(named: Named) -> usize {
+    match named.overload {
+        _ if !named.out => 0,
+        Some(Overload { schema, .. }) => schema.outputs.len(),
+        // Outputs of the op may be more: statistics that PyTorch writes in place.
+        None => Schema::parse(&named.op.signature).map_or(1, |schema| schema.outputs.len()),
+    }
 }
 
 /// Resolves the op of a call and binds its arguments.
@@ -146,31 +227,68 @@ pub fn bind(call: &Call) -> Result<Bound, CallError> {
         true => CallError::Free(call.name()),
         false => error.into(),
     })?;
-    let mut first = None;
+    let mut errors = Vec::new();
     for named in named {
         match bind_to(named, call) {
             Ok(bound) => return Ok(bound),
-            Err(error) => first = first.or(Some(error)),
+            Err(error) => errors.push(error),
         }
     }
-    Err(first.expect("a name stands for at least one op"))
+    // The schema that has all the arguments is the one that is meant.
+    let meant = errors.iter().position(|error| !error.is_of_another_schema()).unwrap_or(0);
+    Err(errors.swap_remove(meant))
 }
 
 fn bind_to(named: Named, call: &Call) -> Result<Bound, CallError> {
-    let Named { op, overload, in_place } = named;
-    let args = arguments(op, params(named), call)
-        .and_then(|args| match overload {
-            None => Ok(args),
-            Some(overload) => {
-                overload.rewrite(op, args).map_err(|reason| CallError::Overload { reason })
-            }
-        })
-        .and_then(|args| complete(op, args));
-    let args = args.map_err(|source| CallError::Schema {
+    let Named { op, overload, in_place, .. } = named;
+    let bound = || {
+        let mut args = arguments(named, call)?;
+        let out = outs(named, call)?;
+        if let Some(overload) = overload {
+            let rewritten = overload.rewrite(op, args);
+            args = rewritten.map_err(|reason| CallError::Overload { reason })?;
+        }
+        let mut args = complete(op, args)?;
+        compute_in(op, &mut args, &out);
+        Ok(Bound { op, args, in_place, out })
+    };
+    bound().map_err(|source: CallError| CallError::Schema {
         signature: overload.map_or(&op.signature, |overload| &overload.signature).clone(),
         source: Box::new(source),
-    })?;
-    Ok(Bound { op, args, in_place })
+    })
+}
+
+/// Sums and scans are computed in the type of their output where no `dtype` is given.
+fn compute_in(op: &OpDef, args: &mut [Argument], out: &[DType]) {
+    let folds = matches!(op.family, OpFamily::Reduction | OpFamily::Scan);
+    let dtype = args.iter_mut().find(|arg| arg.name == "dtype" && arg.value == ArgValue::None);
+    if let (true, Some(dtype), &[out]) = (folds, dtype, out) {
+        dtype.value = ArgValue::DType(out);
+    }
+}
+
+/// Returns the element types of the tensors that a call writes its results to.
+fn outs(named: Named, call: &Call) -> Result<Vec<DType>, CallError> {
+    let wanted = n_outs(named);
+    let params = params(named);
+    let is_param = |name: &str| params.iter().any(|param| param.name == name);
+    let mut given: Vec<Vec<DType>> = Vec::new();
+    for name in OUTS.iter().filter(|name| wanted > 0 && !is_param(name)) {
+        for (_, value) in call.kwargs.iter().filter(|(key, _)| key == name) {
+            let list =
+                if let Value::List(list) = value { list } else { std::slice::from_ref(value) };
+            let dtype = |value: &Value| match value {
+                Value::Tensor(tensor) => Some(dtype_of(name, tensor.dtype)),
+                _ => None,
+            };
+            given.push(list.iter().filter_map(dtype).collect::<Result<_, _>>()?);
+        }
+    }
+    given.retain(|tensors| !tensors.is_empty());
+    if given.len() != wanted {
+        return Err(CallError::Outs { call: call.name(), wanted, given: given.len() });
+    }
+    Ok(given.concat())
 }
 
 /// Finds the ops; a number where `op.Tensor` has a tensor makes it `op.Scalar`.
@@ -189,8 +307,9 @@ fn resolve(call: &Call) -> Result<Vec<Named>, UnknownOpError> {
     op::resolve(today)
 }
 
-/// Binds the arguments of a call to parameters; those that are left out have their defaults.
-fn arguments(op: &OpDef, params: &[Param], call: &Call) -> Result<Arguments, CallError> {
+/// Binds the arguments of a call to parameters; those that are left out have the schema's defaults.
+fn arguments(named: Named, call: &Call) -> Result<Arguments, CallError> {
+    let params = params(named);
     if call.args.len() > params.len() {
         return Err(CallError::TooMany { given: call.args.len(), most: params.len() });
     }
@@ -200,10 +319,12 @@ fn arguments(op: &OpDef, params: &[Param], call: &Call) -> Result<Arguments, Cal
         match params.iter().position(|param| param.name == *name) {
             Some(place) if values[place].is_some() => return Err(CallError::Twice(name.clone())),
             Some(place) => values[place] = Some(value),
+            None if name == "memory_format" => check_rank(call, value)?,
             None if PLACES.contains(&name.as_str()) => {}
+            None if named.out && OUTS.contains(&name.as_str()) => {}
             None => {
                 let known: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
-                let (op, known) = (op.name.clone(), known.join(", "));
+                let (op, known) = (named.op.name.clone(), known.join(", "));
                 return Err(BuildError::UnknownArg { op, name: name.clone(), known }.into());
             }
         }
@@ -217,16 +338,37 @@ fn arguments(op: &OpDef, params: &[Param], call: &Call) -> Result<Arguments, Cal
         let source = || Source { place, name: param.name.clone() };
         let (value, from) = match (value, &param.default) {
             (Some(value), _) => (convert(param, value, first)?, Some(source())),
-            (None, Some(default)) => (default.clone(), None),
-            (None, None) => return Err(missing(param)),
+            (None, Some(default)) if !param.demanded => (default.clone(), None),
+            (None, _) => return Err(missing(param)),
         };
         args.0.push(Argument { name: param.name.clone(), value, from, cast: None });
     }
     Ok(args)
 }
 
+/// Checks that the first tensor of a call has the dimensions of a memory format.
+fn check_rank(call: &Call, format: &Value) -> Result<(), CallError> {
+    let mut values = call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value));
+    let tensor = values.find_map(|value| match value {
+        Value::Tensor(tensor) => Some(tensor),
+        _ => None,
+    });
+    let rank = RANKS.iter().find(|(name, _)| matches!(format, Value::Str(text) if text == name));
+    match (rank, tensor) {
+        (Some((name, rank)), Some(tensor)) if tensor.shape.len() != *rank => {
+            let wanted = format!("of {rank} dimensions for {name}");
+            Err(BuildError::from(InferError::shape("self", &tensor.shape, wanted)).into())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn missing(param: &Param) -> CallError {
-    BuildError::Missing { name: param.name.clone() }.into()
+    let wanted = match (param.kind.schema_type(), param.optional) {
+        (kind, true) => format!("{kind}?, may be None"),
+        (kind, false) => kind.to_owned(),
+    };
+    CallError::Missing { name: param.name.clone(), wanted }
 }
 
 /// Puts the arguments in the op's order, with its defaults.

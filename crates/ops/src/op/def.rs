@@ -386,6 +386,12 @@ fn in_place(case: &Case, outputs: &mut [Shaped]) -> Result<(), InferError> {
     if kind(*dtype) > kind(target.dtype) {
         return Err(InferError::dtype(&name, target.dtype, format!("able to hold {dtype}")));
     }
+    if let Some(&ArgValue::DType(wanted)) = case.arg("dtype")
+        && wanted != target.dtype
+    {
+        let own = format!("{}, that of the tensor it is written to", target.dtype);
+        return Err(InferError::value("dtype", wanted, own));
+    }
     *dtype = target.dtype;
     Ok(())
 }

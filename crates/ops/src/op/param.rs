@@ -13,6 +13,8 @@ pub struct Param {
     pub optional: bool,
     /// Its value when a case does not name it; `None` where it must be named.
     pub default: Option<ArgValue>,
+    /// Whether the schema itself gives no default: a call must name it, also where a case need not.
+    pub demanded: bool,
     /// The role of its values, where it is a tensor.
     pub role: Role,
     /// How floating-point values of the distribution of edges are made; `None` where its role says it.
@@ -51,6 +53,23 @@ impl Kind {
     #[must_use]
     pub const fn holds_tensors(self) -> bool {
         matches!(self, Self::Tensor | Self::Tensors)
+    }
+
+    /// Returns the kind's type in a schema: `int[]`.
+    #[must_use]
+    pub const fn schema_type(self) -> &'static str {
+        match self {
+            Self::Tensor => "Tensor",
+            Self::Tensors => "Tensor[]",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Scalar => "Scalar",
+            Self::Bool => "bool",
+            Self::Str => "str",
+            Self::Ints => "int[]",
+            Self::Floats => "float[]",
+            Self::DType => "ScalarType",
+        }
     }
 
     /// Names the kind in words.

@@ -111,12 +111,23 @@ fn param(text: &str) -> Result<Param, String> {
     let (kind, name) = declared.rsplit_once(' ').ok_or(format!("`{text}` has no name"))?;
     let optional = kind.ends_with('?');
     let (kind, dims) = read_kind(kind.trim_end_matches('?'))?;
+    let demanded = default.is_none();
     let default = match default {
         Some(default) => Some(read_default(kind, default, dims)?),
+        // In cases, where calls would have to say None.
         None => optional.then_some(ArgValue::None),
     };
     let role = if kind.holds_tensors() { Role::Second } else { Role::None };
-    Ok(Param { name: name.to_owned(), kind, optional, default, role, edges: None, choices: &[] })
+    Ok(Param {
+        name: name.to_owned(),
+        kind,
+        optional,
+        default,
+        demanded,
+        role,
+        edges: None,
+        choices: &[],
+    })
 }
 
 /// Reads a type; for a list of known length, the length too.

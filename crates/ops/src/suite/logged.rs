@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     call::{self, Bound, CallError},
     log::{Call, LogDType, LogGen, Value},
-    op::{Argument, OpDef, Param, Role, Source, complete_case, joined},
+    op::{Argument, BuildError, OpDef, Param, Role, Source, complete_case, joined},
     record::{
         Arg, ArgValue, Case, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     },
@@ -19,7 +19,9 @@ pub(super) fn case_of(
     call: &Call,
     class: Option<CaseClass>,
 ) -> Result<(&'static Arc<OpDef>, Case), CallError> {
-    let Bound { op, args: bound, in_place } = call::bind(call)?;
+    let call_of = call::bind(call)?;
+    let Bound { op, args: bound, in_place, .. } = &call_of;
+    let (op, in_place) = (*op, *in_place);
     let args = bound.iter().map(|arg| Arg { name: arg.name.clone(), value: arg.value.clone() });
     let mut case = Case {
         id: String::new(),
@@ -39,9 +41,11 @@ pub(super) fn case_of(
         let elsewhere = Case { in_place: false, ..case.clone() };
         op.infer(&case).ok() != op.infer(&elsewhere).ok()
     };
-    case.id = id(op, &case, &bound);
+    case.id = id(op, &case, bound);
     complete_case(op, &mut case)?;
-    set_generators(op, &mut case, call, &bound)?;
+    let results = op.infer(&case).map_err(BuildError::from)?;
+    call_of.written(&results).map_err(BuildError::from)?;
+    set_generators(op, &mut case, call, bound)?;
     Ok((op, case))
 }
 

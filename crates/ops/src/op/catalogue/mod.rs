@@ -88,6 +88,8 @@ pub struct Named {
     pub overload: Option<&'static Overload>,
     /// Whether it is the in-place variant: the result has the type and shape of the first tensor.
     pub in_place: bool,
+    /// Whether it is an out variant, which writes to tensors that it is given.
+    pub out: bool,
 }
 
 /// Overloads that an out variant without a name of its own may be of.
@@ -96,8 +98,9 @@ const OUT_OF: [&str; 6] = ["default", "Tensor", "dim", "dim_int", "dim_IntList",
 /// Finds the ops of a name, in any of the spellings that people use: several where arguments decide.
 pub(super) fn lookup(name: &str) -> Vec<Named> {
     let by_name = |name: &str| CATALOGUE.names.get(name).map(|&index| &CATALOGUE.ops[index]);
+    let out = name.ends_with(".out") || name.ends_with("_out");
     if let Some(op) = by_name(name) {
-        return vec![Named { op, overload: None, in_place: false }];
+        return vec![Named { op, overload: None, in_place: false, out }];
     }
     let text = name.replace("::", ".");
     let text = text.strip_prefix("torch.ops.").or(text.strip_prefix("torch.")).unwrap_or(&text);
@@ -121,14 +124,14 @@ pub(super) fn lookup(name: &str) -> Vec<Named> {
                 found.extend(rows.iter().map(|overload| {
                     let op = by_name(&overload.op).expect("an overload is of an op");
                     let in_place = in_place || overload.schema.base.ends_with('_');
-                    Named { op, overload: Some(overload), in_place }
+                    Named { op, overload: Some(overload), in_place, out }
                 }));
                 continue;
             }
             let op = by_name(&format!("aten.{full}"))
                 .or_else(|| by_name(&full))
                 .or_else(|| (*overload == "default").then(|| by_name(base)).flatten());
-            found.extend(op.map(|op| Named { op, overload: None, in_place }));
+            found.extend(op.map(|op| Named { op, overload: None, in_place, out }));
         }
     }
     for named in &mut found {

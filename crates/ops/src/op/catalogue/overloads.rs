@@ -421,6 +421,10 @@ fn named_padding(args: &mut Arguments) -> Result<(), String> {
 fn padding_idx(args: &mut Arguments) -> Result<(), String> {
     let rows = args.tensor("weight").and_then(|(_, shape)| i64::try_from(*shape.first()?).ok());
     match args.get("padding_idx") {
+        Some(&ArgValue::Int(row)) if rows.is_some_and(|rows| !(-rows..rows).contains(&row)) => {
+            let rows = rows.unwrap_or(0);
+            return Err(format!("`padding_idx` is {row}, which must be one of {rows} rows"));
+        }
         None => args.set("padding_idx", ArgValue::Int(-1)),
         // A negative row counts from the back.
         Some(&ArgValue::Int(row)) if row < 0 => {

@@ -154,17 +154,28 @@ pub(crate) fn check_affine(
     names: &[&str],
     shape: &[usize],
 ) -> Result<(), InferError> {
+    let mut first = None;
     for &name in names {
         let Some(tensor) = call.opt_tensor(name) else { continue };
-        let mixed = tensor.dtype == DType::F32 && of.dtype.size() == 2;
-        if tensor.dtype != of.dtype && !mixed {
-            return Err(InferError::dtype(name, tensor.dtype, of.dtype.name()));
+        check_param_dtype(name, tensor.dtype, of.dtype)?;
+        let (other, dtype) = *first.get_or_insert((name, tensor.dtype));
+        if tensor.dtype != dtype {
+            return Err(InferError::dtype(name, tensor.dtype, format!("{dtype}, as `{other}`")));
         }
         if tensor.shape != shape {
             return Err(InferError::shape(name, &tensor.shape, format!("{shape:?}")));
         }
     }
     Ok(())
+}
+
+/// Checks that a weight, bias or statistic has the type of the input, or f32 beside a 16-bit one.
+pub(crate) fn check_param_dtype(name: &str, dtype: DType, input: DType) -> Result<(), InferError> {
+    let mixed = dtype == DType::F32 && input.size() == 2;
+    if dtype == input || mixed {
+        return Ok(());
+    }
+    Err(InferError::dtype(name, dtype, input.name()))
 }
 
 /// The type of statistics: that which is computed in.

@@ -1,6 +1,6 @@
 //! Arithmetic of two or three tensors, or of a tensor and a number.
 
-use crate::record::DType;
+use crate::record::{DType, tensor::round_to};
 
 use super::{
     super::{Call, InferError, Scalar},
@@ -179,6 +179,9 @@ pub(crate) fn pow_scalar(call: &Call<'_>, dtype: DType) -> Bound {
         }
         return Ok(Box::new(move |at| whole_power(at[0], exponent)));
     }
+    if exponent.is_finite() && round_to(dtype, exponent).is_infinite() && dtype == DType::F16 {
+        return Err(InferError::value("exponent", exponent, "in the range of f16"));
+    }
     // torch takes roots there, so that -Inf gives NaN and not Inf.
     Ok(match exponent {
         0.5 => Box::new(|at| at[0].sqrt()),
@@ -198,7 +201,7 @@ pub(crate) fn addcdiv(call: &Call<'_>, dtype: DType) -> Bound {
         let wanted = "a floating-point type, or `tensor2` of one";
         return Err(InferError::dtype("tensor1", dividend.dtype, wanted));
     }
-    let value = fitting("value", call.number("value")?, dtype)?;
+    let value = fitting("value", call.scalar("value")?, dtype)?;
     Ok(Box::new(move |at| at[0] + value * at[1] / at[2]))
 }
 

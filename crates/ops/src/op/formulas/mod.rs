@@ -37,22 +37,28 @@ pub(super) fn magnitude(x: f64) -> f64 {
 /// Returns a number as an integer type holds it, or as it is where the computation is done in a
 /// floating-point type.
 ///
-/// Fractions are cut off; numbers beyond the type's range are refused, negative numbers for u8 wrap.
+/// Fractions are cut off; numbers beyond the type's range are refused, negative integers for u8 wrap.
 fn number(call: &Call<'_>, name: &str, dtype: DType) -> Result<f64, InferError> {
-    fitting(name, call.number(name)?, dtype)
+    fitting(name, call.scalar(name)?, dtype)
 }
 
 /// As [`number`], for a number that may be left out.
 fn opt_number(call: &Call<'_>, name: &str, dtype: DType) -> Result<Option<f64>, InferError> {
-    call.opt_number(name)?.map(|value| fitting(name, value, dtype)).transpose()
+    call.opt_scalar(name)?.map(|value| fitting(name, value, dtype)).transpose()
 }
 
-fn fitting(name: &str, value: f64, dtype: DType) -> Result<f64, InferError> {
+/// As [`number`], for a number that is read.
+pub(crate) fn fitting(name: &str, given: Scalar, dtype: DType) -> Result<f64, InferError> {
+    let value = given.value();
     if !dtype.is_int() {
         return Ok(if dtype == DType::Bool { round_to(dtype, value) } else { value });
     }
     let limit = dtype.max_value();
-    let lowest = if dtype == DType::U8 { -limit } else { -limit - 1.0 };
+    let lowest = match (dtype, given) {
+        (DType::U8, Scalar::Float(_)) => 0.0,
+        (DType::U8, _) => -limit,
+        _ => -limit - 1.0,
+    };
     if !(lowest..=limit).contains(&value.trunc()) {
         return Err(InferError::value(name, value, format!("in the range of {dtype}")));
     }

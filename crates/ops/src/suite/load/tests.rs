@@ -123,6 +123,78 @@ fn a_mistake_in_a_log_names_file_line_op_and_reason_and_the_rest_is_kept() {
 }
 
 #[test]
+fn a_call_that_pytorch_refuses_is_refused() {
+    for (line, wanted) in [
+        ("cumsum_ ((T([2, 3], f32), 0), {'dtype': f64})", "`dtype` is f64, which must be f32"),
+        (
+            "addmm ((T([2, 3], u8), T([2, 2], u8), T([2, 3], u8)), {'beta': -1.0})",
+            "`beta` is -1, which must be in the range of u8",
+        ),
+        (
+            "convolution ((T([1, 4, 5], f32), T([1, 4, 3], f32), None, [2], [0], [1], False, [-1], 1), {})",
+            "`output_padding` is [-1]",
+        ),
+        (
+            "convolution_backward ((T([1, 1, 3], f32), T([1, 1, 3], f32), T([1, 1, 1], f32), [1], [1], \
+             [0], [1], False, [1], 1, [True, True, True]), {})",
+            "`output_padding` is [1], which must be 0",
+        ),
+        (
+            "embedding_bag.padding_idx ((T([5, 2], f32), T([4], i64), T([2], i64), False, 0, False, \
+             None, False, 5), {})",
+            "`padding_idx` is 5, which must be one of 5 rows",
+        ),
+        (
+            "group_norm ((T([1, 3], f16), 1, T([3], f32), T([3], f16)), {})",
+            "`bias` has dtype f16, which must be f32, as `weight`",
+        ),
+        (
+            "hinge_embedding_loss ((T([5], i32), T([5], f32)), {})",
+            "`self` has dtype i32, which must be a floating-point type",
+        ),
+        (
+            "adaptive_max_pool2d ((T([1, 0, 4, 4], f32), [2, 3]), {})",
+            "`self` has shape [1, 0, 4, 4]",
+        ),
+        (
+            "adaptive_avg_pool3d ((T([1, 0, 4, 4, 4], f32), [2, 3, 1]), {})",
+            "`self` has shape [1, 0,",
+        ),
+        (
+            "native_batch_norm_backward ((T([1, 2, 3], f32), T([1, 2, 3], f32), None, T([1, 2], f32), \
+             None, T([2], f32), T([2], f32), True, 0.1, [True, True, True]), {})",
+            "`running_mean` has shape [1, 2], which must be of one dimension",
+        ),
+        (
+            "native_batch_norm_backward ((T([1, 2, 3], f64), T([1, 2, 3], f64), None, None, None, \
+             T([2], f64), T([2], f32), True, 0.1, [True, True, True]), {})",
+            "`save_invstd` has dtype f32, which must be f64",
+        ),
+        ("pow.Tensor_Scalar ((T([2], f16), 1e10), {})", "`exponent` is 10000000000"),
+        ("addmv_ ((T([3], f16), T([3, 2], f32), T([2], f32)), {})", "`self` has dtype f16"),
+        ("mish_backward ((T([2], f32), T([2], i64)), {})", "`self` has dtype i64"),
+        ("huber_loss ((T([2], f32), T([2], f32), 1, nan), {})", "`delta` is NaN"),
+    ] {
+        let got = mistake(line);
+        assert!(got.contains(wanted), "{line}: {got}");
+    }
+}
+
+#[test]
+fn calls_take_the_types_that_pytorch_takes() {
+    let suite = log("addmv ((T([3], f16), T([3, 2], f32), T([2], f32)), {})\n\
+         cumsum.out ((T([3], f32), 0), {'out': T([3], i64)})\n\
+         adaptive_avg_pool2d ((T([1, 0, 4, 4], f32), [2, 3]), {})\n\
+         constant_pad_nd ((T([0, 3, 3], f32), [0, 2, 2147483647, 1]), {})")
+    .strict()
+    .unwrap();
+    for (op, dtype) in [("addmv", DType::F32), ("cumsum", DType::I64)] {
+        let case = &suite.cases(op, None, 0).unwrap()[0];
+        assert_eq!(op::find(op).unwrap().infer(case).unwrap()[0].dtype, dtype, "{op}");
+    }
+}
+
+#[test]
 fn what_is_right_in_a_wrong_suite_file_is_kept() {
     let text = "format = 1\nname = \"x\"\n\
         [[ops]]\nname = \"rellu\"\ncases = [{ self = \"[1]\" }]\n\

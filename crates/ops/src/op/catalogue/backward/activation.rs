@@ -122,7 +122,11 @@ fn smooth() -> Vec<OpBuilder> {
         .choices("approximate", &["none", "tanh"]),
         of_input(
             "mish_backward",
-            input(9.0, Map::Two(of::mish), Map::Two(of::mish_scale)),
+            // PyTorch writes it in the type of `self`, and refuses what cannot be cast to that.
+            Pointwise {
+                takes: Takes::SameFloats,
+                ..input(9.0, Map::Two(of::mish), Map::Two(of::mish_scale))
+            },
             "g * (t + x * s * (1 - t * t)) with t = tanh(log(1 + exp(x))), s = 1 / (1 + exp(-x))",
             "The error is judged on the scale of |g| * (t + |x| * s). NaN and infinite x give NaN.",
         ),

@@ -171,7 +171,11 @@ fn margins() -> Vec<OpBuilder> {
         loss(
             "hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) \
             -> Tensor",
-            Elementwise { degree: Some(1), ..Elementwise::new(3.0, formulas::hinge_embedding) },
+            Elementwise {
+                degree: Some(1),
+                types: Types::Of("self"),
+                ..Elementwise::new(3.0, formulas::hinge_embedding)
+            },
             "self where target is 1, max(0, margin - self) where it is -1 (elsewhere their sum); \
             target holds -1 and 1, and broadcasts with self.",
             "NaN gives NaN (not 0); infinities follow IEEE arithmetic.",

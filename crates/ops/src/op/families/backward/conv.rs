@@ -22,7 +22,13 @@ pub(crate) struct ConvBackward;
 type Tap = [usize; 3];
 
 fn geometry(call: &Call<'_>) -> Result<Geometry, InferError> {
-    Geometry::of(call, None, call.bool("transposed")?)
+    let transposed = call.bool("transposed")?;
+    let extra = call.ints("output_padding")?;
+    if !transposed && extra.iter().any(|&one| one != 0) {
+        let wanted = "0, as the convolution is not transposed";
+        return Err(InferError::value("output_padding", format!("{extra:?}"), wanted));
+    }
+    Geometry::of(call, None, transposed)
 }
 
 fn taps(geometry: &Geometry) -> Vec<Tap> {

@@ -12,7 +12,7 @@ use super::{
         super::{
             Array, Call, DistributionError, Engine, InferError, Inputs, Param, Shaped, generators,
         },
-        norm::check_affine,
+        norm::{check_affine, check_param_dtype},
         sum::Sum,
     },
     N_GRADIENTS, check, masked, output_mask, sizes,
@@ -28,6 +28,14 @@ pub(crate) enum NormBackward {
     /// Over all but the channels.
     Batch,
 }
+
+/// Statistics, each with the one of whose type it is.
+const PAIRS: [(&str, &str); 4] = [
+    ("running_mean", "running_mean"),
+    ("running_var", "running_mean"),
+    ("save_mean", "save_mean"),
+    ("save_invstd", "save_mean"),
+];
 
 /// How the elements of the input, `[outer, channels, inner]`, are normalised.
 struct Sets {
@@ -215,16 +223,25 @@ impl NormBackward {
     ) -> Result<(), InferError> {
         for name in self.statistics(self.own(call)?) {
             let statistic = call.tensor(name)?;
-            if statistic.dtype != spec.dtype && statistic.dtype != DType::F32 {
-                return Err(InferError::dtype(
-                    name,
-                    statistic.dtype,
-                    format!("f32 or {}", spec.dtype),
-                ));
-            }
+            check_param_dtype(name, statistic.dtype, spec.dtype)?;
             if statistic.numel() != sets.count() {
                 let wanted = format!("of {} elements", sets.count());
                 return Err(InferError::shape(name, &statistic.shape, wanted));
+            }
+        }
+        if self == Self::Batch {
+            // PyTorch looks at those too that it does not use.
+            for (name, other) in PAIRS {
+                let Some(statistic) = call.opt_tensor(name) else { continue };
+                check_param_dtype(name, statistic.dtype, spec.dtype)?;
+                let dtype = call.opt_tensor(other).map(|other| other.dtype);
+                if let Some(dtype) = dtype.filter(|dtype| *dtype != statistic.dtype) {
+                    let wanted = format!("{dtype}, as `{other}`");
+                    return Err(InferError::dtype(name, statistic.dtype, wanted));
+                }
+                if statistic.ndim() != 1 {
+                    return Err(InferError::shape(name, &statistic.shape, "of one dimension"));
+                }
             }
         }
         Ok(())

@@ -276,7 +276,10 @@ fn dtype(op: Contraction, form: &Form, call: &Call<'_>) -> Result<DType, InferEr
         let wanted = "an integer or floating-point type of at least 16 bits";
         return Err(InferError::dtype(form.left.0, left.dtype, wanted));
     }
-    for name in [Some(form.right.0), form.addend].into_iter().flatten() {
+    // PyTorch copies addmv's addend into the result first, whatever type it has.
+    let converts = op == Contraction::AddMv && left.dtype.is_float() && !call.case.in_place;
+    let addend = form.addend.filter(|_| !converts);
+    for name in [Some(form.right.0), addend].into_iter().flatten() {
         let spec = call.tensor(name)?;
         if spec.dtype != left.dtype {
             return Err(InferError::dtype(name, spec.dtype, left.dtype.name()));

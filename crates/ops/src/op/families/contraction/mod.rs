@@ -9,12 +9,12 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Matrices, Param, Role, Scalar,
-    Shaped,
+    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Matrices, Param, Role, Shaped,
     generators::{self, F16_SUM},
     integer_limit, sum_limit, unravel,
 };
 
+use super::super::formulas::fitting;
 pub(crate) use form::ContractionShape;
 pub(crate) use product::Product;
 
@@ -65,9 +65,8 @@ impl Blend {
             if call.op.param(name).is_none() {
                 return Ok(1.0);
             }
-            let value = call.opt_scalar(name)?.map_or(1.0, Scalar::value);
             // A factor is of the type of the tensors.
-            Ok::<_, InferError>(if dtype.is_float() { value } else { value.trunc() })
+            call.opt_scalar(name)?.map_or(Ok(1.0), |value| fitting(name, value, dtype))
         };
         Ok(Self { alpha: factor("alpha")?, beta: factor("beta")? })
     }

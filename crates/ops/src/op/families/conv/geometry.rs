@@ -127,8 +127,11 @@ impl Geometry {
         };
         geometry.check_channels(input.shape[first], weight)?;
         geometry.check_bias(call)?;
+        let extra = match call.op.param("output_padding") {
+            Some(_) => option(call, "output_padding", n, 0, 0)?,
+            None => [0; SPATIAL],
+        };
         geometry.output = if transposed {
-            let extra = option(call, "output_padding", n, 0, 0)?;
             geometry.transposed_output(call, extra)?
         } else {
             geometry.plain_output(call)?

@@ -20,7 +20,7 @@ pub(crate) fn l1(_call: &Call<'_>) -> Bound {
 
 pub(crate) fn smooth_l1(call: &Call<'_>) -> Bound {
     let beta = call.number("beta")?;
-    if beta < 0.0 {
+    if beta.is_nan() || beta < 0.0 {
         return Err(InferError::value("beta", beta, "not negative"));
     }
     Ok(Box::new(move |at| {
@@ -31,7 +31,7 @@ pub(crate) fn smooth_l1(call: &Call<'_>) -> Bound {
 
 pub(crate) fn huber(call: &Call<'_>) -> Bound {
     let delta = call.number("delta")?;
-    if delta <= 0.0 {
+    if delta.is_nan() || delta <= 0.0 {
         return Err(InferError::value("delta", delta, "positive"));
     }
     Ok(Box::new(move |at| {

@@ -113,9 +113,12 @@ impl IndexMap {
             Self::Modulo(n) | Self::Turn(_, n) => extent.min(n),
             Self::Each(times) => extent.div_ceil(times.max(1)),
             Self::First => extent.min(1),
-            Self::Padded(_, inside, _) => {
+            Self::Padded(before, inside, _) => {
+                // Places further out show none, or one that a nearer place shows.
+                let at = |place: i64| usize::try_from(place.saturating_add(before)).unwrap_or(0);
+                let near = at(-inside - 1)..at(2 * inside + 2).min(extent);
                 let inside = usize::try_from(inside).unwrap_or(0);
-                covered(inside, (0..extent).filter_map(|at| self.of(at)))
+                covered(inside, near.filter_map(|at| self.of(at)))
             }
         }
     }

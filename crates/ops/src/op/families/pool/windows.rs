@@ -4,7 +4,7 @@ use crate::record::TensorSpec;
 
 use super::super::super::{Call, InferError, work::covered};
 use super::super::conv::{SPATIAL, Triple, option, triple};
-use super::Pool;
+use super::{Fold, Pool};
 
 /// The input elements along one dimension that an output element comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,9 +141,10 @@ fn lead(pool: &Pool, spec: &TensorSpec) -> Result<Vec<usize>, InferError> {
         return Err(wrong());
     }
     let lead = spec.ndim() - n;
-    // The channels may be missing only where the windows fit the input.
-    let first = match (pool.adaptive, lead) {
+    // The channels may be missing only where the windows fit the input and are averaged in a plane.
+    let first = match (pool.adaptive && pool.fold == Fold::Average && n < 3, lead) {
         (true, _) => lead,
+        (false, 1) if pool.adaptive => 1,
         (false, 1) => 0,
         (false, _) => 1,
     };
