@@ -244,13 +244,13 @@ impl Engine for MergeStates {
         Ok(vec![array(&prefix.shape, out), array(&[heads, tokens], total)])
     }
 
-    /// The logarithm of the sum and the larger lse may cancel.
+    /// The logarithm of the sum and the larger lse may cancel, and the sum, which is at least 1, is rounded.
     fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let mut scales = self.evaluate(call, inputs)?;
         scales[0].fill(0.0);
         let both = [flat(inputs.get("prefix_lse")?), flat(inputs.get("suffix_lse")?)];
         for ((scale, a), b) in scales[1].iter_mut().zip(&both[0]).zip(&both[1]) {
-            *scale = a.max(*b).abs();
+            *scale = a.max(*b).abs().max(1.0);
         }
         Ok(Some(scales))
     }

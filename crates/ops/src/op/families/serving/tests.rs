@@ -40,3 +40,22 @@ fn a_gate_at_the_threshold_is_closed_and_its_bound_stays_small() {
     let bounds = reference.bounds(&outputs).unwrap();
     assert!(bounds[0].s.iter().all(|&s| s < 1e-6), "{:?}", bounds[0].s);
 }
+
+#[test]
+fn an_lse_near_0_is_judged_on_the_scale_of_the_sum_behind_it() {
+    let values: Values<'_> = &[
+        ("prefix_output", tensor(&[1, 1, 2])),
+        ("prefix_lse", tensor(&[1, 1])),
+        ("suffix_output", tensor(&[1, 1, 2])),
+        ("suffix_lse", tensor(&[1, 1])),
+    ];
+    let mut merged = probe("merge_attn_states", InputDistribution::Normal, values);
+    merged.hosts[1].set(0, 0.0);
+    merged.hosts[3].set(0, -7.2);
+    let op = find("merge_attn_states").unwrap();
+    let reference = crate::reference::Reference::new(op, &merged.case, &merged.hosts).unwrap();
+    let outputs = reference.evaluate().unwrap();
+    assert!((outputs[1][[0, 0]] - (-7.2f64).exp()).abs() < 1e-6);
+    let bounds = reference.bounds(&outputs).unwrap();
+    assert_eq!(bounds[1].magnitude.as_deref(), Some([1.0].as_slice()));
+}
