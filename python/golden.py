@@ -15,11 +15,11 @@ os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
 
 import torch  # noqa: E402
 
-from golden import backward, dense, fold, place, pointwise  # noqa: E402
+from golden import backward, dense, fold, place, pointwise, serving  # noqa: E402
 from golden.record import OPS, PROBLEMS  # noqa: E402
 
 # Families by name; those of one are written with one version of torch.
-FAMILIES = {"forward": (pointwise, fold, dense, place), "backward": (backward,)}
+FAMILIES = {"forward": (pointwise, fold, dense, place), "serving": (serving,), "backward": (backward,)}
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "crates" / "ops" / "golden"
 
 

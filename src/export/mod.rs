@@ -356,6 +356,9 @@ fn kind(generator: Gen) -> String {
         Gen::Distinct { extent, inner, bound } => {
             ("distinct", vec![extent.to_string(), inner.to_string(), bound.to_string()])
         }
+        Gen::DistinctOr { extent, bound, .. } => {
+            ("distinct", vec![extent.max(1).to_string(), "1".to_owned(), bound.to_string()])
+        }
         Gen::Offsets { total, closed } => {
             ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
         }

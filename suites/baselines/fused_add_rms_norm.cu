@@ -1,4 +1,4 @@
-// Baseline of fused_add_rms_norm: a block per row; the sum is read again to be normalised.
+// Baseline of fused_add_rms_norm: a block per row; the rounded sum is made again to be normalised.
 /*@plan
 x = contiguous(self)
 r = contiguous(residual)
@@ -27,25 +27,31 @@ __device__ float block_sum(float value) {
     return value;
 }
 
+// The sum as it is stored.
+__device__ __forceinline__ T_out1 rounded_sum(T_self x, T_residual y) {
+    return kg::from_float<T_out1>(kg::to_float(x) + kg::to_float(y));
+}
+
 extern "C" __global__ void __launch_bounds__(256)
 fused_add_rms_norm(const T_self* __restrict__ x, const T_residual* __restrict__ residual,
                    const T_weight* __restrict__ weight, T_out0* __restrict__ out,
                    T_out1* __restrict__ total, long long len, float eps) {
-    __shared__ float scale;
+    __shared__ float norm;
     const long long from = blockIdx.x * len;
     float squares = 0.0f;
     for (long long k = threadIdx.x; k < len; k += blockDim.x) {
-        const float sum = kg::to_float(x[from + k]) + kg::to_float(residual[from + k]);
-        total[from + k] = kg::from_float<T_out1>(sum);
-        squares += sum * sum;
+        const T_out1 sum = rounded_sum(x[from + k], residual[from + k]);
+        total[from + k] = sum;
+        squares += kg::to_float(sum) * kg::to_float(sum);
     }
     squares = block_sum(squares);
     if (threadIdx.x == 0) {
-        scale = 1.0f / sqrtf(squares / len + eps);
+        norm = 1.0f / sqrtf(squares / len + eps);
     }
     __syncthreads();
     for (long long k = threadIdx.x; k < len; k += blockDim.x) {
-        const float sum = kg::to_float(x[from + k]) + kg::to_float(residual[from + k]);
-        out[from + k] = kg::from_float<T_out0>(sum * scale * kg::to_float(weight[k]));
+        const float sum = kg::to_float(rounded_sum(x[from + k], residual[from + k]));
+        const float value = sum * norm * kg::to_float(weight[k]);
+        out[from + k] = kg::from_float<T_out0>(value);
     }
 }

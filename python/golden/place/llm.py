@@ -61,14 +61,29 @@ def gelu_and_mul(self, approximate="none"):
     return (functional.gelu(gate, approximate=approximate) * up).to(self.dtype)
 
 
-def fused_add_rms_norm(self, residual, weight, eps=1e-6):
-    """(rms_norm(sum) * weight, sum) with sum = self + residual; the norm is of the sum before it is rounded."""
+def check_norm(self, residual, weight):
+    """Refuses what the norm does not take."""
     floats_of_one_type(self, residual, weight)
     if self.shape != residual.shape or tuple(weight.shape) != tuple(self.shape[-1:]):
         raise ValueError(f"fused_add_rms_norm of {list(self.shape)}, {list(residual.shape)}, {list(weight.shape)}")
-    total = wide(self) + wide(residual)
-    out = total * torch.rsqrt(total.square().mean(-1, keepdim=True) + eps) * wide(weight)
-    return out.to(self.dtype), total.to(self.dtype)
+
+
+def normed(total, weight, eps):
+    """rms_norm(total) * weight in the type computed in."""
+    return wide(total) * torch.rsqrt(wide(total).square().mean(-1, keepdim=True) + eps) * wide(weight)
+
+
+def fused_add_rms_norm(self, residual, weight, eps=1e-6):
+    """(rms_norm(sum) * weight, sum) with sum = self + residual, rounded to its type before it is normalised."""
+    check_norm(self, residual, weight)
+    total = self + residual
+    return normed(total, weight, eps).to(self.dtype), total
+
+
+def fused_add_rms_norm_f64(self, residual, weight, eps=1e-6, rounded_to="float64"):
+    """The same in f64; the sum is rounded to the type of the tensors, which is given by its name, before it is normalised."""
+    total = self + residual
+    return normed(total.to(getattr(torch, rounded_to)).double(), weight, eps), total
 
 
 def topk_softmax(gating, k, renormalize=True):
@@ -134,9 +149,13 @@ def gated():
 
 def norms():
     """fused_add_rms_norm."""
-    op, gen = Op("fused_add_rms_norm", fused_add_rms_norm), Gen("fused_add_rms_norm")
+    op, gen = Op("fused_add_rms_norm", fused_add_rms_norm, fused_add_rms_norm_f64), Gen("fused_add_rms_norm")
 
-    def args(shape, dtype="f32", layout=lambda t: t):
+    def ok(shape, dtype="f32", layout=lambda t: t, **given):
+        args = arguments(shape, dtype, layout)
+        op.ok(**{**args, **given}, instead={"rounded_to": str(args["self"].dtype).removeprefix("torch.")})
+
+    def arguments(shape, dtype="f32", layout=lambda t: t):
         return {
             "self": layout(gen.normal(shape, dtype)),
             "residual": layout(gen.normal(shape, dtype)),
@@ -145,18 +164,22 @@ def norms():
 
     for dtype in FLOATS:
         for shape in ((3, 8), (2, 2, 5), (4,)):
-            op.ok(**args(shape, dtype))
-        op.ok(**args((2, 4), dtype), eps=0.1)
-    op.ok(**args((0, 4)))
-    op.ok(**args((3, 1)))
-    op.ok(**{**args((2, 4)), "residual": tensor([[NAN, 1.0, 2.0, 3.0], [INF, 1.0, 2.0, 3.0]])})
+            ok(shape, dtype)
+        ok((2, 4), dtype, eps=0.1)
+        # 256 + 1 and 2048 + 1 are ties of bf16 and f16, and 65504 + 32 is beyond f16.
+        sums = tensor([[256.0, 2048.0, 1.0, -257.0]], dtype), tensor([[1.0, 1.0, 0.001, -1.0]], dtype)
+        ok((1, 4), dtype, self=sums[0], residual=sums[1])
+        ok((1, 2), dtype, self=tensor([[65504.0, 1.0]], dtype), residual=tensor([[32.0, 1.0]], dtype))
+    ok((0, 4))
+    ok((3, 1))
+    ok((2, 4), residual=tensor([[NAN, 1.0, 2.0, 3.0], [INF, 1.0, 2.0, 3.0]]))
     zeros = tensor([[0.0, -0.0]])
-    op.ok(self=zeros, residual=-zeros, weight=tensor([1.0, 2.0]))
+    ok((1, 2), self=zeros, residual=-zeros, weight=tensor([1.0, 2.0]))
     for layout in LAYOUTS:
-        op.ok(**args((3, 2, 4), layout=layout))
-    op.bad(**{**args((2, 4)), "residual": gen.normal((2, 3))})
-    op.bad(**{**args((2, 4)), "weight": gen.normal((3,))})
-    op.bad(**{**args((2, 4)), "weight": gen.normal((4,), "f16")})
+        ok((3, 2, 4), layout=layout)
+    op.bad(**{**arguments((2, 4)), "residual": gen.normal((2, 3))})
+    op.bad(**{**arguments((2, 4)), "weight": gen.normal((3,))})
+    op.bad(**{**arguments((2, 4)), "weight": gen.normal((4,), "f16")})
 
 
 def routing():

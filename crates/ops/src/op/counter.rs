@@ -133,6 +133,7 @@ impl Recipe {
             | Gen::Permutation
             | Gen::Simplex
             | Gen::Distinct { .. }
+            | Gen::DistinctOr { .. }
             | Gen::Offsets { .. } => return None,
         })
     }

@@ -219,6 +219,10 @@ impl Stream {
             Gen::Distinct { extent, inner, bound } => {
                 self.distinct(index as u64, extent.max(1), inner.max(1), bound.max(1)) as f64
             }
+            Gen::DistinctOr { extent, bound, other } => {
+                let value = self.distinct(index as u64, extent.max(1), 1, bound.max(1)) as f64;
+                if rng.random_range(0..4) == 0 { other as f64 } else { value }
+            }
             Gen::Index { bound } => rng.random_range(0..bound.max(1)) as f64,
             Gen::IndexOr { bound, other } => {
                 let value = rng.random_range(0..bound.max(1)) as f64;

@@ -298,6 +298,15 @@ pub enum Gen {
         /// Exclusive upper bound.
         bound: u64,
     },
+    /// As [`Gen::Distinct`] along the only dimension, but about one integer in four is `other`.
+    DistinctOr {
+        /// Elements, at most `bound`.
+        extent: u64,
+        /// Exclusive upper bound.
+        bound: u64,
+        /// The value outside the rule.
+        other: i64,
+    },
     /// Rising integers from 0 to at most `total`, some of them equal: where bags begin.
     Offsets {
         /// Largest value.

@@ -15,7 +15,7 @@ use super::super::{
 const FP8: &[DType] = &[DType::F8E4M3, DType::F8E5M2];
 
 /// Factor on the bound for results of fp8 tensor cores that are not fp8 themselves.
-const FP8_SLACK: f64 = 512.0;
+pub(super) const FP8_SLACK: f64 = 512.0;
 
 /// PyTorch's f32 kernels take exp2 of scores times log2(e), whose error grows with the score: 1.03 of
 /// the bound was seen on an H100.
@@ -86,6 +86,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         )
         .family(OpFamily::Quantize)
         .own()
+        .alias(&["static_scaled_fp8_quant"])
         .role("scale", Role::ScaleF32)
         .outputs(&["the quantised tensor"]),
         OpBuilder::new(

@@ -9,6 +9,7 @@ mod fold;
 mod overloads;
 mod place;
 mod pointwise;
+mod serving;
 
 use std::{
     collections::HashMap,
@@ -38,6 +39,7 @@ impl Catalogue {
             dense_quant::rows(),
             place::rows(),
             backward::rows(),
+            serving::rows(),
         ];
         let mut ops: Vec<OpDef> = tables
             .into_iter()

@@ -23,6 +23,7 @@ pub(super) mod quant;
 pub(super) mod reduce;
 pub(super) mod resample;
 pub(super) mod scan;
+pub(super) mod serving;
 pub(super) mod softmax;
 pub(super) mod sort;
 pub(super) mod sum;

@@ -1,9 +1,9 @@
 //! Ops of language model inference. They are kgen's own: there is no overload of that name.
 
 use super::super::super::{
-    Call, InferError, OpFamily, Role,
+    Call, InferError, OpFamily,
     def::OpBuilder,
-    families::llm::{Activation, AddRmsNorm, Gated, Rope, routing::TopkSoftmax},
+    families::llm::{Activation, Gated, Rope, routing::TopkSoftmax},
     formulas::{activation, floor_scale, magnitude},
 };
 
@@ -63,24 +63,6 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         .alias(&["geglu"])
         .choices("approximate", &["none", "tanh"])
         .outputs(&["the gated tensor"]),
-        OpBuilder::new(
-            "fused_add_rms_norm(Tensor self, Tensor residual, Tensor weight, float eps=1e-6) \
-            -> (Tensor out, Tensor residual_out)",
-            AddRmsNorm,
-            "s = self + residual in f32; residual_out is s rounded to the dtype. For each row of s \
-            along the last dimension, of N elements: out = s / sqrt(sum(s^2) / N + eps) * weight, with \
-            weight [N], from the f32 s before it is rounded; rounded once to the dtype. All have one \
-            dtype, self and residual one shape.\n\
-            A row whose sum holds NaN gives NaN everywhere in out. In a row that holds an infinity \
-            (and no NaN) the infinite elements give NaN and the finite ones 0 of either sign. \
-            residual_out follows IEEE arithmetic.",
-        )
-        .family(OpFamily::Norm)
-        .own()
-        .alias(&["add_rms_norm"])
-        .role("residual", Role::Main)
-        .role("weight", Role::Gain)
-        .outputs(&["the normalised sum", "the sum"]),
         OpBuilder::new(
             "topk_softmax(Tensor gating, int k, bool renormalize=True) \
             -> (Tensor weights, Tensor indices)",

@@ -1,5 +1,4 @@
-//! Ops of language model inference: rotary embedding, gated activations, fused normalisation,
-//! expert routing.
+//! Ops of language model inference: rotary embedding, gated activations, expert routing.
 
 pub(crate) mod routing;
 
@@ -14,16 +13,13 @@ use crate::{
     reference::{Error, U},
 };
 
-use super::{
-    super::{
-        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped,
-        integer_limit, sum_limit,
-    },
-    sum::sum,
+use super::super::{
+    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped, integer_limit,
+    sum_limit,
 };
 
 /// Refuses tensors that are not of one floating-point type.
-fn one_float_type(call: &Call<'_>, names: &[&str]) -> Result<DType, InferError> {
+pub(super) fn one_float_type(call: &Call<'_>, names: &[&str]) -> Result<DType, InferError> {
     let first = call.tensor(names[0])?.dtype;
     if !first.is_float() {
         return Err(InferError::dtype(names[0], first, "a floating-point type"));
@@ -127,7 +123,7 @@ impl Engine for Rope {
 
 /// Returns a value as f32 arithmetic has it where it is too small for f32: 0, which an infinite
 /// factor turns into NaN.
-fn in_range(value: f64) -> f64 {
+pub(super) fn in_range(value: f64) -> f64 {
     if value.abs() < f64::from(f32::MIN_POSITIVE) * f64::from(f32::EPSILON) {
         0.0_f64.copysign(value)
     } else {
@@ -217,57 +213,5 @@ impl Engine for Gated {
 
     fn large(&self, dtype: DType) -> f64 {
         if dtype == DType::F16 { 150.0 } else { 1e15 }
-    }
-}
-
-/// Sum of two tensors, and its root-mean-square normalisation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AddRmsNorm;
-
-impl Engine for AddRmsNorm {
-    fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
-        let dtype = one_float_type(call, &["self", "residual", "weight"])?;
-        let shape = &call.tensor("self")?.shape;
-        let Some(&width) = shape.last() else {
-            return Err(InferError::shape("self", shape, "of one dimension or more"));
-        };
-        let (residual, weight) = (call.tensor("residual")?, call.tensor("weight")?);
-        if residual.shape != *shape {
-            return Err(InferError::shape("residual", &residual.shape, format!("{shape:?}")));
-        }
-        if weight.shape != [width] {
-            return Err(InferError::shape("weight", &weight.shape, format!("[{width}]")));
-        }
-        Ok(vec![(dtype, shape.clone()), (dtype, shape.clone())])
-    }
-
-    fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let total = inputs.get("self")?.array() + inputs.get("residual")?.array();
-        let gain: Vec<f64> = inputs.get("weight")?.array().iter().copied().collect();
-        let eps = call.number("eps")?;
-        let mut out: Vec<f64> = total.iter().copied().collect();
-        if !gain.is_empty() {
-            out.par_chunks_mut(gain.len()).for_each(|row| {
-                let square = sum(row.iter().map(|x| x * x)) / row.len() as f64;
-                let scale = 1.0 / (square + eps).sqrt();
-                for (x, gain) in row.iter_mut().zip(&gain) {
-                    *x *= scale * gain;
-                }
-            });
-        }
-        let out = Array::from_shape_vec(total.raw_dim(), out).expect("one value per element");
-        Ok(vec![out, total])
-    }
-
-    fn accumulation_len(&self, call: &Call<'_>) -> usize {
-        call.tensor("self").ok().and_then(|spec| spec.shape.last().copied()).unwrap_or(1)
-    }
-
-    fn locality(&self, _call: &Call<'_>) -> Locality {
-        Locality::Rows(1)
-    }
-
-    fn flops(&self, _call: &Call<'_>, n_out: usize) -> f64 {
-        2.5 * n_out as f64
     }
 }
