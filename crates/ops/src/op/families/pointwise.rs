@@ -454,6 +454,10 @@ impl Engine for Pointwise {
         self.with_operands(common, inputs, |operands| Ok(Some(vec![apply(operands, magnitude)?])))
     }
 
+    fn is_elementwise(&self) -> bool {
+        !self.counts && self.channel.is_none()
+    }
+
     fn locality(&self, _call: &Call<'_>) -> Locality {
         if self.counts { Locality::Whole } else { Locality::Elements }
     }
