@@ -129,7 +129,6 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
     Ok((suite, errors))
 }
 
-
 /// Returns a table per op that one names; of a kind that may be none.
 fn each_named(table: Spanned<OpTable>) -> Vec<Spanned<OpTable>> {
     let span = table.span();
@@ -165,7 +164,9 @@ impl Reader<'_> {
         mut tables: Vec<Spanned<OpTable>>,
         errors: &mut Vec<Error>,
     ) -> Vec<Spanned<OpTable>> {
-        let named = |table: &Spanned<OpTable>| [&[table.get_ref().name.clone()], table.get_ref().names.as_slice()].concat();
+        let named = |table: &Spanned<OpTable>| {
+            [&[table.get_ref().name.clone()], table.get_ref().names.as_slice()].concat()
+        };
         let named: HashSet<String> = tables.iter().flat_map(named).collect();
         for table in &mut tables {
             let line = self.line(table.span().start);
@@ -173,7 +174,8 @@ impl Reader<'_> {
             let Some(kind) = &table.kind else { continue };
             match kind::ops(kind) {
                 Some(ops) => {
-                    table.names = ops.filter(|op| !named.contains(*op)).map(str::to_owned).collect();
+                    table.names =
+                        ops.filter(|op| !named.contains(*op)).map(str::to_owned).collect();
                 }
                 None => errors.push(Error::Entry {
                     file: self.origin.to_owned(),

@@ -3,11 +3,8 @@
 use crate::op::{self, OpDef};
 
 /// The kinds, and the tensors that their ops take, in the order of the signature.
-const KINDS: &[(&str, &[&str])] = &[
-    ("unary", &["self"]),
-    ("binary", &["self", "other"]),
-    ("gradient", &["grad_output", "self"]),
-];
+const KINDS: &[(&str, &[&str])] =
+    &[("unary", &["self"]), ("binary", &["self", "other"]), ("gradient", &["grad_output", "self"])];
 
 /// Returns the names of the catalogue's ops of a kind; `None` where there is no such kind.
 pub(super) fn ops(kind: &str) -> Option<impl Iterator<Item = &'static str>> {

@@ -198,7 +198,8 @@ fn ops_of_a_kind_have_its_cases_but_for_those_that_a_table_names() {
     for other in ["add", "glu", "eq.Scalar", "prelu", "threshold"] {
         assert!(suite.op(other).is_err(), "{other}");
     }
-    let unknown = parse("my.toml", &format!("{head}[[ops]]\nkind = \"odd\"\ncases = []")).unwrap_err();
+    let unknown =
+        parse("my.toml", &format!("{head}[[ops]]\nkind = \"odd\"\ncases = []")).unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "suite my.toml, line 3: op `odd` is no kind of ops (known: unary, binary, gradient)"
