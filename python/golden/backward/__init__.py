@@ -1,5 +1,5 @@
 """Backward ops."""
 
-from . import activation, rows
+from . import activation, rows, views
 
-__all__ = ["activation", "rows"]
+__all__ = ["activation", "rows", "views"]

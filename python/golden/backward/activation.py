@@ -32,11 +32,13 @@ TABLE = {
     ),
     "hardswish_backward": ("self", (-5, 5), [{}]),
     "hardsigmoid_backward": ("self", (-5, 5), [{}]),
+    "softshrink_backward": ("self", None, [{"lambd": 0.5}, {"lambd": 1}]),
+    "logit_backward": ("self", (0, 1), [{}, {"eps": 0.1}]),
     "softplus_backward": ("self", None, [{"beta": 1, "threshold": 20}, {"beta": 2, "threshold": 1}]),
 }
 
 # What these give for NaN differs between the CPU's kernels, which take several elements at a time, and those for one.
-NO_NAN = {"hardtanh_backward", "elu_backward", "hardswish_backward"}
+NO_NAN = {"hardtanh_backward", "elu_backward", "hardswish_backward", "softshrink_backward"}
 
 # Values at which the formula changes.
 EDGES = [-3.0, 3.0, -1.0, 1.0, 0.0, -0.0, 0.5, 0.7, -0.7, -1.5, 2.999, -2.999, 6.0, 20.0, 10.0, -40.0]
@@ -61,6 +63,8 @@ def cases():
             # Powers of the largest and smallest numbers overflow in one type and not in another.
             specials = special("f32")[:-4].clone()
             inputs = specials[1:].clone() if name in NO_NAN else specials
+            # So does the sign of what this gives for -0.
+            inputs = specials[5:].clone() if name == "logit_backward" else inputs
             call(gen.normal(tuple(inputs.shape)), inputs, **option)
             call(specials, values(tuple(specials.shape)), **option)
         option = options[0]

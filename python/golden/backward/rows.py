@@ -15,7 +15,7 @@ def cases():
     views()
     embedding()
     nll()
-    mse()
+    losses()
     convolution()
     average()
 
@@ -245,20 +245,46 @@ def nll():
     )
 
 
-def mse():
+def losses():
     """Each reduction, shapes that broadcast."""
-    name = "mse_loss_backward"
+    differences("mse_loss_backward", [{}])
+    differences("smooth_l1_loss_backward", [{"beta": 1.0}, {"beta": 0.5}])
+    differences("huber_loss_backward", [{"delta": 1.0}, {"delta": 0.5}])
+    cross_entropy()
+
+
+def cross_entropy():
+    """Of probabilities, with weights and without."""
+    name = "binary_cross_entropy_backward"
     op, gen = Op(name, once=True), Gen(name)
     for dtype in FLOATS:
         for reduction in (0, 1, 2):
             grad = gen.normal((3, 4) if reduction == 0 else (), dtype)
-            op.ok(grad_output=grad, self=gen.normal((3, 4), dtype), target=gen.normal((3, 4), dtype), reduction=reduction)
-    op.ok(grad_output=gen.normal((3, 4)), self=gen.normal((3, 4)), target=gen.normal((4,)), reduction=1)
-    rows = tensor([NAN, INF, -INF, 0.0, 1.0])
-    op.ok(grad_output=gen.normal((5,)), self=rows, target=gen.normal((5,)), reduction=0)
-    op.ok(grad_output=rows, self=gen.normal((5,)), target=gen.normal((5,)), reduction=0)
+            x, y = gen.uniform((3, 4), dtype), gen.uniform((3, 4), dtype)
+            op.ok(grad_output=grad.expand(3, 4).contiguous(), self=x, target=y, reduction=reduction)
+            op.ok(grad_output=grad.expand(3, 4).contiguous(), self=x, target=y, weight=gen.uniform((3, 4), dtype), reduction=reduction)
+    edges = tensor([0.0, 1.0, 0.5, 1.0, 0.0])
+    op.ok(grad_output=gen.normal((5,)), self=edges, target=gen.uniform((5,)), reduction=0)
     for layout in LAYOUTS:
-        op.ok(grad_output=layout(gen.normal((3, 4))), self=layout(gen.normal((3, 4))), target=gen.normal((3, 4)), reduction=2)
+        op.ok(grad_output=layout(gen.normal((3, 4))), self=layout(gen.uniform((3, 4))), target=gen.uniform((3, 4)), reduction=2)
+
+
+def differences(name, options):
+    """Of losses of a difference."""
+    op, gen = Op(name, once=True), Gen(name)
+    for option in options:
+        for dtype in FLOATS:
+            for reduction in (0, 1, 2):
+                grad = gen.normal((3, 4) if reduction == 0 else (), dtype)
+                x, y = gen.normal((3, 4), dtype), gen.normal((3, 4), dtype)
+                op.ok(grad_output=grad, self=x, target=y, reduction=reduction, **option)
+        op.ok(grad_output=gen.normal((3, 4)), self=gen.normal((3, 4)), target=gen.normal((4,)), reduction=1, **option)
+        rows = tensor([NAN, INF, -INF, 0.0, 1.0])
+        op.ok(grad_output=gen.normal((5,)), self=rows, target=gen.normal((5,)), reduction=0, **option)
+        op.ok(grad_output=rows, self=gen.normal((5,)), target=gen.normal((5,)), reduction=0, **option)
+        for layout in LAYOUTS:
+            grad, x = layout(gen.normal((3, 4))), layout(gen.normal((3, 4)))
+            op.ok(grad_output=grad, self=x, target=gen.normal((3, 4)), reduction=2, **option)
 
 
 def convolution():

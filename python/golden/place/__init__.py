@@ -1,5 +1,5 @@
 """Indexing, movement of data, losses and the ops of language models."""
 
-from . import index, llm, loss, movement, padding
+from . import choose, index, llm, loss, movement, padding
 
-__all__ = ["index", "movement", "padding", "loss", "llm"]
+__all__ = ["choose", "index", "movement", "padding", "loss", "llm"]

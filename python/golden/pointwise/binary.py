@@ -2,8 +2,8 @@
 
 import math
 
-from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, gapped, special, tensor, transposed
-from ..record import Op, aten
+from ..inputs import DTYPES, FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, gapped, special, tensor, transposed
+from ..record import OPS, Op, aten
 
 # Pairs of dtypes of two 1-d tensors: equal ones and mixtures.
 PAIRS = [
@@ -152,7 +152,7 @@ def binary(name, kinds, second="other", overload=None):
         for dtype in FLOATS:
             call_pair(op, gen, ((3, 4), (3, 4)), (dtype, dtype))
         # Whether 0 or -0 is the larger is not defined.
-        unordered = name in ("maximum", "minimum")
+        unordered = name in ("maximum", "minimum", "fmax", "fmin")
         pairs = [
             (a, b)
             for a, b in zip(LEFT, RIGHT)
@@ -251,6 +251,7 @@ def float_functions():
     pow_.ok(self=gen.uniform((2, 3), "f32", 0.1, 4), exponent=gen.normal((3,), "f32"))
     pow_.ok(self=gen.uniform((2, 3), "f16", 0.1, 4), exponent=gen.normal((3,), "f16"))
     binary("atan2", ALL)
+    binary("special_xlog1py", ALL)
     binary("logaddexp", ("float",))
     binary("logaddexp2", ("float",))
     binary("hypot", ("float",))
@@ -270,7 +271,7 @@ def float_functions():
         op.ok(self=gen.grid((5,), "f16"), other=tensor([3, 2, 1, 5, 4], "i64"))
         op.bad(self=gen.ints((2,)), other=tensor([0, 1], "i64"), note="values")
         op.bad(self=gen.mask((2,)), other=gen.mask((2,)))
-    for name in ("maximum", "minimum"):
+    for name in ("maximum", "minimum", "fmax", "fmin"):
         op, gen = binary(name, ALL)
         op.ok(self=gen.grid((12,)), other=gen.grid((12,)))
         op.ok(self=special("f64"), other=special("f64").flip(0).clone())
@@ -296,6 +297,47 @@ def comparisons():
         scalar.ok(self=gen.grid((0, 2)), other=0)
         for layout in LAYOUTS:
             scalar.ok(self=layout(gen.grid((3, 2, 2), "bf16")), other=0.5)
+
+
+def next_after(self, other, of):
+    """nextafter among the numbers of a type, in f64."""
+    return aten("nextafter")(self.to(DTYPES[of]), other.to(DTYPES[of])).double()
+
+
+def same_dtype():
+    """isclose, heaviside, nextafter, gcd: of two tensors of one dtype."""
+    for name, second, dtypes in (
+        ("isclose", "other", FLOATS + ("i64", "i32", "u8")),
+        ("heaviside", "values", FLOATS + ("i64", "i32", "u8", "bool")),
+        ("nextafter", "other", ("f32", "bf16")),
+        ("gcd", "other", ("i64", "i32", "i8")),
+    ):
+        op, gen = Op(name, ref=next_after if name == "nextafter" else None), Gen(name)
+
+        def call(first, other, dtype):
+            instead = {"of": dtype} if name == "nextafter" else None
+            op.ok(instead=instead, **{"self": first, second: other})
+
+        for dtype in dtypes:
+            values = gen.grid if dtype in FLOATS else gen.ints
+            call(values((3, 4), dtype), values((4,), dtype), dtype)
+            call(values((7,), dtype), values((), dtype), dtype)
+            if dtype in ("f32", "f16", "bf16"):
+                call(tensor(LEFT, dtype), tensor(RIGHT, dtype), dtype)
+                call(special(dtype), special(dtype).flip(0).clone(), dtype)
+        first = dtypes[0]
+        for layout in LAYOUTS:
+            same = gen.grid if first in FLOATS else gen.ints
+            call(layout(same((3, 2, 2), first)), same((3, 2, 2), first), first)
+        call(gen.ints((0, 3), "i64").to(DTYPES[first]), gen.ints((3,), "i64").to(DTYPES[first]), first)
+        op.bad(**{"self": tensor([1, 2], first), second: tensor([1, 2, 3], first)})
+    for options in ({"rtol": 0.5}, {"atol": 1.0}, {"rtol": 0.25, "atol": 0.5, "equal_nan": True}):
+        OPS["isclose"].ok(self=special("f32"), other=special("f32").flip(0).clone(), **options)
+        OPS["isclose"].ok(self=special("f32"), other=special("f32"), **options)
+    OPS["isclose"].bad(self=tensor([1.0]), other=tensor([1.0]), rtol=-1.0)
+    OPS["isclose"].bad(self=tensor([1.0]), other=tensor([1], "i64"))
+    OPS["heaviside"].bad(self=tensor([1.0]), values=tensor([1], "i64"))
+    OPS["gcd"].bad(self=tensor([1.0]), other=tensor([1.0]))
 
 
 def logic():
@@ -380,5 +422,6 @@ def cases():
     arithmetic()
     float_functions()
     comparisons()
+    same_dtype()
     logic()
     scalars()

@@ -96,6 +96,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// [`Error`] where values, not shapes, are invalid: an index out of range.
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error>;
 
+    /// Returns whether each element is computed from those at its place, after broadcasting, whatever
+    /// the call.
+    fn is_elementwise(&self) -> bool {
+        false
+    }
+
     /// Returns the elements that an output element depends on: a part of a call then has a part of its results.
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Whole

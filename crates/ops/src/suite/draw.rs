@@ -10,6 +10,15 @@ use crate::record::DType;
 
 use super::shape::{Axes, Extent, Range};
 
+/// The seed of drawn shapes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seed {
+    /// The secret seed of an evaluation.
+    pub(super) value: u64,
+    /// How many draws before came to cases that were there already.
+    pub(super) again: u32,
+}
+
 /// One draw: a stream of random numbers and the axes that it has fixed.
 pub(super) struct Draw {
     rng: ChaCha8Rng,

@@ -1,6 +1,7 @@
 //! Suite files.
 
 use std::{
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,7 +18,8 @@ mod grid;
 
 use super::{
     CaseError, Entry, Error, Limits, Suite,
-    draw::Draw,
+    draw::{Draw, Seed},
+    kind,
     memo::Memo,
     shape::{Axes, Extent, TensorText, parse_extents, parse_range, parse_tensor},
 };
@@ -46,12 +48,14 @@ struct SuiteFile {
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OpTable {
-    /// May be left out where the op is defined here, or `names` is given.
+    /// May be left out where the op is defined here, or `names` or `kind` is given.
     #[serde(default)]
     name: String,
     /// Ops that share the cases.
     #[serde(default)]
     names: Vec<String>,
+    /// The kind of the elementwise ops that share the cases: all that no table of the file names.
+    kind: Option<String>,
     /// The definition of an op that is not of the catalogue.
     definition: Option<Spanned<String>>,
     /// The file of such a definition, relative to the suite's.
@@ -73,6 +77,8 @@ pub(super) struct Template {
     /// The only types that it is built for; all of its op's where it does not say.
     pub(super) dtypes: Option<Vec<DType>>,
     draws: u32,
+    /// Whether its op shares it with others of its kind, some of which may not take it.
+    pub(super) of_kind: bool,
     axes: Axes,
     values: Vec<(String, TemplateValue)>,
     /// Its cases, where they need no seed.
@@ -104,7 +110,7 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
     let reader = Reader { origin, newlines, dtypes: file.dtypes.as_deref() };
     let mut entries: Vec<Entry> = Vec::with_capacity(file.ops.len());
     let mut errors = Vec::new();
-    for table in file.ops.into_iter().flat_map(one_op_each) {
+    for table in reader.one_op_each(file.ops, &mut errors) {
         match reader.entry(table, &mut errors) {
             Ok(entry) => add_entry(&mut entries, entry),
             Err(error) => errors.push(error),
@@ -123,12 +129,12 @@ pub(super) fn parse(origin: &str, text: &str) -> Result<(Suite, Vec<Error>), Err
     Ok((suite, errors))
 }
 
-/// Splits a table of several ops that share cases.
-fn one_op_each(table: Spanned<OpTable>) -> Vec<Spanned<OpTable>> {
+/// Returns a table per op that one names; of a kind that may be none.
+fn each_named(table: Spanned<OpTable>) -> Vec<Spanned<OpTable>> {
     let span = table.span();
     let mut table = table.into_inner();
     let names = std::mem::take(&mut table.names);
-    if names.is_empty() {
+    if names.is_empty() && table.kind.is_none() {
         return vec![Spanned::new(span, table)];
     }
     let one = |name: String| Spanned::new(span.clone(), OpTable { name, ..table.clone() });
@@ -152,6 +158,36 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Splits tables of several ops that share cases.
+    fn one_op_each(
+        &self,
+        mut tables: Vec<Spanned<OpTable>>,
+        errors: &mut Vec<Error>,
+    ) -> Vec<Spanned<OpTable>> {
+        let named = |table: &Spanned<OpTable>| {
+            [&[table.get_ref().name.clone()], table.get_ref().names.as_slice()].concat()
+        };
+        let named: HashSet<String> = tables.iter().flat_map(named).collect();
+        for table in &mut tables {
+            let line = self.line(table.span().start);
+            let table = table.get_mut();
+            let Some(kind) = &table.kind else { continue };
+            match kind::ops(kind) {
+                Some(ops) => {
+                    table.names =
+                        ops.filter(|op| !named.contains(*op)).map(str::to_owned).collect();
+                }
+                None => errors.push(Error::Entry {
+                    file: self.origin.to_owned(),
+                    line,
+                    op: kind.clone(),
+                    reason: format!("is no kind of ops (known: {})", kind::names().join(", ")),
+                }),
+            }
+        }
+        tables.into_iter().flat_map(each_named).collect()
+    }
+
     fn line(&self, at: usize) -> usize {
         self.newlines.partition_point(|&end| end < at) + 1
     }
@@ -184,7 +220,8 @@ impl Reader<'_> {
             let (line, number) = (self.line(case.span().start), index + 1);
             match template(&op, case.get_ref()) {
                 Ok(read) => {
-                    let at = |template| Template { line, number, ..template };
+                    let of_kind = table.kind.is_some();
+                    let at = |template| Template { line, number, of_kind, ..template };
                     templates.extend(read.into_iter().map(at));
                 }
                 Err(source) => {
@@ -306,6 +343,7 @@ fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError>
         distributions,
         dtypes: read(table, "dtypes")?,
         draws: read(table, "draws")?.unwrap_or(1),
+        of_kind: false,
         axes,
         values,
         memo: Memo::default(),
@@ -418,27 +456,23 @@ impl Template {
         })
     }
 
-    /// Returns the cases of one dtype: one per distribution, times the draws; none of a drawn one where
-    /// there is no seed.
+    /// Returns the cases of one dtype: one per distribution, times the draws of a drawn one.
     pub(super) fn drafts(
         &self,
         op: &OpDef,
         index: usize,
         dtype: DType,
-        seed: Option<u64>,
+        seed: Seed,
     ) -> Vec<CaseDraft> {
         if self.dtypes.as_ref().is_some_and(|only| !only.contains(&dtype)) {
             return Vec::new();
         }
-        let (seed, draws) = match (self.is_drawn(), seed) {
-            (true, None) => return Vec::new(),
-            (true, Some(seed)) => (seed, self.draws),
-            (false, _) => (0, 1),
-        };
+        let draws = if self.is_drawn() { self.draws } else { 1 };
         let mut drafts = Vec::new();
         for n in 0..draws {
+            let n = n + seed.again * MAX_DRAWS;
             for &distribution in &self.distributions {
-                let mut draw = Draw::new(seed, &op.name, index, dtype, n, &self.axes);
+                let mut draw = Draw::new(seed.value, &op.name, index, dtype, n, &self.axes);
                 let values =
                     self.values.iter().map(|(name, value)| (name.clone(), value.fixed(&mut draw)));
                 let values = values.collect();

@@ -11,6 +11,7 @@ mod draw;
 mod error;
 mod file;
 mod filter;
+mod kind;
 mod load;
 mod logged;
 mod memo;
@@ -22,9 +23,10 @@ mod tests;
 
 use crate::{
     op::{self, OpDef, build_case},
-    record::{Case, DType},
+    record::{Case, CaseClass, DType},
 };
 
+use draw::Seed;
 use file::Template;
 use filter::Limits;
 
@@ -131,12 +133,14 @@ impl Suite {
         let mut cases = Unique { once: self.joined, ..Unique::default() };
         for &dtype in entry.dtypes.iter().filter(wanted) {
             for (index, template) in entry.templates.iter().enumerate() {
-                let build = || self.build_template(entry, index, dtype, seed);
-                if template.is_drawn() {
-                    build()?.into_iter().for_each(|case| cases.push(case));
-                } else {
-                    let built = template.memo.get(dtype, build)?;
-                    built.iter().for_each(|case| cases.push(case.clone()));
+                let build = |draw| self.build_template(entry, index, dtype, draw);
+                match seed {
+                    _ if !template.is_drawn() => {
+                        let built = template.memo.get(dtype, || build(Seed::default()))?;
+                        built.iter().for_each(|case| cases.push(case.clone()));
+                    }
+                    Some(value) => cases.push_drawn(|again| build(Seed { value, again }))?,
+                    None => {}
                 }
             }
         }
@@ -154,7 +158,7 @@ impl Suite {
         entry: &Entry,
         index: usize,
         dtype: DType,
-        seed: Option<u64>,
+        seed: Seed,
     ) -> Result<Vec<Case>, Error> {
         let template = &entry.templates[index];
         let build = |draft| {
@@ -166,9 +170,17 @@ impl Suite {
                 source: Box::new(error.into()),
             })
         };
-        template.drafts(&entry.op, index, dtype, seed).into_iter().map(build).collect()
+        let built = template.drafts(&entry.op, index, dtype, seed).into_iter().map(build);
+        if template.of_kind {
+            // Types and distributions that the op does not take are those of others of its kind.
+            return Ok(built.filter_map(Result::ok).collect());
+        }
+        built.collect()
     }
 }
+
+/// How often a drawn case that is there already is drawn anew.
+const MOST_DRAWS: u32 = 8;
 
 /// Cases under construction, whose ids are unique.
 #[derive(Default)]
@@ -181,12 +193,33 @@ struct Unique {
 }
 
 impl Unique {
+    /// Adds the drawn cases of a template; one that is there already is drawn anew, and left out
+    /// where its ranges hold no other.
+    fn push_drawn<E>(&mut self, draw: impl Fn(u32) -> Result<Vec<Case>, E>) -> Result<(), E> {
+        for (place, case) in draw(0)?.into_iter().enumerate() {
+            let mut new = Some(case);
+            for again in 1..=MOST_DRAWS {
+                if new.as_ref().is_some_and(|case| self.alike(case).is_none()) {
+                    break;
+                }
+                new = draw(again)?.into_iter().nth(place);
+            }
+            if let Some(case) = new.filter(|case| self.alike(case).is_none()) {
+                self.push(case);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the case that judges the same, where one is there.
+    fn alike(&self, case: &Case) -> Option<&Case> {
+        self.taken.get(&case.id)?;
+        self.cases.iter().find(|known| union::alike(known, case))
+    }
+
     /// Adds a case; an id that is taken gets a number.
     fn push(&mut self, mut case: Case) {
-        if self.once
-            && self.taken.contains_key(&case.id)
-            && self.cases.iter().any(|known| union::alike(known, &case))
-        {
+        if self.alike(&case).is_some_and(|known| self.once || known.class == CaseClass::Drawn) {
             return;
         }
         let count = self.taken.entry(case.id.clone()).or_default();

@@ -180,3 +180,43 @@ fn cases_that_were_asked_for_before_are_those_of_a_new_suite() {
         }
     }
 }
+
+#[test]
+fn ops_of_a_kind_have_its_cases_but_for_those_that_a_table_names() {
+    let head = "format = 1\nname = \"x\"\n";
+    let kind = "[[ops]]\nkind = \"unary\"\n\
+        cases = [{ self = \"[3]\" }, { self = \"i64[4]\", dtypes = [\"f32\"] }]\n";
+    let own = "[[ops]]\nname = \"exp\"\ncases = [{ self = \"[5]\" }]\n";
+    let suite = parse("my.toml", &format!("{head}{kind}{own}")).unwrap();
+    let ids = |op: &str| -> Vec<String> {
+        suite.public_cases(op).unwrap().into_iter().map(|case| case.id).collect()
+    };
+    assert_eq!(ids("exp")[0], "f32[5]/normal");
+    assert_eq!(ids("tanh")[..2], ["f32[3]/normal", "f32i64[4]/normal"]);
+    // What an op does not take is left out: silu takes no integers.
+    assert_eq!(ids("silu"), ["f32[3]/normal", "f16[3]/normal", "bf16[3]/normal"]);
+    for other in ["add", "glu", "eq.Scalar", "prelu", "threshold"] {
+        assert!(suite.op(other).is_err(), "{other}");
+    }
+    let unknown =
+        parse("my.toml", &format!("{head}[[ops]]\nkind = \"odd\"\ncases = []")).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "suite my.toml, line 3: op `odd` is no kind of ops (known: unary, binary, gradient)"
+    );
+}
+
+#[test]
+fn a_drawn_case_that_is_there_already_is_drawn_anew() {
+    let text = "format = 1\nname = \"x\"\ndtypes = [\"f32\"]\n[[ops]]\nname = \"relu\"\n\
+        cases = [{ self = \"[1..3]\", draws = 3 }, { self = \"[2]\" }, { self = \"[4..4]\", draws = 2 }]\n";
+    let suite = parse("my.toml", text).unwrap();
+    for seed in 0..20 {
+        let cases = suite.cases("relu", None, seed).unwrap();
+        let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        // A range of one extent has one case.
+        assert!(ids.contains("f32[2]/normal") && ids.contains("f32[4]/normal"), "{ids:?}");
+        assert!(ids.iter().all(|id| !id.contains('#')), "{ids:?}");
+        assert_eq!(ids.len(), cases.len());
+    }
+}

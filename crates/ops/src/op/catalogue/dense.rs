@@ -1,7 +1,16 @@
 //! Contractions.
 
-use super::super::{Role, def::OpBuilder, families::contraction::Contraction};
-use crate::record::{Gen, List};
+use super::super::{
+    OpFamily, Role,
+    def::{self, OpBuilder},
+    families::{
+        contraction::Contraction,
+        distances::Distances,
+        kron::Kron,
+        weighted::{Weighted, trace},
+    },
+};
+use crate::record::{ArgValue, Gen, List};
 
 /// Half of the sums overflow f16.
 const LARGE: Gen = Gen::Normal { mean: 0.0, std: 1e4 };
@@ -127,6 +136,14 @@ fn added() -> Vec<OpBuilder> {
     ]
 }
 
+/// The norm of a difference.
+const DISTANCE: &str = "(sum over l of |d|^p)^(1/p)";
+
+/// Its special orders.
+const NORM: &str = "p = 0 counts the d that are not 0, p = Inf takes the largest |d|; p is not negative. \
+    Compute in f32 and round once to the output's dtype.\n\
+    NaN gives NaN, an infinite difference Inf. Without elements in a row the distances are 0.";
+
 /// Products by rank, and of vectors.
 fn vectors() -> Vec<OpBuilder> {
     vec![
@@ -191,5 +208,65 @@ fn vectors() -> Vec<OpBuilder> {
         .edges("self", EXTREMES)
         .edges("vec2", EXTREMES)
         .outputs(&["the outer product"]),
+        OpBuilder::new(
+            "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            Contraction::AddR,
+            &format!(
+                "out[i, j] = beta * self[i, j] + alpha * vec1[i] * vec2[j], vec1 [m], vec2 [n]; self is [m, n] \
+                or broadcasts to it. {ADDED}\nNaN and infinities follow IEEE arithmetic: Inf * 0 is NaN. An \
+                empty vector gives an empty matrix."
+            ),
+        )
+        .role("vec1", Role::Main)
+        .outputs(&["the sum"]),
+        OpBuilder::new(
+            "kron(Tensor self, Tensor other) -> Tensor",
+            Kron,
+            "The Kronecker product: out[.., i * q + k, ..] = self[.., i, ..] * other[.., k, ..] in every \
+            dimension, q being the extent of other; the one with fewer dimensions has further ones of extent \
+            1 in front. In f32, rounded once to the output's dtype, which both are promoted to; integers \
+            wrap.\n\
+            NaN and infinities follow IEEE arithmetic: Inf * 0 is NaN.",
+        )
+        .dtypes(def::NUMBERS)
+        .outputs(&["the product"]),
+        OpBuilder::new(
+            "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+            Distances::Between,
+            &format!(
+                "The distances of rows: x1 [.., m, k] and x2 [.., n, k] of one floating-point dtype give [.., \
+                m, n], out[.., i, j] = {DISTANCE} with d = x1[.., i, l] - x2[.., j, l]; leading (batch) \
+                dimensions broadcast. compute_mode, 0 to 2 or None, has no meaning for the result: the \
+                differences are formed, not the products of rows. {NORM}"
+            ),
+        )
+        .family(OpFamily::Reduction)
+        .alias(&["cdist"])
+        .default("p", ArgValue::Float(2.0))
+        .default("compute_mode", ArgValue::None)
+        .role("x2", Role::Main)
+        .outputs(&["the distances"]),
+        OpBuilder::new(
+            "_pdist_forward(Tensor self, float p=2.) -> Tensor",
+            Distances::Within,
+            &format!(
+                "The distances of all pairs of rows of self [n, k]: out has n * (n - 1) / 2 elements, those of \
+                the rows (0, 1), (0, 2), .., (0, n - 1), (1, 2) and so on, each {DISTANCE} with d the \
+                difference of the rows at l. {NORM}"
+            ),
+        )
+        .family(OpFamily::Reduction)
+        .alias(&["pdist"])
+        .outputs(&["the distances"]),
+        OpBuilder::new(
+            "trace(Tensor self) -> Tensor",
+            Weighted { input: "self", sums: trace, plain: true },
+            "The sum of the diagonal of self [m, n], 0-dim: one element. Sums of integers and bool are i64, \
+            those of others f32 in any order, rounded once to self's dtype.\n\
+            NaN and infinities follow IEEE arithmetic. An empty matrix gives 0.",
+        )
+        .family(OpFamily::Reduction)
+        .dtypes(def::NUMBERS)
+        .outputs(&["the sum"]),
     ]
 }

@@ -161,22 +161,36 @@ fn adaptive() -> Vec<OpBuilder> {
         )
         .alias(&["nn.functional.adaptive_avg_pool3d", "_adaptive_avg_pool3d"])
         .outputs(&["the means"]),
-        OpBuilder::new(
-            "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
-            maximum_at(2, true),
-            "The maxima of windows of self [n, c, h, w] or [c, h, w] that are chosen so that the \
+    ]
+    .into_iter()
+    .chain((1..=3).map(adaptive_maximum))
+    .collect()
+}
+
+/// Maxima of adaptive windows, and where they are.
+fn adaptive_maximum(n: usize) -> OpBuilder {
+    let (axes, place) = match n {
+        1 => (AXES[1], "of the row"),
+        2 => (AXES[2], "of its plane, h * width + w"),
+        _ => (AXES[3], "of its volume, (d * height + h) * width + w"),
+    };
+    OpBuilder::new(
+        &format!("adaptive_max_pool{n}d(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)"),
+        maximum_at(n, true),
+        &format!(
+            "The maxima of windows of self [n, c, {axes}] or [c, {axes}] that are chosen so that the \
             output has output_size elements per dimension: window y of a dimension of extent in \
             holds the elements from floor(y * in / out) to ceil((y + 1) * in / out), the last \
             not included: windows may overlap and differ in size. The second output, i64, is the \
-            place of the maximum in its plane, h * width + w: of several equal ones the first in \
-            row-major order, of several NaN the last. The result is exact.\n\
+            place of the maximum {place}: of several equal ones the first in row-major order, of \
+            several NaN the last. The result is exact.\n\
             A window that holds NaN gives NaN; a window of nothing but -Inf gives -Inf and the \
-            index of its first element; of -0 and 0 either is right.",
-        )
-        .alias(&["nn.functional.adaptive_max_pool2d"])
-        .exact()
-        .outputs(&["the maxima", "their places"]),
-    ]
+            index of its first element; of -0 and 0 either is right."
+        ),
+    )
+    .alias(&[&format!("nn.functional.adaptive_max_pool{n}d")])
+    .exact()
+    .outputs(&["the maxima", "their places"])
 }
 
 /// Resampling and rearranging.

@@ -7,13 +7,18 @@ pub(super) mod channel_norm;
 pub(super) mod col2im;
 pub(super) mod contraction;
 pub(super) mod conv;
+pub(super) mod distances;
 pub(super) mod extreme;
 pub(super) mod glu;
 pub(super) mod grid;
 pub(super) mod index;
+pub(super) mod interpolate;
+pub(super) mod kron;
 pub(super) mod lanes;
 pub(super) mod llm;
 pub(super) mod loss;
+pub(super) mod masked_scatter;
+pub(super) mod members;
 pub(super) mod moments;
 pub(super) mod movement;
 pub(super) mod norm;
@@ -29,6 +34,7 @@ pub(super) mod sort;
 pub(super) mod sum;
 pub(super) mod truth;
 pub(super) mod vector_norm;
+pub(super) mod weighted;
 
 #[cfg(test)]
 mod dense_tests;

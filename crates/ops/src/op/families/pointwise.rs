@@ -76,6 +76,8 @@ pub(crate) enum Takes {
     Floats,
     /// Floating-point types, the same for all tensors.
     SameFloats,
+    /// Any, the same for all tensors.
+    Same,
     /// Integers and bool.
     Integral,
     /// Integers.
@@ -159,6 +161,12 @@ impl Pointwise {
         }
     }
 
+    /// Makes it an op of two inputs that broadcast.
+    #[must_use]
+    pub(crate) const fn of_two(self) -> Self {
+        Self { tensors: &["self", "other"], ..self }
+    }
+
     /// Returns the tensors of a call that decide about the type of the computation.
     fn values<'a>(&self, call: &Call<'a>) -> Result<Vec<&'a TensorSpec>, InferError> {
         let names = self.given(call).filter(|name| Some(*name) != self.mask);
@@ -189,12 +197,12 @@ impl Pointwise {
             _ => promoted,
         };
         let other = values.iter().position(|spec| spec.dtype != first);
-        if let (Takes::SameFloats, Some(at)) = (self.takes, other) {
+        if let (Takes::SameFloats | Takes::Same, Some(at)) = (self.takes, other) {
             let wanted = format!("{first}, as `{}`", self.tensors[0]);
             return Err(InferError::dtype(self.tensors[at], values[at].dtype, wanted));
         }
         let (fits, wanted) = match self.takes {
-            Takes::Any => (true, ""),
+            Takes::Any | Takes::Same => (true, ""),
             Takes::Numbers => (common != DType::Bool, "an integer or floating-point type"),
             Takes::Floats | Takes::SameFloats => (common.is_float(), "a floating-point type"),
             Takes::Integers => (common.is_int(), "an integer type"),
@@ -452,6 +460,10 @@ impl Engine for Pointwise {
         let common = self.common(call)?;
         let magnitude = magnitude.bind(call, common)?;
         self.with_operands(common, inputs, |operands| Ok(Some(vec![apply(operands, magnitude)?])))
+    }
+
+    fn is_elementwise(&self) -> bool {
+        !self.counts && self.channel.is_none()
     }
 
     fn locality(&self, _call: &Call<'_>) -> Locality {

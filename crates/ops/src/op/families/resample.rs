@@ -21,13 +21,13 @@ pub(crate) enum Resample {
 
 /// Where an output index lies between input elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Tap {
-    low: usize,
-    high: usize,
+pub(super) struct Tap {
+    pub(super) low: usize,
+    pub(super) high: usize,
     /// Weight of `high`; that of `low` is the rest.
-    weight: f64,
+    pub(super) weight: f64,
     /// The place as it is computed: its rounding is the weight's error.
-    place: f64,
+    pub(super) place: f64,
 }
 
 /// Sizes of a call.
@@ -95,7 +95,7 @@ impl Grid {
 impl Tap {
     /// Returns the input elements that rounding of the place can bring in: a place just off an
     /// element can be computed as just beyond it, between other two.
-    fn reachable(self, extent: usize) -> RangeInclusive<usize> {
+    pub(super) fn reachable(self, extent: usize) -> RangeInclusive<usize> {
         const ROUNDING: f64 = 1.0 / (1 << 20) as f64;
         let off = (1.0 + self.place) * ROUNDING;
         let low = if self.weight < off { self.low.saturating_sub(1) } else { self.low };
@@ -110,7 +110,7 @@ trait Formula: Fn(Tap, Tap, &dyn Fn(usize, usize) -> f64) -> f64 + Sync {}
 impl<F: Fn(Tap, Tap, &dyn Fn(usize, usize) -> f64) -> f64 + Sync> Formula for F {}
 
 /// Returns input elements per output element: a factor that is given counts, where it is positive.
-fn step(extent: usize, count: usize, given: Option<f64>) -> f64 {
+pub(super) fn step(extent: usize, count: usize, given: Option<f64>) -> f64 {
     given.filter(|&scale| scale > 0.0).map_or(extent as f64 / count as f64, f64::recip)
 }
 
@@ -137,7 +137,7 @@ fn nearest(extent: usize, count: usize, given: Option<f64>) -> Vec<Tap> {
     clippy::cast_sign_loss,
     reason = "places are not negative"
 )]
-fn linear(extent: usize, count: usize, given: Option<f64>, corners: bool) -> Vec<Tap> {
+pub(super) fn linear(extent: usize, count: usize, given: Option<f64>, corners: bool) -> Vec<Tap> {
     let tap = |index: usize| {
         let index = index as f64;
         let place = match (corners, count) {

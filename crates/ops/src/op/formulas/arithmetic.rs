@@ -219,3 +219,43 @@ fn lerp(start: f64, end: f64, weight: f64) -> f64 {
     let way = end - start;
     if weight.abs() < 0.5 { start + weight * way } else { end - way * (1.0 - weight) }
 }
+
+/// The greatest common divisor; 0 of two zeros.
+pub(crate) fn gcd(left: f64, right: f64) -> f64 {
+    let (mut left, mut right) = (left.abs(), right.abs());
+    while right != 0.0 {
+        (left, right) = (right, left % right);
+    }
+    left
+}
+
+/// The number of a type that is next to one towards another.
+pub(crate) fn next_after(_call: &Call<'_>, dtype: DType) -> Bound {
+    // Digits of the significand, and the exponent of the smallest normal number.
+    let (digits, lowest) = match dtype {
+        DType::F32 => (24, -126),
+        DType::BF16 => (8, -126),
+        _ => return Err(InferError::dtype("self", dtype, "f32 or bf16")),
+    };
+    let largest = dtype.max_value();
+    Ok(Box::new(move |at| {
+        let (from, to) = (at[0], at[1]);
+        if from.is_nan() || to.is_nan() {
+            return f64::NAN;
+        }
+        if from == to {
+            return to;
+        }
+        let up = from < to;
+        if from.is_infinite() {
+            return largest.copysign(from);
+        }
+        // Towards 0 from a power of two the step is half as large.
+        let inward = if up { from < 0.0 } else { from > 0.0 };
+        let size = if inward { from.abs().next_down() } else { from.abs() };
+        let exponent = if size == 0.0 { lowest } else { libm::ilogb(size).max(lowest) };
+        let step = libm::scalbn(1.0, exponent - digits + 1);
+        let next = if up { from + step } else { from - step };
+        if next.abs() > largest { f64::INFINITY.copysign(next) } else { next }
+    }))
+}

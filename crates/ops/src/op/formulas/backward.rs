@@ -157,24 +157,113 @@ pub(crate) fn floor_scale(grad: f64, _x: f64) -> f64 {
 }
 
 /// 2, divided by the number of elements for a mean.
-fn mse_factor(call: &Call<'_>) -> Result<f64, InferError> {
+/// Returns 1, or for the mean 1 by the number of elements.
+fn reduced(call: &Call<'_>) -> Result<f64, InferError> {
     match call.int("reduction")? {
-        1 => Ok(2.0 / call.tensor("self")?.numel() as f64),
-        0 | 2 => Ok(2.0),
+        1 => Ok(1.0 / call.tensor("self")?.numel() as f64),
+        0 | 2 => Ok(1.0),
         other => Err(InferError::value("reduction", other, "0, 1 or 2")),
     }
 }
 
 pub(crate) fn mse(call: &Call<'_>, _dtype: DType) -> Bound {
-    let factor = mse_factor(call)?;
+    let factor = 2.0 * reduced(call)?;
     Ok(Box::new(move |at| factor * (at[1] - at[2]) * at[0]))
 }
 
 /// Both terms of the difference.
 pub(crate) fn mse_scale(call: &Call<'_>, _dtype: DType) -> Bound {
-    let factor = mse_factor(call)?;
+    let factor = 2.0 * reduced(call)?;
     Ok(Box::new(move |at| {
         let scale = factor * (at[1].abs() + at[2].abs()) * at[0].abs();
         if scale.is_finite() { scale } else { 0.0 }
+    }))
+}
+
+/// Returns a number that is positive.
+fn positive(call: &Call<'_>, name: &str) -> Result<f64, InferError> {
+    let value = call.number(name)?;
+    if value > 0.0 { Ok(value) } else { Err(InferError::value(name, value, "positive")) }
+}
+
+pub(crate) fn smooth_l1(call: &Call<'_>, _dtype: DType) -> Bound {
+    let (factor, beta) = (reduced(call)?, positive(call, "beta")?);
+    Ok(Box::new(move |at| factor * limited(at[1] - at[2], beta) / beta * at[0]))
+}
+
+pub(crate) fn huber(call: &Call<'_>, _dtype: DType) -> Bound {
+    let (factor, delta) = (reduced(call)?, positive(call, "delta")?);
+    Ok(Box::new(move |at| factor * limited(at[1] - at[2], delta) * at[0]))
+}
+
+/// NaN stays.
+fn limited(x: f64, by: f64) -> f64 {
+    if x.is_nan() { x } else { x.clamp(-by, by) }
+}
+
+pub(crate) fn smooth_l1_scale(call: &Call<'_>, _dtype: DType) -> Bound {
+    limited_scale(reduced(call)? / positive(call, "beta")?, positive(call, "beta")?)
+}
+
+pub(crate) fn huber_scale(call: &Call<'_>, _dtype: DType) -> Bound {
+    limited_scale(reduced(call)?, positive(call, "delta")?)
+}
+
+/// Both terms of a difference that counts below a limit.
+fn limited_scale(factor: f64, limit: f64) -> Bound {
+    Ok(Box::new(move |at| {
+        let terms = at[1].abs() + at[2].abs();
+        let near = (at[1] - at[2]).abs() < limit * 1.001;
+        let scale = factor * at[0].abs() * if near { terms.max(limit) } else { limit };
+        if scale.is_finite() { scale } else { 0.0 }
+    }))
+}
+
+/// Smallest divisor of the gradient of binary cross-entropy: the f32 number nearest to 1e-12.
+const LEAST_VARIANCE: f64 = 1e-12_f32 as f64;
+
+pub(crate) fn binary_cross_entropy(call: &Call<'_>, _dtype: DType) -> Bound {
+    let factor = reduced(call)?;
+    Ok(Box::new(move |at| {
+        let (x, weight) = (at[1], at.get(3).copied().unwrap_or(1.0));
+        let variance = (1.0 - x) * x;
+        let variance = if variance < LEAST_VARIANCE { LEAST_VARIANCE } else { variance };
+        factor * weight * at[0] * (x - at[2]) / variance
+    }))
+}
+
+/// Both terms of the difference, by a divisor whose own difference cancels near 1.
+pub(crate) fn binary_cross_entropy_scale(call: &Call<'_>, _dtype: DType) -> Bound {
+    let factor = reduced(call)?;
+    Ok(Box::new(move |at| {
+        let (x, weight) = (at[1], at.get(3).copied().unwrap_or(1.0));
+        let variance = ((1.0 - x) * x).max(LEAST_VARIANCE);
+        let scale = factor * (weight * at[0]).abs() * (x.abs() + at[2].abs()) / variance;
+        if scale.is_finite() { scale } else { 0.0 }
+    }))
+}
+
+/// The gradient where the forward op shrank towards 0, which it did not within the limit.
+pub(crate) fn shrink(call: &Call<'_>, _dtype: DType) -> Bound {
+    let lambd = call.number("lambd")?;
+    Ok(Box::new(move |at| if at[1] >= -lambd && at[1] <= lambd { 0.0 } else { at[0] }))
+}
+
+pub(crate) fn logit(call: &Call<'_>, _dtype: DType) -> Bound {
+    let eps = call.opt_number("eps")?.filter(|eps| *eps >= 0.0);
+    Ok(Box::new(move |at| {
+        let (grad, x) = (at[0], at[1]);
+        let (low, high) = eps.map_or((0.0, 1.0), |eps| (eps, 1.0 - eps));
+        match x {
+            x if x < low || x > high => {
+                if eps.is_some() {
+                    0.0
+                } else {
+                    f64::NAN
+                }
+            }
+            x if x == 0.0 || x == 1.0 => grad * f64::INFINITY,
+            x => grad / (x * (1.0 - x)),
+        }
     }))
 }

@@ -2,7 +2,10 @@
 
 use crate::record::DType;
 
-use super::{super::Call, Bound, converted};
+use super::{
+    super::{Call, InferError},
+    Bound, converted,
+};
 
 fn truth(value: bool) -> f64 {
     f64::from(u8::from(value))
@@ -54,6 +57,23 @@ pub(crate) fn gt(left: f64, right: f64) -> f64 {
 
 pub(crate) fn ge(left: f64, right: f64) -> f64 {
     truth(left >= right)
+}
+
+/// Whether two elements differ by little.
+pub(crate) fn is_close(call: &Call<'_>, _dtype: DType) -> Bound {
+    let (rtol, atol) = (tolerance(call, "rtol")?, tolerance(call, "atol")?);
+    let equal_nan = call.bool("equal_nan")?;
+    Ok(Box::new(move |at| {
+        let (left, right) = (at[0], at[1]);
+        let near =
+            (left - right).is_finite() && (left - right).abs() <= atol + (rtol * right).abs();
+        truth(left == right || near || equal_nan && left.is_nan() && right.is_nan())
+    }))
+}
+
+fn tolerance(call: &Call<'_>, name: &str) -> Result<f64, InferError> {
+    let value = call.number(name)?;
+    if value >= 0.0 { Ok(value) } else { Err(InferError::value(name, value, "not negative")) }
 }
 
 /// Compares with the number `other`, converted to the type of the comparison.

@@ -9,6 +9,7 @@ pub(super) mod backward;
 pub(super) mod logic;
 pub(super) mod math;
 pub(super) mod select;
+pub(super) mod special;
 
 #[cfg(test)]
 mod tests;

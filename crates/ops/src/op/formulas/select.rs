@@ -23,6 +23,11 @@ pub(crate) fn minimum(left: f64, right: f64) -> f64 {
     if left.is_nan() || right.is_nan() { f64::NAN } else { left.min(right) }
 }
 
+/// The step function: the value at 0 is given.
+pub(crate) fn heaviside(x: f64, at_zero: f64) -> f64 {
+    if x == 0.0 { at_zero } else { f64::from(u8::from(x > 0.0)) }
+}
+
 /// A bound of NaN makes everything NaN where both are given; alone it is no bound.
 pub(crate) fn clamp(call: &Call<'_>, dtype: DType) -> Bound {
     let (low, high) = (opt_number(call, "min", dtype)?, opt_number(call, "max", dtype)?);

@@ -67,6 +67,14 @@ fn choices() -> Vec<OpBuilder> {
             "The result is exact; the limits are rounded to f32 (f64 for f64), not to a 16-bit dtype. A NaN x gives g.",
         )
         .exact(),
+        of_input(
+            "softshrink_backward(Scalar lambd)",
+            choice(of::shrink),
+            "0 if -lambd <= x <= lambd, else g",
+            "The result is exact. A NaN x gives g.",
+        )
+        .default("lambd", ArgValue::Float(0.5))
+        .exact(),
     ]
 }
 
@@ -179,5 +187,13 @@ fn pieces() -> Vec<OpBuilder> {
             "g if x * beta > threshold, else g * z / (z + 1) with z = exp(x * beta)",
             "NaN x gives NaN; large x must not give Inf / Inf.",
         ),
+        of_input(
+            "logit_backward(float? eps=None)",
+            engine(3.0, both, Map::Call(of::logit)),
+            "g / (x * (1 - x)); for x outside of [eps, 1 - eps] it is 0, where eps is None for x outside \
+            of [0, 1] NaN",
+            "Where x is 0 or 1 and inside of these limits, g * Inf.",
+        )
+        .role("self", Role::Between(0.0, 1.0)),
     ]
 }

@@ -1,7 +1,9 @@
 //! Backward ops: gradients of the inputs of forward ops, which have their op families.
 
 mod activation;
+mod losses;
 mod rows;
+mod views;
 
 use super::{
     super::{OpFamily, def::OpBuilder},
@@ -12,6 +14,7 @@ use super::{
 pub(super) fn rows() -> Vec<OpBuilder> {
     let tables = [
         of(OpFamily::Elementwise, activation::rows()),
+        of(OpFamily::Loss, losses::rows()),
         of(OpFamily::Loss, rows::losses()),
         of(OpFamily::Softmax, rows::softmax()),
         of(OpFamily::Norm, rows::norms()),
@@ -19,6 +22,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         of(OpFamily::Index, rows::embedding()),
         of(OpFamily::Convolution, rows::convolution()),
         of(OpFamily::Pool, rows::pools()),
+        views::rows(),
     ];
     tables.into_iter().flatten().collect()
 }

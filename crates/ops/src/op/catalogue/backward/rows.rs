@@ -9,10 +9,8 @@ use super::super::super::{
             place, softmax::SoftmaxBackward,
         },
         movement::Movement,
-        pointwise::{Map, Output, Pointwise, Takes},
         pool::backward::AverageBackward,
     },
-    formulas::backward as of,
 };
 
 /// Outputs that may be left out.
@@ -179,26 +177,6 @@ pub(super) fn losses() -> Vec<OpBuilder> {
         .role("target", Role::ClassIndex)
         .role("weight", Role::Positive)
         .role("total_weight", Role::Positive)
-        .outputs(&["the gradient of self"]),
-        OpBuilder::new(
-            "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
-            Pointwise {
-                tensors: &["grad_output", "self", "target"],
-                output: Output::Promoted,
-                takes: Takes::Floats,
-                magnitude: Some(Map::Call(of::mse_scale)),
-                degree: 2,
-                counts: true,
-                large: (100.0, 1e15),
-                ..Pointwise::unary(3.0, Map::Call(of::mse))
-            },
-            "out[i] = f * (self[i] - target[i]) * grad_output[i], where f is 2, divided by the number of \
-            elements of self for reduction 1 (mean). The three tensors broadcast (aligned at their last \
-            dimensions, a missing dimension or one of extent 1 repeats). Compute in f32 and round once \
-            to the promoted dtype.\nNaN and infinities follow IEEE arithmetic.",
-        )
-        .role("self", Role::Main)
-        .role("target", Role::Main)
         .outputs(&["the gradient of self"]),
     ]
 }

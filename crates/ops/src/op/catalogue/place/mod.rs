@@ -1,5 +1,6 @@
 //! Ops that index, move and copy; losses; ops of language model inference.
 
+mod choose;
 mod index;
 mod llm;
 mod losses;
@@ -20,6 +21,7 @@ use super::{
 pub(super) fn rows() -> Vec<OpBuilder> {
     [
         of(OpFamily::Index, index::rows()),
+        of(OpFamily::Index, choose::rows()),
         of(OpFamily::Movement, movement::rows()),
         of(OpFamily::Movement, views::rows()),
         of(OpFamily::Loss, losses::rows()),

@@ -4,7 +4,7 @@ use super::{
     super::super::{
         Role,
         def::{self, OpBuilder},
-        families::movement::{arrange, join, pad},
+        families::movement::{arrange, diagonal, join, pad, resized},
     },
     moved,
 };
@@ -178,6 +178,23 @@ fn rearranged() -> Vec<OpBuilder> {
             sets the others to 0 (+0, whatever they were: NaN too).",
         )
         .outputs(&["the upper triangle"]),
+        moved(
+            "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+            diagonal::embed,
+            "Makes the last dimension of self, of extent n, the diagonal of matrices of extent n + |offset| \
+            over dim1 and dim2 of the output, which has one dimension more; the other dimensions keep their \
+            order. The elements whose place along dim2 is that along dim1 plus offset hold self, all others \
+            are 0. dim1 and dim2 differ; negative ones count from the back.",
+        )
+        .outputs(&["the matrices"]),
+        moved(
+            "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+            resized::pixel_unshuffle,
+            "Makes channels of pixels: self [.., c, h * r, w * r] with r = downscale_factor gives [.., c * r * \
+            r, h, w], out[.., (ch * r + i) * r + j, y, x] = self[.., ch, y * r + i, x * r + j]. A tensor without elements keeps its shape.",
+        )
+        .alias(&["nn.functional.pixel_unshuffle"])
+        .outputs(&["the channels"]),
     ]
 }
 

@@ -12,14 +12,24 @@ use super::{
     BROADCAST, EXTREMES, PROMOTED, ROUNDED, floats,
     ulps::max_ulps,
 };
-use crate::record::{Gen, List};
+use crate::record::{DType, Gen, List};
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    [sums(), products(), quotients(), remainders(), powers(), angles(), logarithms(), fused()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        sums(),
+        products(),
+        quotients(),
+        remainders(),
+        powers(),
+        angles(),
+        logarithms(),
+        whole(),
+        fused(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Multiples of the divisors that the distribution of edges has.
@@ -329,6 +339,9 @@ fn logarithms() -> Vec<OpBuilder> {
         let alike = gap.is_nan() && !x.is_nan() && !y.is_nan();
         if alike { x } else { x.max(y) + (-gap).exp().ln_1p() }
     };
+    let shifted = |x: f64, y: f64| {
+        if x == 0.0 && !y.is_nan() { 0.0 } else { x * y.ln_1p() }
+    };
     let product = |x: f64, y: f64| {
         if x == 0.0 && !y.is_nan() { 0.0 } else { x * y.ln() }
     };
@@ -365,6 +378,48 @@ fn logarithms() -> Vec<OpBuilder> {
         )
         .role("other", Role::Positive)
         .alias(&["special_xlogy"]),
+        two(
+            "special_xlog1py(Tensor self, Tensor other) -> Tensor",
+            Pointwise {
+                output: Output::Float,
+                integers_stay: false,
+                ..Pointwise::binary(2.0, Map::Two(shifted))
+            },
+            "out = self * log(1 + other), to the base e, and 0 where self is 0",
+            "Use log1pf: the plain sum loses the digits of other near 0. Integers and bool are converted to \
+            f32 and give f32. NaN in other gives NaN, also where self is 0; 0 by any other value gives 0. \
+            Else numbers below -1 in other give NaN and -1 gives -Inf times self.",
+        )
+        .role("other", Role::Between(-0.98, 6.0)),
+    ]
+}
+
+fn whole() -> Vec<OpBuilder> {
+    vec![
+        two(
+            "gcd(Tensor self, Tensor other) -> Tensor",
+            Pointwise { takes: Takes::Integers, ..Pointwise::binary(8.0, Map::Two(of::gcd)) },
+            "out = the greatest common divisor of self and other, |self| where other is 0 and |other| where \
+            self is",
+            "Integers only. The result is exact and not negative.",
+        )
+        .dtypes(&[DType::I64, DType::I32])
+        .exact(),
+        OpBuilder::new(
+            "nextafter(Tensor self, Tensor other) -> Tensor",
+            Pointwise { takes: Takes::SameFloats, ..floats(1.0, Map::Call(of::next_after)).of_two() },
+            &format!(
+                "out = the number of the dtype next to self towards other, other where they are equal. Both \
+                tensors have one dtype, f32 or bf16, which is the output's. {BROADCAST}\nThe result is \
+                exact, subnormal numbers too. NaN in either gives NaN; beyond the largest number is Inf."
+            ),
+        )
+        .role("other", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES)
+        .dtypes(&[DType::F32, DType::BF16])
+        .exact()
+        .outputs(&["the next numbers"]),
     ]
 }
 

@@ -84,7 +84,27 @@ const COMPARISONS: [Comparison; 6] = [
 ];
 
 fn comparisons() -> Vec<OpBuilder> {
-    let mut rows = Vec::new();
+    let mut rows = vec![
+        OpBuilder::new(
+            "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) \
+            -> Tensor",
+            Pointwise {
+                output: Output::Bool,
+                takes: Takes::Same,
+                main: InputDistribution::Ties,
+                ..Pointwise::binary(4.0, Map::Call(of::is_close))
+            },
+            &format!(
+                "out = whether |self - other| <= atol + |rtol * other|, elementwise; rtol and atol are not \
+                negative. {BROADCAST} Both tensors have one dtype. The output is bool.\nEqual elements are \
+                close, infinities of one sign too; with equal_nan two NaN are. Else NaN and infinities are \
+                close to nothing."
+            ),
+        )
+        .role("other", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES),
+    ];
     for (name, other_name, relation, compare, with_number) in COMPARISONS {
         let nan = if name == "ne" { "true" } else { "false" };
         let specials = format!(

@@ -7,6 +7,7 @@ mod copy;
 mod logic;
 mod rounding;
 mod select;
+mod special;
 mod ulps;
 
 use super::super::{
@@ -35,7 +36,7 @@ const EXTREMES: Gen = Gen::Listed { list: List::Extremes };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    let tables: [fn() -> Vec<OpBuilder>; 7] = [
+    let tables: [fn() -> Vec<OpBuilder>; 8] = [
         activation::rows,
         analysis::rows,
         rounding::rows,
@@ -43,6 +44,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         arithmetic::rows,
         logic::rows,
         select::rows,
+        special::rows,
     ];
     tables.iter().flat_map(|rows| rows()).collect()
 }

@@ -4,7 +4,7 @@ use super::{
     super::super::{
         Role,
         def::{self, OpBuilder},
-        families::pointwise::{Map, Output, Pointwise},
+        families::pointwise::{Map, Output, Pointwise, Takes},
         formulas::select as of,
     },
     BROADCAST, EXTREMES, PROMOTED,
@@ -30,6 +30,22 @@ fn limits() -> Vec<OpBuilder> {
                 "out = the {word} of self and other, elementwise. {BROADCAST} {PROMOTED}\n\
                 The result is exact. NaN in either gives NaN (fmaxf and fminf are wrong here); of 0 \
                 and -0 either may be returned."
+            ),
+        )
+        .role("other", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES)
+        .dtypes(def::ALL)
+        .outputs(&["the chosen values"])
+    };
+    let number = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
+        OpBuilder::new(
+            &format!("{name}(Tensor self, Tensor other) -> Tensor"),
+            Pointwise::binary(1.0, Map::Two(map)),
+            &format!(
+                "out = the {word} of self and other, elementwise. {BROADCAST} {PROMOTED}\n\
+                The result is exact. Where one is NaN the other is taken; two NaN give NaN; of 0 and -0 \
+                either may be returned."
             ),
         )
         .role("other", Role::Main)
@@ -89,6 +105,25 @@ fn limits() -> Vec<OpBuilder> {
         .outputs(&["the limited tensor"]),
         larger("maximum", of::maximum, "larger"),
         larger("minimum", of::minimum, "smaller"),
+        number("fmax", f64::max, "larger"),
+        number("fmin", f64::min, "smaller"),
+        OpBuilder::new(
+            "heaviside(Tensor self, Tensor values) -> Tensor",
+            Pointwise {
+                tensors: &["self", "values"],
+                takes: Takes::Same,
+                ..Pointwise::binary(1.0, Map::Two(of::heaviside))
+            },
+            &format!(
+                "out = values where self is 0, of either sign, 1 where it is positive, else 0. {BROADCAST} \
+                Both tensors have one dtype, which is the output's.\nThe result is exact. A NaN in self \
+                gives 0; NaN and infinities in values are copied."
+            ),
+        )
+        .role("self", Role::Main)
+        .role("values", Role::Main)
+        .dtypes(def::ALL)
+        .outputs(&["the steps"]),
         OpBuilder::new(
             "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> \
             Tensor",

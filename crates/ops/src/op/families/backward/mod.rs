@@ -45,7 +45,7 @@ fn check(name: &str, spec: &TensorSpec, dtype: DType, shape: &[usize]) -> Result
 }
 
 /// Reads sizes that are not negative.
-fn sizes(call: &Call<'_>, name: &str) -> Result<Vec<usize>, InferError> {
+pub(crate) fn sizes(call: &Call<'_>, name: &str) -> Result<Vec<usize>, InferError> {
     let given = call.ints(name)?;
     let size = |&size: &i64| usize::try_from(size).ok();
     let sizes: Option<Vec<usize>> = given.iter().map(size).collect();

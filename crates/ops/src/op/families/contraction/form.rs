@@ -89,6 +89,7 @@ fn form(op: Contraction, call: &Call<'_>) -> Result<Form, InferError> {
         Contraction::AddMv => Form::new(("mat", "mk"), ("vec", "k"), "m").plus("self"),
         Contraction::Dot => Form::new(("self", "k"), ("tensor", "k"), ""),
         Contraction::Outer => Form::new(("self", "m"), ("vec2", "n"), "mn"),
+        Contraction::AddR => Form::new(("vec1", "m"), ("vec2", "n"), "mn").plus("self"),
         Contraction::Linear => linear(call)?,
         Contraction::MatMul => matmul(call)?,
     })

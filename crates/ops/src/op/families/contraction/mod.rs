@@ -32,6 +32,8 @@ pub(crate) enum Contraction {
     AddMv,
     Dot,
     Outer,
+    /// Outer product added to a matrix.
+    AddR,
 }
 
 /// Magnitude and non-zero elements per row of a factor: the sum of |products| over a row stays
@@ -182,7 +184,7 @@ impl Engine for Contraction {
     }
 
     fn sums_products(&self) -> bool {
-        *self != Self::Outer
+        !matches!(self, Self::Outer | Self::AddR)
     }
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {

@@ -25,6 +25,8 @@ pub(crate) enum Lookup {
     IndexSelect,
     /// One place along a dimension per output element.
     Gather,
+    /// Places in the flat tensor, which may count from the back.
+    Take,
     /// Lists of index tensors.
     Index,
 }
@@ -72,6 +74,14 @@ impl Lookup {
                 }
                 Ok(index.shape.clone())
             }
+            Self::Take => {
+                let index = places_spec(call, "index")?;
+                if index.dtype != DType::I64 {
+                    return Err(InferError::dtype("index", index.dtype, "i64"));
+                }
+                check_bound("index", index.numel(), call.tensor("self")?.numel())?;
+                Ok(index.shape.clone())
+            }
             Self::Index => Ok(advanced::Advanced::of(call)?.result()),
         }
     }
@@ -102,7 +112,7 @@ impl Lookup {
                 let larger = at_least_1d(&call.tensor("self").ok()?.shape);
                 Some(place.iter().zip(&larger).fold(0, |flat, (at, extent)| flat * extent + at))
             }
-            Self::Index => None,
+            Self::Take | Self::Index => None,
         }
     }
 
@@ -137,6 +147,10 @@ impl Lookup {
                 let index = read(input, "index", split.extent, false)?;
                 let larger = at_least_1d(&inputs.get("self")?.shape);
                 Ok(targets(&at_least_1d(&input.shape), &index, &larger, split.dim))
+            }
+            Self::Take => {
+                let numel = inputs.get("self")?.numel();
+                read(inputs.get("index")?, "index", numel, true)
             }
             Self::Index => advanced::Advanced::of(call)?.sources(inputs),
         }
@@ -176,7 +190,7 @@ impl Engine for Lookup {
     }
 
     fn locality(&self, _call: &Call<'_>) -> Locality {
-        if *self == Self::Index { Locality::Whole } else { Locality::Single }
+        if matches!(self, Self::Index | Self::Take) { Locality::Whole } else { Locality::Single }
     }
 
     fn flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
@@ -204,6 +218,9 @@ impl Engine for Lookup {
         param: &Param,
         element: usize,
     ) -> Result<Gen, DistributionError> {
+        if *self == Self::Take && param.role == Role::Index {
+            return Ok(either_end(call.tensor("self").map_or(1, |spec| spec.numel() as u64)));
+        }
         if *self == Self::Index && param.role == Role::Index {
             return Ok(either_end(advanced::Advanced::bound(call, element)));
         }

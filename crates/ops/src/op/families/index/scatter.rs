@@ -34,6 +34,10 @@ pub(crate) enum Scatter {
     Reduce,
     /// Slices along a dimension are added.
     IndexAdd,
+    /// Slices along a dimension; places differ.
+    IndexCopy,
+    /// A number in slices along a dimension.
+    IndexFill,
     /// Elements of a tensor where lists of index tensors say; added with `accumulate`.
     IndexPut,
 }
@@ -49,15 +53,15 @@ impl Scatter {
     const fn source(self) -> Option<&'static str> {
         match self {
             Self::Src | Self::Add | Self::Reduce => Some("src"),
-            Self::Value => None,
-            Self::IndexAdd => Some("source"),
+            Self::Value | Self::IndexFill => None,
+            Self::IndexAdd | Self::IndexCopy => Some("source"),
             Self::IndexPut => Some("values"),
         }
     }
 
     fn accumulates(self, call: &Call<'_>) -> bool {
         match self {
-            Self::Src | Self::Value => false,
+            Self::Src | Self::Value | Self::IndexCopy | Self::IndexFill => false,
             Self::Add | Self::IndexAdd | Self::Reduce => true,
             Self::IndexPut => call.bool("accumulate").unwrap_or(false),
         }
@@ -74,7 +78,13 @@ impl Scatter {
         }
         match (self, source) {
             (Self::IndexPut, Some((_, values))) => Self::check_put(call, values),
-            (Self::IndexAdd, Some((name, source))) => Self::check_slices(call, name, source),
+            (Self::IndexAdd | Self::IndexCopy, Some((name, source))) => {
+                Self::check_slices(call, name, source)
+            }
+            (Self::IndexFill, _) => {
+                call.scalar("value")?;
+                Self::slices(call).map(drop)
+            }
             _ => self.check_elements(call, source),
         }
     }
@@ -98,7 +108,8 @@ impl Scatter {
         }
     }
 
-    fn check_slices(call: &Call<'_>, name: &str, source: &TensorSpec) -> Result<(), InferError> {
+    /// Returns the shape of the slices that an index names.
+    fn slices(call: &Call<'_>) -> Result<Vec<usize>, InferError> {
         let spec = call.tensor("self")?;
         let split = Split::of_call(call)?;
         let index = index_spec(call, "index")?;
@@ -112,6 +123,11 @@ impl Scatter {
             None if index.numel() == 1 => {}
             None => return Err(InferError::shape("index", &index.shape, "[1] for a 0-dim self")),
         }
+        Ok(shape)
+    }
+
+    fn check_slices(call: &Call<'_>, name: &str, source: &TensorSpec) -> Result<(), InferError> {
+        let shape = Self::slices(call)?;
         if source.shape == shape {
             return Ok(());
         }
@@ -148,13 +164,19 @@ impl Scatter {
         }
         let split = Split::of_call(call)?;
         let input = inputs.get("index")?;
-        let index = read(input, "index", split.extent, false)?;
+        let index = read(input, "index", split.extent, self == Self::IndexFill)?;
         let source = self.source().map(|name| inputs.get(name)).transpose()?;
         let source = source.map(|source| (at_least_1d(&source.shape), source.array()));
-        if self == Self::IndexAdd {
-            let alpha = as_type(call.scalar("alpha")?, spec.dtype);
-            let values = source.map_or(Vec::new(), |(_, array)| array.iter().copied().collect());
+        if matches!(self, Self::IndexAdd | Self::IndexCopy | Self::IndexFill) {
             let places = slices(&split, &index);
+            let values: Vec<f64> = match source {
+                None => vec![as_type(call.scalar("value")?, spec.dtype); places.len()],
+                Some((_, array)) => array.iter().copied().collect(),
+            };
+            if self != Self::IndexAdd {
+                return Ok(Writes { places, values });
+            }
+            let alpha = as_type(call.scalar("alpha")?, spec.dtype);
             return Ok(Writes { places, values: values.iter().map(|x| alpha * x).collect() });
         }
         let shape = at_least_1d(&input.shape);
@@ -318,6 +340,9 @@ impl Engine for Scatter {
             (true, false) => {
                 advanced::Advanced::of(call).map_or(own, |of| of.result().iter().product())
             }
+            (false, _) if matches!(self, Self::IndexCopy | Self::IndexFill) => {
+                Self::slices(call).map_or(own, |shape| shape.iter().product())
+            }
             (false, _) => call.tensor("index").map_or(own, TensorSpec::numel),
         };
         match name {
@@ -327,7 +352,7 @@ impl Engine for Scatter {
             "self" if self.accumulates(call) => None,
             "self" => Some(own.saturating_sub(written)),
             _ if masked => (Some(name) == self.source()).then_some(0),
-            _ if *self == Self::IndexAdd || put => None,
+            _ if matches!(self, Self::IndexAdd | Self::IndexCopy) || put => None,
             _ => (Some(name) == self.source()).then_some(written),
         }
     }
@@ -346,7 +371,7 @@ impl Engine for Scatter {
         if param.role != Role::Index {
             return generators::by_role(self, call, param);
         }
-        let differ = !self.accumulates(call) && *self != Self::Value;
+        let differ = !self.accumulates(call) && self.source().is_some();
         match self {
             Self::IndexPut => {
                 let spec = advanced::list(call).ok();
@@ -360,6 +385,11 @@ impl Engine for Scatter {
                     return Ok(lookup::either_end(bound));
                 }
                 distinct(call, spec.numel(), 1, bound)
+            }
+            Self::IndexFill => Ok(lookup::either_end(self.index_bound(call, param))),
+            Self::IndexCopy => {
+                let places = call.tensor("index").map_or(0, TensorSpec::numel);
+                distinct(call, places, 1, self.index_bound(call, param))
             }
             _ if differ => {
                 let Ok(index) = call.tensor("index") else {

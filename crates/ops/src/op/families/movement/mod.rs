@@ -4,8 +4,10 @@
 //! at a position comes from. Shapes, values and single elements all follow from it.
 
 pub(crate) mod arrange;
+pub(crate) mod diagonal;
 pub(crate) mod join;
 pub(crate) mod pad;
+pub(crate) mod resized;
 pub(crate) mod views;
 
 #[cfg(test)]

@@ -202,6 +202,14 @@ impl Engine for Pool {
             let wanted = "a floating-point type of at least 16 bits";
             return Err(InferError::dtype("self", spec.dtype, wanted));
         }
+        let places = self.adaptive && self.fold == Fold::MaximumAt;
+        if places && spec.shape.iter().skip(1).any(|&extent| extent == 0) {
+            return Err(InferError::shape(
+                "self",
+                &spec.shape,
+                "only empty in its first dimension",
+            ));
+        }
         let shape = Windows::of(self, call)?.shape();
         Divisor::of(call)?;
         let mut outputs = vec![(spec.dtype, shape.clone())];

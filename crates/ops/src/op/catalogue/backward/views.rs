@@ -1,0 +1,72 @@
+//! Gradients of views, of adaptive averages and of the gated linear unit.
+
+use super::super::super::{
+    OpFamily, Role,
+    def::{self, OpBuilder},
+    families::{
+        glu::GluBackward,
+        movement::{Movement, diagonal},
+        weighted::{Weighted, adaptive_average_backward, unfold_backward},
+    },
+};
+
+/// Returns the rows of this table.
+pub(super) fn rows() -> Vec<OpBuilder> {
+    let sum = |input, sums, plain| Weighted { input, sums, plain };
+    vec![
+        OpBuilder::new(
+            "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> \
+            Tensor",
+            Movement { pieces: diagonal::backward },
+            "The gradient of the diagonal of a tensor of shape input_sizes: zeros, but for the elements whose \
+            place along dim2 is that along dim1 plus offset, which hold grad_output, the diagonal being its \
+            last dimension and the other dimensions before it in their order. dim1 and dim2 differ; negative \
+            ones count from the back. grad_output has the shape of the diagonal. The result is exact.\n\
+            NaN and infinities are copied.",
+        )
+        .family(OpFamily::Movement)
+        .dtypes(def::ALL)
+        .exact()
+        .signed_zero()
+        .outputs(&["the gradient of the input"]),
+        OpBuilder::new(
+            "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
+            sum("grad_in", unfold_backward, true),
+            "The gradient of sliding windows along dimension dim of a tensor of shape input_sizes: window w \
+            holds size elements from place w * step on. grad_in has shape input_sizes with the number of \
+            windows, (n - size) / step + 1 rounded down, in the place of n, and size as a further last \
+            dimension. Each element of out is the sum of grad_in over the windows that hold it, 0 where none \
+            does. Sums are f32, in any order, and rounded once.\n\
+            NaN and infinities follow IEEE arithmetic.",
+        )
+        .family(OpFamily::Movement)
+        .outputs(&["the gradient of the input"]),
+        OpBuilder::new(
+            "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
+            sum("grad_output", adaptive_average_backward, false),
+            "self is [c, h, w] or [n, c, h, w]; of its elements nothing is read. grad_output has the shape of \
+            adaptive_avg_pool2d's result, of self but for the last two dimensions: window y of a dimension of \
+            extent in holds the elements from floor(y * in / out) to ceil((y + 1) * in / out), the last not \
+            included. Each element of out, which has the shape of self, is the sum, over the windows that hold \
+            it, of the window's gradient divided by its number of elements. Sums are f32, in any order, and \
+            rounded once to the dtype of both tensors.\n\
+            NaN and infinities follow IEEE arithmetic.",
+        )
+        .family(OpFamily::Pool)
+        .role("self", Role::Main)
+        .outputs(&["the gradient of self"]),
+        OpBuilder::new(
+            "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+            GluBackward,
+            "The gradient of glu, a * sigmoid(b) with a and b the halves of self along dim (negative ones \
+            count from the back). With g = grad_output, of the shape of a half, and s = 1 / (1 + exp(-b)): the \
+            first half of out is g * s, the second g * a * s * (1 - s). Compute in f32 and round once to the \
+            dtype of both tensors.\n\
+            NaN and infinities follow IEEE arithmetic; large |b| must not give Inf / Inf.",
+        )
+        .family(OpFamily::Elementwise)
+        .default("dim", crate::record::ArgValue::Int(-1))
+        .role("self", Role::Main)
+        .outputs(&["the gradient of self"]),
+    ]
+}
