@@ -109,6 +109,7 @@ impl From<suite::Error> for CommandError {
             | suite::Error::Toml { .. }
             | suite::Error::Op { .. }
             | suite::Error::Entry { .. }
+            | suite::Error::NoLog { .. }
             | suite::Error::Log { .. }
             | suite::Error::Call { .. }
             | suite::Error::Ops { .. }

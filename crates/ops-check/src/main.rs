@@ -10,6 +10,8 @@ mod compare;
 #[cfg(test)]
 mod golden;
 mod policy;
+#[cfg(test)]
+mod schemas;
 mod score;
 
 use std::{

@@ -65,7 +65,8 @@ fn total(timed: &[Timed<'_>]) -> Option<f64> {
         let baseline = timed.baseline.timing.as_ref()?;
         Some((timed.weight * baseline.median_us, timed.weight * candidate.median_us))
     });
-    let (baseline, candidate) = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+    let (baseline, candidate) =
+        times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
     (candidate > 0.0).then(|| baseline / candidate)
 }
 

@@ -9,7 +9,10 @@ mod wilcoxon;
 pub use hodges::{Centre, centre};
 pub use holm::holm;
 pub use normal::two_sided_tail;
-pub use order::{geometric_mean, median, median_interval, median_ranks, quantile, sorted, weighted_geometric_mean};
+pub use order::{
+    geometric_mean, median, median_interval, median_ranks, quantile, sorted,
+    weighted_geometric_mean,
+};
 pub use wilcoxon::{SignedRank, signed_rank};
 
 #[cfg(test)]

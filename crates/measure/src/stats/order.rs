@@ -40,9 +40,10 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
 /// Returns the geometric mean of positive values with their weights; `None` where no weight is positive.
 #[must_use]
 pub fn weighted_geometric_mean(values: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
-    let (logs, weights) = values.into_iter().fold((0.0, 0.0), |(logs, weights), (value, weight)| {
-        (weight.mul_add(value.ln(), logs), weights + weight)
-    });
+    let (logs, weights) =
+        values.into_iter().fold((0.0, 0.0), |(logs, weights), (value, weight)| {
+            (weight.mul_add(value.ln(), logs), weights + weight)
+        });
     (weights > 0.0).then(|| (logs / weights).exp())
 }
 

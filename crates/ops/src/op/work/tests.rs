@@ -1,8 +1,6 @@
 use rayon::prelude::*;
 
-use super::super::{
-    Array, Call, Input, Inputs, OpDef, all, find, generate, work::unique_elements,
-};
+use super::super::{Array, Call, Input, Inputs, OpDef, all, find, generate, work::unique_elements};
 use crate::{
     record::{ArgValue, Case, HostTensor, InputDistribution},
     suite,

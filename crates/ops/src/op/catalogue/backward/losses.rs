@@ -17,8 +17,8 @@ fn row(options: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBui
     let text = format!(
         "out[i] = {formula}, where g, x and y are the elements of grad_output, self and target and f is 1, \
         divided by the number of elements of self for reduction 1 (mean). The three tensors broadcast \
-        (aligned at their last dimensions, a missing dimension or one of extent 1 repeats). Compute in f32 \
-        and round once to the promoted dtype.\n{specials}"
+        (aligned at their last dimensions, a missing dimension or one of extent 1 repeats) and have one \
+        floating-point dtype. Compute in f32 and round once.\n{specials}"
     );
     OpBuilder::new(&signature, engine, &text)
         .role("self", Role::Main)
@@ -30,7 +30,7 @@ const fn engine(tensors: &'static [&'static str], map: Map, scale: Map) -> Point
     Pointwise {
         tensors,
         output: Output::Promoted,
-        takes: Takes::Floats,
+        takes: Takes::SameFloats,
         magnitude: Some(scale),
         degree: 2,
         counts: true,
