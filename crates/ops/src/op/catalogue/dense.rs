@@ -42,7 +42,7 @@ const EXCEPTED: &str = "\
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    [products(), added(), vectors()].into_iter().flatten().collect()
+    [products(), added(), vectors(), pairs()].into_iter().flatten().collect()
 }
 
 /// Products of matrices alone.
@@ -219,6 +219,12 @@ fn vectors() -> Vec<OpBuilder> {
         )
         .role("vec1", Role::Main)
         .outputs(&["the sum"]),
+    ]
+}
+
+/// Products of all pairs, distances of all pairs of rows, and the trace.
+fn pairs() -> Vec<OpBuilder> {
+    vec![
         OpBuilder::new(
             "kron(Tensor self, Tensor other) -> Tensor",
             Kron,

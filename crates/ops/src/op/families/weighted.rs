@@ -16,6 +16,13 @@ use super::{
 /// The terms of an output element: row-major indices in the input, and weights.
 pub(crate) type Terms = Vec<(usize, f64)>;
 
+/// Returns the terms of the element at a position.
+pub(crate) type TermsAt = Box<dyn Fn(&[usize]) -> Terms + Send + Sync>;
+
+/// Returns the scale of the weights' own error at a position, where they are rounded: a factor, and
+/// the elements that rounding can bring in.
+pub(crate) type RoundedAt = Box<dyn Fn(&[usize]) -> (f64, Vec<usize>) + Send + Sync>;
+
 /// An output of weighted sums.
 pub(crate) struct Sums {
     /// Its shape.
@@ -23,10 +30,10 @@ pub(crate) struct Sums {
     /// Its element type; that of the input where it is `None`.
     pub dtype: Option<DType>,
     /// The terms of the element at a position.
-    pub terms: Box<dyn Fn(&[usize]) -> Terms + Send + Sync>,
+    pub terms: TermsAt,
     /// Scale of the weights' own error at a position, where they are rounded: a factor, and the
     /// elements that rounding can bring in.
-    pub rounded: Option<Box<dyn Fn(&[usize]) -> (f64, Vec<usize>) + Send + Sync>>,
+    pub rounded: Option<RoundedAt>,
     /// Most terms of an element.
     pub longest: usize,
     /// Different elements of the input that count; every one of them where it is `None`.

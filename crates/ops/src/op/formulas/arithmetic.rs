@@ -230,6 +230,7 @@ pub(crate) fn gcd(left: f64, right: f64) -> f64 {
 }
 
 /// The number of a type that is next to one towards another.
+#[expect(clippy::float_cmp, reason = "equal numbers have no next one between them")]
 pub(crate) fn next_after(_call: &Call<'_>, dtype: DType) -> Bound {
     // Digits of the significand, and the exponent of the smallest normal number.
     let (digits, lowest) = match dtype {

@@ -249,6 +249,7 @@ pub(crate) fn shrink(call: &Call<'_>, _dtype: DType) -> Bound {
     Ok(Box::new(move |at| if at[1] >= -lambd && at[1] <= lambd { 0.0 } else { at[0] }))
 }
 
+#[expect(clippy::float_cmp, reason = "the ends of the interval are exact")]
 pub(crate) fn logit(call: &Call<'_>, _dtype: DType) -> Bound {
     let eps = call.opt_number("eps")?.filter(|eps| *eps >= 0.0);
     Ok(Box::new(move |at| {

@@ -60,6 +60,7 @@ pub(crate) fn ge(left: f64, right: f64) -> f64 {
 }
 
 /// Whether two elements differ by little.
+#[expect(clippy::float_cmp, reason = "equal infinities are close")]
 pub(crate) fn is_close(call: &Call<'_>, _dtype: DType) -> Bound {
     let (rtol, atol) = (tolerance(call, "rtol")?, tolerance(call, "atol")?);
     let equal_nan = call.bool("equal_nan")?;

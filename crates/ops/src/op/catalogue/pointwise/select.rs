@@ -12,7 +12,7 @@ use super::{
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    let rows = [limits(), masks()].into_iter().flatten();
+    let rows = [limits(), chosen(), masks()].into_iter().flatten();
     rows.map(|row| row.exact()).collect()
 }
 
@@ -21,38 +21,6 @@ fn limits() -> Vec<OpBuilder> {
         scalars,
         output: Output::Promoted,
         ..Pointwise::choice(Map::Call(map))
-    };
-    let larger = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
-        OpBuilder::new(
-            &format!("{name}(Tensor self, Tensor other) -> Tensor"),
-            Pointwise::binary(1.0, Map::Two(map)),
-            &format!(
-                "out = the {word} of self and other, elementwise. {BROADCAST} {PROMOTED}\n\
-                The result is exact. NaN in either gives NaN (fmaxf and fminf are wrong here); of 0 \
-                and -0 either may be returned."
-            ),
-        )
-        .role("other", Role::Main)
-        .edges("self", EXTREMES)
-        .edges("other", EXTREMES)
-        .dtypes(def::ALL)
-        .outputs(&["the chosen values"])
-    };
-    let number = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
-        OpBuilder::new(
-            &format!("{name}(Tensor self, Tensor other) -> Tensor"),
-            Pointwise::binary(1.0, Map::Two(map)),
-            &format!(
-                "out = the {word} of self and other, elementwise. {BROADCAST} {PROMOTED}\n\
-                The result is exact. Where one is NaN the other is taken; two NaN give NaN; of 0 and -0 \
-                either may be returned."
-            ),
-        )
-        .role("other", Role::Main)
-        .edges("self", EXTREMES)
-        .edges("other", EXTREMES)
-        .dtypes(def::ALL)
-        .outputs(&["the chosen values"])
     };
     let clamp = |signature: &str, engine: Pointwise, text: &str, specials: &str| {
         let text = format!(
@@ -103,6 +71,55 @@ fn limits() -> Vec<OpBuilder> {
         .role("max", Role::Main)
         .dtypes(def::NUMBERS)
         .outputs(&["the limited tensor"]),
+        OpBuilder::new(
+            "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> \
+            Tensor",
+            Pointwise::choice(Map::Call(of::nan_to_num)),
+            "out[i] = nan where self[i] is NaN, posinf where it is +Inf, neginf where it is -Inf, else \
+            self[i]. None counts as 0 for nan, as the largest and smallest finite value of the dtype \
+            for the others. Shape and dtype are those of self; integers and bool stay as they are.\n\
+            The result is exact, replacements being rounded to the dtype (Inf where they are beyond \
+            its range).",
+        )
+        .dtypes(def::ALL)
+        .outputs(&["the finite tensor"]),
+    ]
+}
+
+fn chosen() -> Vec<OpBuilder> {
+    let larger = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
+        OpBuilder::new(
+            &format!("{name}(Tensor self, Tensor other) -> Tensor"),
+            Pointwise::binary(1.0, Map::Two(map)),
+            &format!(
+                "out = the {word} of self and other, elementwise. {BROADCAST} {PROMOTED}\n\
+                The result is exact. NaN in either gives NaN (fmaxf and fminf are wrong here); of 0 \
+                and -0 either may be returned."
+            ),
+        )
+        .role("other", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES)
+        .dtypes(def::ALL)
+        .outputs(&["the chosen values"])
+    };
+    let number = |name: &str, map: fn(f64, f64) -> f64, word: &str| {
+        OpBuilder::new(
+            &format!("{name}(Tensor self, Tensor other) -> Tensor"),
+            Pointwise::binary(1.0, Map::Two(map)),
+            &format!(
+                "out = the {word} of self and other, elementwise. {BROADCAST} {PROMOTED}\n\
+                The result is exact. Where one is NaN the other is taken; two NaN give NaN; of 0 and -0 \
+                either may be returned."
+            ),
+        )
+        .role("other", Role::Main)
+        .edges("self", EXTREMES)
+        .edges("other", EXTREMES)
+        .dtypes(def::ALL)
+        .outputs(&["the chosen values"])
+    };
+    vec![
         larger("maximum", of::maximum, "larger"),
         larger("minimum", of::minimum, "smaller"),
         number("fmax", f64::max, "larger"),
@@ -124,18 +141,6 @@ fn limits() -> Vec<OpBuilder> {
         .role("values", Role::Main)
         .dtypes(def::ALL)
         .outputs(&["the steps"]),
-        OpBuilder::new(
-            "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> \
-            Tensor",
-            Pointwise::choice(Map::Call(of::nan_to_num)),
-            "out[i] = nan where self[i] is NaN, posinf where it is +Inf, neginf where it is -Inf, else \
-            self[i]. None counts as 0 for nan, as the largest and smallest finite value of the dtype \
-            for the others. Shape and dtype are those of self; integers and bool stay as they are.\n\
-            The result is exact, replacements being rounded to the dtype (Inf where they are beyond \
-            its range).",
-        )
-        .dtypes(def::ALL)
-        .outputs(&["the finite tensor"]),
     ]
 }
 
