@@ -122,7 +122,6 @@ fn result(case: &Case, index: usize, verdict: Verdict) -> CaseResult {
         class: case.class,
         distribution: case.distribution,
         args: format!("self={}", case.id),
-        count: None,
         outcome,
         level: Level::EmuCuda,
         findings: wrong.then(|| Finding::new(finding)).into_iter().collect(),
@@ -166,6 +165,7 @@ fn timings(cases: &[Case]) -> Vec<CaseTiming> {
     let timing = |case: &Case| CaseTiming {
         case: case.id.clone(),
         args: format!("self={}", case.id),
+        count: None,
         mode: Mode::Cold,
         candidate: times(10.234_5),
         baselines: vec![BaselineTiming {

@@ -50,7 +50,6 @@ fn case(name: &str, outcome: CaseOutcome) -> CaseResult {
         class: CaseClass::Edge,
         distribution: InputDistribution::Normal,
         args: "self=f32[3, 4]".to_owned(),
-        count: None,
         outcome,
         level: Level::Emu,
         findings: if passed { Vec::new() } else { vec![Finding::new("4 of 12 are wrong")] },
@@ -69,6 +68,7 @@ fn timing() -> CaseTiming {
     CaseTiming {
         case: "f32[3,4]/normal".to_owned(),
         args: "self=f32[3, 4]".to_owned(),
+        count: None,
         candidate: timing(1000.0),
         mode: Mode::Cold,
         baselines: vec![BaselineTiming {
