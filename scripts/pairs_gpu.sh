@@ -15,6 +15,8 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >"$log"
 pairs="gelu:gelu_backward elu:elu_backward hardsigmoid:hardsigmoid_backward hardswish:hardswish_backward
 hardtanh:hardtanh_backward leaky_relu:leaky_relu_backward mish:mish_backward silu:silu_backward softplus:softplus_backward
 relu:threshold_backward threshold:threshold_backward sigmoid:sigmoid_backward tanh:tanh_backward
+softshrink:softshrink_backward logit:logit_backward glu:glu_backward huber_loss:huber_loss_backward
+smooth_l1_loss:smooth_l1_loss_backward binary_cross_entropy:binary_cross_entropy_backward nll_loss:nll_loss_backward
 softmax:softmax_backward_data log_softmax:log_softmax_backward_data mse_loss:mse_loss_backward
 native_layer_norm:native_layer_norm_backward native_group_norm:native_group_norm_backward conv2d:convolution_backward
 avg_pool2d:avg_pool2d_backward embedding:embedding_dense_backward select:select_backward slice:slice_backward"

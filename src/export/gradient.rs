@@ -33,6 +33,9 @@ const fn gradient(
 const GRADS: [&str; 3] = ["grad_output", "grad_out", "grad"];
 
 const X: &[&str] = &["self"];
+/// The target of a loss of differences has the gradient of self with both in each other's place.
+const TARGET: &[&str] = &["target"];
+const SWAPPED: &[(&str, &str)] = &[("self", "given[\"target\"]"), ("target", "given[\"self\"]")];
 const OUTPUT: (&str, &str) = ("output", "outs[0]");
 const INPUT_DTYPE: (&str, &str) = ("input_dtype", "given[\"self\"].dtype");
 const SIZES: (&str, &str) = ("input_sizes", "list(given[\"self\"].shape)");
@@ -71,13 +74,17 @@ const GRADIENTS: &[Gradient] = &[
     gradient("tanh", "tanh_backward", X, &[OUTPUT]),
     gradient("softmax", "softmax_backward_data", X, &[OUTPUT, INPUT_DTYPE]),
     gradient("log_softmax", "log_softmax_backward_data", X, &[OUTPUT, INPUT_DTYPE]),
+    gradient("softshrink", "softshrink_backward", X, &[]),
+    gradient("logit", "logit_backward", X, &[]),
+    gradient("glu", "glu_backward", X, &[]),
+    gradient("huber_loss", "huber_loss_backward", X, &[]),
+    gradient("huber_loss", "huber_loss_backward", TARGET, SWAPPED),
+    gradient("smooth_l1_loss", "smooth_l1_loss_backward", X, &[]),
+    gradient("smooth_l1_loss", "smooth_l1_loss_backward", TARGET, SWAPPED),
+    gradient("binary_cross_entropy", "binary_cross_entropy_backward", X, &[]),
     gradient("mse_loss", "mse_loss_backward", X, &[]),
-    gradient(
-        "mse_loss",
-        "mse_loss_backward",
-        &["target"],
-        &[("self", "given[\"target\"]"), ("target", "given[\"self\"]")],
-    ),
+    gradient("mse_loss", "mse_loss_backward", TARGET, SWAPPED),
+    gradient("nll_loss", "nll_loss_backward", X, &[("total_weight", "outs[1]")]),
     gradient(
         "native_layer_norm",
         "native_layer_norm_backward",

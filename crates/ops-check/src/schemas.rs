@@ -7,7 +7,13 @@ use kgen_ops::op::{self, Named, Param, Schema};
 const SCHEMAS: &str = include_str!("../schemas.txt");
 
 /// Names that are PyTorch's with arguments that are not, and why.
-const OTHER: &[(&str, &str)] = &[];
+const OTHER: &[(&str, &str)] = &[
+    ("split.default", "TorchScript's; in eager PyTorch the name is that of split.Tensor"),
+    (
+        "where.default",
+        "of a condition alone its shape depends on data; kgen takes it for where.self",
+    ),
+];
 
 /// Returns PyTorch's schemas by `base.overload`.
 fn theirs() -> BTreeMap<String, Schema> {

@@ -247,7 +247,6 @@ fn pairs() -> Vec<OpBuilder> {
             ),
         )
         .family(OpFamily::Reduction)
-        .alias(&["cdist"])
         .default("p", ArgValue::Float(2.0))
         .default("compute_mode", ArgValue::None)
         .role("x2", Role::Main)

@@ -105,6 +105,8 @@ const ROWS: &[Row] = &[
     ("vector_norm", "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor", "ord=@p", Some(norm)),
     ("vector_norm", "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor", "ord=@p", Some(norm)),
     ("sort", "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", "-stable", None),
+    ("_cdist_forward", "cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", "", None),
+    ("nll_loss", "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor", "", None),
     ("softmax", "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "half_to_float=false", Some(converted)),
     ("log_softmax", "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "half_to_float=false", Some(converted)),
     ("logsumexp", "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", "", None),
