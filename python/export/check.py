@@ -99,7 +99,7 @@ def _compare(got, eager, exact):
     error = torch.where(same, torch.zeros_like(error), error)
     own = torch.nan_to_num((eager.double() - exact).abs(), nan=0.0, posinf=0.0).max()
     relative, absolute = _ALLOWED[got.dtype]
-    right = (error <= absolute + relative * exact.abs() + 4 * own) | (error == 0)
+    right = (error <= absolute + relative * exact.abs() + 4 * own) | (error == 0) | (got == eager)
     return float(error.max()), bool(right.all())
 
 

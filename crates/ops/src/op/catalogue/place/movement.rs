@@ -191,7 +191,7 @@ fn rearranged() -> Vec<OpBuilder> {
             "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
             resized::pixel_unshuffle,
             "Makes channels of pixels: self [.., c, h * r, w * r] with r = downscale_factor gives [.., c * r * \
-            r, h, w], out[.., (ch * r + i) * r + j, y, x] = self[.., ch, y * r + i, x * r + j]. A tensor without elements keeps its shape.",
+            r, h, w], out[.., (ch * r + i) * r + j, y, x] = self[.., ch, y * r + i, x * r + j].",
         )
         .alias(&["nn.functional.pixel_unshuffle"])
         .outputs(&["the channels"]),

@@ -106,8 +106,6 @@ pub(crate) fn pixel_unshuffle(call: &Call<'_>) -> Result<Vec<Piece>, InferError>
         return Err(InferError::shape("self", &own, wanted));
     }
     let shape = [&own[..lead], &[channels * by * by, height / by, width / by]].concat();
-    // PyTorch returns a tensor without elements as it is.
-    let shape = if own.contains(&0) { own.clone() } else { shape };
     let steps = strides(&own);
     Ok(vec![Piece::new(shape, move |position| {
         let before: usize = position[..lead].iter().zip(&steps).map(|(at, step)| at * step).sum();
