@@ -5,6 +5,17 @@
 _MOST_ELEMENTS = 1 << 28
 
 
+def _in_window(window, axis, drawn):
+    """Returns a place inside each of some windows along a dimension; drawn: numbers in [0, 1)."""
+    extent, _, kernel, stride, padding, dilation = axis
+    start = window * stride
+    skipped = ((padding - start).clamp(min=0) + dilation - 1) // dilation
+    first = start + skipped * dilation - padding
+    fit = ((extent - first).clamp(min=0) + dilation - 1) // dilation
+    inside = torch.minimum(fit, kernel - skipped).clamp(min=1)
+    return (first + (drawn * inside).long() * dilation).clamp(max=extent - 1)
+
+
 def _values(kind, shape, generator, device):
     """Returns random values of a kind of the suite, as f32 or i64."""
     name, *rest = kind
@@ -35,6 +46,11 @@ def _values(kind, shape, generator, device):
         starts[0] = 0
         starts[-1] = rest[0] if rest[1] else starts[-1]
         return starts
+    if name == "in_window":
+        rows, columns = rest[:6], rest[6:]
+        window = torch.arange(_product(shape), device=device).reshape(shape)
+        row = _in_window(window // columns[1] % rows[1], rows, uniform())
+        return row * columns[0] + _in_window(window % columns[1], columns, uniform())
     if name == "distinct":
         extent, inner, bound = rest
         groups = _product(shape) // extent

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use kgen_compile::{PRELUDE, bundled_headers};
 use kgen_kernel::{KernelFile, KernelFileError, plan::plan_names};
 use kgen_ops::op::{self, OpDef, Role, Schema};
-use kgen_record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg};
+use kgen_record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg, WindowAxis};
 use literal::{boolean, float, numbers, string, text, tuple};
 
 /// The first line of every module.
@@ -361,6 +361,13 @@ fn kind(generator: Gen) -> String {
         }
         Gen::Offsets { total, closed } => {
             ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
+        }
+        Gen::InWindow { rows, columns } => {
+            let axis = |axis: WindowAxis| {
+                let WindowAxis { extent, count, kernel, stride, padding, dilation } = axis;
+                [extent, count, kernel, stride, padding, dilation].map(|number| number.to_string())
+            };
+            ("in_window", [rows, columns].into_iter().flat_map(axis).collect())
         }
     };
     tuple(std::iter::once(string(name)).chain(numbers))

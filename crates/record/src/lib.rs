@@ -25,7 +25,7 @@ pub mod verdict;
 
 pub use kgen_ops::record::{
     Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, List, TensorArg,
-    TensorSpec, number, tensor,
+    TensorSpec, WindowAxis, number, tensor,
 };
 
 pub use kgen_measure::{

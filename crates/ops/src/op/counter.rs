@@ -134,7 +134,8 @@ impl Recipe {
             | Gen::Simplex
             | Gen::Distinct { .. }
             | Gen::DistinctOr { .. }
-            | Gen::Offsets { .. } => return None,
+            | Gen::Offsets { .. }
+            | Gen::InWindow { .. } => return None,
         })
     }
 

@@ -101,6 +101,8 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "scatter_reduce",
             "index_put",
             "embedding_dense_backward",
+            "upsample_bilinear2d_backward",
+            "reflection_pad2d_backward",
             "addbmm",
             // Of channels-last inputs, in shared memory.
             "adaptive_avg_pool2d",

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use sha2::{Digest as _, Sha256};
 
-use crate::record::{DType, Gen, HostTensor, TensorArg, tensor::encode};
+use crate::record::{DType, Gen, HostTensor, TensorArg, WindowAxis, tensor::encode};
 
 mod listed;
 mod rows;
@@ -223,6 +223,12 @@ impl Stream {
                 let value = self.distinct(index as u64, extent.max(1), 1, bound.max(1)) as f64;
                 if rng.random_range(0..4) == 0 { other as f64 } else { value }
             }
+            Gen::InWindow { rows, columns } => {
+                let window = index as u64 % (rows.count * columns.count).max(1);
+                let row = in_window(rng, rows, window / columns.count.max(1));
+                let column = in_window(rng, columns, window % columns.count.max(1));
+                (row * columns.extent + column) as f64
+            }
             Gen::Index { bound } => rng.random_range(0..bound.max(1)) as f64,
             Gen::IndexOr { bound, other } => {
                 let value = rng.random_range(0..bound.max(1)) as f64;
@@ -268,6 +274,13 @@ fn offsets(rng: &mut ChaCha8Rng, n: usize, total: u64, closed: bool) -> Vec<f64>
         *first = 0;
     }
     row.into_iter().map(|offset| offset as f64).collect()
+}
+
+/// Draws a place of a window; one that lies in the padding as a whole gives the last place.
+fn in_window(rng: &mut ChaCha8Rng, axis: WindowAxis, window: u64) -> u64 {
+    let (first, len) = axis.inside(window);
+    let place = first + rng.random_range(0..len.max(1)) * axis.dilation;
+    place.min(axis.extent.saturating_sub(1))
 }
 
 fn permutation(rng: &mut ChaCha8Rng, n: usize) -> Vec<f64> {

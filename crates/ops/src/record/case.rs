@@ -314,6 +314,44 @@ pub enum Gen {
         /// Whether the last element is `total`.
         closed: bool,
     },
+    /// Flat places in a plane, one per window of it and inside that window, windows in row-major
+    /// order.
+    InWindow {
+        /// The windows along the rows.
+        rows: WindowAxis,
+        /// The windows along the columns.
+        columns: WindowAxis,
+    },
+}
+
+/// Windows of one size at equal distances along a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct WindowAxis {
+    /// Elements along the dimension.
+    pub extent: u64,
+    /// Windows, at least one where an element is drawn.
+    pub count: u64,
+    /// Elements of a window, some of which may lie in the padding.
+    pub kernel: u64,
+    /// Distance between windows.
+    pub stride: u64,
+    /// Places before the first element.
+    pub padding: u64,
+    /// Distance between the elements of a window.
+    pub dilation: u64,
+}
+
+impl WindowAxis {
+    /// Returns the first place of a window inside the dimension, and how many there are.
+    #[must_use]
+    pub fn inside(self, window: u64) -> (u64, u64) {
+        // Counted from the begin of the padding.
+        let start = window * self.stride;
+        let skipped = self.padding.saturating_sub(start).div_ceil(self.dilation);
+        let first = (start + skipped * self.dilation).saturating_sub(self.padding);
+        let fit = self.extent.saturating_sub(first).div_ceil(self.dilation);
+        (first, fit.min(self.kernel.saturating_sub(skipped)))
+    }
 }
 
 /// Why a case is in its suite.

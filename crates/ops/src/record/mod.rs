@@ -5,7 +5,9 @@ pub mod dtype;
 pub mod number;
 pub mod tensor;
 
-pub use case::{Arg, ArgValue, Case, CaseClass, Gen, InputDistribution, List, TensorArg};
+pub use case::{
+    Arg, ArgValue, Case, CaseClass, Gen, InputDistribution, List, TensorArg, WindowAxis,
+};
 pub use dtype::DType;
 pub use number::Number;
 pub use tensor::{HostTensor, TensorSpec};

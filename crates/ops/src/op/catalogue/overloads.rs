@@ -124,6 +124,8 @@ const ROWS: &[Row] = &[
     // Gradients that older versions of PyTorch had as ops of their own.
     ("col2im", "im2col_backward(Tensor grad_output, SymInt[2] input_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output, output_size=@input_size", None),
     ("im2col", "col2im_backward(Tensor grad_output, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output", None),
+    ("upsample_nearest2d_backward", "upsample_nearest2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, float[]? scale_factors) -> Tensor", "", Some(resampled_gradient)),
+    ("upsample_bilinear2d_backward", "upsample_bilinear2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, bool align_corners, float[]? scale_factors) -> Tensor", "", Some(resampled_gradient)),
     // Norms and embeddings.
     ("native_batch_norm", "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)", "", None),
     ("native_batch_norm", "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)", "", None),
@@ -277,13 +279,27 @@ fn vstack(args: &mut Arguments) -> Result<(), String> {
 }
 
 /// `scale_factors` in the place of `output_size`.
-#[expect(clippy::cast_possible_truncation, reason = "extents are below 2^40")]
 fn resampled(args: &mut Arguments) -> Result<(), String> {
     let shape = args.tensor("input").map_or(Vec::new(), |(_, shape)| shape.to_vec());
+    scaled(args, &shape.into_iter().map(|extent| extent as f64).collect::<Vec<_>>())
+}
+
+/// As [`resampled`], of the size of a gradient.
+fn resampled_gradient(args: &mut Arguments) -> Result<(), String> {
+    let shape = match args.get("input_size") {
+        Some(ArgValue::Ints(shape)) => shape.iter().map(|&extent| extent as f64).collect(),
+        _ => Vec::new(),
+    };
+    scaled(args, &shape)
+}
+
+/// Computes `output_size` of an input's extents, where `scale_factors` are given.
+#[expect(clippy::cast_possible_truncation, reason = "extents are below 2^40")]
+fn scaled(args: &mut Arguments, shape: &[f64]) -> Result<(), String> {
     match (args.get("output_size").is_some(), args.take("scale_factors")) {
         (true, ArgValue::None) => Ok(()),
         (false, ArgValue::Floats(factors)) if shape.len() == factors.len() + 2 => {
-            let size = |(&extent, &factor): (&usize, &f64)| (extent as f64 * factor).floor() as i64;
+            let size = |(&extent, &factor): (&f64, &f64)| (extent * factor).floor() as i64;
             let sizes = shape[2..].iter().zip(&factors).map(size).collect();
             args.set("output_size", ArgValue::Ints(sizes));
             for (name, factor) in ["scales_h", "scales_w"].into_iter().zip(factors) {

@@ -1,5 +1,6 @@
 //! The engines: one file per family of formulas.
 
+pub(super) mod adjoint;
 pub(super) mod attention;
 pub(super) mod backward;
 pub(super) mod blocks;
@@ -36,6 +37,8 @@ pub(super) mod truth;
 pub(super) mod vector_norm;
 pub(super) mod weighted;
 
+#[cfg(test)]
+mod adjoint_tests;
 #[cfg(test)]
 mod dense_tests;
 #[cfg(test)]

@@ -120,7 +120,7 @@ pub(super) fn step(extent: usize, count: usize, given: Option<f64>) -> f64 {
     clippy::cast_sign_loss,
     reason = "rounding to f32 and down is the definition"
 )]
-fn nearest(extent: usize, count: usize, given: Option<f64>) -> Vec<Tap> {
+pub(super) fn nearest(extent: usize, count: usize, given: Option<f64>) -> Vec<Tap> {
     let step = match given.filter(|&scale| scale > 0.0) {
         Some(scale) => (1.0 / scale) as f32,
         None => extent as f32 / count as f32,

@@ -10,6 +10,7 @@ use super::{
         Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Role, Shaped,
         integer_limit, sum_limit, unravel,
     },
+    adjoint::by_rows_and_columns,
     sum::sum,
 };
 
@@ -247,25 +248,8 @@ pub(crate) fn adaptive_average_backward(call: &Call<'_>) -> Result<Sums, InferEr
         return Err(InferError::shape("grad_output", &spec.shape, wanted));
     }
     let dim = |at: usize| windows_of(own.shape[at], spec.shape[at]);
-    let (rows, columns) = (dim(lead), dim(lead + 1));
-    let longest = |taps: &[Terms]| taps.iter().map(Vec::len).max().unwrap_or(1);
-    let longest = longest(&rows) * longest(&columns);
-    let shape = own.shape.clone();
-    let (width, plane) = (spec.shape[lead + 1], spec.shape[lead] * spec.shape[lead + 1]);
-    let planes = shape[..lead].to_vec();
-    Ok(Sums {
-        shape,
-        dtype: None,
-        terms: Box::new(move |position| {
-            let number =
-                position[..lead].iter().zip(&planes).fold(0, |n, (at, extent)| n * extent + at);
-            let (row, column) = (&rows[position[lead]], &columns[position[lead + 1]]);
-            joined(number * plane, &[(row.as_slice(), width), (column.as_slice(), 1)])
-        }),
-        rounded: None,
-        longest: longest.max(1),
-        read: None,
-    })
+    let plane = [spec.shape[lead], spec.shape[lead + 1]];
+    Ok(by_rows_and_columns(own.shape.clone(), plane, dim(lead), dim(lead + 1)))
 }
 
 /// Returns, per place of a dimension, the adaptive windows that hold it, each with one by its length.

@@ -5,11 +5,11 @@ use super::super::super::{
     def::{self, OpBuilder},
     families::{
         backward::{
-            conv::ConvBackward, embedding::EmbeddingBackward, nll::NllBackward, norm::NormBackward,
-            place, softmax::SoftmaxBackward,
+            bag::BagWeights, conv::ConvBackward, embedding::EmbeddingBackward, nll::NllBackward,
+            norm::NormBackward, place, softmax::SoftmaxBackward,
         },
         movement::Movement,
-        pool::backward::AverageBackward,
+        pool::backward::{AverageBackward, MaximumBackward},
     },
 };
 
@@ -158,6 +158,23 @@ pub(super) fn embedding() -> Vec<OpBuilder> {
         )
         .role("indices", Role::Index)
         .outputs(&["the gradient of the table"]),
+        OpBuilder::new(
+            "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor \
+            offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+            BagWeights,
+            "grad is [bags, d], weight [rows, d]. out has one element per index: out[i] = sum over j of \
+            grad[offset2bag[i], j] * weight[indices[i], j], or 0 where indices[i] is padding_idx (a negative \
+            one is none). offset2bag says the bag of each index, of whose numbers none is below the one \
+            before; of offsets nothing is read. mode is 0 (sum). Indices (i64 or i32, all of one type) are \
+            valid and not negative. Sums are f32, in any order, and rounded once to the output's dtype, \
+            which is that of grad and weight.\n\
+            NaN and infinities follow IEEE arithmetic.",
+        )
+        .role("weight", Role::Second)
+        .role("indices", Role::Index)
+        .role("offsets", Role::Index)
+        .role("offset2bag", Role::Index)
+        .outputs(&["the gradient of per_sample_weights"]),
     ]
 }
 
@@ -219,6 +236,23 @@ pub(super) fn pools() -> Vec<OpBuilder> {
             divisor_override or, where that is None, by the window's places, with count_include_pad those in \
             the padding included. Sums are f32, in any order, and rounded once to the dtype of both tensors.",
         )
+        .outputs(&["the gradient of self"]),
+        OpBuilder::new(
+            "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] \
+            stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+            MaximumBackward,
+            "self is [c, h, w] or [n, c, h, w]; of its elements nothing is read. grad_output and indices \
+            (i64) have the shape of max_pool2d_with_indices's results: window (p, q) begins at p * stride - \
+            padding along each dimension and has kernel_size places at distances of dilation; with ceil_mode \
+            a last one is added that begins inside self or the padding before it. stride [] means \
+            kernel_size. indices says where in its plane, as a flat position y * w + x inside the window, the \
+            maximum of each window was. out has the shape of self: each element is the sum, over the windows \
+            of its plane whose index is its position, of grad_output; 0 where there are none. Sums are f32, in \
+            any order, and rounded once to the dtype of both tensors.\n\
+            NaN and infinities follow IEEE arithmetic.",
+        )
+        .role("self", Role::Main)
+        .role("indices", Role::Index)
         .outputs(&["the gradient of self"]),
     ]
 }

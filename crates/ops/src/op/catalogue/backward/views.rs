@@ -1,18 +1,78 @@
-//! Gradients of views, of adaptive averages and of the gated linear unit.
+//! Gradients of views, of adaptive averages, of resized and padded images and of the gated linear unit.
 
 use super::super::super::{
-    OpFamily, Role,
+    Call, InferError, OpFamily, Role,
     def::{self, OpBuilder},
     families::{
+        adjoint::{linear_backward, nearest_backward, reflection_backward},
         glu::GluBackward,
         movement::{Movement, diagonal},
-        weighted::{Weighted, adaptive_average_backward, unfold_backward},
+        weighted::{Sums, Weighted, adaptive_average_backward, unfold_backward},
     },
 };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    let sum = |input, sums, plain| Weighted { input, sums, plain };
+    own().into_iter().chain(images()).collect()
+}
+
+const fn sum(
+    input: &'static str,
+    sums: fn(&Call<'_>) -> Result<Sums, InferError>,
+    plain: bool,
+) -> Weighted {
+    Weighted { input, sums, plain }
+}
+
+/// Resized and padded images.
+fn images() -> Vec<OpBuilder> {
+    let row = |signature: &str, sums, plain, text: &str| {
+        let text = format!(
+            "{text} Sums are f32, in any order, and rounded once to the dtype of grad_output.\n\
+            NaN and infinities follow IEEE arithmetic."
+        );
+        OpBuilder::new(signature, sum("grad_output", sums, plain), &text)
+            .family(OpFamily::Pool)
+            .outputs(&["the gradient of self"])
+    };
+    vec![
+        row(
+            "upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, \
+            float? scales_h=None, float? scales_w=None) -> Tensor",
+            nearest_backward,
+            true,
+            "out has shape input_size [n, c, h, w], grad_output [n, c, output_size]. Each element of out is \
+            the sum of grad_output over the places (y, x) that upsample_nearest2d takes it for: those with \
+            min(floor(y * s_h), h - 1) and min(floor(x * s_w), w - 1) its row and column, 0 where there are \
+            none. s is 1 / scales where that is given (and positive), else in / out; s and the product are \
+            f32, rounded as such.",
+        ),
+        row(
+            "upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, \
+            bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            linear_backward,
+            false,
+            "out has shape input_size [n, c, h, w], grad_output [n, c, output_size]. Per dimension, index y \
+            of grad_output lies at place p of out: with align_corners p = y * (in - 1) / (out - 1) (0 where \
+            out is 1), else p = max(s * (y + 0.5) - 0.5, 0), s being 1 / scales where that is given (and \
+            positive), else in / out. With i = floor(p), at most in - 1, and w = min(p - i, 1) the place i \
+            gets (1 - w) times the gradient and min(i + 1, in - 1) gets w times it; weights of both \
+            dimensions are multiplied. Each element of out is the sum of all that it gets.",
+        ),
+        row(
+            "reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",
+            reflection_backward,
+            true,
+            "self is [c, h, w] or [n, c, h, w]; of its elements nothing is read. padding is (left, right, \
+            top, bottom), each less than its extent, negative numbers cut off. grad_output has the shape of \
+            reflection_pad2d's result, out that of self: each element is the sum of grad_output at its own \
+            place in the padded image and at its mirror images in the padding, 0 where it was cut off.",
+        )
+        .role("self", Role::Main),
+    ]
+}
+
+fn own() -> Vec<OpBuilder> {
     vec![
         OpBuilder::new(
             "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> \

@@ -3,6 +3,7 @@
 //! Results are defined for any saved statistics, indices and results of a forward op, so that inputs need
 //! only be plausible ones.
 
+pub(crate) mod bag;
 pub(crate) mod conv;
 pub(crate) mod embedding;
 pub(crate) mod nll;
@@ -34,7 +35,12 @@ fn masked(mask: [bool; N_GRADIENTS], outputs: [Shaped; N_GRADIENTS]) -> Vec<Shap
 }
 
 /// Checks the shape and the type of a tensor beside others.
-fn check(name: &str, spec: &TensorSpec, dtype: DType, shape: &[usize]) -> Result<(), InferError> {
+pub(super) fn check(
+    name: &str,
+    spec: &TensorSpec,
+    dtype: DType,
+    shape: &[usize],
+) -> Result<(), InferError> {
     if spec.dtype != dtype {
         return Err(InferError::dtype(name, spec.dtype, dtype.name()));
     }

@@ -1,6 +1,6 @@
 //! The windows of a pooling: which input elements an output element comes from.
 
-use crate::record::TensorSpec;
+use crate::record::{TensorSpec, WindowAxis};
 
 use super::super::super::{Call, InferError, work::covered};
 use super::super::conv::{SPATIAL, Triple, option, triple};
@@ -61,6 +61,19 @@ impl Along {
         }
     }
 
+    /// Returns the windows as a generator takes them; `None` where they are chosen for their count.
+    fn axis(self) -> Option<WindowAxis> {
+        let Sliding { kernel, stride, padding, dilation } = self.sliding?;
+        Some(WindowAxis {
+            extent: self.extent as u64,
+            count: self.count as u64,
+            kernel: kernel as u64,
+            stride: stride as u64,
+            padding: padding as u64,
+            dilation: dilation as u64,
+        })
+    }
+
     /// Returns a bound of the elements of a window.
     fn largest(self) -> usize {
         match self.sliding {
@@ -103,6 +116,12 @@ impl Windows {
     /// Returns the window of an output element.
     pub(super) fn window(&self, place: Triple) -> [Span; SPATIAL] {
         [0, 1, 2].map(|dim| self.along[dim].span(place[dim]))
+    }
+
+    /// Returns the windows along the last two dimensions; `None` where their count was given.
+    pub(super) fn image(&self) -> Option<[WindowAxis; 2]> {
+        let [_, rows, columns] = self.along;
+        Some([rows.axis()?, columns.axis()?])
     }
 
     /// Returns a bound of the elements of a window.

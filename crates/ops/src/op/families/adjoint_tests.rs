@@ -1,0 +1,122 @@
+//! Gradients of pools and images against their forward ops.
+
+use super::super::{Array, CaseDraft, DraftTensor, DraftValue, Layout, build_case, find, generate};
+use crate::{
+    record::{Case, CaseClass, DType, HostTensor, InputDistribution},
+    reference::Reference,
+};
+
+fn tensor(shape: &[usize]) -> DraftValue {
+    let layout = Layout::Contiguous;
+    DraftValue::Tensor(DraftTensor { dtype: Some(DType::F64), shape: shape.to_vec(), layout })
+}
+
+fn ints(values: &[i64]) -> DraftValue {
+    DraftValue::Ints(values.to_vec())
+}
+
+fn case(op: &str, values: &[(&str, DraftValue)]) -> Case {
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let (class, distribution) = (CaseClass::Edge, InputDistribution::Normal);
+    build_case(find(op).unwrap(), &CaseDraft { dtype: DType::F64, class, distribution, values })
+        .unwrap()
+}
+
+/// Inputs that depend on the tensor's name alone.
+fn hosts(case: &Case) -> Vec<HostTensor> {
+    case.tensors().map(|(name, tensor)| generate(tensor, 3, "", &name)).collect()
+}
+
+fn evaluate(case: &Case, hosts: &[HostTensor]) -> Array {
+    let op = find(&case.op).unwrap();
+    let reference = Reference::new(op, case, hosts).unwrap();
+    reference.evaluate().unwrap().remove(0)
+}
+
+fn close(left: f64, right: f64) -> bool {
+    (left - right).abs() < 1e-11 * (1.0 + left.abs())
+}
+
+/// Options of a pooling whose windows overlap, are dilated and lie in the padding.
+fn dilated_windows() -> Vec<(&'static str, DraftValue)> {
+    vec![
+        ("self", tensor(&[2, 3, 7, 8])),
+        ("kernel_size", ints(&[3, 2])),
+        ("stride", ints(&[2, 1])),
+        ("padding", ints(&[1, 1])),
+        ("dilation", ints(&[1, 3])),
+        ("ceil_mode", DraftValue::Bool(true)),
+    ]
+}
+
+fn maximum_backward() -> Case {
+    let mut values = dilated_windows();
+    let shape = [2, 3, 4, 7];
+    let index = DraftValue::Tensor(DraftTensor {
+        dtype: Some(DType::I64),
+        shape: shape.to_vec(),
+        layout: Layout::Contiguous,
+    });
+    values.extend([("grad_output", tensor(&shape)), ("indices", index)]);
+    case("max_pool2d_with_indices_backward", &values)
+}
+
+#[test]
+fn drawn_places_lie_in_their_windows() {
+    let case = maximum_backward();
+    let hosts = hosts(&case);
+    let names: Vec<String> = case.tensors().map(|(name, _)| name.into_owned()).collect();
+    let places = hosts[names.iter().position(|name| name == "indices").unwrap()].to_f64();
+    let mut different = 0;
+    for (index, place) in places.iter().enumerate() {
+        let (row, column) = ((index / 7 % 4) as f64, (index % 7) as f64);
+        let (y, x) = ((place / 8.0).floor(), place % 8.0);
+        let (down, right) = (y - (2.0 * row - 1.0), x - (column - 1.0));
+        assert!([0.0, 1.0, 2.0].contains(&down) && y < 7.0, "window {index}: {place}");
+        assert!([0.0, 3.0].contains(&right), "window {index}: {place}");
+        different += usize::from(down > 0.0 && right > 0.0);
+    }
+    assert!(different > 0, "every place is the first of its window");
+}
+
+/// Sums the products of two arrays.
+fn inner(left: &Array, right: &Array) -> f64 {
+    assert_eq!(left.len(), right.len());
+    left.iter().zip(right).map(|(a, b)| a * b).sum()
+}
+
+/// Of a linear op, `<forward(x), g>` is `<x, backward(g)>`.
+#[test]
+fn a_gradient_is_the_adjoint_of_its_forward_op() {
+    let size = |sizes: &[i64]| vec![("output_size", ints(sizes))];
+    let padding = vec![("padding", ints(&[3, -1, 2, 4]))];
+    let corners = |on: bool| {
+        let mut options = size(&[9, 4]);
+        options.push(("align_corners", DraftValue::Bool(on)));
+        options
+    };
+    let calls = [
+        ("upsample_nearest2d", size(&[9, 4])),
+        ("upsample_bilinear2d", corners(false)),
+        ("upsample_bilinear2d", corners(true)),
+        ("reflection_pad2d", padding),
+    ];
+    for (name, options) in calls {
+        let own = [2, 3, 5, 6];
+        let values = [vec![("self", tensor(&own))], options.clone()].concat();
+        let forward = case(name, &values);
+        let x = hosts(&forward);
+        let out = evaluate(&forward, &x);
+        let mut values = [vec![("grad_output", tensor(out.shape()))], options].concat();
+        values.push(match name {
+            "reflection_pad2d" => ("self", tensor(&own)),
+            _ => ("input_size", ints(&own.map(|extent| extent as i64))),
+        });
+        let backward = case(&format!("{name}_backward"), &values);
+        let gradients = hosts(&backward);
+        let g = Array::from_shape_vec(out.raw_dim(), gradients[0].to_f64()).unwrap();
+        let back = evaluate(&backward, &gradients);
+        let x = Array::from_shape_vec(back.raw_dim(), x[0].to_f64()).unwrap();
+        assert!(close(inner(&out, &g), inner(&x, &back)), "{name}");
+    }
+}
