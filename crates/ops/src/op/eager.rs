@@ -77,6 +77,18 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "pow.Tensor_Scalar",
             // The quotients that are added.
             "avg_pool2d_backward",
+            // vLLM's csrc/activation_kernels.cu: tanh and its argument, or the activated gate, are
+            // rounded before the product.
+            "gelu_new",
+            "gelu_fast",
+            "gelu_tanh_and_mul",
+            "mul_and_silu",
+            // vLLM's csrc/layernorm_quant_kernels.cu and csrc/quantization/activation_kernels.cu: the
+            // norm, and its product with the weight, or the activated gate, and its product, are
+            // rounded before they are quantised.
+            "rms_norm_static_fp8_quant",
+            "fused_add_rms_norm_static_fp8_quant",
+            "silu_and_mul_quant",
         ],
     ),
     (
@@ -104,6 +116,8 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "upsample_bilinear2d_backward",
             "reflection_pad2d_backward",
             "addbmm",
+            // vLLM's csrc/moe/moe_align_sum_kernels.cu, of 2 to 4 experts.
+            "moe_sum",
             // Of channels-last inputs, in shared memory.
             "adaptive_avg_pool2d",
         ],

@@ -25,7 +25,7 @@ fn of_self(name: &str, formula: fn(f64) -> f64, text: &str) -> OpBuilder {
     };
     let text = format!(
         "With x = self[i]: out[i] = {text}, in f32, rounded once to the output's dtype, which is \
-        that of self (vLLM's kernels round between the steps); floating-point types only. The error \
+        that of self; floating-point types only. The error \
         is judged on the scale of |x|.\nNaN gives NaN, +Inf gives +Inf, -Inf gives NaN."
     );
     OpBuilder::new(&format!("{name}(Tensor self) -> Tensor"), engine, &text)

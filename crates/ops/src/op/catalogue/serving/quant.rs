@@ -30,8 +30,8 @@ fn fp8() -> Vec<OpBuilder> {
             &format!(
                 "As vLLM's: scale = max |input| / 448 over the whole tensor, f32, [1]; out = input / \
                 scale, with scale as it is stored, in f32, {TO_FP8}.\n\
-                A tensor that holds NaN has scale NaN and gives NaN everywhere, one of zeros has \
-                scale 0 and gives NaN (0 / 0). With an infinity (and no NaN) scale is Inf: infinite \
+                A tensor that holds NaN has scale NaN and gives NaN everywhere (a maximum of vLLM's \
+                kernels skips NaN), one of zeros has scale 0 and gives NaN (0 / 0). With an infinity (and no NaN) scale is Inf: infinite \
                 elements give NaN, finite ones 0."
             ),
         )
@@ -87,7 +87,8 @@ fn int8() -> Vec<OpBuilder> {
             &format!(
                 "As vLLM's: out = clamp(round(input / scale) + azp, -128, 127) as int8, the quotient \
                 in f32 and rounded to nearest even. scale is one f32, azp one i32 ([] or [1]) or \
-                None, which counts as 0. {open}\nNaN gives 0, infinities the end of the range."
+                None, which counts as 0. {open}\nNaN gives 0 (azp, where \
+                vLLM's kernel gets one), infinities the end of the range."
             ),
         )
         .role("scale", Role::ScaleF32)
