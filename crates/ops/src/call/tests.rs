@@ -1,7 +1,7 @@
 //! Calls against the rules of PyTorch's schemas.
 
 use super::*;
-use crate::log;
+use crate::{log, record::Gen};
 
 fn bound(line: &str) -> Result<Bound, String> {
     let log = log::parse(line);
@@ -93,4 +93,51 @@ fn truth_values_are_those_of_python() {
 fn the_error_is_that_of_the_schema_that_has_the_arguments() {
     let wanted = ["`keepdim` must be true or false", "`mean.dim(Tensor self"];
     refused("mean.out ((T([2], f32), [0], 'x'), {'out': T([], f32)})", &wanted);
+}
+
+#[test]
+fn the_gradient_of_gather_is_added_to_zeros_of_its_shape() {
+    let call = |sparse: &str| {
+        let tensors = "T([2, 3], f16), T([4, 3], f16), 0, T([2, 3], i64)";
+        format!("gather_backward.default (({tensors}, {sparse}), {{}})")
+    };
+    let Bound { op, args, .. } = bound(&call("False")).unwrap();
+    let of = |name: &str| args.iter().find(|arg| arg.name == name).unwrap().value.as_tensor();
+    assert_eq!(op.name, "scatter_add");
+    assert_eq!(of("self").unwrap().spec, TensorSpec::contiguous(DType::F16, &[4, 3]));
+    assert_eq!(of("self").unwrap().generator, Gen::Constant { value: 0.0 });
+    assert_eq!(of("src").unwrap().spec.shape, [2, 3]);
+    refused(&call("True"), &["`sparse_grad` must be false"]);
+}
+
+#[test]
+fn a_depthwise_convolution_has_a_group_per_channel() {
+    let call = |kernel: &str| {
+        let tensors = "T([2, 4, 5, 5], f32), T([8, 1, 3, 3], f32)";
+        format!(
+            "_conv_depthwise2d.default (({tensors}, {kernel}, None, [1, 1], [0, 0], [1, 1]), {{}})"
+        )
+    };
+    let args = bound(&call("[3, 3]")).unwrap().args;
+    let groups = args.into_iter().find(|arg| arg.name == "groups").unwrap();
+    assert_eq!(groups.value, ArgValue::Int(4));
+    refused(&call("[2, 3]"), &["`kernel_size` is [2, 3]", "[3, 3]"]);
+}
+
+#[test]
+fn resampling_takes_a_factor_per_dimension() {
+    for (op, args, size, scale) in [
+        ("linear1d", "T([1, 2, 5], f32), None, False, [2.5]", vec![12], ("scales", 2.5)),
+        (
+            "nearest3d",
+            "T([1, 2, 2, 3, 4], f32), None, [2.0, 1.5, 0.5]",
+            vec![4, 4, 2],
+            ("scales_d", 2.0),
+        ),
+    ] {
+        let args = bound(&format!("upsample_{op}.vec (({args}), {{}})")).unwrap().args;
+        let of = |name: &str| args.iter().find(|arg| arg.name == name).map(|arg| &arg.value);
+        assert_eq!(of("output_size"), Some(&ArgValue::Ints(size)), "{op}");
+        assert_eq!(of(scale.0), Some(&ArgValue::Float(scale.1)), "{op}");
+    }
 }

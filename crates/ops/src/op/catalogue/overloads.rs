@@ -1,7 +1,7 @@
 //! Overloads of PyTorch that an op computes under another signature: the op, the schema as PyTorch
 //! prints it, and the rules of [`Overload`].
 
-use crate::record::{ArgValue, DType};
+use crate::record::{ArgValue, DType, Gen, TensorArg, TensorSpec};
 
 use super::super::{
     OpDef,
@@ -45,6 +45,11 @@ const ROWS: &[Row] = &[
     ("index_put", "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor", "", None),
     ("index_put", "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)", "-unsafe", None),
     ("scatter_reduce", "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", "", Some(scattered)),
+    ("transpose", "t_copy(Tensor self) -> Tensor", "dim0=0, dim1=-1", Some(matrix)),
+    ("clone", "alias_copy(Tensor self) -> Tensor", "", None),
+    ("index", "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", "", None),
+    ("index_put", "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", "", None),
+    ("scatter_add", "gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor", "src=@grad", Some(gathered)),
     // Numbers in the place of tensors.
     ("bitwise_and", "bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
     ("bitwise_or", "bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
@@ -78,6 +83,24 @@ const ROWS: &[Row] = &[
     ("where", "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", "", Some(number_first)),
     ("where", "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", "", Some(number)),
     ("where", "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", "", Some(numbers)),
+    ("bitwise_and", "__and__.Tensor(Tensor self, Tensor other) -> Tensor", "", None),
+    ("bitwise_and", "__and__.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_and", "__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", "", None),
+    ("bitwise_and", "__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", "", Some(number)),
+    ("bitwise_or", "__or__.Tensor(Tensor self, Tensor other) -> Tensor", "", None),
+    ("bitwise_or", "__or__.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_or", "__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", "", None),
+    ("bitwise_or", "__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", "", Some(number)),
+    ("bitwise_xor", "__xor__.Tensor(Tensor self, Tensor other) -> Tensor", "", None),
+    ("bitwise_xor", "__xor__.Scalar(Tensor self, Scalar other) -> Tensor", "", Some(number)),
+    ("bitwise_xor", "__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", "", None),
+    ("bitwise_xor", "__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", "", Some(number)),
+    ("bitwise_left_shift", "__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", "", None),
+    ("bitwise_left_shift", "__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", "", Some(number)),
+    ("bitwise_right_shift", "__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", "", None),
+    ("bitwise_right_shift", "__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)", "", Some(number)),
+    ("isin", "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor", "test_elements=@test_element", Some(tested)),
+    ("isin", "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor", "elements=@element", Some(sought)),
     // Tensors in the place of numbers.
     ("maximum", "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", "other=@min", None),
     ("minimum", "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", "other=@max", None),
@@ -117,10 +140,20 @@ const ROWS: &[Row] = &[
     ("conv1d", "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor", "", Some(named_padding)),
     ("conv2d", "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor", "", Some(named_padding)),
     ("conv3d", "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor", "", Some(named_padding)),
+    ("convolution", "_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor", "transposed=false, output_padding=[0]", Some(named_padding)),
+    ("convolution", "_conv_depthwise2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias, SymInt[2] stride, SymInt[2] padding, SymInt[2] dilation) -> Tensor", "input=@self, transposed=false, output_padding=[0]", Some(depthwise)),
     ("scaled_mm", "_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor", "-use_fast_accum", None),
     // Resampling.
     ("upsample_nearest2d", "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     ("upsample_bilinear2d", "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("upsample_nearest1d", "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("upsample_nearest3d", "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("_upsample_nearest_exact1d", "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("_upsample_nearest_exact2d", "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("_upsample_nearest_exact3d", "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("upsample_linear1d", "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("upsample_trilinear3d", "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("upsample_bicubic2d", "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     // Gradients that older versions of PyTorch had as ops of their own.
     ("col2im", "im2col_backward(Tensor grad_output, SymInt[2] input_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output, output_size=@input_size", None),
     ("im2col", "col2im_backward(Tensor grad_output, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output", None),
@@ -133,6 +166,7 @@ const ROWS: &[Row] = &[
     ("embedding_bag", "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)", "", None),
     ("embedding_bag", "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)", "padding_idx=-1", None),
     ("embedding_bag", "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)", "", Some(padding_idx)),
+    ("embedding_dense_backward", "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) -> Tensor", "grad_output=@grad", Some(dense)),
     ("round", "special_round(Tensor self, *, int decimals=0) -> Tensor", "", None),
 ];
 
@@ -302,7 +336,12 @@ fn scaled(args: &mut Arguments, shape: &[f64]) -> Result<(), String> {
             let size = |(&extent, &factor): (&f64, &f64)| (extent * factor).floor() as i64;
             let sizes = shape[2..].iter().zip(&factors).map(size).collect();
             args.set("output_size", ArgValue::Ints(sizes));
-            for (name, factor) in ["scales_h", "scales_w"].into_iter().zip(factors) {
+            let names: &[&str] = match factors.len() {
+                1 => &["scales"],
+                2 => &["scales_h", "scales_w"],
+                _ => &["scales_d", "scales_h", "scales_w"],
+            };
+            for (name, factor) in names.iter().zip(factors) {
                 args.set(name, ArgValue::Float(factor));
             }
             Ok(())
@@ -353,6 +392,58 @@ fn as_operand(args: &mut Arguments, name: &str, beside: &str) {
         _ => own,
     };
     args.number_as_tensor(name, dtype);
+}
+
+/// `isin` of a number among the tests.
+fn tested(args: &mut Arguments) -> Result<(), String> {
+    as_operand(args, "test_element", "elements");
+    Ok(())
+}
+
+/// `isin` of one number.
+fn sought(args: &mut Arguments) -> Result<(), String> {
+    as_operand(args, "element", "test_elements");
+    Ok(())
+}
+
+/// Gradients as tensors that hold every element.
+fn dense(args: &mut Arguments) -> Result<(), String> {
+    for name in ["sparse", "sparse_grad"] {
+        if args.take(name) == ArgValue::Bool(true) {
+            return Err(format!("`{name}` must be false: kgen has no sparse tensors"));
+        }
+    }
+    Ok(())
+}
+
+/// The gradient of `gather` is added to zeros of `self`'s shape.
+fn gathered(args: &mut Arguments) -> Result<(), String> {
+    dense(args)?;
+    if let (Some((dtype, _)), Some((_, shape))) = (args.tensor("grad"), args.tensor("self")) {
+        let spec = TensorSpec::contiguous(dtype, shape);
+        let zeros = TensorArg { spec, generator: Gen::Constant { value: 0.0 } };
+        // Not the values of `self`, which have no part in it.
+        args.take("self");
+        args.set("self", ArgValue::Tensor(zeros));
+    }
+    Ok(())
+}
+
+/// Each channel of `self` is a group of its own.
+fn depthwise(args: &mut Arguments) -> Result<(), String> {
+    let channels = args.tensor("self").and_then(|(_, shape)| shape.get(1).copied()).unwrap_or(0);
+    let weight: Vec<i64> = args.tensor("weight").map_or(Vec::new(), |(_, shape)| {
+        shape.iter().skip(2).filter_map(|&extent| i64::try_from(extent).ok()).collect()
+    });
+    match args.take("kernel_size") {
+        ArgValue::Ints(size) if size != weight => {
+            return Err(format!(
+                "`kernel_size` is {size:?}, which must be that of `weight`, {weight:?}"
+            ));
+        }
+        _ => args.set("groups", ArgValue::Int(i64::try_from(channels).unwrap_or(0))),
+    }
+    Ok(())
 }
 
 /// `rsub` subtracts from its second tensor.
