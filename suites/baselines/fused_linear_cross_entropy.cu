@@ -1,4 +1,4 @@
-// Baseline of fused_linear_cross_entropy: a block per row makes its logits and its loss; one thread adds the rows.
+// Baseline of fused_linear_cross_entropy: a block per row makes its logits and its loss; one block adds the rows.
 /*@plan
 x = contiguous(input)
 w = contiguous(weight)
@@ -10,7 +10,7 @@ logits = scratch(4 * max(1, rows * classes))
 losses = scratch(4 * max(1, rows))
 launch("row_loss", grid=rows, block=128,
        args=[x, w, b, t, logits, losses, hidden, classes, ignore_index, f32(label_smoothing)])
-launch("add_rows", grid=1, block=1, args=[losses, t, out, rows, ignore_index, reduction == "mean"])
+launch("add_rows", grid=1, block=128, args=[losses, t, out, rows, ignore_index, reduction == "mean"])
 @*/
 
 // The largest, or the sum, of the 128 threads of the block, in every thread.
@@ -74,9 +74,11 @@ extern "C" __global__ void add_rows(const float* __restrict__ losses,
                                     long long rows, long long ignored, bool mean) {
     float sum = 0.0f;
     float counted = 0.0f;
-    for (long long row = 0; row < rows; ++row) {
+    for (long long row = threadIdx.x; row < rows; row += blockDim.x) {
         counted += target[row] != ignored;
         sum += losses[row];
     }
+    sum = over_block(sum, false);
+    counted = over_block(counted, false);
     out[0] = kg::from_float<T_out>(mean && counted > 0.0f ? sum / counted : sum);
 }

@@ -28,6 +28,10 @@ merge_attn_states(const T_prefix_output* __restrict__ a, const float* __restrict
         const float p = of_keys(a_lse[at]);
         const float s = of_keys(b_lse[at]);
         const float most = fmaxf(p, s);
+        if (p == -INFINITY && s == -INFINITY) {
+            out[i] = a[i];
+            continue;
+        }
         const float first = expf(p - most);
         const float second = expf(s - most);
         const float total = first + second;
@@ -46,6 +50,6 @@ merge_lse(const float* __restrict__ a_lse, const float* __restrict__ b_lse,
         const float p = of_keys(a_lse[i]);
         const float s = of_keys(b_lse[i]);
         const float most = fmaxf(p, s);
-        out[i] = logf(expf(p - most) + expf(s - most)) + most;
+        out[i] = p == -INFINITY && s == -INFINITY ? p : logf(expf(p - most) + expf(s - most)) + most;
     }
 }

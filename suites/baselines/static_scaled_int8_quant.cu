@@ -6,10 +6,10 @@ launch("static_scaled_int8_quant", grid=min(cdiv(n, 256), 16 * sm_count), block=
        args=[x, scale, azp, out, n])
 @*/
 
-// The nearest integer of 8 bits, to even; NaN gives 0.
+// The nearest integer of 8 bits, to even; NaN counts as 0.
 __device__ __forceinline__ signed char to_int8(float value, int zero_point) {
-    const float sum = rintf(value) + zero_point;
-    return value != value ? 0 : static_cast<signed char>(fminf(fmaxf(sum, -128.0f), 127.0f));
+    const float sum = (value != value ? 0.0f : rintf(value)) + zero_point;
+    return static_cast<signed char>(fminf(fmaxf(sum, -128.0f), 127.0f));
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -98,7 +98,9 @@ def merge_attn_states(prefix_output, prefix_lse, suffix_output, suffix_lse):
     total = parts[0] + parts[1]
     scale = [(part / total).t().unsqueeze(-1) for part in parts]
     out = computed(prefix_output) * scale[0] + computed(suffix_output) * scale[1]
-    return out.to(prefix_output.dtype), total.log() + most
+    nothing = most == -INF
+    out = torch.where(nothing.t().unsqueeze(-1), computed(prefix_output), out)
+    return out.to(prefix_output.dtype), torch.where(nothing, -INF, total.log() + most)
 
 
 def caches():
@@ -198,6 +200,7 @@ def merged():
     empty = args(2, 2, 4)
     empty["prefix_lse"] = tensor([[-INF, 1.0], [INF, 2.0]])
     op.ok(**empty)
+    op.ok(**{**empty, "suffix_lse": tensor([[-INF, 1.0], [-INF, INF]])})
     far = args(2, 2, 4)
     far["suffix_lse"] = tensor([[500.0, -500.0], [90.0, NAN]])
     op.ok(**far)

@@ -60,6 +60,7 @@ def static_scaled_int8_quant(input, scale, azp=None):
     check_one_scale(scale)
     require(azp is None or (azp.dtype == torch.int32 and tuple(azp.shape) in ((), (1,))), "one i32 zero point")
     quotient = (computed(input) / computed(scale)).round()
+    quotient = torch.where(quotient.isnan(), 0.0, quotient)
     return to_int8(quotient if azp is None else quotient + azp)
 
 
@@ -163,6 +164,7 @@ def int8():
         given.ok(input=gen.normal((3, 8), dtype, 50), scale=tensor(0.5))
         given.ok(input=gen.normal((2, 2, 3), dtype, 50), scale=tensor([0.5]), azp=tensor([7.0]).int())
         given.ok(input=gen.normal((9,), dtype, 50), scale=tensor(1.0), azp=tensor(-30.0).int())
+        given.ok(input=tensor([NAN, INF, -INF, 2.0]).to(DTYPES[dtype]), scale=tensor(1.0), azp=tensor([5]).int())
         given.ok(input=ties.to(DTYPES[dtype]), scale=tensor(1.0))
         given.ok(input=ties.to(DTYPES[dtype]), scale=tensor(1.0), azp=tensor([-128.0]).int())
         for shape in ((3, 8), (2, 3, 5), (7,), (1, 1)):

@@ -75,13 +75,13 @@ pub(super) fn product(args: &Args<'_>) -> Result<Value, Problem> {
         Ok((if bound < 0 { bound.saturating_add(len) } else { bound }).clamp(0, len))
     };
     let (start, stop): (i64, i64) = (bound(1, 0)?, bound(2, len)?);
-    let taken = (stop - start).max(0);
-    let (start, taken) = (start.unsigned_abs() as usize, taken.unsigned_abs() as usize);
     let overflow = || Problem::new(args.call.start, "`prod` overflows a signed 64-bit integer");
     let mut product = 1_i64;
-    for item in items.iter().skip(start).take(taken) {
-        let factor = as_int(&(item.clone(), *expr))?;
-        product = product.checked_mul(factor).ok_or_else(overflow)?;
+    for (at, item) in items.iter().enumerate() {
+        if (start..stop).contains(&to_i64(at)) {
+            let factor = as_int(&(item.clone(), *expr))?;
+            product = product.checked_mul(factor).ok_or_else(overflow)?;
+        }
     }
     Ok(Value::Int(product))
 }

@@ -87,8 +87,8 @@ fn attention() -> Vec<OpBuilder> {
             the two lse, an infinite one of either sign counting as -Inf, and m the larger: \
             output_lse = log(exp(p - m) + exp(s - m)) + m, output = prefix_output * exp(p - m) / sum + \
             suffix_output * exp(s - m) / sum, in f32, rounded once to the dtype.\n\
-            NaN in an lse gives NaN in its head. A token of which both lse are infinite gives NaN \
-            (vLLM's later kernels give prefix_output and -Inf).",
+            NaN in an lse gives NaN in its head. Where both lse are infinite, output is \
+            prefix_output and output_lse -Inf, as in vLLM's later kernels.",
         )
         .family(OpFamily::Attention)
         .role("prefix_lse", Role::ScaleF32)

@@ -1,4 +1,4 @@
-//! Mixtures of experts of vLLM, and probabilities of FlashInfer.
+//! Mixtures of experts of vLLM, and probabilities of `FlashInfer`.
 
 use crate::record::DType;
 

@@ -1,4 +1,4 @@
-//! Quantisation of vLLM and SGLang.
+//! Quantisation of vLLM and `SGLang`.
 
 use crate::record::DType;
 
@@ -87,8 +87,8 @@ fn int8() -> Vec<OpBuilder> {
             &format!(
                 "As vLLM's: out = clamp(round(input / scale) + azp, -128, 127) as int8, the quotient \
                 in f32 and rounded to nearest even. scale is one f32, azp one i32 ([] or [1]) or \
-                None, which counts as 0. {open}\nNaN gives 0 (azp, where \
-                vLLM's kernel gets one), infinities the end of the range."
+                None, which counts as 0. {open}\nA NaN quotient counts \
+                as 0, an infinite one gives the end of the range."
             ),
         )
         .role("scale", Role::ScaleF32)

@@ -229,16 +229,21 @@ impl Engine for MergeStates {
         let (mut total, mut shares) = (Vec::new(), Vec::new());
         for (&a, &b) in first.iter().zip(&second) {
             let most = if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) };
+            if most == f64::NEG_INFINITY {
+                total.push(most);
+                shares.push(None);
+                continue;
+            }
             let parts = [(a - most).exp(), (b - most).exp()];
             let sum = parts[0] + parts[1];
             total.push(sum.ln() + most);
-            shares.push([parts[0] / sum, parts[1] / sum]);
+            shares.push(Some([parts[0] / sum, parts[1] / sum]));
         }
         let pairs = flat(prefix).into_iter().zip(flat(suffix)).enumerate();
         let element = |(at, (a, b)): (usize, (f64, f64))| {
             let (token, head) = (at / d / heads, at / d % heads);
-            let share: [f64; 2] = shares[head * tokens + token];
-            a * share[0] + b * share[1]
+            let share: Option<[f64; 2]> = shares[head * tokens + token];
+            share.map_or(a, |share| a * share[0] + b * share[1])
         };
         let out = pairs.map(element).collect();
         Ok(vec![array(&prefix.shape, out), array(&[heads, tokens], total)])

@@ -64,7 +64,7 @@ impl Engine for Gate {
             one_number(call, "scale", DType::F32)?;
         }
         let shape = &call.tensor(name)?.shape;
-        if shape.is_empty() || width(shape) % 2 != 0 {
+        if shape.is_empty() || !width(shape).is_multiple_of(2) {
             return Err(InferError::shape(name, shape, "[.., 2 d]"));
         }
         let dtype = if self.quantised { DType::F8E4M3 } else { dtype };

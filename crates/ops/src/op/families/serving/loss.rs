@@ -35,6 +35,7 @@ impl Divergence {
     }
 
     /// Returns the terms of an element (x, y).
+    #[expect(clippy::float_cmp, reason = "the ends of the interval have formulas of their own")]
     fn terms(self, beta: f64, x: f64, y: f64) -> Terms {
         if self == Self::TotalVariation {
             return vec![(x - y).abs() / 2.0];

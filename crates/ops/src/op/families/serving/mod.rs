@@ -1,4 +1,4 @@
-//! Ops of serving and training libraries: vLLM, FlashInfer, Liger-Kernel.
+//! Ops of serving and training libraries: vLLM, `FlashInfer`, Liger-Kernel.
 
 pub(crate) mod attention;
 pub(crate) mod cache;

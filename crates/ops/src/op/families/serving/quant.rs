@@ -120,9 +120,10 @@ impl Quantise {
     }
 }
 
-/// Returns an integer of 8 bits; NaN gives 0.
+/// Returns an integer of 8 bits; NaN counts as 0.
 fn integer(value: f64, zero_point: f64) -> f64 {
-    if value.is_nan() { 0.0 } else { (value.round_ties_even() + zero_point).clamp(-128.0, 127.0) }
+    let rounded = if value.is_nan() { 0.0 } else { value.round_ties_even() };
+    (rounded + zero_point).clamp(-128.0, 127.0)
 }
 
 impl Engine for Quantise {
@@ -150,7 +151,9 @@ impl Engine for Quantise {
         let scales = match self.shared {
             Shared::Given | Shared::Tensor => vec![1],
             Shared::Row => with_width(shape, 1),
-            Shared::Group if width(shape) % length == 0 => with_width(shape, width(shape) / length),
+            Shared::Group if width(shape).is_multiple_of(length) => {
+                with_width(shape, width(shape) / length)
+            }
             Shared::Group => {
                 let wanted = format!("[.., n] with n a multiple of {length}");
                 return Err(InferError::shape("input", shape, wanted));
