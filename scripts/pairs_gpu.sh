@@ -2,7 +2,8 @@
 # Autograd pairs on a GPU: builtin kernels of ops and of their gradients, exported together and compared with eager
 # PyTorch, values and gradients.
 #   scripts/pairs_gpu.sh KGEN OUT
-# KGEN: the binary. OUT: the folder for pairs.log. Needs no Rust; needs a Python with PyTorch and NVRTC 12.8 or newer.
+# KGEN: the binary. OUT: the folder for pairs.log. The variable DTYPES limits the element types.
+# Needs no Rust; needs a Python with PyTorch and NVRTC 12.8 or newer.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 kgen=$(realpath "$1") out=$2
@@ -22,7 +23,7 @@ native_layer_norm:native_layer_norm_backward native_group_norm:native_group_norm
 avg_pool2d:avg_pool2d_backward embedding:embedding_dense_backward select:select_backward slice:slice_backward"
 ops=$(tr ': \n' ',,,' <<<"$pairs" | tr ',' '\n' | sort -u | paste -sd,)
 "$kgen" run --suite opinfo --backend builtin --device cuda:0 --no-timing --run-id pairs --output-dir "$runs" \
-  --dtypes f32,f16 --ops "$ops" 2>&1 | tail -n 3 >>"$log"
+  --dtypes "${DTYPES:-f32,f16,bf16}" --ops "$ops" 2>&1 | tail -n 3 >>"$log"
 cd "$runs"
 n=0 right=0
 for pair in $pairs; do

@@ -234,6 +234,15 @@ class Driver:
         if status != 0:
             raise CudaError(f"{name}: {self.text(status)}")
 
+    def bind(self, ordinal):
+        """Makes the device's primary context current in a thread that has none, such as autograd's."""
+        context, device = ctypes.c_void_p(), ctypes.c_int()
+        self.call("cuCtxGetCurrent", ctypes.byref(context))
+        if not context:
+            self.call("cuDeviceGet", ctypes.byref(device), ordinal)
+            self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+            self.call("cuCtxSetCurrent", context)
+
     def attribute(self, number, ordinal):
         value, device = ctypes.c_int(), ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(device), ordinal)

@@ -28,6 +28,8 @@ _PLAN = Plan(PLAN)
 _resolved, _loaded, _lock = {}, {}, threading.Lock()
 _MOST_RESOLVED = 4096
 _driver = None
+# Whether a thread has a context.
+_thread = threading.local()
 
 
 def _bound(args, kwargs):
@@ -204,8 +206,6 @@ def _tuned(arguments):
 
 
 def _facts(ordinal):
-    global _driver
-    _driver = _driver or Driver()
     major, minor = torch.cuda.get_device_capability(ordinal)
     # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, _MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, _L2_CACHE_SIZE
     numbers = {"sm_count": 16, "smem_max": 97, "l2_bytes": 38}
@@ -227,7 +227,16 @@ def _load(ordinal, types, plan):
         return _loaded[key]
 
 
+def _bind(ordinal):
+    global _driver
+    _driver = _driver or Driver()
+    if not getattr(_thread, "is_bound", False):
+        _driver.bind(ordinal)
+        _thread.is_bound = True
+
+
 def _run(arguments, inputs, device):
+    _bind(device.index)
     key = (device.index, *[_signature(arguments[name]) for name, _ in PARAMS])
     call = _resolved.get(key)
     if call is None:

@@ -193,7 +193,7 @@ fn ops_of_a_kind_have_its_cases_but_for_those_that_a_table_names() {
     };
     assert_eq!(ids("exp")[0], "f32[5]/normal");
     assert_eq!(ids("tanh")[..2], ["f32[3]/normal", "f32i64[4]/normal"]);
-    // What an op does not take is left out: silu takes no integers.
+    // Element types that an op does not take are left out: silu takes no integers.
     assert_eq!(ids("silu"), ["f32[3]/normal", "f16[3]/normal", "bf16[3]/normal"]);
     for other in ["add", "glu", "eq.Scalar", "prelu", "threshold"] {
         assert!(suite.op(other).is_err(), "{other}");
