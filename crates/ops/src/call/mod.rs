@@ -146,7 +146,6 @@ impl CallError {
             }
             Self::UnknownDType { dtype, .. } => Some(format!("kgen has no dtype {dtype}")),
             Self::Build(BuildError::Infer(InferError::Lacks(reason))) => Some(reason.clone()),
-            Self::Overload { reason } => Some(reason.clone()),
             Self::Schema { source, .. } => source.lack(),
             _ => None,
         }
