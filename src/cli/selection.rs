@@ -10,7 +10,7 @@ use kgen_record::DType;
 use kgen_settings::SuiteSettings;
 use kgen_store::RunInfo;
 
-use super::{CommandError, exit_codes::Exit, ui::Ui};
+use super::{CommandError, exit_codes::Exit, session::plural, ui::Ui};
 
 #[derive(Debug)]
 pub(crate) struct Selection {
@@ -146,8 +146,7 @@ fn summarise_log(ui: &Ui, loaded: &Loaded) {
         ));
     }
     for Unjudged { op, reason, calls, lines } in &loaded.unjudged {
-        let plural = if *lines == 1 { "" } else { "s" };
-        ui.note(&format!("unknown: {op}, {calls} calls on {lines} line{plural}: {reason}"));
+        ui.note(&format!("unknown: {op}, {calls} calls on {}: {reason}", plural(*lines, "line")));
     }
 }
 

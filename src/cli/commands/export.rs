@@ -57,10 +57,8 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
     let op = &*op_of(&run, &args.op)?;
-    let backward = match args.backward {
-        true => Some(backward_of(op).map_err(|error| CommandError::new(Exit::Config, error))?),
-        false => None,
-    };
+    let backward = args.backward.then(|| backward_of(op)).transpose();
+    let backward = backward.map_err(|error| CommandError::new(Exit::Config, error))?;
     let module = Module::make(context, &run, op, args.attempt, backward)?;
     let path =
         args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", module_name(op))));

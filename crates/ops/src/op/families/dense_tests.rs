@@ -1,44 +1,14 @@
 //! Contractions, convolutions, attention and pooling against other ways to compute them.
 
-use super::super::{
-    Array, CaseDraft, DraftTensor, DraftValue, Inputs, Layout, build_case, find, generate,
+use super::{
+    super::{Array, DraftTensor, DraftValue, Inputs, Layout, find},
+    f64_cases::{case, close, evaluate, hosts, ints, tensor},
 };
 use crate::{
-    record::{ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution},
+    record::{ArgValue, Case, DType, Gen, HostTensor, InputDistribution},
     reference::Reference,
     suite,
 };
-
-fn tensor(shape: &[usize]) -> DraftValue {
-    let layout = Layout::Contiguous;
-    DraftValue::Tensor(DraftTensor { dtype: Some(DType::F64), shape: shape.to_vec(), layout })
-}
-
-fn ints(values: &[i64]) -> DraftValue {
-    DraftValue::Ints(values.to_vec())
-}
-
-fn case(op: &str, values: &[(&str, DraftValue)]) -> Case {
-    let values = values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let (class, distribution) = (CaseClass::Edge, InputDistribution::Normal);
-    build_case(find(op).unwrap(), &CaseDraft { dtype: DType::F64, class, distribution, values })
-        .unwrap()
-}
-
-/// Inputs that depend on the tensor's name alone.
-fn hosts(case: &Case) -> Vec<HostTensor> {
-    case.tensors().map(|(name, tensor)| generate(tensor, 3, "", &name)).collect()
-}
-
-fn evaluate(case: &Case, hosts: &[HostTensor]) -> Array {
-    let op = find(&case.op).unwrap();
-    let reference = Reference::new(op, case, hosts).unwrap();
-    reference.evaluate().unwrap().remove(0)
-}
-
-fn close(left: f64, right: f64) -> bool {
-    (left - right).abs() < 1e-11 * (1.0 + left.abs())
-}
 
 /// Returns whether two results are the same infinity, zero or NaN.
 fn equal(left: f64, right: f64) -> bool {

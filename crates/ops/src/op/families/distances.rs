@@ -136,6 +136,11 @@ impl Engine for Distances {
         self.rows(call).map_or(1, |rows| rows.width)
     }
 
+    /// A difference counts for p = 0 whatever its number is.
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        self.rows(call).is_ok_and(|rows| rows.p == 0.0).then_some(0)
+    }
+
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
         3.0 * n_out as f64 * self.accumulation_len(call) as f64
     }

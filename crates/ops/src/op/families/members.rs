@@ -67,8 +67,9 @@ impl Engine for IsIn {
         generators::by_role(self, call, param)
     }
 
-    /// One found element ends the search.
-    fn reads(&self, _call: &Call<'_>, name: &str) -> Option<usize> {
-        (name == "test_elements").then_some(0)
+    /// One found element ends the search, and nothing is in an empty set.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let none = call.opt_tensor("test_elements").is_some_and(|spec| spec.numel() == 0);
+        (none || name == "test_elements").then_some(0)
     }
 }

@@ -42,6 +42,8 @@ mod adjoint_tests;
 #[cfg(test)]
 mod dense_tests;
 #[cfg(test)]
+mod f64_cases;
+#[cfg(test)]
 mod fold_tests;
 #[cfg(test)]
 mod place_tests;

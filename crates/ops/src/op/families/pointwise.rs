@@ -388,6 +388,8 @@ const SKIPPED: &[(&str, &str)] = &[
     ("hardtanh_backward", "grad_output"),
     ("hardswish_backward", "grad_output"),
     ("hardsigmoid_backward", "grad_output"),
+    ("softshrink_backward", "grad_output"),
+    ("heaviside", "values"),
 ];
 
 fn skipped(call: &Call<'_>, name: &str) -> bool {

@@ -27,8 +27,6 @@ const EITHER: &[&str] = &[
     "all.dims",
     "bitwise_left_shift",
     "bitwise_right_shift",
-    // An element of `values` counts where that of self is 0 alone.
-    "heaviside",
 ];
 
 fn outputs(call: &Call<'_>, inputs: &Inputs<'_>) -> Option<Vec<Array>> {

@@ -173,6 +173,15 @@ impl Engine for PagedAttention {
         Extents::of(call).map_or(1, |extents| extents.longest.max(extents.d).max(1))
     }
 
+    /// Sequences may have no tokens.
+    fn reads(&self, _call: &Call<'_>, name: &str) -> Option<usize> {
+        (name != "seq_lens").then_some(0)
+    }
+
+    fn least_flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
+        0.0
+    }
+
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
         4.0 * n_out as f64 * Extents::of(call).map_or(0.0, |extents| extents.longest as f64)
     }

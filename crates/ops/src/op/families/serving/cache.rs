@@ -1,7 +1,7 @@
 //! Keys and values of tokens written into the blocks of a cache.
 
 use crate::{
-    record::{DType, Gen},
+    record::{DType, Gen, TensorSpec},
     reference::Error,
 };
 
@@ -112,6 +112,16 @@ impl Engine for ReshapeAndCache {
         }
         let [new_keys, new_values] = out;
         Ok(vec![array(&keys.shape, new_keys), array(&values.shape, new_values)])
+    }
+
+    /// A token replaces what the caches hold, unless its slot leaves it out.
+    fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
+        let elements = |name: &str| call.opt_tensor(name).map_or(0, TensorSpec::numel);
+        match name {
+            "key_cache" | "value_cache" => Some(elements(name).saturating_sub(elements("key"))),
+            "key" | "value" => Some(0),
+            _ => None,
+        }
     }
 
     /// Slots differ, and some tokens are left out.

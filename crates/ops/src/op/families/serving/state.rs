@@ -179,6 +179,11 @@ impl Engine for SelectiveScan {
         length * Self::states(call)
     }
 
+    /// Sequences without elements need no states.
+    fn reads(&self, call: &Call<'_>, _name: &str) -> Option<usize> {
+        call.opt_tensor("u").is_some_and(|spec| spec.numel() == 0).then_some(0)
+    }
+
     fn flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
         6.0 * n_out as f64 * Self::states(call) as f64
     }
