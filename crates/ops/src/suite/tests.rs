@@ -1,4 +1,5 @@
 mod cheats;
+mod evaluation;
 mod opinfo;
 #[expect(
     clippy::float_cmp,

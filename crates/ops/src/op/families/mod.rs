@@ -46,6 +46,4 @@ mod f64_cases;
 #[cfg(test)]
 mod fold_tests;
 #[cfg(test)]
-mod place_tests;
-#[cfg(test)]
 pub(crate) mod probe;

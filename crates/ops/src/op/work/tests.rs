@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Elements of all tensors together of the cases that are tried: each of them is changed in turn.
-const MAX_ELEMENTS: usize = 400;
+const MAX_ELEMENTS: usize = 150;
 
 /// Cases of an op that are tried.
 const MAX_CASES: usize = 12;
@@ -61,9 +61,12 @@ impl<'a> Dependence<'a> {
         Self { call, hosts, inputs, before, matters }
     }
 
-    /// Tries numbers for every element that is not known to matter.
-    fn attempt(&mut self, numbers: impl Fn(&Self, usize) -> Vec<f64>) {
+    /// Tries numbers for every element that is not known to matter, until `enough` bytes do.
+    fn attempt(&mut self, enough: usize, numbers: impl Fn(&Self, usize) -> Vec<f64>) {
         for number in 0..self.hosts.len() {
+            if enough <= self.bytes() {
+                return;
+            }
             let numbers = numbers(self, number);
             for at in 0..self.matters[number].len() {
                 if !self.matters[number][at] {
@@ -108,10 +111,8 @@ impl<'a> Dependence<'a> {
 /// Returns the bytes of inputs that the results depend on, or some of them that are `enough`.
 fn bytes_that_matter(call: &Call<'_>, hosts: &[HostTensor], enough: usize) -> usize {
     let mut dependence = Dependence::new(call, hosts);
-    dependence.attempt(|_, _| PLAIN.to_vec());
-    if dependence.bytes() < enough {
-        dependence.attempt(Dependence::others);
-    }
+    dependence.attempt(enough, |_, _| PLAIN.to_vec());
+    dependence.attempt(enough, Dependence::others);
     dependence.bytes()
 }
 
