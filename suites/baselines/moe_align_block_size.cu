@@ -52,7 +52,7 @@ place(const T_topk_ids* __restrict__ ids, const int* __restrict__ counts, int* _
     if (last) {
         used[0] = end * block;
         for (; end < n_blocks; ++end) {
-            blocks[end] = 0;
+            blocks[end] = -1;
         }
     }
 }

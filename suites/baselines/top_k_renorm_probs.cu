@@ -27,6 +27,6 @@ top_k_renorm_probs(const float* __restrict__ x, float* __restrict__ out, int n, 
         __syncthreads();
     }
     for (int i = threadIdx.x; i < n; i += 256) {
-        result[i] /= total[0];
+        result[i] /= total[0] == 0.0f ? 1.0f : total[0];
     }
 }

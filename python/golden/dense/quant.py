@@ -30,8 +30,8 @@ def quantize_fp8(self, scale, dtype=torch.float8_e4m3fn):
     """sat_cast(self / scale), the quotient in f32."""
     if not self.dtype.is_floating_point or dtype not in FP8:
         raise TypeError(f"quantize_fp8 takes floats to fp8, not {self.dtype} to {dtype}")
-    if scale.dim() and tuple(scale.shape) != (self.shape[0], 1):
-        raise ValueError(f"scale is [] or [rows, 1], not {list(scale.shape)}")
+    if scale.dim() and tuple(scale.shape) not in ((1,), (self.shape[0], 1)):
+        raise ValueError(f"scale is [], [1] or [rows, 1], not {list(scale.shape)}")
     return quotient(self, scale, largest(dtype)).to(dtype)
 
 
@@ -83,6 +83,7 @@ def quantisation():
         both(layout(gen.normal((3, 4))), tensor(0.25))
     both(gen.normal((2, 4), "f32", 1e-3), tensor(1e-6))
     both(gen.normal((2, 4), "f32", 1e5), tensor(1e-6), dtype=DTYPES["f8e5m2"])
+    fixed.ok(self=gen.normal((2, 4)), scale=tensor([0.5]), instead={"limit": largest(torch.float8_e4m3fn)})
     fixed.bad(self=gen.ints((2, 3)), scale=tensor(1.0))
     fixed.bad(self=gen.normal((2, 3)), scale=tensor([1.0, 1.0, 1.0]))
     fixed.bad(self=gen.normal((2, 3)), scale=tensor(1.0), dtype=DTYPES["i8"])
@@ -96,10 +97,10 @@ def check_scaled_mm(self, mat2, scale_a, scale_b, bias):
         raise TypeError(f"scaled_mm takes fp8 matrices, not {self.dtype} and {mat2.dtype}")
     if self.dim() != 2 or mat2.dim() != 2 or self.shape[1] != mat2.shape[0]:
         raise ValueError(f"scaled_mm of {list(self.shape)} and {list(mat2.shape)}")
-    if scale_a.dim() and tuple(scale_a.shape) != (self.shape[0], 1):
-        raise ValueError(f"scale_a is [] or [m, 1], not {list(scale_a.shape)}")
-    if scale_b.dim() and tuple(scale_b.shape) != (1, mat2.shape[1]):
-        raise ValueError(f"scale_b is [] or [1, n], not {list(scale_b.shape)}")
+    if scale_a.dim() and tuple(scale_a.shape) not in ((1,), (self.shape[0], 1)):
+        raise ValueError(f"scale_a is [], [1] or [m, 1], not {list(scale_a.shape)}")
+    if scale_b.dim() and tuple(scale_b.shape) not in ((1,), (1, mat2.shape[1])):
+        raise ValueError(f"scale_b is [], [1] or [1, n], not {list(scale_b.shape)}")
     if bias is not None and tuple(bias.shape) != (mat2.shape[1],):
         raise ValueError(f"bias is [n], not {list(bias.shape)}")
 

@@ -21,6 +21,8 @@ def moe_align_block_size(topk_ids, num_experts, block_size):
     if any(not 0 <= expert < num_experts for expert in flat):
         raise IndexError("an expert that is none")
     length = len(flat) + num_experts * (block_size - 1)
+    if len(flat) < num_experts:
+        length = min(length, len(flat) * block_size)
     order, blocks = [], []
     for expert in range(num_experts):
         places = [at for at, of in enumerate(flat) if of == expert]
@@ -29,7 +31,7 @@ def moe_align_block_size(topk_ids, num_experts, block_size):
         blocks += [expert] * n_blocks
     count = len(order)
     order += [len(flat)] * (length - count)
-    blocks += [0] * (-(-length // block_size) - len(blocks))
+    blocks += [-1] * (-(-length // block_size) - len(blocks))
     return tuple(torch.tensor(values, dtype=torch.int32) for values in (order, blocks, [count]))
 
 
@@ -56,6 +58,7 @@ def cases():
         ((4, 4), 3, 5),
         ((0, 2), 3, 4),
         ((8,), 2, 4),
+        ((2, 1), 9, 4),
     ):
         op.ok(topk_ids=gen.ints(shape, "i32", 0, experts - 1), num_experts=experts, block_size=block)
     op.ok(topk_ids=gen.ints((5, 2), "i64", 0, 3), num_experts=4, block_size=2)

@@ -16,9 +16,10 @@ def check(probs):
 
 
 def kept(probs, mask):
-    """The probabilities of the mask over their sum, 0 elsewhere."""
+    """The probabilities of the mask over their sum, 0 elsewhere and in rows of zeros."""
     chosen = torch.where(mask, computed(probs), torch.zeros_like(probs))
-    return chosen / chosen.sum(-1, keepdim=True)
+    total = chosen.sum(-1, keepdim=True)
+    return chosen / torch.where(total == 0, torch.ones_like(total), total)
 
 
 def top_k_renorm_probs(probs, top_k):
@@ -62,6 +63,9 @@ def cases():
     for layout in LAYOUTS:
         k_op.ok(probs=layout(rows(3, 4)), top_k=2)
         p_op.ok(probs=layout(rows(3, 4)), top_p=0.7)
+    zeros = tensor([[0.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    k_op.ok(probs=zeros, top_k=2)
+    p_op.ok(probs=zeros, top_p=0.5)
     for op, given, wrong in ((k_op, {"top_k": 2}, {"top_k": 0}), (p_op, {"top_p": 0.5}, {"top_p": 0.0})):
         op.ok(probs=rows(0, 4), **given)
         op.bad(probs=rows(2, 4), **wrong)

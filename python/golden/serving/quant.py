@@ -166,6 +166,7 @@ def int8():
         given.ok(input=gen.normal((9,), dtype, 50), scale=tensor(1.0), azp=tensor(-30.0).int())
         given.ok(input=tensor([NAN, INF, -INF, 2.0]).to(DTYPES[dtype]), scale=tensor(1.0), azp=tensor([5]).int())
         given.ok(input=ties.to(DTYPES[dtype]), scale=tensor(1.0))
+        given.ok(input=tensor([1.0, -1.0, 0.0, NAN]).to(DTYPES[dtype]), scale=tensor(0.0))
         given.ok(input=ties.to(DTYPES[dtype]), scale=tensor(1.0), azp=tensor([-128.0]).int())
         for shape in ((3, 8), (2, 3, 5), (7,), (1, 1)):
             token.ok(input=gen.normal(shape, dtype, 10))

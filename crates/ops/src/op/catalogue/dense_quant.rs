@@ -55,7 +55,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             bias=None, ScalarType? out_dtype=None) -> Tensor",
             ScaledMm,
             "out = (self @ mat2) * scale_a * scale_b + bias: self [m, k] and mat2 [k, n] are fp8 \
-            (f8e4m3 or f8e5m2 each), scale_a is f32 [] or [m, 1], scale_b f32 [] or [1, n], bias \
+            (f8e4m3 or f8e5m2 each), scale_a is f32 [], [1] or [m, 1], scale_b f32 [], [1] or [1, n], bias \
             [n] of a floating-point type or None (a null pointer; counts as 0). Products of fp8 \
             elements are exact in f32; sums are f32 (any order), scaled and biased in f32 and \
             rounded once to out_dtype, which is that of self where it is left out. A result of \
@@ -79,7 +79,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             "quantize_fp8(Tensor self, Tensor scale, ScalarType dtype=float8_e4m3fn) -> Tensor",
             Quantize::Given,
             "out = self / scale, rounded to nearest even to dtype (f8e4m3 or f8e5m2); scale is \
-            f32, [] or [rows, 1] with self [rows, n]. The quotient is f32. It saturates: a \
+            f32, [], [1] or [rows, 1] with self [rows, n]. The quotient is f32. It saturates: a \
             magnitude beyond the largest finite value of dtype (448, 57344) becomes that value.\n\
             NaN gives NaN, infinities give the largest finite value of their sign, -0 gives -0. \
             Ties of the rounding go to even; subnormal results are kept.",

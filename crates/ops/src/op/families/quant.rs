@@ -35,16 +35,16 @@ fn float(name: &str, spec: &TensorSpec) -> Result<(), InferError> {
     Err(InferError::dtype(name, spec.dtype, wanted))
 }
 
-/// Checks a scale: f32 of shape [], or the shape that has one per row or column.
+/// Checks a scale: one f32, or the shape that has one per row or column.
 fn check_scale(call: &Call<'_>, name: &str, each: &[usize]) -> Result<(), InferError> {
     let spec = call.tensor(name)?;
     if spec.dtype != DType::F32 {
         return Err(InferError::dtype(name, spec.dtype, "f32"));
     }
-    if spec.ndim() == 0 || spec.shape == each {
+    if spec.shape.is_empty() || spec.shape == [1] || spec.shape == each {
         return Ok(());
     }
-    Err(InferError::shape(name, &spec.shape, format!("[] or {each:?}")))
+    Err(InferError::shape(name, &spec.shape, format!("[], [1] or {each:?}")))
 }
 
 /// Quantisation to fp8.

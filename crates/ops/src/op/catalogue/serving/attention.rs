@@ -70,7 +70,8 @@ fn attention() -> Vec<OpBuilder> {
             alibi_slopes[h] * (t - seq_lens[s] + 1) (f32 [heads]) or 0. Compute in f32; f16 or bf16 \
             probabilities are accepted only as far as the tolerance goes. Online softmax and any \
             order of summation are right. Round once to the dtype.\n\
-            A sequence without tokens gives 0. NaN in a query, or among its keys, gives NaN in the \
+            A sequence without tokens gives 0. (vLLM's kernel adds 1e-6 to the sum of exponentials, which \
+            f32 shows.) NaN in a query, or among its keys, gives NaN in the \
             whole head; a NaN in a value its element.",
         )
         .family(OpFamily::Attention)

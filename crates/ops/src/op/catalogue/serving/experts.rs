@@ -32,11 +32,11 @@ fn experts() -> Vec<OpBuilder> {
             sorted_token_ids, Tensor expert_ids, Tensor num_tokens_post_pad)",
             AlignBlockSize,
             "As vLLM's: topk_ids (i32 or i64, N elements of 0..num_experts) names an expert per \
-            element. sorted_token_ids, i32 of N + num_experts * (block_size - 1) elements, holds the \
-            row-major places of the elements of expert 0, then of 1 and so on; those of each expert \
+            element. sorted_token_ids, i32 of N + num_experts * (block_size - 1) elements (at most N * \
+            block_size where N is below num_experts), holds the row-major places of the elements of expert 0, then of 1 and so on; those of each expert \
             in any order, then N until the next multiple of block_size; N to the end. expert_ids, \
             i32 of one element per block (the length of sorted_token_ids over block_size, rounded \
-            up), is the expert of each block, 0 of those behind the last. num_tokens_post_pad, i32 \
+            up), is the expert of each block, -1 of those behind the last. num_tokens_post_pad, i32 \
             [1], is the number of places up to the end of the last block that is used. An expert \
             without elements has no block.",
         )
@@ -53,7 +53,7 @@ fn probabilities() -> Vec<OpBuilder> {
             Renorm::TopK,
             "As FlashInfer's and SGLang's: probs is f32 [rows, n]. In each row the top_k largest \
             elements are kept, and all that equal the last of them; out is each of these over their \
-            sum (f32, any order), and 0 elsewhere. top_k is in 1..=n.\nNaN is not given.",
+            sum (f32, any order), and 0 elsewhere. top_k is in 1..=n.\nA row of zeros gives zeros. NaN is not given.",
         ),
         (
             "top_p_renorm_probs(Tensor probs, float top_p) -> Tensor",
@@ -62,7 +62,8 @@ fn probabilities() -> Vec<OpBuilder> {
             where the sum of all larger ones is below top_p, so that equal elements are kept or \
             dropped together; out is each of these over their sum (f32, any order), and 0 \
             elsewhere. top_p is above 0 and at most 1. Where a sum equals top_p within the rounding \
-            of f32, either set is right.\nNaN is not given.",
+            of f32, either set is right.\nElements of a row add up to 1 within rounding; a row of zeros gives zeros. \
+            NaN is not given.",
         ),
     ];
     let row = |(signature, engine, text)| {

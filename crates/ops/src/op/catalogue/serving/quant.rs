@@ -20,6 +20,10 @@ fn row(signature: &str, shared: Shared, target: DType, text: &str) -> OpBuilder 
     OpBuilder::new(signature, Quantise { shared, target }, text).family(OpFamily::Quantize).own()
 }
 
+/// Where the tests of vLLM and its kernels differ.
+const NAN_OF_TESTS: &str = "NaN as in the reference of vLLM's tests (maxima of its kernels skip NaN, and they \
+    give a finite end of the range for a quotient that is NaN).";
+
 fn fp8() -> Vec<OpBuilder> {
     let both = &["the quantised tensor", "the scales"];
     vec![
@@ -30,8 +34,8 @@ fn fp8() -> Vec<OpBuilder> {
             &format!(
                 "As vLLM's: scale = max |input| / 448 over the whole tensor, f32, [1]; out = input / \
                 scale, with scale as it is stored, in f32, {TO_FP8}.\n\
-                A tensor that holds NaN has scale NaN and gives NaN everywhere (a maximum of vLLM's \
-                kernels skips NaN), one of zeros has scale 0 and gives NaN (0 / 0). With an infinity (and no NaN) scale is Inf: infinite \
+                {NAN_OF_TESTS} A tensor that holds NaN has scale NaN and gives NaN everywhere, one of \
+                zeros has scale 0 and gives NaN (0 / 0). With an infinity (and no NaN) scale is Inf: infinite \
                 elements give NaN, finite ones 0."
             ),
         )
@@ -46,7 +50,7 @@ fn fp8() -> Vec<OpBuilder> {
                 scale_ub) / 448, 1 / (448 * 512)), f32, of the shape of input with a last dimension \
                 of 1; out = input / scale, with scale as it is stored, in f32, {TO_FP8}. scale_ub is \
                 one f32 ([] or [1]); None sets no bound.\n\
-                A row that holds NaN has scale NaN and gives NaN everywhere. A row that holds an \
+                {NAN_OF_TESTS} A row that holds NaN has scale NaN and gives NaN everywhere. A row that holds an \
                 infinity (and no NaN) has scale Inf unless scale_ub bounds it: its infinite elements \
                 give NaN, finite ones 0. A row of zeros gives zeros."
             ),
@@ -59,18 +63,17 @@ fn fp8() -> Vec<OpBuilder> {
             Shared::Group,
             DType::F8E4M3,
             &format!(
-                "As vLLM's and SGLang's: the last dimension of input is cut into groups of \
+                "As vLLM's CUDA kernel: the last dimension of input is cut into groups of \
                 group_size neighbours, which divides it. Per group: scale = max(max |group|, eps) / \
                 448, f32; with use_ue8m0 the smallest power of two that is no less than \
                 max(scale, 1e-10). scales has the shape of input with one element per group in the \
                 last dimension (row-major). out = input / scale, with scale as it is stored, in f32, \
                 {TO_FP8}.\n\
-                A group that holds NaN has scale NaN and gives NaN everywhere. A group that holds an \
+                {NAN_OF_TESTS} A group that holds NaN has scale NaN and gives NaN everywhere. A group that holds an \
                 infinity (and no NaN) has scale Inf: infinite elements give NaN, finite ones 0. \
                 Groups of zeros give zeros."
             ),
         )
-        .alias(&["sglang_per_token_group_quant_fp8"])
         .outputs(both),
     ]
 }
@@ -87,7 +90,8 @@ fn int8() -> Vec<OpBuilder> {
             &format!(
                 "As vLLM's: out = clamp(round(input / scale) + azp, -128, 127) as int8, the quotient \
                 in f32 and rounded to nearest even. scale is one f32, azp one i32 ([] or [1]) or \
-                None, which counts as 0. {open}\nA NaN quotient counts \
+                None, which counts as 0. {open} With azp, halves may go either way: vLLM multiplies by \
+                the reciprocal of scale.\nA NaN quotient counts \
                 as 0, an infinite one gives the end of the range."
             ),
         )
@@ -111,7 +115,8 @@ fn int8() -> Vec<OpBuilder> {
             Shared::Group,
             DType::I8,
             &format!(
-                "As the reference of vLLM's tests: the last dimension of input is cut into groups of \
+                "As the reference of vLLM's tests (its kernels cut the quotient off instead of rounding \
+                it): the last dimension of input is cut into groups of \
                 group_size neighbours, which divides it. Per group: scale = max(max |group|, eps) / \
                 127, f32, and out = clamp(round(input / scale), -128, 127) as int8, in f32, rounded \
                 to nearest even. scales has the shape of input with one element per group in the \

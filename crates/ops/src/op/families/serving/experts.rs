@@ -85,7 +85,9 @@ impl Align {
 
     /// Returns the most places that padding can lead to.
     fn length(&self, tokens: usize) -> usize {
-        tokens + self.experts * (self.block - 1)
+        let padded = tokens + self.experts * (self.block - 1);
+        // Then not every expert has a token.
+        if tokens < self.experts { padded.min(tokens * self.block) } else { padded }
     }
 
     /// Returns the places of each expert's tokens.
@@ -128,7 +130,7 @@ impl Engine for AlignBlockSize {
         }
         let (used, length) = (order.len() as f64, align.length(count));
         order.resize(length, count as f64);
-        blocks.resize(length.div_ceil(align.block), 0.0);
+        blocks.resize(length.div_ceil(align.block), -1.0);
         Ok(vec![array(&[length], order), array(&[blocks.len()], blocks), array(&[1], vec![used])])
     }
 

@@ -55,12 +55,13 @@ fn likelier(row: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Divides the kept probabilities by their sum.
+/// Divides the kept probabilities by their sum; zeros stay.
 fn renormalised(row: &[f64], kept: &[bool]) -> Vec<f64> {
     let chosen: Vec<f64> =
         row.iter().zip(kept).map(|(&p, &kept)| if kept { p } else { 0.0 }).collect();
     let total = sum(chosen.iter().copied());
-    chosen.into_iter().map(|p| p / total).collect()
+    let divisor = if total == 0.0 { 1.0 } else { total };
+    chosen.into_iter().map(|p| p / divisor).collect()
 }
 
 impl Engine for Renorm {
