@@ -11,7 +11,7 @@
 //! inputs: `4 v (max(|y|, magnitude) + r)` for ops that PyTorch rounds between steps, and besides
 //! `4 sqrt(L)` halves of the smallest value where those steps leave the range of f16, whose results
 //! may then be infinite or NaN unless inputs are normal; `1.5 v sqrt(L) (max(|y|, magnitude) + r)` for ops
-//! that it accumulates in their type; and quotients may be rounded before they are cut. The bound
+//! that it accumulates in their type; `4 v` (`4 u` of f32) where it adds 1 to the function; and quotients may be rounded before they are cut. The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in any
 //! order stays below it, and inputs or accumulators of lower precision do not. The constants were
 //! taken on hardware: `docs/measurements`, error ratios.
@@ -91,7 +91,9 @@ impl<'a> BoundParams<'a> {
             // Values drawn from the standard normal distribution stay in range at every step.
             overflows: matches!(
                 eager,
-                EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums
+                EagerRounding::StepsBeyondRange
+                    | EagerRounding::ProductsOfSums
+                    | EagerRounding::SharedFactor
             ) && dtype == DType::F16
                 && case.distribution != InputDistribution::Normal,
             unbounded: eager == EagerRounding::ProductsOfSums
@@ -217,12 +219,14 @@ impl<'a> Bounds<'a> {
         let unit = half_roundoff(self.params.eager_dtype).unwrap_or(0.0);
         match self.params.eager {
             EagerRounding::Result | EagerRounding::Quotient => 0.0,
-            EagerRounding::Steps | EagerRounding::Statistics => 4.0 * unit * scale,
+            EagerRounding::Steps => 4.0 * unit * scale,
+            EagerRounding::Statistics => 4.0 * (unit * scale + subnormal),
+            EagerRounding::OneIsAdded => 4.0 * unit.max(self.unit),
             // Terms of a sum that lie below the smallest normal value are rounded absolutely.
             _ if self.params.unbounded => f64::INFINITY,
-            EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums => {
-                4.0 * (unit * scale + subnormal * sqrt_len)
-            }
+            EagerRounding::StepsBeyondRange
+            | EagerRounding::ProductsOfSums
+            | EagerRounding::SharedFactor => 4.0 * (unit * scale + subnormal * sqrt_len),
             EagerRounding::Accumulator => 1.5 * unit * sqrt_len * scale,
         }
     }
@@ -233,11 +237,14 @@ impl<'a> Bounds<'a> {
         self.params.overflows
     }
 
-    /// Returns whether errors of a rounded accumulator, or of statistics, are those of many
-    /// elements, so that their mean says nothing.
+    /// Returns whether errors of a rounded accumulator, of statistics, or of the factor of a mean
+    /// are those of many elements, so that their mean says nothing.
     #[must_use]
     pub fn accumulates_roundings(&self) -> bool {
-        matches!(self.params.eager, EagerRounding::Accumulator | EagerRounding::Statistics)
+        matches!(
+            self.params.eager,
+            EagerRounding::Accumulator | EagerRounding::Statistics | EagerRounding::SharedFactor
+        )
     }
 
     /// Returns how many ulps beyond the correct rounding the bound leaves open at an element.

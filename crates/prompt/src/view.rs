@@ -228,12 +228,13 @@ fn allowance(op: &OpDef, precision: Precision) -> Option<String> {
 const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     match rounding {
         EagerRounding::Result => None,
-        EagerRounding::Steps | EagerRounding::StepsBeyondRange | EagerRounding::ProductsOfSums => {
-            Some(
-                "For this task, f16 and bf16 values may be rounded to their type between the steps of \
+        EagerRounding::Steps
+        | EagerRounding::StepsBeyondRange
+        | EagerRounding::ProductsOfSums
+        | EagerRounding::SharedFactor => Some(
+            "For this task, f16 and bf16 values may be rounded to their type between the steps of \
              the formula and in partial sums, as PyTorch's eager kernel does.",
-            )
-        }
+        ),
         EagerRounding::Statistics => Some(
             "For this task, means and factors of f16 and bf16 tensors may be rounded to their type, \
              as in PyTorch's eager kernel.",
@@ -245,6 +246,10 @@ const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
         EagerRounding::Quotient => Some(
             "For this task, quotients of f16 and bf16 may be rounded to their type before they are \
              made integers, as in PyTorch's eager kernel.",
+        ),
+        EagerRounding::OneIsAdded => Some(
+            "For this task, results near 0 may have the absolute error of a sum with 1, as in PyTorch's \
+             eager kernel.",
         ),
     }
 }

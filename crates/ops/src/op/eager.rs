@@ -16,28 +16,35 @@ pub enum EagerRounding {
     /// As [`Self::StepsBeyondRange`]; besides, two sums of squares over the last dimension are
     /// multiplied, which overflows f16 where each is 256 or more.
     ProductsOfSums,
+    /// As [`Self::StepsBeyondRange`]; besides, the factor of a mean, so that errors of a set of
+    /// elements have one sign.
+    SharedFactor,
     /// Statistics that a set of elements is normalised with: errors of a set have one sign.
     Statistics,
     /// The accumulator, after each element.
     Accumulator,
     /// A quotient, before it is made an integer.
     Quotient,
+    /// A function to which 1 is added, in f32 too: results near 0 have its absolute error.
+    OneIsAdded,
 }
 
 /// Ops with other kernels than such as compute in f32, per kind of rounding.
-const ROUNDED: [(EagerRounding, &[&str]); 6] = [
+const ROUNDED: [(EagerRounding, &[&str]); 8] = [
     (
         EagerRounding::StepsBeyondRange,
-        &[
-            "mse_loss",
-            "soft_margin_loss",
-            "cosine_similarity",
-            "mse_loss_backward",
-            "sigmoid_backward",
-            "tanh_backward",
-        ],
+        &["mse_loss", "soft_margin_loss", "cosine_similarity", "sigmoid_backward", "tanh_backward"],
     ),
     (EagerRounding::ProductsOfSums, &["cosine_embedding_loss"]),
+    (
+        EagerRounding::SharedFactor,
+        &[
+            "mse_loss_backward",
+            "smooth_l1_loss_backward",
+            "huber_loss_backward",
+            "binary_cross_entropy_backward",
+        ],
+    ),
     (
         EagerRounding::Steps,
         &[
@@ -73,6 +80,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "conv_transpose1d",
             "conv_transpose2d",
             "conv_transpose3d",
+            "addr",
             // Squares and cubes are products in the element type.
             "pow.Tensor_Scalar",
             // The quotients that are added.
@@ -98,6 +106,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "native_group_norm",
             "native_batch_norm",
             "native_batch_norm_backward",
+            "native_group_norm_backward",
             // The products that are summed over a slice.
             "softmax_backward_data",
         ],
@@ -115,6 +124,8 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "embedding_dense_backward",
             "upsample_bilinear2d_backward",
             "reflection_pad2d_backward",
+            "unfold_backward",
+            "_adaptive_avg_pool2d_backward",
             "addbmm",
             // vLLM's csrc/moe/moe_align_sum_kernels.cu, of 2 to 4 experts.
             "moe_sum",
@@ -123,6 +134,8 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
         ],
     ),
     (EagerRounding::Quotient, &["div.Tensor_mode", "floor_divide"]),
+    // (1 + erf(x / sqrt(2))) / 2.
+    (EagerRounding::OneIsAdded, &["special_ndtr"]),
 ];
 
 impl EagerRounding {
@@ -131,8 +144,9 @@ impl EagerRounding {
     pub fn of(op: &str, dtype: DType) -> Self {
         let of_op =
             ROUNDED.iter().find(|(_, ops)| ops.contains(&op)).map(|(rounding, _)| *rounding);
-        match dtype {
-            DType::F16 | DType::BF16 => of_op.unwrap_or(Self::Result),
+        match (dtype, of_op) {
+            (DType::F16 | DType::BF16, Some(of_op)) => of_op,
+            (DType::F32, Some(Self::OneIsAdded)) => Self::OneIsAdded,
             _ => Self::Result,
         }
     }
@@ -160,5 +174,6 @@ mod tests {
         }
         assert_eq!(EagerRounding::of("mse_loss", DType::F32), EagerRounding::Result);
         assert_eq!(EagerRounding::of("l1_loss", DType::BF16), EagerRounding::Steps);
+        assert_eq!(EagerRounding::of("special_ndtr", DType::F32), EagerRounding::OneIsAdded);
     }
 }

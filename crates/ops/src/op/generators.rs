@@ -140,12 +140,12 @@ const fn integers(dtype: DType, distribution: InputDistribution) -> Gen {
     }
 }
 
-/// Returns whether the op divides by one of its tensors.
+/// Returns whether the op divides by one of its tensors, or by both in turn.
 fn divides(call: &Call<'_>) -> bool {
-    call.op.params.iter().any(|param| param.role == Role::Divisor)
+    call.op.name == "gcd" || call.op.params.iter().any(|param| param.role == Role::Divisor)
 }
 
-/// Integers over the range of their type; the smallest one has no quotient by -1.
+/// Integers over the range of their type; the smallest one has no quotient by -1 and no absolute value.
 fn wide_data(call: &Call<'_>, dtype: DType) -> Gen {
     let bits = wide(call, dtype);
     Gen::Wide { bits, except: divides(call).then_some(i64::MIN >> (63 - bits)) }

@@ -192,7 +192,8 @@ fn pieces() -> Vec<OpBuilder> {
             engine(3.0, both, Map::Call(of::logit)),
             "g / (x * (1 - x)); for x outside of [eps, 1 - eps] it is 0, where eps is None for x outside \
             of [0, 1] NaN",
-            "Where x is 0 or 1 and inside of these limits, g * Inf.",
+            "IEEE arithmetic: where x is 0 or 1 and inside of these limits it is infinite or NaN, of the \
+            sign of g and of the zero.",
         )
         .role("self", Role::Between(0.0, 1.0)),
     ]

@@ -401,7 +401,8 @@ fn whole() -> Vec<OpBuilder> {
             Pointwise { takes: Takes::Integers, ..Pointwise::binary(8.0, Map::Two(of::gcd)) },
             "out = the greatest common divisor of self and other, |self| where other is 0 and |other| where \
             self is",
-            "Integers only. The result is exact and not negative.",
+            "Integers only. The result is exact and not negative; the smallest integer of the type, which has no \
+            absolute value, is not among the inputs.",
         )
         .dtypes(&[DType::I64, DType::I32])
         .exact(),

@@ -9,6 +9,7 @@ use super::{
     },
     ROUNDED, TO_F32, of_self,
 };
+use crate::record::DType;
 
 /// A function of one element; f32 stands in for integers.
 fn function(name: &str, engine: Pointwise, formula: &str, specials: &str) -> OpBuilder {
@@ -58,6 +59,10 @@ fn gamma() -> Vec<OpBuilder> {
     ]
 }
 
+/// Slack of the Bessel functions in f32: terms of the Chebyshev series that PyTorch has (Cephes)
+/// cancel, and its own kernels exceed the bound by up to 3.3 (docs/measurements/2026-11-25-operators.md).
+const SERIES_SLACK: f64 = 4.0;
+
 fn bessel() -> Vec<OpBuilder> {
     let text = |order: u32, scaled: &str| {
         format!(
@@ -73,6 +78,7 @@ fn bessel() -> Vec<OpBuilder> {
             "NaN and infinities give NaN, results beyond the range are Inf.",
         )
         .role("self", range)
+        .slack(DType::F32, SERIES_SLACK)
         .alias(&["special_i0"]),
         function(
             "special_i0e",
@@ -80,14 +86,16 @@ fn bessel() -> Vec<OpBuilder> {
             &text(0, "exp(-|x|) * "),
             "NaN gives NaN, infinities give 0. Neither factor may overflow before the product.",
         )
-        .role("self", range),
+        .role("self", range)
+        .slack(DType::F32, SERIES_SLACK),
         function(
             "special_i1",
             scaled(of::i1),
             &text(1, ""),
             "An odd function. NaN and infinities give NaN, results beyond the range are infinite.",
         )
-        .role("self", range),
+        .role("self", range)
+        .slack(DType::F32, SERIES_SLACK),
         function(
             "special_i1e",
             Pointwise { large: (1e3, 1e15), ..vanishing(of::i1e) },
@@ -95,7 +103,8 @@ fn bessel() -> Vec<OpBuilder> {
             "An odd function. NaN gives NaN, infinities give 0 of either sign. Neither factor may \
             overflow before the product.",
         )
-        .role("self", range),
+        .role("self", range)
+        .slack(DType::F32, SERIES_SLACK),
     ]
 }
 
