@@ -53,6 +53,10 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "cross_entropy_loss",
             "nll_loss",
             "nll_loss_backward",
+            "nll_loss2d",
+            "nll_loss2d_backward",
+            // The weights, and the sums along rows.
+            "_upsample_bicubic2d_aa",
             "normalize",
             "logsumexp",
             // Sums are split, and the parts added in the element type.
@@ -114,6 +118,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 6] = [
             "index_put",
             "embedding_dense_backward",
             "upsample_bilinear2d_backward",
+            "_upsample_bicubic2d_aa_backward",
             "reflection_pad2d_backward",
             "addbmm",
             // vLLM's csrc/moe/moe_align_sum_kernels.cu, of 2 to 4 experts.
