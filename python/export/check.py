@@ -46,6 +46,10 @@ def _values(kind, shape, generator, device):
         starts[0] = 0
         starts[-1] = rest[0] if rest[1] else starts[-1]
         return starts
+    if name == "counts":
+        ends = integers(0, rest[0] + 1).reshape(-1)[1:].sort().values
+        both = [torch.zeros_like(ends[:1]) if len(ends) else integers(0, 1).reshape(-1), ends]
+        return torch.cat([*both, torch.full_like(both[0], rest[0])]).diff().reshape(shape)
     if name == "in_window":
         rows, columns = rest[:6], rest[6:]
         window = torch.arange(_product(shape), device=device).reshape(shape)

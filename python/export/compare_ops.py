@@ -20,6 +20,7 @@ KNOWN = {
     "native_group_norm": "statistics of 16-bit inputs are f32, its shape function says 16 bits",
     "native_group_norm_backward": "gradients have the inputs' type, its shape function says that of the statistics",
     "native_batch_norm_backward": "its shape function ignores output_mask",
+    "_weight_norm_interface": "norms of 16-bit inputs are f32, its shape function says 16 bits",
     "batch_norm_inference": "saved statistics are empty, its shape function says one per channel",
 }
 

@@ -30,7 +30,7 @@ const fn gradient(
 }
 
 /// Names that gradients' schemas have for the gradient of the first output.
-const GRADS: [&str; 3] = ["grad_output", "grad_out", "grad"];
+const GRADS: [&str; 4] = ["grad_output", "grad_out", "grad", "grad_w"];
 
 const X: &[&str] = &["self"];
 /// The target of a loss of differences has the gradient of self with both in each other's place.
@@ -85,6 +85,19 @@ const GRADIENTS: &[Gradient] = &[
     gradient("mse_loss", "mse_loss_backward", X, &[]),
     gradient("mse_loss", "mse_loss_backward", TARGET, SWAPPED),
     gradient("nll_loss", "nll_loss_backward", X, &[("total_weight", "outs[1]")]),
+    gradient("nll_loss2d", "nll_loss2d_backward", X, &[("total_weight", "outs[1]")]),
+    gradient(
+        "_weight_norm_interface",
+        "_weight_norm_interface_backward",
+        &["v", "g"],
+        &[("saved_v", "given[\"v\"]"), ("saved_g", "given[\"g\"]"), ("saved_norms", "outs[1]")],
+    ),
+    gradient(
+        "_upsample_bicubic2d_aa",
+        "_upsample_bicubic2d_aa_backward",
+        X,
+        &[("input_size", "list(given[\"self\"].shape)")],
+    ),
     gradient(
         "native_layer_norm",
         "native_layer_norm_backward",

@@ -362,6 +362,7 @@ fn kind(generator: Gen) -> String {
         Gen::Offsets { total, closed } => {
             ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
         }
+        Gen::Counts { total } => ("counts", vec![total.to_string()]),
         Gen::InWindow { rows, columns } => {
             let axis = |axis: WindowAxis| {
                 let WindowAxis { extent, count, kernel, stride, padding, dilation } = axis;

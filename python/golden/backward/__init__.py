@@ -1,5 +1,5 @@
 """Backward ops."""
 
-from . import activation, images, rows, views
+from . import activation, images, rows, views, weights
 
-__all__ = ["activation", "images", "rows", "views"]
+__all__ = ["activation", "images", "rows", "views", "weights"]

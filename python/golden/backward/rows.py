@@ -15,6 +15,7 @@ def cases():
     views()
     embedding()
     nll()
+    images()
     losses()
     convolution()
     average()
@@ -243,6 +244,55 @@ def nll():
         ignore_index=-100,
         total_weight=tensor(1.0),
     )
+
+
+def images():
+    """As nll, of a class per place of an image."""
+    name = "nll_loss2d_backward"
+    op, gen = Op(name, once=True), Gen(name)
+
+    def ok(shape, reduction, dtype="f32", weight=False, ignore=-100, layout=lambda t: t, total=None, **rest):
+        n, c, h, w = shape
+        grad = layout(gen.normal((n, h, w), dtype)) if reduction == 0 else gen.normal((), dtype)
+        args = {
+            "grad_output": grad,
+            "self": gen.normal(shape, dtype),
+            "target": layout(gen.ints((n, h, w), "i64", 0, c - 1)),
+            "weight": gen.uniform((c,), dtype, 0.5, 2.0) if weight else None,
+            "reduction": reduction,
+            "ignore_index": ignore,
+            "total_weight": tensor(float(n * h * w) + 0.5 if total is None else total, dtype),
+        }
+        op.ok(**{**args, **rest})
+
+    for dtype in FLOATS:
+        for reduction in (0, 1, 2):
+            ok((2, 4, 3, 5), reduction, dtype)
+            ok((2, 4, 3, 2), reduction, dtype, weight=True, ignore=2)
+    for reduction in (0, 1, 2):
+        ok((1, 1, 1, 1), reduction)
+        ok((0, 3, 2, 2), reduction)
+        ok((2, 3, 0, 2), reduction)
+        ok((1, 3, 1, 2), reduction, target=tensor([[[-100, 1]]], "i64"))
+        ok((1, 3, 1, 2), reduction, target=tensor([[[-1, -1]]], "i64"), ignore=-1)
+        ok((1, 2, 1, 2), reduction, weight=True, total=0.0)
+    ok((1, 2, 1, 3), 0, grad_output=tensor([[[NAN, INF, -INF]]]))
+    ok((1, 2, 1, 3), 1, grad_output=tensor(INF))
+    ok((1, 2, 1, 3), 2, grad_output=tensor(NAN))
+    ok((2, 2, 2, 3), 1, grad_output=gen.normal((1,)), total_weight=tensor([3.0]))
+    for layout in LAYOUTS:
+        ok((2, 3, 4, 2), 0, layout=layout)
+    args = {"self": gen.normal((2, 3, 1, 4)), "target": gen.ints((2, 1, 4), "i64", 0, 2), "weight": None}
+    args |= {"reduction": 0, "ignore_index": -100, "total_weight": tensor(1.0)}
+    good = gen.normal((2, 1, 4))
+    op.bad(grad_output=gen.normal((2, 4, 1)), **args)
+    op.bad(grad_output=gen.normal((8,)), **args)
+    op.bad(grad_output=good, **{**args, "self": gen.normal((2, 3, 4))})
+    op.bad(grad_output=good, **{**args, "target": gen.ints((2, 4, 1), "i64", 0, 2)})
+    op.bad(grad_output=good, **{**args, "target": gen.ints((2, 1, 4), "i32", 0, 2)})
+    op.bad(grad_output=good, **{**args, "weight": gen.uniform((2,))})
+    op.bad(grad_output=good, **{**args, "total_weight": tensor([1.0, 2.0])})
+    op.bad(grad_output=good, **{**args, "reduction": 1})
 
 
 def losses():

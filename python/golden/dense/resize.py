@@ -2,7 +2,7 @@
 
 import torch
 
-from ..inputs import FLOATS, LAYOUTS, Gen, channels_last, tensor
+from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, tensor
 from ..record import Op, aten, precise
 
 # name: spatial dimensions, whether corners may be aligned
@@ -15,14 +15,35 @@ TABLE = {
     "upsample_linear1d": (1, True),
     "upsample_trilinear3d": (3, True),
     "upsample_bicubic2d": (2, True),
+    "_upsample_bicubic2d_aa": (2, True),
 }
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
 EXTENTS = (3, 4, 5)
 
 
+def rounded(name):
+    """The overload `name` in f64, rounded once: the CPU has no kernel for f16 and bf16."""
+    return lambda self, **args: aten(name)(self=self.double(), **args).to(self.dtype)
+
+
+def antialiased(op, gen):
+    """Windows that grow with the scale: many elements to few, one dimension larger and one smaller."""
+    for corners in (False, True):
+        for shape, size in (((1, 2, 9, 13), (2, 3)), ((1, 1, 17, 4), (5, 11)), ((2, 1, 1, 23), (1, 2)), ((1, 1, 8, 6), (8, 3))):
+            for dtype in FLOATS:
+                op.ok(self=gen.normal(shape, dtype), output_size=list(size), align_corners=corners)
+        op.ok(self=gen.normal((1, 1, 7, 9)), output_size=[3, 4], align_corners=corners, scales_h=0.4, scales_w=0.5)
+        op.ok(self=gen.normal((1, 1, 7, 9)), output_size=[3, 4], align_corners=corners, scales_h=-1.0, scales_w=0.0)
+    row = tensor([[[[1.0, NAN, 3.0, 4.0, 5.0, 6.0, 7.0, INF, 9.0, 1.0, 2.0, 3.0, 4.0, -INF]]]])
+    op.ok(self=row, output_size=[1, 5], align_corners=False)
+    op.bad(self=gen.normal((1, 1, 4, 4)), output_size=[2, -2], align_corners=False)
+    op.bad(self=gen.normal((1, 1, 4, 4)), output_size=[2, 2, 2], align_corners=False)
+
+
 def resized(name, n, corners):
     """Larger and smaller sizes, scales that are given, layouts."""
-    op, gen = Op(name, precise(name) if n == 2 and corners else None, once=True), Gen(name)
+    call = rounded(name) if name.endswith("_aa") else precise(name) if n == 2 and corners else None
+    op, gen = Op(name, call, once=True), Gen(name)
     shape = (2, 3, *EXTENTS[-n:])
     for options in ({"align_corners": False}, {"align_corners": True}) if corners else ({},):
         for size in ((5, 9, 7), (2, 3, 4), (1, 1, 1), EXTENTS):
@@ -38,6 +59,8 @@ def resized(name, n, corners):
         op.bad(self=gen.normal((2, 0, *shape[2:])), output_size=[4] * n, **options)
         op.bad(self=gen.normal(shape[1:]), output_size=[4] * n, **options)
         op.bad(self=gen.normal(shape), output_size=[0] * n, **options)
+    if name.endswith("_aa"):
+        antialiased(op, gen)
     if not corners:
         op.ok(self=gen.ints(shape, "u8"), output_size=[6] * n)
 

@@ -257,6 +257,38 @@ def normalisation():
     op.bad(self=gen.ints((2, 3)))
 
 
+def weight_norm():
+    """_weight_norm_interface: the first or the last dimension is kept."""
+    def call(v, g, dim=0):
+        """The kernel, which takes both as contiguous, of tensors that are."""
+        return torch.ops.aten._weight_norm_interface(v.contiguous(), g.contiguous(), dim)
+
+    op, gen = Op("_weight_norm_interface", call, once=True), Gen("_weight_norm_interface")
+
+    def factors(shape, dim):
+        return tuple(extent if at == dim % len(shape) else 1 for at, extent in enumerate(shape))
+
+    for dtype in FLOATS:
+        for shape, dim in (((3, 4), 0), ((3, 4), 1), ((2, 3, 5), 0), ((2, 3, 5), 2), ((5, 1), 0), ((1, 7), 1), ((4,), 0)):
+            op.ok(v=gen.normal(shape, dtype), g=gen.normal(factors(shape, dim), dtype), dim=dim)
+        op.ok(v=rows(dtype), g=gen.normal((5, 1), dtype), dim=0)
+        op.ok(v=rows(dtype), g=gen.normal((1, 4), dtype), dim=1)
+    op.ok(v=gen.normal((3, 4)), g=gen.normal((3, 1)))
+    op.ok(v=gen.normal((2, 3, 2, 5)), g=tensor([[[[NAN]]], [[[INF]]]]))
+    op.ok(v=gen.normal((3, 4)), g=tensor([[0.0], [-0.0], [-INF]]))
+    op.ok(v=tensor([[300.0] * 8, [1e-3] * 8, [0.0] * 8], "f16"), g=tensor([[2.0], [3.0], [0.0]], "f16"), dim=0)
+    op.ok(v=gen.normal((3, 0)), g=gen.normal((3, 1)), dim=0)
+    for layout in LAYOUTS:
+        op.ok(v=layout(gen.normal((3, 2, 4))), g=gen.normal((3, 1, 1)), dim=0)
+        op.ok(v=layout(gen.normal((3, 2, 4))), g=gen.normal((1, 1, 4)), dim=2)
+    op.bad(v=gen.normal((2, 3, 4)), g=gen.normal((1, 3, 1)), dim=1)
+    op.bad(v=gen.normal((2, 3, 4)), g=gen.normal((1, 1, 4)), dim=-1)
+    op.bad(v=gen.normal((2, 3)), g=gen.normal((2, 1)), dim=2)
+    op.bad(v=gen.normal(()), g=gen.normal(()), dim=0)
+    op.bad(v=gen.ints((2, 3)), g=gen.ints((2, 1)), dim=0)
+    op.bad(v=gen.normal((2, 3), "bf16"), g=gen.normal((2, 1)), dim=0)
+
+
 def cases():
     """Every case of this file."""
     layer_norm()
@@ -265,3 +297,4 @@ def cases():
     rms_norm()
     batch_norm()
     normalisation()
+    weight_norm()

@@ -213,6 +213,44 @@ def truth():
     count.bad(self=gen.mask((2, 3)), dim=[1, 1])
 
 
+def quantiles():
+    """quantile: positions that are elements' and between them; every interpolation."""
+    op, gen = Op("quantile"), Gen("quantile")
+    ways = ("linear", "lower", "higher", "midpoint", "nearest")
+    for dtype in ("f32", "f64"):
+        q = tensor([0.0, 0.25, 0.5, 0.625, 1.0], dtype)
+        for way in ways:
+            op.ok(self=gen.distinct((3, 6), dtype), q=q, interpolation=way)
+            op.ok(self=gen.distinct((3, 7), dtype), q=q, dim=1, interpolation=way)
+            op.ok(self=gen.distinct((2, 5, 4), dtype), q=q[3], dim=-2, keepdim=True, interpolation=way)
+            op.ok(self=gen.normal((4, 9), dtype), q=tensor([0.3, 0.71, 0.99], dtype), dim=0, interpolation=way)
+    for way in ways:
+        rows = [[NAN, 1.0, 2.0, 0.5, 3.0], [INF, 1.0, 2.0, 0.5, 3.0], [-INF, -INF, 1.0, 2.0, INF], [-0.0, 0.0, 0.0, -0.0, 0.0]]
+        op.ok(self=tensor(rows), q=tensor([0.0, 0.125, 0.3, 0.5, 0.7, 1.0]), dim=1, interpolation=way)
+        op.ok(self=gen.grid((4, 9), n=2), q=tensor([0.5, 0.8]), dim=1, interpolation=way)
+        # The nearest f32 to 0.1 is above it, and its product with 10 is 10 times 0.1 in f32.
+        q = tensor([0.1, 0.9])
+        op.ok(self=gen.distinct((11,)), q=q, interpolation=way, instead={"q": tensor([0.1, 0.9], "f64")})
+    for shape, dim in (((5,), 0), ((5,), None), ((3, 4), None), ((3, 4), 0), ((3, 4), -1), ((), None), ((), 0), ((), -1), ((1, 1), 1)):
+        for keepdim in (False, True):
+            for q in (tensor(0.5), tensor([0.25]), tensor([0.25, 0.75, 0.5])):
+                op.ok(self=gen.normal(shape), q=q, dim=dim, keepdim=keepdim)
+    op.ok(self=gen.normal((3, 4)), q=tensor([]), dim=1)
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((3, 2, 4))), q=layout(tensor([0.5, 0.125])), dim=1)
+    op.bad(self=gen.normal((3,), "f16"), q=tensor(0.5, "f16"))
+    op.bad(self=gen.normal((3,), "bf16"), q=tensor(0.5, "bf16"))
+    op.bad(self=gen.ints((3,)), q=tensor(0.5))
+    op.bad(self=gen.normal((3,)), q=tensor(0.5, "f64"))
+    op.bad(self=gen.normal((3,)), q=tensor([[0.5]]))
+    op.bad(self=gen.normal((0,)), q=tensor(0.5))
+    op.bad(self=gen.normal((0, 3)), q=tensor(0.5), dim=1)
+    op.bad(self=gen.normal((3, 4)), q=tensor(0.5), dim=2)
+    op.bad(self=gen.normal((3, 4)), q=tensor(0.5), interpolation="cubic")
+    for value in (1.5, -0.5, NAN):
+        op.bad(self=gen.normal((3,)), q=tensor([0.5, value]), note="values")
+
+
 def truth_lists():
     """any.dims, all.dims."""
     for name in ("any.dims", "all.dims"):
@@ -292,6 +330,7 @@ def cases():
     sums_without_nan()
     both_ends()
     medians()
+    quantiles()
     truth_lists()
     extremes()
     truth()

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, tensor
+from ..inputs import FLOATS, INF, LAYOUTS, NAN, Gen, channels_last, tensor
 from ..record import Op, aten
 
 
@@ -47,6 +47,49 @@ def nll():
     op.bad(self=scores((4, 3)), target=classes(gen, (3,), 3), **rest)
     op.bad(self=scores((4, 3)), target=tensor([0.0, 1.0, 2.0, 0.0]), **rest)
     op.bad(self=scores((4, 3)), target=classes(gen, (4,), 3), **{**rest, "weight": gen.uniform((2,))})
+
+
+def images():
+    """nll_loss2d (the forward op): a class per place of an image."""
+    op, gen = Op("nll_loss2d", aten("nll_loss2d_forward"), once=True), Gen("nll_loss2d")
+
+    def scores(shape, dtype="f32"):
+        return torch.log_softmax(gen.normal(shape, "f64"), 1).to(gen.normal((), dtype).dtype)
+
+    def both(shape, dtype="f32", weight=False, ignore=-100, layout=lambda t: t, **rest):
+        n, c, h, w = shape
+        given = {"weight": layout(gen.uniform((c,), dtype, 0.2, 2.0)) if weight else None, "ignore_index": ignore}
+        op.ok(self=layout(scores(shape, dtype)), target=layout(classes(gen, (n, h, w), c)), **given, **rest)
+
+    for reduction in (0, 1, 2):
+        for dtype in FLOATS:
+            both((2, 3, 4, 5), dtype, reduction=reduction)
+            both((2, 5, 3, 2), dtype, weight=True, ignore=1, reduction=reduction)
+        both((1, 1, 1, 1), reduction=reduction)
+        both((3, 7, 1, 2), weight=True, reduction=reduction)
+        both((0, 3, 4, 5), reduction=reduction)
+        both((2, 3, 0, 5), reduction=reduction)
+        rest = {"weight": None, "reduction": reduction, "ignore_index": -100}
+        op.ok(self=scores((2, 3, 1, 2)), target=tensor([[[-100, 0]], [[2, -100]]], "i64"), **rest)
+        op.ok(self=scores((1, 3, 1, 2)), target=tensor([[[-100, -100]]], "i64"), **rest)
+        special = tensor([[[[NAN, -1.0]], [[-INF, INF]]]])
+        op.ok(self=special, target=tensor([[[1, 0]]], "i64"), **rest)
+        op.ok(self=special, target=tensor([[[0, 1]]], "i64"), **rest)
+        op.ok(self=special, target=tensor([[[1, 0]]], "i64"), **{**rest, "weight": tensor([1.0, 0.0])})
+    for layout in (*LAYOUTS, channels_last):
+        x, y = scores((2, 3, 4, 5)), classes(gen, (2, 4, 5), 3)
+        op.ok(self=layout(x), target=y if layout is channels_last else layout(y), weight=None, reduction=1, ignore_index=-100)
+    rest = {"weight": None, "reduction": 1, "ignore_index": -100}
+    op.bad(self=scores((2, 3, 1, 1)), target=tensor([[[0]], [[3]]], "i64"), note="values", **rest)
+    op.bad(self=scores((2, 3, 1, 1)), target=tensor([[[0]], [[-1]]], "i64"), note="values", **rest)
+    op.bad(self=scores((2, 3, 4)), target=classes(gen, (2, 4), 3), **rest)
+    op.bad(self=scores((2, 3)), target=classes(gen, (2,), 3), **rest)
+    op.bad(self=scores((2, 3, 4, 5)), target=classes(gen, (2, 5, 4), 3), **rest)
+    op.bad(self=scores((2, 3, 4, 5)), target=classes(gen, (40,), 3), **rest)
+    op.bad(self=scores((2, 3, 1, 1)), target=gen.ints((2, 1, 1), "u8", 0, 2), **rest)
+    op.bad(self=scores((2, 3, 1, 1)), target=gen.ints((2, 1, 1), "i32", 0, 2), **rest)
+    op.bad(self=scores((2, 3, 1, 1)), target=tensor([[[0.0]], [[1.0]]]), **rest)
+    op.bad(self=scores((2, 3, 1, 1)), target=classes(gen, (2, 1, 1), 3), **{**rest, "weight": gen.uniform((2,))})
 
 
 def cross_entropy():
@@ -331,6 +374,7 @@ def cosine_similarity():
 def cases():
     """Every case of this file."""
     nll()
+    images()
     cross_entropy()
     distances()
     divergences()

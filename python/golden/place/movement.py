@@ -1,6 +1,6 @@
 """Ops that move or repeat elements."""
 
-from ..inputs import DTYPES, FLOATS, LAYOUTS, Gen, channels_last, special, transposed
+from ..inputs import DTYPES, FLOATS, INTS, LAYOUTS, Gen, channels_last, gapped, special, tensor, transposed
 from ..record import Op, aten
 
 MOVED = FLOATS + ("i64", "i32", "i16", "i8", "u8", "bool")
@@ -126,6 +126,52 @@ def rearranged():
     )
     op.ok(self=gen.normal(()), repeats=2)
     op.ok(self=gen.normal((0, 2)), repeats=2, dim=1)
+
+
+def counted():
+    """repeat_interleave by a tensor: the length is that of the result, which the values give otherwise."""
+    op, gen = Op("repeat_interleave.self_Tensor"), Gen("repeat_interleave.self_Tensor")
+    repeats = tensor([2, 0, 3, 1], "i64")
+    for dtype in FLOATS + INTS + ("bool",):
+        op.ok(self=gen.values((4, 3), dtype), repeats=repeats, dim=0, output_size=6)
+        op.ok(self=gen.values((2, 4), dtype), repeats=repeats.int(), dim=-1, output_size=6)
+        op.ok(self=gen.values((2, 2), dtype), repeats=repeats, output_size=6)
+    op.ok(self=special("f32"), repeats=gen.ints((27,), "i64", 1, 1), dim=0, output_size=27)
+    op.ok(self=gen.normal((2, 4, 3)), repeats=repeats, dim=1, output_size=6)
+    op.ok(self=gen.normal((2, 4, 3)), repeats=repeats, dim=-2, output_size=6)
+    for count in (tensor([3], "i64"), tensor(3, "i64")):
+        op.ok(self=gen.normal((2, 4)), repeats=count, dim=1, output_size=12)
+        op.ok(self=gen.normal((2, 4)), repeats=count, output_size=24)
+        op.ok(self=gen.normal(()), repeats=count, output_size=3)
+    op.ok(self=gen.normal((4, 3)), repeats=tensor([0, 0, 0, 0], "i64"), dim=0, output_size=0)
+    op.ok(self=gen.normal((0, 3)), repeats=tensor([], "i64"), dim=0, output_size=0)
+    op.ok(self=gen.normal((4, 0)), repeats=repeats, dim=0, output_size=6)
+    op.ok(self=gen.normal((4, 3)), repeats=repeats, dim=0, note="values")
+    for layout in LAYOUTS:
+        op.ok(self=layout(gen.normal((4, 3, 4))), repeats=gapped(repeats), dim=0, output_size=6)
+        op.ok(self=layout(gen.normal((4, 3, 4))), repeats=repeats, dim=2, output_size=6)
+    op.bad(self=gen.normal((4, 3)), repeats=repeats, dim=0, output_size=5, note="values")
+    op.bad(self=gen.normal((4, 3)), repeats=tensor([2, -1, 3, 1], "i64"), dim=0, output_size=5, note="values")
+    op.bad(self=gen.normal((4, 3)), repeats=tensor([2], "i64"), dim=0, output_size=7, note="values")
+    op.bad(self=gen.normal((4, 3)), repeats=tensor([2, 1, 1], "i64"), dim=0, output_size=4)
+    op.bad(self=gen.normal((4, 3)), repeats=repeats, dim=1, output_size=6)
+    op.bad(self=gen.normal((4, 3)), repeats=repeats, dim=2, output_size=6)
+    op.bad(self=gen.normal((4, 3)), repeats=tensor([[2, 0, 3, 1]], "i64"), dim=0, output_size=6)
+    op.bad(self=gen.normal((4, 3)), repeats=tensor([2.0, 0.0, 3.0, 1.0]), dim=0, output_size=6)
+    op.bad(self=gen.normal(()), repeats=tensor([2], "i64"), dim=0, output_size=2)
+    op, gen = Op("repeat_interleave.Tensor"), Gen("repeat_interleave.Tensor")
+    for dtype in ("i64", "i32"):
+        op.ok(repeats=tensor([2, 0, 3, 1], dtype), output_size=6)
+        op.ok(repeats=gapped(gen.ints((9,), dtype, 2, 2)), output_size=18)
+        op.ok(repeats=tensor([0, 0, 5, 0], dtype), output_size=5)
+        op.ok(repeats=tensor([], dtype), output_size=0)
+        op.ok(repeats=tensor([2, 1], dtype), note="values")
+    op.bad(repeats=tensor([2, 0, 3], "i64"), output_size=6, note="values")
+    op.bad(repeats=tensor([2, -1, 3], "i64"), output_size=4, note="values")
+    op.bad(repeats=tensor([[2, 1, 3]], "i64"), output_size=6)
+    op.bad(repeats=tensor(2, "i64"), output_size=2)
+    op.bad(repeats=tensor([2, 0, 3], "u8"), output_size=5)
+    op.bad(repeats=tensor([2.0, 1.0]), output_size=3)
 
 
 def views():
@@ -289,6 +335,7 @@ def cases():
     """Every case of this file."""
     joins()
     rearranged()
+    counted()
     views()
     parts()
     fresh()

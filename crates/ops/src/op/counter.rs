@@ -135,6 +135,7 @@ impl Recipe {
             | Gen::Distinct { .. }
             | Gen::DistinctOr { .. }
             | Gen::Offsets { .. }
+            | Gen::Counts { .. }
             | Gen::InWindow { .. } => return None,
         })
     }

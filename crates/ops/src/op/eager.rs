@@ -60,6 +60,10 @@ const ROUNDED: [(EagerRounding, &[&str]); 8] = [
             "cross_entropy_loss",
             "nll_loss",
             "nll_loss_backward",
+            "nll_loss2d",
+            "nll_loss2d_backward",
+            // The weights, and the sums along rows.
+            "_upsample_bicubic2d_aa",
             "normalize",
             "logsumexp",
             // Sums are split, and the parts added in the element type.
@@ -123,6 +127,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 8] = [
             "index_put",
             "embedding_dense_backward",
             "upsample_bilinear2d_backward",
+            "_upsample_bicubic2d_aa_backward",
             "reflection_pad2d_backward",
             "unfold_backward",
             "_adaptive_avg_pool2d_backward",

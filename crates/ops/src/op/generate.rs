@@ -142,6 +142,9 @@ impl Stream {
             Gen::Offsets { total, closed } => {
                 return self.rows(first..last, |rng, n| offsets(rng, n, total, closed));
             }
+            Gen::Counts { total } => {
+                return self.rows(first..last, |rng, n| counts(rng, n, total));
+            }
             _ => {}
         }
         (first..last).map(|index| self.value(&mut rng, index)).collect()
@@ -213,7 +216,11 @@ impl Stream {
             }
             Gen::Sign => sign(rng),
             Gen::LogNormal { std } => (std * normal(rng)).exp(),
-            Gen::Permutation | Gen::Simplex | Gen::Offsets { .. } | Gen::Wide { .. } => {
+            Gen::Permutation
+            | Gen::Simplex
+            | Gen::Offsets { .. }
+            | Gen::Counts { .. }
+            | Gen::Wide { .. } => {
                 unreachable!("they are made as a whole")
             }
             Gen::Distinct { extent, inner, bound } => {
@@ -274,6 +281,11 @@ fn offsets(rng: &mut ChaCha8Rng, n: usize, total: u64, closed: bool) -> Vec<f64>
         *first = 0;
     }
     row.into_iter().map(|offset| offset as f64).collect()
+}
+
+fn counts(rng: &mut ChaCha8Rng, n: usize, total: u64) -> Vec<f64> {
+    let ends = offsets(rng, n + 1, total, true);
+    ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// Draws a place of a window; one that lies in the padding as a whole gives the last place.

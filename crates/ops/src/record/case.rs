@@ -314,6 +314,11 @@ pub enum Gen {
         /// Whether the last element is `total`.
         closed: bool,
     },
+    /// Integers that are not negative and whose sum is `total`.
+    Counts {
+        /// The sum.
+        total: u64,
+    },
     /// Flat places in a plane, one per window of it and inside that window, windows in row-major
     /// order.
     InWindow {

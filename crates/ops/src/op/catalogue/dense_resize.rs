@@ -4,7 +4,7 @@ use super::super::{
     Call, InferError,
     def::OpBuilder,
     families::{
-        interpolate::{cubic_sums, linear_sums},
+        interpolate::{antialiased_sums, cubic_sums, linear_sums},
         movement::{Movement, Piece, resized::nearest},
         weighted::{Sums, Weighted},
     },
@@ -37,6 +37,17 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             i - 1 to i + 2, each limited to 0..in - 1, times the weights of cubic convolution with a = -0.75: \
             f(t + 1), g(t), g(1 - t), f(2 - t), where g(x) = ((a + 2) * x - (a + 3)) * x^2 + 1 and f(x) = \
             ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; in both dimensions",
+        ),
+        weighted(
+            "_upsample_bicubic2d_aa",
+            2,
+            antialiased_sums,
+            "c = s * (y + 0.5) and has a window that grows with s: with t = max(s, 1) the elements j from \
+            max(trunc(c - 2 * t + 0.5), 0) to min(trunc(c + 2 * t + 0.5), in), the last not included. The result \
+            is the sum of these elements times their weights f((j - c + 0.5) / t), which are divided by their \
+            sum over the window, where f is cubic convolution with a = -0.5: f(x) = ((a + 2) * |x| - (a + 3)) * \
+            x^2 + 1 for |x| < 1, ((a * |x| - 5 * a) * |x| + 8 * a) * |x| - 4 * a for |x| < 2, 0 beyond; in both \
+            dimensions (with align_corners s is (in - 1) / (out - 1) instead, 0 where out is 1)",
         ),
     ]
 }

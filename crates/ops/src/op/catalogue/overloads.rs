@@ -130,6 +130,11 @@ const ROWS: &[Row] = &[
     ("sort", "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", "-stable", None),
     ("_cdist_forward", "cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor", "", None),
     ("nll_loss", "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor", "", None),
+    ("nll_loss2d", "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor", "", None),
+    ("nll_loss", "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor", "", Some(likelihood::<2>)),
+    ("nll_loss2d", "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor", "", Some(likelihood::<4>)),
+    ("quantile", "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") -> Tensor", "", Some(position)),
+    ("_weight_norm_interface", "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", "", None),
     ("softmax", "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "half_to_float=false", Some(converted)),
     ("log_softmax", "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", "half_to_float=false", Some(converted)),
     ("logsumexp", "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", "", None),
@@ -154,6 +159,7 @@ const ROWS: &[Row] = &[
     ("upsample_linear1d", "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     ("upsample_trilinear3d", "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     ("upsample_bicubic2d", "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
+    ("_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", "self=@input", Some(resampled)),
     // Gradients that older versions of PyTorch had as ops of their own.
     ("col2im", "im2col_backward(Tensor grad_output, SymInt[2] input_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output, output_size=@input_size", None),
     ("im2col", "col2im_backward(Tensor grad_output, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", "self=@grad_output", None),
@@ -442,6 +448,27 @@ fn depthwise(args: &mut Arguments) -> Result<(), String> {
             ));
         }
         _ => args.set("groups", ArgValue::Int(i64::try_from(channels).unwrap_or(0))),
+    }
+    Ok(())
+}
+
+/// The negative log-likelihood of rows, or of images: what else there is, PyTorch reshapes.
+fn likelihood<const N: usize>(args: &mut Arguments) -> Result<(), String> {
+    let (ndim, fits) = match args.tensor("self") {
+        Some((_, shape)) if N == 2 => (shape.len(), shape.len() <= N),
+        Some((_, shape)) => (shape.len(), shape.len() == N),
+        None => (0, true),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(format!("`self` has {ndim} dimensions, which must be 1, 2 or 4"))
+}
+
+/// A quantile's position is a number of the tensor's type.
+fn position(args: &mut Arguments) -> Result<(), String> {
+    if let Some((dtype, _)) = args.tensor("self") {
+        args.number_as_tensor("q", dtype);
     }
     Ok(())
 }

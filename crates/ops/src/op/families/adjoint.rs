@@ -4,8 +4,9 @@
 use super::{
     super::{Call, InferError},
     backward::{check, sizes},
+    interpolate::{Along, antialiased_along, linear_along},
     reduce::floating,
-    resample::{Tap, linear, nearest},
+    resample::nearest,
     weighted::{RoundedAt, Sums, Terms, joined},
 };
 
@@ -103,12 +104,12 @@ struct Reached {
     place: f64,
 }
 
-fn reached(extent: usize, taps: &[Tap]) -> Vec<Reached> {
+fn reached(extent: usize, forward: &[Along]) -> Vec<Reached> {
     let mut places = vec![Reached::default(); extent];
-    for (output, tap) in taps.iter().enumerate() {
-        for place in &mut places[tap.reachable(extent)] {
+    for (output, along) in forward.iter().enumerate() {
+        for place in &mut places[along.reached.clone()] {
             place.gradients.push((output, 1.0));
-            place.place = place.place.max(tap.place);
+            place.place = place.place.max(along.place);
         }
     }
     places
@@ -116,14 +117,26 @@ fn reached(extent: usize, taps: &[Tap]) -> Vec<Reached> {
 
 /// The gradient of interpolating between two neighbours per dimension.
 pub(crate) fn linear_backward(call: &Call<'_>) -> Result<Sums, InferError> {
+    interpolated(call, linear_along)
+}
+
+/// The gradient of windows of cubic convolution that grow where an image shrinks.
+pub(crate) fn antialiased_backward(call: &Call<'_>) -> Result<Sums, InferError> {
+    interpolated(call, antialiased_along)
+}
+
+/// The gradient of an interpolation: of how it computes each output index of a dimension from its extent,
+/// the output's, the scale that is given and whether corners are aligned.
+fn interpolated(
+    call: &Call<'_>,
+    along: fn(usize, usize, Option<f64>, bool) -> Vec<Along>,
+) -> Result<Sums, InferError> {
     let Resized { shape, input, output, scales } = Resized::of(call)?;
     let corners = call.bool("align_corners")?;
-    let taps = [0, 1].map(|dim| linear(input[dim], output[dim], scales[dim], corners));
-    let [rows, columns] = [0, 1].map(|dim| {
-        let terms = |tap: &Tap| vec![(tap.low, 1.0 - tap.weight), (tap.high, tap.weight)];
-        turned(input[dim], taps[dim].iter().map(terms))
-    });
-    let [near_rows, near_columns] = [0, 1].map(|dim| reached(input[dim], &taps[dim]));
+    let forward = [0, 1].map(|dim| along(input[dim], output[dim], scales[dim], corners));
+    let [rows, columns] =
+        [0, 1].map(|dim| turned(input[dim], forward[dim].iter().map(|along| along.terms.clone())));
+    let [near_rows, near_columns] = [0, 1].map(|dim| reached(input[dim], &forward[dim]));
     let lead = shape[..2].to_vec();
     let rounded: RoundedAt = Box::new(move |position| {
         let (row, column) = (&near_rows[position[2]], &near_columns[position[3]]);

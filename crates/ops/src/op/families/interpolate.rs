@@ -1,43 +1,122 @@
 //! Images resized by interpolation: weights per dimension, multiplied.
 
+use std::ops::RangeInclusive;
+
 use super::{
     super::{Call, InferError, work::covered},
     movement::{resized::Resizing, strides},
-    resample::{linear, step},
+    resample::{Tap, linear, step},
     weighted::{Sums, Terms, joined},
 };
 
 /// How an output index of a dimension is computed.
-struct Along {
+pub(super) struct Along {
     /// Indices and weights.
-    terms: Terms,
-    /// The place in the input.
-    place: f64,
+    pub(super) terms: Terms,
+    /// The place in the input, in units of the weights' distances.
+    pub(super) place: f64,
     /// The elements that rounding of the place can bring in.
-    reached: Vec<usize>,
+    pub(super) reached: RangeInclusive<usize>,
 }
 
 /// Two neighbours per dimension.
 pub(crate) fn linear_sums<const N: usize>(call: &Call<'_>) -> Result<Sums, InferError> {
     let resizing = Resizing::<N>::of(call, false)?;
     let corners = call.bool("align_corners")?;
-    Ok(sums(&resizing, 2, |dim| {
-        let extent = resizing.input[dim];
-        let taps = linear(extent, resizing.output[dim], resizing.scales[dim], corners);
-        let along = |tap: super::resample::Tap| Along {
-            terms: vec![(tap.low, 1.0 - tap.weight), (tap.high, tap.weight)],
-            place: tap.place,
-            reached: tap.reachable(extent).collect(),
-        };
-        taps.into_iter().map(along).collect()
+    Ok(sums(&resizing, |dim| {
+        let (extent, count) = (resizing.input[dim], resizing.output[dim]);
+        linear_along(extent, count, resizing.scales[dim], corners)
     }))
+}
+
+/// Returns the two neighbours of each output index.
+pub(super) fn linear_along(
+    extent: usize,
+    count: usize,
+    given: Option<f64>,
+    corners: bool,
+) -> Vec<Along> {
+    let along = |tap: Tap| Along {
+        terms: vec![(tap.low, 1.0 - tap.weight), (tap.high, tap.weight)],
+        place: tap.place,
+        reached: tap.reachable(extent),
+    };
+    linear(extent, count, given, corners).into_iter().map(along).collect()
+}
+
+/// Windows of cubic convolution that grow where an image shrinks.
+pub(crate) fn antialiased_sums(call: &Call<'_>) -> Result<Sums, InferError> {
+    let resizing = Resizing::<2>::of(call, false)?;
+    let corners = call.bool("align_corners")?;
+    Ok(sums(&resizing, |dim| {
+        let (extent, count) = (resizing.input[dim], resizing.output[dim]);
+        antialiased_along(extent, count, resizing.scales[dim], corners)
+    }))
+}
+
+/// Half the width of a window of cubic convolution.
+const CUBIC_SUPPORT: f64 = 2.0;
+
+/// Returns the window of each output index, with weights whose sum is 1.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "windows begin and end within the extent"
+)]
+pub(super) fn antialiased_along(
+    extent: usize,
+    count: usize,
+    given: Option<f64>,
+    corners: bool,
+) -> Vec<Along> {
+    let step = match (corners, count) {
+        (true, 1) => 0.0,
+        (true, _) => (extent - 1) as f64 / (count - 1) as f64,
+        (false, _) => step(extent, count, given),
+    };
+    let width = step.max(1.0);
+    let along = |index: usize| {
+        let centre = step * (index as f64 + 0.5);
+        let end = |sign: f64| (centre + sign * CUBIC_SUPPORT * width + 0.5).max(0.0);
+        let (first, last) = (end(-1.0) as usize, (end(1.0) as usize).min(extent));
+        let weight = |at: usize| convolution((at as f64 - centre + 0.5) / width);
+        let total: f64 = (first..last).map(weight).sum();
+        let total = if total == 0.0 { 1.0 } else { total };
+        Along {
+            terms: (first..last).map(|at| (at, weight(at) / total)).collect(),
+            place: centre / width,
+            reached: first.saturating_sub(1)..=last.min(extent - 1),
+        }
+    };
+    (0..count).map(along).collect()
+}
+
+/// The weight of cubic convolution at a distance, with the parameter -0.5 (Keys, 1981).
+fn convolution(x: f64) -> f64 {
+    const PARAMETER: f64 = -0.5;
+    let x = x.abs();
+    if x < 1.0 {
+        inner(PARAMETER, x)
+    } else if x < 2.0 {
+        outer(PARAMETER, x)
+    } else {
+        0.0
+    }
+}
+
+fn inner(a: f64, x: f64) -> f64 {
+    ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+}
+
+fn outer(a: f64, x: f64) -> f64 {
+    ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
 }
 
 /// Four neighbours per dimension, by cubic convolution.
 pub(crate) fn cubic_sums(call: &Call<'_>) -> Result<Sums, InferError> {
     let resizing = Resizing::<2>::of(call, false)?;
     let corners = call.bool("align_corners")?;
-    Ok(sums(&resizing, 4, |dim| {
+    Ok(sums(&resizing, |dim| {
         let (extent, count) = (resizing.input[dim], resizing.output[dim]);
         let place = |index: usize| match (corners, count) {
             (true, 1) => 0.0,
@@ -58,23 +137,17 @@ const SHARPNESS: f64 = -0.75;
 )]
 fn cubic(place: f64, extent: usize) -> Along {
     let (low, t) = (place.floor(), place - place.floor());
-    let inner = |x: f64| ((SHARPNESS + 2.0) * x - (SHARPNESS + 3.0)) * x * x + 1.0;
-    let outer =
-        |x: f64| ((SHARPNESS * x - 5.0 * SHARPNESS) * x + 8.0 * SHARPNESS) * x - 4.0 * SHARPNESS;
-    let weights = [outer(t + 1.0), inner(t), inner(1.0 - t), outer(2.0 - t)];
+    let (near, far) = (|x: f64| inner(SHARPNESS, x), |x: f64| outer(SHARPNESS, x));
+    let weights = [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)];
     let at = |offset: i32| (low + f64::from(offset)).clamp(0.0, (extent - 1) as f64) as usize;
     Along {
         terms: (-1..=2).zip(weights).map(|(offset, weight)| (at(offset), weight)).collect(),
         place: place.abs(),
-        reached: (at(-2)..=at(3)).collect(),
+        reached: at(-2)..=at(3),
     }
 }
 
-fn sums<const N: usize>(
-    resizing: &Resizing<N>,
-    neighbours: usize,
-    along: impl Fn(usize) -> Vec<Along>,
-) -> Sums {
+fn sums<const N: usize>(resizing: &Resizing<N>, along: impl Fn(usize) -> Vec<Along>) -> Sums {
     let dims: [Vec<Along>; N] = std::array::from_fn(along);
     let dims = std::sync::Arc::new(dims);
     let read = (0..N).map(|dim| {
@@ -83,6 +156,8 @@ fn sums<const N: usize>(
         let counted = counted.filter(|(_, weight)| *weight != 0.0).map(|(at, _)| *at);
         covered(resizing.input[dim], counted)
     });
+    let longest = |along: &Vec<Along>| along.iter().map(|along| along.terms.len()).max();
+    let longest = dims.iter().map(|along| longest(along).unwrap_or(1)).product();
     let shape = resizing.shape.clone();
     let read = shape[0] * shape[1] * read.product::<usize>();
     let steps = strides(&[&shape[..2], &resizing.input].concat());
@@ -101,7 +176,7 @@ fn sums<const N: usize>(
             let along: [&Along; N] = std::array::from_fn(|dim| &dims[dim][position[dim + 2]]);
             let reached: Vec<Terms> = along
                 .iter()
-                .map(|along| along.reached.iter().map(|&at| (at, 1.0)).collect())
+                .map(|along| along.reached.clone().map(|at| (at, 1.0)).collect())
                 .collect();
             let each: Vec<(&[(usize, f64)], usize)> = reached
                 .iter()
@@ -111,7 +186,7 @@ fn sums<const N: usize>(
             let factor = 1.0 + along.iter().map(|along| along.place).sum::<f64>();
             (factor, joined(base, &each).into_iter().map(|(at, _)| at).collect())
         })),
-        longest: (0..N).map(|_| neighbours).product(),
+        longest,
         read: Some(read),
     }
 }

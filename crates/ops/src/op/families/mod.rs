@@ -26,7 +26,9 @@ pub(super) mod norm;
 pub(super) mod pointwise;
 pub(super) mod pool;
 pub(super) mod quant;
+pub(super) mod quantile;
 pub(super) mod reduce;
+pub(super) mod repeats;
 pub(super) mod resample;
 pub(super) mod scan;
 pub(super) mod serving;
@@ -35,6 +37,7 @@ pub(super) mod sort;
 pub(super) mod sum;
 pub(super) mod truth;
 pub(super) mod vector_norm;
+pub(super) mod weight_norm;
 pub(super) mod weighted;
 
 #[cfg(test)]

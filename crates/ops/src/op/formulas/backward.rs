@@ -16,6 +16,11 @@ pub(crate) fn threshold(call: &Call<'_>, dtype: DType) -> Bound {
     Ok(Box::new(move |at| if at[1] <= threshold { 0.0 } else { at[0] }))
 }
 
+pub(crate) fn dropout(call: &Call<'_>, dtype: DType) -> Bound {
+    let scale = number(call, "scale", dtype)?;
+    Ok(Box::new(move |at| at[0] * at[1] * scale))
+}
+
 pub(crate) fn hardtanh(call: &Call<'_>, dtype: DType) -> Bound {
     // 16-bit elements are compared in f32, with limits that were never rounded to their type.
     let compared = if dtype == DType::F64 { DType::F64 } else { DType::F32 };

@@ -16,7 +16,7 @@ const SHARED: &str = "Both tensors broadcast (aligned at their last dimensions, 
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    [choices(), of_results(), smooth(), pieces()].into_iter().flatten().collect()
+    [choices(), of_results(), smooth(), pieces(), vec![dropout()]].into_iter().flatten().collect()
 }
 
 const fn engine(flops: f64, tensors: &'static [&'static str], map: Map) -> Pointwise {
@@ -76,6 +76,26 @@ fn choices() -> Vec<OpBuilder> {
         .default("lambd", ArgValue::Float(0.5))
         .exact(),
     ]
+}
+
+/// Of dropout, whose mask says what was kept.
+fn dropout() -> OpBuilder {
+    let engine = Pointwise {
+        mask: Some("mask"),
+        output: Output::First,
+        takes: Takes::Floats,
+        ..Pointwise::unary(2.0, Map::Call(of::dropout))
+    };
+    OpBuilder::new(
+        "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+        Pointwise { tensors: &["grad_output", "mask"], ..engine },
+        "out[i] = grad_output[i] * mask[i] * scale, where mask is bool and true counts as 1. grad_output and \
+        mask broadcast (aligned at their last dimensions, a missing dimension or one of extent 1 repeats). \
+        Compute in f32 and round once to the dtype of grad_output.\n\
+        Products follow IEEE arithmetic: NaN and infinities times 0 are NaN, also where mask is false.",
+    )
+    .role("mask", Role::Mask)
+    .outputs(&["the gradient of the forward op's input"])
 }
 
 /// Of the forward op's result.

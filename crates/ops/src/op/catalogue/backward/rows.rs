@@ -183,13 +183,28 @@ pub(super) fn losses() -> Vec<OpBuilder> {
         OpBuilder::new(
             "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int \
             reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
-            NllBackward,
+            NllBackward { images: false },
             "self is [n, c], or [c], which counts as n = 1; of its elements nothing is read. For each row i \
             with class t = target[i]: out[i, t] = -w[t] * g, every other element is 0; all of a row whose t is \
             ignore_index. w is weight, or 1 where that is None. g is grad_output[i] for reduction 0 and two \
             dimensions, else the only element of grad_output, divided by total_weight (one element) for \
             reduction 1 (mean). The floating-point tensors have one dtype, which is the output's. Compute in \
             f32 and round once. Classes are in 0..c or ignore_index.",
+        )
+        .role("target", Role::ClassIndex)
+        .role("weight", Role::Positive)
+        .role("total_weight", Role::Positive)
+        .outputs(&["the gradient of self"]),
+        OpBuilder::new(
+            "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int \
+            reduction, SymInt ignore_index, Tensor total_weight) -> Tensor",
+            NllBackward { images: true },
+            "self is [n, c, h, w]; of its elements nothing is read. For each place (i, y, x) with class t = \
+            target[i, y, x]: out[i, t, y, x] = -w[t] * g, every other element is 0; all of a place whose t is \
+            ignore_index. w is weight, or 1 where that is None. g is grad_output[i, y, x] for reduction 0, \
+            else the only element of grad_output, divided by total_weight (one element) for reduction 1 \
+            (mean). The floating-point tensors have one dtype, which is the output's. Compute in f32 and \
+            round once. Classes are in 0..c or ignore_index.",
         )
         .role("target", Role::ClassIndex)
         .role("weight", Role::Positive)

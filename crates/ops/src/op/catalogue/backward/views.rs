@@ -1,19 +1,21 @@
-//! Gradients of views, of adaptive averages, of resized and padded images and of the gated linear unit.
+//! Gradients of views, of adaptive averages, of resized and padded images, of the gated linear unit and of
+//! weight normalisation.
 
 use super::super::super::{
     Call, InferError, OpFamily, Role,
     def::{self, OpBuilder},
     families::{
-        adjoint::{linear_backward, nearest_backward, reflection_backward},
+        adjoint::{antialiased_backward, linear_backward, nearest_backward, reflection_backward},
         glu::GluBackward,
         movement::{Movement, diagonal},
+        weight_norm::WeightNormBackward,
         weighted::{Sums, Weighted, adaptive_average_backward, unfold_backward},
     },
 };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    own().into_iter().chain(images()).collect()
+    own().into_iter().chain(images()).chain([weight_norm()]).collect()
 }
 
 const fn sum(
@@ -22,6 +24,26 @@ const fn sum(
     plain: bool,
 ) -> Weighted {
     Weighted { input, sums, plain }
+}
+
+fn weight_norm() -> OpBuilder {
+    OpBuilder::new(
+        "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, \
+        int dim) -> (Tensor, Tensor)",
+        WeightNormBackward,
+        "The gradients of v and g where w = g * v / norm, norm being that of v over all dimensions but dim, \
+        the first or the last and not negative. grad_w has the shape of saved_v; saved_g and saved_norms have \
+        its extent along dim and extent 1 elsewhere. With s = sum(grad_w * saved_v) of each slice and \
+        r = 1 / saved_norms (read, not computed again): the gradient of v, of the shape of saved_v, is \
+        saved_g * (r * grad_w - r^3 * saved_v * s), that of g, of the shape of saved_g, is r * s. saved_norms \
+        is f32 (f64 for f64), the others have one floating-point dtype, which is that of both outputs. \
+        Compute and accumulate in f32 and round once.\n\
+        NaN and infinities follow IEEE arithmetic in the formulas as they are written.",
+    )
+    .family(OpFamily::Norm)
+    .role("saved_g", Role::Second)
+    .role("saved_norms", Role::Positive)
+    .outputs(&["the gradient of v", "the gradient of g"])
 }
 
 /// Resized and padded images.
@@ -58,6 +80,21 @@ fn images() -> Vec<OpBuilder> {
             positive), else in / out. With i = floor(p), at most in - 1, and w = min(p - i, 1) the place i \
             gets (1 - w) times the gradient and min(i + 1, in - 1) gets w times it; weights of both \
             dimensions are multiplied. Each element of out is the sum of all that it gets.",
+        ),
+        row(
+            "_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, \
+            bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            antialiased_backward,
+            false,
+            "out has shape input_size [n, c, h, w], grad_output [n, c, output_size]. Each index y of a \
+            dimension of grad_output has a window of places of out and a weight for each, as in \
+            _upsample_bicubic2d_aa: s is (in - 1) / (out - 1) with align_corners (0 where out is 1), else \
+            1 / scales where that is given (and positive), else in / out; t = max(s, 1), c = s * (y + 0.5); \
+            the window is the places j from max(trunc(c - 2 * t + 0.5), 0) to min(trunc(c + 2 * t + 0.5), in), \
+            the last not included; their weights are f((j - c + 0.5) / t), divided by the sum over the \
+            window, f(x) being ((a + 2) * |x| - (a + 3)) * x^2 + 1 for |x| < 1, ((a * |x| - 5 * a) * |x| + \
+            8 * a) * |x| - 4 * a for |x| < 2 and 0 beyond, with a = -0.5. Each element of out is the sum, over \
+            all windows that hold it, of grad_output times the weights of both dimensions.",
         ),
         row(
             "reflection_pad2d_backward(Tensor grad_output, Tensor self, SymInt[4] padding) -> Tensor",

@@ -1,6 +1,10 @@
 //! Normalisation over the last dimensions.
 
-use super::super::super::{Role, def::OpBuilder, families::norm::RowNorm};
+use super::super::super::{
+    Role,
+    def::OpBuilder,
+    families::{norm::RowNorm, weight_norm::WeightNorm},
+};
 
 /// Semantics of all layer norms.
 const LAYER: &str = "The last len(normalized_shape) dimensions of input, whose extents are \
@@ -59,5 +63,19 @@ pub(super) fn rows() -> Vec<OpBuilder> {
         .alias(&["nn.functional.rms_norm"])
         .role("weight", Role::Gain)
         .outputs(&["the normalised tensor"]),
+        OpBuilder::new(
+            "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
+            WeightNorm,
+            "The slices of v are those over all dimensions but dim, which is the first or the last and not \
+            negative. g has the dtype of v, the extent of v along dim and extent 1 elsewhere: one factor \
+            per slice. The second output, of the shape of g and f32 (f64 for f64), is the norm of each \
+            slice, sqrt(sum(v^2)); the first, of the shape and dtype of v, is g * v / norm. Compute and \
+            accumulate in f32 and round once; the norm is not rounded to a 16-bit dtype before the \
+            division.\n\
+            A slice of norm 0 gives NaN. NaN in a slice gives NaN throughout; an infinity gives NaN at its \
+            place and 0 elsewhere.",
+        )
+        .role("g", Role::Second)
+        .outputs(&["the weight", "the norms of v"]),
     ]
 }

@@ -1,9 +1,13 @@
 //! Sums, products, counts, truth values and extremes of slices.
 
+use crate::record::{DType, Gen, List};
+
 use super::super::super::{
+    Role,
     def::{ALL, NUMBERS, OpBuilder},
     families::{
         extreme::{End, Extreme, Returned},
+        quantile::{Quantile, WAYS},
         reduce::Total,
         truth::Truth,
     },
@@ -132,6 +136,30 @@ fn median(signature: &str, name: &str, returned: Returned) -> OpBuilder {
         .outputs(outputs)
 }
 
+fn quantile() -> OpBuilder {
+    OpBuilder::new(
+        "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, \
+        str interpolation='linear') -> Tensor",
+        Quantile,
+        "Quantiles of the slices of self along dimension dim (negative ones count from the back), or of \
+        all of self without dim, at the positions in q ([] or [k], in 0..=1). With keepdim the dimension \
+        stays with extent 1, without dim all do. The output has the dtype of self and q, f32 or f64, and \
+        the shape of q followed by what is left of self. Of n elements in ascending order the one at rank \
+        r = q * (n - 1), a product in that dtype, is the quantile. Between two, a at floor(r) and b at \
+        ceil(r), interpolation decides: linear a + w * (b - a) with w = r - floor(r), computed as \
+        b - (1 - w) * (b - a) from w = 0.5 on; lower a; higher b; midpoint b - 0.5 * (b - a); nearest the \
+        element at r rounded half to even. The last of linear and midpoint are rounded, the others are \
+        elements of self. self is not empty.\n\
+        NaN anywhere in a slice gives NaN. linear and midpoint follow IEEE arithmetic also where a and b \
+        are one element: Inf - Inf is NaN, so that an infinity at r gives NaN.",
+    )
+    .dtypes(&[DType::F32])
+    .role("q", Role::Between(0.0, 1.0))
+    .edges("q", Gen::Listed { list: List::Probabilities })
+    .choices("interpolation", WAYS)
+    .outputs(&["the quantiles"])
+}
+
 /// Both ends at once.
 fn both_ends() -> OpBuilder {
     OpBuilder::new(
@@ -203,6 +231,7 @@ fn extremes() -> Vec<OpBuilder> {
             "median.dim",
             Returned::Both,
         ),
+        quantile(),
         arg_extreme("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", End::Max),
         arg_extreme("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", End::Min),
     ]

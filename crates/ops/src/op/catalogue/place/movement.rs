@@ -1,17 +1,22 @@
 //! Ops that join, pad, repeat and rearrange.
 
+use crate::record::DType;
+
 use super::{
     super::super::{
-        Role,
+        OpFamily, Role,
         def::{self, OpBuilder},
-        families::movement::{arrange, diagonal, join, pad, resized},
+        families::{
+            movement::{arrange, diagonal, join, pad, resized},
+            repeats::Repeats,
+        },
     },
     moved,
 };
 
 /// Returns the rows of this table.
 pub(super) fn rows() -> Vec<OpBuilder> {
-    joined().into_iter().chain(rearranged()).chain(made()).collect()
+    joined().into_iter().chain(rearranged()).chain(counted()).chain(made()).collect()
 }
 
 fn joined() -> Vec<OpBuilder> {
@@ -108,6 +113,45 @@ fn joined() -> Vec<OpBuilder> {
         )
         .dtypes(def::NUMBERS)
         .outputs(&["the padded tensor"]),
+    ]
+}
+
+/// Places repeated as often as a tensor says.
+fn counted() -> Vec<OpBuilder> {
+    vec![
+        OpBuilder::new(
+            "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, \
+            SymInt? output_size=None) -> Tensor",
+            Repeats::Places,
+            "Repeats each place along dim (negative ones count from the back) as often in a row as repeats \
+            says: [a b c] by [2 0 1] is [a a c]. repeats (int64 or int32, not negative) is [n] with n the \
+            extent, or of one element, which counts for all places. Without dim self is taken as flat, and so \
+            is the output. output_size is always given, the sum of all counts and the resulting extent \
+            (without it the shape would be left to the data).\n\
+            NaN and infinities are copied.",
+        )
+        .name("repeat_interleave.self_Tensor")
+        .family(OpFamily::Movement)
+        .role("repeats", Role::Index)
+        .dtypes(def::ALL)
+        .exact()
+        .signed_zero()
+        .outputs(&["the repeated tensor"]),
+        OpBuilder::new(
+            "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+            Repeats::Numbers,
+            "The number of each place of repeats ([n], int64 or int32, not negative), as often in a row as \
+            its element says: [2 0 1] gives [0 0 2]. The output has the dtype of repeats. output_size is \
+            always given, the sum of repeats and the extent of the output (without it the shape would be left \
+            to the data).\n\
+            There are no floating-point numbers, so no NaN.",
+        )
+        .name("repeat_interleave.Tensor")
+        .family(OpFamily::Movement)
+        .role("repeats", Role::Index)
+        .dtypes(&[DType::I64])
+        .exact()
+        .outputs(&["the repeated numbers"]),
     ]
 }
 

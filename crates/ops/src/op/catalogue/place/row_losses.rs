@@ -24,7 +24,7 @@ fn classes() -> Vec<OpBuilder> {
         OpBuilder::new(
             "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, \
             SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-            Nll,
+            Nll { images: false },
             "self holds log-probabilities [n, c] (or [c], one row), target class indices [n] (or []) \
             as int64, weight one factor per class [c] (None counts as 1 and arrives as a null pointer). \
             loss[i] = -weight[t] * self[i, t] with t = target[i]; 0 where t equals ignore_index, which \
@@ -36,6 +36,28 @@ fn classes() -> Vec<OpBuilder> {
             element at the target counts: NaN elsewhere changes nothing.",
         )
         .name("nll_loss")
+        .default("reduction", ArgValue::Int(1))
+        .default("ignore_index", ArgValue::Int(-100))
+        .role("target", Role::ClassIndex)
+        .role("weight", Role::Gain)
+        .edges("self", Gen::Listed { list: List::Extremes })
+        .edges("weight", ZERO_WEIGHTS)
+        .outputs(&["the loss", "the sum of the weights that count"]),
+        OpBuilder::new(
+            "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, \
+            SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+            Nll { images: true },
+            "self holds log-probabilities [n, c, h, w], target the class index of each place \
+            [n, h, w] as int64, weight one factor per class [c] (None counts as 1 and arrives as a null \
+            pointer). loss[i, y, x] = -weight[t] * self[i, t, y, x] with t = target[i, y, x]; 0 where t \
+            equals ignore_index, which may be negative or a class; other targets are in 0..c. total is the \
+            sum of weight[t] over the places that are not ignored. reduction 0 returns loss and 0, \
+            1 sum(loss) / total and total, 2 sum(loss) and total. Compute and accumulate in f32 and round \
+            once to the output's dtype.\n\
+            The mean over no places, or over places of total weight 0, is NaN (0 / 0), the sum 0. Only \
+            the element at the target counts: NaN elsewhere changes nothing.",
+        )
+        .name("nll_loss2d")
         .default("reduction", ArgValue::Int(1))
         .default("ignore_index", ArgValue::Int(-100))
         .role("target", Role::ClassIndex)

@@ -1,4 +1,4 @@
-//! The gradient of the negative log-likelihood: one element of each row.
+//! Gradients of negative log-likelihoods: one element of each row.
 
 use ndarray::IxDyn;
 
@@ -13,7 +13,10 @@ use super::{
             Array, Call, DistributionError, Engine, InferError, Inputs, Param, Shaped, generators,
         },
         index::{check_bound, read},
-        loss::Reduction,
+        loss::{
+            Reduction,
+            classes::{Layout, check_classes},
+        },
     },
     check,
 };
@@ -23,39 +26,36 @@ const LARGEST_TOTAL: f64 = 1000.0;
 
 /// Minus the row's gradient and the weight of its class at the class, 0 elsewhere.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NllBackward;
-
-/// Returns rows and classes.
-fn sizes(call: &Call<'_>) -> Result<(usize, usize), InferError> {
-    let spec = call.tensor("self")?;
-    match spec.shape[..] {
-        [classes] => Ok((1, classes)),
-        [rows, classes] => Ok((rows, classes)),
-        _ => Err(InferError::shape("self", &spec.shape, "[c] or [n, c]")),
-    }
+pub(crate) struct NllBackward {
+    /// Whether each place of an image has a class.
+    pub(crate) images: bool,
 }
 
 impl NllBackward {
+    fn layout(self, call: &Call<'_>) -> Result<Layout, InferError> {
+        Layout::of_likelihood(call.tensor("self")?, self.images)
+    }
+
     fn is_kept(call: &Call<'_>) -> Result<bool, InferError> {
-        Ok(Reduction::of(call)? == Reduction::Keep && call.tensor("self")?.ndim() == 2)
+        Ok(Reduction::of(call)? == Reduction::Keep && call.tensor("self")?.ndim() > 1)
     }
 }
 
 impl Engine for NllBackward {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let spec = super::super::reduce::floating(call, "self")?;
-        let (rows, classes) = sizes(call)?;
+        let layout = self.layout(call)?;
+        let (rows, classes) = (layout.n_rows(), layout.classes);
         let target = call.tensor("target")?;
-        if !matches!(target.dtype, DType::I64 | DType::U8) {
-            return Err(InferError::dtype("target", target.dtype, "i64"));
-        }
-        if target.shape != spec.shape[..spec.ndim() - 1] && target.shape != [rows] {
-            return Err(InferError::shape("target", &target.shape, format!("[{rows}]")));
+        check_classes(target, self.images)?;
+        if target.shape != layout.rows && (self.images || target.shape != [rows]) {
+            let wanted = if self.images { layout.rows } else { vec![rows] };
+            return Err(InferError::shape("target", &target.shape, format!("{wanted:?}")));
         }
         check_bound("target", rows, classes)?;
         let grad = call.tensor("grad_output")?;
         let (shape, wanted) = match Self::is_kept(call)? {
-            true => (vec![rows], format!("[{rows}]")),
+            true => (layout.rows.clone(), format!("{:?}", layout.rows)),
             false => {
                 (if grad.shape == [1] { vec![1] } else { Vec::new() }, "of one element".to_owned())
             }
@@ -76,7 +76,8 @@ impl Engine for NllBackward {
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
-        let (rows, classes) = sizes(call)?;
+        let layout = self.layout(call)?;
+        let classes = layout.classes;
         let ignored = call.int("ignore_index")?;
         let target = inputs.get("target")?.array();
         let flat = |name: &str| -> Option<Vec<f64>> {
@@ -87,7 +88,7 @@ impl Engine for NllBackward {
         let weight = flat("weight");
         let kept = Self::is_kept(call)?;
         let mean = Reduction::of(call)? == Reduction::Mean;
-        let mut out = vec![0.0; rows * classes];
+        let mut out = vec![0.0; layout.n_rows() * classes];
         // An index that is ignored may be out of range.
         let is_ignored = |class: f64| class.total_cmp(&(ignored as f64)).is_eq();
         let masked = target.mapv(|class| if is_ignored(class) { 0.0 } else { class });
@@ -100,14 +101,14 @@ impl Engine for NllBackward {
             }
             let weight = weight.as_ref().map_or(1.0, |weight| weight[place]);
             let grad = if mean { grad[0] / total[0] } else { grad[if kept { row } else { 0 }] };
-            out[row * classes + place] = -weight * grad;
+            out[layout.place(row, place)] = -weight * grad;
         }
         let shape = &call.tensor("self")?.shape;
         Ok(vec![Array::from_shape_vec(IxDyn(shape), out).expect("one value per element")])
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
-        2.0 * sizes(call).map_or(0.0, |(rows, _)| rows as f64)
+        2.0 * self.layout(call).map_or(0.0, |layout| layout.n_rows() as f64)
     }
 
     fn least_flops(&self, _call: &Call<'_>, _n_out: usize) -> f64 {
@@ -120,7 +121,7 @@ impl Engine for NllBackward {
     }
 
     fn index_bound(&self, call: &Call<'_>, _param: &Param) -> u64 {
-        sizes(call).map_or(1, |(_, classes)| classes as u64)
+        self.layout(call).map_or(1, |layout| layout.classes as u64)
     }
 
     fn degree(&self) -> u32 {
@@ -134,7 +135,7 @@ impl Engine for NllBackward {
     /// The sum of the weights of some rows.
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
         if param.name == "total_weight" {
-            let rows = sizes(call).map_or(1.0, |(rows, _)| rows as f64);
+            let rows = self.layout(call).map_or(1.0, |layout| layout.n_rows() as f64);
             return Ok(Gen::Uniform { low: 0.5, high: 1.0 + rows.min(LARGEST_TOTAL) });
         }
         generators::by_role(self, call, param)

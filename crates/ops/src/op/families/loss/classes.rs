@@ -21,11 +21,12 @@ use super::{
 };
 
 /// Where the classes of a tensor are: `[c]`, `[n, c]` or `[n, c, d1, ..]`.
-struct Layout {
-    classes: usize,
+pub(crate) struct Layout {
+    /// The number of classes.
+    pub(crate) classes: usize,
     inner: usize,
     /// The shape without the classes: that of the losses.
-    rows: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
 }
 
 impl Layout {
@@ -40,18 +41,40 @@ impl Layout {
         Ok(Self { classes, inner: shape[dim + 1..].iter().product(), rows })
     }
 
-    fn n_rows(&self) -> usize {
+    /// Returns the layout of a negative log-likelihood: of rows, or of the places of `images`.
+    pub(crate) fn of_likelihood(spec: &TensorSpec, images: bool) -> Result<Self, InferError> {
+        let (fits, wanted) = match images {
+            true => (spec.ndim() == 4, "[n, c, h, w]"),
+            false => (matches!(spec.ndim(), 1 | 2), "[c] or [n, c]"),
+        };
+        if fits { Self::of(spec) } else { Err(InferError::shape("self", &spec.shape, wanted)) }
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn n_rows(&self) -> usize {
         self.rows.iter().product()
     }
+
+    /// Returns the place of a row's class among the elements.
+    pub(crate) fn place(&self, row: usize, class: usize) -> usize {
+        let inner = self.inner.max(1);
+        (row / inner * self.classes + class) * inner + row % inner
+    }
+}
+
+/// Checks the type of target classes: images take no bytes.
+pub(crate) fn check_classes(target: &TensorSpec, images: bool) -> Result<(), InferError> {
+    if target.dtype == DType::I64 || (target.dtype == DType::U8 && !images) {
+        return Ok(());
+    }
+    Err(InferError::dtype("target", target.dtype, "i64"))
 }
 
 /// Checks target classes and weights.
 fn check(call: &Call<'_>, layout: &Layout) -> Result<(), InferError> {
     let spec = call.tensor("self")?;
     let target = call.tensor("target")?;
-    if !matches!(target.dtype, DType::I64 | DType::U8) {
-        return Err(InferError::dtype("target", target.dtype, "i64"));
-    }
+    check_classes(target, false)?;
     if target.shape != layout.rows {
         return Err(InferError::shape("target", &target.shape, format!("{:?}", layout.rows)));
     }
@@ -150,16 +173,17 @@ fn row(values: &[f64], number: usize, classes: usize, inner: usize) -> Vec<f64> 
 
 /// Negative log-likelihood at a class index, and the sum of the weights that a mean divides by.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Nll;
+pub(crate) struct Nll {
+    /// Whether each place of an image has a class.
+    pub(crate) images: bool,
+}
 
 impl Engine for Nll {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let spec = call.tensor("self")?;
         check_float("self", spec)?;
-        if !matches!(spec.ndim(), 1 | 2) {
-            return Err(InferError::shape("self", &spec.shape, "[c] or [n, c]"));
-        }
-        let layout = Layout::of(spec)?;
+        let layout = Layout::of_likelihood(spec, self.images)?;
+        check_classes(call.tensor("target")?, self.images)?;
         check(call, &layout)?;
         let shape = Reduction::of(call)?.shape(&layout.rows);
         Ok(vec![(spec.dtype, shape), (spec.dtype, Vec::new())])
