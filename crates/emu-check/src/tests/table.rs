@@ -9,7 +9,7 @@ const HEAD: &str = "\
 
 Kernels of `crates/emu-corpus` made wrong by one changed line each (`crates/emu-corpus/mutants`, frozen before the sanitizer
 was tuned), run on the emulator with all checks on two seeds. This page is made by
-`KGEN_UPDATE_DOCS=1 cargo test -p kgen-emu-check`, and a test fails when it is stale.
+`KGEN_UPDATE_DOCS=1 cargo test -p kgen-emu-check -- --ignored`, and a test fails when it is stale.
 
 Mutants were classified without the emulator, on a GPU (`crates/emu-corpus/mutants/classified.json`):
 **changed** if on one of six seeds its outputs differ from the f64 reference, it faults, hangs or damages a guard zone;
