@@ -227,7 +227,7 @@ impl<'a> Bounds<'a> {
             EagerRounding::StepsBeyondRange
             | EagerRounding::ProductsOfSums
             | EagerRounding::SharedFactor => 4.0 * (unit * scale + subnormal * sqrt_len),
-            EagerRounding::Accumulator => 1.5 * unit * sqrt_len * scale,
+            EagerRounding::Accumulator => 1.5 * sqrt_len * (unit * scale + subnormal),
         }
     }
 
