@@ -46,6 +46,13 @@ def _values(kind, shape, generator, device):
         starts[0] = 0
         starts[-1] = rest[0] if rest[1] else starts[-1]
         return starts
+    if name == "bags":
+        total, bags, begins = rest
+        starts = torch.arange(bags + 1, device=device) ** 2 * total // max(1, bags) ** 2
+        if begins:
+            return starts[: _product(shape)]
+        elements = torch.arange(_product(shape), device=device)
+        return torch.searchsorted(starts[:bags], elements, right=True) - 1
     if name == "in_window":
         rows, columns = rest[:6], rest[6:]
         window = torch.arange(_product(shape), device=device).reshape(shape)

@@ -362,6 +362,9 @@ fn kind(generator: Gen) -> String {
         Gen::Offsets { total, closed } => {
             ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
         }
+        Gen::Bags { total, bags, begins } => {
+            ("bags", vec![total.to_string(), bags.to_string(), boolean(begins).to_owned()])
+        }
         Gen::InWindow { rows, columns } => {
             let axis = |axis: WindowAxis| {
                 let WindowAxis { extent, count, kernel, stride, padding, dilation } = axis;

@@ -135,6 +135,7 @@ impl Recipe {
             | Gen::Distinct { .. }
             | Gen::DistinctOr { .. }
             | Gen::Offsets { .. }
+            | Gen::Bags { .. }
             | Gen::InWindow { .. } => return None,
         })
     }

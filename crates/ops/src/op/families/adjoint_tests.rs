@@ -87,3 +87,29 @@ fn a_gradient_is_the_adjoint_of_its_forward_op() {
         assert!(close(inner(&out, &g), inner(&x, &back)), "{name}");
     }
 }
+
+#[test]
+fn indices_lie_in_the_bags_that_offsets_begin() {
+    let index = |shape: &[usize]| {
+        let (shape, layout) = (shape.to_vec(), Layout::Contiguous);
+        DraftValue::Tensor(DraftTensor { dtype: Some(DType::I64), shape, layout })
+    };
+    for (bags, n) in [(9, 40), (9, 3), (1, 5), (5, 65_540), (3, 0)] {
+        let values = [
+            ("grad", tensor(&[bags, 2])),
+            ("weight", tensor(&[7, 2])),
+            ("indices", index(&[n])),
+            ("offsets", index(&[bags])),
+            ("offset2bag", index(&[n])),
+            ("mode", DraftValue::Int(0)),
+        ];
+        let case = case("_embedding_bag_per_sample_weights_backward", &values);
+        let hosts = hosts(&case);
+        let [begins, numbers] = [3, 4].map(|at: usize| hosts[at].to_f64());
+        assert!(begins[0] == 0.0 && begins.is_sorted());
+        for (at, &number) in numbers.iter().enumerate() {
+            let bag = begins.iter().rposition(|&begin| begin <= at as f64);
+            assert_eq!(bag.map(|bag| bag as f64), Some(number), "element {at} of {n}");
+        }
+    }
+}
