@@ -6,7 +6,7 @@ use super::{
     backward::{check, sizes},
     reduce::floating,
     resample::{Tap, linear, nearest},
-    weighted::{RoundedAt, Sums, Terms, joined},
+    weighted::{Rounded, RoundedAt, Scale, Sums, Terms, joined},
 };
 
 /// Per place of a dimension, the places of the gradient that count there and their weights.
@@ -96,19 +96,29 @@ pub(crate) fn nearest_backward(call: &Call<'_>) -> Result<Sums, InferError> {
     Ok(by_rows_and_columns(shape, output, rows, columns))
 }
 
-/// The gradients that rounding can bring into an element, and the largest place among theirs.
+/// The gradients that rounding can bring into an element.
 #[derive(Clone, Default)]
 struct Reached {
-    gradients: Terms,
-    place: f64,
+    /// Their rounded weights.
+    rounded: Terms,
+    /// Their weights.
+    weights: Terms,
+    /// The scale of their weights' own error: weights are fractions of places, and off by the rounding of
+    /// the whole.
+    errors: Terms,
 }
 
 fn reached(extent: usize, taps: &[Tap]) -> Vec<Reached> {
     let mut places = vec![Reached::default(); extent];
     for (output, tap) in taps.iter().enumerate() {
-        for place in &mut places[tap.reachable(extent)] {
-            place.gradients.push((output, 1.0));
-            place.place = place.place.max(tap.place);
+        for (place, weight) in tap.rounded(extent) {
+            places[place].rounded.push((output, weight));
+        }
+        for (place, weight) in [(tap.low, 1.0 - tap.weight), (tap.high, tap.weight)] {
+            places[place].weights.push((output, weight));
+        }
+        for place in tap.reachable(extent) {
+            places[place].errors.push((output, 1.0 + tap.place));
         }
     }
     places
@@ -128,10 +138,13 @@ pub(crate) fn linear_backward(call: &Call<'_>) -> Result<Sums, InferError> {
     let rounded: RoundedAt = Box::new(move |position| {
         let (row, column) = (&near_rows[position[2]], &near_columns[position[3]]);
         let base = plane_of(&position[..2], &lead) * output[0] * output[1];
-        let near = joined(base, &[(&row.gradients, output[1]), (&column.gradients, 1)]);
-        // Each of them has a weight that is off by the rounding of its place.
-        let factor = (1.0 + row.place + column.place) * near.len() as f64;
-        (factor, near.into_iter().map(|(at, _)| at).collect())
+        let over = |rows, columns| joined(base, &[(rows, output[1]), (columns, 1)]);
+        let [by_row, by_column] =
+            [over(&row.errors, &column.weights), over(&row.weights, &column.errors)];
+        Rounded {
+            terms: over(&row.rounded, &column.rounded),
+            scale: Scale::Sum([by_row, by_column].concat()),
+        }
     });
     Ok(Sums { rounded: Some(rounded), ..by_rows_and_columns(shape, output, rows, columns) })
 }

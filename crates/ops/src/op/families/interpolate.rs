@@ -3,8 +3,8 @@
 use super::{
     super::{Call, InferError, work::covered},
     movement::{resized::Resizing, strides},
-    resample::{linear, step},
-    weighted::{Sums, Terms, joined},
+    resample::{ROUNDING, Tap, linear, step},
+    weighted::{Rounded, Scale, Sums, Terms, joined},
 };
 
 /// How an output index of a dimension is computed.
@@ -13,8 +13,8 @@ struct Along {
     terms: Terms,
     /// The place in the input.
     place: f64,
-    /// The elements that rounding of the place can bring in.
-    reached: Vec<usize>,
+    /// The elements that rounding of the place can bring in, with weights as [`Tap::rounded`] has them.
+    rounded: Terms,
 }
 
 /// Two neighbours per dimension.
@@ -24,10 +24,10 @@ pub(crate) fn linear_sums<const N: usize>(call: &Call<'_>) -> Result<Sums, Infer
     Ok(sums(&resizing, 2, |dim| {
         let extent = resizing.input[dim];
         let taps = linear(extent, resizing.output[dim], resizing.scales[dim], corners);
-        let along = |tap: super::resample::Tap| Along {
+        let along = |tap: Tap| Along {
             terms: vec![(tap.low, 1.0 - tap.weight), (tap.high, tap.weight)],
             place: tap.place,
-            reached: tap.reachable(extent).collect(),
+            rounded: tap.rounded(extent),
         };
         taps.into_iter().map(along).collect()
     }))
@@ -63,11 +63,15 @@ fn cubic(place: f64, extent: usize) -> Along {
         |x: f64| ((SHARPNESS * x - 5.0 * SHARPNESS) * x + 8.0 * SHARPNESS) * x - 4.0 * SHARPNESS;
     let weights = [outer(t + 1.0), inner(t), inner(1.0 - t), outer(2.0 - t)];
     let at = |offset: i32| (low + f64::from(offset)).clamp(0.0, (extent - 1) as f64) as usize;
-    Along {
-        terms: (-1..=2).zip(weights).map(|(offset, weight)| (at(offset), weight)).collect(),
-        place: place.abs(),
-        reached: (at(-2)..=at(3)).collect(),
-    }
+    let terms: Terms = (-1..=2).zip(weights).map(|(offset, weight)| (at(offset), weight)).collect();
+    // At an element, its own weight alone is not next to 0.
+    let is_near = t.min(1.0 - t) < ROUNDING * (1.0 + place.abs()) && place != 0.0;
+    let open = |(at, weight): (usize, f64)| {
+        (at, if is_near && weight.abs() < 0.5 { f64::NAN } else { weight })
+    };
+    let beyond = [at(-2), at(3)].into_iter().filter(|_| is_near).map(|at| (at, f64::NAN));
+    let rounded = terms.iter().copied().map(open).chain(beyond);
+    Along { rounded: rounded.collect(), terms, place: place.abs() }
 }
 
 fn sums<const N: usize>(
@@ -99,17 +103,10 @@ fn sums<const N: usize>(
             let (dims, steps) = (&again.0, &again.1);
             let base = position[0] * steps[0] + position[1] * steps[1];
             let along: [&Along; N] = std::array::from_fn(|dim| &dims[dim][position[dim + 2]]);
-            let reached: Vec<Terms> = along
-                .iter()
-                .map(|along| along.reached.iter().map(|&at| (at, 1.0)).collect())
-                .collect();
-            let each: Vec<(&[(usize, f64)], usize)> = reached
-                .iter()
-                .zip(&steps[2..])
-                .map(|(terms, &step)| (terms.as_slice(), step))
-                .collect();
+            let each: [(&[(usize, f64)], usize); N] =
+                std::array::from_fn(|dim| (along[dim].rounded.as_slice(), steps[dim + 2]));
             let factor = 1.0 + along.iter().map(|along| along.place).sum::<f64>();
-            (factor, joined(base, &each).into_iter().map(|(at, _)| at).collect())
+            Rounded { terms: joined(base, &each), scale: Scale::Largest(factor) }
         })),
         longest: (0..N).map(|_| neighbours).product(),
         read: Some(read),
