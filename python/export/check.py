@@ -50,6 +50,13 @@ def _values(kind, shape, generator, device):
         ends = integers(0, rest[0] + 1).reshape(-1)[1:].sort().values
         both = [torch.zeros_like(ends[:1]) if len(ends) else integers(0, 1).reshape(-1), ends]
         return torch.cat([*both, torch.full_like(both[0], rest[0])]).diff().reshape(shape)
+    if name == "bags":
+        total, bags, begins = rest
+        starts = torch.arange(bags + 1, device=device) ** 2 * total // max(1, bags) ** 2
+        if begins:
+            return starts[: _product(shape)]
+        elements = torch.arange(_product(shape), device=device)
+        return torch.searchsorted(starts[:bags], elements, right=True) - 1
     if name == "in_window":
         rows, columns = rest[:6], rest[6:]
         window = torch.arange(_product(shape), device=device).reshape(shape)

@@ -363,6 +363,9 @@ fn kind(generator: Gen) -> String {
             ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
         }
         Gen::Counts { total } => ("counts", vec![total.to_string()]),
+        Gen::Bags { total, bags, begins } => {
+            ("bags", vec![total.to_string(), bags.to_string(), boolean(begins).to_owned()])
+        }
         Gen::InWindow { rows, columns } => {
             let axis = |axis: WindowAxis| {
                 let WindowAxis { extent, count, kernel, stride, padding, dilation } = axis;

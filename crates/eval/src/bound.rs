@@ -1,8 +1,8 @@
 //! The largest error that passes, per element.
 //!
 //! `T = 1/2 ulp_out(y) + slack (c (u max(|y|, magnitude) + s + 0.05 rms(s)) + 4 v inside)` with
-//! `c = 4 sqrt(L)`, and `4 sqrt(L) + L / 8` for sums of products: y is the f64 reference on the
-//! rounded inputs, L the accumulation length, u the unit roundoff of the accumulator (f32 but for
+//! `c = 4 sqrt(L) + P / 8`: y is the f64 reference on the rounded inputs, L the accumulation length, P
+//! that of its sums of products (0 where there are none), u the unit roundoff of the accumulator (f32 but for
 //! f64 outputs), s the output's response to input perturbations of two roundoffs, and v the unit
 //! roundoff of 16-bit inputs whose op rounds intermediate values to their type (`inside`). An op that
 //! is one function of exact operands has `1/2 ulp_out(y) + n ulp(max(|y|, magnitude))` instead, n being the
@@ -29,7 +29,9 @@ pub struct BoundParams<'a> {
     pub dtype: DType,
     /// Accumulation length behind one element.
     pub accumulation_len: usize,
-    /// Whether products are summed, which tensor cores do with truncating accumulators.
+    /// Accumulation length of sums of products, which tensor cores make with truncating accumulators.
+    pub products_len: usize,
+    /// Whether products are summed.
     pub sums_products: bool,
     /// Largest error of an op that is one function of exact operands, in ulps of the type that is
     /// computed in.
@@ -78,6 +80,7 @@ impl<'a> BoundParams<'a> {
         Self {
             dtype,
             accumulation_len: op.accumulation_len(case),
+            products_len: op.products_len(case),
             sums_products: op.engine.sums_products(),
             ulps: op.ulps,
             slack: op.slack(dtype),
@@ -109,6 +112,7 @@ impl<'a> BoundParams<'a> {
         Self {
             dtype,
             accumulation_len,
+            products_len: 0,
             sums_products: false,
             ulps: None,
             slack: 1.0,
@@ -162,8 +166,7 @@ impl<'a> Bounds<'a> {
         let (count, sum) = finite.fold((0usize, 0.0), |(n, sum), s| (n + 1, s * s + sum));
         let rms = if count == 0 { 0.0 } else { (sum / count as f64).sqrt() };
         let length = params.accumulation_len.max(1) as f64;
-        let drift = if params.sums_products { length / 8.0 } else { 0.0 };
-        let factor = 4.0 * length.sqrt() + drift;
+        let factor = 4.0 * length.sqrt() + params.products_len as f64 / 8.0;
         Self { params, factor, floor: 0.05 * rms, unit }
     }
 
@@ -298,6 +301,8 @@ pub fn overflow_threshold(dtype: DType) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use kgen_ops::{op, reference::Reference};
+
     use super::*;
 
     #[test]
@@ -348,5 +353,52 @@ mod tests {
         ] {
             assert!((bound(dtype, ulps, y) / expected - 1.0).abs() < 1e-12, "{dtype} {ulps} {y}");
         }
+    }
+
+    /// A thread that adds the losses of all rows is honest.
+    #[test]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "f32 arithmetic, and classes"
+    )]
+    fn a_loss_of_many_rows_may_be_added_in_order() {
+        let tensor = |dtype, shape: &[usize]| {
+            let (shape, layout) = (shape.to_vec(), op::Layout::Contiguous);
+            op::DraftValue::Tensor(op::DraftTensor { dtype, shape, layout })
+        };
+        let rows = 65_781;
+        let values = [
+            ("input", tensor(None, &[rows, 2])),
+            ("weight", tensor(None, &[3, 2])),
+            ("target", tensor(Some(DType::I64), &[rows])),
+        ];
+        let draft = op::CaseDraft {
+            dtype: DType::F32,
+            class: kgen_record::CaseClass::Edge,
+            distribution: InputDistribution::Normal,
+            values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        };
+        let op = op::find("fused_linear_cross_entropy").unwrap();
+        let case = op::build_case(op, &draft).unwrap();
+        let hosts: Vec<_> =
+            case.tensors().map(|(name, tensor)| op::generate(tensor, 7, &case.id, &name)).collect();
+        let reference = Reference::new(op, &case, &hosts).unwrap();
+        let outputs = reference.evaluate().unwrap();
+        let y = outputs[0].sum();
+        let bound = &reference.bounds(&outputs).unwrap()[0];
+        let params = BoundParams::of(op, &case, Precision::Strict, DType::F32, bound, bound);
+        let allowed = Bounds::new(params).at(0, y);
+        let [x, w, target] = [0, 1, 2].map(|at: usize| hosts[at].to_f64());
+        let mut sum = 0.0_f32;
+        for row in 0..rows {
+            let logit = |c: usize| x[2 * row] * w[2 * c] + x[2 * row + 1] * w[2 * c + 1];
+            let total: f64 = (0..3).map(|c| logit(c).exp()).sum();
+            sum += (total.ln() - logit(target[row] as usize)) as f32;
+        }
+        let error = (f64::from(sum / rows as f32) - y).abs();
+        assert!(error <= allowed, "{error:e} of {allowed:e}");
+        assert!(allowed < 1e-4 * y, "{allowed:e} of {y}");
     }
 }

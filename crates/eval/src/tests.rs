@@ -1,5 +1,6 @@
 //! Kernels for each kind of argument pass on the emulator.
 
+mod bounds;
 mod coverage;
 
 use std::io::Write as _;

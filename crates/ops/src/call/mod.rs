@@ -180,10 +180,12 @@ pub struct Bound {
     pub in_place: bool,
     /// Element types of the tensors that an out variant converts its results to; empty for other calls.
     pub out: Vec<DType>,
+    /// Results that the overload returns, where it is another than the op's own: the first of the op's.
+    pub returned: Option<usize>,
 }
 
 impl Bound {
-    /// Returns the element types of the results as the caller has them, given those of the op.
+    /// Returns the element types of the results that the caller has, as it has them, given those of the op.
     ///
     /// # Errors
     ///
@@ -196,7 +198,7 @@ impl Bound {
             Some(&out) => Ok(out),
             None => Ok(spec.dtype),
         };
-        results.iter().enumerate().map(one).collect()
+        results.iter().take(self.returned.unwrap_or(usize::MAX)).enumerate().map(one).collect()
     }
 }
 
@@ -249,7 +251,9 @@ fn bind_to(named: Named, call: &Call) -> Result<Bound, CallError> {
         }
         let mut args = complete(op, args)?;
         compute_in(op, &mut args, &out);
-        Ok(Bound { op, args, in_place, out })
+        let returned = overload.map(|overload| &overload.schema).filter(|of| !of.returns_list);
+        let returned = returned.map(|schema| schema.outputs.len());
+        Ok(Bound { op, args, in_place, out, returned })
     };
     bound().map_err(|source: CallError| CallError::Schema {
         signature: overload.map_or(&op.signature, |overload| &overload.signature).clone(),

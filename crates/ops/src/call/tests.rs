@@ -141,3 +141,39 @@ fn resampling_takes_a_factor_per_dimension() {
         assert_eq!(of(scale.0), Some(&ArgValue::Float(scale.1)), "{op}");
     }
 }
+
+#[test]
+fn gradients_of_resampling_take_a_factor_per_dimension() {
+    for (op, corners) in [("nearest2d", ""), ("bilinear2d", " True,")] {
+        let call = |size: &str, factors: &str| {
+            format!(
+                "upsample_{op}_backward.vec ((T([2, 3, 10, 6], f32), {size}, [2, 3, 5, 4],{corners} \
+                 {factors}), {{}})"
+            )
+        };
+        let bound_to = bound(&call("None", "[2.0, 1.5]")).unwrap();
+        assert_eq!(bound_to.op.name, format!("upsample_{op}_backward"));
+        let of = |name: &str| bound_to.args.iter().find(|arg| arg.name == name).unwrap();
+        assert_eq!(of("output_size").value, ArgValue::Ints(vec![10, 6]));
+        assert_eq!(of("input_size").value, ArgValue::Ints(vec![2, 3, 5, 4]));
+        assert_eq!(of("scales_h").value, ArgValue::Float(2.0));
+        assert_eq!(of("scales_w").value, ArgValue::Float(1.5));
+        let sized = bound(&call("[10, 6]", "None")).unwrap();
+        let scale = sized.args.into_iter().find(|arg| arg.name == "scales_w").unwrap();
+        assert_eq!(scale.value, ArgValue::None);
+        refused(&call("None", "None"), &["output_size", "scale_factors"]);
+        refused(&call("[10, 6]", "[2.0, 1.5]"), &["output_size", "scale_factors"]);
+    }
+}
+
+#[test]
+fn an_overload_may_return_fewer_results_than_the_op() {
+    let results = |call: &str| {
+        let bound = bound(call).unwrap();
+        let one = TensorSpec::contiguous(DType::F32, &[]);
+        bound.written(&[one.clone(), one]).unwrap().len()
+    };
+    let args = "T([5, 3], f32), T([5], i64)";
+    assert_eq!(results(&format!("nll_loss.default (({args}), {{}})")), 1);
+    assert_eq!(results(&format!("nll_loss_forward.default (({args}, None, 1, -100), {{}})")), 2);
+}

@@ -136,6 +136,7 @@ impl Recipe {
             | Gen::DistinctOr { .. }
             | Gen::Offsets { .. }
             | Gen::Counts { .. }
+            | Gen::Bags { .. }
             | Gen::InWindow { .. } => return None,
         })
     }

@@ -327,6 +327,12 @@ impl OpDef {
         Work::of(self, case)
     }
 
+    /// Returns the longest chain of additions of products behind one output element.
+    #[must_use]
+    pub fn products_len(&self, case: &Case) -> usize {
+        self.engine.products_len(&self.call(case))
+    }
+
     /// Returns the longest chain of additions behind one output element, at least 1.
     #[must_use]
     pub fn accumulation_len(&self, case: &Case) -> usize {

@@ -235,6 +235,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns the longest chain of additions of products behind one output element.
+    fn products_len(&self, call: &Call<'_>) -> usize {
+        if self.sums_products() { self.accumulation_len(call) } else { 0 }
+    }
+
     /// Returns the longest chain of additions behind one output element, at least 1.
     fn accumulation_len(&self, _call: &Call<'_>) -> usize {
         1

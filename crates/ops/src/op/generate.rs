@@ -230,6 +230,8 @@ impl Stream {
                 let value = self.distinct(index as u64, extent.max(1), 1, bound.max(1)) as f64;
                 if rng.random_range(0..4) == 0 { other as f64 } else { value }
             }
+            Gen::Bags { total, bags, begins: true } => begin(index as u64, total, bags) as f64,
+            Gen::Bags { total, bags, .. } => bag_of(index as u64, total, bags) as f64,
             Gen::InWindow { rows, columns } => {
                 let window = index as u64 % (rows.count * columns.count).max(1);
                 let row = in_window(rng, rows, window / columns.count.max(1));
@@ -286,6 +288,26 @@ fn offsets(rng: &mut ChaCha8Rng, n: usize, total: u64, closed: bool) -> Vec<f64>
 fn counts(rng: &mut ChaCha8Rng, n: usize, total: u64) -> Vec<f64> {
     let ends = offsets(rng, n + 1, total, true);
     ends.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// Returns where a bag begins.
+fn begin(bag: u64, total: u64, bags: u64) -> u64 {
+    let square = |n: u64| u128::from(n) * u128::from(n);
+    u64::try_from(square(bag.min(bags)) * u128::from(total) / square(bags.max(1))).unwrap_or(total)
+}
+
+/// Returns the bag of an element: the last one that begins at it or before.
+fn bag_of(element: u64, total: u64, bags: u64) -> u64 {
+    let (mut low, mut high) = (0, bags.saturating_sub(1));
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if begin(middle, total, bags) <= element {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
 }
 
 /// Draws a place of a window; one that lies in the padding as a whole gives the last place.

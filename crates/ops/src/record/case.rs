@@ -319,6 +319,16 @@ pub enum Gen {
         /// The sum.
         total: u64,
     },
+    /// Bags that elements are dealt to, each larger than the one before, the first ones empty where there are
+    /// few elements: those of two tensors go together.
+    Bags {
+        /// Elements of all bags.
+        total: u64,
+        /// Bags.
+        bags: u64,
+        /// Whether the tensor says where each bag begins; else it says the bag of each element.
+        begins: bool,
+    },
     /// Flat places in a plane, one per window of it and inside that window, windows in row-major
     /// order.
     InWindow {

@@ -7,7 +7,7 @@ use super::{
     interpolate::{Along, antialiased_along, linear_along},
     reduce::floating,
     resample::nearest,
-    weighted::{RoundedAt, Sums, Terms, joined},
+    weighted::{Rounded, RoundedAt, Scale, Sums, Terms, joined},
 };
 
 /// Per place of a dimension, the places of the gradient that count there and their weights.
@@ -97,19 +97,27 @@ pub(crate) fn nearest_backward(call: &Call<'_>) -> Result<Sums, InferError> {
     Ok(by_rows_and_columns(shape, output, rows, columns))
 }
 
-/// The gradients that rounding can bring into an element, and the largest place among theirs.
+/// The gradients that rounding can bring into an element.
 #[derive(Clone, Default)]
 struct Reached {
-    gradients: Terms,
-    place: f64,
+    /// Their rounded weights.
+    rounded: Terms,
+    /// Their weights.
+    weights: Terms,
+    /// The scale of their weights' own error: weights are fractions of places, and off by the rounding of
+    /// the whole.
+    errors: Terms,
 }
 
 fn reached(extent: usize, forward: &[Along]) -> Vec<Reached> {
     let mut places = vec![Reached::default(); extent];
     for (output, along) in forward.iter().enumerate() {
-        for place in &mut places[along.reached.clone()] {
-            place.gradients.push((output, 1.0));
-            place.place = place.place.max(along.place);
+        for &(place, weight) in &along.rounded {
+            places[place].rounded.push((output, weight));
+            places[place].errors.push((output, 1.0 + along.place));
+        }
+        for &(place, weight) in &along.terms {
+            places[place].weights.push((output, weight));
         }
     }
     places
@@ -141,10 +149,13 @@ fn interpolated(
     let rounded: RoundedAt = Box::new(move |position| {
         let (row, column) = (&near_rows[position[2]], &near_columns[position[3]]);
         let base = plane_of(&position[..2], &lead) * output[0] * output[1];
-        let near = joined(base, &[(&row.gradients, output[1]), (&column.gradients, 1)]);
-        // Each of them has a weight that is off by the rounding of its place.
-        let factor = (1.0 + row.place + column.place) * near.len() as f64;
-        (factor, near.into_iter().map(|(at, _)| at).collect())
+        let over = |rows, columns| joined(base, &[(rows, output[1]), (columns, 1)]);
+        let [by_row, by_column] =
+            [over(&row.errors, &column.weights), over(&row.weights, &column.errors)];
+        Rounded {
+            terms: over(&row.rounded, &column.rounded),
+            scale: Scale::Sum([by_row, by_column].concat()),
+        }
     });
     Ok(Sums { rounded: Some(rounded), ..by_rows_and_columns(shape, output, rows, columns) })
 }

@@ -1,6 +1,6 @@
 //! Gradients of pools and images against their forward ops.
 
-use super::super::{Array, DraftTensor, DraftValue, Layout};
+use super::super::{Array, DraftTensor, DraftValue, Inputs, Layout, find};
 use super::f64_cases::{case, close, evaluate, hosts, ints, tensor};
 use crate::record::{Case, DType};
 
@@ -86,4 +86,104 @@ fn a_gradient_is_the_adjoint_of_its_forward_op() {
         let x = Array::from_shape_vec(back.raw_dim(), x[0].to_f64()).unwrap();
         assert!(close(inner(&out, &g), inner(&x, &back)), "{name}");
     }
+}
+
+/// The gradient of interpolation with places in f32, which is what kernels compute with.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "arithmetic of f32 is the subject"
+)]
+fn scattered(grad: &[f64], [rows, columns]: [usize; 2], [height, width]: [usize; 2]) -> Vec<f64> {
+    let tap = |at: usize, extent: usize, count: usize| {
+        let place = ((at as f32 + 0.5) * (extent as f32 / count as f32) - 0.5).max(0.0);
+        let low = (place as usize).min(extent - 1);
+        let weight = f64::from(place - low as f32);
+        [(low, 1.0 - weight), ((low + 1).min(extent - 1), weight)]
+    };
+    let mut out = vec![0.0; height * width];
+    for (at, &g) in grad.iter().enumerate() {
+        for (y, above) in tap(at / columns, height, rows) {
+            for (x, left) in tap(at % columns, width, columns) {
+                out[y * width + x] += above * left * g;
+            }
+        }
+    }
+    out
+}
+
+/// The place of the middle one of 23 columns is that of the middle one of 7, but for its rounding.
+#[test]
+fn an_infinity_at_a_rounded_place_may_count_for_either_neighbour() {
+    let values = [
+        ("grad_output", tensor(&[1, 1, 5, 23])),
+        ("output_size", ints(&[5, 23])),
+        ("input_size", ints(&[1, 1, 3, 7])),
+        ("align_corners", DraftValue::Bool(false)),
+    ];
+    let case = case("upsample_bilinear2d_backward", &values);
+    let mut hosts = hosts(&case);
+    let op = find(&case.op).unwrap();
+    for special in [f64::INFINITY, f64::NAN] {
+        hosts[0].set(23 + 11, special);
+        let expected = evaluate(&case, &hosts);
+        let kernel = scattered(&hosts[0].to_f64(), [5, 23], [3, 7]);
+        let settled = |change: &dyn Fn(&mut Array)| {
+            let mut got = Array::from_shape_vec(expected.raw_dim(), kernel.clone()).unwrap();
+            change(&mut got);
+            let mut got = [got];
+            let inputs = Inputs::read(&case, &hosts);
+            op.canonicalise(&case, &inputs, &mut got, std::slice::from_ref(&expected));
+            let same = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-3 || a.to_bits() == b.to_bits();
+            got[0].iter().zip(&expected).filter(|pair| !same(*pair)).count()
+        };
+        let unequal = kernel.iter().zip(&expected).filter(|(a, b)| a.is_finite() != b.is_finite());
+        assert!(unequal.count() > 0, "no place is rounded");
+        assert_eq!(settled(&|_| ()), 0, "{special}");
+        assert_eq!(settled(&|got| got[[0, 0, 0, 3]] = 1.0), 1, "its own place counts");
+        assert_eq!(settled(&|got| got[[0, 0, 0, 1]] = special), 1, "others do not");
+        assert_eq!(settled(&|got| got[[0, 0, 2, 3]] = special), 1, "others do not");
+    }
+}
+
+#[test]
+fn indices_lie_in_the_bags_that_offsets_begin() {
+    let index = |shape: &[usize]| {
+        let (shape, layout) = (shape.to_vec(), Layout::Contiguous);
+        DraftValue::Tensor(DraftTensor { dtype: Some(DType::I64), shape, layout })
+    };
+    for (bags, n) in [(9, 40), (9, 3), (1, 5), (5, 65_540), (3, 0)] {
+        let values = [
+            ("grad", tensor(&[bags, 2])),
+            ("weight", tensor(&[7, 2])),
+            ("indices", index(&[n])),
+            ("offsets", index(&[bags])),
+            ("offset2bag", index(&[n])),
+            ("mode", DraftValue::Int(0)),
+        ];
+        let case = case("_embedding_bag_per_sample_weights_backward", &values);
+        let hosts = hosts(&case);
+        let [begins, numbers] = [3, 4].map(|at: usize| hosts[at].to_f64());
+        assert!(begins[0] == 0.0 && begins.is_sorted());
+        for (at, &number) in numbers.iter().enumerate() {
+            let bag = begins.iter().rposition(|&begin| begin <= at as f64);
+            assert_eq!(bag.map(|bag| bag as f64), Some(number), "element {at} of {n}");
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_a_window_of_a_number_is_the_number() {
+    let values = [
+        ("grad_in", tensor(&[1])),
+        ("input_sizes", ints(&[])),
+        ("dim", DraftValue::Int(0)),
+        ("size", DraftValue::Int(1)),
+        ("step", DraftValue::Int(1)),
+    ];
+    let case = case("unfold_backward", &values);
+    let hosts = hosts(&case);
+    let out = evaluate(&case, &hosts);
+    assert_eq!((out.ndim(), out.sum()), (0, hosts[0].to_f64()[0]));
 }

@@ -1,12 +1,10 @@
 //! Images resized by interpolation: weights per dimension, multiplied.
 
-use std::ops::RangeInclusive;
-
 use super::{
     super::{Call, InferError, work::covered},
     movement::{resized::Resizing, strides},
-    resample::{Tap, linear, step},
-    weighted::{Sums, Terms, joined},
+    resample::{ROUNDING, Tap, linear, step},
+    weighted::{Rounded, Scale, Sums, Terms, joined},
 };
 
 /// How an output index of a dimension is computed.
@@ -15,8 +13,8 @@ pub(super) struct Along {
     pub(super) terms: Terms,
     /// The place in the input, in units of the weights' distances.
     pub(super) place: f64,
-    /// The elements that rounding of the place can bring in.
-    pub(super) reached: RangeInclusive<usize>,
+    /// The elements that rounding of the place can bring in, with weights as [`Tap::rounded`] has them.
+    pub(super) rounded: Terms,
 }
 
 /// Two neighbours per dimension.
@@ -39,7 +37,7 @@ pub(super) fn linear_along(
     let along = |tap: Tap| Along {
         terms: vec![(tap.low, 1.0 - tap.weight), (tap.high, tap.weight)],
         place: tap.place,
-        reached: tap.reachable(extent),
+        rounded: tap.rounded(extent),
     };
     linear(extent, count, given, corners).into_iter().map(along).collect()
 }
@@ -82,10 +80,16 @@ pub(super) fn antialiased_along(
         let weight = |at: usize| convolution((at as f64 - centre + 0.5) / width);
         let total: f64 = (first..last).map(weight).sum();
         let total = if total == 0.0 { 1.0 } else { total };
+        let off = ROUNDING * (1.0 + centre / width);
+        let share = |at: usize| (at, weight(at) / total);
+        // A weight next to 0 may be 0, or be left out.
+        let open =
+            |(at, weight): (usize, f64)| (at, if weight.abs() < off { f64::NAN } else { weight });
+        let reached = first.saturating_sub(1)..=last.min(extent - 1);
         Along {
-            terms: (first..last).map(|at| (at, weight(at) / total)).collect(),
+            terms: (first..last).map(share).collect(),
             place: centre / width,
-            reached: first.saturating_sub(1)..=last.min(extent - 1),
+            rounded: reached.map(share).map(open).collect(),
         }
     };
     (0..count).map(along).collect()
@@ -140,11 +144,15 @@ fn cubic(place: f64, extent: usize) -> Along {
     let (near, far) = (|x: f64| inner(SHARPNESS, x), |x: f64| outer(SHARPNESS, x));
     let weights = [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)];
     let at = |offset: i32| (low + f64::from(offset)).clamp(0.0, (extent - 1) as f64) as usize;
-    Along {
-        terms: (-1..=2).zip(weights).map(|(offset, weight)| (at(offset), weight)).collect(),
-        place: place.abs(),
-        reached: at(-2)..=at(3),
-    }
+    let terms: Terms = (-1..=2).zip(weights).map(|(offset, weight)| (at(offset), weight)).collect();
+    // At an element, its own weight alone is not next to 0.
+    let is_near = t.min(1.0 - t) < ROUNDING * (1.0 + place.abs()) && place != 0.0;
+    let open = |(at, weight): (usize, f64)| {
+        (at, if is_near && weight.abs() < 0.5 { f64::NAN } else { weight })
+    };
+    let beyond = [at(-2), at(3)].into_iter().filter(|_| is_near).map(|at| (at, f64::NAN));
+    let rounded = terms.iter().copied().map(open).chain(beyond);
+    Along { rounded: rounded.collect(), terms, place: place.abs() }
 }
 
 fn sums<const N: usize>(resizing: &Resizing<N>, along: impl Fn(usize) -> Vec<Along>) -> Sums {
@@ -174,17 +182,10 @@ fn sums<const N: usize>(resizing: &Resizing<N>, along: impl Fn(usize) -> Vec<Alo
             let (dims, steps) = (&again.0, &again.1);
             let base = position[0] * steps[0] + position[1] * steps[1];
             let along: [&Along; N] = std::array::from_fn(|dim| &dims[dim][position[dim + 2]]);
-            let reached: Vec<Terms> = along
-                .iter()
-                .map(|along| along.reached.clone().map(|at| (at, 1.0)).collect())
-                .collect();
-            let each: Vec<(&[(usize, f64)], usize)> = reached
-                .iter()
-                .zip(&steps[2..])
-                .map(|(terms, &step)| (terms.as_slice(), step))
-                .collect();
+            let each: [(&[(usize, f64)], usize); N] =
+                std::array::from_fn(|dim| (along[dim].rounded.as_slice(), steps[dim + 2]));
             let factor = 1.0 + along.iter().map(|along| along.place).sum::<f64>();
-            (factor, joined(base, &each).into_iter().map(|(at, _)| at).collect())
+            Rounded { terms: joined(base, &each), scale: Scale::Largest(factor) }
         })),
         longest,
         read: Some(read),

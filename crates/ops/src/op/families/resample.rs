@@ -10,6 +10,7 @@ use crate::{record::DType, reference::Error};
 use super::{
     super::{Array, Call, Engine, ExactLimits, InferError, Inputs, Shaped, work::covered},
     conv::option,
+    weighted::{Terms, is_open_choice, joined},
 };
 
 /// A resampling of the last two dimensions.
@@ -38,6 +39,9 @@ struct Grid {
     rows: Vec<Tap>,
     columns: Vec<Tap>,
 }
+
+/// How far a place may be rounded, relative to one more than it.
+pub(super) const ROUNDING: f64 = 1.0 / (1 << 20) as f64;
 
 const SCALES: [&str; 2] = ["scales_h", "scales_w"];
 
@@ -96,11 +100,24 @@ impl Tap {
     /// Returns the input elements that rounding of the place can bring in: a place just off an
     /// element can be computed as just beyond it, between other two.
     pub(super) fn reachable(self, extent: usize) -> RangeInclusive<usize> {
-        const ROUNDING: f64 = 1.0 / (1 << 20) as f64;
         let off = (1.0 + self.place) * ROUNDING;
         let low = if self.weight < off { self.low.saturating_sub(1) } else { self.low };
         let high = if 1.0 - self.weight < off { self.high + 1 } else { self.high };
         low..=high.min(extent - 1)
+    }
+
+    /// Returns the reachable elements with their weights: NaN for a weight that rounding of the place
+    /// makes 0, or more than 0, or leaves out.
+    pub(super) fn rounded(self, extent: usize) -> Terms {
+        let off = (1.0 + self.place) * ROUNDING;
+        let (near_low, near_high) = (self.weight < off, 1.0 - self.weight < off);
+        let open = |is_open: bool, weight: f64| if is_open { f64::NAN } else { weight };
+        // The first place is not rounded.
+        let high = open(near_low && self.place > 0.0, self.weight);
+        let mut terms = vec![(self.low, open(near_high, 1.0 - self.weight)), (self.high, high)];
+        let beyond = self.reachable(extent).filter(|at| ![self.low, self.high].contains(at));
+        terms.extend(beyond.filter(|_| self.place > 0.0).map(|at| (at, f64::NAN)));
+        terms
     }
 }
 
@@ -239,6 +256,39 @@ impl Engine for Resample {
             largest * (1.0 + row.place + column.place)
         });
         Ok(Some(magnitude?))
+    }
+
+    /// An element of weight 0 counts or not as the place is rounded, which tells where it is not finite.
+    fn canonicalise(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        got: &mut [Array],
+        expected: &[Array],
+    ) {
+        let (Ok(grid), Ok(input), [got], [expected]) =
+            (Grid::of(*self, call), inputs.get("self"), got, expected)
+        else {
+            return;
+        };
+        if !self.leaves_choices() || got.shape() != expected.shape() {
+            return;
+        }
+        let ([height, width], [rows, columns]) = (grid.input, grid.output);
+        let values = input.array().as_slice().unwrap_or(&[]);
+        for (at, (got, &expected)) in got.iter_mut().zip(expected).enumerate() {
+            let row = grid.rows[at / columns % rows].rounded(height);
+            let column = grid.columns[at % columns].rounded(width);
+            let plane = at / (rows * columns) * height * width;
+            let terms = || joined(plane, &[(&row, width), (&column, 1)]);
+            if is_open_choice(*got, expected, || (terms(), values)) {
+                *got = expected;
+            }
+        }
+    }
+
+    fn leaves_choices(&self) -> bool {
+        *self == Self::Bilinear
     }
 
     fn accumulation_len(&self, _call: &Call<'_>) -> usize {

@@ -20,9 +20,24 @@ pub(crate) type Terms = Vec<(usize, f64)>;
 /// Returns the terms of the element at a position.
 pub(crate) type TermsAt = Box<dyn Fn(&[usize]) -> Terms + Send + Sync>;
 
-/// Returns the scale of the weights' own error at a position, where they are rounded: a factor, and
-/// the elements that rounding can bring in.
-pub(crate) type RoundedAt = Box<dyn Fn(&[usize]) -> (f64, Vec<usize>) + Send + Sync>;
+/// The weights of an element as they are when they are rounded.
+pub(crate) struct Rounded {
+    /// The terms that rounding can bring in; NaN is a weight that it makes 0, or more, or leaves out.
+    pub terms: Terms,
+    /// Scale of the weights' own error.
+    pub scale: Scale,
+}
+
+/// The scale of the error of rounded weights.
+pub(crate) enum Scale {
+    /// The largest element times this: few elements, and weights of which each may be off by as much.
+    Largest(f64),
+    /// The sum of elements times these, whatever the order of the sum.
+    Sum(Terms),
+}
+
+/// Returns the rounded weights at a position.
+pub(crate) type RoundedAt = Box<dyn Fn(&[usize]) -> Rounded + Send + Sync>;
 
 /// An output of weighted sums.
 pub(crate) struct Sums {
@@ -32,8 +47,7 @@ pub(crate) struct Sums {
     pub dtype: Option<DType>,
     /// The terms of the element at a position.
     pub terms: TermsAt,
-    /// Scale of the weights' own error at a position, where they are rounded: a factor, and the
-    /// elements that rounding can bring in.
+    /// The weights at a position where they are rounded themselves.
     pub rounded: Option<RoundedAt>,
     /// Most terms of an element.
     pub longest: usize,
@@ -90,17 +104,25 @@ impl Engine for Weighted {
         Ok(Some(spread?))
     }
 
-    /// The largest element that a rounded weight may count, times the factor.
+    /// The scale of what rounded weights may add.
     fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let sums = (self.sums)(call)?;
         let Some(rounded) = sums.rounded else { return Ok(None) };
         let array = inputs.get(self.input)?.array().as_standard_layout();
         let flat = array.as_slice().unwrap_or(&[]);
+        let size = |at: usize| if flat[at].is_finite() { flat[at].abs() } else { 0.0 };
+        // The bound has this factor already, which is of sums in any order.
+        let orders = (sums.longest as f64).sqrt();
         let element = |index: usize| {
-            let (factor, reached) = rounded(&unravel(index, &sums.shape));
-            let sizes =
-                reached.into_iter().map(|at| flat[at].abs()).filter(|size| size.is_finite());
-            factor * sizes.fold(0.0, f64::max)
+            let Rounded { terms, scale } = rounded(&unravel(index, &sums.shape));
+            match scale {
+                Scale::Largest(factor) => {
+                    factor * terms.into_iter().map(|(at, _)| size(at)).fold(0.0, f64::max)
+                }
+                Scale::Sum(terms) => {
+                    terms.into_iter().map(|(at, scale)| scale * size(at)).sum::<f64>() / orders
+                }
+            }
         };
         let numel = sums.shape.iter().product();
         let values: Vec<f64> = (0..numel).into_par_iter().map(element).collect();
@@ -111,6 +133,36 @@ impl Engine for Weighted {
 
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Whole
+    }
+
+    /// An element of weight 0 counts or not as weights are rounded, which tells where it is not finite.
+    fn canonicalise(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        got: &mut [Array],
+        expected: &[Array],
+    ) {
+        let (Ok(sums), Ok(input), [got], [expected]) =
+            ((self.sums)(call), inputs.get(self.input), got, expected)
+        else {
+            return;
+        };
+        let Some(rounded) = sums.rounded.filter(|_| got.shape() == expected.shape()) else {
+            return;
+        };
+        let array = input.array().as_standard_layout();
+        let flat = array.as_slice().unwrap_or(&[]);
+        for (index, (got, &expected)) in got.iter_mut().zip(expected).enumerate() {
+            let terms = || rounded(&unravel(index, &sums.shape)).terms;
+            if is_open_choice(*got, expected, || (terms(), flat)) {
+                *got = expected;
+            }
+        }
+    }
+
+    fn leaves_choices(&self) -> bool {
+        !self.plain
     }
 
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
@@ -145,6 +197,44 @@ impl Engine for Weighted {
         let dtype = call.case.dtype;
         let longest = self.accumulation_len(call).max(1);
         Ok((integer_limit(dtype).min(sum_limit(dtype) / longest), row))
+    }
+}
+
+/// Share of a sum that a result of 16 bits may be off by.
+const COARSE: f64 = 1.0 / 256.0;
+
+/// Returns whether a result that differs from the reference in being finite, or in what it is instead, is
+/// that of other weights where rounding decides.
+///
+/// `terms`: the terms with weights of NaN where it does, and the input.
+#[expect(clippy::float_cmp, reason = "infinities of one sign are equal")]
+pub(crate) fn is_open_choice<'a>(
+    got: f64,
+    expected: f64,
+    terms: impl Fn() -> (Terms, &'a [f64]),
+) -> bool {
+    let same = got == expected || (got.is_nan() && expected.is_nan());
+    if same || (got.is_finite() && expected.is_finite()) {
+        return false;
+    }
+    let (terms, input) = terms();
+    let is_open = |(at, weight): &&(usize, f64)| weight.is_nan() && !input[*at].is_finite();
+    let open: Vec<f64> = terms.iter().filter(is_open).map(|(at, _)| input[*at]).collect();
+    if open.is_empty() {
+        return false;
+    }
+    let decided = terms.iter().filter(|term| !is_open(term));
+    // Finite elements of an open weight add next to nothing.
+    let products = decided.filter(|(_, weight)| !weight.is_nan()).map(|(at, w)| w * input[*at]);
+    let (sum, size) = products.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
+    match got {
+        _ if sum.is_nan() => got.is_nan(),
+        _ if got.is_nan() => true,
+        // A weight next to 0 may have either sign.
+        _ if got.is_infinite() => {
+            sum == got || (sum.is_finite() && open.iter().any(|x| x.is_infinite()))
+        }
+        _ => (got - sum).abs() <= COARSE * size + f64::from(f32::MIN_POSITIVE),
     }
 }
 
@@ -194,6 +284,16 @@ pub(crate) fn unfold_backward(call: &Call<'_>) -> Result<Sums, InferError> {
     };
     let (size, step) = (positive("size", 1)?, positive("step", 1)?);
     let dim = super::super::normalise_dim(call.int("dim")?, shape.len())?;
+    if shape.is_empty() && size == 1 && spec.shape == [1] {
+        return Ok(Sums {
+            shape,
+            dtype: None,
+            terms: Box::new(|_| vec![(0, 1.0)]),
+            rounded: None,
+            longest: 1,
+            read: None,
+        });
+    }
     let room = shape.get(dim).and_then(|extent| extent.checked_sub(size));
     let Some(room) = room else {
         return Err(InferError::value("size", size, "at most the extent of the dimension"));

@@ -136,18 +136,14 @@ impl Engine for BagWeights {
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
-        match param.name.as_str() {
-            // The numbers of the bags rise.
-            "offset2bag" => {
-                let total = self.index_bound(call, param).saturating_sub(1);
-                Ok(Gen::Offsets { total, closed: false })
-            }
-            "offsets" => {
-                let total = call.tensor("indices").map_or(0, TensorSpec::numel) as u64;
-                Ok(Gen::Offsets { total, closed: false })
-            }
-            _ => generators::by_role(self, call, param),
-        }
+        let begins = match param.name.as_str() {
+            "offset2bag" => false,
+            "offsets" => true,
+            _ => return generators::by_role(self, call, param),
+        };
+        let total = call.tensor("indices").map_or(0, TensorSpec::numel) as u64;
+        let bags = call.tensor("grad").map_or(1, |spec| spec.shape[0]) as u64;
+        Ok(Gen::Bags { total, bags, begins })
     }
 
     fn exact(&self, call: &Call<'_>, role: Role, row: usize) -> ExactLimits {

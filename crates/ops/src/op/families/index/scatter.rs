@@ -11,7 +11,7 @@ use super::{
     super::{
         super::{
             Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
-            Shaped, broadcast, generators, integer_limit, sum_limit, unravel,
+            Shaped, broadcast, formulas::fitting, generators, integer_limit, sum_limit, unravel,
         },
         movement::{arrange::as_type, strides},
         sum::Sum,
@@ -48,6 +48,24 @@ pub(super) struct Writes {
     pub values: Vec<f64>,
 }
 
+/// Checks the type of an index that is i64 for all devices.
+fn long_index(call: &Call<'_>) -> Result<(), InferError> {
+    match call.tensor("index")?.dtype {
+        DType::I64 => Ok(()),
+        dtype => Err(InferError::dtype("index", dtype, "i64")),
+    }
+}
+
+/// Checks that `self` holds the number that it is filled with.
+fn filled(call: &Call<'_>) -> Result<(), InferError> {
+    let (value, dtype) = (call.scalar("value")?, call.tensor("self")?.dtype);
+    let number = fitting("value", value, dtype)?;
+    if dtype.is_float() && number.is_finite() && number.abs() > dtype.max_value() {
+        return Err(InferError::value("value", number, format!("in the range of {dtype}")));
+    }
+    Ok(())
+}
+
 impl Scatter {
     /// Returns the name of the tensor that is written.
     const fn source(self) -> Option<&'static str> {
@@ -79,10 +97,16 @@ impl Scatter {
         match (self, source) {
             (Self::IndexPut, Some((_, values))) => Self::check_put(call, values),
             (Self::IndexAdd | Self::IndexCopy, Some((name, source))) => {
+                if self == Self::IndexAdd {
+                    fitting("alpha", call.scalar("alpha")?, spec.dtype)?;
+                } else {
+                    long_index(call)?;
+                }
                 Self::check_slices(call, name, source)
             }
             (Self::IndexFill, _) => {
-                call.scalar("value")?;
+                filled(call)?;
+                long_index(call)?;
                 Self::slices(call).map(drop)
             }
             _ => self.check_elements(call, source),
@@ -92,10 +116,12 @@ impl Scatter {
     fn check_put(call: &Call<'_>, values: &TensorSpec) -> Result<(), InferError> {
         let wanted = |result: &[usize]| format!("one that broadcasts to {result:?}");
         if advanced::masked(call)? {
-            mask(call)?;
-            let one = values.numel() == 1;
-            let wanted = "one element: how many a mask selects depends on the data";
-            return if one {
+            let inner = &call.tensor("self")?.shape[mask(call)?.ndim()..];
+            let wanted = "one element, or those behind the mask's dimensions: how many a mask \
+                          selects depends on the data";
+            let (lead, own) = values.shape.split_at(values.ndim().saturating_sub(inner.len()));
+            let repeats = lead.len() <= 1 && lead.iter().all(|&extent| extent == 1);
+            return if values.numel() == 1 || (own == inner && repeats) {
                 Ok(())
             } else {
                 Err(InferError::shape("values", &values.shape, wanted).lacking())
@@ -151,7 +177,7 @@ impl Scatter {
         if let Some((_, source)) = source {
             check_within("index", &extents, &at_least_1d(&source.shape), None)?;
         } else {
-            call.scalar("value")?;
+            filled(call)?;
         }
         Ok(())
     }
@@ -200,9 +226,9 @@ impl Scatter {
     fn puts(call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Writes, Error> {
         let values = inputs.get("values")?.array();
         if advanced::masked(call)? {
-            let value = values.iter().next().copied().unwrap_or(0.0);
             let places = masked_places(call, inputs)?;
-            return Ok(Writes { values: vec![value; places.len()], places });
+            let values = values.iter().copied().cycle().take(places.len()).collect();
+            return Ok(Writes { values, places });
         }
         let selection = advanced::Advanced::of(call)?;
         let places = selection.sources(inputs)?;

@@ -130,9 +130,14 @@ impl Engine for LinearCrossEntropy {
         true
     }
 
-    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+    fn products_len(&self, call: &Call<'_>) -> usize {
         let last = call.tensor("input").map_or(1, |spec| super::width(&spec.shape));
         last + call.tensor("weight").map_or(1, |spec| spec.shape[0])
+    }
+
+    /// A logit, the exponentials of a row, the rows.
+    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+        self.products_len(call) + call.tensor("input").map_or(1, |spec| spec.shape[0])
     }
 
     fn flops(&self, call: &Call<'_>, _n_out: usize) -> f64 {
