@@ -60,7 +60,7 @@ fn gamma() -> Vec<OpBuilder> {
 }
 
 /// Slack of the Bessel functions in f32: terms of the Chebyshev series that PyTorch has (Cephes)
-/// cancel, and its own kernels exceed the bound by up to 3.3 (docs/measurements/2026-11-25-operators.md).
+/// cancel, and its own kernels exceed the bound by up to 3.3 (docs/measurements/2026-11-26-operators.md).
 const SERIES_SLACK: f64 = 4.0;
 
 fn bessel() -> Vec<OpBuilder> {
