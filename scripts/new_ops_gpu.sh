@@ -2,7 +2,7 @@
 # Some ops of the catalogue on a GPU: their builtin kernels, PyTorch's own under the precision eager, and the golden
 # cases by PyTorch's CUDA kernels.
 #   scripts/new_ops_gpu.sh KGEN OUT OPS [STEP..]
-# KGEN: the binary. KGEN_LIMIT_S: seconds of a step. OUT: the folder for results. OPS: names with commas. STEP: builtin, aten, golden; all without.
+# KGEN: the binary. LIMIT_S: seconds of a step. OUT: the folder for results. OPS: names with commas. STEP: builtin, aten, golden; all without.
 # Needs no Rust; needs a Python with PyTorch and NVRTC 12.8 or newer.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >"$log"
 # Runs the suite against a backend; the results of each op are stored as they come.
 suite() {
   local limit=$1 backend=$2 start=$SECONDS
-  timeout -k 15 "${KGEN_LIMIT_S:-$limit}" "$kgen" run --suite opinfo --backend "$backend" --device cuda:0 --no-timing --keep-going \
+  timeout -k 15 "${LIMIT_S:-$limit}" "$kgen" run --suite opinfo --backend "$backend" --device cuda:0 --no-timing --keep-going \
     --run-id "$backend" --output-dir "$runs" --ops "$ops" "${@:3}" >"$runs/said" 2>&1
   printf '%s (exit %s, %s s)\n' "$backend" $? $((SECONDS - start)) >>"$log"
   grep -vE 'passed on cuda|^$' "$runs/said" | tail -n 25 | cut -c1-240 >>"$log"
