@@ -102,7 +102,7 @@ pub(crate) fn nearest_backward(call: &Call<'_>) -> Result<Sums, InferError> {
 struct Reached {
     /// Their rounded weights.
     rounded: Terms,
-    /// Their weights.
+    /// The magnitudes of their weights.
     weights: Terms,
     /// The scale of their weights' own error: weights are fractions of places, and off by the rounding of
     /// the whole.
@@ -117,7 +117,7 @@ fn reached(extent: usize, forward: &[Along]) -> Vec<Reached> {
             places[place].errors.push((output, 1.0 + along.place));
         }
         for &(place, weight) in &along.terms {
-            places[place].weights.push((output, weight));
+            places[place].weights.push((output, weight.abs()));
         }
     }
     places
