@@ -26,9 +26,12 @@ else:
            args=[x, out, rows * inner, len_, inner])
 @*/
 
-struct alignas(sizeof(T_self) * VEC) Pack {
-    T_self at[VEC];
+template <class T>
+struct alignas(sizeof(T) * VEC) PackOf {
+    T at[VEC];
 };
+using Pack = PackOf<T_self>;
+using OutPack = PackOf<T_out>;
 
 struct Max {
     static __device__ float start() { return -INFINITY; }
@@ -71,7 +74,7 @@ softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long ro
         return;  // All 32 lanes of the row leave; with a block per row this never happens.
     }
     const Pack* in = reinterpret_cast<const Pack*>(x + row * len);
-    Pack* to = reinterpret_cast<Pack*>(out + row * len);
+    OutPack* to = reinterpret_cast<OutPack*>(out + row * len);
     const int n_packs = len / VEC;
 
     Pack packs[PACKS];
@@ -113,7 +116,7 @@ softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long ro
     for (int p = 0; p < PACKS; ++p) {
         const int i = p * blockDim.x + threadIdx.x;
         if (i < n_packs) {
-            Pack pack;
+            OutPack pack;
 #pragma unroll
             for (int j = 0; j < VEC; ++j) {
                 pack.at[j] = kg::from_float<T_out>(values[p * VEC + j] * scale);
@@ -126,7 +129,7 @@ softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long ro
 extern "C" __global__ void __launch_bounds__(1024)
 softmax_long_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len) {
     const Pack* in = reinterpret_cast<const Pack*>(x + blockIdx.x * static_cast<long long>(len));
-    Pack* to = reinterpret_cast<Pack*>(out + blockIdx.x * static_cast<long long>(len));
+    OutPack* to = reinterpret_cast<OutPack*>(out + blockIdx.x * static_cast<long long>(len));
     const int n_packs = len / VEC;
 
     float largest = -INFINITY;
@@ -150,12 +153,13 @@ softmax_long_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long lo
     const float scale = 1.0f / row_reduce(sum, Sum());
 
     for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        Pack pack = in[i];
+        const Pack pack = in[i];
+        OutPack scaled;
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
-            pack.at[j] = kg::from_float<T_out>(expf(kg::to_float(pack.at[j]) - largest) * scale);
+            scaled.at[j] = kg::from_float<T_out>(expf(kg::to_float(pack.at[j]) - largest) * scale);
         }
-        to[i] = pack;
+        to[i] = scaled;
     }
 }
 

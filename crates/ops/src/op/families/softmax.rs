@@ -44,10 +44,14 @@ impl Engine for Softmax {
             }
             return Ok(vec![(dtype, spec.shape.clone())]);
         }
-        if call.bool("half_to_float")? {
-            return Err(InferError::value("half_to_float", "true", "false").lacking());
-        }
-        Ok(vec![(spec.dtype, spec.shape.clone())])
+        let dtype = match (call.bool("half_to_float")?, spec.dtype) {
+            (false, dtype) => dtype,
+            (true, DType::F16) => DType::F32,
+            (true, dtype) => {
+                return Err(InferError::dtype("self", dtype, "f16, for half_to_float"));
+            }
+        };
+        Ok(vec![(dtype, spec.shape.clone())])
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {

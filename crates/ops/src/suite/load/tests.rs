@@ -304,7 +304,7 @@ fn calls_that_are_not_judged_are_counted_by_op() {
     let text = "Operator: aten._fft_c2c.default\ncnt: 3, ((T([2], c64),), {})\ncnt: 4, ((T([3], c64),), {})\n\
          Operator: aten.sum.new\ncnt: 1, ((T([2], f32),), {})\n\
          Operator: aten.mul.Tensor\ncnt: 9, ((T([2], c64), 2), {})\ncnt: 2, ((T([2], f32), 2.0), {})\n\
-         Operator: aten._softmax.default\ncnt: 5, ((T([2], f16), 0, True), {})\n";
+         Operator: aten.index.Tensor\ncnt: 5, ((T([2], f16), [T([2], b8)]), {})\n";
     let loaded = log(text);
     assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
     let rows: Vec<String> = loaded
@@ -317,7 +317,8 @@ fn calls_that_are_not_judged_are_counted_by_op() {
         [
             "aten.mul.Tensor 9 1: kgen has no dtype c64",
             "aten._fft_c2c.default 7 2: kgen has no such op",
-            "aten._softmax.default 5 1: `half_to_float` is true, which must be false",
+            "aten.index.Tensor 5 1: `indices` has dtype bool, which must be i64 or i32: the shape of a selection \
+             by mask depends on the data",
             "aten.sum.new 1 1: kgen has `aten.sum.dim_IntList`, not this overload",
         ]
     );

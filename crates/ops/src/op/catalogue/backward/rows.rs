@@ -26,8 +26,8 @@ pub(super) fn softmax() -> Vec<OpBuilder> {
         let text = format!(
             "grad_output and output, the forward op's result, have one shape and dtype. Along dimension dim \
             (negative ones count from the back), for each slice g of grad_output and y of output: {formula}. \
-            Compute in f32 and round once to the output's dtype, which is input_dtype and that of both \
-            tensors.\nA slice that holds NaN gives NaN everywhere; infinities follow IEEE arithmetic."
+            Compute in f32 and round once to the output's dtype, which is input_dtype: that of both tensors, or \
+            f16 where they are f32.\nA slice that holds NaN gives NaN everywhere; infinities follow IEEE arithmetic."
         );
         let signature = format!(
             "{name}(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"

@@ -11,7 +11,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             Softmax::Plain,
             "Along dimension dim (negative ones count from the back), for each slice x: \
             out[j] = exp(x[j] - max(x)) / sum_k exp(x[k] - max(x)). Compute in f32 and round once to \
-            the output's dtype, which is that of self; half_to_float is always False. The maximum \
+            the output's dtype, which is that of self, or f32 for a self of f16 with half_to_float. The maximum \
             must be subtracted: inputs reach 1e4 and more.\n\
             A slice that holds NaN or +Inf gives NaN everywhere. -Inf gives 0, wherever it stands in \
             the slice, the first place included; a slice of nothing but -Inf gives NaN.",
@@ -38,7 +38,7 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             Softmax::Log,
             "Along dimension dim (negative ones count from the back), for each slice x: \
             out[j] = x[j] - max(x) - log(sum_k exp(x[k] - max(x))). Compute in f32 and round once to \
-            the output's dtype, which is that of self; half_to_float is always False. The maximum \
+            the output's dtype, which is that of self, or f32 for a self of f16 with half_to_float. The maximum \
             must be subtracted: inputs reach 1e4 and more, and the logarithm of a computed softmax is \
             wrong where that is 0.\n\
             A slice that holds NaN or +Inf gives NaN everywhere. -Inf gives -Inf; a slice of nothing \

@@ -74,12 +74,14 @@ impl Engine for SoftmaxBackward {
         check("output", call.tensor("output")?, spec.dtype, &spec.shape)?;
         dim(call)?;
         match call.opt_dtype("input_dtype")? {
+            Some(DType::F16) if spec.dtype == DType::F32 => {
+                Ok(vec![(DType::F16, spec.shape.clone())])
+            }
             Some(dtype) if dtype != spec.dtype => Err(InferError::value(
                 "input_dtype",
                 dtype,
-                format!("{}, that of grad_output", spec.dtype),
-            )
-            .lacking()),
+                format!("{}, that of grad_output, or f16 for f32", spec.dtype),
+            )),
             _ => Ok(vec![(spec.dtype, spec.shape.clone())]),
         }
     }
