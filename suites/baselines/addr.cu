@@ -14,11 +14,8 @@ extern "C" __global__ void addr(const T_self* __restrict__ c, const T_vec1* __re
     if (i >= count) {
         return;
     }
-    // A factor of 0 leaves its part out, NaN included.
-    float value = 0.0f;
-    if (alpha != 0.0f) {
-        value = alpha * (kg::to_float(x[i / n * x_stride]) * kg::to_float(y[i % n * y_stride]));
-    }
+    float value = alpha * (kg::to_float(x[i / n * x_stride]) * kg::to_float(y[i % n * y_stride]));
+    // A beta of 0 leaves its part out, NaN included.
     if (beta != 0.0f) {
         value = fmaf(beta, kg::to_float(c[i]), value);
     }

@@ -211,11 +211,11 @@ fn vectors() -> Vec<OpBuilder> {
         OpBuilder::new(
             "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
             Contraction::AddR,
-            &format!(
-                "out[i, j] = beta * self[i, j] + alpha * vec1[i] * vec2[j], vec1 [m], vec2 [n]; self is [m, n] \
-                or broadcasts to it. {ADDED}\nNaN and infinities follow IEEE arithmetic: Inf * 0 is NaN. An \
-                empty vector gives an empty matrix."
-            ),
+            "out[i, j] = beta * self[i, j] + alpha * vec1[i] * vec2[j], vec1 [m], vec2 [n]; self is [m, n] \
+            or broadcasts to it. beta * self is added in f32 before the one rounding. alpha and beta are \
+            numbers. With beta = 0 self is not read: a NaN in it does not count. The product is computed \
+            with alpha = 0, too.\nNaN and infinities follow IEEE arithmetic: Inf * 0 is NaN. An \
+            empty vector gives an empty matrix.",
         )
         .role("vec1", Role::Main)
         .outputs(&["the sum"]),

@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, PI};
 use crate::record::{DType, tensor::round_to};
 
 use super::{
-    super::{Call, InferError},
+    super::{Call, InferError, broadcast},
     Bound, FLOOR,
     activation::{GELU_CUBIC, log1p_exp, sigmoid},
     number,
@@ -224,6 +224,16 @@ const LEAST_VARIANCE: f64 = 1e-12_f32 as f64;
 
 pub(crate) fn binary_cross_entropy(call: &Call<'_>, _dtype: DType) -> Bound {
     let factor = reduced(call)?;
+    if let Some(weight) = call.opt_tensor("weight") {
+        let others = ["grad_output", "self", "target"].into_iter();
+        let shape = others
+            .map(|name| call.tensor(name))
+            .try_fold(Vec::new(), |shape, spec| broadcast(&shape, &spec?.shape))?;
+        if broadcast(&shape, &weight.shape)? != shape {
+            let wanted = format!("one that broadcasts to {shape:?}");
+            return Err(InferError::shape("weight", &weight.shape, wanted));
+        }
+    }
     Ok(Box::new(move |at| {
         let (x, weight) = (at[1], at.get(3).copied().unwrap_or(1.0));
         let variance = (1.0 - x) * x;

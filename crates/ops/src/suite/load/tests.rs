@@ -299,6 +299,62 @@ fn filters_leave_ops_types_and_sizes() {
     assert!(suite.filter(&unknown).unwrap_err().to_string().contains("has no op `mmm`"));
 }
 
+/// Refused by PyTorch's CUDA kernels, too.
+#[test]
+fn calls_that_pytorch_refuses_are_mistakes() {
+    let index = "T([1], i64)";
+    for (line, wanted) in [
+        ("soft_margin_loss ((T([5], f32), T([3, 5], f32)), {})", "broadcasts to [5]"),
+        (
+            "margin_ranking_loss ((T([5], f32), T([5], b8), T([5], f32)), {})",
+            "`input2` has dtype bool",
+        ),
+        (
+            "triplet_margin_loss ((T([2, 5], f32), T([2, 5], b8), T([2, 5], f32)), {})",
+            "`positive` has dtype bool",
+        ),
+        (
+            "binary_cross_entropy_with_logits ((T([5], f32), T([3, 5], f32), None, T([5], f32)), {})",
+            "`self` has shape [5]",
+        ),
+        (
+            "binary_cross_entropy_backward ((T([], f32), T([1], f32), T([1], f32), T([3], f32)), {})",
+            "`weight` has shape [3]",
+        ),
+        ("cosine_similarity ((T([5], f32), T([5], f32), 0, -1.0), {})", "`eps` is -1"),
+        ("index_fill.int_Scalar ((T([4], f16), 0, T([1], i32), 1), {})", "`index` has dtype i32"),
+        (
+            &format!("index_fill.int_Scalar ((T([4], f16), 0, {index}, 2147483647), {{}})"),
+            "`value` is 2147483647, which must be in the range of f16",
+        ),
+        ("index_copy ((T([4], f32), 0, T([1], i32), T([1], f32)), {})", "`index` has dtype i32"),
+        (
+            &format!("scatter.value ((T([4], u8), 0, {index}, -1.0), {{}})"),
+            "`value` is -1, which must be in the range of u8",
+        ),
+        (
+            "avg_pool3d ((T([1, 1, 6, 4, 6], f32), [4, 5, 6], [2, 3, 2], [2, 2, 2], True), {})",
+            "`self` has shape [1, 1, 6, 4, 6]",
+        ),
+        (
+            "conv_transpose1d ((T([1, 4, 5], f32), T([4, 0, 3], f32)), {})",
+            "`weight` has shape [4, 0, 3]",
+        ),
+        (
+            "addr ((T([2, 3], i64), T([2], i64), T([3], i64)), {'alpha': 2.5})",
+            "`alpha` is 2.5, which must be an integer",
+        ),
+        ("_softmax ((T([2], bf16), 0, True), {})", "which must be f16, for half_to_float"),
+        (
+            "_softmax_backward_data ((T([2], f32), T([2], f32), 0, torch.bfloat16), {})",
+            "`input_dtype` is bf16",
+        ),
+    ] {
+        let got = mistake(line);
+        assert!(got.contains(wanted), "{line}: {got}");
+    }
+}
+
 #[test]
 fn calls_that_are_not_judged_are_counted_by_op() {
     let text = "Operator: aten._fft_c2c.default\ncnt: 3, ((T([2], c64),), {})\ncnt: 4, ((T([3], c64),), {})\n\

@@ -138,8 +138,9 @@ fn entropies() -> Vec<OpBuilder> {
             "With ls(x) = min(x, 0) - log(1 + exp(-|x|)), the logarithm of the sigmoid, and \
             f = (pos_weight - 1) * target + 1: (1 - target) * self - f * ls(self), times weight. All \
             broadcast to target's shape; a weight that is None counts as 1 and arrives as a null \
-            pointer. The mean is over the number of elements, whatever the weights are. The error is \
-            judged on the scale of |self|.",
+            pointer. With pos_weight, self has target's shape. The mean is over the number of elements, \
+            whatever the weights are. The error is judged on the scale of |self|, times weights \
+            beyond 1.",
             "NaN gives NaN; infinities follow IEEE arithmetic in the formula as it is written: self \
             -Inf is NaN for a target in 0..1 (-Inf + Inf, 0 * Inf), +Inf is +Inf for a target below \
             1.",
@@ -153,12 +154,13 @@ fn entropies() -> Vec<OpBuilder> {
         loss(
             "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
             Elementwise {
-                shapes: Shapes::Broadcast,
+                shapes: Shapes::To("self"),
                 types: Types::Of("self"),
                 large: (20.0, 20.0),
                 ..Elementwise::new(4.0, formulas::soft_margin)
             },
-            "log(1 + exp(-target * self)), elementwise; target holds -1 and 1. -target * self stays \
+            "log(1 + exp(-target * self)), elementwise; target holds -1 and 1 and broadcasts to the shape of \
+            self. -target * self stays \
             below 88, the exponential finite in f32.",
             "NaN gives NaN; where target * self is +Inf the value is 0, where it is -Inf it is Inf.",
         )

@@ -9,7 +9,8 @@ use crate::{
 };
 
 use super::super::{
-    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Matrices, Param, Role, Shaped,
+    Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Matrices, Param, Role, Scalar,
+    Shaped,
     generators::{self, F16_SUM},
     integer_limit, sum_limit, unravel,
 };
@@ -54,27 +55,33 @@ pub(crate) fn exact_factor(dtype: DType, role: Role, row: usize) -> (usize, usiz
 }
 
 /// `alpha * product + beta * addend`; an addend with beta 0 and a product with alpha 0 are not
-/// looked at.
+/// looked at, but for an outer product.
 #[derive(Debug, Clone, Copy)]
 struct Blend {
     alpha: f64,
     beta: f64,
+    /// Whether a product with alpha 0 is computed.
+    always: bool,
 }
 
 impl Blend {
-    fn read(call: &Call<'_>, dtype: DType) -> Result<Self, InferError> {
+    fn read(call: &Call<'_>, dtype: DType, outer: bool) -> Result<Self, InferError> {
         let factor = |name: &str| {
             if call.op.param(name).is_none() {
                 return Ok(1.0);
             }
+            let Some(value) = call.opt_scalar(name)? else { return Ok(1.0) };
+            if outer && dtype.is_int() && matches!(value, Scalar::Float(_)) {
+                return Err(InferError::value(name, value.value(), "an integer, as the tensors"));
+            }
             // A factor is of the type of the tensors.
-            call.opt_scalar(name)?.map_or(Ok(1.0), |value| fitting(name, value, dtype))
+            fitting(name, value, dtype)
         };
-        Ok(Self { alpha: factor("alpha")?, beta: factor("beta")? })
+        Ok(Self { alpha: factor("alpha")?, beta: factor("beta")?, always: outer })
     }
 
     fn apply(self, product: f64, addend: Option<f64>) -> f64 {
-        let scaled = if self.alpha == 0.0 { 0.0 } else { self.alpha * product };
+        let scaled = if self.alpha == 0.0 && !self.always { 0.0 } else { self.alpha * product };
         match addend {
             Some(addend) if self.beta != 0.0 => scaled + self.beta * addend,
             _ => scaled,
@@ -103,7 +110,7 @@ impl Contraction {
         join: fn(Blend, f64, Option<f64>) -> f64,
     ) -> Result<Array, Error> {
         let plan = self.plan(call)?;
-        let blend = Blend::read(call, plan.dtype)?;
+        let blend = Blend::read(call, plan.dtype, matches!(self, Self::AddR))?;
         let mut product = Product::new(&plan, inputs)?.all(map);
         match plan.addend.filter(|_| blend.beta != 0.0) {
             None => product.mapv_inplace(|value| join(blend, value, None)),
@@ -128,7 +135,7 @@ impl Contraction {
         join: fn(Blend, f64, Option<f64>) -> f64,
     ) -> Result<Vec<f64>, Error> {
         let plan = self.plan(call)?;
-        let blend = Blend::read(call, plan.dtype)?;
+        let blend = Blend::read(call, plan.dtype, matches!(self, Self::AddR))?;
         let product = Product::new(&plan, inputs)?;
         let addend = plan.addend.map(|name| inputs.get(name)).transpose()?;
         let products = product.some(indices, map);
@@ -150,7 +157,7 @@ impl Contraction {
 impl Engine for Contraction {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let plan = self.plan(call)?;
-        Blend::read(call, plan.dtype)?;
+        Blend::read(call, plan.dtype, matches!(self, Self::AddR))?;
         Ok(vec![plan.shaped()])
     }
 
@@ -207,13 +214,16 @@ impl Engine for Contraction {
     /// Of a sum of which a part counts 0 times, that part.
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
         let plan = self.plan(call).ok()?;
-        let blend = Blend::read(call, plan.dtype).ok()?;
+        let blend = Blend::read(call, plan.dtype, matches!(self, Self::AddR)).ok()?;
         let factor = if plan.addend == Some(name) { blend.beta } else { blend.alpha };
         (factor == 0.0).then_some(0)
     }
 
     fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
-        let blend = self.plan(call).ok().and_then(|plan| Blend::read(call, plan.dtype).ok());
+        let blend = self
+            .plan(call)
+            .ok()
+            .and_then(|plan| Blend::read(call, plan.dtype, matches!(self, Self::AddR)).ok());
         if blend.is_some_and(|blend| blend.alpha == 0.0) { 0.0 } else { self.flops(call, n_out) }
     }
 

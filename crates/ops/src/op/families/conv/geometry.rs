@@ -146,8 +146,9 @@ impl Geometry {
         }
         let groups = self.groups;
         if self.transposed {
-            if weight.shape[0] != channels || !channels.is_multiple_of(groups) {
-                return wrong(format!("[{channels}, out / {groups}, ..]"));
+            let empty = weight.shape[1] == 0;
+            if weight.shape[0] != channels || !channels.is_multiple_of(groups) || empty {
+                return wrong(format!("[{channels}, out / {groups}, ..], not empty"));
             }
             return Ok(());
         }

@@ -11,7 +11,7 @@ use super::{
     super::{
         super::{
             Array, Call, DistributionError, Engine, ExactLimits, InferError, Inputs, Param, Role,
-            Shaped, broadcast, generators, integer_limit, sum_limit, unravel,
+            Shaped, broadcast, formulas::fitting, generators, integer_limit, sum_limit, unravel,
         },
         movement::{arrange::as_type, strides},
         sum::Sum,
@@ -48,6 +48,24 @@ pub(super) struct Writes {
     pub values: Vec<f64>,
 }
 
+/// Checks the type of an index that is i64 for all devices.
+fn long_index(call: &Call<'_>) -> Result<(), InferError> {
+    match call.tensor("index")?.dtype {
+        DType::I64 => Ok(()),
+        dtype => Err(InferError::dtype("index", dtype, "i64")),
+    }
+}
+
+/// Checks that `self` holds the number that it is filled with.
+fn filled(call: &Call<'_>) -> Result<(), InferError> {
+    let (value, dtype) = (call.scalar("value")?, call.tensor("self")?.dtype);
+    let number = fitting("value", value, dtype)?;
+    if dtype.is_float() && number.is_finite() && number.abs() > dtype.max_value() {
+        return Err(InferError::value("value", number, format!("in the range of {dtype}")));
+    }
+    Ok(())
+}
+
 impl Scatter {
     /// Returns the name of the tensor that is written.
     const fn source(self) -> Option<&'static str> {
@@ -79,10 +97,16 @@ impl Scatter {
         match (self, source) {
             (Self::IndexPut, Some((_, values))) => Self::check_put(call, values),
             (Self::IndexAdd | Self::IndexCopy, Some((name, source))) => {
+                if self == Self::IndexAdd {
+                    fitting("alpha", call.scalar("alpha")?, spec.dtype)?;
+                } else {
+                    long_index(call)?;
+                }
                 Self::check_slices(call, name, source)
             }
             (Self::IndexFill, _) => {
-                call.scalar("value")?;
+                filled(call)?;
+                long_index(call)?;
                 Self::slices(call).map(drop)
             }
             _ => self.check_elements(call, source),
@@ -151,7 +175,7 @@ impl Scatter {
         if let Some((_, source)) = source {
             check_within("index", &extents, &at_least_1d(&source.shape), None)?;
         } else {
-            call.scalar("value")?;
+            filled(call)?;
         }
         Ok(())
     }

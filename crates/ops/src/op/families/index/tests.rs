@@ -182,3 +182,17 @@ fn an_index_out_of_range_is_an_error_that_names_it() {
         refusal("one_hot", &open).contains("dtype f32") || refusal("one_hot", &open).contains("-1")
     );
 }
+
+#[test]
+fn an_outer_product_is_computed_whatever_its_factor_is() {
+    let values: Values<'_> = &[
+        ("self", tensor(&[2, 3])),
+        ("vec1", tensor(&[2])),
+        ("vec2", tensor(&[3])),
+        ("alpha", int(0)),
+    ];
+    let added = probe("addr", InputDistribution::Normal, values);
+    let out = added.with(1, &[f64::NAN, 1.0]).unwrap();
+    let finite: Vec<bool> = out[0].iter().map(|x| x.is_finite()).collect();
+    assert_eq!(finite, [false, false, false, true, true, true]);
+}

@@ -162,7 +162,11 @@ impl Distance {
     fn check(self, call: &Call<'_>) -> Result<(), InferError> {
         let specs = self.specs(call)?;
         match self {
-            Self::CosineSimilarity => Ok(()),
+            Self::CosineSimilarity => {
+                let eps = call.number("eps")?;
+                let least = || InferError::value("eps", eps, "at least 0");
+                if eps >= 0.0 { Ok(()) } else { Err(least()) }
+            }
             Self::CosineEmbedding => {
                 let target = call.tensor("target")?;
                 let fits = |spec: &&TensorSpec| spec.ndim() == target.ndim() + 1;
@@ -174,6 +178,10 @@ impl Distance {
             }
             Self::Triplet => {
                 let ndim = specs[0].ndim();
+                let mut named = self.tensors().iter().zip(&specs);
+                if let Some((name, spec)) = named.find(|(_, spec)| spec.dtype == DType::Bool) {
+                    return Err(InferError::dtype(name, spec.dtype, "a type of numbers"));
+                }
                 let odd = self.tensors().iter().zip(&specs).find(|(_, spec)| spec.ndim() != ndim);
                 odd.map_or(Ok(()), |(name, spec)| {
                     let wanted = format!("of {ndim} dimensions, as anchor");

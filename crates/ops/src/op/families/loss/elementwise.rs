@@ -121,7 +121,7 @@ impl Elementwise {
         }
         let unfit = specs.iter().find(|(_, spec)| match self.types {
             Types::Floats => !spec.dtype.is_float(),
-            Types::Numbers => spec.dtype == DType::Bool,
+            Types::Numbers | Types::Float => spec.dtype == DType::Bool,
             _ => false,
         });
         if let Some((name, spec)) = unfit {

@@ -1,5 +1,7 @@
 //! Formulas of losses of the elements at each place.
 
+use crate::record::DType;
+
 use super::{
     super::{
         super::{Call, InferError},
@@ -71,6 +73,16 @@ fn log_sigmoid(x: f64) -> f64 {
 pub(crate) fn bce_with_logits(call: &Call<'_>) -> Bound {
     let (weighted, raised) =
         (call.opt_tensor("weight").is_some(), call.opt_tensor("pos_weight").is_some());
+    if let Some(raise) = call.opt_tensor("pos_weight") {
+        let (own, target) = (&call.tensor("self")?.shape, &call.tensor("target")?.shape);
+        if own != target {
+            let wanted = format!("{target:?}, that of target, beside a pos_weight");
+            return Err(InferError::shape("self", own, wanted));
+        }
+        if raise.dtype == DType::Bool {
+            return Err(InferError::dtype("pos_weight", raise.dtype, "a type of numbers"));
+        }
+    }
     Ok(Box::new(move |at| {
         let (x, target) = (at[0], at[1]);
         let raise = if raised { at[at.len() - 1] } else { 1.0 };
@@ -107,7 +119,8 @@ pub(crate) fn margin_ranking(call: &Call<'_>) -> Bound {
     Ok(Box::new(move |at| positive(-at[2] * (at[0] - at[1]) + margin)))
 }
 
-/// |x| and 1: `(1 - y) x - log σ(x)` cancels for x far below 0.
+/// |x| and 1, times weights: `(1 - y) x - log σ(x)` cancels for x far below 0.
 pub(crate) fn logit_scale(at: &[f64]) -> f64 {
-    if at[0].is_finite() { at[0].abs().max(1.0) } else { 1.0 }
+    let larger = |x: &f64| if x.is_finite() { x.abs().max(1.0) } else { 1.0 };
+    larger(&at[0]) * at[2..].iter().map(larger).product::<f64>()
 }

@@ -207,6 +207,10 @@ fn sliding(pool: &Pool, call: &Call<'_>, input: Triple) -> Result<[Along; SPATIA
             let wanted = "at least as large as the window in each spatial dimension";
             return Err(InferError::shape("self", shape, wanted));
         };
+        if n == 3 && pool.fold == Fold::Average && input[dim] < k {
+            let wanted = "at least as large as kernel_size in each spatial dimension";
+            return Err(InferError::shape("self", &call.tensor("self")?.shape, wanted));
+        }
         let mut count = if ceil { room.div_ceil(s) } else { room / s } + 1;
         // The last window must begin inside the input or the padding before it.
         if ceil && (count - 1) * s >= input[dim] + p {
