@@ -6,7 +6,8 @@ masked = define("MASKED", indices[0].dtype == "bool" if has(indices[0]) else Fal
 if masked:
     mask = contiguous(indices[0])
     launch("put_mask", grid=min(cdiv(n, 256), 16 * sm_count), block=256,
-           args=[x, mask, contiguous(values), out, n, max(1, n // max(1, mask.numel))])
+           args=[x, mask, contiguous(values), out, n, max(1, n // max(1, mask.numel)), values.numel,
+                 accumulate])
 else:
     m = len(indices)
     require(x.ndim <= 4, "more than four dimensions are not supported")
@@ -98,11 +99,14 @@ copy(const T_self* __restrict__ x, T_out* __restrict__ out, long long n) {
 extern "C" __global__ void __launch_bounds__(256)
 put_mask(const T_self* __restrict__ x, const T_indices* __restrict__ mask,
          const T_values* __restrict__ values, T_out* __restrict__ out, long long n,
-         long long inner) {
+         long long inner, long long count, bool accumulate) {
     const long long step = static_cast<long long>(gridDim.x) * blockDim.x;
     for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
          i += step) {
-        out[i] = mask[i / inner] ? values[0] : x[i];
+        const T_values value = values[i % count];
+        const bool adds = accumulate && mask[i / inner];
+        out[i] = adds ? kg::from_acc<T_out>(kg::to_acc(x[i]) + kg::to_acc(value))
+                      : (mask[i / inner] ? value : x[i]);
     }
 }
 #else

@@ -199,7 +199,8 @@ fn scatters() -> Vec<OpBuilder> {
                 other and comes first if not; values broadcast to that shape. Indices are int64 or \
                 int32 in -n..n, n the extent; negative ones count from the back. Without accumulate \
                 no place is written twice. One bool mask of the shape of self's first dimensions may \
-                stand for the indices where values has one element.\n\
+                stand for the indices where values has one element, or the shape of self's other dimensions \
+                (one of extent 1 before them does not count), which each place of the mask gets.\n\
                 Written elements are copied bit for bit, NaN among them. {ADDED}"
             ),
         )

@@ -116,10 +116,12 @@ impl Scatter {
     fn check_put(call: &Call<'_>, values: &TensorSpec) -> Result<(), InferError> {
         let wanted = |result: &[usize]| format!("one that broadcasts to {result:?}");
         if advanced::masked(call)? {
-            mask(call)?;
-            let one = values.numel() == 1;
-            let wanted = "one element: how many a mask selects depends on the data";
-            return if one {
+            let inner = &call.tensor("self")?.shape[mask(call)?.ndim()..];
+            let wanted = "one element, or those behind the mask's dimensions: how many a mask \
+                          selects depends on the data";
+            let (lead, own) = values.shape.split_at(values.ndim().saturating_sub(inner.len()));
+            let repeats = lead.len() <= 1 && lead.iter().all(|&extent| extent == 1);
+            return if values.numel() == 1 || (own == inner && repeats) {
                 Ok(())
             } else {
                 Err(InferError::shape("values", &values.shape, wanted).lacking())
@@ -224,9 +226,9 @@ impl Scatter {
     fn puts(call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Writes, Error> {
         let values = inputs.get("values")?.array();
         if advanced::masked(call)? {
-            let value = values.iter().next().copied().unwrap_or(0.0);
             let places = masked_places(call, inputs)?;
-            return Ok(Writes { values: vec![value; places.len()], places });
+            let values = values.iter().copied().cycle().take(places.len()).collect();
+            return Ok(Writes { values, places });
         }
         let selection = advanced::Advanced::of(call)?;
         let places = selection.sources(inputs)?;

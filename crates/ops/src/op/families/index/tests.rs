@@ -184,6 +184,32 @@ fn an_index_out_of_range_is_an_error_that_names_it() {
 }
 
 #[test]
+fn each_place_of_a_mask_gets_the_values_behind_it() {
+    let mask = DraftTensor { dtype: Some(DType::Bool), shape: vec![7], layout: Layout::Contiguous };
+    let call = |shape: &[usize], accumulate: bool| {
+        vec![
+            ("self", tensor(&[7, 5])),
+            ("indices", DraftValue::Tensors(vec![Some(mask.clone())])),
+            ("values", tensor(shape)),
+            ("accumulate", DraftValue::Bool(accumulate)),
+        ]
+    };
+    for (shape, accumulate) in [(&[5][..], false), (&[1, 5], true), (&[], true)] {
+        let put = probe("index_put", InputDistribution::Normal, &call(shape, accumulate));
+        let (x, chosen, values) = (put.input(0), put.input(1), put.input(2));
+        let element = |at: usize| match (chosen[at / 5] != 0.0, accumulate) {
+            (false, _) => x[at],
+            (true, false) => values[at % values.len()],
+            (true, true) => x[at] + values[at % values.len()],
+        };
+        assert_near(&put.out(), &(0..35).map(element).collect::<Vec<_>>());
+    }
+    for shape in [&[7, 5][..], &[7, 1], &[3], &[1, 1, 5]] {
+        assert!(refusal("index_put", &call(shape, false)).contains("depends on the data"));
+    }
+}
+
+#[test]
 fn an_outer_product_is_computed_whatever_its_factor_is() {
     let values: Values<'_> = &[
         ("self", tensor(&[2, 3])),
