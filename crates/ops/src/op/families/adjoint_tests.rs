@@ -172,3 +172,18 @@ fn indices_lie_in_the_bags_that_offsets_begin() {
         }
     }
 }
+
+#[test]
+fn the_gradient_of_a_window_of_a_number_is_the_number() {
+    let values = [
+        ("grad_in", tensor(&[1])),
+        ("input_sizes", ints(&[])),
+        ("dim", DraftValue::Int(0)),
+        ("size", DraftValue::Int(1)),
+        ("step", DraftValue::Int(1)),
+    ];
+    let case = case("unfold_backward", &values);
+    let hosts = hosts(&case);
+    let out = evaluate(&case, &hosts);
+    assert_eq!((out.ndim(), out.sum()), (0, hosts[0].to_f64()[0]));
+}

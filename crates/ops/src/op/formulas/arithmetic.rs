@@ -234,9 +234,11 @@ pub(crate) fn gcd(left: f64, right: f64) -> f64 {
 pub(crate) fn next_after(_call: &Call<'_>, dtype: DType) -> Bound {
     // Digits of the significand, and the exponent of the smallest normal number.
     let (digits, lowest) = match dtype {
+        DType::F64 => (53, -1022),
         DType::F32 => (24, -126),
         DType::BF16 => (8, -126),
-        _ => return Err(InferError::dtype("self", dtype, "f32 or bf16")),
+        DType::F16 => (11, -14),
+        _ => return Err(InferError::dtype("self", dtype, "f64, f32, f16 or bf16")),
     };
     let largest = dtype.max_value();
     Ok(Box::new(move |at| {

@@ -410,14 +410,13 @@ fn whole() -> Vec<OpBuilder> {
             Pointwise { takes: Takes::SameFloats, ..floats(1.0, Map::Call(of::next_after)).of_two() },
             &format!(
                 "out = the number of the dtype next to self towards other, other where they are equal. Both \
-                tensors have one dtype, f32 or bf16, which is the output's. {BROADCAST}\nThe result is \
+                tensors have one dtype, f64, f32, f16 or bf16, which is the output's. {BROADCAST}\nThe result is \
                 exact, subnormal numbers too. NaN in either gives NaN; beyond the largest number is Inf."
             ),
         )
         .role("other", Role::Main)
         .edges("self", EXTREMES)
         .edges("other", EXTREMES)
-        .dtypes(&[DType::F32, DType::BF16])
         .exact()
         .outputs(&["the next numbers"]),
     ]
