@@ -6,7 +6,7 @@ use kgen_ops::{
     reference::{Bound, U},
 };
 
-use crate::policy::{EITHER_ZERO, f64_tolerance, roundings, smallest, unit};
+use crate::policy::{EITHER_ZERO, f64_tolerance, least_scale, roundings, smallest, unit};
 
 /// An output with its records; elements in row-major order.
 #[derive(Debug)]
@@ -44,7 +44,8 @@ fn scale(output: &Output<'_>, index: usize) -> f64 {
     let bound = output.bound;
     let unit = if output.dtype == DType::F64 { unit(DType::F64) } else { U };
     let magnitude = bound.magnitude.as_ref().map_or(0.0, |magnitude| magnitude[index]);
-    output.reference[index].abs().max(bound.s[index] / unit).max(magnitude)
+    let least = least_scale(&output.op.name);
+    output.reference[index].abs().max(bound.s[index] / unit).max(magnitude).max(least)
 }
 
 fn f64_result(output: &Output<'_>, index: usize) -> Result<(), String> {

@@ -19,6 +19,36 @@ const F64_TOLERANCE: f64 = 1e-12;
 /// Roundings in the storage dtype that PyTorch's own arithmetic may be off by.
 const ROUNDINGS: f64 = 4.0;
 
+const BESSEL: &str = "PyTorch adds a Chebyshev series in the type: off by up to 17 roundings";
+
+/// Ops whose results of PyTorch's CPU are right beside a number, not beside themselves, and why.
+const BESIDE: &[(&str, f64, &str)] =
+    &[("special_ndtr", 1.0, "PyTorch's CPU computes (1 + erf(x / sqrt(2))) / 2")];
+
+/// Returns the least scale that errors of PyTorch's CPU are relative to.
+pub(crate) fn least_scale(op: &str) -> f64 {
+    BESIDE.iter().find(|(of, ..)| *of == op).map_or(0.0, |(_, scale, _)| *scale)
+}
+
+/// Complaints of the CPU's kernels that CUDA's do not have.
+const COMPLAINTS: [&str; 5] = [
+    "not implemented for",
+    "not supported on CPU",
+    "mixed dtype (CPU)",
+    "primitive descriptor",
+    "itensor_view_from_dense",
+];
+
+/// Returns whether a refusal of PyTorch is for what its CPU kernels alone lack.
+pub(crate) fn is_of_the_cpu(op: &str, message: &str) -> bool {
+    // CUDA keeps these limits in f32.
+    let limits = op.starts_with("aten.clamp") || op.starts_with("aten.hardtanh");
+    COMPLAINTS.iter().any(|complaint| message.contains(complaint))
+        || (limits && message.contains("to type c10::Half without overflow"))
+        // CUDA has f32 gradients of f16 inputs.
+        || (op.contains("softmax_backward_data") && message.ends_with("Float but found Half"))
+}
+
 /// Wider tolerances: op, factor on the f64 tolerance, factor on the roundings, and why.
 const WIDER: &[(&str, f64, f64, &str)] = &[
     ("conv2d", 1.0, 4.0, "PyTorch's f32 sum of 24 products that cancel is off by 8 roundings"),
@@ -35,6 +65,11 @@ const WIDER: &[(&str, f64, f64, &str)] = &[
         "PyTorch rounds scores, probabilities and their sums to f32: off by 5 roundings",
     ),
     ("merge_attn_states", 1.0, 4.0, "a logarithm and the larger lse, each rounded to f32, cancel"),
+    ("i0", 1.0, 4.0, BESSEL),
+    ("special_i0e", 1.0, 4.0, BESSEL),
+    ("special_i1", 1.0, 6.0, BESSEL),
+    ("special_i1e", 1.0, 6.0, BESSEL),
+    ("digamma", 1.0, 2.0, "PyTorch's series in f32 is off by 5 roundings"),
     ("dynamic_quantize_fp8", 1e6, 1.0, "the scale that is divided by is f32 by definition"),
 ];
 
@@ -94,5 +129,5 @@ pub(crate) fn cuts_quotients(op: &str) -> bool {
 /// Returns whether the op's result depends on the width of its type, so that f64 says nothing of
 /// the others: the largest number of a type, its epsilon.
 pub(crate) fn widens_otherwise(op: &str) -> bool {
-    matches!(op, "nan_to_num" | "rms_norm")
+    matches!(op, "nan_to_num" | "rms_norm" | "nextafter")
 }
