@@ -29,7 +29,7 @@ const SEED: u64 = 7;
 /// Threads that judge: each kernel has one.
 const THREADS: usize = 2;
 
-/// Cases that an item is judged on first; it is judged on all where these do not show what is expected of it.
+/// Cases that a control is judged on first; it is judged on all where these do not show that it is wrong.
 const FIRST_CASES: usize = 10;
 
 /// Judges items on two threads.
@@ -47,7 +47,10 @@ pub(super) fn judge_items(items: &[Item]) -> Report {
                 let half = kgen_eval::cpu_half(asked, &compiler, &mut |_| {}).unwrap();
                 conclude(item, &half.evaluation)
             };
-            let step = all.cases.len().div_ceil(FIRST_CASES).max(1);
+            let step = match item.kind {
+                Kind::Control => all.cases.len().div_ceil(FIRST_CASES).max(1),
+                Kind::Variant => 1,
+            };
             let some = all.cases.iter().step_by(step).cloned().collect();
             let mut row = judged(&EvalRequest { cases: some, ..all.clone() });
             if step > 1 && row.end != End::Right {

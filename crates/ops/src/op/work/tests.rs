@@ -6,8 +6,11 @@ use crate::{
     suite,
 };
 
-/// Elements of all tensors together of the cases that are tried: each of them is changed in turn.
+/// Elements of all tensors together of the cases that are tried, each of which is changed in turn.
 const MAX_ELEMENTS: usize = 150;
+
+/// Those of an op without cases of that size.
+const MAX_ELEMENTS_ELSE: usize = 400;
 
 /// Cases of an op that are tried.
 const MAX_CASES: usize = 12;
@@ -124,7 +127,12 @@ fn cases(op: &str) -> Vec<Case> {
     cases.retain(|case| {
         !matches!(case.distribution, InputDistribution::Specials | InputDistribution::SpecialRows)
     });
-    cases.retain(|case| (1..=MAX_ELEMENTS).contains(&size(case)));
+    let most = if cases.iter().any(|case| (1..=MAX_ELEMENTS).contains(&size(case))) {
+        MAX_ELEMENTS
+    } else {
+        MAX_ELEMENTS_ELSE
+    };
+    cases.retain(|case| (1..=most).contains(&size(case)));
     cases.truncate(MAX_CASES);
     cases
 }

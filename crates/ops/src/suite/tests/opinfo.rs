@@ -16,12 +16,6 @@ use crate::{
 /// time.
 const MOST_ELEMENTS: usize = 20_000;
 
-/// Most elements of a tensor of a case that is evaluated in tests, in the first type of its op.
-const QUICK_ELEMENTS: usize = 100_000;
-
-/// Floating-point operations of a case that is evaluated in tests: it is done nine times over.
-const QUICK_FLOPS: f64 = 2e7;
-
 /// Most elements of a tensor of a drawn case.
 const MOST_DRAWN_ELEMENTS: usize = 2_200_000;
 
@@ -42,8 +36,7 @@ pub(super) fn quick_cases(suite: &Suite) -> Vec<(&'static OpDef, Case)> {
     let is_quick = |(op, case): &(&OpDef, Case)| {
         let dtype = op.dtypes.first() == Some(&case.dtype);
         let most = largest(op, case);
-        most <= if dtype { QUICK_ELEMENTS } else { QUICK_ELEMENTS / 20 }
-            && op.work(case).flops < QUICK_FLOPS
+        most <= MOST_ELEMENTS || (dtype && case.class == CaseClass::Drawn && most <= 300_000)
     };
     cases(suite).into_iter().filter(is_quick).collect()
 }
