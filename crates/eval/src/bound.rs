@@ -29,10 +29,9 @@ pub struct BoundParams<'a> {
     pub dtype: DType,
     /// Accumulation length behind one element.
     pub accumulation_len: usize,
-    /// Accumulation length of sums of products, which tensor cores make with truncating accumulators.
+    /// Accumulation length of sums of products, which tensor cores make with truncating accumulators; 0 where
+    /// there are none.
     pub products_len: usize,
-    /// Whether products are summed.
-    pub sums_products: bool,
     /// Largest error of an op that is one function of exact operands, in ulps of the type that is
     /// computed in.
     pub ulps: Option<f64>,
@@ -81,7 +80,6 @@ impl<'a> BoundParams<'a> {
             dtype,
             accumulation_len: op.accumulation_len(case),
             products_len: op.products_len(case),
-            sums_products: op.engine.sums_products(),
             ulps: op.ulps,
             slack: op.slack(dtype),
             precision,
@@ -113,7 +111,6 @@ impl<'a> BoundParams<'a> {
             dtype,
             accumulation_len,
             products_len: 0,
-            sums_products: false,
             ulps: None,
             slack: 1.0,
             precision: Precision::Strict,
@@ -187,7 +184,7 @@ impl<'a> Bounds<'a> {
         let spread = of(Some(params.sensitivity)) + self.floor;
         // s is measured by perturbing inputs by two roundoffs of f32: TF32 rounds them by more.
         let spread = match params.precision {
-            Precision::Tf32Ok if params.sums_products && params.dtype == DType::F32 => {
+            Precision::Tf32Ok if params.products_len > 0 && params.dtype == DType::F32 => {
                 spread * TF32_OVER_F32
             }
             _ => spread,

@@ -327,7 +327,7 @@ impl OpDef {
         Work::of(self, case)
     }
 
-    /// Returns the longest chain of additions of products behind one output element.
+    /// Returns the longest chain of additions of products behind one output element; 0 where none are added.
     #[must_use]
     pub fn products_len(&self, case: &Case) -> usize {
         self.engine.products_len(&self.call(case))

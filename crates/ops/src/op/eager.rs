@@ -84,6 +84,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 8] = [
             "conv_transpose1d",
             "conv_transpose2d",
             "conv_transpose3d",
+            // Products are rounded before they are added.
             "addr",
             // Squares and cubes are products in the element type.
             "pow.Tensor_Scalar",

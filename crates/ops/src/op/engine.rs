@@ -235,9 +235,9 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns the longest chain of additions of products behind one output element.
+    /// Returns the longest chain of additions of products behind one output element; 0 where none are added.
     fn products_len(&self, call: &Call<'_>) -> usize {
-        if self.sums_products() { self.accumulation_len(call) } else { 0 }
+        if self.sums_products() { self.accumulation_len(call).max(1) } else { 0 }
     }
 
     /// Returns the longest chain of additions behind one output element, at least 1.

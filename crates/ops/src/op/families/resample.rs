@@ -10,7 +10,7 @@ use crate::{record::DType, reference::Error};
 use super::{
     super::{Array, Call, Engine, ExactLimits, InferError, Inputs, Shaped, work::covered},
     conv::option,
-    weighted::{Terms, is_open_choice, joined},
+    weighted::{Terms, accept_open_choices, joined},
 };
 
 /// A resampling of the last two dimensions.
@@ -276,15 +276,12 @@ impl Engine for Resample {
         }
         let ([height, width], [rows, columns]) = (grid.input, grid.output);
         let values = input.array().as_slice().unwrap_or(&[]);
-        for (at, (got, &expected)) in got.iter_mut().zip(expected).enumerate() {
+        accept_open_choices(got, expected, values, |at| {
             let row = grid.rows[at / columns % rows].rounded(height);
             let column = grid.columns[at % columns].rounded(width);
             let plane = at / (rows * columns) * height * width;
-            let terms = || joined(plane, &[(&row, width), (&column, 1)]);
-            if is_open_choice(*got, expected, || (terms(), values)) {
-                *got = expected;
-            }
-        }
+            joined(plane, &[(&row, width), (&column, 1)])
+        });
     }
 
     fn leaves_choices(&self) -> bool {

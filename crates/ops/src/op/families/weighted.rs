@@ -153,12 +153,9 @@ impl Engine for Weighted {
         };
         let array = input.array().as_standard_layout();
         let flat = array.as_slice().unwrap_or(&[]);
-        for (index, (got, &expected)) in got.iter_mut().zip(expected).enumerate() {
-            let terms = || rounded(&unravel(index, &sums.shape)).terms;
-            if is_open_choice(*got, expected, || (terms(), flat)) {
-                *got = expected;
-            }
-        }
+        accept_open_choices(got, expected, flat, |index| {
+            rounded(&unravel(index, &sums.shape)).terms
+        });
     }
 
     fn leaves_choices(&self) -> bool {
@@ -203,21 +200,31 @@ impl Engine for Weighted {
 /// Share of a sum that a result of 16 bits may be off by.
 const COARSE: f64 = 1.0 / 256.0;
 
+/// Sets results to those expected where they are those of other weights and rounding decides.
+///
+/// `terms`: those of an element, with weights of NaN where rounding decides. `input`: what they count.
+pub(crate) fn accept_open_choices(
+    got: &mut Array,
+    expected: &Array,
+    input: &[f64],
+    terms: impl Fn(usize) -> Terms,
+) {
+    for (index, (got, &expected)) in got.iter_mut().zip(expected).enumerate() {
+        if is_open_choice(*got, expected, input, || terms(index)) {
+            *got = expected;
+        }
+    }
+}
+
 /// Returns whether a result that differs from the reference in being finite, or in what it is instead, is
 /// that of other weights where rounding decides.
-///
-/// `terms`: the terms with weights of NaN where it does, and the input.
 #[expect(clippy::float_cmp, reason = "infinities of one sign are equal")]
-pub(crate) fn is_open_choice<'a>(
-    got: f64,
-    expected: f64,
-    terms: impl Fn() -> (Terms, &'a [f64]),
-) -> bool {
+fn is_open_choice(got: f64, expected: f64, input: &[f64], terms: impl FnOnce() -> Terms) -> bool {
     let same = got == expected || (got.is_nan() && expected.is_nan());
     if same || (got.is_finite() && expected.is_finite()) {
         return false;
     }
-    let (terms, input) = terms();
+    let terms = terms();
     let is_open = |(at, weight): &&(usize, f64)| weight.is_nan() && !input[*at].is_finite();
     let open: Vec<f64> = terms.iter().filter(is_open).map(|(at, _)| input[*at]).collect();
     if open.is_empty() {

@@ -19,9 +19,20 @@ pub(super) fn rows() -> Vec<OpBuilder> {
     classes().into_iter().chain(distances()).collect()
 }
 
+/// Adds the arguments and results of a negative log-likelihood, of rows or of images.
+fn likelihood(row: OpBuilder) -> OpBuilder {
+    row.default("reduction", ArgValue::Int(1))
+        .default("ignore_index", ArgValue::Int(-100))
+        .role("target", Role::ClassIndex)
+        .role("weight", Role::Gain)
+        .edges("self", Gen::Listed { list: List::Extremes })
+        .edges("weight", ZERO_WEIGHTS)
+        .outputs(&["the loss", "the sum of the weights that count"])
+}
+
 fn classes() -> Vec<OpBuilder> {
     vec![
-        OpBuilder::new(
+        likelihood(OpBuilder::new(
             "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, \
             SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
             Nll { images: false },
@@ -34,16 +45,9 @@ fn classes() -> Vec<OpBuilder> {
             dtype.\n\
             The mean over no rows, or over rows of total weight 0, is NaN (0 / 0), the sum 0. Only the \
             element at the target counts: NaN elsewhere changes nothing.",
-        )
-        .name("nll_loss")
-        .default("reduction", ArgValue::Int(1))
-        .default("ignore_index", ArgValue::Int(-100))
-        .role("target", Role::ClassIndex)
-        .role("weight", Role::Gain)
-        .edges("self", Gen::Listed { list: List::Extremes })
-        .edges("weight", ZERO_WEIGHTS)
-        .outputs(&["the loss", "the sum of the weights that count"]),
-        OpBuilder::new(
+        ))
+        .name("nll_loss"),
+        likelihood(OpBuilder::new(
             "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, \
             SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
             Nll { images: true },
@@ -56,15 +60,8 @@ fn classes() -> Vec<OpBuilder> {
             once to the output's dtype.\n\
             The mean over no places, or over places of total weight 0, is NaN (0 / 0), the sum 0. Only \
             the element at the target counts: NaN elsewhere changes nothing.",
-        )
-        .name("nll_loss2d")
-        .default("reduction", ArgValue::Int(1))
-        .default("ignore_index", ArgValue::Int(-100))
-        .role("target", Role::ClassIndex)
-        .role("weight", Role::Gain)
-        .edges("self", Gen::Listed { list: List::Extremes })
-        .edges("weight", ZERO_WEIGHTS)
-        .outputs(&["the loss", "the sum of the weights that count"]),
+        ))
+        .name("nll_loss2d"),
         OpBuilder::new(
             "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int \
             reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor",

@@ -101,6 +101,10 @@ impl Contraction {
         ContractionShape::of(self, call)
     }
 
+    fn blend(self, call: &Call<'_>, plan: &ContractionShape) -> Result<Blend, InferError> {
+        Blend::read(call, plan.dtype, self == Self::AddR)
+    }
+
     /// Computes all elements: from the factors with each element mapped, joined with the addend.
     fn all(
         self,
@@ -110,7 +114,7 @@ impl Contraction {
         join: fn(Blend, f64, Option<f64>) -> f64,
     ) -> Result<Array, Error> {
         let plan = self.plan(call)?;
-        let blend = Blend::read(call, plan.dtype, matches!(self, Self::AddR))?;
+        let blend = self.blend(call, &plan)?;
         let mut product = Product::new(&plan, inputs)?.all(map);
         match plan.addend.filter(|_| blend.beta != 0.0) {
             None => product.mapv_inplace(|value| join(blend, value, None)),
@@ -135,7 +139,7 @@ impl Contraction {
         join: fn(Blend, f64, Option<f64>) -> f64,
     ) -> Result<Vec<f64>, Error> {
         let plan = self.plan(call)?;
-        let blend = Blend::read(call, plan.dtype, matches!(self, Self::AddR))?;
+        let blend = self.blend(call, &plan)?;
         let product = Product::new(&plan, inputs)?;
         let addend = plan.addend.map(|name| inputs.get(name)).transpose()?;
         let products = product.some(indices, map);
@@ -157,7 +161,7 @@ impl Contraction {
 impl Engine for Contraction {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let plan = self.plan(call)?;
-        Blend::read(call, plan.dtype, matches!(self, Self::AddR))?;
+        self.blend(call, &plan)?;
         Ok(vec![plan.shaped()])
     }
 
@@ -214,16 +218,13 @@ impl Engine for Contraction {
     /// Of a sum of which a part counts 0 times, that part.
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {
         let plan = self.plan(call).ok()?;
-        let blend = Blend::read(call, plan.dtype, matches!(self, Self::AddR)).ok()?;
+        let blend = self.blend(call, &plan).ok()?;
         let factor = if plan.addend == Some(name) { blend.beta } else { blend.alpha };
         (factor == 0.0).then_some(0)
     }
 
     fn least_flops(&self, call: &Call<'_>, n_out: usize) -> f64 {
-        let blend = self
-            .plan(call)
-            .ok()
-            .and_then(|plan| Blend::read(call, plan.dtype, matches!(self, Self::AddR)).ok());
+        let blend = self.plan(call).ok().and_then(|plan| self.blend(call, &plan).ok());
         if blend.is_some_and(|blend| blend.alpha == 0.0) { 0.0 } else { self.flops(call, n_out) }
     }
 

@@ -71,10 +71,10 @@ pub(crate) fn check_classes(target: &TensorSpec, images: bool) -> Result<(), Inf
 }
 
 /// Checks target classes and weights.
-fn check(call: &Call<'_>, layout: &Layout) -> Result<(), InferError> {
+fn check(call: &Call<'_>, layout: &Layout, images: bool) -> Result<(), InferError> {
     let spec = call.tensor("self")?;
     let target = call.tensor("target")?;
-    check_classes(target, false)?;
+    check_classes(target, images)?;
     if target.shape != layout.rows {
         return Err(InferError::shape("target", &target.shape, format!("{:?}", layout.rows)));
     }
@@ -183,8 +183,7 @@ impl Engine for Nll {
         let spec = call.tensor("self")?;
         check_float("self", spec)?;
         let layout = Layout::of_likelihood(spec, self.images)?;
-        check_classes(call.tensor("target")?, self.images)?;
-        check(call, &layout)?;
+        check(call, &layout, self.images)?;
         let shape = Reduction::of(call)?.shape(&layout.rows);
         Ok(vec![(spec.dtype, shape), (spec.dtype, Vec::new())])
     }
@@ -322,7 +321,7 @@ impl Engine for CrossEntropy {
                 return Err(InferError::value("ignore_index", ignored, wanted));
             }
         } else {
-            check(call, &layout)?;
+            check(call, &layout, false)?;
         }
         Ok(vec![(spec.dtype, Reduction::of(call)?.shape(&layout.rows))])
     }
