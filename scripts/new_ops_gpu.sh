@@ -2,7 +2,8 @@
 # Some ops of the catalogue on a GPU: their builtin kernels, PyTorch's own under the precision eager, and the golden
 # cases by PyTorch's CUDA kernels.
 #   scripts/new_ops_gpu.sh KGEN OUT OPS [STEP..]
-# KGEN: the binary. LIMIT_S: seconds of a step. OUT: the folder for results. OPS: names with commas. STEP: builtin, aten, golden; all without.
+# KGEN: the binary. OUT: the folder for results. OPS: names with commas. STEP: builtin, aten, golden; all without.
+# The variable LIMIT_S holds the seconds that a step may take.
 # Needs no Rust; needs a Python with PyTorch and NVRTC 12.8 or newer.
 set -uo pipefail
 cd "$(dirname "$0")/.."
