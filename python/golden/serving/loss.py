@@ -42,10 +42,10 @@ def tvd(p, q, shift_labels=None, reduction="batchmean", ignore_index=-100):
     of, count = weights(p, shift_labels, ignore_index)
     terms = torch.where(of > 0, (computed(p) - computed(q)).abs() / 2, torch.zeros((), dtype=torch.get_default_dtype()))
     if reduction == "none":
-        return terms.to(p.dtype)
+        return terms
     require(reduction in ("batchmean", "sum", "mean"), "a reduction")
     over = {"batchmean": count, "sum": 1, "mean": count * p.shape[1]}[reduction]
-    return (terms.sum() / over if over else terms.sum()).to(p.dtype)
+    return terms.sum() / over if over else terms.sum()
 
 
 def dyt(x, alpha, gamma, beta=None):
@@ -70,11 +70,10 @@ def fused_linear_cross_entropy(
     if bias is not None:
         logits = logits + computed(bias)
     if not (target != ignore_index).any():
-        return logits.new_zeros(()).to(input.dtype)
-    loss = functional.cross_entropy(
+        return logits.new_zeros(())
+    return functional.cross_entropy(
         logits, target, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction
     )
-    return loss.to(input.dtype)
 
 
 def divergences():

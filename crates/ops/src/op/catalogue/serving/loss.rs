@@ -36,8 +36,8 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             &format!(
                 "As Liger-Kernel's: |p - q| / 2 of p and q, [rows, n], 0 in rows that do not count. \
                 reduction \"none\" gives that, \"sum\" the sum of all elements, \"batchmean\" the sum \
-                over the number of rows that count, \"mean\" over that of their elements. In f32, \
-                rounded once to the dtype of p. {labelled}\nNaN in a row that counts gives NaN."
+                over the number of rows that count, \"mean\" over that of their elements. In f32, and so is \
+                the result, also for 16-bit inputs. {labelled} (Liger-Kernel raises there.)\nNaN in a row that counts gives NaN."
             ),
         )
         .choices("reduction", &["batchmean", "sum", "mean", "none"])
@@ -54,8 +54,8 @@ pub(super) fn rows() -> Vec<OpBuilder> {
             w_c * log_softmax(logits)_c with w = label_smoothing / v, plus 1 - label_smoothing at \
             the target. Rows whose target is ignore_index count for nothing. reduction \"sum\" adds \
             the rows, \"mean\" divides by the number of those that count. Compute in f32 (logits that \
-            are rounded to a 16-bit dtype are accepted only as far as the tolerance goes), rounded \
-            once to the dtype of input; a 0-dim tensor. With no row that counts the result is 0.",
+            are rounded to a 16-bit dtype are accepted only as far as the tolerance goes); the result \
+            is f32 for 16-bit inputs too, a 0-dim tensor. With no row that counts the result is 0.",
         )
         .choices("reduction", &["mean", "sum"])
         .role("target", Role::ClassIndex)

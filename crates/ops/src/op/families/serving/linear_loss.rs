@@ -5,7 +5,7 @@ use ndarray::{Array2, Ix2};
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::super::{Array, Call, Engine, InferError, Inputs, Param, Shaped},
+    super::super::{Array, Call, Engine, InferError, Inputs, Param, Shaped, shape::wider},
     super::{llm::one_float_type, sum::sum},
     array, flat, of_shape, of_type,
 };
@@ -106,7 +106,7 @@ impl Engine for LinearCrossEntropy {
         if !matches!(reduction, "mean" | "sum") {
             return Err(InferError::value("reduction", reduction, "mean or sum"));
         }
-        Ok(vec![(dtype, Vec::new())])
+        Ok(vec![(wider(dtype, DType::F32), Vec::new())])
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {

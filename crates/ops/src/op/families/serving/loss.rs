@@ -8,7 +8,7 @@ use crate::{
 use super::{
     super::super::{
         Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
-        generators,
+        generators, shape::wider,
     },
     super::{llm::one_float_type, sum::sum},
     array, flat, of_shape, of_type, width,
@@ -105,6 +105,11 @@ impl Engine for Divergence {
             Some("none") => shape.clone(),
             None | Some("batchmean" | "sum" | "mean") => Vec::new(),
             Some(other) => return Err(InferError::value("reduction", other, "a reduction")),
+        };
+        let dtype = match self {
+            // Liger-Kernel casts the divergence back, and the distance not.
+            Self::TotalVariation => wider(dtype, DType::F32),
+            Self::JensenShannon => dtype,
         };
         Ok(vec![(dtype, shape)])
     }
