@@ -3,6 +3,8 @@
 x = contiguous(v)
 lengths = contiguous(g)
 count = out1.numel
+# PyTorch's shape function gives one norm for a v of one dimension, its kernels one per element.
+require(count == v.shape[dim])
 len_ = x.numel // max(count, 1)
 next_slice, step = 1, count
 if dim == 0:

@@ -5,6 +5,7 @@ grad = contiguous(grad_w)
 lengths = contiguous(saved_g)
 norms = contiguous(saved_norms)
 count = out1.numel
+require(count == saved_v.shape[dim])
 len_ = x.numel // max(count, 1)
 next_slice, step = 1, count
 if dim == 0:
