@@ -86,6 +86,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 8] = [
             "conv_transpose3d",
             // Products are rounded before they are added.
             "addr",
+            "_embedding_bag_per_sample_weights_backward",
             // Squares and cubes are products in the element type.
             "pow.Tensor_Scalar",
             // The quotients that are added.
