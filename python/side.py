@@ -267,7 +267,9 @@ def bound_aten(request, args):
     return overload, *bind(overload, args)
 
 
-def aten(request, args, _scratch):
+def aten(request, args, scratch):
+    if request.get("source"):
+        return triton_module(request, args, scratch)
     function, positional, keywords = bound_aten(request, args)
     if request["aten"] in READS_CONTIGUOUS:
         return lambda: function(*map(contiguous, positional), **keywords)
@@ -278,7 +280,10 @@ def contiguous(value):
     return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
-def torch_compile(request, args, _scratch):
+def torch_compile(request, args, scratch):
+    if request.get("source"):
+        # The module compiles itself.
+        return triton_module(request, args, scratch)
     function, positional, keywords = bound_aten(request, args)
 
     def call(positional, keywords):

@@ -33,6 +33,19 @@ def _values(kind, shape, generator, device):
         return torch.full(shape, rest[0], device=device)
     if name == "mask":
         return uniform() < rest[0]
+    if name == "matrix":
+        low, high, structure = rest
+        values = low + (high - low) * uniform()
+        if structure == "symmetric":
+            return values.triu() + values.triu(1).mT
+        return values.triu() if structure == "upper" else values.tril()
+    if name == "arange":
+        return (rest[0] + rest[1] * torch.arange(_product(shape), device=device)).reshape(shape)
+    if name == "triangle":
+        diagonal, inside, outside, lower = rest
+        offset = torch.arange(shape[-1], device=device) - torch.arange(shape[-2], device=device)[:, None]
+        is_inside = offset <= diagonal if lower else offset >= diagonal
+        return torch.where(is_inside, inside, outside).expand(shape)
     if name == "sign":
         return integers(0, 2) * 2 - 1
     if name == "log_normal":

@@ -15,7 +15,9 @@ use std::fmt::Write as _;
 use kgen_compile::{PRELUDE, bundled_headers};
 use kgen_kernel::{KernelFile, KernelFileError, plan::plan_names};
 use kgen_ops::op::{self, OpDef, Role, Schema};
-use kgen_record::{ArgValue, Case, DType, Gen, InputDistribution, List, TensorArg, WindowAxis};
+use kgen_record::{
+    ArgValue, Case, DType, Gen, InputDistribution, List, MatrixStructure, TensorArg, WindowAxis,
+};
 use literal::{boolean, float, numbers, string, text, tuple};
 
 /// The first line of every module.
@@ -338,6 +340,19 @@ fn kind(generator: Gen) -> String {
         Gen::Lone { rest, .. } => ("constant", vec![rest.to_string()]),
         Gen::Listed { list: List::Probabilities | List::Alternating } => ("mask", vec![float(0.5)]),
         Gen::Cancelling { scale, .. } => ("normal", vec!["0.0".to_owned(), float(scale)]),
+        Gen::Matrix { low, high, structure, .. } => {
+            let structure = match structure {
+                MatrixStructure::Upper => "\"upper\"",
+                MatrixStructure::Lower => "\"lower\"",
+                MatrixStructure::Symmetric => "\"symmetric\"",
+            };
+            ("matrix", vec![float(low), float(high), structure.to_owned()])
+        }
+        Gen::Arange { start, step } => ("arange", vec![float(start), float(step)]),
+        Gen::Triangle { diagonal, lower, inside, outside, .. } => {
+            let numbers = [float(inside), float(outside), boolean(lower).to_owned()];
+            ("triangle", [vec![diagonal.to_string()], numbers.to_vec()].concat())
+        }
         Gen::HeavyTail
         | Gen::Specials
         | Gen::SpecialRows { .. }

@@ -7,6 +7,7 @@
 //! ([`backend_bench`]).
 
 pub mod backend_bench;
+pub mod module;
 pub mod python;
 pub mod side;
 

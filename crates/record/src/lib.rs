@@ -24,8 +24,8 @@ pub mod timing;
 pub mod verdict;
 
 pub use kgen_ops::record::{
-    Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, List, TensorArg,
-    TensorSpec, WindowAxis, number, tensor,
+    Arg, ArgValue, Case, CaseClass, DType, Gen, HostTensor, InputDistribution, List,
+    MatrixStructure, TensorArg, TensorSpec, WindowAxis, number, tensor,
 };
 
 pub use kgen_measure::{

@@ -6,6 +6,7 @@ pub(crate) mod eval;
 pub(crate) mod experiment;
 pub(crate) mod export;
 pub(crate) mod generate;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod profile;
 pub(crate) mod rehearse;

@@ -3,6 +3,8 @@
 use kgen_ops::op::{Kind, OpDef};
 use kgen_record::{ArgValue, Case, Precision, PythonKind, TensorSpec, number::Number};
 
+use crate::module;
+
 use super::message::{Location, Output, Prepare, Tensor, Value};
 
 /// The implementation that is called in the Python process.
@@ -18,7 +20,7 @@ pub struct Callee<'a> {
 
 /// An op that PyTorch has no operator for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{op} has no ATen operator")]
+#[error("{op} has no ATen operator, and no PyTorch module that gives its values")]
 pub struct NoOperatorError {
     /// The op's name in kgen.
     pub op: String,
@@ -46,9 +48,22 @@ pub fn call(
     precision: Precision,
 ) -> Result<Prepare, NoOperatorError> {
     let aten = aten(op).map(str::to_owned);
-    if aten.is_none() && callee.kind != PythonKind::Triton {
+    let module = op.module.as_ref().filter(|module| !module.draws);
+    let own = match (callee.kind, module) {
+        (PythonKind::Aten, Some(module)) => Some((module::source(module), module::FORWARD)),
+        (PythonKind::TorchCompile, Some(module)) => {
+            Some((module::source(module), module::COMPILED))
+        }
+        _ => None,
+    };
+    if aten.is_none() && own.is_none() && callee.kind != PythonKind::Triton {
         return Err(NoOperatorError { op: op.name.clone() });
     }
+    let (source, entry) = match own {
+        Some((source, entry)) => (Some(source), Some(entry.to_owned())),
+        None => (callee.source.map(str::to_owned), callee.entry.map(str::to_owned)),
+    };
+    let kind = if aten.is_none() { PythonKind::Triton } else { callee.kind };
     let output = |(spec, at): &(TensorSpec, Location)| Output {
         dtype: spec.dtype,
         shape: spec.shape.clone(),
@@ -58,9 +73,9 @@ pub fn call(
         kind: callee.kind,
         op: op.name.clone(),
         aten,
-        source: callee.source.map(str::to_owned),
-        entry: callee.entry.map(str::to_owned),
-        args: args(op, case, callee.kind, inputs),
+        source,
+        entry,
+        args: args(op, case, kind, inputs),
         outputs: outputs.iter().map(output).collect(),
         precision,
     })

@@ -121,6 +121,9 @@ impl Recipe {
             Gen::Index { bound } => index(bound, None),
             Gen::IndexOr { bound, other } => index(bound, Some(other)),
             Gen::HeavyTail
+            | Gen::Triangle { .. }
+            | Gen::Arange { .. }
+            | Gen::Matrix { .. }
             | Gen::Specials
             | Gen::Wide { .. }
             | Gen::SpecialRows { .. }

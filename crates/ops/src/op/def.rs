@@ -7,7 +7,7 @@ use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 use super::{
     Array, Call, Engine, InferError, Inputs, Kind, Layout, Named, OpFamily, Param, Role, Shaped,
     Work, catalogue,
-    custom::ReferenceKernel,
+    custom::{ReferenceKernel, TorchModule},
     schema::{Schema, SchemaError},
     shape::kind,
 };
@@ -41,6 +41,8 @@ pub struct OpDef {
     /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
     /// inputs.
     pub exact: bool,
+    /// The PyTorch module that the op was imported from, where it was.
+    pub module: Option<TorchModule>,
     /// The text that defines the op, where it is not of the catalogue.
     pub definition: Option<String>,
     /// The kernel that is its reference, where it has one.
@@ -105,6 +107,7 @@ impl OpBuilder {
                 signed_zero: false,
                 ulps: None,
                 slack: Vec::new(),
+                module: None,
                 definition: None,
                 reference_kernel: None,
             }

@@ -7,7 +7,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 use sha2::{Digest as _, Sha256};
 
-use crate::record::{DType, Gen, HostTensor, TensorArg, WindowAxis, tensor::encode};
+use crate::record::{
+    DType, Gen, HostTensor, MatrixStructure, TensorArg, WindowAxis, tensor::encode,
+};
 
 mod listed;
 mod rows;
@@ -27,6 +29,9 @@ const SPECIAL_EVERY: u32 = 97;
 
 /// Odds, one in this many, that an element of the specials distribution is 0.
 const ZERO_EVERY: u32 = 9;
+
+/// Marks streams of pairs of equal elements.
+const MIRRORED: u64 = 1 << 63;
 
 /// Levels of the ties distribution; each is exact in every floating-point type.
 pub(super) const LEVELS: [f64; 4] = [-1.0, 0.0, 0.5, 2.0];
@@ -184,6 +189,32 @@ impl Stream {
                 if is_nonzero(index, nonzero as usize, row as usize) { value } else { 0.0 }
             }
             Gen::Constant { value } => value,
+            Gen::Matrix { low, high, rows, structure } => {
+                let row = (index / self.row) as u64;
+                let (column, row_in_matrix) = ((index % self.row) as u64, row % rows.max(1));
+                let uniform = |rng: &mut ChaCha8Rng| low + (high - low) * rng.random::<f64>();
+                let drawn = uniform(rng);
+                match structure {
+                    MatrixStructure::Upper if column < row_in_matrix => 0.0,
+                    MatrixStructure::Lower if column > row_in_matrix => 0.0,
+                    MatrixStructure::Upper | MatrixStructure::Lower => drawn,
+                    MatrixStructure::Symmetric => {
+                        let (first, second) =
+                            (column.min(row_in_matrix), column.max(row_in_matrix));
+                        let first = row - row_in_matrix + first;
+                        let mut rng = ChaCha8Rng::from_seed(self.key);
+                        rng.set_stream(MIRRORED | (first * self.row as u64 + second));
+                        uniform(&mut rng)
+                    }
+                }
+            }
+            Gen::Arange { start, step } => start + step * index as f64,
+            Gen::Triangle { rows, diagonal, lower, inside, outside } => {
+                let row = (index / self.row) as u64 % rows.max(1);
+                let offset = (index % self.row) as i64 - row.cast_signed();
+                let is_inside = if lower { offset <= diagonal } else { offset >= diagonal };
+                if is_inside { inside } else { outside }
+            }
             Gen::HeavyTail => {
                 let magnitude = (2.0 * normal(rng)).exp().min(HEAVY_LIMIT);
                 if rng.random() { magnitude } else { -magnitude }

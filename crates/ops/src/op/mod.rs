@@ -35,7 +35,8 @@ pub use call::{ArgError, Call, Scalar};
 pub use catalogue::{Named, all};
 pub use counter::{Counter, Recipe};
 pub use custom::{
-    CaseText, CustomError, Evaluator, KernelEvaluator, ReferenceKernel, custom, custom_cases,
+    CaseText, CustomError, Evaluator, KernelEvaluator, ModuleTensor, ReferenceKernel, TorchModule,
+    custom, custom_cases,
 };
 pub use def::{OpBuilder, OpDef, UnknownOpError, find, resolve};
 pub use eager::{EagerRounding, half_roundoff};
@@ -44,6 +45,7 @@ pub use family::OpFamily;
 pub(crate) use formulas::logic::{shifted_left, shifted_right};
 pub use generate::generate;
 pub use generators::DistributionError;
+use generators::by_role;
 pub(crate) use generators::{integer_limit, sum_limit};
 pub use inputs::{Input, Inputs};
 pub use layout::{Layout, LayoutError};

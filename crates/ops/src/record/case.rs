@@ -165,6 +165,18 @@ pub enum List {
     Infinities,
 }
 
+/// Which elements of a matrix are 0, or equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MatrixStructure {
+    /// Those below the diagonal are 0.
+    Upper,
+    /// Those above the diagonal are 0.
+    Lower,
+    /// Each equals the one on the other side of the diagonal.
+    Symmetric,
+}
+
 /// How the values of one tensor are made from a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -192,6 +204,38 @@ pub enum Gen {
         nonzero: u32,
         /// Elements per row along the last dimension.
         row: u32,
+    },
+    /// One value on and beside one side of a diagonal of the last two dimensions, another on the other
+    /// side: masks.
+    Triangle {
+        /// Rows: the extent of the last dimension but one.
+        rows: u64,
+        /// Which diagonal bounds it; 0 is the main one.
+        diagonal: i64,
+        /// Whether it lies below the diagonal, not above.
+        lower: bool,
+        /// The value in it.
+        inside: f64,
+        /// The value of the rest.
+        outside: f64,
+    },
+    /// Matrices of uniform values in `[low, high)`, over the last two dimensions.
+    Matrix {
+        /// Lower bound.
+        low: f64,
+        /// Upper bound.
+        high: f64,
+        /// Rows: the extent of the last dimension but one.
+        rows: u64,
+        /// Which elements are 0, or equal.
+        structure: MatrixStructure,
+    },
+    /// Values that rise by a step.
+    Arange {
+        /// The first.
+        start: f64,
+        /// The step.
+        step: f64,
     },
     /// All elements equal.
     Constant {

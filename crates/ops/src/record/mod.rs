@@ -6,7 +6,8 @@ pub mod number;
 pub mod tensor;
 
 pub use case::{
-    Arg, ArgValue, Case, CaseClass, Gen, InputDistribution, List, TensorArg, WindowAxis,
+    Arg, ArgValue, Case, CaseClass, Gen, InputDistribution, List, MatrixStructure, TensorArg,
+    WindowAxis,
 };
 pub use dtype::DType;
 pub use number::Number;

@@ -132,9 +132,14 @@ pub(super) fn lookup(name: &str) -> Vec<Named> {
                 }));
                 continue;
             }
-            let op = by_name(&format!("aten.{full}"))
-                .or_else(|| by_name(&full))
-                .or_else(|| (*overload == "default").then(|| by_name(base)).flatten());
+            let op = by_name(&format!("aten.{full}")).or_else(|| by_name(&full)).or_else(|| {
+                // Another name of an op has its overload too.
+                let is_same = |op: &&Arc<OpDef>| {
+                    let of_op = op.schema.rsplit_once('.').map(|(_, overload)| overload);
+                    *overload == "default" || of_op == Some(*overload)
+                };
+                by_name(base).filter(is_same)
+            });
             found.extend(op.map(|op| Named { op, overload: None, in_place, out }));
         }
     }

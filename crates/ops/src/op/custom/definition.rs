@@ -9,8 +9,11 @@ use crate::{
 
 use super::{
     CustomError,
-    dims::{Dim, Shape, Symbols},
+    dims::Shape,
+    expr::{Expr, Symbols},
     graph::Graph,
+    init::Init,
+    module::TorchModule,
 };
 
 /// A custom op.
@@ -26,6 +29,8 @@ pub(super) struct Definition {
     pub(super) outputs: Vec<OutputDecl>,
     pub(super) reference: Reference,
     pub(super) cases: Vec<CaseDecl>,
+    /// Where it comes from.
+    pub(super) module: Option<TorchModule>,
 }
 
 /// An input.
@@ -34,8 +39,15 @@ pub(super) struct TensorDecl {
     pub(super) name: String,
     pub(super) shape: Shape,
     pub(super) role: Role,
+    /// How its values are made where the distribution is normal; where it is a parameter, in every
+    /// distribution.
+    pub(super) init: Option<Init>,
+    /// Whether it is a parameter of a module, whose values do not follow the distribution.
+    pub(super) is_parameter: bool,
+    /// Its path in the module, where it has one.
+    pub(super) path: Option<String>,
     /// Exclusive bound of an index tensor's values.
-    pub(super) bound: Option<Dim>,
+    pub(super) bound: Option<Expr>,
 }
 
 /// An output.
@@ -187,9 +199,10 @@ impl Definition {
             let reason = format!("the case misses the extent `{missing}`");
             return Err(CustomError::at(text, case.at, reason));
         }
+        let known = self.known(case, &axes);
         let tensors = self.tensors.iter().map(|tensor| {
             let layout = layouts.get(tensor.name.as_str()).map_or("", |layout| layout);
-            let shape = spell(&tensor.shape, &axes);
+            let shape = spell(&tensor.shape, &known);
             format!("{} = \"{}\"", tensor.name, format!("{shape} {layout}").trim_end())
         });
         let tensors = tensors.collect::<Vec<_>>().join(", ");
@@ -203,11 +216,29 @@ impl Definition {
         Ok(CaseText { line, text: format!("{{ {tensors}{axes}{passed_on} }}") })
     }
 
-    /// Returns the names of the extents, each once, in the order in which they come.
+    /// Returns the integers of a case that are not drawn.
+    fn known(&self, case: &CaseDecl, axes: &BTreeMap<&str, Axis>) -> Symbols {
+        let given = |name: &str| case.keys.iter().find(|key| key.name == name);
+        let scalars = self.scalars.iter().filter_map(|(name, default)| match default {
+            ArgValue::Int(default) => {
+                let value = given(name).and_then(|key| key.text.replace('_', "").parse().ok());
+                Some((name.clone(), value.unwrap_or(*default)))
+            }
+            _ => None,
+        });
+        let fixed = axes.iter().filter_map(|(name, axis)| match axis {
+            Axis::Fixed(extent) => Some(((*name).to_owned(), i64::try_from(*extent).ok()?)),
+            Axis::Range(_) => None,
+        });
+        scalars.chain(fixed).collect()
+    }
+
+    /// Returns the names of the extents that cases give, each once, in the order in which they come.
     pub(super) fn symbols(&self) -> Vec<&str> {
         let mut symbols = Vec::new();
         for name in self.tensors.iter().flat_map(|tensor| tensor.shape.names()) {
-            if !symbols.contains(&name) {
+            let is_scalar = self.scalars.iter().any(|(scalar, _)| scalar == name);
+            if !is_scalar && !symbols.contains(&name) {
                 symbols.push(name);
             }
         }
@@ -226,15 +257,8 @@ fn axis(key: &CaseKey) -> Result<Axis, String> {
 }
 
 /// Spells a shape with the numbers of a case; drawn symbols stay.
-fn spell(shape: &Shape, axes: &BTreeMap<&str, Axis>) -> String {
-    let known: Symbols = axes
-        .iter()
-        .filter_map(|(name, axis)| match axis {
-            Axis::Fixed(extent) => Some(((*name).to_owned(), *extent)),
-            Axis::Range(_) => None,
-        })
-        .collect();
-    let dims = shape.dims.iter().map(|dim| match dim.extent(&known) {
+fn spell(shape: &Shape, known: &Symbols) -> String {
+    let dims = shape.dims.iter().map(|dim| match dim.value(known) {
         Some(extent) => extent.to_string(),
         None => dim.to_string(),
     });

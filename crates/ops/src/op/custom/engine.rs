@@ -1,14 +1,15 @@
 //! Evaluates custom ops that are graphs.
 
-use std::collections::BTreeMap;
-
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
-    op::{Array, Call, Engine, InferError, Input, Inputs, Param, Role, Shaped},
+    op::{
+        Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
+        by_role,
+    },
     record::{
-        DType,
+        ArgValue, DType, Gen, InputDistribution,
         tensor::{decode, encode},
     },
     reference::{Error, U},
@@ -16,7 +17,7 @@ use crate::{
 
 use super::{
     definition::{Definition, OutputDecl, TensorDecl},
-    dims::{Dim, Symbols},
+    expr::Symbols,
     graph::{Graph, Node, NodeArg, Resolved, Value},
 };
 
@@ -40,10 +41,17 @@ impl Declared {
 
     /// Checks the tensors of a call; returns the values of the symbols.
     pub(super) fn symbols(&self, call: &Call<'_>) -> Result<Symbols, InferError> {
-        let mut symbols = BTreeMap::new();
+        let integers = call.case.args.iter().filter_map(|arg| match arg.value {
+            ArgValue::Int(value) => Some((arg.name.clone(), value)),
+            _ => None,
+        });
+        let mut symbols: Symbols = integers.collect();
+        for tensor in &self.tensors {
+            tensor.shape.unify(&tensor.name, call.tensor(&tensor.name)?, &mut symbols)?;
+        }
         for tensor in &self.tensors {
             let spec = call.tensor(&tensor.name)?;
-            tensor.shape.unify(&tensor.name, spec, &mut symbols)?;
+            tensor.shape.check(&tensor.name, spec, &symbols)?;
             let by_role = match tensor.role {
                 Role::Index => DType::I64,
                 Role::Mask => DType::Bool,
@@ -59,12 +67,24 @@ impl Declared {
         Ok(symbols)
     }
 
+    /// Returns how the values of a tensor are made where its declaration says it.
+    pub(super) fn init(&self, call: &Call<'_>, param: &Param) -> Option<Gen> {
+        let tensor = self.tensors.iter().find(|tensor| tensor.name == param.name)?;
+        let is_number = tensor.shape.dtype.is_none_or(DType::is_float);
+        let as_declared = tensor.is_parameter
+            || !is_number
+            || call.case.distribution == InputDistribution::Normal;
+        let init = tensor.init.as_ref().filter(|_| as_declared)?;
+        let shape = &call.opt_tensor(&param.name)?.shape;
+        Some(init.generator(&self.symbols(call).unwrap_or_default(), shape))
+    }
+
     /// Returns the exclusive bound of an index tensor.
     pub(super) fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {
         let bound = self.tensors.iter().find(|tensor| tensor.name == param.name);
         let bound = bound.and_then(|tensor| tensor.bound.as_ref());
         let symbols = self.symbols(call).unwrap_or_default();
-        bound.and_then(|bound: &Dim| bound.extent(&symbols)).unwrap_or(1).max(1) as u64
+        bound.and_then(|bound| bound.value(&symbols)).unwrap_or(1).max(1).cast_unsigned()
     }
 }
 
@@ -84,8 +104,7 @@ impl GraphEngine {
     }
 
     fn resolve(&self, call: &Call<'_>) -> Result<Vec<Resolved>, InferError> {
-        self.declared.symbols(call)?;
-        self.graph.resolve(call)
+        self.graph.resolve(call, &self.declared.symbols(call)?)
     }
 
     /// Computes every node and returns the outputs.
@@ -161,7 +180,7 @@ fn node_inputs(
 impl Engine for GraphEngine {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let symbols = self.declared.symbols(call)?;
-        let resolved = self.graph.resolve(call)?;
+        let resolved = self.graph.resolve(call, &symbols)?;
         let mut outputs = Vec::with_capacity(self.graph.outputs.len());
         for (value, declared) in self.graph.outputs.iter().zip(&self.declared.outputs) {
             let (dtype, shape) = Graph::shaped(call, &resolved, value)?;
@@ -252,6 +271,10 @@ impl Engine for GraphEngine {
         }
         let least = self.nodes(call, |node, of| node.op.work(&of.case).least_flops);
         least.into_iter().sum::<f64>().min(self.flops(call, n_out))
+    }
+
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
+        self.declared.init(call, param).map_or_else(|| by_role(self, call, param), Ok)
     }
 
     fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {

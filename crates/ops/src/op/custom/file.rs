@@ -13,7 +13,10 @@ use crate::{
 use super::{
     CustomError,
     definition::{CaseDecl, CaseKey, Definition, OutputDecl, Reference, TensorDecl},
-    dims::{Dim, Shape, is_name},
+    dims::Shape,
+    expr::{Expr, is_name},
+    init::{self, Init},
+    module::{self, ModuleTensor, TorchModule},
     parse,
 };
 
@@ -22,6 +25,9 @@ const FORMAT: &str = "1";
 
 /// Element types of an op that names none.
 const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+
+/// The role of a tensor whose values follow no distribution; it is no argument of a module.
+const CONSTANT: &str = "constant";
 
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
@@ -42,6 +48,7 @@ pub(super) fn read(text: &str) -> Result<Definition, CustomError> {
         "scalars",
         "outputs",
         "reference",
+        "module",
         "cases",
     ])?;
     let (format_at, format) = root.need("format", "the number 1")?;
@@ -66,6 +73,25 @@ pub(super) fn read(text: &str) -> Result<Definition, CustomError> {
     };
     let tensors = reader.tensors(&root)?;
     let scalars = reader.scalars(&root, &tensors)?;
+    let module = match root.section("module")? {
+        Some(section) => {
+            let draws = tensors.iter().any(|tensor| {
+                let is_random = tensor.init.as_ref().is_some_and(Init::is_random);
+                tensor.is_parameter && tensor.path.is_none() && is_random
+            });
+            let parts = tensors.iter().map(|tensor| {
+                let part = match &tensor.path {
+                    Some(path) => ModuleTensor::Path(path.clone()),
+                    None if tensor.is_parameter => ModuleTensor::Constant,
+                    None => ModuleTensor::Input,
+                };
+                (tensor.name.clone(), part)
+            });
+            let tensors = parts.collect();
+            Some(TorchModule { tensors, draws, ..module::read(&reader, &section)? })
+        }
+        None => None,
+    };
     let mut definition = Definition {
         name: name.to_owned(),
         name_at,
@@ -76,13 +102,14 @@ pub(super) fn read(text: &str) -> Result<Definition, CustomError> {
         outputs: reader.outputs(&root)?,
         reference: Reference::Cuda(String::new()),
         cases: reader.cases(&root)?,
+        module,
     };
     reader.reference(&root, &mut definition)?;
     Ok(definition)
 }
 
 /// A table with its place.
-struct Section<'a, 'i> {
+pub(super) struct Section<'a, 'i> {
     reader: Reader<'a>,
     at: usize,
     name: &'a str,
@@ -97,7 +124,7 @@ impl<'a, 'i> Section<'a, 'i> {
         entries
     }
 
-    fn get(&self, name: &str) -> Option<(usize, &'a Spanned<DeValue<'i>>)> {
+    pub(super) fn get(&self, name: &str) -> Option<(usize, &'a Spanned<DeValue<'i>>)> {
         let found = self.table.iter().find(|(key, _)| key.get_ref() == name)?;
         Some((found.0.span().start, found.1))
     }
@@ -107,7 +134,7 @@ impl<'a, 'i> Section<'a, 'i> {
         self.reader.wrong(self.at, format!("`{place}{key}` is missing: {what}"))
     }
 
-    fn need(
+    pub(super) fn need(
         &self,
         key: &str,
         what: &str,
@@ -115,7 +142,7 @@ impl<'a, 'i> Section<'a, 'i> {
         self.get(key).ok_or_else(|| self.missing(key, what))
     }
 
-    fn only(&self, known: &[&str]) -> Result<(), CustomError> {
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), CustomError> {
         for (key, _) in self.entries() {
             if !known.contains(&key.get_ref().as_ref()) {
                 let reason =
@@ -138,21 +165,24 @@ impl<'a, 'i> Section<'a, 'i> {
 
 /// The text that values are read from.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     text: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    fn wrong(&self, at: usize, reason: impl Into<String>) -> CustomError {
+    pub(super) fn wrong(&self, at: usize, reason: impl Into<String>) -> CustomError {
         CustomError::at(self.text, at, reason)
     }
 
     /// Returns a value as it stands in the file.
-    fn raw(&self, value: &Spanned<DeValue<'_>>) -> &'a str {
+    pub(super) fn raw(&self, value: &Spanned<DeValue<'_>>) -> &'a str {
         self.text.get(value.span()).unwrap_or_default()
     }
 
-    fn string<'v>(&self, value: &'v Spanned<DeValue<'_>>) -> Result<&'v str, CustomError> {
+    pub(super) fn string<'v>(
+        &self,
+        value: &'v Spanned<DeValue<'_>>,
+    ) -> Result<&'v str, CustomError> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.as_ref()),
             other => {
@@ -219,27 +249,53 @@ impl<'a> Reader<'a> {
         let DeValue::Table(table) = value.get_ref() else {
             let shape = self.shape(value)?;
             let role = if shape.dtype == Some(DType::Bool) { Role::Mask } else { plain };
-            return Ok(TensorDecl { name, shape, role, bound: None });
+            return Ok(TensorDecl {
+                name,
+                shape,
+                role,
+                init: None,
+                is_parameter: false,
+                path: None,
+                bound: None,
+            });
         };
         let section = Section { reader: *self, at: value.span().start, name: "", table };
-        section.only(&["shape", "role", "bound"])?;
+        section.only(&["shape", "role", "init", "path", "bound"])?;
         let shape = self.shape(section.need("shape", "such as \"[b, s, d]\"")?.1)?;
         let bound = match section.get("bound") {
             None => None,
             Some((at, value)) => Some(self.bound(at, value)?),
         };
+        let role = section.get("role").map(|(_, value)| self.string(value)).transpose()?;
+        let path = section.get("path").map(|(_, value)| self.string(value)).transpose()?;
+        let is_parameter = path.is_some() || role == Some(CONSTANT);
+        let init = section.get("init").map(|(_, value)| self.init(value)).transpose()?;
+        if is_parameter && init.is_none() {
+            return Err(self.wrong(section.at, "a parameter needs `init`: how its values are made"));
+        }
         let role = match section.get("role") {
+            None if is_parameter => Role::Second,
             None => plain,
+            Some(_) if is_parameter => Role::Second,
             Some((_, value)) => self.role(value)?,
         };
         if role == Role::Index && bound.is_none() {
             let reason = "an index needs `bound`: an extent or a number that it stays below";
             return Err(self.wrong(section.at, reason));
         }
-        Ok(TensorDecl { name, shape, role, bound })
+        let path = path.map(str::to_owned);
+        Ok(TensorDecl { name, shape, role, init, is_parameter, path, bound })
     }
 
-    fn bound(&self, at: usize, value: &Spanned<DeValue<'_>>) -> Result<Dim, CustomError> {
+    fn init(&self, value: &Spanned<DeValue<'_>>) -> Result<Init, CustomError> {
+        let text = self.string(value)?;
+        Init::parse(text).ok_or_else(|| {
+            let reason = format!("`{text}` is none of {}", init::FORMS);
+            self.wrong(value.span().start, reason)
+        })
+    }
+
+    fn bound(&self, at: usize, value: &Spanned<DeValue<'_>>) -> Result<Expr, CustomError> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.as_ref(),
             _ => self.raw(value),
@@ -266,7 +322,7 @@ impl<'a> Reader<'a> {
         let found = roles.iter().find(|(known, _)| *known == name);
         found.map(|(_, role)| *role).ok_or_else(|| {
             let known: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
-            let reason = format!("unknown role `{name}` (known: {})", known.join(", "));
+            let reason = format!("unknown role `{name}` (known: {}, {CONSTANT})", known.join(", "));
             self.wrong(value.span().start, reason)
         })
     }
@@ -280,14 +336,17 @@ impl<'a> Reader<'a> {
         let mut scalars = Vec::new();
         for (key, value) in section.entries() {
             let name = self.name(key)?;
+            let value = self.scalar(value)?;
+            let is_integer = matches!(value, ArgValue::Int(_));
             let taken = |tensor: &TensorDecl| {
-                tensor.name == name || tensor.shape.names().any(|symbol| symbol == name)
+                let in_shape = tensor.shape.names().any(|symbol| symbol == name);
+                tensor.name == name || (in_shape && !is_integer)
             };
             if tensors.iter().any(taken) {
                 let reason = format!("`{name}` is a tensor or an extent already");
                 return Err(self.wrong(key.span().start, reason));
             }
-            scalars.push((name, self.scalar(value)?));
+            scalars.push((name, value));
         }
         Ok(scalars)
     }

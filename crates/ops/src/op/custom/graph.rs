@@ -8,6 +8,8 @@ use crate::{
     record::{ArgValue, Case, CaseClass, InputDistribution},
 };
 
+use super::expr::{Expr, Symbols};
+
 /// A list of assignments, each a call of a catalogue op.
 #[derive(Debug, Clone)]
 pub(super) struct Graph {
@@ -39,6 +41,10 @@ pub(super) enum NodeArg {
     Scalar(String),
     /// A literal.
     Literal(DraftValue),
+    /// An integer that extents and scalars make.
+    Int(Expr),
+    /// A list of such integers.
+    Ints(Vec<Expr>),
 }
 
 impl NodeArg {
@@ -47,7 +53,7 @@ impl NodeArg {
         match self {
             Self::Tensor(value) => std::slice::from_ref(value),
             Self::Tensors(values) => values,
-            Self::Scalar(_) | Self::Literal(_) => &[],
+            Self::Scalar(_) | Self::Literal(_) | Self::Int(_) | Self::Ints(_) => &[],
         }
     }
 }
@@ -75,13 +81,16 @@ pub(super) struct Resolved {
 
 impl Graph {
     /// Returns the call of every node for a call of the custom op.
-    pub(super) fn resolve(&self, call: &Call<'_>) -> Result<Vec<Resolved>, InferError> {
+    pub(super) fn resolve(
+        &self,
+        call: &Call<'_>,
+        symbols: &Symbols,
+    ) -> Result<Vec<Resolved>, InferError> {
         let mut resolved: Vec<Resolved> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            let values = node
-                .args
-                .iter()
-                .map(|(name, arg)| Ok((name.clone(), Self::draft_value(call, &resolved, arg)?)));
+            let values = node.args.iter().map(|(name, arg)| {
+                Ok((name.clone(), Self::draft_value(call, symbols, &resolved, arg)?))
+            });
             let draft = CaseDraft {
                 dtype: call.case.dtype,
                 class: CaseClass::Edge,
@@ -102,6 +111,7 @@ impl Graph {
 
     fn draft_value(
         call: &Call<'_>,
+        symbols: &Symbols,
         resolved: &[Resolved],
         arg: &NodeArg,
     ) -> Result<DraftValue, InferError> {
@@ -109,7 +119,14 @@ impl Graph {
             let (dtype, shape) = Self::shaped(call, resolved, value)?;
             Ok(DraftTensor { dtype: Some(dtype), shape, layout: Layout::Contiguous })
         };
+        let integer = |expr: &Expr| {
+            expr.value(symbols).ok_or_else(|| InferError::value("graph", expr, "an integer"))
+        };
         Ok(match arg {
+            NodeArg::Int(expr) => DraftValue::Int(integer(expr)?),
+            NodeArg::Ints(list) => {
+                DraftValue::Ints(list.iter().map(integer).collect::<Result<_, _>>()?)
+            }
             NodeArg::Tensor(value) => DraftValue::Tensor(tensor(value)?),
             NodeArg::Tensors(values) => {
                 let list = values.iter().map(|value| tensor(value).map(Some));

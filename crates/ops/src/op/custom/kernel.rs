@@ -3,8 +3,10 @@
 use std::fmt;
 
 use crate::{
-    op::{Array, Call, Engine, InferError, Inputs, Param, Role, Shaped},
-    record::{Case, DType, TensorSpec},
+    op::{
+        Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped, by_role,
+    },
+    record::{Case, DType, Gen, TensorSpec},
     reference::Error,
 };
 
@@ -91,6 +93,10 @@ impl Engine for KernelEngine {
             return Err(Error::Kernel { reason });
         };
         evaluator(call, inputs).map_err(|reason| Error::Kernel { reason })
+    }
+
+    fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
+        self.0.init(call, param).map_or_else(|| by_role(self, call, param), Ok)
     }
 
     fn index_bound(&self, call: &Call<'_>, param: &Param) -> u64 {

@@ -9,9 +9,12 @@
 mod definition;
 mod dims;
 mod engine;
+mod expr;
 mod file;
 mod graph;
+mod init;
 mod kernel;
+mod module;
 mod parse;
 
 #[cfg(test)]
@@ -26,6 +29,7 @@ use kernel::KernelEngine;
 
 pub use definition::CaseText;
 pub use kernel::{Evaluator, KernelEvaluator, ReferenceKernel};
+pub use module::{ModuleTensor, TorchModule};
 
 /// A definition that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +112,7 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         signed_zero: false,
         ulps: None,
         slack: Vec::new(),
+        module: definition.module.clone(),
         definition: Some(text.to_owned()),
         reference_kernel: kernel,
     })

@@ -1,15 +1,19 @@
 //! Reads a graph: `h = add(x, bias)`, one assignment per line.
 
-use crate::op::{DraftValue, Kind, OpDef, Param, find};
+use crate::{
+    op::{DraftValue, Kind, OpDef, Param, find},
+    record::ArgValue,
+};
 
 use super::{
     CustomError,
     definition::Definition,
+    expr::Expr,
     graph::{Graph, Node, NodeArg, Value},
 };
 
 /// Most calls of one graph.
-const MAX_NODES: usize = 256;
+const MAX_NODES: usize = 4096;
 
 /// Deepest nesting of calls and lists.
 const MAX_DEPTH: usize = 16;
@@ -35,14 +39,45 @@ pub(super) fn graph(text: &str, definition: &Definition) -> Result<Graph, Custom
     parser.finish()
 }
 
-/// An argument before its parameter is known.
+/// The value of an argument before its parameter is known.
 enum Operand {
     Tensor(Value),
     Scalar(String),
     Number(DraftValue),
+    Integer(Expr),
     Text(String),
     None,
     List(Vec<Self>),
+}
+
+/// An argument before its parameter is known.
+struct Argument {
+    at: usize,
+    keyword: Option<String>,
+    operand: Operand,
+}
+
+/// Returns the overload that takes a number where arguments have one in the place of a tensor.
+fn with_number(op: &'static OpDef, given: &[Argument]) -> &'static OpDef {
+    let is_number = |place: usize, param: &Param| {
+        given.iter().enumerate().any(|(position, argument)| {
+            let named = match &argument.keyword {
+                Some(name) => *name == param.name,
+                None => position == place,
+            };
+            let number = matches!(
+                argument.operand,
+                Operand::Number(_) | Operand::Integer(_) | Operand::Scalar(_)
+            );
+            named && number
+        })
+    };
+    let mut tensors = op.params.iter().enumerate().filter(|(_, param)| param.kind == Kind::Tensor);
+    if !tensors.any(|(place, param)| is_number(place, param)) {
+        return op;
+    }
+    let overloads = ["Scalar", "Tensor_Scalar"].map(|overload| format!("{}.{overload}", op.name));
+    overloads.iter().find_map(|name| find(name).ok()).map_or(op, |op| op)
 }
 
 struct Parser<'a> {
@@ -137,9 +172,10 @@ impl Parser<'_> {
         match (value, targets.len()) {
             (value, 1) => self.names.push((targets.swap_remove(0), value)),
             (Value::Node { node, .. }, n_targets) => {
-                let n_outputs = self.nodes[node].op.outputs.len();
-                if n_targets != n_outputs {
-                    let op = &self.nodes[node].op.name;
+                let op = self.nodes[node].op;
+                let n_outputs = op.outputs.len();
+                if n_targets != n_outputs && !op.returns_list {
+                    let op = &op.name;
                     let reason = format!("`{op}` has {n_outputs} outputs, not {n_targets}");
                     return self.wrong(at, reason);
                 }
@@ -179,6 +215,9 @@ impl Parser<'_> {
     }
 
     fn operand_within(&mut self) -> Result<Operand, CustomError> {
+        if let Some(expr) = self.integer() {
+            return Ok(Operand::Integer(expr));
+        }
         if let Some((at, word)) = self.word(true) {
             return match word.as_str() {
                 "True" | "true" => Ok(Operand::Number(DraftValue::Bool(true))),
@@ -215,6 +254,28 @@ impl Parser<'_> {
         }
     }
 
+    /// Reads an integer that is made of extents and scalars.
+    fn integer(&mut self) -> Option<Expr> {
+        self.skip(self.depth > 0);
+        let (expr, len) = Expr::parse_prefix(self.rest())?;
+        let names = expr.names();
+        if names.is_empty() || !names.iter().all(|name| self.is_integer(name)) {
+            return None;
+        }
+        self.used.extend(names.into_iter().map(str::to_owned));
+        self.at += len;
+        Some(expr)
+    }
+
+    fn is_integer(&self, name: &str) -> bool {
+        let Definition { scalars, .. } = self.definition;
+        let is_scalar = |(known, value): &(String, ArgValue)| {
+            known == name && matches!(value, ArgValue::Int(_))
+        };
+        self.find(name).is_none()
+            && (scalars.iter().any(is_scalar) || self.definition.symbols().contains(&name))
+    }
+
     fn named(&mut self, at: usize, word: String) -> Result<Operand, CustomError> {
         if let Some(value) = self.find(&word) {
             self.used.push(word);
@@ -249,15 +310,16 @@ impl Parser<'_> {
             Err(error) => return self.wrong(at, error.to_string()),
         };
         self.expect('(')?;
-        let mut args: Vec<(String, NodeArg)> = Vec::new();
+        let mut given = Vec::new();
         while !self.accept(')') {
-            let arg = self.argument(op, &args)?;
-            args.push(arg);
+            given.push(self.argument()?);
             if !self.accept(',') {
                 self.expect(')')?;
                 break;
             }
         }
+        let op = with_number(op, &given);
+        let args = self.bind(op, given)?;
         let given = |param: &&Param| args.iter().any(|(name, _)| *name == param.name);
         let missing = op.params.iter().find(|param| param.default.is_none() && !given(param));
         if let Some(param) = missing {
@@ -271,12 +333,7 @@ impl Parser<'_> {
         Ok(Operand::Tensor(Value::Node { node: self.nodes.len() - 1, output: 0 }))
     }
 
-    /// Reads an argument and finds its parameter.
-    fn argument(
-        &mut self,
-        op: &'static OpDef,
-        before: &[(String, NodeArg)],
-    ) -> Result<(String, NodeArg), CustomError> {
+    fn argument(&mut self) -> Result<Argument, CustomError> {
         self.skip(true);
         let at = self.at;
         let keyword =
@@ -284,25 +341,40 @@ impl Parser<'_> {
         if keyword.is_none() {
             self.at = at;
         }
-        let param = match &keyword {
-            Some((_, name)) => op.param(name),
-            None => op.params.get(before.len()),
-        };
-        let Some(param) = param else {
-            let known: Vec<&str> = op.params.iter().map(|param| param.name.as_str()).collect();
-            let what = keyword
-                .map_or("further argument".to_owned(), |(_, name)| format!("argument `{name}`"));
-            return self
-                .wrong(at, format!("`{}` has no {what} (it has: {})", op.name, known.join(", ")));
-        };
-        if before.iter().any(|(name, _)| *name == param.name) {
-            return self.wrong(at, format!("`{}` is given twice", param.name));
+        let keyword = keyword.map(|(_, name)| name);
+        Ok(Argument { at, keyword, operand: self.operand()? })
+    }
+
+    /// Finds the parameters of arguments.
+    fn bind(
+        &self,
+        op: &'static OpDef,
+        given: Vec<Argument>,
+    ) -> Result<Vec<(String, NodeArg)>, CustomError> {
+        let mut args: Vec<(String, NodeArg)> = Vec::with_capacity(given.len());
+        for Argument { at, keyword, operand } in given {
+            let param = match &keyword {
+                Some(name) => op.param(name),
+                None => op.params.get(args.len()),
+            };
+            let Some(param) = param else {
+                let known: Vec<&str> = op.params.iter().map(|param| param.name.as_str()).collect();
+                let what = keyword
+                    .map_or("further argument".to_owned(), |name| format!("argument `{name}`"));
+                let known = known.join(", ");
+                return self.wrong(at, format!("`{}` has no {what} (it has: {known})", op.name));
+            };
+            if args.iter().any(|(name, _)| *name == param.name) {
+                return self.wrong(at, format!("`{}` is given twice", param.name));
+            }
+            match node_arg(param, operand) {
+                Some(arg) => args.push((param.name.clone(), arg)),
+                None => {
+                    return self.wrong(at, format!("`{}` must be {}", param.name, wanted(param)));
+                }
+            }
         }
-        let operand = self.operand()?;
-        match node_arg(param, operand) {
-            Some(arg) => Ok((param.name.clone(), arg)),
-            None => self.wrong(at, format!("`{}` must be {}", param.name, wanted(param))),
-        }
+        Ok(args)
     }
 
     /// Checks that outputs were assigned and inputs used.
@@ -318,7 +390,11 @@ impl Parser<'_> {
             }
         }
         let tensors = self.definition.tensors.iter().map(|tensor| &tensor.name);
+        let in_shape = |name: &str| {
+            self.definition.tensors.iter().any(|tensor| tensor.shape.names().any(|of| of == name))
+        };
         let scalars = self.definition.scalars.iter().map(|(name, _)| name);
+        let scalars = scalars.filter(|name| !in_shape(name));
         if let Some(unused) = tensors.chain(scalars).find(|name| !self.used.contains(name)) {
             return self.wrong(end, format!("the graph never uses `{unused}`"));
         }
@@ -357,12 +433,17 @@ fn node_arg(param: &Param, operand: Operand) -> Option<NodeArg> {
         (Kind::Ints, Operand::Number(DraftValue::Int(value))) => {
             literal(DraftValue::Ints(vec![value]))
         }
+        (Kind::Int | Kind::Float | Kind::Scalar, Operand::Integer(expr)) => {
+            Some(NodeArg::Int(expr))
+        }
+        (Kind::Ints, Operand::Integer(expr)) => Some(NodeArg::Ints(vec![expr])),
         (Kind::Ints, Operand::List(items)) => {
             let ints = items.into_iter().map(|item| match item {
-                Operand::Number(DraftValue::Int(value)) => Some(value),
+                Operand::Number(DraftValue::Int(value)) => Some(Expr::Number(value)),
+                Operand::Integer(expr) => Some(expr),
                 _ => None,
             });
-            literal(DraftValue::Ints(ints.collect::<Option<_>>()?))
+            Some(NodeArg::Ints(ints.collect::<Option<_>>()?))
         }
         (Kind::Floats, Operand::List(items)) => {
             let floats = items.into_iter().map(|item| match item {

@@ -225,3 +225,43 @@ fn a_suite_carries_ops_of_its_own() {
         assert!(error.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn extents_scalars_and_overloads_make_integers_of_a_graph() {
+    let text = file(
+        "x = \"[n, c, h + 2]\"\nw = { shape = \"[c*(h + k), 3]\", init = \"uniform(0, 1)\", path = \"w\" }\n\
+         y = \"[h]\"\ni = { shape = \"i64[n]\", init = \"integers(0, n*c)\" }\n[scalars]\nk = 2",
+        "flat = view(x, [n, c*(h + k)])\nm = mm(flat, w)\ns = add(m, 2.0)\n\
+         t = add(s, sum(y), alpha=k)\nout = add(t, sum(i))",
+        "n = 3\nc = 2\nh = 4",
+    );
+    let op = custom(&text).unwrap();
+    let case = cases(&op).swap_remove(0);
+    assert_eq!(case.tensor("w").unwrap().spec.shape, [12, 3]);
+    assert_eq!(op.infer(&case).unwrap()[0].shape, [3, 3]);
+    let hosts = inputs(&case);
+    assert!(hosts[1].to_f64().iter().all(|w| (0.0..1.0).contains(w)));
+    assert!(hosts[3].to_f64().iter().all(|i| (0.0..6.0).contains(i)));
+    let out = Reference::new(&op, &case, &hosts).unwrap().evaluate().unwrap();
+    let (x, w) = (hosts[0].to_f64(), hosts[1].to_f64());
+    let rest: f64 =
+        hosts[2].to_f64().iter().sum::<f64>() * 2.0 + hosts[3].to_f64().iter().sum::<f64>();
+    let first: f64 = (0..12).map(|k| x[k] * w[3 * k]).sum::<f64>() + 2.0 + rest;
+    assert!((out[0][[0, 0].as_slice()] - first).abs() < 1e-12);
+}
+
+#[test]
+fn a_parameter_keeps_its_values_in_every_distribution() {
+    let text = file(
+        "x = \"[n]\"\nw = { shape = \"[n]\", init = \"normal(5, 0.25)\", path = \"w\" }",
+        "out = mul(x, w)",
+        "n = 500\ndistributions = [\"normal\", \"zeros\"]",
+    );
+    for case in cases(&custom(&text).unwrap()) {
+        let hosts = inputs(&case);
+        let mean = hosts[1].to_f64().iter().sum::<f64>() / 500.0;
+        assert!((mean - 5.0).abs() < 0.1, "{}: {mean}", case.id);
+        let zeros = hosts[0].to_f64().iter().all(|&x| x == 0.0);
+        assert_eq!(zeros, case.distribution == InputDistribution::Zeros);
+    }
+}

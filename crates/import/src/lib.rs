@@ -1,0 +1,121 @@
+//! Traces of PyTorch modules become definitions of ops: text that needs no PyTorch afterwards.
+//!
+//! `python/importer` traces a module for several sets of its constants ([`Trace`]). [`import`] binds
+//! every call to an op of the catalogue as calls of a log are bound, rewrites views as shape arithmetic,
+//! and finds extents that the variants have in common: an integer that differs between variants is a
+//! symbol, or an expression of symbols that gives its value in each.
+
+mod bind;
+mod check;
+mod name;
+mod symbols;
+mod trace;
+pub mod tracer;
+mod view;
+mod write;
+
+use std::sync::Arc;
+
+use kgen_ops::{
+    op::{self, CaseDraft, DraftTensor, DraftValue, Layout, OpDef, build_case},
+    record::{Case, CaseClass, DType, InputDistribution},
+};
+
+use bind::Graph;
+use symbols::Symbols;
+
+pub use check::{Disagreement, check};
+pub use trace::{Role, Trace, Variant};
+
+/// A module that makes no definition.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ImportError {
+    /// A call of the graph that no op of the catalogue computes.
+    #[error("`{target}`: {reason}")]
+    Call {
+        /// The call, as PyTorch names it: `aten.lstm.input`.
+        target: String,
+        /// The line of the module's file, where it is known.
+        line: Option<u32>,
+        /// Why.
+        reason: String,
+    },
+    /// A tensor whose values nothing in the format describes.
+    #[error("tensor `{name}`: {reason}")]
+    Tensor {
+        /// Its path in the module, or its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// Variants whose graphs differ.
+    #[error("the graphs of two variants differ: {0}")]
+    Variants(String),
+    /// The text of the definition is none: a mistake of the importer.
+    #[error("the definition cannot be read back: {0}")]
+    Definition(#[from] op::CustomError),
+    /// A variant is no call of the definition.
+    #[error(transparent)]
+    Case(#[from] op::BuildError),
+}
+
+/// A traced module as an op.
+#[derive(Debug)]
+pub struct Imported {
+    /// The text of the definition.
+    pub text: String,
+    /// The op.
+    pub op: Arc<OpDef>,
+    /// The case of each variant.
+    pub cases: Vec<Case>,
+}
+
+/// Returns the definition of a traced module as an op of a name.
+///
+/// # Errors
+///
+/// [`ImportError`] where a call, a tensor or a variant does not fit.
+pub fn import(trace: &Trace, name: &str) -> Result<Imported, ImportError> {
+    let graphs: Vec<_> = trace.variants.iter().map(bind::bind).collect::<Result<_, _>>()?;
+    if graphs.is_empty() {
+        return Err(ImportError::Variants("there is none".to_owned()));
+    }
+    let mut symbols = symbols::find(trace, &graphs)?;
+    let text = write::write(trace, name, &graphs, &symbols)?;
+    // A simpler expression may have come after a scalar was made.
+    let text = match symbols.drop_unused(&text) {
+        true => write::write(trace, name, &graphs, &symbols)?,
+        false => text,
+    };
+    let op = op::custom(&text)?;
+    let cases = (0..graphs.len()).map(|variant| case(&op, &graphs[variant], &symbols, variant));
+    let cases = cases.collect::<Result<_, _>>()?;
+    Ok(Imported { text, op, cases })
+}
+
+fn case(op: &OpDef, graph: &Graph, symbols: &Symbols, variant: usize) -> Result<Case, ImportError> {
+    let tensors = graph.tensors.iter().map(|tensor| {
+        let dtype = bind::dtype(tensor.dtype);
+        let draft = DraftTensor { dtype, shape: tensor.shape.clone(), layout: Layout::Contiguous };
+        (name::name(&tensor.name), DraftValue::Tensor(draft))
+    });
+    let integers = symbols.integers.iter();
+    let integers = integers.map(|of| (of.name.clone(), DraftValue::Int(of.values[variant])));
+    let floats = symbols.floats.iter();
+    let floats = floats.map(|(name, of)| (name.clone(), DraftValue::Float(of[variant])));
+    let draft = CaseDraft {
+        dtype: DType::F32,
+        class: CaseClass::Edge,
+        distribution: InputDistribution::Normal,
+        values: tensors.chain(integers).chain(floats).collect(),
+    };
+    Ok(build_case(op, &draft)?)
+}
+
+/// Returns the text of a suite file with the ops of files beside it.
+#[must_use]
+pub fn suite(name: &str, description: &str, ops: &[String]) -> String {
+    let description = write::quoted(description);
+    let head = format!("format = 1\nname = \"{name}\"\ndescription = {description}\n");
+    ops.iter().fold(head, |text, op| format!("{text}\n[[ops]]\nop_file = \"{op}.toml\"\n"))
+}

@@ -1,0 +1,153 @@
+# Appended to importer/constants.py, with PROBLEM in front of it: a PyTorch module as a function of kgen's tensors.
+import functools
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+# The unit roundoff of f32, and the runs that responses to roundings are taken over.
+UNIT_ROUNDOFF = 2.0**-24
+RUNS = 6
+
+
+@functools.cache
+def parsed():
+    return Source("<module>", PROBLEM["source"], PROBLEM["function"])
+
+
+class Function(torch.nn.Module):
+    """A function as a module without parameters."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
+def made(variant, device):
+    """The module of a variant and its inputs, on a device."""
+    names = {"__name__": "module"}
+    with torch.device(device):
+        exec(parsed().code(PROBLEM["variants"][variant]), names)
+        made_by = names[PROBLEM["class"]]
+        module = Function(made_by) if PROBLEM["function"] else made_by(*names["get_init_inputs"]())
+        inputs = list(names["get_inputs"]())
+    return module.train(PROBLEM["train"]), inputs
+
+
+@functools.cache
+def shapes(variant):
+    """Extents of a variant's inputs, and of its parameters and buffers by their paths."""
+    module, inputs = made(variant, "meta")
+    held = {path: list(value.shape) for path, value in module.state_dict(keep_vars=True).items()}
+    return [list(leaf.shape) for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)], held
+
+
+def variant_of(tensors):
+    """The variant with these tensors."""
+    inputs = [list(value.shape) for (_, kind, _), value in zip(PROBLEM["tensors"], tensors) if kind == "input"]
+    held = {path: list(value.shape) for (_, kind, path), value in zip(PROBLEM["tensors"], tensors) if kind == "path"}
+    for variant in range(len(PROBLEM["variants"])):
+        of_inputs, of_held = shapes(variant)
+        if of_inputs == inputs and all(of_held.get(path, shape) == shape for path, shape in held.items()):
+            return variant
+    raise ValueError("no variant of the module has inputs of these extents")
+
+
+@functools.cache
+def built(variant, device, wide):
+    torch.manual_seed(0)
+    module, inputs = made(variant, device)
+    return module.double() if wide else module, inputs
+
+
+def result(tensors, wide=False):
+    """What the module returns: its tensors, in order."""
+    module, inputs = built(variant_of(tensors), str(tensors[0].device), wide)
+    roles = list(zip(PROBLEM["tensors"], tensors))
+    arguments = iter([value for (_, kind, _), value in roles if kind == "input"])
+    held = {path: value for (_, kind, path), value in roles if kind == "path"}
+    leaves, structure = tree_flatten(inputs)
+    given = [next(arguments) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    returned = torch.func.functional_call(module, held, tuple(tree_unflatten(given, structure)))
+    return [leaf for leaf in tree_leaves(returned) if isinstance(leaf, torch.Tensor)]
+
+
+def tensors_of(arguments):
+    return [argument for argument in arguments if isinstance(argument, torch.Tensor)]
+
+
+def forward(*arguments):
+    return result(tensors_of(arguments))
+
+
+@functools.cache
+def compiler():
+    return torch.compile(lambda tensors: result(tensors), dynamic=False)
+
+
+def compiled(*arguments):
+    tensors = tensors_of(arguments)
+    # Built outside of what is compiled.
+    built(variant_of(tensors), str(tensors[0].device), False)
+    return compiler()(tensors)
+
+
+class Roundings(TorchDispatchMode):
+    """Changes every result by one rounding of f32, up or down by chance."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.generator = generator
+
+    def __torch_dispatch__(self, operator, _types, args=(), kwargs=None):
+        returned = operator(*args, **(kwargs or {}))
+        if operator.is_view:
+            return returned
+        for value in returned if isinstance(returned, (tuple, list)) else [returned]:
+            if isinstance(value, torch.Tensor) and value.dtype == torch.float64:
+                signs = torch.randint(0, 2, value.shape, device=value.device, generator=self.generator)
+                value.mul_(1 + UNIT_ROUNDOFF * (2 * signs - 1))
+        return returned
+
+
+def moved(tensors, generator):
+    """Tensors that are off by a rounding or two."""
+
+    def one(value):
+        if value.dtype != torch.float64:
+            return value
+        change = torch.rand(value.shape, dtype=value.dtype, device=value.device, generator=generator)
+        return value * (1 + UNIT_ROUNDOFF * (4 * change - 2))
+
+    return [one(value) for value in tensors]
+
+
+def response(exact, run):
+    """The root mean square of the changes of each result over some runs."""
+    squares = [torch.zeros_like(value, dtype=torch.float64) for value in exact]
+    for number in range(RUNS):
+        generator = torch.Generator(exact[0].device).manual_seed(number)
+        for square, value, of in zip(squares, run(generator), exact):
+            square += torch.nan_to_num((value - of).double(), 0.0, 0.0, 0.0) ** 2
+    return [(square / RUNS).sqrt() for square in squares]
+
+
+def reference(*arguments):
+    """Of each result: as kgen's dtype, in f64, its response to roundings of the inputs, and to those of all results."""
+    tensors = tensors_of(arguments)
+    wide = [value.double() if value.is_floating_point() else value for value in tensors]
+    exact = result(wide, wide=True)
+
+    def rounded(generator):
+        with Roundings(generator):
+            return result(wide, wide=True)
+
+    spread = response(exact, lambda generator: result(moved(wide, generator), wide=True))
+    magnitude = [value / UNIT_ROUNDOFF for value in response(exact, rounded)]
+    ours = tensors[0].dtype if tensors[0].is_floating_point() else torch.float32
+
+    def narrow(value):
+        return value.to(ours) if value.is_floating_point() else value
+
+    parts = zip(exact, spread, magnitude)
+    return [part for value, s, m in parts for part in (narrow(value), value.double(), s, m)]

@@ -1,0 +1,251 @@
+//! `kgen import`: modules and functions of PyTorch as op files with a suite.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    thread,
+};
+
+use clap::{Args, Subcommand};
+use kgen_baseline::python;
+use kgen_import::{
+    Imported, Role, Trace,
+    tracer::{self, Function, Request, Source},
+};
+use kgen_settings::Overrides;
+
+use crate::cli::{CommandError, Context, args::PythonArgs, exit_codes::Exit, session::plural};
+
+/// Make op files of PyTorch modules and functions, with a suite of them
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// The problems of a copy of KernelBench
+    Kernelbench {
+        /// Folder with level1, level2, level3
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// Levels to take
+        #[arg(long, value_name = "LEVELS", value_delimiter = ',', default_value = "1,2,3")]
+        level: Vec<u32>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// A file with a module, `get_inputs` and `get_init_inputs`
+    Module {
+        /// The file, and the class where it is not Model: FILE.py:Class
+        #[arg(value_name = "FILE[:CLASS]")]
+        module: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// A function with example tensors
+    Function {
+        /// The file and the function: FILE.py:function
+        #[arg(value_name = "FILE:FUNCTION")]
+        function: String,
+        /// Python expression of its arguments, for example "torch.rand(8, 64), 0.5"
+        #[arg(long, value_name = "EXPR")]
+        inputs: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// Folder for the op files and the suite
+    #[arg(short, long, value_name = "DIR", default_value = "problems")]
+    output: PathBuf,
+    /// Put modules into evaluation mode first: no dropout, running statistics
+    #[arg(long)]
+    eval: bool,
+    #[command(flatten)]
+    python: PythonArgs,
+}
+
+/// A suite and the modules in it.
+struct Job {
+    suite: String,
+    description: String,
+    request: Request,
+}
+
+pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandError> {
+    let (jobs, common) = match &args.what {
+        What::Kernelbench { dir, level, common } => (kernelbench(dir, level, common)?, common),
+        What::Module { module, common } => (vec![module_job(module, common)?], common),
+        What::Function { function, inputs, common } => {
+            (vec![function_job(function, inputs, common)?], common)
+        }
+    };
+    let mut flags = Overrides::default();
+    common.python.add_to(&mut flags);
+    let settings = context.settings(&flags)?;
+    let python = python::find(settings.python.path.as_deref())?;
+    fs::create_dir_all(&common.output).map_err(|error| unwritable(&common.output, &error))?;
+    let mut n_failed = 0;
+    for job in &jobs {
+        n_failed += import(context, job, &python.path, &common.output)?;
+    }
+    Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::config(format!("cannot write {}: {error}", path.display()))
+}
+
+/// Returns a name of an op: lower case, letters, digits and underscores.
+fn op_name(text: &str) -> String {
+    let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    let name: String = text.chars().map(part).take(60).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("p{name}") } else { name }
+}
+
+fn stem(path: &Path) -> String {
+    op_name(&path.file_stem().unwrap_or_default().to_string_lossy())
+}
+
+fn kernelbench(dir: &Path, levels: &[u32], common: &Common) -> Result<Vec<Job>, CommandError> {
+    let level_job = |&level: &u32| {
+        let folder = dir.join(format!("level{level}"));
+        let entries = fs::read_dir(&folder).map_err(|error| {
+            let message = format!("cannot read {}: {error}", folder.display());
+            CommandError::config(message)
+                .hint("DIR is the folder KernelBench of a copy of that repository")
+        })?;
+        let mut files: Vec<(u32, PathBuf)> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let number = path.file_name()?.to_str()?.split_once('_')?.0.parse().ok()?;
+                (path.extension()? == "py").then_some((number, path))
+            })
+            .collect();
+        files.sort();
+        if files.is_empty() {
+            let message = format!("{} has no problem such as 1_Name.py", folder.display());
+            return Err(CommandError::config(message));
+        }
+        let files = files.into_iter().map(|(_, path)| Source {
+            name: format!("l{level}_{}", stem(&path).trim_start_matches('p')),
+            class: "Model".to_owned(),
+            path,
+        });
+        let request = Request { files: files.collect(), eval: common.eval, function: None };
+        let description = format!("KernelBench, level {level}");
+        Ok(Job { suite: format!("kernelbench-l{level}"), description, request })
+    };
+    levels.iter().map(level_job).collect()
+}
+
+fn module_job(module: &str, common: &Common) -> Result<Job, CommandError> {
+    let (path, class) = match module.rsplit_once(':') {
+        Some((path, class)) => (path, class),
+        None => (module, "Model"),
+    };
+    let path = existing(path)?;
+    let name = stem(&path);
+    let file = Source { path, class: class.to_owned(), name: name.clone() };
+    let request = Request { files: vec![file], eval: common.eval, function: None };
+    Ok(Job { suite: name, description: format!("{module}, imported"), request })
+}
+
+fn function_job(function: &str, inputs: &str, common: &Common) -> Result<Job, CommandError> {
+    let (path, name) = function
+        .rsplit_once(':')
+        .ok_or_else(|| CommandError::usage("a function is named FILE.py:function"))?;
+    let function_of =
+        Function { path: existing(path)?, name: name.to_owned(), inputs: inputs.to_owned() };
+    let request = Request { files: Vec::new(), eval: common.eval, function: Some(function_of) };
+    Ok(Job { suite: op_name(name), description: format!("{function}, imported"), request })
+}
+
+fn existing(path: &str) -> Result<PathBuf, CommandError> {
+    fs::canonicalize(path)
+        .map_err(|error| CommandError::config(format!("cannot read {path}: {error}")))
+}
+
+/// Imports the modules of a suite; returns how many could not be.
+fn import(
+    context: &Context,
+    job: &Job,
+    python: &Path,
+    folder: &Path,
+) -> Result<usize, CommandError> {
+    let n_files = job.request.files.len().max(1);
+    let n_processes = thread::available_parallelism().map_or(1, usize::from);
+    let bar = context.ui.bar(n_files as u64, &format!("tracing {}", job.suite));
+    let traces = tracer::trace(python, kgen_process::PYTHON_ENV, &job.request, n_processes, &|n| {
+        bar.set_position(n as u64);
+    });
+    bar.finish_and_clear();
+    let mut traces = traces.map_err(|error| CommandError::new(Exit::Device, error))?;
+    let mut names_imported = Vec::new();
+    let mut n_failed = 0;
+    let names: Vec<(String, String)> = match &job.request.function {
+        Some(function) => vec![(function.name.clone(), function.path.display().to_string())],
+        None => {
+            let named = |file: &Source| (file.name.clone(), file.path.display().to_string());
+            job.request.files.iter().map(named).collect()
+        }
+    };
+    for (name, file) in names {
+        let Some(trace) = traces.remove(&name) else { continue };
+        match trace.map_err(|error| (error.line, error.reason)).and_then(|trace| one(trace, &name))
+        {
+            Ok((imported, said)) => {
+                let path = folder.join(format!("{name}.toml"));
+                fs::write(&path, &imported.text).map_err(|error| unwritable(&path, &error))?;
+                names_imported.push(name.clone());
+                context.ui.note(&format!("{}: {said}", path.display()));
+            }
+            Err((line, reason)) => {
+                let line = line.map_or(String::new(), |line| format!(", line {line}"));
+                n_failed += 1;
+                context.ui.warn(&format!("{file}{line}: {reason}"));
+            }
+        }
+    }
+    let path = folder.join(format!("{}.suite.toml", job.suite));
+    if !names_imported.is_empty() {
+        let text = kgen_import::suite(&op_name(&job.suite), &job.description, &names_imported);
+        fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
+        context.ui.data(&path.display().to_string())?;
+    }
+    let failed = if n_failed > 0 { format!(", {n_failed} not") } else { String::new() };
+    context.ui.announce(&format!("{} imported{failed}", plural(names_imported.len(), "problem")));
+    Ok(n_failed)
+}
+
+/// Makes an op of a trace and compares it with the module's own results.
+fn one(trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, String)> {
+    let imported = kgen_import::import(&trace, name).map_err(|error| {
+        let line = match &error {
+            kgen_import::ImportError::Call { line, .. } => *line,
+            _ => None,
+        };
+        (line, error.to_string())
+    })?;
+    let mut largest = 0f64;
+    let mut n_checked = 0;
+    for (place, variant) in trace.variants.iter().enumerate() {
+        let Some(check) = &variant.check else { continue };
+        let difference = kgen_import::check(&imported, place, check).map_err(|error| {
+            (None, format!("its graph does not give the module's values: {error}"))
+        })?;
+        largest = largest.max(difference);
+        n_checked += 1;
+    }
+    let small = trace.variants.iter().filter(|variant| variant.role != Role::Original).count();
+    let checked = match n_checked {
+        0 => "not compared with the module's values".to_owned(),
+        n => format!("as the module in f64 in {} ({largest:.0e})", plural(n, "version")),
+    };
+    let said = format!("{}, {checked}", plural(small, "reduced version"));
+    Ok((imported, said))
+}
