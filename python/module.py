@@ -1,5 +1,7 @@
 # Appended to importer/constants.py, with PROBLEM in front of it: a PyTorch module as a function of kgen's tensors.
 import functools
+import sys
+import types
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -25,7 +27,10 @@ class Function(torch.nn.Module):
 
 def made(variant, device):
     """The module of a variant and its inputs, on a device."""
-    names = {"__name__": "module"}
+    # A module of its own, since torch.compile imports by name what it looks at.
+    name = f"kgen_module_{len(sys.modules)}"
+    sys.modules[name] = types.ModuleType(name)
+    names = vars(sys.modules[name])
     with torch.device(device):
         exec(parsed().code(PROBLEM["variants"][variant]), names)
         made_by = names[PROBLEM["class"]]

@@ -583,7 +583,7 @@ class Server:
     # What each request must have, and may have.
     REQUESTS = {
         "hello": ((), ()),
-        "prepare": (("impl", "op", "args", "outputs", "precision"), ("aten", "source", "entry")),
+        "prepare": (("impl", "op", "args", "outputs", "precision"), ("aten", "source", "entry", "keep")),
         "run": (("handle",), ()),
         "time": (("handle", *CHUNK), ()),
         "do_bench": (("handle",), ()),
@@ -659,7 +659,10 @@ class Server:
         start = time.perf_counter()
         handle = Handle(self, request)
         try:
-            handle.compute()
+            results = handle.compute()
+            for place, result in zip(handle.places, results if request.get("keep") else ()):
+                place.copy_(result)
+            del results
             self.clock.synchronise()
         except BaseException:
             with contextlib.suppress(Refusal):

@@ -76,11 +76,16 @@ pub fn gpu_half(
     let pools = RoundingPools::default();
     let python = python.as_ref();
     let trusted = full::Loaded::new(program.full_size.as_deref());
+    let module = full::module_reference(&job.op);
+    let module = module
+        .as_ref()
+        .and_then(|reference| Python::new(&process, &job.op, reference, job.precision, MODULE_S));
     let baselines = python_baselines(job, &process);
     let mut judge = GpuEvaluation {
         job,
         loader,
         trusted,
+        module: module.as_ref(),
         python,
         baselines: &baselines,
         device,
@@ -110,7 +115,8 @@ pub fn gpu_half(
 /// trusted kernel, is it done in seconds.
 fn too_big_for_host(program: &Program, case: &Case, index: usize) -> Option<String> {
     let code = program.full_size.as_deref();
-    let on_device = code.is_some_and(|code| code.trusted.case(index).is_some());
+    let trusted = code.and_then(|code| code.trusted.as_ref());
+    let on_device = trusted.is_some_and(|trusted| trusted.case(index).is_some());
     (case.class == CaseClass::Huge && !on_device)
         .then(|| "too large without a kernel of kgen's own to compare with".to_owned())
 }
@@ -136,6 +142,8 @@ struct GpuEvaluation<'a, 'd> {
     /// The baselines that run there.
     baselines: &'a [(&'a str, Python<'a>)],
     trusted: full::Loaded<'a>,
+    /// The module that gives the references of its realistic cases.
+    module: Option<&'a Python<'a>>,
     device: &'d mut dyn Device,
     builder: EvaluationBuilder<'d>,
     pools: RoundingPools,
@@ -196,8 +204,10 @@ impl<'a> GpuEvaluation<'a, '_> {
         thread::scope(|scope| {
             let prepare = |program: &CaseProgram| {
                 let case = &job.cases[program.case];
-                let full_size =
-                    full_size.is_some_and(|code| code.trusted.case(program.case).is_some());
+                let full_size = full_size.is_some_and(|code| match &code.trusted {
+                    Some(trusted) => trusted.case(program.case).is_some(),
+                    None => full::is_of_module(&job.op, case),
+                });
                 scope.spawn(move || Prepared::new(job, case, full_size))
             };
             let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
@@ -316,7 +326,8 @@ impl<'a> GpuEvaluation<'a, '_> {
         prepared: &full::Prepared<'_>,
     ) -> Result<(), Error> {
         let index = program.case;
-        let trusted = self.trusted.load(self.device, index)?;
+        let module = self.module.filter(|_| full::is_of_module(&self.job.op, prepared.case));
+        let trusted = self.trusted.load(self.device, index, module)?;
         let timed = self.loader.program.baselines.iter();
         let timed = timed.filter_map(|baseline| baseline.program.case(index));
         // The scratch of Python implementations is not known.
@@ -327,7 +338,14 @@ impl<'a> GpuEvaluation<'a, '_> {
             return Ok(());
         }
         let Some(modules) = self.begin(program)? else { return Ok(()) };
-        let ran = full::judge(self.device, prepared, trusted, program, modules)?;
+        let ran = match full::judge(self.device, prepared, trusted, program, modules) {
+            // Neither right nor wrong: a machine that has no PyTorch, or too little memory for it.
+            Err(Error::Module { reason }) => {
+                self.skip(program, &reason);
+                return Ok(());
+            }
+            ran => ran?,
+        };
         self.done(index, ran);
         let other = prepared.view(trusted, 1);
         let recheck =
@@ -413,6 +431,9 @@ fn leaves_traces(job: &Job<'_>, case: &Case) -> bool {
 
 /// Cases whose inputs and references are kept at once.
 const MAX_AHEAD: usize = 6;
+
+/// Seconds that a module has for its results in f64 and their responses to roundings.
+const MODULE_S: f64 = 120.0;
 
 /// A realistic case with everything that is computed on the host.
 enum Prepared<'a> {

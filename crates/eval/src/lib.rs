@@ -126,6 +126,12 @@ pub enum Error {
     /// kgen's own kernels do not compile.
     #[error("failed to compile kgen's own kernels: {0}")]
     OwnKernels(String),
+    /// The PyTorch module of an op gives no results.
+    #[error("PyTorch's module gives no reference: {reason}")]
+    Module {
+        /// Why.
+        reason: String,
+    },
     /// The baseline is not a valid kernel file for the cases.
     #[error("failed to prepare the baseline `{name}`: {reason}")]
     Baseline {

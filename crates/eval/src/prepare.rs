@@ -214,6 +214,10 @@ pub(super) fn full_size(
     job: &Job<'_>,
     compiler: &Compiler,
 ) -> Result<Option<Box<FullSizeProgram>>, Error> {
+    if job.cases.iter().any(|case| full::is_of_module(&job.op, case)) {
+        let own = full_size_kernels(&job.target, compiler, &of_module(job))?;
+        return Ok(Some(Box::new(FullSizeProgram { own, trusted: None })));
+    }
     let Some(kernel) = full::trusted(job) else { return Ok(None) };
     let wanted = |case: &Case| full::is_full_size(&job.op, case);
     if !job.cases.iter().any(wanted) {
@@ -227,7 +231,16 @@ pub(super) fn full_size(
     dtypes.sort_unstable();
     dtypes.dedup();
     let own = full_size_kernels(&job.target, compiler, &dtypes)?;
-    Ok(Some(Box::new(FullSizeProgram { own, trusted })))
+    Ok(Some(Box::new(FullSizeProgram { own, trusted: Some(trusted) })))
+}
+
+/// Returns the element types of the tensors of cases that a module judges.
+fn of_module(job: &Job<'_>) -> Vec<DType> {
+    let cases = job.cases.iter().filter(|case| full::is_of_module(&job.op, case));
+    let mut dtypes: Vec<DType> = cases.flat_map(|case| full::dtypes(&job.op, case)).collect();
+    dtypes.sort_unstable();
+    dtypes.dedup();
+    dtypes
 }
 
 /// Compiles the kernels that full-size cases of some element types are judged with.

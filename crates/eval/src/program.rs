@@ -84,8 +84,9 @@ impl Program {
 pub struct FullSizeProgram {
     /// kgen's own kernels.
     pub own: Variant,
-    /// The trusted kernel; its cases are the full-size ones that it takes.
-    pub trusted: Program,
+    /// The trusted kernel; its cases are the full-size ones that it takes. `None` where the cases are
+    /// those of a PyTorch module.
+    pub trusted: Option<Program>,
 }
 
 /// A baseline that is a kernel file or calls a library.

@@ -353,6 +353,11 @@ impl<'a> Session<'a> {
         Err(LaunchError::verdict(Verdict::InputModified, finding))
     }
 
+    /// Returns the buffers of the inputs.
+    pub(super) fn inputs(&self) -> &[BufferId] {
+        &self.inputs
+    }
+
     pub(super) fn output_buffer(&self, index: usize) -> BufferId {
         self.outputs[index]
     }

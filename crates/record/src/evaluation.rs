@@ -145,7 +145,7 @@ pub struct StageTime {
 pub struct FullSize {
     /// Data sets that it ran on.
     pub data_sets: u32,
-    /// Output elements that were compared with the `builtin` kernel, over all data sets.
+    /// Output elements that were compared with the trusted results, over all data sets.
     pub compared: u64,
     /// Of those, elements that differ by more than rounding.
     pub differing: u64,
@@ -153,6 +153,9 @@ pub struct FullSize {
     pub judged: u64,
     /// Whether the kernel that was judged is the trusted one itself.
     pub against_itself: bool,
+    /// Whether the trusted results are those of a PyTorch module in f64, not the builtin kernel's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_module: bool,
     /// Where the time went.
     pub steps: Vec<StepTime>,
 }

@@ -195,7 +195,7 @@ impl KernelSource {
                 return Ok(kgen_baseline::cublas(&op.name).map(|library| (library, None)));
             }
             Self::Library(kind) => {
-                let known = kgen_baseline::side::aten(op).is_some();
+                let known = kgen_baseline::side::is_computed_by(op, *kind);
                 return Ok(known.then(|| (Implementation::python(*kind), None)));
             }
         };

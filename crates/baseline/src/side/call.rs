@@ -1,6 +1,6 @@
 //! The call that a case is, in the words of the Python process.
 
-use kgen_ops::op::{Kind, OpDef};
+use kgen_ops::op::{Kind, OpDef, TorchModule};
 use kgen_record::{ArgValue, Case, Precision, PythonKind, TensorSpec, number::Number};
 
 use crate::module;
@@ -33,6 +33,22 @@ pub fn aten(op: &OpDef) -> Option<&str> {
     if op.definition.is_some() { None } else { op.schema.strip_prefix("aten.") }
 }
 
+/// Returns the PyTorch module that a kind of implementation calls for an op, and its function.
+fn module_of(op: &OpDef, kind: PythonKind) -> Option<(&TorchModule, &'static str)> {
+    let module = op.module.as_ref().filter(|module| !module.draws)?;
+    match kind {
+        PythonKind::Aten => Some((module, module::FORWARD)),
+        PythonKind::TorchCompile => Some((module, module::COMPILED)),
+        PythonKind::FlagGems | PythonKind::Triton => None,
+    }
+}
+
+/// Returns whether PyTorch computes an op: by an operator, or by the module that it was imported from.
+#[must_use]
+pub fn is_computed_by(op: &OpDef, kind: PythonKind) -> bool {
+    aten(op).is_some() || module_of(op, kind).is_some()
+}
+
 /// Words the call of a case; `inputs` and `outputs` say where the tensors lie, inputs in the order
 /// of [`Case::tensors`].
 ///
@@ -48,19 +64,11 @@ pub fn call(
     precision: Precision,
 ) -> Result<Prepare, NoOperatorError> {
     let aten = aten(op).map(str::to_owned);
-    let module = op.module.as_ref().filter(|module| !module.draws);
-    let own = match (callee.kind, module) {
-        (PythonKind::Aten, Some(module)) => Some((module::source(module), module::FORWARD)),
-        (PythonKind::TorchCompile, Some(module)) => {
-            Some((module::source(module), module::COMPILED))
+    let (source, entry) = match module_of(op, callee.kind) {
+        Some((module, entry)) => (Some(module::source(module)), Some(entry.to_owned())),
+        None if aten.is_none() && callee.kind != PythonKind::Triton => {
+            return Err(NoOperatorError { op: op.name.clone() });
         }
-        _ => None,
-    };
-    if aten.is_none() && own.is_none() && callee.kind != PythonKind::Triton {
-        return Err(NoOperatorError { op: op.name.clone() });
-    }
-    let (source, entry) = match own {
-        Some((source, entry)) => (Some(source), Some(entry.to_owned())),
         None => (callee.source.map(str::to_owned), callee.entry.map(str::to_owned)),
     };
     let kind = if aten.is_none() { PythonKind::Triton } else { callee.kind };
@@ -78,6 +86,7 @@ pub fn call(
         args: args(op, case, kind, inputs),
         outputs: outputs.iter().map(output).collect(),
         precision,
+        keep: callee.entry == Some(module::REFERENCE),
     })
 }
 

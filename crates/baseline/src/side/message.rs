@@ -37,6 +37,8 @@ pub struct Prepare {
     pub outputs: Vec<Output>,
     /// The precision that PyTorch may trade for speed.
     pub precision: Precision,
+    /// Whether the outputs of the first call are wanted.
+    pub keep: bool,
 }
 
 /// An argument.

@@ -8,7 +8,7 @@ mod client;
 mod message;
 mod state;
 
-pub use call::{Callee, NoOperatorError, aten, call};
+pub use call::{Callee, NoOperatorError, aten, call, is_computed_by};
 pub use client::{Client, Error, Sampling};
 pub use message::{
     Cubin, CubinArg, CubinLaunch, DoBenchTimes, Flush, Location, Output, Prepare, Prepared,

@@ -7,20 +7,32 @@ use crate::{
     CaseProgram, Error, FullSizeProgram,
     loader::{self, Loader},
     session::Modules,
+    side::Python,
 };
 
-/// The kernel that outputs are compared with, beside kgen's own.
+/// The source of the results that outputs are compared with, beside kgen's own kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Trusted<'a> {
     pub(super) kit: DeviceKernels,
-    pub(super) program: &'a CaseProgram,
-    pub(super) modules: Modules<'a>,
+    pub(super) by: TrustedBy<'a>,
+}
+
+/// A source of results.
+#[derive(Clone, Copy)]
+pub(super) enum TrustedBy<'a> {
+    /// The builtin kernel of the op.
+    Kernel { program: &'a CaseProgram, modules: Modules<'a> },
+    /// The PyTorch module in f64.
+    Module(&'a Python<'a>),
 }
 
 impl<'a> Trusted<'a> {
-    /// Returns the trusted kernel's program of the case.
-    pub(crate) const fn program(&self) -> &'a CaseProgram {
-        self.program
+    /// Returns the trusted kernel's program of the case, where there is one.
+    pub(crate) const fn program(&self) -> Option<&'a CaseProgram> {
+        match self.by {
+            TrustedBy::Kernel { program, .. } => Some(program),
+            TrustedBy::Module(_) => None,
+        }
     }
 }
 
@@ -31,7 +43,7 @@ pub(crate) struct Loaded<'a> {
 
 struct Code<'a> {
     program: &'a FullSizeProgram,
-    loader: Loader<'a>,
+    loader: Option<Loader<'a>>,
     own: Option<ModuleId>,
 }
 
@@ -40,21 +52,21 @@ impl<'a> Loaded<'a> {
     pub(crate) fn new(program: Option<&'a FullSizeProgram>) -> Self {
         let code = |program: &'a FullSizeProgram| Code {
             program,
-            loader: Loader::new(&program.trusted),
+            loader: program.trusted.as_ref().map(Loader::new),
             own: None,
         };
         Self { code: program.map(code) }
     }
 
-    /// Returns the trusted kernel for a case that it takes.
+    /// Returns the trusted kernel for a case that it takes, or the module.
     pub(crate) fn load(
         &mut self,
         device: &mut dyn Device,
         case: usize,
+        module: Option<&'a Python<'a>>,
     ) -> Result<Trusted<'a>, Error> {
         let missing = || Error::OwnKernels("the case has no trusted kernel".to_owned());
         let code = self.code.as_mut().ok_or_else(missing)?;
-        let program = code.program.trusted.case(case).ok_or_else(missing)?;
         let own = match code.own {
             Some(own) => own,
             None => {
@@ -62,7 +74,14 @@ impl<'a> Loaded<'a> {
                 *code.own.insert(own)
             }
         };
-        let modules = code.loader.modules(device, program.variant).map_err(loader::own_code)?;
-        Ok(Trusted { kit: DeviceKernels { module: own }, program, modules })
+        let kit = DeviceKernels { module: own };
+        if let Some(module) = module {
+            return Ok(Trusted { kit, by: TrustedBy::Module(module) });
+        }
+        let trusted = code.program.trusted.as_ref().zip(code.loader.as_mut());
+        let (trusted, loader) = trusted.ok_or_else(missing)?;
+        let program = trusted.case(case).ok_or_else(missing)?;
+        let modules = loader.modules(device, program.variant).map_err(loader::own_code)?;
+        Ok(Trusted { kit, by: TrustedBy::Kernel { program, modules } })
     }
 }

@@ -8,6 +8,7 @@
 
 mod device_kernels;
 mod load;
+mod module;
 mod run;
 mod sampled_elements;
 mod source;
@@ -31,6 +32,7 @@ use super::{Error, Job};
 
 pub(super) use device_kernels::{defines, kernels, source as kernel_source};
 pub(super) use load::Loaded;
+pub(super) use module::{is_of_module, reference as module_reference};
 pub(super) use run::judge;
 
 /// Elements of its largest tensor from which on a case is full-size.
@@ -98,6 +100,8 @@ pub(super) struct Prepared<'a> {
     baseline: Values,
     /// Whether the trusted kernel is the one that is judged.
     alone: bool,
+    /// Makes the choice of elements where the references come from the device.
+    chosen: u64,
 }
 
 struct DataSet {
@@ -113,6 +117,9 @@ impl<'a> Prepared<'a> {
         let op = Arc::clone(&job.op);
         let specs = op.infer(case)?;
         let outputs: Vec<_> = op.output_names(specs.len()).into_iter().zip(specs).collect();
+        if is_of_module(&op, case) {
+            return Self::of_module(job, case, op, outputs);
+        }
         let alone = trusted(job) == Some(job.source());
         let question = ElementQuery { op: &op, case, precision: job.precision, outputs: &outputs };
         let values = |seed: u64| {
@@ -132,7 +139,7 @@ impl<'a> Prepared<'a> {
         }
         let baseline = values(job.seed ^ super::timing::BASELINE_SEED)?;
         let precision = job.precision;
-        Ok(Self { case, outputs, op, precision, sets, baseline, alone })
+        Ok(Self { case, outputs, op, precision, sets, baseline, alone, chosen: 0 })
     }
 
     fn question(&self) -> ElementQuery<'_> {

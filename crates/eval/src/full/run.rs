@@ -11,8 +11,9 @@ use kgen_record::{
 use super::{
     DataSet, Prepared,
     device_kernels::{DifferingElements, NearBound, OutputPair},
-    load::Trusted,
-    sampled_elements::SampledElements,
+    load::{Trusted, TrustedBy},
+    module::ModuleResults,
+    sampled_elements::{ElementQuery, SampledElements},
     source::Generated,
 };
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
     execute::{CaseData, Ran, conclude, from_error, wrong_when_timed},
     memory,
     session::{InputSource, Modules, Session},
+    side::Python,
 };
 
 /// Bytes that outputs and scratch hold before a run, in turn over the data sets: NaN in every
@@ -31,6 +33,9 @@ const POISONS: [u8; 2] = [0xff, 0x5b];
 /// Share of the smallest bound that two outputs may differ by without being looked at.
 const NEAR_SHARE: f64 = 0.25;
 
+/// Elements that differ from a module's results and are looked at.
+const MAX_BY_MODULE: usize = 1 << 14;
+
 /// Ulps that two outputs may differ by without being looked at: results in f32 differ by honest
 /// roundings, and of two neighbours in 16 bits one is rounded wrongly.
 const fn near_ulps(dtype: DType) -> f64 {
@@ -39,9 +44,14 @@ const fn near_ulps(dtype: DType) -> f64 {
 
 impl Prepared<'_> {
     /// Returns the bytes that judging takes at least.
-    pub(crate) fn need(&self, program: &CaseProgram, trusted: &CaseProgram) -> u64 {
+    pub(crate) fn need(&self, program: &CaseProgram, trusted: Option<&CaseProgram>) -> u64 {
         let outputs: u64 = self.outputs.iter().map(|(_, spec)| spec.storage_bytes() as u64).sum();
-        self.arm_need(program) + outputs + memory::scratch(trusted)
+        let arm = self.arm_need(program);
+        match trusted {
+            Some(trusted) => arm + outputs + memory::scratch(trusted),
+            // Results in f32 and thrice in f64; the module's own tensors in f64, moved and as they are.
+            None => 5 * arm + 7 * outputs,
+        }
     }
 
     /// Returns the bytes of inputs, outputs and scratch of a program.
@@ -105,6 +115,31 @@ fn distrust(error: LaunchError) -> EvalError {
         LaunchError::Machine(error) => error.into(),
         error => Error::Baseline { name: BUILTIN.to_owned(), reason: error.to_string() },
     })
+}
+
+/// A module that gives no results says nothing about the candidate.
+fn not_by_module(error: LaunchError) -> EvalError {
+    let reason = match error {
+        LaunchError::Machine(error) => return EvalError::Machine(error.into()),
+        error => error.to_string(),
+    };
+    EvalError::Machine(Error::Module { reason })
+}
+
+/// Returns how far two results may differ without being looked at.
+fn near(
+    question: &ElementQuery<'_>,
+    points: &SampledElements,
+    output: usize,
+    spec: &TensorSpec,
+) -> NearBound {
+    let bound = question.least_bound(points, output);
+    NearBound {
+        exact: question.exact(spec),
+        signed_zero: question.op.signed_zero,
+        ulps: near_ulps(spec.dtype),
+        absolute: if bound.is_finite() { NEAR_SHARE * bound } else { 0.0 },
+    }
 }
 
 /// Judging one program.
@@ -179,8 +214,13 @@ impl<'p> Run<'p> {
         set: usize,
         poison: u8,
     ) -> Result<Vec<Comparison>, EvalError> {
-        let Trusted { program, modules, .. } = self.trusted;
         let Prepared { case, outputs, .. } = self.prepared;
+        let (program, modules) = match self.trusted.by {
+            TrustedBy::Kernel { program, modules } => (program, modules),
+            TrustedBy::Module(python) => {
+                return self.compare_with_module(device, session, python, set, poison);
+            }
+        };
         let ran = self.log.step(device, "trusted kernel", |device| {
             let other = match beside.take() {
                 Some(other) => other,
@@ -207,17 +247,73 @@ impl<'p> Run<'p> {
         self.follow_up(device, session, set, poison, &found)
     }
 
-    fn near(&self, set: usize, output: usize, spec: &TensorSpec) -> NearBound {
-        let question = self.prepared.question();
-        let bound = question.least_bound(&self.prepared.sets[set].points, output);
-        NearBound {
-            exact: question.exact(spec),
-            signed_zero: question.op.signed_zero,
-            ulps: near_ulps(spec.dtype),
-            absolute: if bound.is_finite() { NEAR_SHARE * bound } else { 0.0 },
-        }
+    /// Runs the module on the inputs of a session and holds the outputs against its results.
+    fn compare_with_module(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        python: &Python<'_>,
+        set: usize,
+        poison: u8,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let Prepared { case, outputs, .. } = self.prepared;
+        let mut results = self
+            .log
+            .step(device, "module in f64", |device| {
+                ModuleResults::compute(device, python, case, session.inputs(), outputs)
+            })
+            .map_err(not_by_module)?;
+        let compared = self.hold_against(device, session, &results, set, poison);
+        results.free(device);
+        compared
     }
 
+    fn hold_against(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        results: &ModuleResults,
+        set: usize,
+        poison: u8,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let (prepared, kit) = (self.prepared, self.trusted.kit);
+        let question = prepared.question();
+        let points = results.points(device, kit, prepared.chosen(set))?;
+        let mut found = Vec::new();
+        for (output, (_, spec)) in prepared.outputs.iter().enumerate() {
+            let near = near(&question, &points, output, spec);
+            let pair = OutputPair {
+                candidate: session.output_buffer(output),
+                trusted: results.rounded(output),
+                dtype: spec.dtype,
+                numel: spec.numel(),
+            };
+            found.push(self.log.step(device, "comparison", |device| {
+                kit.differ(device, pair, poison, near, MAX_BY_MODULE)
+            })?);
+        }
+        self.log.record.by_module = true;
+        self.log.compared(&prepared.outputs, &found, false);
+        let got = self.read(device, session, &points)?;
+        let mut compared = question.compare(&points, &points, got, poison);
+        self.log.record.judged += points.count();
+        if found.iter().any(|found| !found.listed.is_empty()) {
+            let listed = found.into_iter().map(|found| found.listed).collect();
+            let further = results.points(device, kit, listed)?;
+            let got = self.read(device, session, &further)?;
+            let mut beyond = question.compare(&further, &points, got, poison);
+            for comparison in &mut beyond {
+                comparison.rounding = RoundingStats::default();
+            }
+            compared.splice(0..0, beyond);
+            self.log.record.judged += further.count();
+        }
+        Ok(compared)
+    }
+
+    fn near(&self, set: usize, output: usize, spec: &TensorSpec) -> NearBound {
+        near(&self.prepared.question(), &self.prepared.sets[set].points, output, spec)
+    }
     /// Holds the chosen elements, and those that differ, against f64.
     fn follow_up(
         &mut self,
@@ -337,11 +433,12 @@ impl Log {
         if result.outcome == CaseOutcome::Judged(Verdict::Passed) {
             return;
         }
-        let FullSize { compared, differing, .. } = self.record;
+        let FullSize { compared, differing, by_module, .. } = self.record;
+        let trusted = if by_module { "PyTorch's module" } else { "kgen's builtin kernel" };
         if differing > 0 {
             result.findings.push(Finding::new(format!(
-                "{differing} of {compared} elements differ from those of kgen's builtin kernel by \
-                 more than rounding; the farthest of them were held against f64"
+                "{differing} of {compared} elements differ from those of {trusted} by more than \
+                 rounding; the farthest of them were held against f64"
             )));
         }
         if self.n_poisoned > 0 {

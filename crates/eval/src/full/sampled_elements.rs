@@ -320,6 +320,16 @@ pub(super) struct SampledElements {
 }
 
 impl SampledElements {
+    /// Returns no elements: the references come later.
+    pub(super) const fn none() -> Self {
+        Self { runs: Vec::new(), expected: Vec::new(), bounds: Vec::new(), part: None }
+    }
+
+    /// Returns elements whose references were computed elsewhere.
+    pub(super) const fn of(runs: Vec<Runs>, expected: Vec<Vec<f64>>, bounds: Vec<Bound>) -> Self {
+        Self { runs, expected, bounds, part: None }
+    }
+
     /// Returns the number of elements.
     pub(super) fn count(&self) -> u64 {
         self.runs.iter().map(|runs| runs.numel() as u64).sum()

@@ -13,7 +13,7 @@ use kgen_record::{
 use super::{
     Prepared,
     device_kernels::{DeviceKernels, DifferingElements, NearBound, OutputPair},
-    load::Trusted,
+    load::{Trusted, TrustedBy},
 };
 use crate::{
     Job, Program, Variant,
@@ -88,7 +88,10 @@ impl Loaded {
         };
         let trusted = modules(&self.trusted);
         let program = &self.trusted.cases[0];
-        (Trusted { kit, program, modules: trusted }, modules(&self.candidate))
+        (
+            Trusted { kit, by: TrustedBy::Kernel { program, modules: trusted } },
+            modules(&self.candidate),
+        )
     }
 }
 

@@ -1,6 +1,10 @@
 //! An implementation that runs in the Python process, bound to the buffers of a case.
 
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+    time::Duration,
+};
 
 use kgen_baseline::side::{
     Callee, Client, Flush, Location, Prepare, Prepared, RefusalKind, Sampling, call,
@@ -74,7 +78,7 @@ impl<'p> Python<'p> {
         if let Some((inputs, outputs)) = on_gpu(device, buffers) {
             let call = self.worded(buffers, &inputs, outputs)?;
             match self.ask(&target, &call) {
-                Ok(prepared) => return Ok(self.call(target, prepared, buffers, None)),
+                Ok(prepared) => return Ok(self.call(target, prepared, buffers, None, call.keep)),
                 // Some systems give handles and refuse to open them: separate containers, MIG.
                 Err(Failure::Refused(refusal))
                     if refusal.kind == RefusalKind::Raised
@@ -95,7 +99,7 @@ impl<'p> Python<'p> {
         let outputs: Vec<Location> = places(&shared.outputs, buffers.outputs);
         let call = self.worded(buffers, &inputs, outputs)?;
         let prepared = self.ask(&target, &call)?;
-        Ok(self.call(target, prepared, buffers, Some(shared)))
+        Ok(self.call(target, prepared, buffers, Some(shared), call.keep))
     }
 
     fn worded(
@@ -114,7 +118,8 @@ impl<'p> Python<'p> {
     }
 
     fn ask(&self, target: &Target, call: &Prepare) -> Result<Prepared, Failure> {
-        let limit = prepare_limit(self.callee.kind);
+        let run = if call.keep { self.run_limit } else { Duration::ZERO };
+        let limit = prepare_limit(self.callee.kind) + run;
         self.process.ask(target, |client| client.prepare(call, limit))
     }
 
@@ -124,6 +129,7 @@ impl<'p> Python<'p> {
         prepared: Prepared,
         buffers: CaseBuffers<'_>,
         shared: Option<Shared>,
+        computed: bool,
     ) -> Call<'_> {
         self.process.note_settings(prepared.settings);
         Call {
@@ -134,6 +140,7 @@ impl<'p> Python<'p> {
             inputs: buffers.inputs.to_vec(),
             outputs: buffers.outputs.to_vec(),
             shared: shared.map(RefCell::new),
+            computed: Cell::new(computed),
             limit: self.run_limit,
         }
     }
@@ -203,17 +210,21 @@ struct Call<'p> {
     outputs: Vec<BufferId>,
     /// `None` where the process sees the buffers themselves.
     shared: Option<RefCell<Shared>>,
+    /// Whether the outputs are there from the first call.
+    computed: Cell<bool>,
     limit: Duration,
 }
 
 impl BoundCall for Call<'_> {
     fn run(&self, device: &mut dyn Device) -> Result<(), LaunchError> {
         device.sync()?;
-        if let Some(shared) = &self.shared {
-            shared.borrow_mut().inputs.fill(device, &self.inputs)?;
+        if !self.computed.take() {
+            if let Some(shared) = &self.shared {
+                shared.borrow_mut().inputs.fill(device, &self.inputs)?;
+            }
+            let ran = self.process.ask(&self.target, |client| client.run(self.handle, self.limit));
+            ran.map_err(|failure| failure.into_launch_error(self.kind))?;
         }
-        let ran = self.process.ask(&self.target, |client| client.run(self.handle, self.limit));
-        ran.map_err(|failure| failure.into_launch_error(self.kind))?;
         match &self.shared {
             Some(shared) => shared.borrow_mut().outputs.empty(device, &self.outputs),
             None => Ok(()),

@@ -16,8 +16,13 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     }
     text.push_str("\nFull-size cases, judged on the device:\n");
     for (case, full) in full {
-        let FullSize { data_sets, compared, differing, judged, against_itself, steps } = full;
-        let by = if *against_itself { "itself" } else { "the builtin kernel" };
+        let FullSize { data_sets, compared, differing, judged, against_itself, by_module, steps } =
+            full;
+        let by = match (against_itself, by_module) {
+            (true, _) => "itself",
+            (_, true) => "PyTorch's module in f64",
+            _ => "the builtin kernel",
+        };
         write!(
             text,
             "  {case}: {compared} elements on {data_sets} data sets compared with {by}, {differing} \
