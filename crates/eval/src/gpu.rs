@@ -338,13 +338,22 @@ impl<'a> GpuEvaluation<'a, '_> {
             return Ok(());
         }
         let Some(modules) = self.begin(program)? else { return Ok(()) };
-        let ran = match full::judge(self.device, prepared, trusted, program, modules) {
-            // Neither right nor wrong: a machine that has no PyTorch, or too little memory for it.
-            Err(Error::Module { reason }) => {
-                self.skip(program, &reason);
-                return Ok(());
+        let ran = loop {
+            match full::judge(self.device, prepared, trusted, program, modules) {
+                // Another evaluation on this GPU may have taken it.
+                Err(Error::Module { reason })
+                    if reason.contains("memory") && self.memory_waits < MAX_MEMORY_WAITS =>
+                {
+                    thread::sleep(MEMORY_WAIT);
+                    self.memory_waits += 1;
+                }
+                // Neither right nor wrong: a machine that has no PyTorch, or too little memory for it.
+                Err(Error::Module { reason }) => {
+                    self.skip(program, &reason);
+                    return Ok(());
+                }
+                ran => break ran?,
             }
-            ran => ran?,
         };
         self.done(index, ran);
         let other = prepared.view(trusted, 1);

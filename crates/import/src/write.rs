@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use kgen_ops::record::{ArgValue, DType};
+use kgen_ops::{
+    op::OpFamily,
+    record::{ArgValue, DType},
+};
 
 use crate::{
     ImportError,
@@ -12,8 +15,12 @@ use crate::{
     trace::{Init, Place, Role, Tensor, TensorKind, Trace},
 };
 
-/// Distributions of a small case besides the module's own.
+/// Distributions of a small case: the module's own, and others.
 const DISTRIBUTIONS: &str = r#"["normal", "heavy_tail", "zeros", "specials"]"#;
+
+/// The same for modules with a norm: the rows of zeros that a norm sees have no variance, and the roundings
+/// of any honest kernel are then multiplied by the root of 1 / eps.
+const WITH_NORM: &str = r#"["normal", "heavy_tail", "specials"]"#;
 
 /// Returns a text as TOML spells it.
 pub(crate) fn quoted(text: &str) -> String {
@@ -305,7 +312,12 @@ impl Writer<'_> {
         lines.extend(floats.map(|(name, values)| format!("{name} = {:?}", values[place])));
         match role {
             Role::Original => lines.push("class = \"realistic\"".to_owned()),
-            Role::Small => lines.push(format!("distributions = {DISTRIBUTIONS}")),
+            Role::Small => {
+                let nodes = &self.graphs[0].nodes;
+                let has_norm = nodes.iter().any(|node| node.op.family == OpFamily::Norm);
+                let distributions = if has_norm { WITH_NORM } else { DISTRIBUTIONS };
+                lines.push(format!("distributions = {distributions}"));
+            }
             Role::Middle => {}
         }
         format!("\n[[cases]]\n{}", lines.join("\n"))

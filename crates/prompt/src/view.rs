@@ -51,6 +51,14 @@ struct OpView {
     /// How ops of its kind are called, for example `reduction`.
     family: &'static str,
     arguments: Vec<String>,
+    /// The PyTorch module that it was imported from.
+    module: Option<ModuleView>,
+}
+
+#[derive(Debug, Serialize)]
+struct ModuleView {
+    class: String,
+    source: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -323,6 +331,10 @@ fn view_of(op: &OpDef, outputs: impl Iterator<Item = String>) -> OpView {
         semantics: op.semantics.clone(),
         family: op.family.name(),
         arguments: op.params.iter().map(argument).chain(outputs).collect(),
+        module: op.module.as_ref().map(|module| ModuleView {
+            class: module.class.clone(),
+            source: module.source.trim_end().to_owned(),
+        }),
     }
 }
 

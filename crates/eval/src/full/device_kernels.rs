@@ -267,6 +267,10 @@ fn recipe(counter: &Counter) -> Vec<KernelArg> {
         }
         Recipe::Levels => (5, [0; 5]),
         Recipe::Mask { below } => (6, [below, 0, 0, 0, 0]),
+        Recipe::Arange { start, step } => (7, [start.to_bits(), step.to_bits(), 0, 0, 0]),
+        Recipe::Triangle { columns, rows, diagonal, inside, outside } => {
+            (8, [columns, rows, diagonal.cast_unsigned(), inside.to_bits(), outside.to_bits()])
+        }
     };
     let numbers = numbers.into_iter().map(word);
     [word(counter.key), int(kind)].into_iter().chain(numbers).collect()

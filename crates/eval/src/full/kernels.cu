@@ -9,7 +9,7 @@ struct Truth { unsigned char bits; };
 
 // --- Values as functions of their place: `Recipe` of crates/ops/src/op/counter.rs. Same bits. ---
 
-enum Kind { NORMAL, UNIFORM, CONSTANT, INTEGER, SIGNED, LEVELS, MASK };
+enum Kind { NORMAL, UNIFORM, CONSTANT, INTEGER, SIGNED, LEVELS, MASK, ARANGE, TRIANGLE };
 
 struct Recipe {
     Word key;
@@ -58,6 +58,13 @@ __device__ __forceinline__ double value(const Recipe& recipe, Index index) {
     }
     case LEVELS:
         return word % 4 == 0 ? -1.0 : word % 4 == 1 ? 0.0 : word % 4 == 2 ? 0.5 : 2.0;
+    case ARANGE:
+        return __dadd_rn(__longlong_as_double(at[0]),
+                         __dmul_rn(__longlong_as_double(at[1]), (double)index));
+    case TRIANGLE: {
+        const Index offset = (Index)((Word)index % at[0]) - (Index)((Word)index / at[0] % at[1]);
+        return __longlong_as_double(at[offset <= (Index)at[2] ? 3 : 4]);
+    }
     default:
         return word >> 11 < at[0] ? 1.0 : 0.0;
     }

@@ -106,7 +106,8 @@ impl ModuleResults {
         let parts = |(name, spec): &(String, TensorSpec)| {
             let wide = TensorSpec::contiguous(DType::F64, &spec.shape);
             let own = TensorSpec::contiguous(spec.dtype, &spec.shape);
-            [own, wide.clone(), wide.clone(), wide].map(|spec| (name.clone(), spec))
+            let response = TensorSpec::contiguous(DType::F32, &spec.shape);
+            [own, wide, response.clone(), response].map(|spec| (name.clone(), spec))
         };
         let specs: Vec<(String, TensorSpec)> = outputs.iter().flat_map(parts).collect();
         let mut results = Self { buffers: Vec::new() };
@@ -149,9 +150,10 @@ impl ModuleResults {
     ) -> Result<SampledElements, LaunchError> {
         let mut read = |output: usize, part: usize, at: &[usize]| {
             let buffer = self.buffers[output * module::REFERENCE_PARTS + part];
-            let bytes = kit.gather(device, buffer, DType::F64.size(), at)?;
-            let elements = bytes.chunks_exact(DType::F64.size());
-            Ok::<Vec<f64>, LaunchError>(elements.map(|bytes| decode(DType::F64, bytes)).collect())
+            let dtype = if part == 1 { DType::F64 } else { DType::F32 };
+            let bytes = kit.gather(device, buffer, dtype.size(), at)?;
+            let elements = bytes.chunks_exact(dtype.size());
+            Ok::<Vec<f64>, LaunchError>(elements.map(|bytes| decode(dtype, bytes)).collect())
         };
         let (mut runs, mut expected, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
         for (output, starts) in indices.into_iter().enumerate() {

@@ -46,11 +46,14 @@ impl Prepared<'_> {
     /// Returns the bytes that judging takes at least.
     pub(crate) fn need(&self, program: &CaseProgram, trusted: Option<&CaseProgram>) -> u64 {
         let outputs: u64 = self.outputs.iter().map(|(_, spec)| spec.storage_bytes() as u64).sum();
+        let inputs = self.case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes() as u64);
+        let inputs: u64 = inputs.sum();
         let arm = self.arm_need(program);
         match trusted {
             Some(trusted) => arm + outputs + memory::scratch(trusted),
-            // Results in f32 and thrice in f64; the module's own tensors in f64, moved and as they are.
-            None => 5 * arm + 7 * outputs,
+            // The module's results once in f64 and thrice in f32; in its process the inputs in f64, and
+            // in f64 its results, their changes, the sum of these, and one tensor in between.
+            None => arm + 2 * inputs + 13 * outputs,
         }
     }
 

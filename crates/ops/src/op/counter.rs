@@ -91,13 +91,33 @@ pub enum Recipe {
         /// The limit.
         below: u64,
     },
+    /// `start + step i`: no word is used.
+    Arange {
+        /// The first value.
+        start: f64,
+        /// The step.
+        step: f64,
+    },
+    /// `inside` where the column less the row is at most the diagonal, else `outside`: no word is used.
+    Triangle {
+        /// Columns.
+        columns: u64,
+        /// Rows of a matrix.
+        rows: u64,
+        /// The diagonal.
+        diagonal: i64,
+        /// The value on the diagonal and below it.
+        inside: f64,
+        /// The value above it.
+        outside: f64,
+    },
 }
 
 impl Recipe {
-    /// Returns the recipe of a generator; `None` where its values depend on one another or take
+    /// Returns the recipe of a generator for a tensor with so many columns, its last extent; `None` where its values depend on one another or take
     /// functions that machines compute differently.
     #[must_use]
-    pub fn of(generator: Gen) -> Option<Self> {
+    pub fn of(generator: Gen, columns: u64) -> Option<Self> {
         const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
         let range = |low: i64, high: i64| u64::try_from(high.max(low).wrapping_sub(low)).ok();
         let index = |bound: u64, other| Self::Integer { low: 0, n: bound.max(1), other };
@@ -109,6 +129,13 @@ impl Recipe {
                 Self::Signed { first: 1, step: 2, n, nonzero, row: row.max(1) }
             }
             Gen::Constant { value } => Self::Constant { value },
+            Gen::Arange { start, step } => Self::Arange { start, step },
+            Gen::Triangle { rows, diagonal, lower, inside, outside } => {
+                let (columns, rows) = (columns.max(1), rows.max(1));
+                let diagonal = if lower { diagonal } else { diagonal.saturating_sub(1) };
+                let (inside, outside) = if lower { (inside, outside) } else { (outside, inside) };
+                Self::Triangle { columns, rows, diagonal, inside, outside }
+            }
             Gen::Ties => Self::Levels,
             Gen::Mask { p } => Self::Mask { below: (p.clamp(0.0, 1.0) / UNIT) as u64 },
             Gen::Int { low, high } => {
@@ -121,8 +148,6 @@ impl Recipe {
             Gen::Index { bound } => index(bound, None),
             Gen::IndexOr { bound, other } => index(bound, Some(other)),
             Gen::HeavyTail
-            | Gen::Triangle { .. }
-            | Gen::Arange { .. }
             | Gen::Matrix { .. }
             | Gen::Specials
             | Gen::Wide { .. }
@@ -165,6 +190,12 @@ impl Recipe {
             }
             Self::Levels => LEVELS[(word % 4) as usize],
             Self::Mask { below } => f64::from(u8::from(word >> 11 < below)),
+            Self::Arange { start, step } => start + step * index as f64,
+            Self::Triangle { columns, rows, diagonal, inside, outside } => {
+                let offset =
+                    (index % columns).cast_signed() - (index / columns % rows).cast_signed();
+                if offset <= diagonal { inside } else { outside }
+            }
         }
     }
 }
@@ -220,11 +251,15 @@ impl Counter {
         if !spec.is_dense() || spec.offset != 0 || spec.dtype.is_fp8() {
             return None;
         }
-        let recipe = Recipe::of(tensor.generator)?;
+        let columns = spec.shape.last().copied().unwrap_or(1) as u64;
+        let recipe = Recipe::of(tensor.generator, columns)?;
         // Rows are rows of the storage.
-        if matches!(recipe, Recipe::Signed { nonzero, row, .. } if nonzero < row)
-            && !spec.is_contiguous()
-        {
+        let by_place = match recipe {
+            Recipe::Signed { nonzero, row, .. } => nonzero < row,
+            Recipe::Arange { .. } | Recipe::Triangle { .. } => true,
+            _ => false,
+        };
+        if by_place && !spec.is_contiguous() {
             return None;
         }
         let mut hash = Sha256::new();
@@ -336,7 +371,7 @@ mod tests {
     #[test]
     fn what_a_device_cannot_make_has_no_recipe() {
         for generator in [Gen::HeavyTail, Gen::Permutation, Gen::LogNormal { std: 1.0 }] {
-            assert_eq!(Recipe::of(generator), None);
+            assert_eq!(Recipe::of(generator, 1), None);
         }
         let strided =
             TensorSpec { dtype: DType::F32, shape: vec![2, 3], stride: vec![1, 2], offset: 0 };

@@ -153,6 +153,12 @@ impl Definition {
     /// Returns the text of the semantics, with the graph where there is one.
     pub(super) fn described(&self) -> String {
         let mut text = self.semantics.clone();
+        if self.module.is_some() {
+            text.push_str("\nShapes, with a name for each extent that varies:");
+            for TensorDecl { name, shape, .. } in &self.tensors {
+                write!(text, "\n    {name}: {shape}").expect("a string grows");
+            }
+        }
         if let Reference::Graph(graph) = &self.reference {
             text.push_str("\nAs a composition of ops, nothing rounded in between:");
             for line in graph.text.lines().map(str::trim).filter(|line| !line.is_empty()) {

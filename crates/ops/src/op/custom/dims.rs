@@ -94,6 +94,13 @@ impl Shape {
     }
 }
 
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let dims: Vec<String> = self.dims.iter().map(Expr::to_string).collect();
+        write!(f, "{}[{}]", self.dtype.map_or("", DType::name), dims.join(", "))
+    }
+}
+
 /// Parses an extent; a factor of 0 is none.
 fn extent(text: &str) -> Option<Expr> {
     let dim = Expr::parse(text)?;
