@@ -38,6 +38,9 @@ const MEMORY_WAIT: Duration = Duration::from_millis(200);
 /// Waits for memory that an evaluation has.
 const MAX_MEMORY_WAITS: u32 = 100;
 
+/// The same for a case of a module, which takes most of a GPU's memory: others end first.
+const MAX_MODULE_WAITS: u32 = 900;
+
 /// Outcome of a case that the implementation cannot run.
 const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
 
@@ -307,7 +310,7 @@ impl<'a> GpuEvaluation<'a, '_> {
         let mut lacking = memory::lacking(self.device, need);
         while lacking.is_some()
             && need < self.device.target().memory_bytes
-            && self.memory_waits < MAX_MEMORY_WAITS
+            && self.memory_waits < self.max_memory_waits()
         {
             thread::sleep(MEMORY_WAIT);
             self.memory_waits += 1;
@@ -317,6 +320,10 @@ impl<'a> GpuEvaluation<'a, '_> {
             self.skip(program, reason);
         }
         lacking.is_none()
+    }
+
+    const fn max_memory_waits(&self) -> u32 {
+        if self.module.is_some() { MAX_MODULE_WAITS } else { MAX_MEMORY_WAITS }
     }
 
     /// Judges and times a case whose inputs are made on the device.
@@ -342,7 +349,7 @@ impl<'a> GpuEvaluation<'a, '_> {
             match full::judge(self.device, prepared, trusted, program, modules) {
                 // Another evaluation on this GPU may have taken it.
                 Err(Error::Module { reason })
-                    if reason.contains("memory") && self.memory_waits < MAX_MEMORY_WAITS =>
+                    if reason.contains("memory") && self.memory_waits < self.max_memory_waits() =>
                 {
                     thread::sleep(MEMORY_WAIT);
                     self.memory_waits += 1;

@@ -80,9 +80,9 @@ pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<f64, 
         let finite = expected.iter().filter(|value| value.is_finite());
         let scale = finite.fold(LEAST_SCALE, |scale, value| scale.max(value.abs()));
         for (index, (&got, &expected)) in got.iter().zip(expected).enumerate() {
-            let same = got == expected || (got.is_nan() && expected.is_nan());
+            let same = got.total_cmp(&expected).is_eq() || (got.is_nan() && expected.is_nan());
             let difference = if same { 0.0 } else { (got - expected).abs() / scale };
-            if !(difference <= TOLERANCE) {
+            if difference.is_nan() || difference > TOLERANCE {
                 return Err(Disagreement::Value { output, index, got, expected });
             }
             largest = largest.max(difference);

@@ -1,4 +1,4 @@
-//! What `python/importer` writes of a module: one graph per variant.
+//! The trace that `python/importer` writes of a module: one graph per variant.
 
 use std::collections::BTreeMap;
 
@@ -269,7 +269,6 @@ pub enum Arg {
     /// No value.
     None {
         /// Always true.
-        #[allow(dead_code, reason = "the key alone says it")]
         none: bool,
     },
     /// A string.

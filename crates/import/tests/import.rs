@@ -7,7 +7,7 @@ use kgen_ops::op::{ModuleTensor, custom_cases};
 const TRACE: &str = include_str!("mixer.json");
 
 fn trace() -> Trace {
-    serde_json::from_str(TRACE).unwrap()
+    serde_json::from_str(TRACE).expect("a trace")
 }
 
 #[test]

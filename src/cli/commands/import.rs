@@ -20,11 +20,11 @@ use crate::cli::{CommandError, Context, args::PythonArgs, exit_codes::Exit, sess
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     #[command(subcommand)]
-    what: What,
+    kind: ImportKind,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ImportKind {
     /// The problems of a copy of KernelBench
     Kernelbench {
         /// Folder with level1, level2, level3
@@ -77,10 +77,12 @@ struct Job {
 }
 
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandError> {
-    let (jobs, common) = match &args.what {
-        What::Kernelbench { dir, level, common } => (kernelbench(dir, level, common)?, common),
-        What::Module { module, common } => (vec![module_job(module, common)?], common),
-        What::Function { function, inputs, common } => {
+    let (jobs, common) = match &args.kind {
+        ImportKind::Kernelbench { dir, level, common } => {
+            (kernelbench(dir, level, common)?, common)
+        }
+        ImportKind::Module { module, common } => (vec![module_job(module, common)?], common),
+        ImportKind::Function { function, inputs, common } => {
             (vec![function_job(function, inputs, common)?], common)
         }
     };

@@ -289,6 +289,7 @@ mod tests {
                 at: Location::in_file(Path::new("/x/out"), 8),
             }],
             precision: Precision::Tf32Ok,
+            keep: false,
         };
         let json = serde_json::to_value(&prepare).unwrap();
         assert_eq!(json["impl"], "torch_compile");

@@ -101,9 +101,7 @@ impl fmt::Display for Expr {
             Self::Name(name) => f.write_str(name),
             Self::Binary(left, operator, right) => {
                 let bracket = |side: &Self, on_right: bool| match side {
-                    Self::Binary(_, inner, _) if on_right => {
-                        !(operator.is_sum() && !inner.is_sum())
-                    }
+                    Self::Binary(_, inner, _) if on_right => !operator.is_sum() || inner.is_sum(),
                     Self::Binary(_, inner, _) => !operator.is_sum() && inner.is_sum(),
                     _ => false,
                 };
