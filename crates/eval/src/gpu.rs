@@ -38,9 +38,6 @@ const MEMORY_WAIT: Duration = Duration::from_millis(200);
 /// Waits for memory that an evaluation has.
 const MAX_MEMORY_WAITS: u32 = 100;
 
-/// The same for a case of a module, which takes most of a GPU's memory: others end first.
-const MAX_MODULE_WAITS: u32 = 900;
-
 /// Outcome of a case that the implementation cannot run.
 const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
 
@@ -310,7 +307,7 @@ impl<'a> GpuEvaluation<'a, '_> {
         let mut lacking = memory::lacking(self.device, need);
         while lacking.is_some()
             && need < self.device.target().memory_bytes
-            && self.memory_waits < self.max_memory_waits()
+            && self.memory_waits < MAX_MEMORY_WAITS
         {
             thread::sleep(MEMORY_WAIT);
             self.memory_waits += 1;
@@ -320,10 +317,6 @@ impl<'a> GpuEvaluation<'a, '_> {
             self.skip(program, reason);
         }
         lacking.is_none()
-    }
-
-    const fn max_memory_waits(&self) -> u32 {
-        if self.module.is_some() { MAX_MODULE_WAITS } else { MAX_MEMORY_WAITS }
     }
 
     /// Judges and times a case whose inputs are made on the device.
@@ -345,22 +338,13 @@ impl<'a> GpuEvaluation<'a, '_> {
             return Ok(());
         }
         let Some(modules) = self.begin(program)? else { return Ok(()) };
-        let ran = loop {
-            match full::judge(self.device, prepared, trusted, program, modules) {
-                // Another evaluation on this GPU may have taken it.
-                Err(Error::Module { reason })
-                    if reason.contains("memory") && self.memory_waits < self.max_memory_waits() =>
-                {
-                    thread::sleep(MEMORY_WAIT);
-                    self.memory_waits += 1;
-                }
-                // Neither right nor wrong: a machine that has no PyTorch, or too little memory for it.
-                Err(Error::Module { reason }) => {
-                    self.skip(program, &reason);
-                    return Ok(());
-                }
-                ran => break ran?,
+        let ran = match full::judge(self.device, prepared, trusted, program, modules) {
+            // Neither right nor wrong: a machine that has no PyTorch, or too little memory for it.
+            Err(Error::Module { reason }) => {
+                self.skip(program, &reason);
+                return Ok(());
             }
+            ran => ran?,
         };
         self.done(index, ran);
         let other = prepared.view(trusted, 1);

@@ -39,7 +39,9 @@ pub fn was_lacking(evaluation: &Evaluation) -> bool {
 fn lacked(outcome: &CaseOutcome) -> bool {
     match outcome {
         CaseOutcome::Skipped { reason } => {
-            reason.starts_with("out of memory") || reason.ends_with(FREE)
+            reason.contains("out of memory")
+                || reason.contains("no memory left")
+                || reason.ends_with(FREE)
         }
         CaseOutcome::Judged(verdict) => *verdict == Verdict::LaunchError,
     }

@@ -9,7 +9,7 @@ use crate::{Imported, name::name, trace::Check};
 
 /// A result of the reference that is not the module's.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Disagreement {
+pub enum CheckError {
     /// The reference gives no result.
     #[error("the reference fails: {0}")]
     Fails(String),
@@ -48,14 +48,14 @@ const LEAST_SCALE: f64 = 1e-4;
 ///
 /// # Errors
 ///
-/// [`Disagreement`] where they are not the same.
-pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<f64, Disagreement> {
+/// [`CheckError`] where they are not the same.
+pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<f64, CheckError> {
     let (op, case) = (&imported.op, &imported.cases[variant]);
     let values = |wanted: &str| {
         let found = check.tensors.iter().find(|(key, _)| name(key) == wanted);
         found.and_then(|(_, values)| values.array())
     };
-    let missing = |name: &str| Disagreement::Fails(format!("`{name}` has no values"));
+    let missing = |name: &str| CheckError::Fails(format!("`{name}` has no values"));
     let mut tensors = Vec::new();
     for (name, tensor) in case.tensors() {
         // A number in the place of a tensor is none of the module's.
@@ -70,12 +70,12 @@ pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<f64, 
     let expected = expected.collect::<Result<Vec<_>, _>>()?;
     let inputs = Inputs::computed(tensors);
     let got = op.engine.evaluate(&op.call(case), &inputs);
-    let got = got.map_err(|error| Disagreement::Fails(error.to_string()))?;
+    let got = got.map_err(|error| CheckError::Fails(error.to_string()))?;
     let mut largest = 0f64;
     for (output, (got, expected)) in got.iter().zip(&expected).enumerate() {
         if got.shape() != expected.shape() {
             let (got, expected) = (got.shape().to_vec(), expected.shape().to_vec());
-            return Err(Disagreement::Shape { output, got, expected });
+            return Err(CheckError::Shape { output, got, expected });
         }
         let finite = expected.iter().filter(|value| value.is_finite());
         let scale = finite.fold(LEAST_SCALE, |scale, value| scale.max(value.abs()));
@@ -83,7 +83,7 @@ pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<f64, 
             let same = got.total_cmp(&expected).is_eq() || (got.is_nan() && expected.is_nan());
             let difference = if same { 0.0 } else { (got - expected).abs() / scale };
             if difference.is_nan() || difference > TOLERANCE {
-                return Err(Disagreement::Value { output, index, got, expected });
+                return Err(CheckError::Value { output, index, got, expected });
             }
             largest = largest.max(difference);
         }

@@ -24,7 +24,7 @@ use kgen_ops::{
 use bind::Graph;
 use symbols::Symbols;
 
-pub use check::{Disagreement, check};
+pub use check::{CheckError, check};
 pub use trace::{Role, Trace, Variant};
 
 /// A module that makes no definition.

@@ -1,7 +1,7 @@
 //! A module that was traced once (`mixer.json`): convolution, batch norm in training mode, views, an
 //! operation in place, a buffer that is a mask, two results.
 
-use kgen_import::{Disagreement, Trace, check, import, suite};
+use kgen_import::{CheckError, Trace, check, import, suite};
 use kgen_ops::op::{ModuleTensor, custom_cases};
 
 const TRACE: &str = include_str!("mixer.json");
@@ -42,7 +42,7 @@ fn a_graph_gives_the_values_of_its_module_and_another_does_not() {
     assert_ne!(text, TRACE);
     let other = import(&serde_json::from_str(&text).unwrap(), "mixer").unwrap();
     let error = check(&other, 1, of_module).unwrap_err();
-    assert!(matches!(error, Disagreement::Value { output: 1, .. }), "{error}");
+    assert!(matches!(error, CheckError::Value { output: 1, .. }), "{error}");
 }
 
 #[test]

@@ -109,6 +109,12 @@ fn op_name(text: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("p{name}") } else { name }
 }
 
+/// Returns the name of a problem that may be called as an op of the catalogue is.
+fn problem_name(name: &str) -> String {
+    let name = op_name(name);
+    if kgen_ops::op::find(&name).is_ok() { format!("{name}_problem") } else { name }
+}
+
 fn stem(path: &Path) -> String {
     op_name(&path.file_stem().unwrap_or_default().to_string_lossy())
 }
@@ -198,6 +204,7 @@ fn import(
     };
     for (name, file) in names {
         let Some(trace) = traces.remove(&name) else { continue };
+        let name = problem_name(&name);
         match trace.map_err(|error| (error.line, error.reason)).and_then(|trace| one(trace, &name))
         {
             Ok((imported, said)) => {

@@ -194,7 +194,7 @@ mod tests {
         let own = op::all().iter().find(|op| op.schema.starts_with("kgen.")).unwrap();
         let case = first_case(&own.name);
         let error = worded(&own.name, &case, PythonKind::Aten).unwrap_err();
-        assert_eq!(error.to_string(), format!("{} has no ATen operator", own.name));
+        assert!(error.to_string().starts_with(&format!("{} has no ATen operator", own.name)));
         assert!(worded(&own.name, &case, PythonKind::Triton).is_ok());
     }
 

@@ -124,7 +124,8 @@ fn distrust(error: LaunchError) -> EvalError {
 fn not_by_module(error: LaunchError) -> EvalError {
     let reason = match error {
         LaunchError::Machine(error) => return EvalError::Machine(error.into()),
-        error => error.to_string(),
+        LaunchError::Kernel { finding, .. } => finding.message,
+        LaunchError::Budget { reason, .. } => reason,
     };
     EvalError::Machine(Error::Module { reason })
 }
