@@ -116,7 +116,9 @@ fn constants(trace: &Trace) -> Vec<Symbol> {
         let values = values.collect::<Option<Vector>>()?;
         differ(&values).then(|| Symbol { name: name(key), values })
     };
-    original.constants.keys().filter_map(vector).collect()
+    // Literals inside of functions have numbers for names.
+    let named = original.constants.keys().filter(|key| !key.contains('#'));
+    named.filter_map(vector).collect()
 }
 
 fn differ<T: PartialEq>(values: &[T]) -> bool {

@@ -45,11 +45,15 @@ pub(crate) fn write(
     let mut text = String::new();
     let writer = Writer { trace, graphs, symbols };
     let mode = if trace.train { "training" } else { "evaluation" };
-    let semantics = format!(
-        "The result of `forward` of the PyTorch module `{}` in {mode} mode; its parameters are arguments.{}",
-        trace.class,
-        trace.notes.iter().fold(String::new(), |text, note| format!("{text}\n{note}")),
-    );
+    let of = match &trace.inputs {
+        Some(_) => format!("The result of the PyTorch function `{}`.", trace.class),
+        None => format!(
+            "The result of `forward` of the PyTorch module `{}` in {mode} mode; its parameters are \
+             arguments.",
+            trace.class
+        ),
+    };
+    let semantics = trace.notes.iter().fold(of, |text, note| format!("{text}\n{note}"));
     let mut line = |line: &str| writeln!(text, "{line}").expect("a string grows");
     line("format = 1");
     line(&format!("name = {}", quoted(op)));

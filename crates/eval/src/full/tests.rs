@@ -133,6 +133,9 @@ fn the_device_makes_the_bits_that_the_host_makes() {
         Gen::Exact { magnitude: 31, nonzero: 5, row: 64 },
         Gen::Ties,
         Gen::Mask { p: 0.3 },
+        Gen::Arange { start: 0.25, step: 0.1 },
+        Gen::Triangle { rows: 3, diagonal: 300, lower: true, inside: 1.0, outside: 0.0 },
+        Gen::Triangle { rows: 3, diagonal: 300, lower: false, inside: 1.0, outside: 0.0 },
     ];
     let n = 1000;
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_fp8()) {
