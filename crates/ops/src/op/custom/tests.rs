@@ -280,12 +280,12 @@ fn masks_and_structured_matrices_are_as_their_formulas_say() {
     let hosts = inputs(&case);
     let [x, y, z, a] = [0, 1, 2, 3].map(|tensor: usize| hosts[tensor].to_f64());
     for (at, value) in x.iter().enumerate() {
-        assert_eq!(*value == 1.0, at % 6 <= at / 6 % 4 + 1, "{at}");
+        assert_eq!(*value > 0.5, at % 6 <= at / 6 % 4 + 1, "{at}");
     }
     for at in 0..50 {
         let (sheet, row, column) = (at / 25, at / 5 % 5, at % 5);
         assert_eq!(y[at].to_bits(), y[sheet * 25 + column * 5 + row].to_bits());
-        assert_eq!(z[at] == 0.0, row > column, "{at}");
+        assert_eq!(z[at] < 0.5, row > column, "{at}");
     }
     assert!(y[..25] != y[25..] && y.iter().all(|y| (1.0..2.0).contains(y)));
     assert_eq!(a, [3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0]);

@@ -1,0 +1,76 @@
+"""The text that the side process gets of a module: its results, their f64 values and responses to roundings."""
+
+import json
+import pathlib
+import unittest
+
+import torch
+
+PYTHON = pathlib.Path(__file__).resolve().parents[1]
+SOURCE = '''
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.linear = nn.Linear(width, hidden)
+        self.norm = nn.BatchNorm1d(hidden)
+
+    def forward(self, x):
+        return self.norm(self.linear(x)).relu()
+
+batch, width, hidden = 64, 256, 512
+
+def get_inputs():
+    return [torch.rand(batch, width)]
+
+def get_init_inputs():
+    return [width, hidden]
+'''
+TENSORS = [["x", "input", None], ["w", "path", "linear.weight"], ["b", "path", "linear.bias"]]
+PROBLEM = {"source": SOURCE, "class": "Model", "function": None, "train": True, "tensors": TENSORS,
+           "variants": [{}, {"batch": 5, "width": 7, "hidden": 3}]}  # fmt: skip
+
+
+def loaded(problem):
+    text = (PYTHON / "importer" / "constants.py").read_text(encoding="utf-8")
+    text += f"\nimport json\nPROBLEM = json.loads({json.dumps(json.dumps(problem))})\n"
+    names = {}
+    exec(compile(text + (PYTHON / "module.py").read_text(encoding="utf-8"), "module", "exec"), names)
+    return names
+
+
+class Module(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.tensors = torch.rand(5, 7), torch.randn(3, 7), torch.randn(3)
+        self.module = loaded(PROBLEM)
+
+    def expected(self, tensors):
+        x, w, b = tensors
+        h = x @ w.T + b
+        return torch.relu((h - h.mean(0)) / (h.var(0, unbiased=False) + 1e-5).sqrt())
+
+    def test_it_computes_with_the_tensors_it_is_given(self):
+        with torch.no_grad():
+            [out] = self.module["forward"](*self.tensors)
+        torch.testing.assert_close(out, self.expected(self.tensors))
+
+    def test_references_are_in_f64_with_responses_of_roundings(self):
+        wide = [value.double() for value in self.tensors]
+        with torch.no_grad():
+            narrow, exact, spread, magnitude = self.module["reference"](*self.tensors)
+        torch.testing.assert_close(exact, self.expected(wide), rtol=1e-12, atol=1e-12)
+        self.assertEqual((narrow.dtype, exact.dtype, spread.dtype), (torch.float32, torch.float64, torch.float32))
+        # A rounding of the inputs moves results by some roundings, not by none and not by thousands.
+        self.assertTrue(2**-26 < spread.max() < 2**-17, spread.max())
+        self.assertTrue(0.1 < magnitude.max() < 100, magnitude.max())
+
+    def test_other_extents_are_no_variant(self):
+        with self.assertRaisesRegex(ValueError, "no variant"):
+            self.module["forward"](torch.rand(5, 8), torch.randn(3, 8), torch.randn(3))
+
+
+if __name__ == "__main__":
+    unittest.main()
