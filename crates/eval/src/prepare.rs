@@ -214,8 +214,9 @@ pub(super) fn full_size(
     job: &Job<'_>,
     compiler: &Compiler,
 ) -> Result<Option<Box<FullSizeProgram>>, Error> {
-    if job.cases.iter().any(|case| full::is_of_module(&job.op, case)) {
-        let own = full_size_kernels(&job.target, compiler, &of_module(job))?;
+    let of_module = dtypes(job, &|case| full::is_of_module(&job.op, case));
+    if !of_module.is_empty() {
+        let own = full_size_kernels(&job.target, compiler, &of_module)?;
         return Ok(Some(Box::new(FullSizeProgram { own, trusted: None })));
     }
     let Some(kernel) = full::trusted(job) else { return Ok(None) };
@@ -226,17 +227,13 @@ pub(super) fn full_size(
     let trusted = Source::of(job, kernel, &job.cases)
         .build_quietly(compiler, &wanted)
         .map_err(|error| baseline_error(BUILTIN, error))?;
-    let cases = job.cases.iter().filter(|case| wanted(case));
-    let mut dtypes: Vec<DType> = cases.flat_map(|case| full::dtypes(&job.op, case)).collect();
-    dtypes.sort_unstable();
-    dtypes.dedup();
-    let own = full_size_kernels(&job.target, compiler, &dtypes)?;
+    let own = full_size_kernels(&job.target, compiler, &dtypes(job, &wanted))?;
     Ok(Some(Box::new(FullSizeProgram { own, trusted: Some(trusted) })))
 }
 
-/// Returns the element types of the tensors of cases that a module judges.
-fn of_module(job: &Job<'_>) -> Vec<DType> {
-    let cases = job.cases.iter().filter(|case| full::is_of_module(&job.op, case));
+/// Returns the element types of the tensors of some cases, each once.
+fn dtypes(job: &Job<'_>, wanted: &dyn Fn(&Case) -> bool) -> Vec<DType> {
+    let cases = job.cases.iter().filter(|case| wanted(case));
     let mut dtypes: Vec<DType> = cases.flat_map(|case| full::dtypes(&job.op, case)).collect();
     dtypes.sort_unstable();
     dtypes.dedup();

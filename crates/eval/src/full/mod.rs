@@ -117,9 +117,7 @@ impl<'a> Prepared<'a> {
         let op = Arc::clone(&job.op);
         let specs = op.infer(case)?;
         let outputs: Vec<_> = op.output_names(specs.len()).into_iter().zip(specs).collect();
-        if is_of_module(&op, case) {
-            return Self::of_module(job, case, op, outputs);
-        }
+        let by_module = is_of_module(&op, case);
         let alone = trusted(job) == Some(job.source());
         let question = ElementQuery { op: &op, case, precision: job.precision, outputs: &outputs };
         let values = |seed: u64| {
@@ -132,6 +130,11 @@ impl<'a> Prepared<'a> {
         for set in 0..u64::from(job.limits.data_sets.max(1)) {
             let seed = job.seed.wrapping_add(set.wrapping_mul(NEXT_DATA));
             let values = values(seed)?;
+            if by_module {
+                let points = SampledElements::none();
+                sets.push(DataSet { values, hosts: None, points });
+                continue;
+            }
             let hosts = one_by_one.then(|| values.all(case));
             let chosen = question.choose(seed ^ CHOICE, alone);
             let points = question.points(&values, hosts.as_deref(), &chosen)?;
@@ -139,7 +142,8 @@ impl<'a> Prepared<'a> {
         }
         let baseline = values(job.seed ^ super::timing::BASELINE_SEED)?;
         let precision = job.precision;
-        Ok(Self { case, outputs, op, precision, sets, baseline, alone, chosen: 0 })
+        let chosen = job.seed ^ CHOICE;
+        Ok(Self { case, outputs, op, precision, sets, baseline, alone, chosen })
     }
 
     fn question(&self) -> ElementQuery<'_> {

@@ -5,8 +5,6 @@
 //! thousand chosen ones, are held against its f64 results by the judge's own rule, with the responses to
 //! roundings that the process measures.
 
-use std::sync::Arc;
-
 use kgen_baseline::module;
 use kgen_device::{BufferId, Device, LaunchError};
 use kgen_ops::{
@@ -14,15 +12,16 @@ use kgen_ops::{
     reference::{Bound, Runs},
 };
 use kgen_record::{Case, DType, Implementation, PythonKind, TensorSpec, tensor::decode};
-use rand::{Rng as _, SeedableRng as _};
+use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    CHOICE, DataSet, NEXT_DATA, Prepared, device_kernels::DeviceKernels,
-    sampled_elements::SampledElements, source::Values,
+    Prepared,
+    device_kernels::DeviceKernels,
+    sampled_elements::{SampledElements, random_elements},
+    source::Values,
 };
 use crate::{
-    Error, Job,
     external::{CaseBuffers, External as _},
     side::Python,
 };
@@ -49,43 +48,12 @@ pub(crate) fn reference(op: &OpDef) -> Option<Implementation> {
     })
 }
 
-impl<'a> Prepared<'a> {
-    /// Makes the data sets of a case whose references come from the device.
-    pub(super) fn of_module(
-        job: &Job<'_>,
-        case: &'a Case,
-        op: Arc<OpDef>,
-        outputs: Vec<(String, TensorSpec)>,
-    ) -> Result<Self, Error> {
-        let values = |seed: u64| {
-            let missing = || Error::NoPart { op: op.name.clone(), case: case.id.clone() };
-            Values::new(case, seed).ok_or_else(missing)
-        };
-        let seeds = (0..u64::from(job.limits.data_sets.max(1)))
-            .map(|set| job.seed.wrapping_add(set.wrapping_mul(NEXT_DATA)));
-        let set = |seed| {
-            let points = SampledElements::none();
-            Ok(DataSet { values: values(seed)?, hosts: None, points })
-        };
-        let sets = seeds.map(set).collect::<Result<_, Error>>()?;
-        let baseline = values(job.seed ^ super::super::timing::BASELINE_SEED)?;
-        let chosen = job.seed ^ CHOICE;
-        let precision = job.precision;
-        Ok(Self { case, outputs, op, precision, sets, baseline, alone: false, chosen })
-    }
-
+impl Prepared<'_> {
     /// Returns the elements of each output that are looked at in any case.
     pub(super) fn chosen(&self, set: usize) -> Vec<Vec<usize>> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.chosen ^ set as u64);
-        let mut choose = |spec: &TensorSpec| {
-            let numel = spec.numel();
-            let random = (0..N_CHOSEN.min(numel)).map(|_| rng.random_range(0..numel));
-            let mut indices: Vec<usize> = random.chain([0, numel - 1]).collect();
-            indices.sort_unstable();
-            indices.dedup();
-            indices
-        };
-        self.outputs.iter().map(|(_, spec)| choose(spec)).collect()
+        let numels = self.outputs.iter().map(|(_, spec)| spec.numel());
+        numels.map(|numel| random_elements(numel, N_CHOSEN.min(numel), &mut rng)).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{ops::Range, time::Instant};
 
 use kgen_baseline::BUILTIN;
-use kgen_device::{Device, LaunchError};
+use kgen_device::{BufferId, Device, LaunchError};
 use kgen_record::{
     Case, CaseOutcome, CaseResult, DType, Finding, FullSize, StepTime, TensorSpec, Verdict,
 };
@@ -233,20 +233,10 @@ impl<'p> Run<'p> {
             other.run(device).map(|()| other)
         });
         let other = beside.insert(ran.map_err(distrust)?);
-        let mut found = Vec::new();
-        for (output, (_, spec)) in outputs.iter().enumerate() {
-            let near = self.near(set, output, spec);
-            let pair = OutputPair {
-                candidate: session.output_buffer(output),
-                trusted: other.output_buffer(output),
-                dtype: spec.dtype,
-                numel: spec.numel(),
-            };
-            let (kit, capacity) = (self.trusted.kit, self.prepared.question().capacity());
-            found.push(self.log.step(device, "comparison", |device| {
-                kit.differ(device, pair, poison, near, capacity)
-            })?);
-        }
+        let (points, capacity) =
+            (&self.prepared.sets[set].points, self.prepared.question().capacity());
+        let trusted = |output: usize| other.output_buffer(output);
+        let found = self.differing(device, session, points, poison, &trusted, capacity)?;
         self.log.compared(outputs, &found, self.prepared.alone);
         self.follow_up(device, session, set, poison, &found)
     }
@@ -281,43 +271,72 @@ impl<'p> Run<'p> {
         poison: u8,
     ) -> Result<Vec<Comparison>, EvalError> {
         let (prepared, kit) = (self.prepared, self.trusted.kit);
-        let question = prepared.question();
         let points = results.points(device, kit, prepared.chosen(set))?;
-        let mut found = Vec::new();
-        for (output, (_, spec)) in prepared.outputs.iter().enumerate() {
-            let near = near(&question, &points, output, spec);
-            let pair = OutputPair {
-                candidate: session.output_buffer(output),
-                trusted: results.rounded(output),
-                dtype: spec.dtype,
-                numel: spec.numel(),
-            };
-            found.push(self.log.step(device, "comparison", |device| {
-                kit.differ(device, pair, poison, near, MAX_BY_MODULE)
-            })?);
-        }
+        let trusted = |output: usize| results.rounded(output);
+        let found = self.differing(device, session, &points, poison, &trusted, MAX_BY_MODULE)?;
         self.log.record.by_module = true;
         self.log.compared(&prepared.outputs, &found, false);
         let got = self.read(device, session, &points)?;
-        let mut compared = question.compare(&points, &points, got, poison);
+        let mut compared = prepared.question().compare(&points, &points, got, poison);
         self.log.record.judged += points.count();
         if found.iter().any(|found| !found.listed.is_empty()) {
             let listed = found.into_iter().map(|found| found.listed).collect();
             let further = results.points(device, kit, listed)?;
-            let got = self.read(device, session, &further)?;
-            let mut beyond = question.compare(&further, &points, got, poison);
-            for comparison in &mut beyond {
-                comparison.rounding = RoundingStats::default();
-            }
+            let beyond = self.beyond(device, session, &further, &points, poison)?;
             compared.splice(0..0, beyond);
-            self.log.record.judged += further.count();
         }
         Ok(compared)
     }
 
-    fn near(&self, set: usize, output: usize, spec: &TensorSpec) -> NearBound {
-        near(&self.prepared.question(), &self.prepared.sets[set].points, output, spec)
+    /// Compares every element with trusted results, on the device.
+    fn differing(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        points: &SampledElements,
+        poison: u8,
+        trusted: &dyn Fn(usize) -> BufferId,
+        capacity: usize,
+    ) -> Result<Vec<DifferingElements>, EvalError> {
+        let (prepared, kit) = (self.prepared, self.trusted.kit);
+        let question = prepared.question();
+        let mut found = Vec::new();
+        for (output, (_, spec)) in prepared.outputs.iter().enumerate() {
+            let near = near(&question, points, output, spec);
+            let pair = OutputPair {
+                candidate: session.output_buffer(output),
+                trusted: trusted(output),
+                dtype: spec.dtype,
+                numel: spec.numel(),
+            };
+            found.push(self.log.step(device, "comparison", |device| {
+                kit.differ(device, pair, poison, near, capacity)
+            })?);
+        }
+        Ok(found)
     }
+
+    /// Holds elements against f64 that differ.
+    fn beyond(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        further: &SampledElements,
+        points: &SampledElements,
+        poison: u8,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let got = self.read(device, session, further)?;
+        let began = Instant::now();
+        let mut beyond = self.prepared.question().compare(further, points, got, poison);
+        for comparison in &mut beyond {
+            // Looked at because they differ: they say nothing of how often results are misrounded.
+            comparison.rounding = RoundingStats::default();
+        }
+        self.log.took("f64 references", began);
+        self.log.record.judged += further.count();
+        Ok(beyond)
+    }
+
     /// Holds the chosen elements, and those that differ, against f64.
     fn follow_up(
         &mut self,
@@ -347,17 +366,9 @@ impl<'p> Run<'p> {
         self.log.took("f64 references", began);
         self.log.record.judged += points.count();
         if let Some(further) = further {
-            let got = self.read(device, session, &further)?;
-            let began = Instant::now();
-            let mut beyond = question.compare(&further, points, got, poison);
-            for comparison in &mut beyond {
-                // Looked at because they differ: they say nothing of how often results are misrounded.
-                comparison.rounding = RoundingStats::default();
-            }
             // Differing elements show more than chosen ones.
+            let beyond = self.beyond(device, session, &further, points, poison)?;
             compared.splice(0..0, beyond);
-            self.log.took("f64 references", began);
-            self.log.record.judged += further.count();
         }
         Ok(compared)
     }

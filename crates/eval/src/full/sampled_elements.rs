@@ -131,11 +131,7 @@ impl ElementQuery<'_> {
                 return sample(spec, seed, self.lines().unwrap_or(usize::MAX));
             }
         };
-        let mut indices: Vec<usize> = (0..n).map(|_| rng.random_range(0..numel)).collect();
-        indices.extend([0, numel - 1]);
-        indices.sort_unstable();
-        indices.dedup();
-        indices
+        random_elements(numel, n, &mut rng)
     }
 
     /// Evaluates the elements (ascending), with as many others as come with them.
@@ -291,6 +287,15 @@ impl ElementQuery<'_> {
             });
         }
     }
+}
+
+/// Returns random elements, the first and the last, ascending and each once.
+pub(super) fn random_elements(numel: usize, n: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..n).map(|_| rng.random_range(0..numel)).collect();
+    indices.extend([0, numel - 1]);
+    indices.sort_unstable();
+    indices.dedup();
+    indices
 }
 
 /// Returns all elements of some rows: the first, the last and random ones.
