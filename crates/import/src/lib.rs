@@ -25,6 +25,7 @@ use bind::Graph;
 use symbols::Symbols;
 
 pub use check::{CheckError, check};
+pub use name::spelled;
 pub use trace::{Role, Trace, Variant};
 
 /// A module that makes no definition.

@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, Subcommand};
 use kgen_baseline::python;
 use kgen_import::{
-    Imported, Role, Trace,
+    Imported, Role, Trace, spelled,
     tracer::{self, Function, Request, Source},
 };
 use kgen_settings::Overrides;
@@ -102,10 +102,9 @@ fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::config(format!("cannot write {}: {error}", path.display()))
 }
 
-/// Returns a name of an op: lower case, letters, digits and underscores.
+/// Returns a name of an op.
 fn op_name(text: &str) -> String {
-    let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
-    let name: String = text.chars().map(part).take(60).collect();
+    let name = spelled(text);
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("p{name}") } else { name }
 }
 
@@ -116,7 +115,7 @@ fn problem_name(name: &str) -> String {
 }
 
 fn stem(path: &Path) -> String {
-    op_name(&path.file_stem().unwrap_or_default().to_string_lossy())
+    spelled(&path.file_stem().unwrap_or_default().to_string_lossy())
 }
 
 fn kernelbench(dir: &Path, levels: &[u32], common: &Common) -> Result<Vec<Job>, CommandError> {
@@ -140,7 +139,7 @@ fn kernelbench(dir: &Path, levels: &[u32], common: &Common) -> Result<Vec<Job>, 
             return Err(CommandError::config(message));
         }
         let files = files.into_iter().map(|(_, path)| Source {
-            name: format!("l{level}_{}", stem(&path).trim_start_matches('p')),
+            name: format!("l{level}_{}", stem(&path)),
             class: "Model".to_owned(),
             path,
         });
@@ -157,7 +156,7 @@ fn module_job(module: &str, common: &Common) -> Result<Job, CommandError> {
         None => (module, "Model"),
     };
     let path = existing(path)?;
-    let name = stem(&path);
+    let name = op_name(&stem(&path));
     let file = Source { path, class: class.to_owned(), name: name.clone() };
     let request = Request { files: vec![file], eval: common.eval, function: None };
     Ok(Job { suite: name, description: format!("{module}, imported"), request })
