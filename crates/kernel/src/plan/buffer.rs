@@ -7,7 +7,7 @@ use kgen_record::{BufferRef, Scratch, Step, TensorSpec, View};
 use super::{
     Problem,
     ast::Expr,
-    call::{Args, Given, MAX_STEPS, as_int, at_least},
+    call::{Args, Given, MAX_BUFFERS, as_int, at_least},
     eval::Evaluator,
     value::{Pointer, Tensor, Value},
 };
@@ -42,8 +42,8 @@ impl Evaluator<'_> {
         if wanted.zero {
             self.amounts.moved(wanted.bytes, self.env, offset)?;
         }
-        if index >= MAX_STEPS {
-            return Err(Problem::new(offset, format!("more than {MAX_STEPS} scratch buffers")));
+        if index >= MAX_BUFFERS {
+            return Err(Problem::new(offset, format!("more than {MAX_BUFFERS} scratch buffers")));
         }
         self.plan.scratch.push(wanted);
         Ok(BufferRef::Scratch(index))
@@ -75,8 +75,8 @@ impl Evaluator<'_> {
         };
         self.amounts.moved(bytes, self.env, args.call.start)?;
         self.fills += 1;
-        if self.fills > MAX_STEPS {
-            return Err(Problem::new(args.call.start, format!("more than {MAX_STEPS} fills")));
+        if self.fills > MAX_BUFFERS {
+            return Err(Problem::new(args.call.start, format!("more than {MAX_BUFFERS} fills")));
         }
         self.plan.steps.push(Step::Fill { target, byte });
         Ok(Value::None)

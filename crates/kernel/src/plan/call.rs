@@ -12,8 +12,10 @@ use super::{
     value::Value,
 };
 
-/// Most launches, fills and scratch buffers each.
-pub(super) const MAX_STEPS: usize = 64;
+/// Most launches: a network takes one or more per layer, and per time step if it is recurrent.
+pub(super) const MAX_LAUNCHES: usize = 4096;
+/// Most fills, and most scratch buffers.
+pub(super) const MAX_BUFFERS: usize = 256;
 /// Most values of one `param`.
 const MAX_VALUES: usize = 16;
 

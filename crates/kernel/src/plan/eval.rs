@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Steps that one evaluation may take.
-const FUEL: u32 = 10_000;
+const FUEL: u32 = 100_000;
 
 /// Why an evaluation stops early.
 #[derive(Debug)]

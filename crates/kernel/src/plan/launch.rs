@@ -5,7 +5,7 @@ use kgen_record::{PlanArg, Step};
 use super::{
     Problem,
     ast::{Expr, ExprKind},
-    call::{Args, Given, MAX_STEPS, at_least},
+    call::{Args, Given, MAX_LAUNCHES, at_least},
     eval::Evaluator,
     value::Value,
 };
@@ -33,9 +33,12 @@ impl Evaluator<'_> {
         let smem = self.shared_memory(args.optional(3))?;
         let plan_args = self.plan_args(args.optional(4))?;
         self.launches += 1;
-        if self.launches > MAX_STEPS {
-            return Err(Problem::new(args.call.start, format!("more than {MAX_STEPS} launches"))
-                .hint("loop inside a kernel"));
+        if self.launches > MAX_LAUNCHES {
+            return Err(Problem::new(
+                args.call.start,
+                format!("more than {MAX_LAUNCHES} launches"),
+            )
+            .hint("loop inside a kernel"));
         }
         let threads =
             grid.iter().fold(u64::from(threads), |all, n| all.saturating_mul((*n).into()));

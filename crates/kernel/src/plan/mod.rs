@@ -12,12 +12,12 @@
 //! `textwrap.dedent`). The reverse does not hold: `/`, `**`, functions, `while`, slices,
 //! comprehensions, f-strings, unpacking and attribute writes are refused, each with a hint.
 //!
-//! No value can grow, nothing loops for ever: a plan has 10,000 steps. It sees shapes, strides,
+//! No value can grow, nothing loops for ever: a plan has 100,000 steps. It sees shapes, strides,
 //! dtypes, alignment, scalars and the device, never data.
 //!
 //! # Limits
 //!
-//! At most 64 launches, 64 scratch buffers of together 8 GiB, 64 KiB of plan; scratch, bytes that fills
+//! At most 4,096 launches, 256 scratch buffers of together 8 GiB, 64 KiB of plan; scratch, bytes that fills
 //! and copies write, and threads are bounded by the size of the case. A launch whose grid has a 0 is
 //! dropped. A plan must launch or fill something unless its outputs have no elements.
 
