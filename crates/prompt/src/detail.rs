@@ -1,6 +1,6 @@
 //! The level of detail of a prompt, and the order in which details are left out.
 
-use super::{PromptContext, Situation, examples, feedback, text::counted};
+use super::{PromptContext, Situation, examples, feedback, text::counted, view};
 
 /// Sizes of the parts of a prompt that may shrink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,8 @@ impl Detail {
         if !self.notes {
             left_out.push("the notes about this kind of op and this device".to_owned());
         }
-        let n_examples = examples::names(context.op.family).len().saturating_sub(self.examples);
+        let n_examples =
+            examples::names(view::principal(context.op)).len().saturating_sub(self.examples);
         if 0 < n_examples {
             left_out.push(counted(n_examples, "worked example"));
         }

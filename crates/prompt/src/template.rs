@@ -225,14 +225,16 @@ impl Prompts {
 
     /// Renders the notes that the other templates quote.
     fn notes(&self, context: &PromptContext<'_>, view: &View) -> Result<NotesView, Error> {
-        let family = format!("notes/{}", context.op.family.name());
+        let families = view::noted(context.op).into_iter();
+        let families = families.map(|family| self.text(&format!("notes/{}", family.name()), view));
+        let families = families.collect::<Result<Vec<_>, _>>()?;
+        let families: Vec<&str> = families.iter().map(|text| text.trim()).collect();
         let arch = device::notes_of(context.target);
         let arch = match self.registry.has_template(&arch) {
             true => self.text(&arch, view)?,
             false => String::new(),
         };
-        let trimmed = |text: String| text.trim().to_owned();
-        Ok(NotesView { family: trimmed(self.text(&family, view)?), arch: trimmed(arch) })
+        Ok(NotesView { family: families.join("\n"), arch: arch.trim().to_owned() })
     }
 
     fn text(&self, name: &str, view: &View) -> Result<String, Error> {

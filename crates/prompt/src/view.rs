@@ -48,8 +48,8 @@ struct OpView {
     schema: String,
     signature: String,
     semantics: String,
-    /// How ops of its kind are called, for example `reduction`.
-    family: &'static str,
+    /// Its family, for example `reduction`; of a graph, those that its notes are of.
+    family: String,
     arguments: Vec<String>,
     /// The PyTorch module that it was imported from.
     module: Option<ModuleView>,
@@ -135,7 +135,7 @@ pub(super) fn view(
         },
         builtins: builtins(),
         arithmetic: arithmetic(),
-        examples: examples::view(context.op.family, detail.examples, examples),
+        examples: examples::view(principal(context.op), detail.examples, examples),
         notes: NotesView::default(),
         feedback: FeedbackKind::ALL.map(|kind| (kind.name(), context.feedback.has(kind))).into(),
         history: history::view(context, situation, detail.rows),
@@ -323,13 +323,30 @@ fn op(op: &OpDef, cases: &[Case]) -> OpView {
     view_of(op, outputs)
 }
 
+/// Families of a graph's nodes that a prompt has notes on, at most.
+const MAX_NODE_FAMILIES: usize = 3;
+
+/// Returns the families whose notes a prompt has: of a graph, beside its own, those of its costliest
+/// nodes. Elementwise and movement nodes are fused into others where there are any.
+pub(super) fn noted(op: &OpDef) -> Vec<OpFamily> {
+    let is_fused = |family: &OpFamily| matches!(family, OpFamily::Movement | OpFamily::Elementwise);
+    let all_fused = op.node_families.iter().all(is_fused);
+    let costly = op.node_families.iter().filter(|family| all_fused || !is_fused(family));
+    std::iter::once(op.family).chain(costly.take(MAX_NODE_FAMILIES).copied()).collect()
+}
+
+/// Returns the family whose worked examples help most.
+pub(super) fn principal(op: &OpDef) -> OpFamily {
+    op.node_families.first().copied().unwrap_or(op.family)
+}
+
 fn view_of(op: &OpDef, outputs: impl Iterator<Item = String>) -> OpView {
     OpView {
         name: op.name.clone(),
         schema: op.schema.clone(),
         signature: op.signature.clone(),
         semantics: op.semantics.clone(),
-        family: op.family.name(),
+        family: noted(op).iter().map(|family| family.name()).collect::<Vec<_>>().join(", "),
         arguments: op.params.iter().map(argument).chain(outputs).collect(),
         module: op.module.as_ref().map(|module| ModuleView {
             class: module.class.clone(),

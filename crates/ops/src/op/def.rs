@@ -36,6 +36,8 @@ pub struct OpDef {
     pub dtypes: Vec<DType>,
     /// The op family.
     pub family: OpFamily,
+    /// Families of the nodes of an op that is a graph, the costliest first; empty for all others.
+    pub node_families: Vec<OpFamily>,
     /// The engine.
     pub engine: Box<dyn Engine>,
     /// Whether every output must equal the correctly rounded reference bit for bit, whatever the
@@ -102,6 +104,7 @@ impl OpBuilder {
                 params,
                 dtypes: FLOATS.to_vec(),
                 family: OpFamily::General,
+                node_families: Vec::new(),
                 engine: Box::new(engine),
                 exact: false,
                 signed_zero: false,

@@ -36,6 +36,24 @@ pub enum OpFamily {
 }
 
 impl OpFamily {
+    /// The families of the catalogue, the one first whose ops cost most in a network.
+    pub(super) const COSTLIEST_FIRST: [Self; 14] = [
+        Self::Attention,
+        Self::Convolution,
+        Self::Contraction,
+        Self::Sort,
+        Self::Scan,
+        Self::Norm,
+        Self::Softmax,
+        Self::Loss,
+        Self::Reduction,
+        Self::Pool,
+        Self::Index,
+        Self::Quantize,
+        Self::Movement,
+        Self::Elementwise,
+    ];
+
     /// Returns the name, which is also that of the file with its notes.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -2,8 +2,8 @@
 
 use crate::{
     op::{
-        BuildError, Call, CaseDraft, DraftTensor, DraftValue, InferError, Layout, OpDef, Shaped,
-        build_case,
+        BuildError, Call, CaseDraft, DraftTensor, DraftValue, InferError, Layout, OpDef, OpFamily,
+        Shaped, build_case,
     },
     record::{ArgValue, Case, CaseClass, InputDistribution},
 };
@@ -80,6 +80,12 @@ pub(super) struct Resolved {
 }
 
 impl Graph {
+    /// Returns the families of the nodes, each once, the costliest first.
+    pub(super) fn families(&self) -> Vec<OpFamily> {
+        let has = |family: &OpFamily| self.nodes.iter().any(|node| node.op.family == *family);
+        OpFamily::COSTLIEST_FIRST.into_iter().filter(has).collect()
+    }
+
     /// Returns the call of every node for a call of the custom op.
     pub(super) fn resolve(
         &self,

@@ -89,8 +89,12 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
     }
     // A case that cannot be worded is a mistake of the file, found before any is used.
     definition.case_texts(text)?;
+    let mut node_families = Vec::new();
     let (engine, kernel): (Box<dyn Engine>, _) = match &definition.reference {
-        Reference::Graph(graph) => (Box::new(GraphEngine::new(&definition, graph.clone())), None),
+        Reference::Graph(graph) => {
+            node_families = graph.families();
+            (Box::new(GraphEngine::new(&definition, graph.clone())), None)
+        }
         Reference::Cuda(source) => {
             let kernel = ReferenceKernel::new(&definition, source.clone());
             (Box::new(KernelEngine(Declared::new(&definition))), Some(kernel))
@@ -107,6 +111,7 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         params: definition.params(),
         dtypes: definition.dtypes,
         family: OpFamily::General,
+        node_families,
         engine,
         exact: false,
         signed_zero: false,
