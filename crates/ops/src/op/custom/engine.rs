@@ -270,7 +270,9 @@ impl Engine for GraphEngine {
             return 0.0;
         }
         let least = self.nodes(call, |node, of| node.op.work(&of.case).least_flops);
-        least.into_iter().sum::<f64>().min(self.flops(call, n_out))
+        let least = least.into_iter().zip(self.graph.needs_products());
+        let least: f64 = least.filter(|(_, needed)| *needed).map(|(least, _)| least).sum();
+        least.min(self.flops(call, n_out))
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {

@@ -14,6 +14,7 @@ mod file;
 mod graph;
 mod init;
 mod kernel;
+mod least;
 mod module;
 mod parse;
 
