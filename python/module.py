@@ -12,6 +12,9 @@ UNIT_ROUNDOFF = 2.0**-24
 RUNS = 6
 # Elements that are changed at once.
 CHUNK = 1 << 26
+# Most bytes of responses that are kept for a second call, which asks for the elements that differ.
+KEPT_BYTES = 4 << 30
+KEPT = {}
 
 
 @functools.cache
@@ -143,30 +146,58 @@ def moved(tensors, generator):
     return values
 
 
-def response(exact, run):
-    """The root mean square of the changes of each result over some runs."""
-    squares = [torch.zeros_like(value, dtype=torch.float64) for value in exact]
-    for number in range(RUNS):
-        generator = torch.Generator(exact[0].device).manual_seed(number)
-        values = run(generator)
-        while values:
-            value = values.pop().double()
-            square, of = squares[len(values)], exact[len(values)]
-            square.add_(value.sub_(of).nan_to_num_(0.0, 0.0, 0.0).square_())
-            del value
-    return [square.div_(RUNS).sqrt_() for square in squares]
-
-
 def reference(*arguments):
-    """Of each result: as kgen's dtype, in f64, its response to roundings of the inputs, and to those of all results."""
-    tensors = [value.contiguous() for value in tensors_of(arguments)]
-    exact = result(wide(tensors), in_f64=True)
+    """The module's results in f64, rounded to their types in kgen."""
+    KEPT.clear()
+    values = result(wide(tensors_of(arguments)), in_f64=True)
+    # One after the other: memory is short where cases are large.
+    return [values.pop(0).float() for _ in range(len(values))]
+
+
+def responses(tensors, exact, taken):
+    """
+    Of each result: the values in f64, their response to roundings of the inputs, and that to roundings of
+    all results over the unit roundoff. `taken` picks elements of a result by its number.
+    """
+    exact = [taken(at, value) for at, value in enumerate(exact)]
 
     def rounded(generator):
         with Roundings(generator):
             return result(wide(tensors), in_f64=True)
 
-    spread = [value.float() for value in response(exact, lambda g: result(moved(tensors, g), in_f64=True))]
-    magnitude = [value.div_(UNIT_ROUNDOFF).float() for value in response(exact, rounded)]
-    parts = zip(exact, spread, magnitude)
-    return [part for value, s, m in parts for part in (value.float(), value.double(), s, m)]
+    def response(run):
+        squares = [torch.zeros_like(value) for value in exact]
+        for number in range(RUNS):
+            values = run(torch.Generator(tensors[0].device).manual_seed(number))
+            while values:
+                value = values.pop()
+                at = len(values)
+                squares[at].add_((taken(at, value) - exact[at]).nan_to_num_(0.0, 0.0, 0.0).square_())
+                del value
+        return [square.div_(RUNS).sqrt_() for square in squares]
+
+    spread = response(lambda generator: result(moved(tensors, generator), in_f64=True))
+    magnitude = [value.div_(UNIT_ROUNDOFF) for value in response(rounded)]
+    return list(zip(exact, spread, magnitude))
+
+
+def elements(*arguments):
+    """
+    Of some elements of each result what `responses` gives. Behind the tensors come, in lists, a number that
+    names their values and row-major places per result.
+    """
+    [number], *places = [a for a in arguments if isinstance(a, (list, tuple))]
+    tensors = tensors_of(arguments)
+    places = [torch.tensor(place, device=tensors[0].device) for place in places]
+
+    def gathered(at, value):
+        return value.reshape(-1)[places[at]].double()
+
+    parts = KEPT.pop(number, None)
+    KEPT.clear()
+    if parts is None:
+        exact = result(wide(tensors), in_f64=True)
+        if 3 * sum(8 * value.numel() for value in exact) > KEPT_BYTES:
+            return [part for parts in responses(tensors, exact, gathered) for part in parts]
+        parts = KEPT[number] = responses(tensors, exact, lambda _, value: value.double())
+    return [gathered(at, part) for at, of in enumerate(parts) for part in of]

@@ -60,12 +60,27 @@ class Module(unittest.TestCase):
     def test_references_are_in_f64_with_responses_of_roundings(self):
         wide = [value.double() for value in self.tensors]
         with torch.no_grad():
-            narrow, exact, spread, magnitude = self.module["reference"](*self.tensors)
-        torch.testing.assert_close(exact, self.expected(wide), rtol=1e-12, atol=1e-12)
-        self.assertEqual((narrow.dtype, exact.dtype, spread.dtype), (torch.float32, torch.float64, torch.float32))
+            [narrow] = self.module["reference"](*self.tensors)
+            exact, spread, magnitude = self.module["elements"](*self.tensors, [1], [14, 0, 7])
+        expected = self.expected(wide)
+        torch.testing.assert_close(narrow, expected.float(), rtol=0, atol=1e-7)
+        torch.testing.assert_close(exact, expected.reshape(-1)[[14, 0, 7]], rtol=1e-12, atol=1e-12)
+        self.assertEqual((exact.dtype, spread.dtype, magnitude.dtype), (torch.float64,) * 3)
         # A rounding of the inputs moves results by some roundings, not by none and not by thousands.
         self.assertTrue(2**-26 < spread.max() < 2**-17, spread.max())
         self.assertTrue(0.1 < magnitude.max() < 100, magnitude.max())
+
+    def test_responses_are_kept_for_the_same_values_alone(self):
+        elements, others = self.module["elements"], [value + 1 for value in self.tensors]
+        with torch.no_grad():
+            first = elements(*self.tensors, [1], [3, 4])
+            # The tensors say nothing where the number is known.
+            torch.testing.assert_close(elements(*others, [1], [4, 3]), [part.flip(0) for part in first])
+            kept = elements(*others, [2], [3, 4])
+            names = self.module
+            names["elements"].__globals__["KEPT_BYTES"] = 0
+            torch.testing.assert_close(elements(*others, [3], [3, 4]), kept)
+        self.assertFalse(torch.equal(kept[0], first[0]))
 
     def test_other_extents_are_no_variant(self):
         with self.assertRaisesRegex(ValueError, "no variant"):

@@ -15,15 +15,19 @@ pub const FORWARD: &str = "forward";
 /// The function that does so by `torch.compile`.
 pub const COMPILED: &str = "compiled";
 
-/// The function that returns, of each result: its values in its own type and in f64, and their responses
-/// to roundings of f32, first of the inputs and then of all results in between, the latter over the unit
-/// roundoff.
+/// The function that returns the results in f64, rounded to their own types.
 pub const REFERENCE: &str = "reference";
 
-/// Outputs of [`REFERENCE`] per result of the module.
-pub const REFERENCE_PARTS: usize = 4;
+/// The function that returns, of some elements of each result: the values in f64, and their responses to
+/// roundings of f32, first of the inputs and then of all results in between, the latter over the unit
+/// roundoff. All are f64. Lists follow the tensors: a number that names their values, which a second call
+/// repeats, and the elements of each result.
+pub const ELEMENTS: &str = "elements";
 
-/// Returns Python text with the functions [`FORWARD`], [`COMPILED`] and [`REFERENCE`].
+/// Outputs of [`ELEMENTS`] per result of the module.
+pub const ELEMENTS_PARTS: usize = 3;
+
+/// Returns Python text with the functions [`FORWARD`], [`COMPILED`], [`REFERENCE`] and [`ELEMENTS`].
 #[must_use]
 pub fn source(module: &TorchModule) -> String {
     let tensors = module.tensors.iter().map(|(name, part)| match part {

@@ -16,6 +16,8 @@ pub struct Callee<'a> {
     pub source: Option<&'a str>,
     /// Its function.
     pub entry: Option<&'a str>,
+    /// Lists that it is given behind the arguments of the op.
+    pub lists: &'a [Vec<i64>],
 }
 
 /// An op that PyTorch has no operator for.
@@ -77,16 +79,18 @@ pub fn call(
         shape: spec.shape.clone(),
         at: at.clone(),
     };
+    let lists = callee.lists.iter().enumerate();
+    let lists = lists.map(|(at, list)| (format!("list{at}"), Value::Ints(list.clone())));
     Ok(Prepare {
         kind: callee.kind,
         op: op.name.clone(),
         aten,
         source,
         entry,
-        args: args(op, case, kind, inputs),
+        args: args(op, case, kind, inputs).into_iter().chain(lists).collect(),
         outputs: outputs.iter().map(output).collect(),
         precision,
-        keep: callee.entry == Some(module::REFERENCE),
+        keep: matches!(callee.entry, Some(module::REFERENCE | module::ELEMENTS)),
     })
 }
 
@@ -146,7 +150,7 @@ mod tests {
     use kgen_ops::suite;
 
     fn callee(kind: PythonKind) -> Callee<'static> {
-        Callee { kind, source: None, entry: None }
+        Callee { kind, source: None, entry: None, lists: &[] }
     }
 
     fn worded(op: &str, case: &Case, kind: PythonKind) -> Result<Prepare, NoOperatorError> {

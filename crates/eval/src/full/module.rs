@@ -12,12 +12,11 @@ use kgen_ops::{
     reference::{Bound, Runs},
 };
 use kgen_record::{Case, DType, Implementation, PythonKind, TensorSpec, tensor::decode};
-use rand::SeedableRng as _;
+use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
     Prepared,
-    device_kernels::DeviceKernels,
     sampled_elements::{SampledElements, random_elements},
     source::Values,
 };
@@ -57,90 +56,119 @@ impl Prepared<'_> {
     }
 }
 
-/// The module's results on the device: per output of the op those of [`module::REFERENCE`].
-pub(super) struct ModuleResults {
+/// The module's results on the device, rounded to the types of the outputs.
+pub(super) struct ModuleResults<'p> {
+    python: &'p Python<'p>,
     buffers: Vec<BufferId>,
+    /// Names the values of the inputs to the process.
+    number: i64,
 }
 
-impl ModuleResults {
+impl<'p> ModuleResults<'p> {
     /// Runs the module on the inputs of a candidate.
     pub(super) fn compute(
         device: &mut dyn Device,
-        python: &Python<'_>,
+        python: &'p Python<'p>,
         case: &Case,
         inputs: &[BufferId],
         outputs: &[(String, TensorSpec)],
     ) -> Result<Self, LaunchError> {
-        let parts = |(name, spec): &(String, TensorSpec)| {
-            let wide = TensorSpec::contiguous(DType::F64, &spec.shape);
-            let own = TensorSpec::contiguous(spec.dtype, &spec.shape);
-            let response = TensorSpec::contiguous(DType::F32, &spec.shape);
-            [own, wide, response.clone(), response].map(|spec| (name.clone(), spec))
-        };
-        let specs: Vec<(String, TensorSpec)> = outputs.iter().flat_map(parts).collect();
-        let mut results = Self { buffers: Vec::new() };
-        let ran = results.run(device, python, case, inputs, &specs);
-        match ran {
-            Ok(()) => Ok(results),
-            Err(error) => {
-                results.free(device);
-                Err(error)
-            }
-        }
+        let buffers = run(device, python, case, inputs, outputs)?;
+        Ok(Self { python, buffers, number: ChaCha8Rng::from_os_rng().next_u32().into() })
     }
 
-    fn run(
-        &mut self,
-        device: &mut dyn Device,
-        python: &Python<'_>,
-        case: &Case,
-        inputs: &[BufferId],
-        specs: &[(String, TensorSpec)],
-    ) -> Result<(), LaunchError> {
-        for (name, spec) in specs {
-            self.buffers.push(device.alloc(name, spec.storage_bytes(), spec.dtype.size())?);
-        }
-        let buffers = CaseBuffers { case, inputs, outputs: &self.buffers, specs };
-        python.bind(device, buffers)?.run(device)
+    /// Returns the buffer with the results of an output.
+    pub(super) fn of(&self, output: usize) -> BufferId {
+        self.buffers[output]
     }
 
-    /// Returns the buffer with the results of an output in its own type.
-    pub(super) fn rounded(&self, output: usize) -> BufferId {
-        self.buffers[output * module::REFERENCE_PARTS]
-    }
-
-    /// Reads the references of some elements of each output.
+    /// Computes the references of some elements of each output: the module runs again, and nothing is
+    /// kept of its other elements, which can be more than the device holds.
     pub(super) fn points(
         &self,
         device: &mut dyn Device,
-        kit: DeviceKernels,
+        case: &Case,
+        inputs: &[BufferId],
         indices: Vec<Vec<usize>>,
     ) -> Result<SampledElements, LaunchError> {
-        let mut read = |output: usize, part: usize, at: &[usize]| {
-            let buffer = self.buffers[output * module::REFERENCE_PARTS + part];
-            let dtype = if part == 1 { DType::F64 } else { DType::F32 };
-            let bytes = kit.gather(device, buffer, dtype.size(), at)?;
-            let elements = bytes.chunks_exact(dtype.size());
-            Ok::<Vec<f64>, LaunchError>(elements.map(|bytes| decode(dtype, bytes)).collect())
+        // Every output has an element; where none is asked for, the first is computed and left out.
+        let place = |&index: &usize| i64::try_from(index).unwrap_or(i64::MAX);
+        let or_first = |list: &Vec<usize>| match list.is_empty() {
+            true => vec![0],
+            false => list.iter().map(place).collect(),
         };
+        let lists = indices.iter().map(or_first);
+        let lists: Vec<Vec<i64>> = std::iter::once(vec![self.number]).chain(lists).collect();
+        let parts = |list: &Vec<i64>| {
+            let spec = TensorSpec::contiguous(DType::F64, &[list.len()]);
+            vec![("elements".to_owned(), spec); module::ELEMENTS_PARTS]
+        };
+        let specs: Vec<(String, TensorSpec)> = lists[1..].iter().flat_map(parts).collect();
+        let python = self.python.function(module::ELEMENTS, &lists);
+        let buffers = run(device, &python, case, inputs, &specs)?;
+        let read = buffers.iter().map(|&buffer| device.read(buffer)).collect::<Result<Vec<_>, _>>();
+        free(device, buffers);
+        let values: Vec<Vec<f64>> = read?.iter().map(|bytes| floats(bytes)).collect();
+        let mut values = values.chunks_exact(module::ELEMENTS_PARTS);
         let (mut runs, mut expected, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
-        for (output, starts) in indices.into_iter().enumerate() {
-            if starts.is_empty() {
-                expected.push(Vec::new());
-                bounds.push(Bound { s: Vec::new(), magnitude: None, inside: None, jumps: None });
-            } else {
-                expected.push(read(output, 1, &starts)?);
-                let (s, magnitude) = (read(output, 2, &starts)?, Some(read(output, 3, &starts)?));
-                bounds.push(Bound { s, magnitude, inside: None, jumps: None });
-            }
+        for starts in indices {
+            let parts = values.next().expect("each output has its parts");
+            let [of, s, magnitude] = [0, 1, 2].map(|part| match starts.is_empty() {
+                true => Vec::new(),
+                false => parts[part].clone(),
+            });
+            expected.push(of);
+            let magnitude = (!starts.is_empty()).then_some(magnitude);
+            bounds.push(Bound { s, magnitude, inside: None, jumps: None });
             runs.push(Runs { starts, len: 1 });
         }
         Ok(SampledElements::of(runs, expected, bounds))
     }
 
-    pub(super) fn free(&mut self, device: &mut dyn Device) {
-        for buffer in self.buffers.drain(..) {
-            device.free(buffer);
+    pub(super) fn free(self, device: &mut dyn Device) {
+        free(device, self.buffers);
+    }
+}
+
+fn floats(bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks_exact(DType::F64.size()).map(|bytes| decode(DType::F64, bytes)).collect()
+}
+
+/// Calls a function of the module's text; returns the buffers with its results.
+fn run(
+    device: &mut dyn Device,
+    python: &Python<'_>,
+    case: &Case,
+    inputs: &[BufferId],
+    specs: &[(String, TensorSpec)],
+) -> Result<Vec<BufferId>, LaunchError> {
+    let mut outputs = Vec::new();
+    let ran = fill(device, python, case, inputs, specs, &mut outputs);
+    match ran {
+        Ok(()) => Ok(outputs),
+        Err(error) => {
+            free(device, outputs);
+            Err(error)
         }
+    }
+}
+
+fn fill(
+    device: &mut dyn Device,
+    python: &Python<'_>,
+    case: &Case,
+    inputs: &[BufferId],
+    specs: &[(String, TensorSpec)],
+    outputs: &mut Vec<BufferId>,
+) -> Result<(), LaunchError> {
+    for (name, spec) in specs {
+        outputs.push(device.alloc(name, spec.storage_bytes(), spec.dtype.size())?);
+    }
+    python.bind(device, CaseBuffers { case, inputs, outputs, specs })?.run(device)
+}
+
+fn free(device: &mut dyn Device, buffers: Vec<BufferId>) {
+    for buffer in buffers {
+        device.free(buffer);
     }
 }

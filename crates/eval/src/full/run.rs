@@ -51,9 +51,8 @@ impl Prepared<'_> {
         let arm = self.arm_need(program);
         match trusted {
             Some(trusted) => arm + outputs + memory::scratch(trusted),
-            // The module's results once in f64 and thrice in f32; in its process the inputs in f64, and
-            // in f64 its results, their changes, the sum of these, and one tensor in between.
-            None => arm + 2 * inputs + 13 * outputs,
+            // The module's results; in its process, in f64, the inputs, the results and a tensor in between.
+            None => arm + 2 * inputs + 5 * outputs,
         }
     }
 
@@ -251,7 +250,7 @@ impl<'p> Run<'p> {
         poison: u8,
     ) -> Result<Vec<Comparison>, EvalError> {
         let Prepared { case, outputs, .. } = self.prepared;
-        let mut results = self
+        let results = self
             .log
             .step(device, "module in f64", |device| {
                 ModuleResults::compute(device, python, case, session.inputs(), outputs)
@@ -266,13 +265,13 @@ impl<'p> Run<'p> {
         &mut self,
         device: &mut dyn Device,
         session: &Session<'_>,
-        results: &ModuleResults,
+        results: &ModuleResults<'_>,
         set: usize,
         poison: u8,
     ) -> Result<Vec<Comparison>, EvalError> {
-        let (prepared, kit) = (self.prepared, self.trusted.kit);
-        let points = results.points(device, kit, prepared.chosen(set))?;
-        let trusted = |output: usize| results.rounded(output);
+        let prepared = self.prepared;
+        let points = self.module_points(device, session, results, prepared.chosen(set))?;
+        let trusted = |output: usize| results.of(output);
         let found = self.differing(device, session, &points, poison, &trusted, MAX_BY_MODULE)?;
         self.log.record.by_module = true;
         self.log.compared(&prepared.outputs, &found, false);
@@ -281,11 +280,25 @@ impl<'p> Run<'p> {
         self.log.record.judged += points.count();
         if found.iter().any(|found| !found.listed.is_empty()) {
             let listed = found.into_iter().map(|found| found.listed).collect();
-            let further = results.points(device, kit, listed)?;
+            let further = self.module_points(device, session, results, listed)?;
             let beyond = self.beyond(device, session, &further, &points, poison)?;
             compared.splice(0..0, beyond);
         }
         Ok(compared)
+    }
+
+    fn module_points(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        results: &ModuleResults<'_>,
+        indices: Vec<Vec<usize>>,
+    ) -> Result<SampledElements, EvalError> {
+        let (case, inputs) = (self.prepared.case, session.inputs());
+        let points = self.log.step(device, "references of elements", |device| {
+            results.points(device, case, inputs, indices)
+        });
+        points.map_err(not_by_module)
     }
 
     /// Compares every element with trusted results, on the device.

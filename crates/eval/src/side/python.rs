@@ -56,9 +56,16 @@ impl<'p> Python<'p> {
         run_s: f64,
     ) -> Option<Self> {
         let Implementation::Python { kind, source, entry } = implementation else { return None };
-        let callee = Callee { kind: *kind, source: source.as_deref(), entry: entry.as_deref() };
+        let (source, entry) = (source.as_deref(), entry.as_deref());
+        let callee = Callee { kind: *kind, source, entry, lists: &[] };
         let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(prepare_limit(*kind));
         Some(Self { process, op: Arc::clone(op), callee, precision, run_limit })
+    }
+
+    /// Returns another function of the same module, which is given lists behind the op's arguments.
+    pub(crate) fn function<'q>(&'q self, entry: &'q str, lists: &'q [Vec<i64>]) -> Python<'q> {
+        let callee = Callee { entry: Some(entry), lists, ..self.callee };
+        Python { op: Arc::clone(&self.op), callee, ..*self }
     }
 
     /// Returns the longest time that judging one case may wait for the process.
