@@ -356,11 +356,20 @@ def load_module(source, scratch):
 IMPLEMENTATIONS = {"aten": aten, "torch_compile": torch_compile, "flag_gems": flag_gems, "triton": triton_module}
 
 
+# Whether products may be TF32: cuBLAS's, cuDNN's.
+PRECISIONS = {
+    "strict": (False, False),
+    "eager": (False, False),
+    "torch_default": (False, True),
+    "tf32": (True, True),
+    "low": (True, True),
+    "fast_math_ok": (True, True),
+}
+
+
 def set_precision(precision):
     """TF32 only where it is asked for; the rest as PyTorch has it, but said aloud."""
-    allowed = precision not in ("strict", "eager")
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    torch.backends.cudnn.allow_tf32 = allowed
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = PRECISIONS[precision]
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = True
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
 
@@ -501,6 +510,17 @@ READS_CONTIGUOUS = ("_embedding_bag.default",)
 CHUNK = ("samples", "warm_up", "flush")
 
 
+def in_bf16(call, outputs, device):
+    """`call` with f32 products of bf16 factors; results that are announced as f32 are f32."""
+
+    def called():
+        with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):
+            results = flat(call())
+        return [one.float() if of["dtype"] == "f32" else one for one, of in zip(results, outputs)]
+
+    return called
+
+
 class Handle:
     """An implementation bound to its arguments and the places of its outputs."""
 
@@ -516,6 +536,8 @@ class Handle:
             self.places = [self.memory.place(output) for output in self.outputs]
             with self.running():
                 self.call = IMPLEMENTATIONS[request["impl"]](request, args, server.scratch)
+                if self.precision == "low":
+                    self.call = in_bf16(self.call, self.outputs, server.device)
         except BaseException:
             with contextlib.suppress(Refusal):
                 self.memory.close()
@@ -654,7 +676,7 @@ class Server:
     def prepare(self, request):
         if request["impl"] not in IMPLEMENTATIONS:
             raise bad(f"there is no implementation {request['impl']!r}")
-        if request["precision"] not in ("strict", "eager", "tf32_ok", "fast_math_ok"):
+        if request["precision"] not in PRECISIONS:
             raise bad(f"there is no precision {request['precision']!r}")
         start = time.perf_counter()
         handle = Handle(self, request)

@@ -182,9 +182,15 @@ class Aten(WithClient):
 
     def test_precision_is_that_of_the_handle(self):
         args, out = [["self", self.vector(1)]], [self.out(1)]
-        for precision, allowed in [("tf32_ok", True), ("strict", False), ("eager", False), ("fast_math_ok", True)]:
+        for precision, allowed in [("tf32", (True, True)), ("strict", (False, False)), ("torch_default", (False, True))]:
             found = self.client.prepare("relu", args, out, precision=precision)["ok"]["settings"]
-            self.assertEqual((found["matmul_tf32"], found["cudnn_tf32"]), (allowed, allowed))
+            self.assertEqual((found["matmul_tf32"], found["cudnn_tf32"]), allowed)
+
+    def test_low_precision_rounds_factors_to_bf16_and_gives_f32(self):
+        # 257 needs 9 bits and becomes 256; 261 would become 260 or 262.
+        args = [["self", self.vector(257, 4)], ["tensor", self.vector(1, 1)]]
+        found = self.client.compute("dot", args, [dict(self.out(1), shape=[])], precision="low")
+        self.assertEqual(found, [f32(260)])
 
     @unittest.skipUnless(shutil.which("g++"), "torch.compile on the CPU needs g++")
     def test_torch_compile(self):

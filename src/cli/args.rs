@@ -70,7 +70,11 @@ pub(crate) struct SuiteArgs {
     #[arg(long, value_name = "FILE.toml", help_heading = "Selection")]
     pub(crate) op_file: Option<String>,
     /// Arithmetic that a kernel may use beyond f32 rounded once
-    #[arg(long, value_name = "strict|eager|tf32_ok|fast_math_ok", help_heading = "Selection")]
+    #[arg(
+        long,
+        value_name = "strict|eager|torch_default|tf32|low|fast_math_ok",
+        help_heading = "Selection"
+    )]
     pub(crate) precision: Option<String>,
 }
 

@@ -11,7 +11,9 @@
 //! inputs: `4 v (max(|y|, magnitude) + r)` for ops that PyTorch rounds between steps, and besides
 //! `4 sqrt(L)` halves of the smallest value where those steps leave the range of f16, whose results
 //! may then be infinite or NaN unless inputs are normal; `1.5 v sqrt(L) (max(|y|, magnitude) + r)` for ops
-//! that it accumulates in their type; `4 v` (`4 u` of f32) where it adds 1 to the function; and quotients may be rounded before they are cut. The bound
+//! that it accumulates in their type; `4 v` (`4 u` of f32) where it adds 1 to the function; and quotients may be rounded before they are cut.
+//! Where factors of f32 products may be of another type, with a unit roundoff of w, there is `w / u (2 u max(|y|, magnitude) + 4 s)`
+//! besides: a factor that is cut and not rounded moves all products one way, and with them the sum. The bound
 //! follows the conditioning of the problem instead of a fixed tolerance: honest f32 arithmetic in any
 //! order stays below it, and inputs or accumulators of lower precision do not. The constants were
 //! taken on hardware: `docs/measurements`, error ratios.
@@ -39,6 +41,8 @@ pub struct BoundParams<'a> {
     pub slack: f64,
     /// The arithmetic that the task allows beyond f32.
     pub precision: Precision,
+    /// The unit roundoff of the type that factors of products may be rounded to, over that of f32; 0 for f32.
+    pub factors: f64,
     /// Response to perturbed inputs, per element; empty counts as zero.
     pub sensitivity: &'a [f64],
     /// The response of elements that stand for the whole output: its root mean square is part of
@@ -83,6 +87,7 @@ impl<'a> BoundParams<'a> {
             ulps: op.ulps,
             slack: op.slack(dtype),
             precision,
+            factors: factors(op, case, precision, dtype),
             sensitivity: &bound.s,
             typical: &typical.s,
             magnitude: bound.magnitude.as_deref(),
@@ -114,6 +119,7 @@ impl<'a> BoundParams<'a> {
             ulps: None,
             slack: 1.0,
             precision: Precision::Strict,
+            factors: 0.0,
             sensitivity: &[],
             typical: &[],
             magnitude: None,
@@ -144,11 +150,28 @@ pub struct Bounds<'a> {
     unit: f64,
 }
 
-/// Unit roundoff of TF32 over that of f32.
+/// Unit roundoffs of TF32 and of bf16 over that of f32.
 const TF32_OVER_F32: f64 = (1 << 13) as f64;
+const BF16_OVER_F32: f64 = (1 << 16) as f64;
+
+/// Returns the unit roundoff of the type that factors of f32 products may be rounded to, over that of f32.
+fn factors(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> f64 {
+    if dtype != DType::F32 || op.products_len(case) == 0 {
+        return 0.0;
+    }
+    match precision {
+        Precision::TorchDefault if op.engine.is_by_cudnn() => TF32_OVER_F32,
+        Precision::Tf32 => TF32_OVER_F32,
+        Precision::Low => BF16_OVER_F32,
+        _ => 0.0,
+    }
+}
 
 /// Relative error of the approximate functions (`tanh.approx` is the coarsest, at 2^-11).
 const FAST_MATH: f64 = 1.0 / 1024.0;
+
+/// Error of a state that cuDNN's sigmoid and tanh make: each is off by 2^-17.
+const GATES: f64 = 4.0 / (1 << 17) as f64;
 
 /// Smallest normal f32: fast math may flush smaller values to zero.
 const FLUSHED: f64 = f32::MIN_POSITIVE as f64;
@@ -182,13 +205,7 @@ impl<'a> Bounds<'a> {
         };
         let scale = y.abs().max(of(params.magnitude));
         let spread = of(Some(params.sensitivity)) + self.floor;
-        // s is measured by perturbing inputs by two roundoffs of f32: TF32 rounds them by more.
-        let spread = match params.precision {
-            Precision::Tf32Ok if params.products_len > 0 && params.dtype == DType::F32 => {
-                spread * TF32_OVER_F32
-            }
-            _ => spread,
-        };
+        let factors = params.factors * (2.0 * self.unit * scale + 4.0 * spread);
         let inside = 4.0 * half_roundoff(params.dtype).unwrap_or(0.0) * of(params.inside);
         let honest = match params.ulps {
             Some(ulps) => self.function_error(ulps, scale),
@@ -196,10 +213,10 @@ impl<'a> Bounds<'a> {
         };
         let fast = match params.precision {
             Precision::FastMathOk => FAST_MATH * (scale + spread / self.unit) + FLUSHED,
-            Precision::Strict | Precision::Eager | Precision::Tf32Ok => 0.0,
+            _ => 0.0,
         };
         let eager = self.eager(scale + of(Some(params.sensitivity)) / DELTA_RMS) + of(params.jumps);
-        0.5 * ulp(params.dtype, y) + params.slack * honest + fast + eager
+        0.5 * ulp(params.dtype, y) + params.slack * honest + factors + fast + eager
     }
 
     /// Error of one function of exact operands. A 16-bit result is rounded twice, so that even a
@@ -222,6 +239,7 @@ impl<'a> Bounds<'a> {
             EagerRounding::Steps => 4.0 * unit * scale,
             EagerRounding::Statistics => 4.0 * (unit * scale + subnormal),
             EagerRounding::OneIsAdded => 4.0 * unit.max(self.unit),
+            EagerRounding::Gates => GATES,
             // Terms of a sum that lie below the smallest normal value are rounded absolutely.
             _ if self.params.unbounded => f64::INFINITY,
             EagerRounding::StepsBeyondRange
@@ -299,6 +317,8 @@ pub fn overflow_threshold(dtype: DType) -> f64 {
 #[cfg(test)]
 mod tests {
     use kgen_ops::{op, reference::Reference};
+    use rand::{Rng as _, SeedableRng as _};
+    use rand_chacha::ChaCha8Rng;
 
     use super::*;
 
@@ -314,6 +334,59 @@ mod tests {
             (DType::I64, 5.0, 0.0),
         ] {
             assert!((ulp(dtype, y) - expected).abs() <= f64::EPSILON * expected, "{dtype} {y}");
+        }
+    }
+
+    /// Rounds to a number of bits, or cuts.
+    fn rounded(x: f64, bits: i32, cut: bool) -> f64 {
+        let step = 2f64.powi(exponent(x.abs()) + 1 - bits);
+        if cut { (x / step).trunc() * step } else { (x / step).round_ties_even() * step }
+    }
+
+    /// Returns how far a product with factors of fewer bits is from the truth, over its bound.
+    fn worst_of(precision: Precision, len: usize, positive: bool, bits: i32, cut: bool) -> f64 {
+        let mut rng = ChaCha8Rng::seed_from_u64(7 + len as u64);
+        let mut worst: f64 = 0.0;
+        for _ in 0..400 {
+            let mut of = |_| f64::from(rng.random_range(if positive { 0.0 } else { -1.0 }..1.0f32));
+            let factors: Vec<[f64; 2]> = (0..len).map(|at| [of(at), of(at)]).collect();
+            let exact: f64 = factors.iter().map(|[a, b]| a * b).sum();
+            let got: f64 =
+                factors.iter().map(|[a, b]| rounded(*a, bits, cut) * rounded(*b, bits, cut)).sum();
+            // The response to two roundoffs of each factor.
+            let squares: f64 = factors.iter().map(|[a, b]| 2.0 * (a * b).powi(2)).sum();
+            let s = [DELTA_RMS * squares.sqrt()];
+            let ratio = match precision {
+                Precision::Low => BF16_OVER_F32,
+                _ => TF32_OVER_F32,
+            };
+            let params = BoundParams {
+                products_len: len,
+                precision,
+                factors: ratio,
+                sensitivity: &s,
+                typical: &s,
+                ..BoundParams::plain(DType::F32, len)
+            };
+            worst = worst.max((got - exact).abs() / Bounds::new(params).at(0, exact));
+        }
+        worst
+    }
+
+    #[test]
+    fn factors_of_the_allowed_type_pass_and_those_of_a_coarser_one_fail() {
+        for (len, positive) in [(4, false), (64, false), (64, true), (1024, false), (1024, true)] {
+            for cut in [false, true] {
+                let of = |precision, bits| worst_of(precision, len, positive, bits, cut);
+                let (tf32, bf16, fp8) =
+                    (of(Precision::Tf32, 11), of(Precision::Tf32, 8), of(Precision::Low, 4));
+                let low = of(Precision::Low, 8);
+                assert!(tf32 < 0.7 && low < 0.7, "{len} {positive} {cut}: {tf32} {low}");
+                // Sums of numbers of one sign hide what rounding to nearest does to each.
+                if cut || !positive {
+                    assert!(1.3 < bf16 && 1.3 < fp8, "{len} {positive} {cut}: {bf16} {fp8}");
+                }
+            }
         }
     }
 

@@ -207,7 +207,7 @@ impl<'a> Planner<'a> {
             bias,
             alpha,
             beta: if addend.is_some() { beta } else { 0.0 },
-            tf32: self.precision == Precision::Tf32Ok,
+            tf32: self.precision == Precision::Tf32,
         };
         self.plan.steps.push(Step::Gemm { call: Box::new(call) });
         Ok(())

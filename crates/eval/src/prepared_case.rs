@@ -236,7 +236,8 @@ pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: D
     }
     let exact_sums = match precision {
         Precision::Strict | Precision::Eager => true,
-        Precision::Tf32Ok => !(sums && dtype == DType::F32),
+        Precision::TorchDefault => !(op.engine.is_by_cudnn() && dtype == DType::F32),
+        Precision::Tf32 | Precision::Low => !(sums && dtype == DType::F32),
         Precision::FastMathOk => !sums,
     };
     op.is_exact(dtype) || (case.distribution == InputDistribution::Exact && exact_sums)

@@ -220,9 +220,17 @@ fn allowance(op: &OpDef, precision: Precision) -> Option<String> {
     let of_task = match precision {
         Precision::Strict => None,
         Precision::Eager => as_eager(EagerRounding::of(&op.name, DType::F16)),
-        Precision::Tf32Ok => {
+        Precision::TorchDefault => Some(
+            "For this task, factors of f32 convolutions and recurrent layers may be TF32, as in PyTorch by \
+             default; those of other products may not.",
+        ),
+        Precision::Tf32 => {
             Some("For this task, factors of f32 matrix products and convolutions may be TF32.")
         }
+        Precision::Low => Some(
+            "For this task, factors of f32 matrix products and convolutions may be rounded to bf16 or f16 \
+             (mind the range of f16); sums and all else stay f32.",
+        ),
         Precision::FastMathOk => Some(
             "For this task, approximate functions such as `tanh.approx` and `__sinf` and flushing \
              of subnormal values are allowed.",
@@ -258,6 +266,9 @@ const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
         EagerRounding::OneIsAdded => Some(
             "For this task, results near 0 may have the absolute error of a sum with 1, as in PyTorch's \
              eager kernel.",
+        ),
+        EagerRounding::Gates => Some(
+            "For this task, sigmoid and tanh of the gates may be approximate, off by 2^-17, as in cuDNN.",
         ),
     }
 }

@@ -65,8 +65,13 @@ pub enum Precision {
     #[default]
     Strict,
     Eager,
+    /// PyTorch's defaults: factors of f32 convolutions and recurrent layers may be rounded to TF32, those
+    /// of other products may not.
+    TorchDefault,
     /// Factors of f32 products may be rounded to TF32.
-    Tf32Ok,
+    Tf32,
+    /// Factors of f32 products may be rounded to bf16 or f16, and their sums stay f32.
+    Low,
     /// Approximate functions and flushing of subnormal values.
     FastMathOk,
 }
@@ -78,7 +83,9 @@ impl Precision {
         match self {
             Self::Strict => "strict",
             Self::Eager => "eager",
-            Self::Tf32Ok => "tf32_ok",
+            Self::TorchDefault => "torch_default",
+            Self::Tf32 => "tf32",
+            Self::Low => "low",
             Self::FastMathOk => "fast_math_ok",
         }
     }

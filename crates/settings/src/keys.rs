@@ -147,7 +147,7 @@ pub const KEYS: &[Key] = &[
         "suite.precision",
         "KGEN_SUITE_PRECISION",
         "precision",
-        Kind::OneOf(&["strict", "eager", "tf32_ok", "fast_math_ok"]),
+        Kind::OneOf(&["strict", "eager", "torch_default", "tf32", "low", "fast_math_ok"]),
     ),
     key("limits.emu_lane_instructions", "KGEN_LIMITS_EMU_LANE_INSTRUCTIONS", Kind::Int(1)),
     key("limits.emu_bytes", "KGEN_LIMITS_EMU_BYTES", Kind::Int(1)),

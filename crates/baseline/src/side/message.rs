@@ -288,12 +288,12 @@ mod tests {
                 shape: vec![2],
                 at: Location::in_file(Path::new("/x/out"), 8),
             }],
-            precision: Precision::Tf32Ok,
+            precision: Precision::Tf32,
             keep: false,
         };
         let json = serde_json::to_value(&prepare).unwrap();
         assert_eq!(json["impl"], "torch_compile");
-        assert_eq!(json["precision"], "tf32_ok");
+        assert_eq!(json["precision"], "tf32");
         let tensor = &json["args"][0][1]["tensor"];
         assert_eq!(tensor["dtype"], "f8e4m3");
         assert_eq!(tensor["stride"], serde_json::json!([3, 1]));

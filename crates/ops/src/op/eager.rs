@@ -27,6 +27,8 @@ pub enum EagerRounding {
     Quotient,
     /// A function to which 1 is added, in f32 too: results near 0 have its absolute error.
     OneIsAdded,
+    /// None, but cuDNN's sigmoid and tanh in recurrent layers are approximate, in f32 too.
+    Gates,
 }
 
 /// Ops with other kernels than such as compute in f32, per kind of rounding.
@@ -153,7 +155,7 @@ impl EagerRounding {
             ROUNDED.iter().find(|(_, ops)| ops.contains(&op)).map(|(rounding, _)| *rounding);
         match (dtype, of_op) {
             (DType::F16 | DType::BF16, Some(of_op)) => of_op,
-            (DType::F32, Some(Self::OneIsAdded)) => Self::OneIsAdded,
+            (DType::F32, Some(of_op @ (Self::OneIsAdded | Self::Gates))) => of_op,
             _ => Self::Result,
         }
     }

@@ -235,6 +235,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether PyTorch computes the op by cuDNN, which takes TF32 factors by default.
+    fn is_by_cudnn(&self) -> bool {
+        false
+    }
+
     /// Returns the longest chain of additions of products behind one output element; 0 where none are added.
     fn products_len(&self, call: &Call<'_>) -> usize {
         if self.sums_products() { self.accumulation_len(call).max(1) } else { 0 }

@@ -247,6 +247,10 @@ impl Engine for GraphEngine {
         Ok(Some(squares))
     }
 
+    fn is_by_cudnn(&self) -> bool {
+        self.graph.nodes.iter().any(|node| node.op.engine.is_by_cudnn())
+    }
+
     fn accumulation_len(&self, call: &Call<'_>) -> usize {
         let lengths = self.nodes(call, |node, of| node.op.accumulation_len(&of.case));
         lengths.into_iter().max().unwrap_or(1)

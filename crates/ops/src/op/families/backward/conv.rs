@@ -205,6 +205,10 @@ impl Engine for ConvBackward {
         Ok(Some(outputs(call, squares, root)?))
     }
 
+    fn is_by_cudnn(&self) -> bool {
+        true
+    }
+
     fn sums_products(&self) -> bool {
         true
     }

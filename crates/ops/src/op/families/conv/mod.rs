@@ -100,6 +100,10 @@ impl Engine for Conv {
         Some(self.geometry(call).map_err(Error::from).and_then(at))
     }
 
+    fn is_by_cudnn(&self) -> bool {
+        true
+    }
+
     fn sums_products(&self) -> bool {
         true
     }
