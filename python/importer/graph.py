@@ -24,6 +24,8 @@ SAME = set("detach alias contiguous clone lift lift_fresh lift_fresh_copy positi
 CASTS = set("to type_as _to_copy float double half bfloat16 long int bool _autocast_to_full_precision".split())
 DROPOUTS = set("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout".split())
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
+# Calls that PyTorch takes apart: the catalogue lacks them, and has the parts.
+DECOMPOSED = {"einsum"} | {f"{name}_cell" for name in RECURRENT}
 # Where a norm's arguments say that it takes statistics of its input; the running ones do not matter then.
 FROM_INPUT = {"batch_norm": 5, "instance_norm": 5}
 BY_SHAPE = set("zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty".split())
@@ -163,7 +165,7 @@ class Tracer(ProxyTorchDispatchMode):
             with self.fake_mode:
                 return func(*args, **kwargs)
         tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
-        if name == "einsum":
+        if name in DECOMPOSED:
             with self:
                 return func.decompose(*args, **kwargs)
         self.refuse_random(func, name, args, kwargs)

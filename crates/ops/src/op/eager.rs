@@ -32,7 +32,7 @@ pub enum EagerRounding {
 }
 
 /// Ops with other kernels than such as compute in f32, per kind of rounding.
-const ROUNDED: [(EagerRounding, &[&str]); 8] = [
+const ROUNDED: [(EagerRounding, &[&str]); 9] = [
     (
         EagerRounding::StepsBeyondRange,
         &["mse_loss", "soft_margin_loss", "cosine_similarity", "sigmoid_backward", "tanh_backward"],
@@ -145,6 +145,7 @@ const ROUNDED: [(EagerRounding, &[&str]); 8] = [
     (EagerRounding::Quotient, &["div.Tensor_mode", "floor_divide"]),
     // (1 + erf(x / sqrt(2))) / 2.
     (EagerRounding::OneIsAdded, &["special_ndtr"]),
+    (EagerRounding::Gates, &["lstm", "gru", "rnn_tanh"]),
 ];
 
 impl EagerRounding {

@@ -48,7 +48,7 @@ const OPINFO_DESCRIPTION: &str = "Correctness of every op in breadth: shapes, la
 /// The files of the suite `opinfo`: one per table of the catalogue, which say in which types an op is
 /// judged, then those of wide integers, of special values by rows, of long
 /// extents and of larger sizes.
-const OPINFO: [(&str, &str); 15] = [
+const OPINFO: [(&str, &str); 16] = [
     ("suites/opinfo/pointwise.toml", include_str!("../../../../suites/opinfo/pointwise.toml")),
     ("suites/opinfo/fold.toml", include_str!("../../../../suites/opinfo/fold.toml")),
     ("suites/opinfo/dense.toml", include_str!("../../../../suites/opinfo/dense.toml")),
@@ -56,6 +56,7 @@ const OPINFO: [(&str, &str); 15] = [
     ("suites/opinfo/backward.toml", include_str!("../../../../suites/opinfo/backward.toml")),
     ("suites/opinfo/serving.toml", include_str!("../../../../suites/opinfo/serving.toml")),
     ("suites/opinfo/integers.toml", include_str!("../../../../suites/opinfo/integers.toml")),
+    ("suites/opinfo/recurrent.toml", include_str!("../../../../suites/opinfo/recurrent.toml")),
     ("suites/opinfo/rows.toml", include_str!("../../../../suites/opinfo/rows.toml")),
     ("suites/opinfo/extents.toml", include_str!("../../../../suites/opinfo/extents.toml")),
     (

@@ -5,6 +5,7 @@ mod dense;
 mod dense_conv;
 mod dense_image;
 mod dense_quant;
+mod dense_recurrent;
 mod dense_resize;
 mod fold;
 mod overloads;
@@ -36,6 +37,7 @@ impl Catalogue {
             fold::rows(),
             of(OpFamily::Contraction, dense::rows()),
             of(OpFamily::Convolution, dense_conv::rows()),
+            of(OpFamily::Contraction, dense_recurrent::rows()),
             of(OpFamily::Pool, dense_image::rows()),
             of(OpFamily::Pool, dense_resize::rows()),
             dense_quant::rows(),

@@ -27,6 +27,7 @@ pub(super) mod pointwise;
 pub(super) mod pool;
 pub(super) mod quant;
 pub(super) mod quantile;
+pub(super) mod recurrent;
 pub(super) mod reduce;
 pub(super) mod repeats;
 pub(super) mod resample;
