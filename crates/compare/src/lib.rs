@@ -3,6 +3,7 @@
 //! - [`data`]: the input. Runs with equal settings are one [`Arm`]; they are its samples.
 //! - [`compare`]: from the one to the other.
 //! - [`summary`]: the result, a [`Comparison`], with intervals and paired tests.
+//! - [`scores()`]: one run in the terms of `KernelBench`.
 //! - [`html`]: the comparison as one page that needs nothing else.
 //!
 //! Pure: reads no file and no clock, and knows nothing of kgen. Everything random comes from one
@@ -19,6 +20,7 @@ mod paired;
 mod pairs;
 mod resample;
 mod rows;
+mod scores;
 mod speed;
 pub mod summary;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub const MIN_OPS: usize = 5;
 
 pub use compare::compare;
 pub use data::{Arm, Attempt, Op, Run, Speedup, Spend};
+pub use scores::{Outcome, Scores, THRESHOLDS, scores};
 pub use summary::{
     ArmSummary, Comparison, CurvePoint, Estimate, Fast, Marks, OpCell, OpRow, OpSpeedup, Pair,
     PairTest, Quantity, Speed, Speeds,
