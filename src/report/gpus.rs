@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::{
     TextTable,
-    summary::{MeanSpeedup, OpSummary, Summary, mean_speedups_on},
+    scores::{MeanSpeedup, mean_speedups_on},
+    summary::{OpSummary, Summary},
     text::mean_speedup_text,
 };
 
@@ -76,7 +77,7 @@ pub fn gpu_table(summary: &Summary) -> Option<TextTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::summary::{mean_speedups, unstarted};
+    use crate::report::{scores::mean_speedups, summary::unstarted};
     use kgen_record::{Speedup, Verdict};
 
     fn op(name: &str, gpu: Option<(&str, &str)>, speedup: f64) -> OpSummary {

@@ -6,6 +6,7 @@
 pub mod compare;
 mod export;
 mod gpus;
+mod scores;
 mod spend;
 mod summary;
 mod table;
@@ -15,8 +16,9 @@ mod text;
 
 pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
+pub use scores::{FastShares, MeanSpeedup, score_table};
 pub use spend::{AttemptSpend, cost_text, spend_line, spend_table, usd_text};
-pub use summary::{MeanSpeedup, OpSummary, PerfAt, Summary, summarise};
+pub use summary::{OpSummary, Summary, summarise};
 pub use table::TextTable;
 pub use text::{
     NOT_MEASURED, mean_speedup_text, op_table, overall, python_text, readme, speedup_text, tables,

@@ -1,10 +1,8 @@
 //! One row per op and the totals of a run, as data.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeSet, HashMap},
-};
+use std::collections::HashMap;
 
+use kgen_compare::Estimate;
 use kgen_record::{
     AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, OpKey,
     PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
@@ -15,6 +13,7 @@ use serde::Serialize;
 
 use super::{
     gpus::{GpuId, GpuSummary, by_gpu, gpu_of},
+    scores::{FastShares, MeanSpeedup, correct, fast_shares, mean_speedups},
     spend::{self, AttemptSpend},
 };
 
@@ -36,34 +35,14 @@ pub struct Summary {
     pub recorded_spend: Option<Spend>,
     /// The GPUs that the best attempts were judged on.
     pub gpus: Vec<GpuSummary>,
-    /// Share of the ops that are correct and faster than p times the primary baseline.
-    pub perf_at: Vec<PerfAt>,
+    /// Share of the ops that are correct.
+    pub correct: Option<Estimate>,
+    /// Shares of the ops that are correct and fast, one entry per baseline, the primary one first; none
+    /// is "not measured".
+    pub fast: Vec<FastShares>,
     /// Where the time of the evaluations went, for the process that made them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
-}
-
-/// The speedup of a run over one baseline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct MeanSpeedup {
-    pub baseline: String,
-    /// Name of the GPU, where the run's ops were judged on GPUs of several names: times of
-    /// different GPUs are never averaged.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<String>,
-    /// Geometric mean over the ops.
-    pub geomean: f64,
-    /// Ops that it is the mean of: those that passed and were timed against this baseline in a case
-    /// that launch overhead does not dominate.
-    pub ops: usize,
-}
-
-/// Share of the ops that are correct and faster than `p` times their baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct PerfAt {
-    pub p: f64,
-    /// The share; `None` where no op was measured.
-    pub share: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -147,9 +126,6 @@ impl Summary {
     }
 }
 
-/// Factors that the share of fast ops is given for.
-const FACTORS: [f64; 4] = [1.0, 1.5, 2.0, 4.0];
-
 /// Reads a run and sums it up.
 ///
 /// # Errors
@@ -173,17 +149,12 @@ pub fn summarise(run: &Run) -> Result<Summary, kgen_store::Error> {
 }
 
 fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> Summary {
-    let speedups = mean_speedups(&ops);
-    let fast = |p: f64| {
-        let primary = &speedups.first()?.baseline;
-        let of_op = |op: &&OpSummary| headline(op, primary).is_some_and(|geomean| geomean > p);
-        Some(ratio(ops.iter().filter(of_op).count(), ops.len()))
-    };
     Summary {
         n_passed: ops.iter().filter(|op| op.passed()).count(),
-        perf_at: FACTORS.iter().map(|&p| PerfAt { p, share: fast(p) }).collect(),
+        correct: correct(&ops),
+        fast: fast_shares(&ops),
         gpus: by_gpu(&ops),
-        speedups,
+        speedups: mean_speedups(&ops),
         spend: ops.iter().map(|op| op.spend).sum(),
         recorded_spend: sum(ops.iter().map(|op| op.recorded_spend)),
         split: None,
@@ -200,52 +171,6 @@ fn sum(spends: impl Iterator<Item = Option<Spend>>) -> Option<Spend> {
         sum += spend;
         sum
     })
-}
-
-/// Returns the speedup of an op that may stand in a headline.
-fn headline(op: &OpSummary, baseline: &str) -> Option<f64> {
-    let speedup = op.speedup_over(baseline).filter(|speedup| speedup.is_headline());
-    speedup.map(|speedup| speedup.geomean)
-}
-
-/// Returns a mean per baseline, and per name of a GPU where there are several.
-pub(super) fn mean_speedups(ops: &[OpSummary]) -> Vec<MeanSpeedup> {
-    let name = |op: &OpSummary| op.gpu.as_ref().map(|gpu| gpu.name.clone());
-    let timed = ops.iter().filter(|op| !op.speedups.is_empty());
-    let gpus: BTreeSet<Option<String>> = timed.map(name).collect();
-    if gpus.len() < 2 {
-        return mean_speedups_on(ops, |_| true);
-    }
-    let on = |gpu: Option<String>| {
-        let means = mean_speedups_on(ops, |op| name(op) == gpu);
-        means.into_iter().map(move |mean| MeanSpeedup { gpu: gpu.clone(), ..mean })
-    };
-    gpus.into_iter().flat_map(on).collect()
-}
-
-/// Returns a mean per baseline over some of the ops. The primary baseline is that of most ops.
-pub(super) fn mean_speedups_on(
-    ops: &[OpSummary],
-    is_on: impl Fn(&OpSummary) -> bool,
-) -> Vec<MeanSpeedup> {
-    let mut names: Vec<&str> = Vec::new();
-    for speedup in ops.iter().flat_map(|op| &op.speedups) {
-        if !names.contains(&speedup.baseline.as_str()) {
-            names.push(&speedup.baseline);
-        }
-    }
-    let n_primary = |name: &str| {
-        let primary = ops.iter().filter_map(OpSummary::speedup);
-        primary.filter(|speedup| speedup.baseline == name).count()
-    };
-    names.sort_by_key(|name| Reverse(n_primary(name)));
-    let mean = |name: &str| {
-        let of_ops = ops.iter().filter(|op| is_on(op));
-        let of_ops: Vec<f64> = of_ops.filter_map(|op| headline(op, name)).collect();
-        let geomean = kgen_measure::geometric_mean(&of_ops)?;
-        Some(MeanSpeedup { baseline: name.to_owned(), gpu: None, geomean, ops: of_ops.len() })
-    };
-    names.into_iter().filter_map(mean).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of ops and cases are small")]

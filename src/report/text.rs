@@ -6,24 +6,25 @@ use kgen_record::{Flag, Speedup, Verdict};
 use kgen_store::{Counts, Run, RunStatus};
 
 use super::{
-    TextTable, cost_text, gpu_table, spend_line, spend_table,
-    summary::{MeanSpeedup, OpSummary, Summary},
+    MeanSpeedup, TextTable, cost_text, gpu_table, score_table, spend_line, spend_table,
+    summary::{OpSummary, Summary},
 };
 
 /// Stands where no number was measured.
 pub const NOT_MEASURED: &str = "not measured";
 
-/// Returns the table of ops, and that of GPUs where there are several.
+/// Returns the table of ops, that of GPUs where there are several, and the scores where something was
+/// timed.
 #[must_use]
 pub fn tables(summary: &Summary) -> String {
     let mut text = op_table(summary).render();
     for line in flag_lines(summary) {
         text = format!("{text}\n{line}");
     }
-    match gpu_table(summary) {
-        Some(gpus) => format!("{text}\n\n{}", gpus.render()),
-        None => text,
+    for table in [gpu_table(summary), score_table(summary)].into_iter().flatten() {
+        text = format!("{text}\n\n{}", table.render());
     }
+    text
 }
 
 /// Returns flags raised while ops were timed, a line per flag. That launching dominates is left
@@ -195,7 +196,7 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
         writeln!(text, "{name:<16} {value}").expect("a string takes any text");
     };
     line("Ops", &summary.ops.len().to_string());
-    line("Passed", &summary.n_passed.to_string());
+    line("Passed", &passed_text(summary));
     line("Attempts", &summary.ops.iter().map(|op| op.attempts).sum::<usize>().to_string());
     line("LLM calls", &summary.ops.iter().map(|op| op.calls).sum::<u32>().to_string());
     if let Some(spend) = spend_line(summary) {
@@ -213,10 +214,6 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
         line("Kept", &format!("{n_cached} ops: their replies were kept from equal requests"));
     }
     line("Speedup", &format!("{} (geometric mean)", mean_speedup_text(&summary.speedups)));
-    for perf in &summary.perf_at {
-        let share = perf.share.map_or(NOT_MEASURED.to_owned(), |share| format!("{share:.2}"));
-        line(&format!("perf@{}", perf.p), &share);
-    }
     text.push('\n');
     text.push_str(&tables(summary));
     text.push('\n');
@@ -225,6 +222,13 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
             .expect("a string takes any text");
     }
     text
+}
+
+/// Returns how many ops passed, and their share with its interval where there are enough ops for one.
+fn passed_text(summary: &Summary) -> String {
+    let interval = summary.correct.and_then(|correct| Some((correct.value, correct.interval()?)));
+    let share = interval.map(|(share, [low, high])| format!(" ({share:.2} [{low:.2}, {high:.2}])"));
+    format!("{}{}", summary.n_passed, share.unwrap_or_default())
 }
 
 /// Returns the facts of PyTorch, where something ran there: versions and settings.
@@ -295,10 +299,13 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
         .map_or(String::new(), |spend| format!("## Spend\n\n{}\n\n{SPEND}\n", spend.markdown()));
     let gpus = gpu_table(summary)
         .map_or(String::new(), |gpus| format!("## GPUs\n\n{}\n\n", gpus.markdown()));
+    let scores = score_table(summary).map_or(String::new(), |scores| {
+        format!("## Scores\n\n{}\n\n{SCORES}\n", scores.markdown())
+    });
     let id = &summary.run;
     write!(
         text,
-        "{}\n\n## Ops\n\n{}\n\n{gpus}{LEGEND}\n{spend}## Files\n\n{FILES}\n## Going on\n\n    \
+        "{}\n\n## Ops\n\n{}\n\n{gpus}{LEGEND}\n{scores}{spend}## Files\n\n{FILES}\n## Going on\n\n    \
          kgen resume {id}     go on where it stopped\n    \
          kgen report {id}     make these files again\n    \
          kgen generate --replay {id}     the same replies, judged anew\n    \
@@ -320,6 +327,12 @@ speedup stands only where it was measured; cases that the overhead of a launch d
 it. That of a winner that was judged again is the median of those measurements, each in a fresh process,
 all on one GPU. Brackets hold the 99 % interval: that of a winner spans the intervals of all its processes.
 The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
+";
+
+const SCORES: &str = "\
+`fast_p` is KernelBench's: the share of all ops that are correct and more than p times as fast as the baseline;
+`fast_0` is the share that is correct. An op that was not timed against a baseline is not fast there. Mean and
+median are over the ops that were. Brackets hold the 95 % interval from resampling ops, from 5 ops on.
 ";
 
 const SPEND: &str = "\
