@@ -6,6 +6,7 @@
 pub mod compare;
 mod export;
 mod gpus;
+mod kernelbench;
 mod scores;
 mod spend;
 mod summary;
@@ -16,6 +17,7 @@ mod text;
 
 pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
+pub use kernelbench::{EvalResults, KernelBenchError, eval_results};
 pub use scores::{FastShares, MeanSpeedup, score_table};
 pub use spend::{AttemptSpend, cost_text, spend_line, spend_table, usd_text};
 pub use summary::{OpSummary, Summary, summarise};

@@ -2,6 +2,7 @@
 //! failed, one that was never begun.
 
 mod compare;
+mod kernelbench;
 
 use kgen_record::{
     AttemptId, BaselineTiming, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison, DType,

@@ -1,17 +1,12 @@
 //! `kgen report`: makes a run's summaries again and prints its table.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kgen_settings::Overrides;
 use kgen_store::{Error, Run, RunStore, find_run};
 
 use crate::{
-    cli::{
-        CommandError, Context,
-        args::{FormatArgs, OutputArgs},
-        exit_codes::Exit,
-        ui::{self, Format},
-    },
-    report,
+    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, session::plural, ui},
+    report::{self, KernelBenchError, Summary},
 };
 
 /// Sum up a stored run: its table, and its summary files made again
@@ -22,8 +17,20 @@ pub(crate) struct ReportArgs {
     run: String,
     #[command(flatten)]
     output: OutputArgs,
-    #[command(flatten)]
-    format: FormatArgs,
+    /// Print the table for people, as JSON, or for KernelBench's scripts
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: ReportFormat,
+}
+
+/// How a report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum ReportFormat {
+    // No doc comments: they would spread the help text over many lines.
+    #[default]
+    Table,
+    Json,
+    #[value(name = "kernelbench")]
+    KernelBench,
 }
 
 pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandError> {
@@ -41,9 +48,10 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
         Err(error @ (Error::Locked { .. } | Error::Io { .. })) => read_only(context, &run, &error)?,
         Err(error) => return Err(error.into()),
     };
-    match args.format.format {
-        Format::Json => ui::json(&context.ui, &summary)?,
-        Format::Table => {
+    match args.format {
+        ReportFormat::Json => ui::json(&context.ui, &summary)?,
+        ReportFormat::KernelBench => print_eval_results(context, &run, &summary)?,
+        ReportFormat::Table => {
             context.ui.data(&report::tables(&summary))?;
             context.ui.note(&report::totals_line(&summary));
             if let Some(spend) = report::spend_line(&summary) {
@@ -54,7 +62,26 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     Ok(if summary.all_passed() { Exit::Ok } else { Exit::NotSolved })
 }
 
-fn read_only(context: &Context, run: &Run, error: &Error) -> Result<report::Summary, CommandError> {
+fn print_eval_results(context: &Context, run: &Run, summary: &Summary) -> Result<(), CommandError> {
+    let results = report::eval_results(run, summary).map_err(|error| match error {
+        KernelBenchError::Store(error) => CommandError::from(error),
+        error @ (KernelBenchError::NoProblems { .. } | KernelBenchError::Levels { .. }) => {
+            CommandError::new(Exit::Usage, error)
+        }
+    })?;
+    context.ui.data(&results.text)?;
+    if !results.left_out.is_empty() {
+        let n_out = plural(results.left_out.len(), "op");
+        context.ui.note(&format!(
+            "{n_out} left out, no problem of KernelBench: {}",
+            results.left_out.join(", ")
+        ));
+    }
+    context.ui.note(&format!("level {}; a runtime is the mean in milliseconds", results.level));
+    Ok(())
+}
+
+fn read_only(context: &Context, run: &Run, error: &Error) -> Result<Summary, CommandError> {
     context.ui.warn(&format!("the summary files stay as they are: {error}"));
     Ok(report::summarise(run)?)
 }
