@@ -121,6 +121,8 @@ fn stem(path: &Path) -> String {
 fn kernelbench(dir: &Path, levels: &[u32], common: &Common) -> Result<Vec<Job>, CommandError> {
     let level_job = |&level: &u32| {
         let folder = dir.join(format!("level{level}"));
+        // The importer runs in a folder of its own.
+        let folder = fs::canonicalize(&folder).unwrap_or(folder);
         let entries = fs::read_dir(&folder).map_err(|error| {
             let message = format!("cannot read {}: {error}", folder.display());
             CommandError::config(message)
