@@ -23,14 +23,16 @@ use literal::{boolean, float, numbers, string, text, tuple};
 /// The first line of every module.
 pub const FIRST_LINE: &str = "# Made by `kgen export`.";
 
-/// The runtime, in the order in which it is put together: calls of the kernel, calls of the
-/// gradient's, and the check of both.
+/// The runtime, in the order in which it is put together: calls of the kernel; then the op, calls of the
+/// gradient's kernel, and the check of both.
 const CALL: [&str; 3] = [
     include_str!("../../python/export/plan.py"),
     include_str!("../../python/export/cuda.py"),
-    include_str!("../../python/export/op.py"),
+    include_str!("../../python/export/call.py"),
 ];
+const OP: &str = include_str!("../../python/export/op.py");
 const GRADIENT: &str = include_str!("../../python/export/gradient.py");
+const ACCURACY: &str = include_str!("../../python/export/accuracy.py");
 const CHECK: &str = include_str!("../../python/export/check.py");
 
 /// Cases at most that a module is checked on.
@@ -138,7 +140,7 @@ pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
     add_docstring(&mut out, export, aten);
     add_constants(&mut out, export, aten, &file);
     let gradient = export.backward.map(|_| GRADIENT);
-    for part in CALL.into_iter().chain(gradient).chain([CHECK]) {
+    for part in CALL.into_iter().chain([OP]).chain(gradient).chain([ACCURACY, CHECK]) {
         out.push('\n');
         out.push_str(part);
     }
