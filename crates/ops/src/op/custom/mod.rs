@@ -82,6 +82,18 @@ pub fn custom_cases(op: &OpDef) -> Result<Vec<CaseText>, CustomError> {
     }
 }
 
+/// Returns the extents of each tensor of a custom op as its file words them: numbers, names of extents, and
+/// expressions of both, which are Python's too. None for an op of the catalogue.
+///
+/// # Errors
+///
+/// [`CustomError`] where the definition cannot be read.
+pub fn custom_extents(op: &OpDef) -> Result<Vec<Vec<String>>, CustomError> {
+    let Some(text) = &op.definition else { return Ok(Vec::new()) };
+    let spelled = |dims: &[expr::Expr]| dims.iter().map(expr::Expr::to_string).collect();
+    Ok(file::read(text)?.tensors.iter().map(|tensor| spelled(&tensor.shape.dims)).collect())
+}
+
 fn build(text: &str) -> Result<OpDef, CustomError> {
     let definition = file::read(text)?;
     if !catalogue::lookup(&definition.name).is_empty() {
