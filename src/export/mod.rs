@@ -7,6 +7,7 @@
 
 mod gradient;
 mod literal;
+mod model;
 #[cfg(test)]
 mod tests;
 
@@ -115,18 +116,37 @@ pub enum ExportError {
     /// The op's gradient is no op that kgen knows.
     #[error("`{op}` has no gradient among kgen's ops, so there is no kernel for its backward pass")]
     NoGradient { op: String },
+    /// The module draws values that it keeps, so that no other module has the same.
+    #[error(
+        "the module of `{op}` keeps random values that are no parameters or buffers: a kernel cannot be \
+         given them"
+    )]
+    Draws { op: String },
+    /// A module's op has no case of the sizes of its file.
+    #[error("`{op}` has no realistic case, so the sizes of its module are not known")]
+    NoSizes { op: String },
+    /// The op file is damaged.
+    #[error("the op file of `{op}` is damaged")]
+    Definition {
+        op: String,
+        #[source]
+        source: op::CustomError,
+    },
     /// The file is no kernel file.
     #[error("the kernel file is damaged")]
     Kernel(#[from] KernelFileError),
 }
 
-/// Writes the Python module.
+/// Writes the Python module: of an op that was imported from a PyTorch module a drop-in replacement of that.
 ///
 /// # Errors
 ///
-/// [`ExportError`] where the op is not one of PyTorch's, or the text is no kernel file.
+/// [`ExportError`] where the op is neither one of PyTorch's nor imported, or the text is no kernel file.
 pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
     let op = export.op;
+    if let Some(module) = &op.module {
+        return model::to_torch(export, module);
+    }
     let aten = op.schema.strip_prefix("aten.").filter(|_| op.definition.is_none());
     let aten = aten.ok_or_else(|| ExportError::NoEager { op: op.name.clone() })?;
     let theirs = Schema::parse(&op.signature).map_or(0, |schema| schema.outputs.len());
@@ -177,7 +197,40 @@ fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
     .expect("a string takes any text");
 }
 
+/// A constant of a module: a comment, perhaps empty, its name and its value.
+type Constant = (&'static str, &'static str, String);
+
 fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &KernelFile) {
+    let op = export.op;
+    let backward = export.backward.map(|op| string(&module_name(op)));
+    let calls = export.backward.into_iter().flat_map(|backward| {
+        gradient::of(op).into_iter().map(|gradient| gradient.literal(backward))
+    });
+    let of_op = [
+        ("", "ATEN", string(aten)),
+        (
+            "Calls that check() tries; a tensor is dtype, shape, strides, offset, kind of values.",
+            "CASES",
+            cases(export),
+        ),
+        ("The module of the gradient.", "BACKWARD", backward.unwrap_or("None".to_owned())),
+        ("Stands for the gradient of the result.", "GRAD", "object()".to_owned()),
+        (
+            "Calls of it: the inputs they differentiate by, and the arguments.",
+            "GRADIENTS",
+            format!("(\n{})", calls.collect::<String>()),
+        ),
+    ];
+    for (comment, name, value) in kernel_constants(export, file).into_iter().chain(of_op) {
+        if !comment.is_empty() {
+            writeln!(out, "# {comment}").expect("a string takes any text");
+        }
+        writeln!(out, "{name} = {value}").expect("a string takes any text");
+    }
+}
+
+/// Returns the constants that calls of the kernel need.
+fn kernel_constants(export: &Export<'_>, file: &KernelFile) -> Vec<Constant> {
     let op = export.op;
     let names = op.params.iter().zip(plan_names(op));
     let params = names.map(|(param, plan)| tuple([string(&param.name), string(&plan)]));
@@ -187,23 +240,13 @@ fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &Kerne
     let headers = bundled_headers(file.text()).into_iter();
     let headers =
         headers.map(|(name, header)| format!("    {}: {},\n", string(name), text(header)));
-    let backward = export.backward.map(|op| string(&module_name(op)));
-    let calls = export.backward.into_iter().flat_map(|backward| {
-        gradient::of(op).into_iter().map(|gradient| gradient.literal(backward))
-    });
-    let constants = [
+    vec![
         ("", "NAME", string(&op.folder())),
-        ("", "ATEN", string(aten)),
         ("Arguments of the kernel: names in the schema and in the plan.", "PARAMS", tuple(params)),
         ("Those that hold tensors.", "TENSORS", tuple(tensors.map(|param| string(&param.name)))),
         ("The one whose element type stands in for that of tensors left out.", "MAIN", main),
         ("", "RETURNS_LIST", boolean(op.returns_list).to_owned()),
         ("Values of the plan's axes that were fastest, by call.", "TUNED", tuned(export)),
-        (
-            "Calls that check() tries; a tensor is dtype, shape, strides, offset, kind of values.",
-            "CASES",
-            cases(export),
-        ),
         ("", "SOURCE", text(file.text())),
         (
             "The plan in the source's comment: from shapes to launches.",
@@ -212,20 +255,7 @@ fn add_constants(out: &mut String, export: &Export<'_>, aten: &str, file: &Kerne
         ),
         ("What sources may include.", "PRELUDE", string(PRELUDE)),
         ("", "HEADERS", format!("{{\n{}}}", headers.collect::<String>())),
-        ("The module of the gradient.", "BACKWARD", backward.unwrap_or("None".to_owned())),
-        ("Stands for the gradient of the result.", "GRAD", "object()".to_owned()),
-        (
-            "Calls of it: the inputs they differentiate by, and the arguments.",
-            "GRADIENTS",
-            format!("(\n{})", calls.collect::<String>()),
-        ),
-    ];
-    for (comment, name, value) in constants {
-        if !comment.is_empty() {
-            writeln!(out, "# {comment}").expect("a string takes any text");
-        }
-        writeln!(out, "{name} = {value}").expect("a string takes any text");
-    }
+    ]
 }
 
 /// Writes the best values of the axes per call, as `_describe` of the runtime describes calls.

@@ -1,3 +1,5 @@
+mod models;
+
 use std::{collections::BTreeMap, fs, path::Path};
 
 use kgen_kernel::{

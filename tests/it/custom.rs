@@ -193,3 +193,74 @@ fn what_is_right_in_a_suite_is_worked_on_when_asked_for() {
         assert!(said.contains(part), "`{part}` is not in\n{said}");
     }
 }
+
+/// An op that `kgen import kernelbench` could have made.
+const PROBLEM: &str = r#"
+format = 1
+name = "l1_19_double"
+semantics = "The result of `forward` of the PyTorch module `Model` in training mode."
+dtypes = ["f32"]
+[tensors]
+x = { shape = "[batch, width]", init = "uniform(0.0, 1.0)" }
+[outputs]
+out = "the result"
+[reference]
+graph = "out = add(x, x)"
+[module]
+file = "19_Double.py"
+class = "Model"
+torch = "2.11.0"
+source = '''
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + x
+
+def get_inputs():
+    return [torch.rand(4, 33)]
+
+def get_init_inputs():
+    return []
+'''
+[[cases]]
+batch = 4
+width = 33
+class = "realistic"
+"#;
+
+const DOUBLE: &str = r#"/*@plan
+launch("twice", grid=cdiv(out.numel, 128), block=128, args=[x, out, out.numel])
+@*/
+extern "C" __global__ void twice(const float* x, float* out, long long n) {
+  const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+  if (i < n) out[i] = x[i] + x[i];
+}
+"#;
+
+#[test]
+fn a_kernel_of_an_imported_problem_is_reported_and_exported_in_kernelbenchs_terms() {
+    let folder = folder();
+    let path = folder.path();
+    let kernels = path.join("kernels/l1_19_double");
+    fs::create_dir_all(&kernels).unwrap();
+    fs::write(kernels.join("l1_19_double.cu"), DOUBLE).unwrap();
+    fs::write(path.join("problem.toml"), PROBLEM).unwrap();
+    let suite = "format = 1\nname = \"level1\"\n[[ops]]\nop_file = \"problem.toml\"\n";
+    fs::write(path.join("level1.suite.toml"), suite).unwrap();
+    let args = ["run", "--backend", "pregenerated", "--kernels-dir", "kernels"];
+    let args = [&args[..], &["--suite", "level1.suite.toml", "--run-id", "mine"]].concat();
+    succeeds(path, &args);
+    let json = succeeds(path, &["report", "mine", "--format", "kernelbench"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let sample = &json["19"][0];
+    assert_eq!((&sample["compiled"], &sample["correctness"]), (&true.into(), &true.into()));
+    assert_eq!(sample["runtime"], -1.0, "the emulator does not time");
+    // The op is neither of the catalogue nor the run's only one: the suite's file has it.
+    let export = ["export", "mine", "--op", "l1_19_double", "--to", "torch"];
+    assert_eq!(succeeds(path, &export), "l1_19_double.py\n");
+    let module = fs::read_to_string(path.join("l1_19_double.py")).unwrap();
+    for part in ["class ModelNew(", "return x + x", "twice", r#"("x", "input", None, "f32", ("#] {
+        assert!(module.contains(part), "{part} is missing in {module}");
+    }
+}

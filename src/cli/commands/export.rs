@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
-    let op = &*op_of(&run, &args.op)?;
+    let op = &*op_of(context, &run, &args.op)?;
     let backward = args.backward.then(|| backward_of(op)).transpose();
     let backward = backward.map_err(|error| CommandError::new(Exit::Config, error))?;
     let module = Module::make(context, &run, op, args.attempt, backward)?;
@@ -92,6 +92,8 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
 struct Module {
     text: String,
     n_checked: usize,
+    /// Whether it stands for a module and not for an op.
+    of_module: bool,
     /// The attempt and how it was judged.
     kernel: String,
 }
@@ -112,7 +114,7 @@ impl Module {
         let text = export::to_torch(&export);
         let text = text.map_err(|error| CommandError::new(Exit::Config, error))?;
         let kernel = format!("attempt {} of {}, {}", winner.id.number, op.name, winner.judged());
-        Ok(Self { text, n_checked: export.checked().len(), kernel })
+        Ok(Self { text, n_checked: export.checked().len(), of_module: op.module.is_some(), kernel })
     }
 
     /// Writes the module, never over a file that is something else, and says so.
@@ -129,6 +131,9 @@ impl Module {
             .map_err(|error| CommandError::config(format!("cannot write {file}: {error}")))?;
         context.ui.data(&file.to_string())?;
         let check = match self.n_checked {
+            _ if self.of_module => {
+                format!("`python {file}` compares it with the original module on a GPU")
+            }
             0 => "it has no cases to be compared with eager PyTorch on".to_owned(),
             n => format!(
                 "`python {file}` compares it with eager PyTorch on a GPU, on {}",
@@ -140,8 +145,9 @@ impl Module {
     }
 }
 
-/// Finds an op by any of its names, the run's own op among them.
-fn op_of(run: &Run, name: &str) -> Result<Arc<OpDef>, CommandError> {
+/// Finds an op by any of its names: the run's own op, one of the catalogue, or one that the run's suite
+/// defines.
+fn op_of(context: &Context, run: &Run, name: &str) -> Result<Arc<OpDef>, CommandError> {
     if let Some(text) = &run.info().definition {
         let own = op::custom(text).map_err(|error| {
             CommandError::config(format!("the run's op file is damaged: {error}"))
@@ -149,6 +155,13 @@ fn op_of(run: &Run, name: &str) -> Result<Arc<OpDef>, CommandError> {
         if own.name == name {
             return Ok(own);
         }
+    }
+    if let Ok(known) = op::find(name) {
+        return Ok(Arc::clone(known));
+    }
+    if run.info().ops.iter().any(|op| op == name) {
+        let suite = selection::suite_of_run(&context.ui, run.info())?;
+        return Ok(Arc::clone(suite.op(name)?));
     }
     op::find(name).cloned().map_err(|error| {
         CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names")
