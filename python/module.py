@@ -67,21 +67,36 @@ def variant_of(tensors):
     raise ValueError("no variant of the module has inputs of these extents")
 
 
+# Stands for a tensor among the arguments of a module.
+GIVEN = object()
+
+
 @functools.cache
 def built(variant, device, wide):
+    """
+    The module of a variant, and its arguments as a list and a structure. Tensors that kgen gives are not
+    held: they can be as large as the GPU.
+    """
     torch.manual_seed(0)
     module, inputs = made(variant, device)
-    return module.double() if wide else module, inputs
+    leaves, structure = tree_flatten(inputs)
+    leaves = [GIVEN if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    del inputs
+    module = module.double() if wide else module
+    for path in [path for _, kind, path in PROBLEM["tensors"] if kind == "path"]:
+        owner, _, name = path.rpartition(".")
+        value = getattr(module.get_submodule(owner), name)
+        value.data = value.data.new_empty(0)
+    return module, leaves, structure
 
 
 def result(tensors, in_f64=False):
     """What the module returns: its tensors, in order."""
-    module, inputs = built(variant_of(tensors), str(tensors[0].device), in_f64)
+    module, leaves, structure = built(variant_of(tensors), str(tensors[0].device), in_f64)
     roles = list(zip(PROBLEM["tensors"], tensors))
     arguments = iter([value for (_, kind, _), value in roles if kind == "input"])
     held = {path: value for (_, kind, path), value in roles if kind == "path"}
-    leaves, structure = tree_flatten(inputs)
-    given = [next(arguments) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    given = [next(arguments) if leaf is GIVEN else leaf for leaf in leaves]
     returned = torch.func.functional_call(module, held, tuple(tree_unflatten(given, structure)))
     return [leaf for leaf in tree_leaves(returned) if isinstance(leaf, torch.Tensor)]
 

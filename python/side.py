@@ -11,6 +11,8 @@ import argparse
 import base64
 import contextlib
 import ctypes
+import functools
+import gc
 import importlib.util
 import json
 import math
@@ -334,7 +336,9 @@ def triton_module(request, args, scratch):
     source, entry = request.get("source"), request.get("entry")
     if not source or not entry:
         raise bad("triton needs `source` and `entry`")
-    function = getattr(load_module(source, scratch), entry, None)
+    # References of the same values come in two calls; a candidate starts anew each time.
+    load = kept_module if request.get("keep") else load_module
+    function = getattr(load(source, scratch), entry, None)
     if not callable(function):
         raise Refusal("raised", f"the module has no function {entry}")
     overload = overload_of(request["aten"]) if request.get("aten") else None
@@ -351,6 +355,11 @@ def load_module(source, scratch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@functools.lru_cache(maxsize=1)
+def kept_module(source, scratch):
+    return load_module(source, scratch)
 
 
 IMPLEMENTATIONS = {"aten": aten, "torch_compile": torch_compile, "flag_gems": flag_gems, "triton": triton_module}
@@ -432,6 +441,10 @@ class CpuClock:
         pass
 
 
+# Bytes of tensors from which on it is worth while to look for those that nobody needs.
+MANY_BYTES = 1 << 28
+
+
 class CudaClock:
     """Times between two events on the current stream; the whole chunk is enqueued before it is waited for."""
 
@@ -487,6 +500,10 @@ class CudaClock:
         """Gives back what torch keeps for later, and the buffer for flushing too where memory has run out."""
         if all_of_it:
             self.buffers.clear()
+            kept_module.cache_clear()
+        # Modules of people's text are cycles, which hold what they made until they are collected.
+        if all_of_it or torch.cuda.memory_allocated() > MANY_BYTES:
+            gc.collect()
         torch.cuda.empty_cache()
 
 

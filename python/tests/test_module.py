@@ -82,6 +82,21 @@ class Module(unittest.TestCase):
             torch.testing.assert_close(elements(*others, [3], [3, 4]), kept)
         self.assertFalse(torch.equal(kept[0], first[0]))
 
+    def test_a_recurrent_layer_has_the_weights_it_is_given(self):
+        source = SOURCE.replace("self.linear = nn.Linear(width, hidden)", "self.linear = nn.RNN(width, hidden)")
+        source = source.replace("return self.norm(self.linear(x)).relu()", "return self.linear(x)[0]").replace("self.norm", "norm")
+        paths = ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+        tensors = [["x", "input", None], *([path, "path", f"linear.{path}"] for path in paths)]
+        module = loaded({**PROBLEM, "source": source, "tensors": tensors})
+        x, w, u, b, c = torch.rand(5, 7), torch.randn(3, 7), torch.randn(3, 3), torch.randn(3), torch.randn(3)
+        states, h = [], torch.zeros(3)
+        for step in x:
+            h = torch.tanh(step @ w.T + b + h @ u.T + c)
+            states.append(h)
+        with torch.no_grad():
+            [out] = module["forward"](x, w, u, b, c)
+        torch.testing.assert_close(out, torch.stack(states))
+
     def test_other_extents_are_no_variant(self):
         with self.assertRaisesRegex(ValueError, "no variant"):
             self.module["forward"](torch.rand(5, 8), torch.randn(3, 8), torch.randn(3))

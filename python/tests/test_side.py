@@ -188,8 +188,12 @@ class Aten(WithClient):
 
     def test_low_precision_rounds_factors_to_bf16_and_gives_f32(self):
         # 257 needs 9 bits and becomes 256; 261 would become 260 or 262.
-        args = [["self", self.vector(257, 4)], ["tensor", self.vector(1, 1)]]
-        found = self.client.compute("dot", args, [dict(self.out(1), shape=[])], precision="low")
+        row, column = self.vector(257, 4), self.vector(1, 1)
+        row["tensor"].update(shape=[1, 2], stride=[2, 1])
+        column["tensor"].update(shape=[2, 1], stride=[1, 1])
+        args, outputs = [["self", row], ["mat2", column]], [dict(self.out(1), shape=[1, 1])]
+        self.assertEqual(self.client.compute("mm", args, outputs, precision="tf32"), [f32(261)])
+        found = self.client.compute("mm", args, outputs, precision="low")
         self.assertEqual(found, [f32(260)])
 
     @unittest.skipUnless(shutil.which("g++"), "torch.compile on the CPU needs g++")
