@@ -10,6 +10,9 @@ const BLOCK: u32 = 256;
 /// Blocks per multiprocessor at most; the kernels' loops take larger tensors.
 const BLOCKS_PER_SM: u32 = 32;
 
+/// Bytes that a digest takes at once.
+const WORD: usize = 4;
+
 /// Distances that the comparison distinguishes; 0 counts as equal.
 pub(super) const N_DISTANCES: usize = 64;
 
@@ -29,8 +32,8 @@ pub(crate) fn defines(dtypes: &[DType]) -> Vec<(String, String)> {
 /// Returns the names of these kernels.
 pub(crate) fn kernels(dtypes: &[DType]) -> Vec<String> {
     let of = |what: &'static str| dtypes.iter().map(move |dtype| format!("kg_{what}_{dtype}"));
-    let gather = std::iter::once("kg_gather".to_owned());
-    of("fill").chain(of("same")).chain(of("differ")).chain(gather).collect()
+    let others = ["kg_gather", "kg_digest"].map(str::to_owned);
+    of("fill").chain(of("same")).chain(of("differ")).chain(others).collect()
 }
 
 /// Two outputs that are compared.
@@ -193,6 +196,26 @@ impl DeviceKernels {
                 })
             })
         })
+    }
+
+    /// Returns words that depend on every byte of a buffer.
+    pub(super) fn digest(
+        self,
+        device: &mut dyn Device,
+        buffer: BufferId,
+        salt: u64,
+    ) -> Result<Vec<u64>, LaunchError> {
+        let (whole, bytes) = (device.size(buffer) / WORD, device.size(buffer));
+        let mut digest = with_buffer(device, 16, |device, sums| {
+            device.write(sums, &[0; 16])?;
+            let args = vec![pointer(buffer), word(whole as u64), pointer(sums), word(salt)];
+            self.launch(device, "kg_digest".to_owned(), whole, args)?;
+            device.sync()?;
+            Ok(words(&device.read(sums)?))
+        })?;
+        let rest = device.read_part(buffer, whole * WORD, bytes - whole * WORD)?;
+        digest.extend(rest.into_iter().map(u64::from));
+        Ok(digest)
     }
 
     /// Reads elements of a buffer.

@@ -16,7 +16,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kgen_ops::{
     op::{Locality, OpDef},
@@ -102,7 +102,12 @@ pub(super) struct Prepared<'a> {
     alone: bool,
     /// Makes the choice of elements where the references come from the device.
     chosen: u64,
+    /// Digests of the outputs that were right, per data set: the same bytes are right again.
+    right: Mutex<Vec<Option<Digest>>>,
 }
+
+/// Words that depend on every byte of each output.
+type Digest = Vec<Vec<u64>>;
 
 struct DataSet {
     values: Values,
@@ -143,7 +148,8 @@ impl<'a> Prepared<'a> {
         let baseline = values(job.seed ^ super::timing::BASELINE_SEED)?;
         let precision = job.precision;
         let chosen = job.seed ^ CHOICE;
-        Ok(Self { case, outputs, op, precision, sets, baseline, alone, chosen })
+        let right = Mutex::new(vec![None; sets.len()]);
+        Ok(Self { case, outputs, op, precision, sets, baseline, alone, chosen, right })
     }
 
     fn question(&self) -> ElementQuery<'_> {

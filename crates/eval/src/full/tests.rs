@@ -330,6 +330,35 @@ fn outputs_of_timed_launches_are_compared_too() {
 }
 
 #[test]
+fn outputs_that_were_right_are_not_compared_again_and_others_are() {
+    let loaded = Loaded::new(request("relu", "f32", LARGE, &relu("")));
+    let prepared =
+        Prepared::new(&Job::resolve(&loaded.request).unwrap(), &loaded.request.cases[0]).unwrap();
+    let mut device = device();
+    let (trusted, modules) = loaded.load(&mut device);
+    let program = &loaded.candidate.cases[0];
+    full::judge(&mut device, &prepared, trusted, program, modules).unwrap();
+    let view = prepared.view(trusted, 0);
+    let session =
+        Session::open(&mut device, view.case(), program, modules, view.source(), view.outputs())
+            .unwrap();
+    session.run(&mut device).unwrap();
+    assert_eq!(view.recheck(&mut device, &session).unwrap(), None);
+    // The digest of another data set is another.
+    let right = prepared.right.lock().unwrap().clone();
+    assert_ne!(right[0], right[1]);
+    assert!(right[0].is_some() && right[1].is_some());
+    // One byte of the last element.
+    let out = session.output_buffer(0);
+    let mut bytes = device.read(out).unwrap();
+    *bytes.last_mut().unwrap() ^= 0x40;
+    device.write(out, &bytes).unwrap();
+    let result = view.recheck(&mut device, &session).unwrap().unwrap();
+    assert_eq!(result.outcome, CaseOutcome::Judged(Verdict::WrongOutput));
+    session.close(&mut device);
+}
+
+#[test]
 fn large_cases_of_ops_with_parts_are_full_size() {
     let full = |op: &str, case: &str| {
         let request = request(op, "f32", case, "");
