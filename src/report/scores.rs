@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use kgen_compare::{Estimate, Fast, Outcome, Scores, scores};
+use kgen_record::Flag;
 use serde::Serialize;
 
 use super::{
@@ -43,8 +44,12 @@ pub struct FastShares {
     pub n_timed: usize,
 }
 
-/// Returns the speedup of an op that may stand in a headline.
+/// Returns the speedup of an op that may stand in a headline: none where the result does not depend on
+/// the inputs.
 fn headline(op: &OpSummary, baseline: &str) -> Option<f64> {
+    if op.flags.contains(&Flag::Degenerate) {
+        return None;
+    }
     let speedup = op.speedup_over(baseline).filter(|speedup| speedup.is_headline());
     speedup.map(|speedup| speedup.geomean)
 }

@@ -24,7 +24,7 @@ use kgen_ops::{
 use bind::Graph;
 use symbols::Symbols;
 
-pub use check::{CheckError, check};
+pub use check::{CheckError, Checked, check};
 pub use name::spelled;
 pub use trace::{Role, Trace, Variant};
 
@@ -111,6 +111,13 @@ fn case(op: &OpDef, graph: &Graph, symbols: &Symbols, variant: usize) -> Result<
         values: tensors.chain(integers).chain(floats).collect(),
     };
     Ok(build_case(op, &draft)?)
+}
+
+impl Imported {
+    /// Notes in the definition that the result does not depend on the inputs.
+    pub fn mark_degenerate(&mut self) {
+        self.text = self.text.replacen("\n[module]\n", "\n[module]\ndegenerate = true\n", 1);
+    }
 }
 
 /// Returns the text of a suite file with the ops of files beside it.

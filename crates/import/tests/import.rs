@@ -36,7 +36,8 @@ fn a_graph_gives_the_values_of_its_module_and_another_does_not() {
     let trace = trace();
     let of_module = trace.variants[1].check.as_ref().unwrap();
     let imported = import(&trace, "mixer").unwrap();
-    assert!(check(&imported, 1, of_module).unwrap() < 1e-12);
+    let checked = check(&imported, 1, of_module).unwrap();
+    assert!(checked.difference < 1e-12 && checked.responds);
 
     let text = TRACE.replace("{\"float\":\"1.5\"}", "{\"float\":\"1.25\"}");
     assert_ne!(text, TRACE);

@@ -20,6 +20,8 @@ pub enum Flag {
     TimedOut,
     /// Another process used the GPU.
     Shared,
+    /// The result does not depend on the inputs, so that little need be computed.
+    Degenerate,
 }
 
 impl Flag {
@@ -33,6 +35,7 @@ impl Flag {
             Self::FloorLimited => "floor_limited",
             Self::TimedOut => "timed_out",
             Self::Shared => "shared",
+            Self::Degenerate => "degenerate",
         }
     }
 
@@ -46,6 +49,7 @@ impl Flag {
             Self::FloorLimited => "near the launch floor (launching takes a large part)",
             Self::TimedOut => "too briefly (timed out before the least number of blocks)",
             Self::Shared => "while shared (another process used the GPU)",
+            Self::Degenerate => "though degenerate (the result does not depend on the inputs)",
         }
     }
 }

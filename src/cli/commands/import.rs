@@ -234,7 +234,7 @@ fn import(
 
 /// Makes an op of a trace and compares it with the module's own results.
 fn one(trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, String)> {
-    let imported = kgen_import::import(&trace, name).map_err(|error| {
+    let mut imported = kgen_import::import(&trace, name).map_err(|error| {
         let line = match &error {
             kgen_import::ImportError::Call { line, .. } => *line,
             _ => None,
@@ -242,13 +242,14 @@ fn one(trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, Str
         (line, error.to_string())
     })?;
     let mut largest = 0f64;
-    let mut n_checked = 0;
+    let (mut n_checked, mut responds) = (0, false);
     for (place, variant) in trace.variants.iter().enumerate() {
         let Some(check) = &variant.check else { continue };
-        let difference = kgen_import::check(&imported, place, check).map_err(|error| {
+        let checked = kgen_import::check(&imported, place, check).map_err(|error| {
             (None, format!("its graph does not give the module's values: {error}"))
         })?;
-        largest = largest.max(difference);
+        largest = largest.max(checked.difference);
+        responds |= checked.responds;
         n_checked += 1;
     }
     let small = trace.variants.iter().filter(|variant| variant.role != Role::Original).count();
@@ -256,6 +257,10 @@ fn one(trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, Str
         0 => "not compared with the module's values".to_owned(),
         n => format!("as the module in f64 in {} ({largest:.0e})", plural(n, "version")),
     };
-    let said = format!("{}, {checked}", plural(small, "reduced version"));
+    let mut said = format!("{}, {checked}", plural(small, "reduced version"));
+    if n_checked > 0 && !responds {
+        imported.mark_degenerate();
+        said.push_str("; degenerate: its result does not depend on the inputs");
+    }
     Ok((imported, said))
 }

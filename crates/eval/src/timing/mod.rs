@@ -122,6 +122,8 @@ fn attempt<'a>(
     Ok(match timed? {
         TimingOutcome::Timed(mut timing) => {
             timing.flags.extend(shared.then_some(Flag::Shared));
+            let degenerate = job.job.op.module.as_ref().is_some_and(|module| module.degenerate);
+            timing.flags.extend(degenerate.then_some(Flag::Degenerate));
             timing.params =
                 chosen.plan.params.iter().map(|axis| (axis.name.clone(), axis.chosen)).collect();
             TimingOutcome::Timed(timing)

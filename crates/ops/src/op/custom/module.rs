@@ -20,6 +20,8 @@ pub struct TorchModule {
     pub torch: String,
     /// Whether it is in training mode, as modules are when made.
     pub train: bool,
+    /// Whether the result does not depend on the inputs.
+    pub degenerate: bool,
     /// The Python expression of the arguments, where it is a function and no class.
     pub inputs: Option<String>,
     /// The tensors of the op.
@@ -46,14 +48,27 @@ pub(super) fn read(
     reader: &Reader<'_>,
     section: &Section<'_, '_>,
 ) -> Result<TorchModule, CustomError> {
-    section.only(&["source", "file", "class", "inputs", "torch", "train", "sha256", "variants"])?;
+    section.only(&[
+        "source",
+        "file",
+        "class",
+        "inputs",
+        "torch",
+        "train",
+        "degenerate",
+        "sha256",
+        "variants",
+    ])?;
     let text = |key: &'static str, what: &str| -> Result<String, CustomError> {
         Ok(reader.string(section.need(key, what)?.1)?.to_owned())
     };
-    let train = match section.get("train").map(|(at, value)| (at, value.get_ref())) {
-        None => true,
-        Some((_, DeValue::Boolean(train))) => *train,
-        Some((at, _)) => return Err(reader.wrong(at, "`train` is true or false")),
+    let truth = |key: &'static str, default: bool| match section
+        .get(key)
+        .map(|(at, value)| (at, value.get_ref()))
+    {
+        None => Ok(default),
+        Some((_, DeValue::Boolean(value))) => Ok(*value),
+        Some((at, _)) => Err(reader.wrong(at, format!("`{key}` is true or false"))),
     };
     let variants = match section.get("variants") {
         None => Vec::new(),
@@ -64,7 +79,8 @@ pub(super) fn read(
         file: text("file", "the name of the file")?,
         class: text("class", "the name of the class")?,
         torch: text("torch", "the version of PyTorch")?,
-        train,
+        train: truth("train", true)?,
+        degenerate: truth("degenerate", false)?,
         inputs: match section.get("inputs") {
             Some((_, value)) => Some(reader.string(value)?.to_owned()),
             None => None,
