@@ -95,7 +95,8 @@ def result(tensors, in_f64=False):
     module, leaves, structure = built(variant_of(tensors), str(tensors[0].device), in_f64)
     roles = list(zip(PROBLEM["tensors"], tensors))
     arguments = iter([value for (_, kind, _), value in roles if kind == "input"])
-    held = {path: value for (_, kind, path), value in roles if kind == "path"}
+    # Recurrent layers have their weights point to a copy: theirs are other objects than kgen's.
+    held = {path: value.detach() for (_, kind, path), value in roles if kind == "path"}
     given = [next(arguments) if leaf is GIVEN else leaf for leaf in leaves]
     returned = torch.func.functional_call(module, held, tuple(tree_unflatten(given, structure)))
     return [leaf for leaf in tree_leaves(returned) if isinstance(leaf, torch.Tensor)]

@@ -442,7 +442,7 @@ class CpuClock:
 
 
 # Bytes of tensors from which on it is worth while to look for those that nobody needs.
-MANY_BYTES = 1 << 28
+MANY_BYTES = 8 << 30
 
 
 class CudaClock:

@@ -97,6 +97,16 @@ class Module(unittest.TestCase):
             [out] = module["forward"](x, w, u, b, c)
         torch.testing.assert_close(out, torch.stack(states))
 
+    def test_a_module_that_moves_its_weights_sees_the_next_values(self):
+        # As cuDNN's layers do, which flatten their weights at the first call.
+        moves = "self.linear.weight.data = self.linear.weight.data.clone()\n        return self.norm(self.linear(x)).relu()"
+        module = loaded({**PROBLEM, "source": SOURCE.replace("return self.norm(self.linear(x)).relu()", moves)})
+        with torch.no_grad():
+            module["forward"](*self.tensors)
+            self.tensors[1].mul_(-1)
+            [out] = module["forward"](*self.tensors)
+        torch.testing.assert_close(out, self.expected(self.tensors))
+
     def test_other_extents_are_no_variant(self):
         with self.assertRaisesRegex(ValueError, "no variant"):
             self.module["forward"](torch.rand(5, 8), torch.randn(3, 8), torch.randn(3))

@@ -87,7 +87,7 @@ impl<'a> BoundParams<'a> {
             ulps: op.ulps,
             slack: op.slack(dtype),
             precision,
-            factors: factors(op, case, precision, dtype),
+            factors: factors(op, precision, dtype),
             sensitivity: &bound.s,
             typical: &typical.s,
             magnitude: bound.magnitude.as_deref(),
@@ -155,8 +155,8 @@ const TF32_OVER_F32: f64 = (1 << 13) as f64;
 const BF16_OVER_F32: f64 = (1 << 16) as f64;
 
 /// Returns the unit roundoff of the type that factors of f32 products may be rounded to, over that of f32.
-fn factors(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> f64 {
-    if dtype != DType::F32 || op.products_len(case) == 0 {
+fn factors(op: &OpDef, precision: Precision, dtype: DType) -> f64 {
+    if dtype != DType::F32 || !op.engine.has_products() {
         return 0.0;
     }
     match precision {
@@ -388,6 +388,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_graph_has_the_allowance_of_its_nodes() {
+        let factors = |graph: &str, precision| {
+            let text = format!(
+                "format = 1\nname = \"mine\"\nsemantics = \"x\"\ndtypes = [\"f32\"]\n[tensors]\n\
+                x = \"[2, n, n]\"\nw = \"[2, n, 3]\"\n[reference]\ngraph = \"\"\"\n{graph}\n\"\"\"\n\
+                [[cases]]\nn = 8\n"
+            );
+            factors(&op::custom(&text).unwrap(), precision, DType::F32).log2()
+        };
+        let product = "h = bmm(x, w)\nout = relu(h)";
+        let convolution = "h = conv1d(x, w, padding=[1])\nout = relu(h)";
+        assert!(factors(product, Precision::Strict).is_infinite());
+        assert!(factors(product, Precision::TorchDefault).is_infinite());
+        assert!(factors(product, Precision::Tf32) > 12.9);
+        assert!(factors(convolution, Precision::TorchDefault) > 12.9);
+        let none = "g = amax(x, [1, 2])\nh = amax(w, [1, 2])\nout = add(g, h)";
+        assert!(factors(none, Precision::Tf32).is_infinite());
     }
 
     #[test]

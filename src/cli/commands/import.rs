@@ -115,7 +115,9 @@ fn problem_name(name: &str) -> String {
 }
 
 fn stem(path: &Path) -> String {
-    spelled(&path.file_stem().unwrap_or_default().to_string_lossy())
+    let name = spelled(&path.file_stem().unwrap_or_default().to_string_lossy());
+    // KernelBench has files such as 1_Square_matrix_multiplication_.py.
+    name.trim_end_matches('_').to_owned()
 }
 
 fn kernelbench(dir: &Path, levels: &[u32], common: &Common) -> Result<Vec<Job>, CommandError> {

@@ -56,7 +56,7 @@ fn work(op: &OpDef, case: &Case, precision: Precision) -> Result<Work, Error> {
 }
 
 fn may_be_tf32(op: &OpDef, precision: Precision) -> bool {
-    op.engine.sums_products()
+    op.engine.has_products()
         && match precision {
             Precision::Strict | Precision::Eager => false,
             Precision::TorchDefault => op.engine.is_by_cudnn(),
@@ -72,7 +72,7 @@ fn pipe(op: &OpDef, dtype: DType, precision: Precision) -> Pipe {
         DType::F16 | DType::BF16 if op.engine.sums_products() => Pipe::F16,
         DType::F8E4M3 | DType::F8E5M2 if op.engine.sums_products() => Pipe::F8,
         DType::I8 | DType::U8 if op.engine.sums_products() => Pipe::I8,
-        DType::F32 if precision == Precision::Low && op.engine.sums_products() => Pipe::F16,
+        DType::F32 if precision == Precision::Low && op.engine.has_products() => Pipe::F16,
         DType::F32 if may_be_tf32(op, precision) => Pipe::Tf32,
         _ => Pipe::F32,
     }

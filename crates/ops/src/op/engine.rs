@@ -235,6 +235,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether the op sums products anywhere, be it in a part of it.
+    fn has_products(&self) -> bool {
+        self.sums_products()
+    }
+
     /// Returns whether PyTorch computes the op by cuDNN, which takes TF32 factors by default.
     fn is_by_cudnn(&self) -> bool {
         false

@@ -247,6 +247,10 @@ impl Engine for GraphEngine {
         Ok(Some(squares))
     }
 
+    fn has_products(&self) -> bool {
+        self.graph.nodes.iter().any(|node| node.op.engine.has_products())
+    }
+
     fn is_by_cudnn(&self) -> bool {
         self.graph.nodes.iter().any(|node| node.op.engine.is_by_cudnn())
     }
