@@ -13,6 +13,7 @@ mod demo;
 mod experiment;
 mod flow;
 mod gpu;
+mod import;
 mod judge;
 mod llm;
 mod nvrtc;

@@ -134,7 +134,10 @@ pub fn find(path: Option<&Path>) -> Result<Python, PythonNotFoundError> {
 
 fn candidates(path: Option<&Path>) -> Vec<PathBuf> {
     if let Some(path) = path {
-        return vec![path.to_owned()];
+        // It is run in other folders. A bare name is one of `PATH`.
+        let is_bare = path.components().count() == 1;
+        let whole = if is_bare { None } else { std::path::absolute(path).ok() };
+        return vec![whole.unwrap_or_else(|| path.to_owned())];
     }
     let environments = [env::VIRTUAL_ENV.path(), env::CONDA_PREFIX.path()];
     let environments = environments.into_iter().flatten().map(|prefix| prefix.join("bin/python"));
