@@ -91,7 +91,7 @@ def built(variant, device, wide):
 
 
 def result(tensors, in_f64=False):
-    """What the module returns: its tensors, in order."""
+    """The tensors that the module returns, in order."""
     module, leaves, structure = built(variant_of(tensors), str(tensors[0].device), in_f64)
     roles = list(zip(PROBLEM["tensors"], tensors))
     arguments = iter([value for (_, kind, _), value in roles if kind == "input"])
@@ -117,7 +117,7 @@ def compiler():
 
 def compiled(*arguments):
     tensors = tensors_of(arguments)
-    # Built outside of what is compiled.
+    # Built outside of the compiled function.
     built(variant_of(tensors), str(tensors[0].device), False)
     return compiler()(tensors)
 
@@ -199,8 +199,8 @@ def responses(tensors, exact, taken):
 
 def elements(*arguments):
     """
-    Of some elements of each result what `responses` gives. Behind the tensors come, in lists, a number that
-    names their values and row-major places per result.
+    `responses` of some elements of each result. Behind the tensors come, in lists, a number that names their
+    values and row-major places per result.
     """
     [number], *places = [a for a in arguments if isinstance(a, (list, tuple))]
     tensors = tensors_of(arguments)

@@ -501,7 +501,7 @@ class CudaClock:
         if all_of_it:
             self.buffers.clear()
             kept_module.cache_clear()
-        # Modules of people's text are cycles, which hold what they made until they are collected.
+        # Modules of people's text are cycles, which hold their tensors until they are collected.
         if all_of_it or torch.cuda.memory_allocated() > MANY_BYTES:
             gc.collect()
         torch.cuda.empty_cache()
