@@ -166,3 +166,29 @@ fn number(value: f64, interval: Option<[f64; 2]>, unit: &str) -> String {
     let interval = interval.map(|[low, high]| format!(" [{low:.2}, {high:.2}]"));
     format!("{value:.2}{unit}{}", interval.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use kgen_record::{Speedup, Verdict};
+
+    use super::*;
+    use crate::report::summary::unstarted;
+
+    fn op(name: &str, speedup: f64, flags: Vec<Flag>) -> OpSummary {
+        let speedups = vec![Speedup::new("aten", speedup, 1)];
+        OpSummary { verdict: Some(Verdict::Passed), speedups, flags, ..unstarted(name) }
+    }
+
+    #[test]
+    fn a_degenerate_problem_is_correct_and_in_no_mean() {
+        let mut ops = vec![op("a", 2.0, Vec::new()), op("b", 8.0, vec![Flag::Throttled])];
+        assert!((mean_speedups(&ops)[0].geomean - 4.0).abs() < 1e-12);
+        ops.push(op("c", 1000.0, vec![Flag::Degenerate]));
+        let means = mean_speedups(&ops);
+        assert!((means[0].geomean - 4.0).abs() < 1e-12 && means[0].ops == 2, "{means:?}");
+        let shares = &fast_shares(&ops)[0];
+        let share = |at: usize| shares.shares[at].share.as_ref().unwrap().value;
+        assert!((share(0) - 1.0).abs() < 1e-12, "all are correct");
+        assert!((share(1) - 2.0 / 3.0).abs() < 1e-12, "two of three are faster");
+    }
+}
