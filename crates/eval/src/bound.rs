@@ -156,15 +156,24 @@ const BF16_OVER_F32: f64 = (1 << 16) as f64;
 
 /// Returns the unit roundoff of the type that factors of f32 products may be rounded to, over that of f32.
 fn factors(op: &OpDef, precision: Precision, dtype: DType) -> f64 {
-    if dtype != DType::F32 || !op.engine.has_products() {
+    if dtype != DType::F32 || !rounds_factors(op, precision) {
         return 0.0;
     }
     match precision {
-        Precision::TorchDefault if op.engine.is_by_cudnn() => TF32_OVER_F32,
-        Precision::Tf32 => TF32_OVER_F32,
+        Precision::TorchDefault | Precision::Tf32 => TF32_OVER_F32,
         Precision::Low => BF16_OVER_F32,
-        _ => 0.0,
+        Precision::Strict | Precision::Eager | Precision::FastMathOk => 0.0,
     }
+}
+
+/// Returns whether a precision lets factors of an op's f32 products be of a shorter type.
+pub(super) fn rounds_factors(op: &OpDef, precision: Precision) -> bool {
+    op.engine.has_products()
+        && match precision {
+            Precision::Strict | Precision::Eager => false,
+            Precision::TorchDefault => op.engine.is_by_cudnn(),
+            Precision::Tf32 | Precision::Low | Precision::FastMathOk => true,
+        }
 }
 
 /// Relative error of the approximate functions (`tanh.approx` is the coarsest, at 2^-11).

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{
     Error, Job,
-    bound::{BoundParams, Bounds},
+    bound::{BoundParams, Bounds, rounds_factors},
     compare::{Comparison, Expected, compare},
     reference_kernel,
 };
@@ -229,17 +229,13 @@ impl<'a> PreparedCase<'a> {
 /// Returns whether an output must be the correctly rounded reference bit for bit: exact ops, and
 /// sums of exact integers, whose order does not matter.
 pub(super) fn equal_bits(op: &OpDef, case: &Case, precision: Precision, dtype: DType) -> bool {
-    let sums = op.engine.has_products();
     let rounding = EagerRounding::of(&op.name, dtype);
     if precision == Precision::Eager && rounding != EagerRounding::Result {
         return false;
     }
-    let exact_sums = match precision {
-        Precision::Strict | Precision::Eager => true,
-        Precision::TorchDefault => !(op.engine.is_by_cudnn() && dtype == DType::F32),
-        Precision::Tf32 | Precision::Low => !(sums && dtype == DType::F32),
-        Precision::FastMathOk => !sums,
-    };
+    // Fast math is for all types, shorter factors are for f32 alone.
+    let in_reach = dtype == DType::F32 || precision == Precision::FastMathOk;
+    let exact_sums = !(in_reach && rounds_factors(op, precision));
     op.is_exact(dtype) || (case.distribution == InputDistribution::Exact && exact_sums)
 }
 

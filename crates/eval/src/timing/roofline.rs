@@ -5,7 +5,7 @@ use kgen_measure::roofline::{Chip, Peaks, Pipe, Work};
 use kgen_ops::op::OpDef;
 use kgen_record::{Case, DType, Precision, Roofline};
 
-use crate::Error;
+use crate::{Error, bound::rounds_factors};
 
 /// Bounds the time of a case; `None` where nothing is known of the device.
 ///
@@ -56,15 +56,6 @@ fn work(op: &OpDef, case: &Case, precision: Precision) -> Result<Work, Error> {
     })
 }
 
-fn may_be_tf32(op: &OpDef, precision: Precision) -> bool {
-    op.engine.has_products()
-        && match precision {
-            Precision::Strict | Precision::Eager => false,
-            Precision::TorchDefault => op.engine.is_by_cudnn(),
-            Precision::Tf32 | Precision::Low | Precision::FastMathOk => true,
-        }
-}
-
 /// Returns the arithmetic that a good kernel uses: tensor cores where products are summed and the
 /// task allows their precision.
 fn pipe(op: &OpDef, dtype: DType, precision: Precision) -> Pipe {
@@ -73,8 +64,10 @@ fn pipe(op: &OpDef, dtype: DType, precision: Precision) -> Pipe {
         DType::F16 | DType::BF16 if op.engine.sums_products() => Pipe::F16,
         DType::F8E4M3 | DType::F8E5M2 if op.engine.sums_products() => Pipe::F8,
         DType::I8 | DType::U8 if op.engine.sums_products() => Pipe::I8,
-        DType::F32 if precision == Precision::Low && op.engine.has_products() => Pipe::F16,
-        DType::F32 if may_be_tf32(op, precision) => Pipe::Tf32,
+        DType::F32 if rounds_factors(op, precision) => match precision {
+            Precision::Low => Pipe::F16,
+            _ => Pipe::Tf32,
+        },
         _ => Pipe::F32,
     }
 }
