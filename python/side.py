@@ -242,7 +242,9 @@ def overload_of(name):
 def bind(overload, args):
     """Positional and keyword arguments of a call; positional ones that were left out take the schema's defaults."""
     if overload is None:
-        return [value for _, value in args], {}
+        # Scalars by name: those that have their defaults may be left out.
+        by_place = [value for _, value in args if holds_tensors(value)]
+        return by_place, {name: value for name, value in args if not holds_tensors(value)}
     given = dict(args)
     declared = overload._schema.arguments
     unknown = set(given) - {argument.name for argument in declared}
@@ -251,6 +253,10 @@ def bind(overload, args):
     by_position = [argument for argument in declared if not argument.kwarg_only]
     last = max((i for i, argument in enumerate(by_position) if argument.name in given), default=-1)
     return [given.pop(argument.name, argument.default_value) for argument in by_position[: last + 1]], given
+
+
+def holds_tensors(value):
+    return isinstance(value, torch.Tensor) or isinstance(value, list) and any(map(torch.is_tensor, value))
 
 
 def without_side_effects(overload, args):

@@ -33,12 +33,15 @@ PROBLEM = {"source": SOURCE, "class": "Model", "function": None, "train": True, 
            "variants": [{}, {"batch": 5, "width": 7, "hidden": 3}]}  # fmt: skip
 
 
-def loaded(problem):
-    text = (PYTHON / "importer" / "constants.py").read_text(encoding="utf-8")
-    text += f"\nimport json\nPROBLEM = json.loads({json.dumps(json.dumps(problem))})\n"
-    names = {}
-    exec(compile(text + (PYTHON / "module.py").read_text(encoding="utf-8"), "module", "exec"), names)
+def run(*files, **names):
+    """The names of files, put behind each other and given others, as kgen does."""
+    for file in files:
+        exec(compile((PYTHON / file).read_text(encoding="utf-8"), file, "exec"), names)
     return names
+
+
+def loaded(problem):
+    return run("wide.py", "importer/constants.py", "module.py", "reference.py", PROBLEM={"is_reference": False, **problem})
 
 
 class Module(unittest.TestCase):
@@ -61,7 +64,7 @@ class Module(unittest.TestCase):
         wide = [value.double() for value in self.tensors]
         with torch.no_grad():
             [narrow] = self.module["reference"](*self.tensors)
-            exact, spread, magnitude = self.module["elements"](*self.tensors, [1], [14, 0, 7])
+            exact, spread, magnitude = self.module["elements"](*self.tensors, list0=[1], list1=[14, 0, 7])
         expected = self.expected(wide)
         torch.testing.assert_close(narrow, expected.float(), rtol=0, atol=1e-7)
         torch.testing.assert_close(exact, expected.reshape(-1)[[14, 0, 7]], rtol=1e-12, atol=1e-12)
@@ -73,13 +76,13 @@ class Module(unittest.TestCase):
     def test_responses_are_kept_for_the_same_values_alone(self):
         elements, others = self.module["elements"], [value + 1 for value in self.tensors]
         with torch.no_grad():
-            first = elements(*self.tensors, [1], [3, 4])
+            first = elements(*self.tensors, list0=[1], list1=[3, 4])
             # The tensors say nothing where the number is known.
-            torch.testing.assert_close(elements(*others, [1], [4, 3]), [part.flip(0) for part in first])
-            kept = elements(*others, [2], [3, 4])
+            torch.testing.assert_close(elements(*others, list0=[1], list1=[4, 3]), [part.flip(0) for part in first])
+            kept = elements(*others, list0=[2], list1=[3, 4])
             names = self.module
             names["elements"].__globals__["KEPT_BYTES"] = 0
-            torch.testing.assert_close(elements(*others, [3], [3, 4]), kept)
+            torch.testing.assert_close(elements(*others, list0=[3], list1=[3, 4]), kept)
         self.assertFalse(torch.equal(kept[0], first[0]))
 
     def test_a_recurrent_layer_has_the_weights_it_is_given(self):
@@ -107,9 +110,71 @@ class Module(unittest.TestCase):
             [out] = module["forward"](*self.tensors)
         torch.testing.assert_close(out, self.expected(self.tensors))
 
+    def test_a_module_that_is_a_reference_converts_nothing(self):
+        problem = {**PROBLEM, "source": SOURCE.replace("self.linear(x)", "self.linear(x).half().to(x.dtype)")}
+        with torch.no_grad():
+            exact = self.expected([value.double() for value in self.tensors])
+            [kept] = loaded({**problem, "is_reference": True})["values"](*self.tensors)
+            [rounded] = loaded(problem)["values"](*self.tensors)
+        torch.testing.assert_close(kept, exact, rtol=1e-12, atol=1e-12)
+        self.assertGreater((rounded - exact).abs().max(), 1e-6)
+
     def test_other_extents_are_no_variant(self):
         with self.assertRaisesRegex(ValueError, "no variant"):
             self.module["forward"](torch.rand(5, 8), torch.randn(3, 8), torch.randn(3))
+
+
+FUNCTION = """
+import torch
+
+TABLE = torch.tensor([0.5, 0.25])
+
+def reference(x, index, *, scale=2.0):
+    x.mul_(scale)
+    half = x.to(torch.bfloat16) + torch.zeros(1, dtype=torch.float32)
+    rows = [half[i] * TABLE[i.item() % 2] for i in index]
+    return torch.stack(rows), index.sum()
+"""
+
+
+class Text(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x, self.index = torch.randn(4, 3), torch.tensor([2, 0, 3])
+
+    def function(self, text=FUNCTION):
+        return run("wide.py", "function.py", "reference.py", TEXT=text)
+
+    def test_it_computes_in_f64_whatever_it_asks_for(self):
+        before = self.x.clone()
+        rows, total = self.function()["values"](self.x, self.index, scale=1 / 3)
+        expected = before.double()[self.index] / 3 * torch.tensor([[0.5], [0.5], [0.25]]).double()
+        torch.testing.assert_close(rows, expected, rtol=1e-15, atol=0)
+        self.assertEqual((total.dtype, total.item()), (torch.int64, 5))
+        self.assertTrue(torch.equal(self.x, before))
+        self.assertEqual(torch.get_default_dtype(), torch.float32)
+
+    def test_its_responses_to_roundings_are_measured(self):
+        text = "def reference(x):\n    return (x + 1e4) - 1e4"
+        x = torch.ones(1000)
+        [spread] = self.function(text)["spread"](x)
+        [magnitude] = self.function(text)["magnitude"](x)
+        self.assertTrue(2**-25 < spread.mean() < 2**-22, spread.mean())
+        self.assertTrue(5e3 < magnitude.mean() < 2e4, magnitude.mean())
+
+    def test_what_cannot_be_a_reference_is_refused(self):
+        for text, message in [
+            ("import torch\ndef reference(x):\n    return x + torch.rand(1)", "two runs"),
+            ("def reference(x):\n    return 1.0", "returns a float"),
+            ("reference = 3", "no function"),
+            ("def reference(x:", "was never closed"),
+        ]:
+            with self.assertRaisesRegex((ValueError, TypeError, NameError, SyntaxError), message):
+                self.function(text)["values"](self.x)
+
+    def test_a_function_that_writes_into_its_arguments_is_not_timed(self):
+        with self.assertRaisesRegex(RuntimeError, "writes into its arguments"):
+            self.function()["forward"](self.x, self.index)
 
 
 if __name__ == "__main__":

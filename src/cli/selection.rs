@@ -131,6 +131,12 @@ fn select_from(
             ops.push(Arc::clone(op));
         }
     }
+    for op in ops.iter().filter(|op| op.python_reference.is_some()) {
+        ui.note(&format!(
+            "{}: its reference is the Python code of its file, which PyTorch's process runs in f64",
+            op.name
+        ));
+    }
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
     let by_name = !settings.ops.is_empty();
     selection.with_cases(ui, by_name)

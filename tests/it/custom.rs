@@ -116,7 +116,7 @@ fn a_kernel_can_be_the_reference() {
     for (from, to, says) in [
         ("out[i] = scale", "out[i] = skale", "\"skale\" is undefined"),
         ("x[at[i]] * x[at[i]]", "x[at[i] + n] * x[at[i]]", "reference kernel"),
-        ("i < m", "i <= m", "reference kernel failed: fault: out-of-bounds read"),
+        ("i < m", "i <= m", "own reference failed: fault: out-of-bounds read"),
     ] {
         fs::write(path.join("bad.toml"), GATHERED.replace(from, to)).unwrap();
         let args = ["eval", "gathered.cu", "--op-file", "bad.toml"];
@@ -153,10 +153,10 @@ fn mistakes_name_the_file_the_place_and_the_reason() {
     let folder = folder();
     let path = folder.path();
     for (from, to, says) in [
-        ("gelu(h,", "geluu(h,", "line 56, column 5: unknown op `geluu` (did you mean `gelu`"),
+        ("gelu(h,", "geluu(h,", "line 59, column 5: unknown op `geluu` (did you mean `gelu`"),
         ("\"[b, s, d]\"\nbias", "\"[b, s d]\"\nbias", "is no shape"),
         ("add(g, residual)", "add(g, residuals)", "unknown name `residuals`"),
-        ("[reference]\ngraph", "[reference]\npython", "PyTorch process"),
+        ("[reference]\ngraph", "[reference]\npython", "defines no `reference`"),
         ("d = 129", "d = 1e3", "not a number of elements"),
         (
             "distributions = [\"normal\", \"specials\", \"large\"]",

@@ -44,7 +44,8 @@ pub(super) fn judge_items(items: &[Item]) -> Report {
             let target = Target::h100_class();
             let all = request(&mut requests.lock().unwrap(), item, &target, false).unwrap();
             let judged = |asked: &EvalRequest| {
-                let half = kgen_eval::cpu_half(asked, &compiler, &mut |_| {}).unwrap();
+                let half = kgen_eval::cpu_half(asked, &compiler, &Default::default(), &mut |_| {})
+                    .unwrap();
                 conclude(item, &half.evaluation)
             };
             let step = match item.kind {
@@ -121,7 +122,7 @@ fn judge_with(
         limits: Limits { emu_lane_instructions: 60_000_000, ..Limits::default() },
         ..testing::request(op, Implementation::kernel(kernel), cases)
     };
-    kgen_eval::cpu_half(&request, compiler, &mut |_| {}).unwrap().evaluation
+    kgen_eval::cpu_half(&request, compiler, &Default::default(), &mut |_| {}).unwrap().evaluation
 }
 
 #[test]

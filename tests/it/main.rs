@@ -18,6 +18,7 @@ mod judge;
 mod llm;
 mod nvrtc;
 mod prompt;
+mod reference;
 mod refusals;
 mod resume;
 mod side;

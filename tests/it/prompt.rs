@@ -152,7 +152,7 @@ fn judge(name: &str, definition: &str, kernel: &str, seed: u64) -> Evaluation {
             loaded.suite.cases(name, None, seed).unwrap(),
         )
     };
-    kgen_eval::cpu_half(&request, &compiler, &mut |_| {}).unwrap().evaluation
+    kgen_eval::cpu_half(&request, &compiler, &Default::default(), &mut |_| {}).unwrap().evaluation
 }
 
 #[test]

@@ -7,9 +7,9 @@
 //! ([`backend_bench`]).
 
 pub mod backend_bench;
-pub mod module;
 pub mod python;
 pub mod side;
+pub mod torch_code;
 
 mod elementwise;
 

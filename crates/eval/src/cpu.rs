@@ -2,6 +2,7 @@
 
 use std::{panic::resume_unwind, thread};
 
+use kgen_baseline::side::Side;
 use kgen_compile::Compiler;
 use kgen_record::{
     CaseOutcome, CaseResult, EvalRequest, Evaluation, Finding, Implementation, Level, Stage,
@@ -15,6 +16,7 @@ use super::{
     error::BuildError,
     link::Linker,
     prepare::{self, Built, Source},
+    side::Process,
     static_facts,
 };
 
@@ -29,16 +31,32 @@ pub struct CpuOutcome {
 
 /// Guards, compiles and emulates a kernel file.
 ///
+/// `side`: the Python process of a reference in Python.
+///
 /// # Errors
 ///
 /// When kgen or its machine failed; faults of the candidate are in the evaluation.
 pub fn cpu_half(
     request: &EvalRequest,
     compiler: &Compiler,
+    side: &Side,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CpuOutcome, Error> {
-    let job = &Job::resolve(request)?;
-    let mut builder = EvaluationBuilder::new(request, progress);
+    let process = Process::new(side);
+    let job = &Job::resolve(request)?.with_process(&process);
+    let mut outcome = screened(job, compiler, progress)?;
+    if job.op.python_reference.is_some() {
+        outcome.evaluation.python = process.facts();
+    }
+    Ok(outcome)
+}
+
+fn screened(
+    job: &Job<'_>,
+    compiler: &Compiler,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<CpuOutcome, Error> {
+    let mut builder = EvaluationBuilder::new(job.request, progress);
     let (major, minor) = compiler.version();
     builder.evaluation().nvrtc = Some(format!("{major}.{minor}"));
     if !matches!(job.candidate, Implementation::Kernel { .. }) {

@@ -59,7 +59,8 @@ pub fn gpu_half(
     side: &Side,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
-    let job = &Job::resolve(request)?;
+    let process = Process::new(side);
+    let job = &Job::resolve(request)?.with_process(&process);
     let mut builder = EvaluationBuilder::resume(job, partial, progress);
     builder.evaluation().target = device.target().clone();
     if let Some(reference) = &program.reference {
@@ -67,7 +68,6 @@ pub fn gpu_half(
     }
     builder.enter(Stage::Execute);
     device.limit_kernels(Duration::from_secs_f64(job.limits.case_s));
-    let process = Process::new(side);
     let python = Python::new(&process, &job.op, &job.candidate, job.precision, job.limits.case_s);
     let loader = match &python {
         Some(python) => Loader::of_external(program, python),
@@ -211,6 +211,8 @@ impl<'a> GpuEvaluation<'a, '_> {
                 scope.spawn(move || Prepared::new(job, case, full_size))
             };
             let n_ahead = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_AHEAD);
+            // The process that a reference in Python runs in has the GPU, which times are taken on.
+            let n_ahead = if job.op.python_reference.is_some() { 1 } else { n_ahead };
             let mut waiting = programs.iter();
             let mut ahead = VecDeque::new();
             for program in programs {

@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use kgen_ops::op::{self, OpDef};
 use kgen_record::EvalRequest;
 
-use super::{Error, reference_kernel::ReferenceKernels};
+use super::{Error, reference_kernel::ReferenceKernels, side::Process};
 
 /// A request whose op was found once.
 pub(super) struct Job<'a> {
@@ -13,6 +13,8 @@ pub(super) struct Job<'a> {
     pub(super) request: &'a EvalRequest,
     /// The programs of a reference that is a kernel, by call.
     pub(super) references: Arc<ReferenceKernels>,
+    /// The process that a reference in Python runs in.
+    pub(super) process: Option<&'a Process<'a>>,
 }
 
 impl<'a> Job<'a> {
@@ -22,7 +24,12 @@ impl<'a> Job<'a> {
             Some(text) => op::custom(text)?,
             None => Arc::clone(op::find(&request.op)?),
         };
-        Ok(Self { op, request, references: Arc::default() })
+        Ok(Self { op, request, references: Arc::default(), process: None })
+    }
+
+    /// Lets a reference in Python be evaluated.
+    pub(super) fn with_process(self, process: &'a Process<'a>) -> Self {
+        Self { process: Some(process), ..self }
     }
 }
 

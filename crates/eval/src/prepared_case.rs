@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cell::RefCell, sync::Arc};
 
 use kgen_ops::{
-    op::{self, Array, Call, EagerRounding, Inputs, OpDef},
+    op::{self, Array, Call, EagerRounding, Inputs, OpDef, Quantity},
     reference::{self, Integers, Reference},
 };
 use kgen_record::{
@@ -17,7 +17,7 @@ use super::{
     Error, Job,
     bound::{BoundParams, Bounds, rounds_factors},
     compare::{Comparison, Expected, compare},
-    reference_kernel,
+    reference_kernel, side,
 };
 
 /// A case with everything that is known before a device sees it.
@@ -82,9 +82,12 @@ impl<'a> PreparedCase<'a> {
             _ => None,
         };
         let reference = Reference::new(&op, case, &inputs)?;
-        let kernels = Arc::clone(&job.references);
-        let evaluator = move |call: &Call<'_>, inputs: &Inputs<'_>| {
-            reference_kernel::evaluate(&kernels, call, inputs)
+        let evaluator = |call: &Call<'_>, inputs: &Inputs<'_>, quantity: Quantity| {
+            if call.op.python_reference.is_none() {
+                return reference_kernel::evaluate(&job.references, call, inputs);
+            }
+            let process = job.process.ok_or("no Python process was started for it")?;
+            side::evaluate(process, &job.target, call, inputs, quantity)
         };
         let reference = reference.with_evaluator(&evaluator);
         let (references, bounds) = match &samples {

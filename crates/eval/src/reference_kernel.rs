@@ -7,16 +7,14 @@ use std::{
 
 use kgen_device::{Device as _, EmuDevice, Image, LaunchError, ModuleId};
 use kgen_ops::op::{Array, Call, Inputs};
-use kgen_record::{
-    Case, Emulation, HostTensor, Sanitize, Target, TensorSpec,
-    tensor::{decode, encode},
-};
+use kgen_record::{Case, Emulation, HostTensor, Sanitize, Target, TensorSpec, tensor::decode};
 
 use super::{
     CaseProgram, Job, Program, budget,
     builder::describe_args,
     program::ReferenceProgram,
     session::{InputSource, Modules, Session},
+    side::contiguous,
 };
 
 /// How a call is run.
@@ -85,7 +83,7 @@ pub(super) fn evaluate(
     let hosts: Vec<HostTensor> = case
         .tensors()
         .zip(inputs.all())
-        .map(|((_, tensor), (_, input))| host(&tensor.spec, input.array()))
+        .map(|((_, tensor), (_, input))| contiguous(&tensor.spec, input.array()))
         .collect();
     let names = call.op.output_names(specs.len());
     let outputs: Vec<(String, TensorSpec)> = names.into_iter().zip(specs).collect();
@@ -131,14 +129,4 @@ fn launch(
     });
     session.close(device);
     ran
-}
-
-/// Returns a contiguous tensor of these values.
-fn host(spec: &TensorSpec, values: &Array) -> HostTensor {
-    let mut host = HostTensor::zeroed(spec.clone());
-    let size = spec.dtype.size();
-    for (value, bytes) in values.iter().zip(host.storage.chunks_exact_mut(size)) {
-        encode(spec.dtype, *value, bytes);
-    }
-    host
 }

@@ -25,7 +25,8 @@ fn judged_within(limits: Limits, op: &str, dtypes: &str, cases: &str, kernel: &s
 }
 
 fn evaluate(request: &EvalRequest) -> Evaluation {
-    let CpuOutcome { evaluation, .. } = cpu_half(request, &compiler(), &mut |_| {}).unwrap();
+    let CpuOutcome { evaluation, .. } =
+        cpu_half(request, &compiler(), &Default::default(), &mut |_| {}).unwrap();
     evaluation
 }
 

@@ -135,14 +135,17 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n, long lon
         let request = request();
         let mut evaluation = timed(&request, 256);
         for choice in tuned(&request, &evaluation.clone()) {
-            let judged = cpu_half(&choice, &compiler(), &mut |_| {}).unwrap().evaluation;
+            let judged = cpu_half(&choice, &compiler(), &Default::default(), &mut |_| {})
+                .unwrap()
+                .evaluation;
             join_tuned(&mut evaluation, &choice.params, judged);
         }
         assert!(!evaluation.verdict.is_pass());
         assert!(evaluation.timings.is_empty() && evaluation.speedups.is_empty());
         assert!(evaluation.findings[0].message.contains("BLOCK=256"));
         assert!(evaluation.failed().next().is_some());
-        let right = cpu_half(&request, &compiler(), &mut |_| {}).unwrap().evaluation;
+        let right =
+            cpu_half(&request, &compiler(), &Default::default(), &mut |_| {}).unwrap().evaluation;
         assert_eq!(right.verdict, Verdict::Passed);
     }
 }

@@ -18,7 +18,7 @@ use kgen_record::{EvalRequest, Evaluation, Session, Target};
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol; both sides must speak the same.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -101,7 +101,11 @@ pub struct Hello {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Job<'a> {
     /// The half of an evaluation that needs no GPU.
-    Cpu { request: Box<Cow<'a, EvalRequest>> },
+    Cpu {
+        request: Box<Cow<'a, EvalRequest>>,
+        /// The Python process of a reference in Python.
+        side: Box<Cow<'a, Side>>,
+    },
     /// The half on the GPU; the program is the next line.
     Gpu {
         request: Box<Cow<'a, EvalRequest>>,
@@ -146,5 +150,7 @@ pub enum Message {
         message: String,
         /// Whether this is a bug of kgen that one candidate brought to light.
         panicked: bool,
+        /// As in [`Self::Finished`].
+        side_broken: bool,
     },
 }

@@ -1,9 +1,9 @@
 //! The call that a case is, in the words of the Python process.
 
-use kgen_ops::op::{Kind, OpDef, TorchModule};
+use kgen_ops::op::{Kind, OpDef, PythonReference};
 use kgen_record::{ArgValue, Case, Precision, PythonKind, TensorSpec, number::Number};
 
-use crate::module;
+use crate::torch_code;
 
 use super::message::{Location, Output, Prepare, Tensor, Value};
 
@@ -22,7 +22,7 @@ pub struct Callee<'a> {
 
 /// An op that PyTorch has no operator for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{op} has no ATen operator, and no PyTorch module that gives its values")]
+#[error("{op} has no ATen operator, and no PyTorch code that gives its values")]
 pub struct NoOperatorError {
     /// The op's name in kgen.
     pub op: String,
@@ -35,20 +35,19 @@ pub fn aten(op: &OpDef) -> Option<&str> {
     if op.definition.is_some() { None } else { op.schema.strip_prefix("aten.") }
 }
 
-/// Returns the PyTorch module that a kind of implementation calls for an op, and its function.
-fn module_of(op: &OpDef, kind: PythonKind) -> Option<(&TorchModule, &'static str)> {
-    let module = op.module.as_ref().filter(|module| !module.draws)?;
+/// Returns the function of [`torch_code`] that a kind of implementation calls for an op with such code.
+const fn function_of(kind: PythonKind) -> Option<&'static str> {
     match kind {
-        PythonKind::Aten => Some((module, module::FORWARD)),
-        PythonKind::TorchCompile => Some((module, module::COMPILED)),
+        PythonKind::Aten => Some(torch_code::FORWARD),
+        PythonKind::TorchCompile => Some(torch_code::COMPILED),
         PythonKind::FlagGems | PythonKind::Triton => None,
     }
 }
 
-/// Returns whether PyTorch computes an op: by an operator, or by the module that it was imported from.
+/// Returns whether PyTorch computes an op: by an operator, or by code that comes with the op.
 #[must_use]
 pub fn is_computed_by(op: &OpDef, kind: PythonKind) -> bool {
-    aten(op).is_some() || module_of(op, kind).is_some()
+    aten(op).is_some() || (function_of(kind).is_some() && torch_code::source(op).is_some())
 }
 
 /// Words the call of a case; `inputs` and `outputs` say where the tensors lie, inputs in the order
@@ -66,8 +65,9 @@ pub fn call(
     precision: Precision,
 ) -> Result<Prepare, NoOperatorError> {
     let aten = aten(op).map(str::to_owned);
-    let (source, entry) = match module_of(op, callee.kind) {
-        Some((module, entry)) => (Some(module::source(module)), Some(entry.to_owned())),
+    let own = function_of(callee.kind).and_then(|entry| Some((torch_code::source(op)?, entry)));
+    let (source, entry) = match own {
+        Some((source, entry)) => (Some(source), Some(entry.to_owned())),
         None if aten.is_none() && callee.kind != PythonKind::Triton => {
             return Err(NoOperatorError { op: op.name.clone() });
         }
@@ -90,11 +90,20 @@ pub fn call(
         args: args(op, case, kind, inputs).into_iter().chain(lists).collect(),
         outputs: outputs.iter().map(output).collect(),
         precision,
-        keep: matches!(callee.entry, Some(module::REFERENCE | module::ELEMENTS)),
+        keep: callee.entry.is_some_and(|entry| KEPT.contains(&entry)),
     })
 }
 
-/// Returns the arguments in the schema's order. A function that people wrote gets only those that
+/// Functions of [`torch_code`] that are called several times on the same values.
+const KEPT: [&str; 5] = [
+    torch_code::REFERENCE,
+    torch_code::ELEMENTS,
+    torch_code::VALUES,
+    torch_code::SPREAD,
+    torch_code::MAGNITUDE,
+];
+
+/// Returns the arguments in the schema's order. A candidate that people wrote gets only those that
 /// differ from their defaults: it need not know the others.
 fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(String, Value)> {
     let mut places = Vec::new();
@@ -103,10 +112,12 @@ fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(
         let n_tensors = arg.value.tensors().count();
         places.push((arg.name.as_str(), inputs.by_ref().take(n_tensors).collect::<Vec<_>>()));
     }
+    let is_text = matches!(op.python_reference, Some(PythonReference::Text(_)));
     let mut args = Vec::new();
     for param in &op.params {
         let given = op.call(case).arg(&param.name);
-        if kind == PythonKind::Triton && (given.is_none() || given == param.default.as_ref()) {
+        let all = kind != PythonKind::Triton || is_text;
+        if !all && (given.is_none() || given == param.default.as_ref()) {
             continue;
         }
         let Some(argument) = given.or(param.default.as_ref()) else { continue };
@@ -198,7 +209,7 @@ mod tests {
         let own = op::all().iter().find(|op| op.schema.starts_with("kgen.")).unwrap();
         let case = first_case(&own.name);
         let error = worded(&own.name, &case, PythonKind::Aten).unwrap_err();
-        let message = "has no ATen operator, and no PyTorch module that gives its values";
+        let message = "has no ATen operator, and no PyTorch code that gives its values";
         assert_eq!(error.to_string(), format!("{} {message}", own.name));
         assert!(worded(&own.name, &case, PythonKind::Triton).is_ok());
     }

@@ -1,11 +1,11 @@
-//! Cases whose results a PyTorch module gives in f64, on the device.
+//! Cases whose results PyTorch code of the op (a module, a function) gives in f64, on the device.
 //!
-//! The module runs after the candidate, on the same inputs, in the Python process. Every output element of
+//! The code runs after the candidate, on the same inputs, in the Python process. Every output element of
 //! the candidate is compared on the device with the module's, rounded; those that differ, and some
 //! thousand chosen ones, are held against its f64 results by the judge's own rule, with the responses to
 //! roundings that the process measures.
 
-use kgen_baseline::module;
+use kgen_baseline::torch_code;
 use kgen_device::{BufferId, Device, LaunchError};
 use kgen_ops::{
     op::OpDef,
@@ -28,22 +28,21 @@ use crate::{
 /// Elements of each output that are chosen.
 const N_CHOSEN: usize = 4096;
 
-/// Returns whether a case is judged beside the module of its op: a device can make its inputs, and
-/// nothing in the module is drawn.
+/// Returns whether a case is judged beside the PyTorch code of its op: a device can make its inputs.
 pub(crate) fn is_of_module(op: &OpDef, case: &Case) -> bool {
     let Ok(outputs) = op.infer(case) else { return false };
-    op.module.as_ref().is_some_and(|module| !module.draws)
+    torch_code::source(op).is_some()
         && case.class.is_large()
         && outputs.iter().all(|spec| spec.numel() > 0 && spec.dtype == DType::F32)
         && Values::new(case, 0).is_some()
 }
 
-/// Returns the implementation that gives the results, where the op has a module.
+/// Returns the implementation that gives the results, where the op has PyTorch code.
 pub(crate) fn reference(op: &OpDef) -> Option<Implementation> {
     Some(Implementation::Python {
         kind: PythonKind::Triton,
-        source: Some(module::source(op.module.as_ref()?)),
-        entry: Some(module::REFERENCE.to_owned()),
+        source: Some(torch_code::source(op)?),
+        entry: Some(torch_code::REFERENCE.to_owned()),
     })
 }
 
@@ -101,15 +100,15 @@ impl<'p> ModuleResults<'p> {
         let lists: Vec<Vec<i64>> = std::iter::once(vec![self.number]).chain(lists).collect();
         let parts = |list: &Vec<i64>| {
             let spec = TensorSpec::contiguous(DType::F64, &[list.len()]);
-            vec![("elements".to_owned(), spec); module::ELEMENTS_PARTS]
+            vec![("elements".to_owned(), spec); torch_code::ELEMENTS_PARTS]
         };
         let specs: Vec<(String, TensorSpec)> = lists[1..].iter().flat_map(parts).collect();
-        let python = self.python.function(module::ELEMENTS, &lists);
+        let python = self.python.function(torch_code::ELEMENTS, &lists);
         let buffers = run(device, &python, case, inputs, &specs)?;
         let read = buffers.iter().map(|&buffer| device.read(buffer)).collect::<Result<Vec<_>, _>>();
         free(device, buffers);
         let values: Vec<Vec<f64>> = read?.iter().map(|bytes| floats(bytes)).collect();
-        let mut values = values.chunks_exact(module::ELEMENTS_PARTS);
+        let mut values = values.chunks_exact(torch_code::ELEMENTS_PARTS);
         let (mut runs, mut expected, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
         for starts in indices {
             let parts = values.next().expect("each output has its parts");

@@ -3,9 +3,11 @@
 mod files;
 mod process;
 mod python;
+mod reference;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use process::Process;
 pub(super) use python::Python;
+pub(super) use reference::{contiguous, evaluate};

@@ -1,6 +1,10 @@
 //! The connection to the Python process, and the messages of its failures.
 
-use std::{cell::RefCell, fmt, time::Duration};
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use kgen_baseline::side::{Client, Error, Ready, Refusal, RefusalKind, Side};
 use kgen_device::LaunchError;
@@ -12,9 +16,9 @@ const HELLO_LIMIT: Duration = Duration::from_secs(30);
 /// The Python process of one evaluation; the connection is made when it is first needed.
 pub(crate) struct Process<'s> {
     side: &'s Side,
-    state: RefCell<State>,
+    state: Mutex<State>,
     /// PyTorch's settings for the calls of this evaluation.
-    settings: RefCell<Option<PythonSettings>>,
+    settings: Mutex<Option<PythonSettings>>,
 }
 
 enum State {
@@ -98,7 +102,7 @@ fn verdict_of(refusal: &Refusal, kind: PythonKind) -> Verdict {
 impl<'s> Process<'s> {
     /// Returns the process as the pool says it stands.
     pub(crate) const fn new(side: &'s Side) -> Self {
-        Self { side, state: RefCell::new(State::New), settings: RefCell::new(None) }
+        Self { side, state: Mutex::new(State::New), settings: Mutex::new(None) }
     }
 
     /// Returns the facts of the process, with PyTorch's settings for the calls of this evaluation;
@@ -106,7 +110,7 @@ impl<'s> Process<'s> {
     pub(crate) fn facts(&self) -> Option<Box<PythonFacts>> {
         let Side::Ready(ready) = self.side else { return None };
         let mut facts = ready.facts.clone();
-        if let Some(settings) = self.settings.take() {
+        if let Some(settings) = lock(&self.settings).take() {
             facts.settings = settings;
         }
         Some(facts)
@@ -115,7 +119,7 @@ impl<'s> Process<'s> {
     /// Records PyTorch's settings for a call.
     pub(super) fn note_settings(&self, settings: Option<PythonSettings>) {
         if settings.is_some() {
-            *self.settings.borrow_mut() = settings;
+            *lock(&self.settings) = settings;
         }
     }
 
@@ -127,7 +131,7 @@ impl<'s> Process<'s> {
         what: impl FnOnce(&mut Client) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         let ready = self.ready(target)?;
-        let mut state = self.state.borrow_mut();
+        let mut state = lock(&self.state);
         if matches!(*state, State::New) {
             *state = match connect(ready) {
                 Ok(client) => State::Connected(client),
@@ -150,7 +154,7 @@ impl<'s> Process<'s> {
     /// Asks for something that nobody waits for, if the process is there at all.
     pub(crate) fn send(&self, what: impl FnOnce(&mut Client) -> Result<(), Error>) {
         let Side::Ready(ready) = self.side else { return };
-        let mut state = self.state.borrow_mut();
+        let mut state = lock(&self.state);
         let State::Connected(client) = &mut *state else { return };
         if let Err(error) = what(client) {
             tracing::info!(%error, "the Python process did not let go of a call");
@@ -173,6 +177,10 @@ impl<'s> Process<'s> {
         };
         Err(Failure::Unavailable { reason })
     }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn connect(ready: &Ready) -> Result<Client, Error> {

@@ -7,7 +7,7 @@ use crate::record::{ArgValue, Case, DType, Gen, TensorSpec};
 use super::{
     Array, Call, Engine, InferError, Inputs, Kind, Layout, Named, OpFamily, Param, Role, Shaped,
     Work, catalogue,
-    custom::{ReferenceKernel, TorchModule},
+    custom::{PythonReference, ReferenceKernel, TorchModule},
     schema::{Schema, SchemaError},
     shape::kind,
 };
@@ -49,6 +49,8 @@ pub struct OpDef {
     pub definition: Option<String>,
     /// The kernel that is its reference, where it has one.
     pub reference_kernel: Option<ReferenceKernel>,
+    /// The Python code that is its reference, where it has one.
+    pub python_reference: Option<PythonReference>,
     /// Whether the sign of a zero result counts: copies, and ops whose purpose is the sign.
     pub signed_zero: bool,
     /// Largest error in ulps of the type that is computed in, where the op is one function of exact
@@ -113,6 +115,7 @@ impl OpBuilder {
                 module: None,
                 definition: None,
                 reference_kernel: None,
+                python_reference: None,
             }
         });
         Self { op }

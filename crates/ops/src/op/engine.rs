@@ -184,6 +184,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether [`Engine::spread`] is taken at every size, and no run on moved inputs.
+    fn spreads_at_every_size(&self) -> bool {
+        self.rounds_differences()
+    }
+
     /// Returns, per output, the scale of intermediate values where cancellation hides it from the
     /// result (|x| for gelu); `None` where the result's own scale is right.
     ///

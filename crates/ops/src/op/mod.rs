@@ -35,8 +35,8 @@ pub use call::{ArgError, Call, Scalar};
 pub use catalogue::{Named, all};
 pub use counter::{Counter, Recipe};
 pub use custom::{
-    CaseText, CustomError, Evaluator, KernelEvaluator, ModuleTensor, ReferenceKernel, TorchModule,
-    custom, custom_cases, custom_extents,
+    CaseText, CustomError, Evaluator, ModuleTensor, PythonReference, Quantity, ReferenceEvaluator,
+    ReferenceKernel, TorchModule, custom, custom_cases, custom_extents,
 };
 pub use def::{OpBuilder, OpDef, UnknownOpError, find, resolve};
 pub use eager::{EagerRounding, half_roundoff};

@@ -23,7 +23,7 @@ pub use integers::{Integers, is_exact_beyond_f64};
 pub use part::{Part, Runs, Subproblem};
 
 use crate::{
-    op::{Array, Call, Evaluator, InferError, Inputs, KernelEvaluator, OpDef, half_roundoff},
+    op::{Array, Call, Evaluator, InferError, Inputs, OpDef, ReferenceEvaluator, half_roundoff},
     record::{Case, DType, HostTensor},
 };
 
@@ -67,9 +67,9 @@ pub enum Error {
         /// The value.
         value: f64,
     },
-    /// The kernel that is the reference of a custom op does not work.
-    #[error("the reference kernel failed: {reason}")]
-    Kernel {
+    /// The kernel or the Python code that is the reference of a custom op does not work.
+    #[error("the op's own reference failed: {reason}")]
+    Elsewhere {
         /// Why.
         reason: String,
     },
@@ -127,9 +127,9 @@ impl<'a> Reference<'a> {
         Ok(Self { call: op.call(case), inputs: Inputs::read(case, hosts) })
     }
 
-    /// Sets the evaluator of a reference that is a kernel.
+    /// Sets the evaluator of a reference that runs elsewhere.
     #[must_use]
-    pub fn with_evaluator(mut self, evaluator: &'a KernelEvaluator) -> Self {
+    pub fn with_evaluator(mut self, evaluator: &'a ReferenceEvaluator<'a>) -> Self {
         self.call.evaluator = Some(Evaluator(evaluator));
         self
     }
@@ -217,7 +217,7 @@ impl<'a> Reference<'a> {
         let largest = self.inputs.all().map(|(_, input)| input.numel());
         let largest = largest.chain(outputs.iter().map(Array::len)).max().unwrap_or(0);
         let cheap = op.work(case).flops < 64.0 * PERTURB_BELOW as f64;
-        if largest < PERTURB_BELOW && cheap && !op.engine.rounds_differences() {
+        if largest < PERTURB_BELOW && cheap && !op.engine.spreads_at_every_size() {
             return perturb::sensitivity(&self.call, &self.inputs, outputs);
         }
         match op.engine.spread(&self.call, &self.inputs)? {

@@ -40,6 +40,7 @@ pub trait Judge {
     fn cpu(
         &mut self,
         request: &EvalRequest,
+        side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String>;
 
@@ -111,13 +112,15 @@ impl Judge for CpuJudge {
     fn cpu(
         &mut self,
         request: &EvalRequest,
+        side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
-        let outcome = kgen_eval::cpu_half(request, &self.compiler, progress);
+        let outcome = kgen_eval::cpu_half(request, &self.compiler, side, progress);
         let outcome = outcome.map_err(|error| causes(&error))?;
         let program = outcome.program.as_ref().map(serde_json::to_string).transpose();
         let program = program.map_err(|error| format!("the program has no JSON form: {error}"))?;
-        Ok(Half { evaluation: outcome.evaluation, program, retire: false, side_broken: false })
+        let (evaluation, side_broken) = (outcome.evaluation, side.is_broken());
+        Ok(Half { evaluation, program, retire: false, side_broken })
     }
 
     fn set_python_pid(&mut self, _python_pid: Option<u32>) {}
@@ -152,6 +155,7 @@ impl Judge for GpuJudge {
     fn cpu(
         &mut self,
         _request: &EvalRequest,
+        _side: &Side,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         Err("a gpu worker has no compiler".to_owned())

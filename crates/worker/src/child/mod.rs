@@ -35,7 +35,7 @@ pub fn main(_role: Role) -> ExitCode {
         Ok(None) => ExitCode::SUCCESS,
         Err(message) => {
             // Nobody listens: the exit code says it too.
-            drop(output.send(&Message::Failed { message, panicked: false }));
+            drop(output.send(&Message::Failed { message, panicked: false, side_broken: false }));
             ExitCode::FAILURE
         }
     }

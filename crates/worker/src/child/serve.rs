@@ -25,8 +25,8 @@ pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -
                 let retire = half.retire;
                 (send_half(output, half), !retire)
             }
-            Err(Failure { message, panicked }) => {
-                (output.send(&Message::Failed { message, panicked }), !panicked)
+            Err(Failure { message, panicked, side_broken }) => {
+                (output.send(&Message::Failed { message, panicked, side_broken }), !panicked)
             }
         };
         if sent.is_err() {
@@ -42,11 +42,12 @@ pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -
 struct Failure {
     message: String,
     panicked: bool,
+    side_broken: bool,
 }
 
 impl From<String> for Failure {
     fn from(message: String) -> Self {
-        Self { message, panicked: false }
+        Self { message, panicked: false, side_broken: false }
     }
 }
 
@@ -75,20 +76,26 @@ fn judge_line(
         serde_json::from_slice(line).map_err(|error| format!("the job cannot be read: {error}"))?;
     // When the parent is gone the watchdog ends this process; nothing else is to be done then.
     let mut report = |progress: Progress| drop(output.send(&Message::Progress { progress }));
-    let judged = match job {
-        Job::Cpu { request } => catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &mut report))),
+    let (judged, side) = match job {
+        Job::Cpu { request, side } => {
+            let judged = catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &side, &mut report)));
+            (judged, side)
+        }
         Job::Gpu { request, evaluation, side, python_pid, usage } => {
             let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
-            catch_unwind(AssertUnwindSafe(|| {
+            let judged = catch_unwind(AssertUnwindSafe(|| {
                 judge.set_python_pid(python_pid);
                 judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut report)
-            }))
+            }));
+            (judged, side)
         }
     };
+    let side_broken = side.is_broken();
     match judged {
-        Ok(result) => result.map_err(Failure::from),
+        Ok(result) => result.map_err(|message| Failure { message, panicked: false, side_broken }),
         Err(panic) => {
-            Err(Failure { message: panic_text(panic.as_ref()).to_owned(), panicked: true })
+            let message = panic_text(panic.as_ref()).to_owned();
+            Err(Failure { message, panicked: true, side_broken })
         }
     }
 }

@@ -45,6 +45,7 @@ impl Judge for Scripted {
     fn cpu(
         &mut self,
         request: &EvalRequest,
+        _side: &Side,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, String> {
         let program = request.on_gpu.then(|| r#"{"code":1}"#.to_owned());
@@ -99,7 +100,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
 
 fn job(kernel: &str, on_gpu: bool) -> String {
     let request = Box::new(Cow::Owned(request(kernel, on_gpu)));
-    serde_json::to_string(&Job::Cpu { request }).unwrap()
+    serde_json::to_string(&Job::Cpu { request, side: Box::default() }).unwrap()
 }
 
 #[derive(Clone, Default)]
@@ -127,7 +128,7 @@ fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
     let words = text.lines().map(|line| match serde_json::from_str(line) {
         Ok(Message::Progress { .. }) => "progress".to_owned(),
         Ok(Message::Finished { program, .. }) => format!("finished {program}"),
-        Ok(Message::Failed { message, panicked }) => format!("failed {panicked} {message}"),
+        Ok(Message::Failed { message, panicked, .. }) => format!("failed {panicked} {message}"),
         Ok(Message::Hello { .. }) => "hello".to_owned(),
         Err(_) => line.to_owned(),
     });

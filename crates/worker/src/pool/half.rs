@@ -76,14 +76,18 @@ impl Task<'_> {
                 Err(silence) => silence,
             };
             // A worker that sat out its wait for the Python process says that the latter hangs.
-            let hangs = matches!(silence, JobError::Overdue(_)) && ledger.is_waiting();
-            self.release_python(lease, &side, hangs).await;
+            let is_broken = match &silence {
+                JobError::Overdue(_) => ledger.is_waiting(),
+                JobError::Failed { side_broken, .. } => *side_broken,
+                JobError::Closed | JobError::Garbage(_) | JobError::Panicked(_) => false,
+            };
+            self.release_python(lease, &side, is_broken).await;
             let died = match silence {
                 JobError::Closed => worker.own_end().await,
                 JobError::Overdue(_)
                 | JobError::Garbage(_)
                 | JobError::Panicked(_)
-                | JobError::Failed(_) => None,
+                | JobError::Failed { .. } => None,
             };
             let undead = end(&mut worker, lease).await;
             let role = worker.role();
@@ -93,8 +97,10 @@ impl Task<'_> {
             let is_candidates = ledger.is_waiting() || ledger.is_candidates();
             match (silence, undead) {
                 // A fresh process may find the machine in better order, once.
-                (JobError::Failed(_), Ok(())) if !is_retry => is_retry = true,
-                (JobError::Failed(message), Ok(())) => return Err(Error::Judge { role, message }),
+                (JobError::Failed { .. }, Ok(())) if !is_retry => is_retry = true,
+                (JobError::Failed { message, .. }, Ok(())) => {
+                    return Err(Error::Judge { role, message });
+                }
                 // Something else may have killed it, for want of memory say: only who dies twice has died
                 // over this candidate.
                 (JobError::Closed | JobError::Garbage(_), Ok(()))
@@ -102,7 +108,7 @@ impl Task<'_> {
                 {
                     is_retry = true;
                 }
-                (JobError::Failed(_) | JobError::Closed, Err(error)) if !had_begun => {
+                (JobError::Failed { .. } | JobError::Closed, Err(error)) if !had_begun => {
                     return Err(error);
                 }
                 (silence, _) => {
@@ -117,7 +123,7 @@ impl Task<'_> {
         if let (Some(pythons), Side::Ready(_), Some((python, device))) =
             (self.pythons, side, lease.python())
         {
-            python.job_done(pythons, device, is_broken).await;
+            python.job_done(pythons, &device, is_broken).await;
         }
     }
 }
@@ -143,7 +149,7 @@ async fn python_for(lease: &mut Lease<'_>, worker: &Worker, pythons: &Pythons) -
     let uuid = worker.hello().target.as_ref().and_then(|target| target.uuid.as_deref());
     let watch = lease.watcher();
     match lease.python() {
-        Some((python, device)) => python.ready(pythons, device, uuid, watch).await,
+        Some((python, device)) => python.ready(pythons, &device, uuid, watch).await,
         None => Side::None,
     }
 }

@@ -77,7 +77,7 @@ pub(super) enum JobError {
     /// kgen panicked over this candidate.
     Panicked(String),
     /// kgen or its machine failed; the worker lives.
-    Failed(String),
+    Failed { message: String, side_broken: bool },
 }
 
 impl JobError {
@@ -88,7 +88,7 @@ impl JobError {
             Self::Closed => "its pipe closed".to_owned(),
             Self::Garbage(text) => format!("garbage: {text}"),
             Self::Panicked(message) => format!("panicked: {message}"),
-            Self::Failed(message) => format!("failed: {message}"),
+            Self::Failed { message, .. } => format!("failed: {message}"),
         }
     }
 }
@@ -240,10 +240,10 @@ impl Worker {
                     let (evaluation, fit) = (*evaluation, !retire);
                     return Ok(Answer { evaluation, program, fit, side_broken });
                 }
-                Message::Failed { message, panicked: false } => {
-                    return Err(JobError::Failed(message));
+                Message::Failed { message, panicked: false, side_broken } => {
+                    return Err(JobError::Failed { message, side_broken });
                 }
-                Message::Failed { message, panicked: true } => {
+                Message::Failed { message, panicked: true, .. } => {
                     return Err(JobError::Panicked(message));
                 }
                 Message::Hello { .. } => {
@@ -366,7 +366,7 @@ pub(super) fn verdict_of(silence: &JobError, died: Option<Status>, is_candidates
             what: "the worker's memory is corrupt: it sent an unreadable message".to_owned(),
             hint: None,
         },
-        JobError::Panicked(message) | JobError::Failed(message) => End {
+        JobError::Panicked(message) | JobError::Failed { message, .. } => End {
             verdict: Verdict::Unsupported,
             what: format!("kgen itself failed, which is not the kernel's fault: {message}"),
             hint: None,

@@ -22,6 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kgen_ops::op;
 use kgen_process::Access;
 use kgen_record::{EvalRequest, Evaluation, Split, Stage, Target, Verdict};
 use kgen_settings::DeviceChoice;
@@ -257,23 +258,28 @@ impl Pool {
             None => None,
         };
         let deadlines = Deadlines::of(request);
-        let job = Job::Cpu { request: Box::new(Cow::Borrowed(request)) };
+        let in_python = reference_in_python(request);
         let first = Task {
-            line: &|_, _| json_line(&job),
+            line: &|side, _| {
+                json_line(&Job::Cpu {
+                    request: Box::new(Cow::Borrowed(request)),
+                    side: Box::new(Cow::Borrowed(side)),
+                })
+            },
             attachment: &[],
             deadlines,
             ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
-            pythons: None,
+            pythons: in_python.then_some(&*self.pythons),
             fresh: false,
         };
-        if let Some(gpu) = gpu.filter(|_| request.needs_python()) {
+        if let Some(gpu) = gpu.filter(|_| in_python || request.needs_python()) {
             // PyTorch takes seconds to import: that overlaps the work without a GPU.
             self.warm_up(gpu);
         }
         match (gpu, first.run(&self.cpu).await?) {
             (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
                 program.push(b'\n');
-                let first = GpuJob { request, evaluation, program, observer };
+                let first = GpuJob { request, evaluation, program, in_python, observer };
                 let alone = !self.shares_gpus || request.timing.is_some();
                 let usage = if alone { Access::Exclusive } else { Access::Shared };
                 let found = self.run_on_gpu(gpu, &first, usage).await?;
@@ -295,7 +301,7 @@ impl Pool {
         job: &GpuJob<'_>,
         usage: Access,
     ) -> Result<Evaluation, Error> {
-        let GpuJob { request, evaluation, program, observer } = job;
+        let GpuJob { request, evaluation, program, in_python, observer } = job;
         let task = Task {
             line: &|side, python_pid| {
                 json_line(&Job::Gpu {
@@ -312,7 +318,7 @@ impl Pool {
                 let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
                 Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, *observer)
             },
-            pythons: request.needs_python().then_some(&*self.pythons),
+            pythons: (*in_python || request.needs_python()).then_some(&*self.pythons),
             // Times for a claim come from processes of their own, each with other addresses.
             fresh: request.timing.as_ref().is_some_and(|t| 1 < t.profile.n_processes()),
         };
@@ -359,12 +365,20 @@ impl Pool {
     }
 }
 
+/// Returns whether the reference of a request's op is Python code.
+fn reference_in_python(request: &EvalRequest) -> bool {
+    let op = request.definition.as_deref().and_then(|text| op::custom(text).ok());
+    op.is_some_and(|op| op.python_reference.is_some())
+}
+
 /// Input of the second half of an evaluation: the results of the first.
 struct GpuJob<'a> {
     request: &'a EvalRequest,
     evaluation: Evaluation,
     /// The compiled program as one line.
     program: Vec<u8>,
+    /// Whether the reference is Python code.
+    in_python: bool,
     observer: Observer<'a>,
 }
 

@@ -1,7 +1,7 @@
-//! The Python process of a GPU: started when a request first needs it, kept for the run, replaced
-//! when it dies or hangs.
+//! The Python process of a GPU, or of a cpu worker whose references are Python code: started when a request
+//! first needs it, kept for the run, replaced when it dies or hangs.
 //!
-//! It belongs to the GPU's place, so it is started only while nobody else uses the GPU, and it
+//! It belongs to the worker's place, so it is started only while nobody else uses the GPU, and it
 //! outlives the workers: importing PyTorch takes seconds, and a kernel that kills its worker is no
 //! reason to do it again.
 
@@ -89,7 +89,7 @@ impl Pythons {
     }
 }
 
-/// The Python process of one GPU, or why there is none.
+/// The Python process of one place, or why there is none.
 #[derive(Default)]
 pub(super) struct Python {
     process: Option<Process>,
@@ -100,12 +100,12 @@ pub(super) struct Python {
 impl Python {
     /// Returns how the process stands, started if it does not run.
     ///
-    /// `device`: the GPU's index; `uuid`: its UUID as the worker sees it; `watch` gets every process
+    /// `device`: as PyTorch calls it; `uuid`: of a GPU, as the worker sees it; `watch` gets every process
     /// that is started.
     pub(super) async fn ready(
         &mut self,
         pythons: &Pythons,
-        device: u32,
+        device: &str,
         uuid: Option<&str>,
         watch: impl Fn(&Child),
     ) -> Side {
@@ -126,7 +126,7 @@ impl Python {
                         let facts = &process.facts;
                         let found = format!("torch {} on {}", facts.torch, facts.device);
                         pythons.notices.note(format!(
-                            "Python process of cuda:{device}: {found}; {}",
+                            "Python process of {device}: {found}; {}",
                             facts.settings
                         ));
                         self.process = Some(process);
@@ -145,7 +145,7 @@ impl Python {
     }
 
     /// Hears how a job that had the process ended.
-    pub(super) async fn job_done(&mut self, pythons: &Pythons, device: u32, is_broken: bool) {
+    pub(super) async fn job_done(&mut self, pythons: &Pythons, device: &str, is_broken: bool) {
         if is_broken {
             if let Some(mut process) = self.process.take() {
                 let why = match process.child.status() {
@@ -163,11 +163,11 @@ impl Python {
     }
 
     /// Notes that the process is gone; after too many ends in a row there is no further one.
-    fn note_end(&mut self, pythons: &Pythons, device: u32, why: &str) {
+    fn note_end(&mut self, pythons: &Pythons, device: &str, why: &str) {
         self.process = None;
         self.n_ends += 1;
         if self.n_ends < MAX_ENDS {
-            let text = format!("the Python process of cuda:{device} is started anew: {why}");
+            let text = format!("the Python process of {device} is started anew: {why}");
             pythons.notices.warn(text);
         } else {
             let reason = format!("the Python process ended {MAX_ENDS} times in a row: {why}");
@@ -201,7 +201,9 @@ impl LonePython {
     /// `device`: the GPU's index; `uuid`: its UUID, which PyTorch must see under that index too.
     pub async fn start(config: &PoolConfig, device: u32, uuid: Option<&str>) -> (Self, Side) {
         let mut python = Python::default();
-        let side = Box::pin(python.ready(&Pythons::new(config), device, uuid, |_| {})).await;
+        let side =
+            Box::pin(python.ready(&Pythons::new(config), &format!("cuda:{device}"), uuid, |_| {}))
+                .await;
         (Self { python }, side)
     }
 
@@ -244,7 +246,7 @@ struct Refusal {
 impl Process {
     async fn start(
         pythons: &Pythons,
-        device: u32,
+        device: &str,
         uuid: Option<&str>,
         watch: impl Fn(&Child),
     ) -> Result<Self, Failure> {
@@ -258,11 +260,10 @@ impl Process {
         let script = scratch.path().join("side.py");
         std::fs::write(&script, pythons.config.script).map_err(folder)?;
         let socket = scratch.path().join("s");
-        let name = format!("cuda:{device}");
         let mut spec = Spec::new(&python.path, scratch.path())
             .args(["-u".as_ref(), script.as_os_str()])
             .args(["--socket".as_ref(), socket.as_os_str()])
-            .args(["--device", &name])
+            .args(["--device", device])
             .inherit(DEVICE_ENV)
             .inherit(PYTHON_ENV)
             .env("TMPDIR", scratch.path());

@@ -167,10 +167,14 @@ impl Lease<'_> {
         }
     }
 
-    /// Returns the Python process of the place, and the index of its GPU.
-    pub(super) fn python(&mut self) -> Option<(&mut Python, u32)> {
+    /// Returns the Python process of the place, and its device as PyTorch calls it.
+    pub(super) fn python(&mut self) -> Option<(&mut Python, String)> {
         let slot = self.slot.as_mut()?;
-        Some((&mut slot.python, slot.launch.setup.device))
+        let device = match slot.launch.setup.role {
+            Role::Cpu => "cpu".to_owned(),
+            Role::Gpu => format!("cuda:{}", slot.launch.setup.device),
+        };
+        Some((&mut slot.python, device))
     }
 
     /// Returns the number of the place's Python process; `None` where none runs.

@@ -10,6 +10,7 @@ use crate::{
 use super::{
     CustomError,
     dims::Shape,
+    evaluated::PythonReference,
     expr::{Expr, Symbols},
     graph::Graph,
     init::Init,
@@ -66,6 +67,8 @@ pub(super) enum Reference {
     Graph(Graph),
     /// The text of a kernel file.
     Cuda(String),
+    /// Code that the Python process runs.
+    Python(PythonReference),
 }
 
 /// A case: its keys with the text of their values.
@@ -162,6 +165,13 @@ impl Definition {
         if let Reference::Graph(graph) = &self.reference {
             text.push_str("\nAs a composition of ops, nothing rounded in between:");
             for line in graph.text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+                text.push_str("\n    ");
+                text.push_str(line);
+            }
+        }
+        if let Reference::Python(PythonReference::Text(code)) = &self.reference {
+            text.push_str("\nAs PyTorch code, which is evaluated in f64:");
+            for line in code.trim_matches('\n').lines() {
                 text.push_str("\n    ");
                 text.push_str(line);
             }

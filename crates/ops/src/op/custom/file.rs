@@ -14,6 +14,7 @@ use super::{
     CustomError,
     definition::{CaseDecl, CaseKey, Definition, OutputDecl, Reference, TensorDecl},
     dims::Shape,
+    evaluated::PythonReference,
     expr::{Expr, is_name},
     init::{self, Init},
     module::{self, ModuleTensor, TorchModule},
@@ -28,6 +29,9 @@ const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
 /// The role of a tensor whose values follow no distribution; it is no argument of a module.
 const CONSTANT: &str = "constant";
+
+/// The function that Python code of a reference defines.
+const PYTHON_FUNCTION: &str = "reference";
 
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
@@ -452,37 +456,52 @@ impl<'a> Reader<'a> {
         root: &Section<'a, '_>,
         definition: &mut Definition,
     ) -> Result<(), CustomError> {
-        let what = "`graph`, a composition of catalogue ops, or `cuda`, a plain kernel file";
+        let what = "`graph`, a composition of catalogue ops, `cuda`, a plain kernel file, `python`, a \
+                    function, or `module = true`, the imported module";
         let section = root.section("reference")?.ok_or_else(|| root.missing("reference", what))?;
-        section.only(&["graph", "cuda", "python"])?;
-        if let Some((at, _)) = section.get("python") {
-            let reason = "a reference in Python is run by kgen's PyTorch process, which this \
-                          version does not have: use `graph` or `cuda`";
-            return Err(self.wrong(at, reason));
-        }
-        match (section.get("graph"), section.get("cuda")) {
-            (Some((_, value)), None) => {
+        section.only(&["graph", "cuda", "python", "module"])?;
+        let entries = section.entries();
+        let [(key, value)] = entries.as_slice() else {
+            let reason = match entries.is_empty() {
+                true => format!("the reference is empty: {what}"),
+                false => format!("a reference is one of {what}"),
+            };
+            return Err(self.wrong(section.at, reason));
+        };
+        let at = key.span().start;
+        definition.reference = match key.get_ref().as_ref() {
+            "graph" => {
                 let graph = parse::graph(self.string(value)?, definition);
-                let graph = graph.map_err(|error| self.inside(value, error))?;
-                definition.reference = Reference::Graph(graph);
+                Reference::Graph(graph.map_err(|error| self.inside(value, error))?)
             }
-            (None, Some((at, value))) => {
-                let bare = definition.outputs.iter().find(|output| output.shape.is_none());
-                if let Some(output) = bare {
-                    let name = &output.name;
-                    let reason = format!("a kernel needs `outputs.{name} = \"[..]\"`, its shape");
-                    return Err(self.wrong(at, reason));
-                }
-                definition.reference = Reference::Cuda(self.string(value)?.to_owned());
+            "cuda" => Reference::Cuda(self.string(value)?.to_owned()),
+            "python" => Reference::Python(self.python(value)?),
+            _ if !matches!(value.get_ref(), DeValue::Boolean(true)) => {
+                return Err(self.wrong(at, "`module` is true, or left out"));
             }
-            (Some((at, _)), Some(_)) => {
-                return Err(self.wrong(at, format!("a reference is one of {what}")));
+            _ if definition.module.is_none() => {
+                return Err(self.wrong(at, "the file has no section `module`"));
             }
-            (None, None) => {
-                return Err(self.wrong(section.at, format!("the reference is empty: {what}")));
+            _ => Reference::Python(PythonReference::Module),
+        };
+        let bare = definition.outputs.iter().find(|output| output.shape.is_none());
+        match (&definition.reference, bare) {
+            (Reference::Cuda(_) | Reference::Python(_), Some(OutputDecl { name, .. })) => {
+                let reason =
+                    format!("without a graph it needs `outputs.{name} = \"[..]\"`, its shape");
+                Err(self.wrong(at, reason))
             }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn python(&self, value: &Spanned<DeValue<'_>>) -> Result<PythonReference, CustomError> {
+        let text = self.string(value)?;
+        if !text.contains(PYTHON_FUNCTION) {
+            let reason = format!("the text defines no `{PYTHON_FUNCTION}`");
+            return Err(self.wrong(value.span().start, reason));
+        }
+        Ok(PythonReference::Text(text.to_owned()))
     }
 
     /// Moves an error of a text within a value to its place in the file.

@@ -1,5 +1,5 @@
 //! Ops that a user defines in a file: named tensors with symbolic shapes, scalars, cases, and a
-//! reference that is a graph of catalogue ops or a plain kernel.
+//! reference that is a graph of catalogue ops, a plain kernel or Python code.
 //!
 //! The format is documented at the head of `examples/fused_bias_gelu_residual.toml`. [`custom`]
 //! turns the text of such a file into an [`OpDef`] like those of the catalogue: everything that
@@ -9,11 +9,11 @@
 mod definition;
 mod dims;
 mod engine;
+mod evaluated;
 mod expr;
 mod file;
 mod graph;
 mod init;
-mod kernel;
 mod least;
 mod module;
 mod parse;
@@ -26,10 +26,10 @@ use std::sync::Arc;
 use super::{Engine, OpDef, OpFamily, catalogue};
 use definition::Reference;
 use engine::{Declared, GraphEngine};
-use kernel::KernelEngine;
+use evaluated::EvaluatedEngine;
 
 pub use definition::CaseText;
-pub use kernel::{Evaluator, KernelEvaluator, ReferenceKernel};
+pub use evaluated::{Evaluator, PythonReference, Quantity, ReferenceEvaluator, ReferenceKernel};
 pub use module::{ModuleTensor, TorchModule};
 
 /// A definition that cannot be read.
@@ -103,14 +103,22 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
     // A case that cannot be worded is a mistake of the file, found before any is used.
     definition.case_texts(text)?;
     let mut node_families = Vec::new();
-    let (engine, kernel): (Box<dyn Engine>, _) = match &definition.reference {
+    let elsewhere = |measures| -> Box<dyn Engine> {
+        Box::new(EvaluatedEngine { declared: Declared::new(&definition), measures })
+    };
+    let (mut kernel, mut python) = (None, None);
+    let engine = match &definition.reference {
         Reference::Graph(graph) => {
             node_families = graph.families();
-            (Box::new(GraphEngine::new(&definition, graph.clone())), None)
+            Box::new(GraphEngine::new(&definition, graph.clone()))
         }
         Reference::Cuda(source) => {
-            let kernel = ReferenceKernel::new(&definition, source.clone());
-            (Box::new(KernelEngine(Declared::new(&definition))), Some(kernel))
+            kernel = Some(ReferenceKernel::new(&definition, source.clone()));
+            elsewhere(false)
+        }
+        Reference::Python(reference) => {
+            python = Some(reference.clone());
+            elsewhere(true)
         }
     };
     Ok(OpDef {
@@ -133,5 +141,6 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
         module: definition.module.clone(),
         definition: Some(text.to_owned()),
         reference_kernel: kernel,
+        python_reference: python,
     })
 }

@@ -127,7 +127,11 @@ fn what_is_wrong_has_a_place_and_a_reason() {
         ("x = \"[n]\"", "out = \"[n]\"", 6, 1, "cannot name an argument"),
         ("x = \"[n]\"", "x = { shape = \"[n]\", role = \"boss\" }", 6, 29, "unknown role"),
         ("x = \"[n]\"", "x = { shape = \"[n]\", role = \"index\" }", 6, 5, "needs `bound`"),
-        ("graph", "python", 8, 1, "PyTorch process"),
+        ("graph = \"\"\"\nout", "python = \"\"\"\nreference", 8, 1, "outputs.out"),
+        ("graph", "python", 8, 10, "defines no `reference`"),
+        ("graph = \"\"\"\nout = relu(x)\n\"\"\"", "module = true", 8, 1, "no section `module`"),
+        ("graph = \"\"\"\nout = relu(x)\n\"\"\"", "module = 1", 8, 1, "is true"),
+        ("graph =", "cuda = \"x\"\ngraph =", 7, 2, "one of `graph`"),
         ("graph", "grph", 8, 1, "unknown key `grph`"),
         ("graph", "cuda", 8, 1, "outputs.out"),
         ("out = relu(x)", "out = reluu(x)", 9, 7, "unknown op `reluu` (did you mean `relu`"),
@@ -185,7 +189,7 @@ fn a_kernel_reference_is_run_by_whom_it_is_given_to() {
     assert_eq!(wide.tensor("i").unwrap().spec.dtype, DType::I64);
     assert_eq!(op.infer(&wide).unwrap()[0].dtype, DType::F64);
     assert_eq!(op.infer(&case).unwrap()[0].shape, [6]);
-    let evaluator = |call: &Call<'_>, inputs: &crate::op::Inputs<'_>| {
+    let evaluator = |call: &Call<'_>, inputs: &crate::op::Inputs<'_>, _: Quantity| {
         let x = inputs.get("x").map_err(|error| error.to_string())?;
         assert_eq!(call.op.name, "twice");
         let both = [x.array().view(), x.array().view()];
@@ -193,6 +197,32 @@ fn a_kernel_reference_is_run_by_whom_it_is_given_to() {
     };
     let reference = reference.with_evaluator(&evaluator);
     assert_eq!(reference.evaluate().unwrap()[0].len(), 6);
+}
+
+#[test]
+fn a_python_reference_measures_its_responses_itself() {
+    let text = "format = 1\nname = \"twice\"\nsemantics = \"x\"\n[tensors]\nx = \"[n]\"\n\
+        i = { shape = \"[n]\", role = \"index\", bound = \"n\" }\n[outputs]\nout = \"[n]\"\n\
+        [reference]\npython = \"def reference(x, i): return x\"\n[[cases]]\nn = 3\n";
+    let op = custom(text).unwrap();
+    let case = cases(&op).swap_remove(0);
+    let wide = PythonReference::in_f64(&case);
+    let types: Vec<DType> = wide.tensors().map(|(_, tensor)| tensor.spec.dtype).collect();
+    assert_eq!(types, [DType::F64, DType::I64]);
+    let hosts = inputs(&case);
+    let evaluator = |_: &Call<'_>, _: &crate::op::Inputs<'_>, quantity: Quantity| {
+        let value = match quantity {
+            Quantity::Values => 1.0,
+            Quantity::Spread => 0.5,
+            Quantity::Magnitude => 7.0,
+        };
+        Ok(vec![Array::from_elem(vec![3], value)])
+    };
+    let reference = Reference::new(&op, &case, &hosts).unwrap().with_evaluator(&evaluator);
+    let outputs = reference.evaluate().unwrap();
+    let bound = reference.bounds(&outputs).unwrap().swap_remove(0);
+    assert!(bound.s.iter().all(|s| (s - 0.5).abs() < 1e-12), "{:?}", bound.s);
+    assert_eq!(bound.magnitude.unwrap(), [7.0; 3]);
 }
 
 #[test]

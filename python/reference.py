@@ -1,0 +1,153 @@
+# Appended to module.py or function.py: what `result` gives in f64, and how roundings move it.
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# The unit roundoff of f32, and the runs that responses to roundings are taken over.
+UNIT_ROUNDOFF = 2.0**-24
+RUNS = 6
+# Elements that are changed at once.
+CHUNK = 1 << 26
+# Most bytes of responses that are kept for a second call, which asks for the elements that differ.
+KEPT_BYTES = 4 << 30
+KEPT = {}
+# Largest difference of two runs on equal inputs, as a part of the largest magnitude: sums of other orders.
+SAME = 1e-9
+
+
+class Roundings(TorchDispatchMode):
+    """Changes every result by one rounding of f32, up or down by chance."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.generator = generator
+
+    def __torch_dispatch__(self, operator, _types, args=(), kwargs=None):
+        returned = operator(*args, **(kwargs or {}))
+        if operator.is_view:
+            return returned
+        for value in returned if isinstance(returned, (tuple, list)) else [returned]:
+            if isinstance(value, torch.Tensor) and value.dtype == torch.float64:
+                self.change(value)
+        return returned
+
+    def change(self, value):
+        dense = value.is_contiguous()
+        for piece in value.view(-1).split(CHUNK) if dense else [value]:
+            sign = torch.randint(0, 2, piece.shape, dtype=torch.int8, device=piece.device, generator=self.generator)
+            piece.mul_(sign.double().mul_(2).sub_(1).mul_(UNIT_ROUNDOFF).add_(1))
+
+
+def wide(tensors):
+    """Copies in f64: the code may write into what it is given."""
+    return [value.to(torch.float64 if value.is_floating_point() else value.dtype, copy=True) for value in tensors]
+
+
+def moved(tensors, generator):
+    """Tensors in f64 that are off by a rounding or two."""
+    values = wide(tensors)
+    for value, of in zip(values, tensors):
+        if not of.is_floating_point():
+            continue
+        # Piece by piece: memory is short where cases are large.
+        for piece in value.view(-1).split(CHUNK):
+            change = torch.rand(piece.shape, dtype=piece.dtype, device=piece.device, generator=generator)
+            piece.mul_(change.mul_(4).sub_(2).mul_(UNIT_ROUNDOFF).add_(1))
+    return values
+
+
+def exact(tensors, scalars):
+    return result(wide(tensors), in_f64=True, **scalars)
+
+
+def whole(_at, value):
+    return value.double()
+
+
+def values(*tensors, **scalars):
+    """The results in f64, integers as they are."""
+    once, again = exact(tensors, scalars), exact(tensors, scalars)
+    for at, (one, other) in enumerate(zip(once, again)):
+        one, other = one.double(), other.double()
+        scale = one.nan_to_num(0.0, 0.0, 0.0).abs().amax().item() if one.numel() else 0.0
+        if not torch.allclose(one, other, rtol=0.0, atol=SAME * scale, equal_nan=True):
+            raise ValueError(f"result {at} differs between two runs on equal inputs")
+    return [value.double() if value.is_floating_point() else value for value in once]
+
+
+def spread(*tensors, **scalars):
+    """Of each result the response to roundings of the inputs."""
+    return response_to_inputs(tensors, [v.double() for v in exact(tensors, scalars)], whole, scalars)
+
+
+def magnitude(*tensors, **scalars):
+    """Of each result the response to roundings of all results in between, over the unit roundoff."""
+    return response_inside(tensors, [v.double() for v in exact(tensors, scalars)], whole, scalars)
+
+
+def response(tensors, expected, taken, run):
+    squares = [torch.zeros_like(value) for value in expected]
+    for number in range(RUNS):
+        returned = run(torch.Generator(tensors[0].device).manual_seed(number))
+        while returned:
+            value = returned.pop()
+            at = len(returned)
+            squares[at].add_((taken(at, value) - expected[at]).nan_to_num_(0.0, 0.0, 0.0).square_())
+            del value
+    return [square.div_(RUNS).sqrt_() for square in squares]
+
+
+def response_to_inputs(tensors, expected, taken, scalars):
+    def run(generator):
+        return result(moved(tensors, generator), in_f64=True, **scalars)
+
+    return response(tensors, expected, taken, run)
+
+
+def response_inside(tensors, expected, taken, scalars):
+    def run(generator):
+        with Roundings(generator):
+            return exact(tensors, scalars)
+
+    return [value.div_(UNIT_ROUNDOFF) for value in response(tensors, expected, taken, run)]
+
+
+def reference(*tensors, **scalars):
+    """The results in f64, rounded to f32."""
+    KEPT.clear()
+    returned = exact(tensors, scalars)
+    # One after the other: memory is short where cases are large.
+    return [returned.pop(0).float() for _ in range(len(returned))]
+
+
+def responses(tensors, returned, taken, scalars):
+    """
+    Of each result: the values in f64, their response to roundings of the inputs, and that to roundings of
+    all results over the unit roundoff. `taken` picks elements of a result by its number.
+    """
+    expected = [taken(at, value) for at, value in enumerate(returned)]
+    returned.clear()
+    to_inputs = response_to_inputs(tensors, expected, taken, scalars)
+    return list(zip(expected, to_inputs, response_inside(tensors, expected, taken, scalars)))
+
+
+def elements(*tensors, **given):
+    """
+    `responses` of some elements of each result. By name come, beside scalars, `list0`, a number that names the
+    tensors' values, and in `list1` and so on the row-major places of each result.
+    """
+    lists = [value for name, value in given.items() if name.startswith("list")]
+    scalars = {name: value for name, value in given.items() if not name.startswith("list")}
+    [number], *places = lists
+    places = [torch.tensor(place, device=tensors[0].device) for place in places]
+
+    def gathered(at, value):
+        return value.reshape(-1)[places[at]].double()
+
+    parts = KEPT.pop(number, None)
+    KEPT.clear()
+    if parts is None:
+        returned = exact(tensors, scalars)
+        if 3 * sum(8 * value.numel() for value in returned) > KEPT_BYTES:
+            return [part for parts in responses(tensors, returned, gathered, scalars) for part in parts]
+        parts = KEPT[number] = responses(tensors, returned, whole, scalars)
+    return [gathered(at, part) for at, of in enumerate(parts) for part in of]
