@@ -7,6 +7,7 @@
 
 mod bind;
 mod check;
+pub mod flashinfer;
 mod name;
 mod symbols;
 mod trace;
@@ -49,6 +50,9 @@ pub enum ImportError {
         /// Why.
         reason: String,
     },
+    /// A definition or a workload of FlashInfer-Bench that does not fit the format.
+    #[error("{0}")]
+    FlashInfer(String),
     /// Variants whose graphs differ.
     #[error("the graphs of two variants differ: {0}")]
     Variants(String),

@@ -28,7 +28,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Returns a text over several lines, as readable as it can be.
-fn block(text: &str) -> String {
+pub(crate) fn block(text: &str) -> String {
     let plain = !text.contains("'''")
         && text.chars().all(|c| c == '\n' || c == '\t' || !c.is_control())
         && !text.ends_with('\'');

@@ -1,5 +1,7 @@
 //! `kgen import`: modules and functions of PyTorch as op files with a suite.
 
+mod flashinfer;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -55,13 +57,27 @@ enum ImportKind {
         #[command(flatten)]
         common: Common,
     },
+    /// Definitions and workloads of FlashInfer-Bench
+    FlashinferBench {
+        /// Folder with definitions and workloads
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Output {
+    /// Folder for the op files and the suite
+    #[arg(short, long, value_name = "DIR", default_value = "problems")]
+    output: PathBuf,
 }
 
 #[derive(Debug, Args)]
 struct Common {
-    /// Folder for the op files and the suite
-    #[arg(short, long, value_name = "DIR", default_value = "problems")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: Output,
     /// Put modules into evaluation mode first: no dropout, running statistics
     #[arg(long)]
     eval: bool,
@@ -85,17 +101,23 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandE
         ImportKind::Function { function, inputs, common } => {
             (vec![function_job(function, inputs, common)?], common)
         }
+        ImportKind::FlashinferBench { dir, output } => {
+            return flashinfer::run(context, dir, &output.output);
+        }
     };
     let mut flags = Overrides::default();
     common.python.add_to(&mut flags);
     let settings = context.settings(&flags)?;
     let python = python::find(settings.python.path.as_deref())?;
-    fs::create_dir_all(&common.output).map_err(|error| unwritable(&common.output, &error))?;
-    let mut n_failed = 0;
+    let folder = &common.output.output;
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let mut exit = Exit::Ok;
     for job in &jobs {
-        n_failed += import(context, job, &python.path, &common.output)?;
+        if import(context, job, &python.path, folder)? != Exit::Ok {
+            exit = Exit::NotSolved;
+        }
     }
-    Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
+    Ok(exit)
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
@@ -181,13 +203,13 @@ fn existing(path: &str) -> Result<PathBuf, CommandError> {
         .map_err(|error| CommandError::config(format!("cannot read {path}: {error}")))
 }
 
-/// Imports the modules of a suite; returns how many could not be.
+/// Imports the modules of a suite.
 fn import(
     context: &Context,
     job: &Job,
     python: &Path,
     folder: &Path,
-) -> Result<usize, CommandError> {
+) -> Result<Exit, CommandError> {
     let n_files = job.request.files.len().max(1);
     let n_processes = thread::available_parallelism().map_or(1, usize::from);
     let bar = context.ui.bar(n_files as u64, &format!("tracing {}", job.suite));
@@ -223,15 +245,26 @@ fn import(
             }
         }
     }
-    let path = folder.join(format!("{}.suite.toml", job.suite));
-    if !names_imported.is_empty() {
-        let text = kgen_import::suite(&op_name(&job.suite), &job.description, &names_imported);
+    write_suite(context, folder, (&job.suite, &job.description), &names_imported, n_failed)
+}
+
+/// Writes the suite of the problems that were imported; says how many were.
+fn write_suite(
+    context: &Context,
+    folder: &Path,
+    (suite, description): (&str, &str),
+    names: &[String],
+    n_failed: usize,
+) -> Result<Exit, CommandError> {
+    let path = folder.join(format!("{suite}.suite.toml"));
+    if !names.is_empty() {
+        let text = kgen_import::suite(&op_name(suite), description, names);
         fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
         context.ui.data(&path.display().to_string())?;
     }
     let failed = if n_failed > 0 { format!(", {n_failed} not") } else { String::new() };
-    context.ui.announce(&format!("{} imported{failed}", plural(names_imported.len(), "problem")));
-    Ok(n_failed)
+    context.ui.announce(&format!("{} imported{failed}", plural(names.len(), "problem")));
+    Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
 }
 
 /// Makes an op of a trace and compares it with the module's own results.
