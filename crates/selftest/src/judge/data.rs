@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use include_dir::{Dir, include_dir};
-use kgen_record::{DType, Verdict};
+use kgen_record::{DType, Precision, Verdict};
 use serde::{Deserialize, Serialize};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../controls");
@@ -53,6 +53,8 @@ pub struct Item {
     pub dtype: DType,
     /// The suite that the cases come from; `None` for the default one.
     pub suite: Option<String>,
+    /// The precision that it is judged under.
+    pub precision: Precision,
     /// The verdicts that are right.
     pub expect: Vec<Verdict>,
     /// Only the emulator sees what is wrong: a GPU's results may be right.
@@ -132,6 +134,9 @@ struct Entry {
     kernel: Option<String>,
     ops: Option<Vec<String>>,
     dtypes: Option<Vec<DType>>,
+    /// The precision that it is judged under.
+    #[serde(default)]
+    precision: Precision,
     #[serde(default = "wrong_output")]
     expect: Vec<Verdict>,
     #[serde(default)]
@@ -244,6 +249,7 @@ impl Sheet {
             kernel: None,
             ops: None,
             dtypes: None,
+            precision: Precision::Strict,
             expect: Vec::new(),
             emulator_only: false,
             gpu_only: false,
@@ -333,6 +339,7 @@ impl Sheet {
             op: op.to_owned(),
             dtype,
             suite: self.suite.clone(),
+            precision: entry.precision,
             expect: if passes { vec![Verdict::Passed] } else { entry.expect.clone() },
             emulator_only: entry.emulator_only,
             gpu_only: entry.gpu_only,

@@ -84,7 +84,7 @@ pub fn request(
         target: target.clone(),
         on_gpu,
         screen: item.emulator_only || timed,
-        precision: kgen_record::Precision::Strict,
+        precision: item.precision,
         emulation: kgen_record::Emulation::default(),
         limits: Limits::default(),
         timing: timed.then(|| timing(&item.op)),
