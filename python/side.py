@@ -288,7 +288,7 @@ def contiguous(value):
     return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
-def torch_compile(request, args, scratch):
+def torch_compile(request, args, scratch, mode=None):
     if request.get("source"):
         # The module compiles itself.
         return triton_module(request, args, scratch)
@@ -300,7 +300,7 @@ def torch_compile(request, args, scratch):
     # What is compiled is kept by code object: each handle has its own, so that none evicts another.
     code = call.__code__.replace(co_name=f"call_{time.monotonic_ns()}")
     own = types.FunctionType(code, globals(), closure=call.__closure__)
-    compiled = torch.compile(own, fullgraph=True, dynamic=False)
+    compiled = torch.compile(own, fullgraph=True, dynamic=False, mode=mode)
     return lambda: compiled(positional, keywords)
 
 
@@ -368,7 +368,13 @@ def kept_module(source, scratch):
     return load_module(source, scratch)
 
 
-IMPLEMENTATIONS = {"aten": aten, "torch_compile": torch_compile, "flag_gems": flag_gems, "triton": triton_module}
+IMPLEMENTATIONS = {
+    "aten": aten,
+    "torch_compile": torch_compile,
+    "torch_compile_max_autotune": functools.partial(torch_compile, mode="max-autotune"),
+    "flag_gems": flag_gems,
+    "triton": triton_module,
+}
 
 
 # Whether products may be TF32: cuBLAS's, cuDNN's.

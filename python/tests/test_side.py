@@ -200,8 +200,9 @@ class Aten(WithClient):
     def test_torch_compile(self):
         for n in (2, 3):
             args = [["self", self.vector(*range(-1, n - 1))]]
-            found = self.client.compute("relu", args, [self.out(n)], impl="torch_compile")
-            self.assertEqual(found, [f32(*(max(i, 0) for i in range(-1, n - 1)))])
+            for impl in ("torch_compile", "torch_compile_max_autotune"):
+                found = self.client.compute("relu", args, [self.out(n)], impl=impl)
+                self.assertEqual(found, [f32(*(max(i, 0) for i in range(-1, n - 1)))])
 
 
 # Overloads of some golden vectors: layouts, optional tensors, lists, dtypes, scalars, several outputs.

@@ -19,13 +19,14 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Builtin,
         Self::Cublas,
         Self::Pregenerated,
         Self::Llm,
         Self::Python(PythonKind::Aten),
         Self::Python(PythonKind::TorchCompile),
+        Self::Python(PythonKind::TorchMaxAutotune),
         Self::Python(PythonKind::FlagGems),
         Self::Python(PythonKind::Triton),
     ];
@@ -52,6 +53,7 @@ impl Backend {
             Self::Cublas => "matrix products by cuBLASLt, on a GPU",
             Self::Python(PythonKind::Aten) => "PyTorch's own operators, on a GPU",
             Self::Python(PythonKind::TorchCompile) => "what torch.compile makes of them",
+            Self::Python(PythonKind::TorchMaxAutotune) => "the same with mode=\"max-autotune\"",
             Self::Python(PythonKind::FlagGems) => "the kernels of FlagGems",
             Self::Python(PythonKind::Triton) => "kernels in Python of a BackendBench folder",
         }

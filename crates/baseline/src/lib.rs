@@ -45,7 +45,8 @@ pub fn builtin(op: &str) -> Option<&'static str> {
 pub enum Error {
     /// There is none of that name.
     #[error(
-        "unknown baseline `{name}` (known: {BUILTIN}, {CUBLAS}, aten, torch_compile, flag_gems, triton=DIR)"
+        "unknown baseline `{name}` (known: {BUILTIN}, {CUBLAS}, aten, torch_compile, torch_compile_max_autotune, \
+         flag_gems, triton=DIR)"
     )]
     Unknown { name: String },
     /// Its kernels cannot be read.

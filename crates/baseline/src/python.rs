@@ -67,10 +67,13 @@ impl Python {
     pub const fn lacks(&self, kind: PythonKind) -> Option<&'static str> {
         let Packages { triton, flag_gems, .. } = &self.packages;
         match kind {
-            PythonKind::Aten => None,
-            PythonKind::TorchCompile | PythonKind::Triton if triton.is_none() => Some("triton"),
             PythonKind::FlagGems if flag_gems.is_none() => Some("flag_gems"),
-            PythonKind::TorchCompile | PythonKind::Triton | PythonKind::FlagGems => None,
+            PythonKind::TorchCompile | PythonKind::TorchMaxAutotune | PythonKind::Triton
+                if triton.is_none() =>
+            {
+                Some("triton")
+            }
+            _ => None,
         }
     }
 }
@@ -202,7 +205,7 @@ mod tests {
         let path = interpreter(dir.path(), &format!("echo '{answer}'"));
         let found = find(Some(&path)).unwrap();
         let lacks = PythonKind::ALL.map(|kind| found.lacks(kind));
-        assert_eq!(lacks, [None, None, Some("flag_gems"), None]);
+        assert_eq!(lacks, [None, None, None, Some("flag_gems"), None]);
         let text = found.to_string();
         let at = path.display();
         assert_eq!(text, format!("torch 2.11.0+cu130, triton 3.6.0, Python 3.12.3 at {at}"));

@@ -24,6 +24,9 @@ pub const FORWARD: &str = "forward";
 /// The function that does so by `torch.compile`.
 pub const COMPILED: &str = "compiled";
 
+/// The function that does so with `mode="max-autotune"`.
+pub const AUTOTUNED: &str = "autotuned";
+
 /// The function that returns the results in f64, rounded to their own types.
 pub const REFERENCE: &str = "reference";
 

@@ -62,6 +62,8 @@ pub enum PythonKind {
     Aten,
     /// The same through `torch.compile`.
     TorchCompile,
+    /// The same with `mode="max-autotune"`.
+    TorchMaxAutotune,
     /// The kernel of `FlagGems` for it.
     FlagGems,
     /// A Python module with a function for it, as `BackendBench` lays them out.
@@ -69,7 +71,8 @@ pub enum PythonKind {
 }
 
 impl PythonKind {
-    pub const ALL: [Self; 4] = [Self::Aten, Self::TorchCompile, Self::FlagGems, Self::Triton];
+    pub const ALL: [Self; 5] =
+        [Self::Aten, Self::TorchCompile, Self::TorchMaxAutotune, Self::FlagGems, Self::Triton];
 
     /// Returns the name on the command line, in records and tables, and in the process' protocol.
     #[must_use]
@@ -77,6 +80,7 @@ impl PythonKind {
         match self {
             Self::Aten => "aten",
             Self::TorchCompile => "torch_compile",
+            Self::TorchMaxAutotune => "torch_compile_max_autotune",
             Self::FlagGems => "flag_gems",
             Self::Triton => "triton",
         }
@@ -91,7 +95,10 @@ impl fmt::Display for PythonKind {
 
 /// A name that is no [`PythonKind`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown Python implementation `{0}` (known: aten, torch_compile, flag_gems, triton)")]
+#[error(
+    "unknown Python implementation `{0}` (known: aten, torch_compile, torch_compile_max_autotune, \
+     flag_gems, triton)"
+)]
 pub struct UnknownPythonKindError(String);
 
 impl FromStr for PythonKind {

@@ -40,6 +40,7 @@ const fn function_of(kind: PythonKind) -> Option<&'static str> {
     match kind {
         PythonKind::Aten => Some(torch_code::FORWARD),
         PythonKind::TorchCompile => Some(torch_code::COMPILED),
+        PythonKind::TorchMaxAutotune => Some(torch_code::AUTOTUNED),
         PythonKind::FlagGems | PythonKind::Triton => None,
     }
 }

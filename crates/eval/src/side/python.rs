@@ -26,6 +26,8 @@ const fn prepare_limit(kind: PythonKind) -> Duration {
         PythonKind::Aten => 30,
         PythonKind::FlagGems | PythonKind::Triton => 60,
         PythonKind::TorchCompile => 120,
+        // Inductor compiles and times candidates for every product.
+        PythonKind::TorchMaxAutotune => 600,
     })
 }
 
