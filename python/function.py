@@ -14,6 +14,10 @@ FILE = "<reference>"
 linecache.cache[FILE] = (len(TEXT), None, TEXT.splitlines(keepends=True), FILE)
 
 
+# Responses are weighed by the lengths of sums.
+WEIGHED = True
+
+
 def kept(in_f64):
     return Wide() if in_f64 else contextlib.nullcontext()
 
@@ -52,9 +56,13 @@ def forward(*tensors, **scalars):
 
 
 @functools.cache
-def compiler():
-    return torch.compile(loaded(False), dynamic=False)
+def compiler(mode=None):
+    return torch.compile(loaded(False), dynamic=False, mode=mode)
 
 
 def compiled(*tensors, **scalars):
     return tree_leaves(compiler()(*tensors, **scalars))
+
+
+def autotuned(*tensors, **scalars):
+    return tree_leaves(compiler("max-autotune")(*tensors, **scalars))

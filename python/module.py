@@ -9,6 +9,10 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 
+# Whether responses are weighed by the lengths of sums.
+WEIGHED = PROBLEM["is_reference"]
+
+
 @functools.cache
 def parsed():
     return Source("<module>", PROBLEM["source"], PROBLEM["function"])
@@ -102,11 +106,15 @@ def forward(*tensors, **_scalars):
 
 
 @functools.cache
-def compiler():
-    return torch.compile(lambda tensors: result(tensors), dynamic=False)
+def compiler(mode):
+    return torch.compile(lambda tensors: result(tensors), dynamic=False, mode=mode)
 
 
-def compiled(*tensors, **_scalars):
+def compiled(*tensors, mode=None, **_scalars):
     # Built outside of the compiled function.
     built(variant_of(tensors), str(tensors[0].device), False)
-    return compiler()(tensors)
+    return compiler(mode)(tensors)
+
+
+def autotuned(*tensors, **scalars):
+    return compiled(*tensors, mode="max-autotune", **scalars)

@@ -37,6 +37,37 @@ class Roundings(TorchDispatchMode):
             piece.mul_(sign.double().mul_(2).sub_(1).mul_(UNIT_ROUNDOFF).add_(1))
 
 
+class Lengths(TorchDispatchMode):
+    """Finds the longest chains of additions that operators hide: of any terms, and of products."""
+
+    PRODUCTS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "vdot": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
+    SAME_SIZE = ("cumsum", "softmax", "norm", "logcumsumexp")
+
+    def __init__(self):
+        super().__init__()
+        self.terms = self.products = 1
+
+    def __torch_dispatch__(self, operator, _types, args=(), kwargs=None):
+        returned = operator(*args, **(kwargs or {}))
+        name = operator._schema.name.removeprefix("aten::").strip("_")
+        tensors = [value for value in args if isinstance(value, torch.Tensor)]
+        if name in self.PRODUCTS:
+            self.products = max(self.products, tensors[self.PRODUCTS[name]].shape[-1])
+        elif "convolution" in name:
+            self.products = max(self.products, tensors[1].numel() // max(1, tensors[1].shape[0]))
+        elif "dot_product_attention" in name:
+            self.products = max(self.products, *tensors[1].shape[-2:])
+        elif tensors and tensors[0].dim() and any(part in name for part in self.SAME_SIZE):
+            self.terms = max(self.terms, *tensors[0].shape)
+        elif tensors and isinstance(returned, torch.Tensor) and not operator.is_view and returned.numel():
+            self.terms = max(self.terms, tensors[0].numel() // returned.numel())
+        return returned
+
+    def weight(self):
+        """What a bound multiplies its two scales by, beyond that of one operation: see the judge's bound."""
+        return max(self.terms, self.products) ** 0.5 + (self.products / 32 if self.products > 1 else 0.0)
+
+
 def wide(tensors):
     """Copies in f64: the code may write into what it is given."""
     return [value.to(torch.float64 if value.is_floating_point() else value.dtype, copy=True) for value in tensors]
@@ -74,14 +105,26 @@ def values(*tensors, **scalars):
     return [value.double() if value.is_floating_point() else value for value in once]
 
 
+def weighed(tensors, scalars):
+    """The results, and the weight of their responses."""
+    with Lengths() as lengths:
+        returned = exact(tensors, scalars)
+    return returned, lengths.weight()
+
+
 def spread(*tensors, **scalars):
-    """Of each result the response to roundings of the inputs."""
-    return response_to_inputs(tensors, [v.double() for v in exact(tensors, scalars)], whole, scalars)
+    """Of each result the response to roundings of the inputs, weighed."""
+    returned, weight = weighed(tensors, scalars)
+    expected = [value.double() for value in returned]
+    return [value.mul_(weight) for value in response_to_inputs(tensors, expected, whole, scalars)]
 
 
 def magnitude(*tensors, **scalars):
-    """Of each result the response to roundings of all results in between, over the unit roundoff."""
-    return response_inside(tensors, [v.double() for v in exact(tensors, scalars)], whole, scalars)
+    """Of each result its scale: the response to roundings of all results in between, over the unit roundoff; weighed."""
+    returned, weight = weighed(tensors, scalars)
+    expected = [value.double() for value in returned]
+    inside = response_inside(tensors, expected, whole, scalars)
+    return [scale.maximum(value.abs()).mul_(weight) for scale, value in zip(inside, expected)]
 
 
 def response(tensors, expected, taken, run):
@@ -105,8 +148,9 @@ def response_to_inputs(tensors, expected, taken, scalars):
 
 def response_inside(tensors, expected, taken, scalars):
     def run(generator):
+        given = wide(tensors)
         with Roundings(generator):
-            return exact(tensors, scalars)
+            return result(given, in_f64=True, **scalars)
 
     return [value.div_(UNIT_ROUNDOFF) for value in response(tensors, expected, taken, run)]
 
@@ -119,15 +163,18 @@ def reference(*tensors, **scalars):
     return [returned.pop(0).float() for _ in range(len(returned))]
 
 
-def responses(tensors, returned, taken, scalars):
+def responses(tensors, returned, weight, taken, scalars):
     """
     Of each result: the values in f64, their response to roundings of the inputs, and that to roundings of
-    all results over the unit roundoff. `taken` picks elements of a result by its number.
+    all results over the unit roundoff; both weighed. `taken` picks elements of a result by its number.
     """
     expected = [taken(at, value) for at, value in enumerate(returned)]
     returned.clear()
     to_inputs = response_to_inputs(tensors, expected, taken, scalars)
-    return list(zip(expected, to_inputs, response_inside(tensors, expected, taken, scalars)))
+    inside = response_inside(tensors, expected, taken, scalars)
+    if weight != 1.0:
+        inside = [scale.maximum(value.abs()).mul_(weight) for scale, value in zip(inside, expected)]
+    return list(zip(expected, [value.mul_(weight) for value in to_inputs], inside))
 
 
 def elements(*tensors, **given):
@@ -146,8 +193,9 @@ def elements(*tensors, **given):
     parts = KEPT.pop(number, None)
     KEPT.clear()
     if parts is None:
-        returned = exact(tensors, scalars)
+        # kgen knows the lengths of a graph.
+        returned, weight = weighed(tensors, scalars) if WEIGHED else (exact(tensors, scalars), 1.0)
         if 3 * sum(8 * value.numel() for value in returned) > KEPT_BYTES:
-            return [part for parts in responses(tensors, returned, gathered, scalars) for part in parts]
-        parts = KEPT[number] = responses(tensors, returned, whole, scalars)
+            return [part for parts in responses(tensors, returned, weight, gathered, scalars) for part in parts]
+        parts = KEPT[number] = responses(tensors, returned, weight, whole, scalars)
     return [gathered(at, part) for at, of in enumerate(parts) for part in of]

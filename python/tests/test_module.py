@@ -162,6 +162,22 @@ class Text(unittest.TestCase):
         self.assertTrue(2**-25 < spread.mean() < 2**-22, spread.mean())
         self.assertTrue(5e3 < magnitude.mean() < 2e4, magnitude.mean())
 
+    def test_responses_are_weighed_by_the_longest_sum(self):
+        x = torch.randn(4, 1024)
+        for code, weight in [
+            ("x.sum(1)", 32.0),
+            ("torch.softmax(x, 1)", 32.0),
+            ("x @ x.T", 32.0 + 1024 / 32),
+            ("torch.conv1d(x[None, :, :64], x[:, None, :8].expand(4, 4, 8))", 32**0.5 + 1),
+            ("x * 2", 1.0),
+        ]:
+            function = self.function(f"import torch\ndef reference(x):\n    return {code}")
+            _, found = function["weighed"]([x], {})
+            self.assertAlmostEqual(found, weight, msg=code)
+        text = "def reference(x):\n    return x.sum(1)"
+        [scale] = self.function(text)["magnitude"](x)
+        self.assertTrue(torch.all(scale >= 32 * x.double().sum(1).abs()))
+
     def test_what_cannot_be_a_reference_is_refused(self):
         for text, message in [
             ("import torch\ndef reference(x):\n    return x + torch.rand(1)", "two runs"),

@@ -20,7 +20,7 @@ use tempfile::NamedTempFile;
 use super::process::{Failure, Process};
 
 /// Time that a quantity has.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Time that the process has to let go of a call.
 const DROP_LIMIT: Duration = Duration::from_secs(30);
