@@ -117,6 +117,7 @@ fn only_store_writes_into_a_run() {
         "crates/store",
         "crates/compile",
         "crates/import/src/tracer.rs",
+        "crates/baseline/src/python.rs",
         "crates/worker",
         "crates/process",
         "crates/device/src/lock.rs",

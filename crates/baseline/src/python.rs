@@ -3,18 +3,36 @@
 //! Importing PyTorch takes seconds, so an interpreter is only asked which packages it would find.
 
 use std::{
-    fmt,
+    fmt, fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use include_dir::{Dir, include_dir};
 use kgen_process::{PYTHON_ENV, Spec};
 use kgen_record::PythonKind;
 use kgen_settings::env;
 use serde::Deserialize;
 
 /// The program of the Python process.
-pub const SCRIPT: &str = include_str!("../../../python/side.py");
+const SCRIPT: &str = include_str!("../../../python/side.py");
+
+/// The modules that it imports.
+static MODULES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../python/kgen_side");
+
+/// Writes the program of the Python process into a folder; returns the script to run.
+///
+/// # Errors
+///
+/// Where a file cannot be written.
+pub fn install(folder: &Path) -> io::Result<PathBuf> {
+    let script = folder.join("side.py");
+    fs::write(&script, SCRIPT)?;
+    let modules = folder.join("kgen_side");
+    fs::create_dir(&modules)?;
+    MODULES.extract(modules)?;
+    Ok(script)
+}
 
 /// Prints the versions of installed packages as one line of JSON, and imports none of it.
 const PROBE: &str = "\

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use kgen_baseline::python;
 use kgen_compile::Toolchain;
 use kgen_process::{DEVICE_ENV, SELF_EXE, Spec};
 use kgen_record::Target;
@@ -71,17 +70,15 @@ pub struct PoolConfig {
 pub struct PythonConfig {
     /// The interpreter; `None` looks for one that has PyTorch.
     pub path: Option<PathBuf>,
-    /// The program that it runs.
-    pub script: &'static str,
     /// Time that it has to get ready: PyTorch may come from a slow disk.
     pub start_limit: Duration,
 }
 
 impl PythonConfig {
-    /// Returns kgen's own program, run by an interpreter of this path or one that is found.
+    /// Returns the program run by an interpreter of this path, or by one that is found.
     #[must_use]
     pub const fn new(path: Option<PathBuf>) -> Self {
-        Self { path, script: python::SCRIPT, start_limit: Duration::from_secs(180) }
+        Self { path, start_limit: Duration::from_secs(180) }
     }
 }
 

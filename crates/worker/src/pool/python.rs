@@ -257,8 +257,7 @@ impl Process {
         let folder =
             |error: io::Error| Failure::Final(format!("no folder for the Python process: {error}"));
         let scratch = socket_folder(pythons).map_err(folder)?;
-        let script = scratch.path().join("side.py");
-        std::fs::write(&script, pythons.config.script).map_err(folder)?;
+        let script = python::install(scratch.path()).map_err(folder)?;
         let socket = scratch.path().join("s");
         let mut spec = Spec::new(&python.path, scratch.path())
             .args(["-u".as_ref(), script.as_os_str()])
