@@ -155,6 +155,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         on_gpu: false,
         screen: true,
         precision: kgen_record::Precision::Strict,
+        libraries: false,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
@@ -257,6 +258,7 @@ fn plan(ops: Vec<RunOp>, target: Target, n_ops: usize) -> RunSpec {
         on_gpu: false,
         screen: true,
         precision: kgen_record::Precision::Strict,
+        libraries: false,
         emulation: Emulation::default(),
         profile: false,
         feedback: kgen_record::FeedbackSet::ALL,
@@ -287,6 +289,7 @@ fn inputs(settings: &Settings, target: &Target) -> Result<SuiteInputs> {
         target_speedup: 1.0,
         max_variants: settings.limits.max_variants,
         precision: kgen_record::Precision::Strict,
+        libraries: false,
         feedback: settings.feedback.kinds,
         prompt_tokens: settings.feedback.prompt_tokens,
     })

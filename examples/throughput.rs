@@ -195,6 +195,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
         on_gpu: true,
         screen: true,
         precision: Precision::Strict,
+        libraries: false,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: Some(TimingRequest {

@@ -99,6 +99,7 @@ pub(crate) fn evaluation(op: &str, cases: &[Case], index: usize) -> Evaluation {
         seed: 1,
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
+        library_use: None,
         python: None,
         coverage: None,
         stage_times: Vec::new(),

@@ -153,6 +153,7 @@ pub(crate) fn plan(sizes: &Sizes, ops: Vec<RunOp>, max_attempts: u32) -> RunSpec
         on_gpu: true,
         screen: true,
         precision: Default::default(),
+        libraries: false,
         emulation: Default::default(),
         profile: false,
         limits: Limits::default(),
@@ -174,6 +175,7 @@ pub(crate) fn inputs() -> SuiteInputs {
         feedback: FeedbackSet::ALL,
         prompt_tokens: settings.feedback.prompt_tokens,
         precision: Default::default(),
+        libraries: false,
     }
 }
 

@@ -207,6 +207,7 @@ fn record(op: &RunOp, number: u32, evaluation: &Evaluation) -> AttemptRecord {
         level: evaluation.level,
         stage: evaluation.stage,
         counts: Counts::of(evaluation),
+        library_use: None,
         speedup: evaluation.speedup().cloned(),
         change: None,
         duplicate_of: None,

@@ -76,6 +76,9 @@ pub(crate) struct SuiteArgs {
         help_heading = "Selection"
     )]
     pub(crate) precision: Option<String>,
+    /// Let plans call NVIDIA's libraries for matrix products
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) libraries: bool,
 }
 
 impl SuiteArgs {
@@ -88,6 +91,7 @@ impl SuiteArgs {
         flags.set("suite.keep_going", self.keep_going.then_some(true));
         flags.set("suite.op_file", self.op_file.clone());
         flags.set("suite.precision", self.precision.clone());
+        flags.set("suite.libraries", self.libraries.then_some(true));
     }
 }
 

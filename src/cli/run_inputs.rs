@@ -114,6 +114,7 @@ pub(crate) fn inputs(
         target_speedup: settings.run.target_speedup,
         max_variants: settings.limits.max_variants,
         precision: settings.suite.precision,
+        libraries: settings.suite.libraries,
         feedback: settings.feedback.kinds,
         prompt_tokens: prompt_tokens(settings, provider),
     })

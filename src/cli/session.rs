@@ -324,6 +324,7 @@ fn plan(
         on_gpu: pool.has_gpu(),
         screen: settings.device.screen,
         precision: settings.suite.precision,
+        libraries: settings.suite.libraries,
         emulation: settings.device.emulation(),
         profile: settings.device.profile,
         feedback: settings.feedback.kinds,

@@ -148,6 +148,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             level: evaluation.level,
             stage: evaluation.stage,
             counts: Counts::of(&evaluation),
+            library_use: evaluation.library_use,
             speedup: evaluation.speedup().cloned(),
             calls: u32::try_from(self.state.calls.len()).expect("an attempt has few calls"),
             lost_calls: self.state.n_calls(CallState::Lost),

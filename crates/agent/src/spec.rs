@@ -38,6 +38,8 @@ pub struct RunSpec {
     /// Whether small cases run on the emulator before a GPU sees a kernel.
     pub screen: bool,
     pub precision: Precision,
+    /// Whether plans may call libraries.
+    pub libraries: bool,
     /// How closely the emulator looks.
     pub emulation: Emulation,
     /// Whether right kernels run again under profilers.

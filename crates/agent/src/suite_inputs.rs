@@ -26,6 +26,8 @@ pub struct SuiteInputs {
     /// Compile variants per element type.
     pub max_variants: u32,
     pub precision: Precision,
+    /// Whether plans may call libraries.
+    pub libraries: bool,
     pub feedback: FeedbackSet,
     /// Tokens that a prompt may have, by kgen's estimate.
     pub prompt_tokens: u64,
@@ -66,6 +68,7 @@ impl RunInputs for SuiteInputs {
             target_speedup: self.target_speedup,
             max_variants: self.max_variants,
             precision: self.precision,
+            libraries: self.libraries,
             feedback: self.feedback,
             prompt_tokens: self.prompt_tokens,
         };

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use kgen_measure::Flush;
 use kgen_record::{
-    Emulation, Fault, Finding, LaunchCounters, Level, RelatedAccess, Sanitize, SourceSpan, Target,
-    Verdict,
+    Emulation, Fault, Finding, Gemm, LaunchCounters, Level, RelatedAccess, Sanitize, SourceSpan,
+    Target, Verdict,
 };
 use ptx_emu::{Blocks, Checks, Config, Coverage, Edges, Emulator, FindingKind, Module, Options};
+
+mod library;
 
 use super::{
     BufferId, Device, Image, KernelArg, Launch, LaunchError, ModuleId, Observed, TimedCall,
@@ -244,6 +246,10 @@ impl Device for EmuDevice {
             self.observed.counters.push(LaunchCounters { kernel, counters });
         }
         report.into_result().map(|_| ()).map_err(converted)
+    }
+
+    fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
+        self.matrix_product(call)
     }
 
     fn observed(&mut self) -> Observed {

@@ -3,10 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use kgen_kernel::plan::plan_name;
+use kgen_kernel::{
+    KernelFile,
+    plan::{self, plan_name},
+};
 use kgen_record::{
-    ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding, Level,
-    Resources, Stage, StageTime, TensorArg, TensorSpec, Verdict,
+    ArgValue, Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Finding,
+    Implementation, Level, LibraryUse, Resources, Stage, StageTime, TensorArg, TensorSpec, Verdict,
 };
 
 use super::Progress;
@@ -242,10 +245,22 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         seed: request.seed,
         nvrtc: None,
         precision: request.precision,
+        library_use: library_use(&request.candidate),
         python: None,
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+    }
+}
+
+/// Returns whether an implementation calls libraries; `None` where it has no plan.
+fn library_use(implementation: &Implementation) -> Option<LibraryUse> {
+    match implementation {
+        Implementation::Kernel { source } => {
+            KernelFile::parse(source).ok().map(|file| plan::library_use(&file))
+        }
+        Implementation::Library { .. } => Some(LibraryUse::WithLibrary),
+        Implementation::Python { .. } => None,
     }
 }
 

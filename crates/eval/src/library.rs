@@ -191,6 +191,7 @@ impl<'a> Planner<'a> {
         };
         let call = Gemm {
             dtype,
+            out_dtype: dtype,
             m,
             n,
             k,
@@ -207,7 +208,8 @@ impl<'a> Planner<'a> {
             bias,
             alpha,
             beta: if addend.is_some() { beta } else { 0.0 },
-            tf32: self.precision == Precision::Tf32,
+            tf32: self.precision.shortens_matmul(),
+            line: None,
         };
         self.plan.steps.push(Step::Gemm { call: Box::new(call) });
         Ok(())

@@ -47,6 +47,7 @@ mod tests {
             seed: 1,
             nvrtc: None,
             precision: Default::default(),
+            library_use: None,
             python: None,
             coverage: None,
             stage_times: Vec::new(),

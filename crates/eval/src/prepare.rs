@@ -10,8 +10,8 @@ use kgen_kernel::{
 };
 use kgen_ops::op::{InferError, OpDef};
 use kgen_record::{
-    Case, CaseClass, DType, Finding, Implementation, Level, ParamAxis, ResolvedPlan, Severity,
-    Stage, Step, Target, Verdict,
+    Case, CaseClass, DType, Finding, Implementation, Level, ParamAxis, Precision, ResolvedPlan,
+    Severity, Stage, Step, Target, Verdict,
 };
 
 use super::{
@@ -39,6 +39,8 @@ pub(super) struct Source<'a> {
     pub(super) max_variants: u32,
     /// Whether programs of timed cases with other parameters are wanted.
     pub(super) tunes: bool,
+    /// The precision of the plan's library steps; `None` refuses them.
+    pub(super) libraries: Option<Precision>,
 }
 
 /// A program, the linker that compiles more of its kernel file, and cases that its plan declines.
@@ -52,7 +54,8 @@ impl<'a> Source<'a> {
     /// Returns the candidate of a job.
     pub(super) fn candidate(job: &'a Job<'_>) -> Self {
         let tunes = job.timing.is_some();
-        Self { tunes, ..Self::of(job, job.request.source(), &job.request.cases) }
+        let libraries = job.libraries.then_some(job.precision);
+        Self { tunes, libraries, ..Self::of(job, job.request.source(), &job.request.cases) }
     }
 
     /// Returns a kernel file beside the candidate of a job.
@@ -65,6 +68,7 @@ impl<'a> Source<'a> {
             params: &job.request.params,
             max_variants: job.limits.max_variants,
             tunes: false,
+            libraries: None,
         }
     }
 
@@ -124,6 +128,7 @@ impl<'a> Source<'a> {
     pub(super) fn env(&self, case: &Case) -> Result<plan::Env, InferError> {
         let outputs = self.op.infer(case)?;
         let env = plan::Env::new(case, &outputs, self.target);
+        let env = env.with_libraries(self.libraries);
         Ok(if self.op.returns_list { env.with_output_list(&outputs) } else { env })
     }
 

@@ -58,10 +58,8 @@ impl Program {
     /// Returns whether a library is called, and nothing of the candidate was compiled.
     #[must_use]
     pub fn calls_library(&self) -> bool {
-        self.cases
-            .iter()
-            .flat_map(|case| &case.plan.steps)
-            .any(|step| matches!(step, Step::Gemm { .. }))
+        let mut steps = self.cases.iter().flat_map(|case| &case.plan.steps);
+        self.variants.is_empty() && steps.any(|step| matches!(step, Step::Gemm { .. }))
     }
 
     /// Returns why a case has no program.

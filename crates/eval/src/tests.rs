@@ -2,6 +2,7 @@
 
 mod bounds;
 mod coverage;
+mod library;
 
 use std::io::Write as _;
 

@@ -24,6 +24,8 @@ pub struct PromptContext<'a> {
     pub max_variants: u32,
     /// The allowance of the task beyond f32 arithmetic.
     pub precision: Precision,
+    /// Whether plans may call libraries.
+    pub libraries: bool,
     /// The kinds of feedback about attempts.
     pub feedback: FeedbackSet,
     /// Tokens that a whole prompt may have, by kgen's estimate.

@@ -30,6 +30,8 @@ pub(super) struct View {
     builtins: Vec<BuiltinView>,
     /// Builtins whose names say everything, as calls.
     arithmetic: String,
+    /// Builtins that a library computes, where they are allowed.
+    libraries: Vec<BuiltinView>,
     examples: Vec<ExampleView>,
     /// Texts of the folders `notes` and `arch`, which are rendered first.
     pub(super) notes: NotesView,
@@ -133,8 +135,9 @@ pub(super) fn view(
             variants: context.max_variants,
             allowance: allowance(context.op, context.precision),
         },
-        builtins: builtins(),
+        builtins: builtins(|builtin| !builtin.is_library()),
         arithmetic: arithmetic(),
+        libraries: if context.libraries { builtins(Builtin::is_library) } else { Vec::new() },
         examples: examples::view(principal(context.op), detail.examples, examples),
         notes: NotesView::default(),
         feedback: FeedbackKind::ALL.map(|kind| (kind.name(), context.feedback.has(kind))).into(),
@@ -299,15 +302,17 @@ const fn explains_itself(builtin: Builtin) -> bool {
         | Builtin::Ptr
         | Builtin::Contiguous
         | Builtin::Expand
-        | Builtin::Tmap => false,
+        | Builtin::Tmap
+        | Builtin::Matmul => false,
     }
 }
 
-fn builtins() -> Vec<BuiltinView> {
+/// Returns the builtins of a kind that need a word of explanation.
+fn builtins(wanted: impl Fn(Builtin) -> bool) -> Vec<BuiltinView> {
     let explained = Builtin::ALL
         .into_iter()
         .filter(|builtin| !explains_itself(*builtin) && !matches!(builtin, Builtin::Tmap));
-    let specs = explained.map(Builtin::spec);
+    let specs = explained.filter(|builtin| wanted(*builtin)).map(Builtin::spec);
     specs.map(|spec| BuiltinView { usage: spec.usage, doc: spec.doc }).collect()
 }
 

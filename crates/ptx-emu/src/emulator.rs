@@ -8,7 +8,7 @@ use std::{
 use crate::{
     exec::{self, HOST_WRITTEN, Launch, Source},
     finding::Finding,
-    memory::{AllocError, Buffer, BufferId, Memory, WRITTEN},
+    memory::{AllocError, Buffer, BufferId, INITIALISED, Memory, WRITTEN},
     module::Module,
     options::Options,
     report::Report,
@@ -99,6 +99,36 @@ impl Emulator {
         } else if let Some(flags) = &mut buffer.flags {
             flags[..bytes.len()].fill(HOST_WRITTEN);
         }
+    }
+
+    /// Writes a part of a buffer, from its byte `at`, in place of a kernel: it then is initialised and
+    /// written.
+    ///
+    /// # Panics
+    /// If the part ends beyond the buffer.
+    pub fn write_as_kernel(&mut self, buffer: BufferId, at: usize, bytes: &[u8]) {
+        let buffer = &mut self.memory.buffers[buffer.0 as usize];
+        buffer.data[at..][..bytes.len()].copy_from_slice(bytes);
+        if let Some(flags) = &mut buffer.flags {
+            flags[at..][..bytes.len()].fill(INITIALISED | WRITTEN);
+        }
+    }
+
+    /// First byte of a part of a buffer that is uninitialised.
+    ///
+    /// # Panics
+    /// If the part ends beyond the buffer.
+    #[must_use]
+    pub fn uninitialised(&self, buffer: BufferId, part: Range<usize>) -> Option<usize> {
+        let flags = self.memory.buffers[buffer.0 as usize].flags.as_ref()?;
+        let first = flags[part.clone()].iter().position(|flags| flags & INITIALISED == 0)?;
+        Some(part.start + first)
+    }
+
+    /// Name of a buffer in messages.
+    #[must_use]
+    pub fn label(&self, buffer: BufferId) -> &str {
+        &self.memory.buffers[buffer.0 as usize].label
     }
 
     /// Contents of a buffer.

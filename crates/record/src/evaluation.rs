@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     CaseClass, CaseTiming, Coverage, DType, Diagnostic, Finding, Flag, InputDistribution,
-    KernelProfile, Level, Mismatch, Precision, PythonFacts, Resources, Speedup, Target, Verdict,
-    number::Number,
+    KernelProfile, Level, LibraryUse, Mismatch, Precision, PythonFacts, Resources, Speedup, Target,
+    Verdict, number::Number,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -34,6 +34,9 @@ pub struct Evaluation {
     pub speedups: Vec<Speedup>,
     pub target: Target,
     pub precision: Precision,
+    /// Whether the plan calls libraries; `None` where there is no plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_use: Option<LibraryUse>,
     /// Seed of the inputs.
     pub seed: u64,
     /// Version of NVRTC, for example `13.0`; `None` where it was not reached.

@@ -9,13 +9,15 @@ use super::{DType, number};
 /// `B` names a buffer: of a plan, or of a device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gemm<B> {
-    /// Element type of all matrices.
+    /// Element type of the factors.
     pub dtype: DType,
+    /// Element type of result and addend: that of the factors, or f32 of 16-bit ones.
+    pub out_dtype: DType,
     /// Rows of `left` and `out`.
     pub m: usize,
     /// Columns of `right` and `out`.
     pub n: usize,
-    /// Columns of `left`, rows of `right`.
+    /// Columns of `left`, rows of `right`; 0 gives zeros.
     pub k: usize,
     /// Matrices in the batch.
     pub batch: usize,
@@ -37,6 +39,8 @@ pub struct Gemm<B> {
     pub beta: f64,
     /// Whether factors of f32 products may be rounded to TF32.
     pub tf32: bool,
+    /// Line of the call in the kernel file; `None` where kgen wrote the plan.
+    pub line: Option<u32>,
 }
 
 /// A matrix of a batch in memory.
@@ -75,6 +79,7 @@ impl<B: Copy> Gemm<B> {
         };
         Gemm {
             dtype: self.dtype,
+            out_dtype: self.out_dtype,
             m: self.m,
             n: self.n,
             k: self.k,
@@ -87,6 +92,7 @@ impl<B: Copy> Gemm<B> {
             alpha: self.alpha,
             beta: self.beta,
             tf32: self.tf32,
+            line: self.line,
         }
     }
 }

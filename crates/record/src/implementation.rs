@@ -55,6 +55,27 @@ impl Implementation {
     }
 }
 
+/// Whether a plan calls libraries: results of both kinds are never averaged together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LibraryUse {
+    /// Code of the kernel file and kgen's copies do all the work.
+    DeviceOnly,
+    /// A library of NVIDIA's does a part of it.
+    WithLibrary,
+}
+
+impl LibraryUse {
+    /// Returns the name as records and tables spell it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DeviceOnly => "device-only",
+            Self::WithLibrary => "with-library",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PythonKind {
@@ -191,6 +212,13 @@ mod tests {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
         assert!("torch".parse::<PythonKind>().is_err());
+    }
+
+    #[test]
+    fn the_use_of_libraries_is_stored_by_name() {
+        for kind in [LibraryUse::DeviceOnly, LibraryUse::WithLibrary] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
     }
 
     #[test]

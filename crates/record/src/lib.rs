@@ -45,7 +45,7 @@ pub use finding::{
 pub use gemm::{BufferOffset, Gemm, Matrix};
 pub use ids::{AttemptId, OpKey, RunId};
 pub use implementation::{
-    Implementation, PythonFacts, PythonKind, PythonSettings, UnknownPythonKindError,
+    Implementation, LibraryUse, PythonFacts, PythonKind, PythonSettings, UnknownPythonKindError,
 };
 pub use plan::{
     BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,

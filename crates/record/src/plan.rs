@@ -61,7 +61,7 @@ pub enum Step {
         /// The contiguous destination, which begins at its buffer's first byte.
         target: BufferRef,
     },
-    /// Calls a library for a matrix product; only plans that kgen writes itself do.
+    /// Calls a library for a matrix product.
     Gemm { call: Box<Gemm<BufferRef>> },
     /// Sets every byte of a buffer.
     Fill {

@@ -31,6 +31,8 @@ pub struct EvalRequest {
     /// Whether small cases run on the emulator before a GPU sees the kernel.
     pub screen: bool,
     pub precision: Precision,
+    /// Whether the candidate's plan may call libraries.
+    pub libraries: bool,
     /// How closely the emulator looks.
     pub emulation: Emulation,
     /// Limits of the emulator and of the stages.
@@ -77,6 +79,12 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// Returns whether a library may round factors of f32 matrix products to TF32.
+    #[must_use]
+    pub const fn shortens_matmul(self) -> bool {
+        matches!(self, Self::Tf32)
+    }
+
     /// Returns the name as flags and records spell it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -50,6 +50,7 @@ pub fn request(op: &str, candidate: Implementation, cases: Vec<Case>) -> EvalReq
         on_gpu: false,
         screen: true,
         precision: Precision::Strict,
+        libraries: false,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,

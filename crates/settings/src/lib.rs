@@ -234,6 +234,9 @@ pub struct SuiteSettings {
     /// Element types to take; empty is all.
     pub dtypes: Vec<DType>,
     pub precision: Precision,
+    /// Whether plans may call libraries.
+    #[serde(default)]
+    pub libraries: bool,
     /// Timed cases of each op to take, the largest; `None` is all.
     pub topn: Option<usize>,
     /// Bytes of inputs and outputs that a case may have; `None` is no limit.

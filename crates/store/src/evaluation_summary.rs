@@ -5,8 +5,9 @@
 use std::io::{self, Write};
 
 use kgen_record::{
-    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, Flag, LaunchFacts, Level, Mode,
-    Precision, PythonFacts, Resources, Speedup, Stage, StageTime, Target, TimeVerdict, Verdict,
+    BaselineTiming, CaseResult, Diagnostic, Evaluation, Finding, Flag, LaunchFacts, Level,
+    LibraryUse, Mode, Precision, PythonFacts, Resources, Speedup, Stage, StageTime, Target,
+    TimeVerdict, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
@@ -31,6 +32,9 @@ pub struct StoredEvaluation {
     /// One entry per baseline that was measured, the primary one first.
     pub speedups: Vec<Speedup>,
     pub precision: Precision,
+    /// Whether the plan calls libraries; `None` where there is no plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_use: Option<LibraryUse>,
     /// Seed of the inputs.
     pub seed: u64,
     pub nvrtc: Option<String>,
@@ -146,6 +150,7 @@ fn shorten(evaluation: &Evaluation, detail: &Detail) -> StoredEvaluation {
         counts: Counts::of(evaluation),
         speedups: evaluation.speedups.clone(),
         precision: evaluation.precision,
+        library_use: evaluation.library_use,
         seed: evaluation.seed,
         nvrtc: evaluation.nvrtc.as_deref().map(|version| shortener.text(version)),
         target: evaluation.target.clone(),

@@ -1,8 +1,8 @@
 //! The files of a run as data.
 
 use kgen_record::{
-    CaseTiming, Coverage, Evaluation, Finding, Flag, Level, RunId, Session, Speedup, Spend, Stage,
-    Target, Verdict,
+    CaseTiming, Coverage, Evaluation, Finding, Flag, Level, LibraryUse, RunId, Session, Speedup,
+    Spend, Stage, Target, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -214,6 +214,9 @@ pub struct AttemptRecord {
     /// The stage that decided it.
     pub stage: Stage,
     pub counts: Counts,
+    /// Whether the plan calls libraries; `None` where there is no plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library_use: Option<LibraryUse>,
     /// Speedup over the timed cases; `None` is "not measured".
     pub speedup: Option<Speedup>,
     /// One line on its change, in the model's words.

@@ -16,7 +16,7 @@ use clap::Args;
 use kgen_agent::{RunInputs, fresh_seed};
 use kgen_record::{
     Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding,
-    Implementation, Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
+    Implementation, LibraryUse, Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
 };
 use kgen_settings::{Overrides, Settings};
 
@@ -167,6 +167,7 @@ async fn judge(
         on_gpu,
         screen: settings.device.screen,
         precision: settings.suite.precision,
+        libraries: settings.suite.libraries,
         emulation: settings.device.emulation(),
         limits: settings.limits.into(),
         timing,
@@ -224,7 +225,11 @@ fn line(out: &mut String, text: &str) {
 fn headline(evaluation: &Evaluation) -> String {
     let (n_cases, n_passed) = (evaluation.cases.len(), evaluation.n_passed());
     let verdict = if evaluation.verdict.is_pass() {
-        format!("passed on {} ({})", evaluation.level, evaluation.precision.name())
+        let with = match evaluation.library_use {
+            Some(LibraryUse::WithLibrary) => ", with-library",
+            Some(LibraryUse::DeviceOnly) | None => "",
+        };
+        format!("passed on {} ({}{with})", evaluation.level, evaluation.precision.name())
     } else {
         format!("{} ({}, stage {})", evaluation.verdict, evaluation.level, evaluation.stage.name())
     };

@@ -256,6 +256,7 @@ fn passed() -> Evaluation {
         seed: 4242,
         nvrtc: Some("13.0".to_owned()),
         precision: Default::default(),
+        library_use: None,
         python: None,
         coverage: None,
         stage_times: Vec::new(),

@@ -329,6 +329,7 @@ impl Script {
                 on_gpu: false,
                 screen: true,
                 precision: Precision::Strict,
+                libraries: false,
                 emulation: Emulation::default(),
                 profile: false,
                 feedback: FeedbackSet::ALL,

@@ -68,6 +68,7 @@ impl Cublas {
     /// Chooses an algorithm: the first that the library's heuristic names.
     pub(super) fn ready(&self, call: &Gemm<CUdeviceptr>) -> Result<ReadyGemm, LaunchError> {
         let types = types(call);
+        let result = type_of(call.out_dtype);
         let addend = call.addend.unwrap_or(call.out);
         let mut ready = ReadyGemm {
             handle: self.handle,
@@ -76,8 +77,8 @@ impl Cublas {
             layouts: [
                 LayoutOf::new(types.0, call.right, [call.k, call.n], call.batch)?,
                 LayoutOf::new(types.0, call.left, [call.m, call.k], call.batch)?,
-                LayoutOf::new(types.0, addend, [call.m, call.n], call.batch)?,
-                LayoutOf::new(types.0, call.out, [call.m, call.n], call.batch)?,
+                LayoutOf::new(result, addend, [call.m, call.n], call.batch)?,
+                LayoutOf::new(result, call.out, [call.m, call.n], call.batch)?,
             ],
             addresses: [call.right, call.left, addend, call.out].map(|matrix| address(matrix.at)),
             factors: Factors::new(types.2, call.alpha, call.beta),
@@ -152,22 +153,28 @@ const fn transposed(matrix: Matrix<CUdeviceptr>) -> u32 {
     if matrix.row_major { 0 } else { 1 }
 }
 
-/// Returns the types of matrices, of the computation, and of the two factors.
+/// Returns the types of the factors' matrices, of the computation, and of the two factors.
 const fn types(call: &Gemm<CUdeviceptr>) -> (DataType, Compute, DataType) {
     let f32_compute = if call.tf32 && matches!(call.dtype, DType::F32) {
         Compute::CUBLAS_COMPUTE_32F_FAST_TF32
     } else {
         Compute::CUBLAS_COMPUTE_32F
     };
-    let matrix = match call.dtype {
-        DType::F64 => {
-            return (DataType::CUDA_R_64F, Compute::CUBLAS_COMPUTE_64F, DataType::CUDA_R_64F);
+    match type_of(call.dtype) {
+        DataType::CUDA_R_64F => {
+            (DataType::CUDA_R_64F, Compute::CUBLAS_COMPUTE_64F, DataType::CUDA_R_64F)
         }
+        factors => (factors, f32_compute, DataType::CUDA_R_32F),
+    }
+}
+
+const fn type_of(dtype: DType) -> DataType {
+    match dtype {
+        DType::F64 => DataType::CUDA_R_64F,
         DType::F16 => DataType::CUDA_R_16F,
         DType::BF16 => DataType::CUDA_R_16BF,
         _ => DataType::CUDA_R_32F,
-    };
-    (matrix, f32_compute, DataType::CUDA_R_32F)
+    }
 }
 
 /// Alpha and beta in the type that the computation takes them in.

@@ -236,6 +236,19 @@ impl CudaDevice {
         self.cublas.insert(library).ready(&call)
     }
 
+    /// Returns where the zeros of a product of nothing go, and their bytes.
+    fn zero_of(&self, call: &Gemm<BufferId>) -> (CUdeviceptr, usize) {
+        let at = call.out.at;
+        let bytes = call.batch * call.m * call.n * call.out_dtype.size();
+        (self.buffer(at.buffer).address() + at.byte_offset as u64, bytes)
+    }
+
+    fn enqueue_zero(&mut self, address: CUdeviceptr, bytes: usize) -> Result<(), LaunchError> {
+        // SAFETY: the plan was checked to hold so many bytes there; the stream is alive.
+        let status = unsafe { result::memset_d8_async(address, 0, bytes, self.stream) };
+        self.check("set a result to 0", status)
+    }
+
     fn enqueue_gemm(&mut self, gemm: &ReadyGemm) -> Result<(), LaunchError> {
         self.launched.push("a matrix product of cuBLASLt".to_owned());
         gemm.enqueue(self.stream)
@@ -372,6 +385,10 @@ impl Device for CudaDevice {
     }
 
     fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
+        if call.k == 0 {
+            let (address, bytes) = self.zero_of(call);
+            return self.enqueue_zero(address, bytes);
+        }
         let ready = self.ready_gemm(call)?;
         self.enqueue_gemm(&ready)
     }

@@ -26,6 +26,8 @@ struct ReadyCall {
 enum ReadyOp {
     Launch(Ready),
     Gemm(Box<ReadyGemm>),
+    /// A product of nothing.
+    Zero(CUdeviceptr, usize),
     /// A kernel of kgen's own.
     Own(Ready),
     Fill(BufferId, u8),
@@ -114,6 +116,10 @@ impl CudaDevice {
         let ready = |op: &TimedOp| {
             Ok(match op {
                 TimedOp::Launch { module, launch } => ReadyOp::Launch(self.ready(*module, launch)?),
+                TimedOp::Gemm { call } if call.k == 0 => {
+                    let (address, bytes) = self.zero_of(call);
+                    ReadyOp::Zero(address, bytes)
+                }
                 TimedOp::Gemm { call } => ReadyOp::Gemm(Box::new(self.ready_gemm(call)?)),
                 TimedOp::Fill { buffer, byte } => ReadyOp::Fill(*buffer, *byte),
             })
@@ -125,6 +131,7 @@ impl CudaDevice {
         match op {
             ReadyOp::Launch(launch) => self.enqueue(launch),
             ReadyOp::Gemm(gemm) => self.enqueue_gemm(gemm),
+            ReadyOp::Zero(address, bytes) => self.enqueue_zero(*address, *bytes),
             ReadyOp::Own(launch) => self.enqueue_own(launch),
             ReadyOp::Fill(buffer, byte) => self.clear(*buffer, *byte),
             ReadyOp::Graph(graph) => {

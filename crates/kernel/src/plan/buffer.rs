@@ -33,7 +33,7 @@ impl Evaluator<'_> {
             zero: args.flag(1)?,
         };
         let buffer = self.scratch(wanted, args.call.start)?;
-        Ok(Value::Pointer(Pointer { buffer, byte_offset: 0 }))
+        Ok(Value::Pointer(Pointer { buffer, byte_offset: 0, dtype: None }))
     }
 
     fn scratch(&mut self, wanted: Scratch, offset: usize) -> Result<BufferRef, Problem> {
@@ -197,10 +197,10 @@ fn check_align(given: &Given<'_>) -> Result<(), Problem> {
 /// Returns a pointer some bytes further.
 pub(super) fn pointer(args: &Args<'_>) -> Result<Value, Problem> {
     let (value, expr) = args.get(0);
-    let (buffer, base) = match value {
+    let (buffer, base, dtype) = match value {
         Value::None => return Ok(Value::None),
-        Value::Tensor(tensor) => (tensor.buffer, tensor.byte_offset()),
-        Value::Pointer(pointer) => (pointer.buffer, pointer.byte_offset),
+        Value::Tensor(tensor) => (tensor.buffer, tensor.byte_offset(), Some(tensor.spec.dtype)),
+        Value::Pointer(pointer) => (pointer.buffer, pointer.byte_offset, pointer.dtype),
         other => {
             let message = format!("`ptr` needs a tensor or scratch buffer, found {}", other.kind());
             return Err(Problem::new(expr.start, message));
@@ -211,5 +211,5 @@ pub(super) fn pointer(args: &Args<'_>) -> Result<Value, Problem> {
         .checked_add(offset)
         .filter(|offset| *offset >= 0)
         .ok_or_else(|| Problem::new(args.call.start, "the pointer lies before its buffer"))?;
-    Ok(Value::Pointer(Pointer { buffer, byte_offset }))
+    Ok(Value::Pointer(Pointer { buffer, byte_offset, dtype }))
 }

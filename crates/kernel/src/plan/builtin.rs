@@ -51,6 +51,8 @@ pub enum Builtin {
     I32,
     /// Tensor map descriptors, which are not supported.
     Tmap,
+    /// A matrix product by a library.
+    Matmul,
 }
 
 /// Call and purpose of a builtin, for messages and prompts.
@@ -81,7 +83,7 @@ const fn spec(
 
 impl Builtin {
     /// All builtins.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Launch,
         Self::Cdiv,
         Self::Min,
@@ -106,6 +108,7 @@ impl Builtin {
         Self::F32,
         Self::I32,
         Self::Tmap,
+        Self::Matmul,
     ];
 
     /// Finds a builtin by its name.
@@ -117,6 +120,12 @@ impl Builtin {
             other => other,
         };
         Self::ALL.into_iter().find(|builtin| builtin.spec().name == name)
+    }
+
+    /// Returns whether a library computes it.
+    #[must_use]
+    pub const fn is_library(self) -> bool {
+        matches!(self, Self::Matmul)
     }
 
     /// Returns its name, parameters and purpose.
@@ -225,4 +234,26 @@ const TABLE: [BuiltinSpec; Builtin::ALL.len()] = [
     spec("f32", &["x"], 1, "f32(x)", "`x` as a float, rounded to f32"),
     spec("i32", &["x"], 1, "i32(x)", "`x` as an integer that fits 32 bits, truncated toward zero"),
     spec("tmap", &["x", "box"], 1, "tmap(x, box=[..])", "not supported yet"),
+    spec(
+        "matmul",
+        &[
+            "a",
+            "b",
+            "out",
+            "m",
+            "n",
+            "k",
+            "batch",
+            "trans_a",
+            "trans_b",
+            "alpha",
+            "accumulate",
+            "dtype",
+        ],
+        6,
+        "matmul(a, b, out, m=M, n=N, k=K, batch=1, trans_a=False, trans_b=False, alpha=1.0, accumulate=False)",
+        "cuBLASLt computes `out = alpha * a @ b` (`+ out` with `accumulate`) for each matrix of the batch; `a` is \
+         `[batch, m, k]` (`[batch, k, m]` with `trans_a`), `b` `[batch, k, n]` (`[batch, n, k]` with `trans_b`), \
+         `out` `[batch, m, n]`, all row-major without gaps",
+    ),
 ];

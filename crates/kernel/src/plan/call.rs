@@ -24,6 +24,9 @@ pub(super) type Given<'e> = (Value, &'e Expr);
 
 /// The arguments of a call in the order of the builtin's parameters.
 pub(super) struct Args<'e> {
+    /// The builtin's name.
+    pub(super) name: &'static str,
+    params: &'static [&'static str],
     pub(super) call: &'e Expr,
     slots: Vec<Option<Given<'e>>>,
 }
@@ -32,6 +35,11 @@ impl<'e> Args<'e> {
     /// Returns an argument that the signature requires.
     pub(super) fn get(&self, slot: usize) -> &Given<'e> {
         self.slots[slot].as_ref().expect("required arguments were checked")
+    }
+
+    /// Returns the name of a parameter.
+    pub(super) fn param(&self, slot: usize) -> &'static str {
+        self.params[slot]
     }
 
     pub(super) fn optional(&self, slot: usize) -> Option<&Given<'e>> {
@@ -111,6 +119,7 @@ impl Evaluator<'_> {
             Builtin::Expand => self.expand(&args, target)?,
             Builtin::F32 => to_float(args.get(0))?,
             Builtin::I32 => to_int(args.get(0))?,
+            Builtin::Matmul => self.matmul(&args)?,
             Builtin::Min | Builtin::Max => unreachable!("handled above"),
             Builtin::Tmap => {
                 return Err(Problem::new(call.start, "`tmap` is not supported")
@@ -156,7 +165,7 @@ impl Evaluator<'_> {
             let message = format!("`{}` misses `{}`", spec.name, spec.params[missing]);
             return Err(Problem::new(call.start, message).hint(usage()).into());
         }
-        Ok(Args { call, slots })
+        Ok(Args { name: spec.name, params: spec.params, call, slots })
     }
 
     fn extreme(

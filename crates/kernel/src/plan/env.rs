@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use kgen_record::{ArgValue, BufferRef, Case, Target, TensorSpec};
+use kgen_record::{ArgValue, BufferRef, Case, Precision, Target, TensorSpec};
 
 use super::{
     names::plan_name,
@@ -21,6 +21,10 @@ pub struct Env {
     pub(super) tensor_bytes: u64,
     /// Memory of the device, in bytes.
     pub(super) memory_bytes: u64,
+    /// Bytes of each input and output.
+    pub(super) storage: BTreeMap<BufferRef, u64>,
+    /// The precision of library steps; `None` refuses them.
+    pub(super) libraries: Option<Precision>,
 }
 
 impl Env {
@@ -80,7 +84,27 @@ impl Env {
         let inputs = case.args.iter().flat_map(|arg| tensors(&arg.value));
         let tensor_bytes = inputs.chain(outputs).map(bytes).fold(0, u64::saturating_add);
         let Target { smem_max, memory_bytes, .. } = *target;
-        Self { names, output_elements, smem_max, tensor_bytes, memory_bytes }
+        let inputs = case.tensors().map(|(_, tensor)| &tensor.spec).enumerate();
+        let inputs = inputs.map(|(index, spec)| (BufferRef::Input(index), spec));
+        let outputs = outputs.iter().enumerate();
+        let outputs = outputs.map(|(index, spec)| (BufferRef::Output(index), spec));
+        let storage = inputs.chain(outputs).map(|(at, spec)| (at, spec.storage_bytes() as u64));
+        Self {
+            names,
+            output_elements,
+            smem_max,
+            tensor_bytes,
+            memory_bytes,
+            storage: storage.collect(),
+            libraries: None,
+        }
+    }
+
+    /// Lets the plan call libraries, which compute in a precision.
+    #[must_use]
+    pub fn with_libraries(mut self, precision: Option<Precision>) -> Self {
+        self.libraries = precision;
+        self
     }
 
     /// Makes `out` a tuple although there may be one output: the op returns a list.

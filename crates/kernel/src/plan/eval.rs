@@ -69,7 +69,7 @@ pub(super) struct Evaluator<'a> {
     names: BTreeMap<String, Value>,
     fuel: u32,
     pub(super) plan: ResolvedPlan,
-    /// Calls of `launch`, dropped ones included.
+    /// Calls of `launch` and of libraries, dropped ones included.
     pub(super) launches: usize,
     /// Calls of `fill`.
     pub(super) fills: usize,

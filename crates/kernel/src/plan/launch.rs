@@ -32,14 +32,7 @@ impl Evaluator<'_> {
         }
         let smem = self.shared_memory(args.optional(3))?;
         let plan_args = self.plan_args(args.optional(4))?;
-        self.launches += 1;
-        if self.launches > MAX_LAUNCHES {
-            return Err(Problem::new(
-                args.call.start,
-                format!("more than {MAX_LAUNCHES} launches"),
-            )
-            .hint("loop inside a kernel"));
-        }
+        self.count_launch(args.call)?;
         let threads =
             grid.iter().fold(u64::from(threads), |all, n| all.saturating_mul((*n).into()));
         self.amounts.threads(threads, self.env, args.call.start)?;
@@ -48,6 +41,16 @@ impl Evaluator<'_> {
             self.plan.steps.push(Step::Launch { kernel, grid, block, smem, args: plan_args, line });
         }
         Ok(Value::None)
+    }
+
+    /// Counts a launch, or a step of a library.
+    pub(super) fn count_launch(&mut self, call: &Expr) -> Result<(), Problem> {
+        self.launches += 1;
+        if self.launches > MAX_LAUNCHES {
+            return Err(Problem::new(call.start, format!("more than {MAX_LAUNCHES} launches"))
+                .hint("loop inside a kernel"));
+        }
+        Ok(())
     }
 
     fn shared_memory(&self, given: Option<&Given<'_>>) -> Result<u32, Problem> {

@@ -17,7 +17,7 @@
 //!
 //! # Limits
 //!
-//! At most 4,096 launches, 256 scratch buffers of together 8 GiB, 64 KiB of plan; scratch, bytes that fills
+//! At most 4,096 launches and library steps, 256 scratch buffers of together 8 GiB, 64 KiB of plan; scratch, bytes that fills
 //! and copies write, and threads are bounded by the size of the case. A launch whose grid has a 0 is
 //! dropped. A plan must launch or fill something unless its outputs have no elements.
 
@@ -31,6 +31,7 @@ mod eval;
 mod expression;
 mod launch;
 mod lexer;
+mod library;
 mod math;
 mod names;
 mod operator;
@@ -41,7 +42,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use kgen_record::{Finding, ResolvedPlan};
+use kgen_record::{Finding, LibraryUse, ResolvedPlan};
 
 use super::file::{KernelFile, line_of};
 
@@ -133,17 +134,31 @@ pub fn resolve(
 /// Returns the lines of a plan's `launch` calls in the kernel file, whether or not a case makes them.
 #[must_use]
 pub fn launch_lines(file: &KernelFile) -> Vec<u32> {
+    let mut lines = lines_of(file, &|builtin| builtin == Builtin::Launch);
+    lines.dedup();
+    lines
+}
+
+/// Returns whether a plan calls libraries, whether or not a case does.
+#[must_use]
+pub fn library_use(file: &KernelFile) -> LibraryUse {
+    match lines_of(file, &Builtin::is_library).first() {
+        Some(_) => LibraryUse::WithLibrary,
+        None => LibraryUse::DeviceOnly,
+    }
+}
+
+/// Returns the line of each call of some builtins.
+fn lines_of(file: &KernelFile, wanted: &dyn Fn(Builtin) -> bool) -> Vec<u32> {
     let text = file.text();
     let Ok(tokens) = lexer::tokens(text, file.plan_range()) else { return Vec::new() };
     let calls = tokens.windows(2).filter(|pair| {
         let is_name = pair[0].kind == lexer::Kind::Name;
         is_name
-            && &text[pair[0].start..pair[0].end] == "launch"
+            && Builtin::find(&text[pair[0].start..pair[0].end]).is_some_and(wanted)
             && pair[1].kind == lexer::Kind::Op("(")
     });
-    let mut lines: Vec<u32> = calls.map(|pair| line_of(text, pair[0].start)).collect();
-    lines.dedup();
-    lines
+    calls.map(|pair| line_of(text, pair[0].start)).collect()
 }
 
 /// An error with its byte offset in the kernel file.

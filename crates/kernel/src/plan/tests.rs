@@ -43,7 +43,7 @@ fn case(args: &[(&str, ArgValue)]) -> Case {
 }
 
 /// Inputs: `self` f32[6, 8], `other` f16[8] at element 3, `t` a transposed f32[5, 4], no `weight`.
-fn env() -> Env {
+pub(super) fn env() -> Env {
     let other = TensorSpec { offset: 3, ..TensorSpec::contiguous(DType::F16, &[8]) };
     let t = TensorSpec { dtype: DType::F32, shape: vec![5, 4], stride: vec![1, 5], offset: 0 };
     let case = case(&[
@@ -60,7 +60,11 @@ fn env() -> Env {
     Env::new(&case, &[TensorSpec::contiguous(DType::F32, &[6, 8])], &Target::h100_class())
 }
 
-fn run(env: &Env, plan: &str, chosen: &[(&str, i64)]) -> Result<ResolvedPlan, LaunchPlanError> {
+pub(super) fn run(
+    env: &Env,
+    plan: &str,
+    chosen: &[(&str, i64)],
+) -> Result<ResolvedPlan, LaunchPlanError> {
     let file = KernelFile::parse(&format!("/*@plan\n{plan}\n@*/\n")).unwrap();
     let chosen: BTreeMap<_, _> = chosen.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
     resolve(&file, env, &chosen)
@@ -456,14 +460,11 @@ fn copies_are_made_only_where_the_layout_asks_for_them() {
          d = expand(self, self.shape)\nw = contiguous(weight)\nlaunch('k', 1, 1, args=[a, b, c, d, w, \
          expand(self, (3, 6, 8))])",
     );
-    let copies: Vec<_> = plan
-        .steps
-        .iter()
-        .filter_map(|step| match step {
-            Step::Copy { source, target } => Some((source, *target)),
-            Step::Launch { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
-        })
-        .collect();
+    let copies = plan.steps.iter().filter_map(|step| {
+        let Step::Copy { source, target } = step else { return None };
+        Some((source, *target))
+    });
+    let copies: Vec<_> = copies.collect();
     assert_eq!(copies.len(), 3);
     assert_eq!(copies[0].0.spec.stride, [1, 5]);
     assert_eq!((&copies[1].0.spec.stride[..], copies[1].0.spec.offset), (&[0, 1][..], 3));

@@ -33,11 +33,13 @@ pub(super) struct Tensor {
     pub(super) spec: TensorSpec,
 }
 
-/// An untyped pointer into a buffer.
+/// A pointer into a buffer, which kernels take as any type.
 #[derive(Debug, Clone)]
 pub(super) struct Pointer {
     pub(super) buffer: BufferRef,
     pub(super) byte_offset: i64,
+    /// Element type of the tensor that it points into; `None` in scratch.
+    pub(super) dtype: Option<DType>,
 }
 
 impl Tensor {

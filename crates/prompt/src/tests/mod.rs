@@ -105,6 +105,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         seed: 918_273_645,
         nvrtc: None,
         precision: Default::default(),
+        library_use: None,
         python: None,
         coverage: None,
         stage_times: Vec::new(),
@@ -417,6 +418,7 @@ fn with_context<T>(use_it: impl FnOnce(&Prompts, &PromptContext<'_>) -> T) -> T 
         target_speedup: 1.0,
         max_variants: 8,
         precision: kgen_record::Precision::Strict,
+        libraries: false,
         feedback: FeedbackSet::ALL,
         prompt_tokens: 24_000,
     };

@@ -51,7 +51,8 @@ fn the_first_prompt_holds_contract_and_task() {
     assert!(text.len() < 13_000, "{} bytes", text.len());
     for builtin in plan::Builtin::ALL.iter().filter(|builtin| **builtin != plan::Builtin::Tmap) {
         let usage = format!("`{}`", builtin.spec().usage);
-        assert!(prompt.system.contains(&usage), "{usage} is not explained");
+        let explained = prompt.system.contains(&usage);
+        assert_eq!(explained, !builtin.is_library(), "{usage}");
     }
     insta::assert_snapshot!("initial", text);
     let prompt = on_gpu(&Situation::first(Turn::Code));
@@ -59,6 +60,24 @@ fn the_first_prompt_holds_contract_and_task() {
     insta::assert_snapshot!("initial_on_a_gpu", device);
     let prompt = render(&Situation::first(Turn::Plan));
     insta::assert_snapshot!("plan_initial", short(&prompt.user));
+}
+
+#[test]
+fn library_steps_are_explained_where_they_are_allowed() {
+    let system = |libraries| {
+        let rendered = with_context(|prompts, context| {
+            prompts.render(&PromptContext { libraries, ..*context }, &Situation::first(Turn::Code))
+        });
+        rendered.unwrap().system
+    };
+    let (without, with) = (system(false), system(true));
+    assert!(!without.contains("ibrary step") && without.contains("no PyTorch, no libraries.\n"));
+    for builtin in plan::Builtin::ALL.iter().filter(|builtin| builtin.is_library()) {
+        assert!(with.contains(&format!("`{}`: ", builtin.spec().usage)), "{with}");
+    }
+    let (_, section) = with.split_once("## Library steps\n").unwrap();
+    let (section, _) = section.split_once("\nArguments are checked").unwrap();
+    insta::assert_snapshot!("library_steps", section);
 }
 
 #[test]

@@ -44,7 +44,8 @@ fn the_documented_variables_are_those_that_there_are() {
     let examples: Vec<(String, String)> =
         EXAMPLES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let view = with_context(|_, context| {
-        let view = view::view(context, &situation, &Detail::FULL, &examples);
+        let context = PromptContext { libraries: true, ..*context };
+        let view = view::view(&context, &situation, &Detail::FULL, &examples);
         serde_json::to_value(view).unwrap()
     });
     let mut there_are = BTreeSet::new();

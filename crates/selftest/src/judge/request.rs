@@ -85,6 +85,7 @@ pub fn request(
         on_gpu,
         screen: item.emulator_only || timed,
         precision: item.precision,
+        libraries: false,
         emulation: kgen_record::Emulation::default(),
         limits: Limits::default(),
         timing: timed.then(|| timing(&item.op)),

@@ -87,6 +87,7 @@ fn evaluation() -> Evaluation {
         seed: 1,
         nvrtc: None,
         precision: Default::default(),
+        library_use: None,
         python: None,
         coverage: None,
         stage_times: Vec::new(),
