@@ -3,8 +3,8 @@
 use std::{collections::HashMap, fmt::Write as _};
 
 use kgen_record::{
-    AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, OpKey, Spend,
-    Verdict,
+    AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, LibraryUse, OpKey,
+    Spend, Verdict,
 };
 use kgen_store::Run;
 use rayon::prelude::*;
@@ -141,6 +141,7 @@ fn correctness_test(evaluation: &Evaluation, case: &CaseResult, file: Option<&st
         "mismatch": case.mismatch,
         "other_rules": case.other_rules,
         "kernel_file": file,
+        "library_use": evaluation.library_use,
         "gpu_uuid": gpu_of(evaluation).map(|gpu| gpu.uuid),
     })
 }
@@ -177,6 +178,7 @@ fn performance_test(op: &OpSummary, timing: &CaseTiming, passed: bool) -> Value 
         "peak_bytes": timing.peak_bytes,
         "floor_us": timing.floor_us,
         "params": timing.params,
+        "library_use": op.library_use,
         "gpu_uuid": op.gpu.as_ref().map(|gpu| gpu.uuid.as_str()),
     })
 }
@@ -254,6 +256,7 @@ const COLUMNS: &[&str] = &[
     "cost_usd",
     "cost_usd_at_most",
     "unpriced_calls",
+    "library_use",
 ];
 
 /// Returns `operator_summary.csv`; a value that was not measured is an empty cell.
@@ -304,6 +307,7 @@ fn cells(op: &OpSummary, device: &str) -> Vec<String> {
     ]
     .into_iter()
     .chain(spend_cells(&op.spend))
+    .chain([op.library_use.map_or("", LibraryUse::name).to_owned()])
     .collect()
 }
 

@@ -160,6 +160,7 @@ fn metadata(
     let facts = json!({
         "op": op.op,
         "verdict": verdict.name(),
+        "library_use": op.library_use,
         "kernel_file": op.best_file,
         "case": timing.map(|timing| timing.case.as_str()),
         "cases": { "passed": op.counts.passed, "failed": op.counts.failed, "skipped": op.counts.skipped },

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kgen_compare::Estimate;
 use kgen_record::{
-    AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, OpKey,
+    AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, LibraryUse, OpKey,
     PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
 };
 use kgen_store::{AttemptRecord, Confirmation, Counts, Run, best, effective_verdict};
@@ -53,6 +53,8 @@ pub struct OpSummary {
     pub verdict: Option<Verdict>,
     /// Where it was reached.
     pub level: Option<Level>,
+    /// Whether the best attempt's plan calls libraries; `None` where it has none.
+    pub library_use: Option<LibraryUse>,
     /// The GPU that the best attempt was judged on; that it was measured again on, where it was.
     pub gpu: Option<GpuId>,
     /// The Python process, where something of the best attempt ran there.
@@ -104,6 +106,11 @@ impl OpSummary {
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verdict.is_some_and(Verdict::is_pass)
+    }
+
+    /// Returns whether a library does a part of the best attempt's work.
+    pub(super) fn with_library(&self) -> bool {
+        self.library_use == Some(LibraryUse::WithLibrary)
     }
 
     /// Returns the speedup over the primary baseline.
@@ -189,6 +196,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         op: op.to_owned(),
         verdict: None,
         level: None,
+        library_use: None,
         gpu: None,
         python: None,
         attempts: 0,
@@ -248,6 +256,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, kgen_store::E
         op: best.op.clone(),
         verdict: Some(verdict),
         level: Some(best.level),
+        library_use: best.library_use,
         gpu: reported_gpu(evaluation.as_ref(), confirmation),
         python: evaluation.as_ref().and_then(|evaluation| evaluation.python.clone()),
         attempts: judged.len(),

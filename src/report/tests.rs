@@ -6,8 +6,8 @@ mod kernelbench;
 
 use kgen_record::{
     AttemptId, BaselineTiming, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison, DType,
-    Evaluation, Finding, Flag, Implementation, InputDistribution, Level, Mode, OpKey, RunId,
-    Speedup, Spend, Stage, Target, Timing, Verdict,
+    Evaluation, Finding, Flag, Implementation, InputDistribution, Level, LibraryUse, Mode, OpKey,
+    RunId, Speedup, Spend, Stage, Target, Timing, Verdict,
 };
 use kgen_store::{
     AttemptRecord, AttemptStatus, Confirmation, ConfirmedSeed, Counts, DeviceInfo, Purpose,
@@ -171,6 +171,22 @@ fn the_table_tells_where_and_how_much_passed() {
     with_run(|store| {
         let summary = summarise(store.run()).unwrap();
         insta::assert_snapshot!("op_table", op_table(&summary).render());
+    });
+}
+
+#[test]
+fn tables_say_which_plans_call_libraries_where_any_does() {
+    with_run(|store| {
+        let mut summary = summarise(store.run()).unwrap();
+        let relu = &mut summary.ops[0];
+        relu.library_use = Some(LibraryUse::DeviceOnly);
+        relu.speedups = vec![Speedup::new("builtin", 1.5, 1)];
+        let add = &mut summary.ops[1];
+        add.library_use = Some(LibraryUse::WithLibrary);
+        summary.speedups = scores::mean_speedups(&summary.ops);
+        summary.fast = scores::fast_shares(&summary.ops);
+        let text = format!("{}\n\n{}", totals_line(&summary), tables(&summary));
+        insta::assert_snapshot!("tables_with_libraries", text);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use kgen_record::{Flag, Speedup, Verdict};
+use kgen_record::{Flag, LibraryUse, Speedup, Verdict};
 use kgen_store::{Counts, Run, RunStatus};
 
 use super::{
@@ -57,6 +57,10 @@ pub fn op_table(summary: &Summary) -> TextTable {
         vec!["speedup".to_owned()]
     };
     let mut headers = vec!["op", "verdict", ">attempts", "cases"];
+    let has_library = summary.ops.iter().any(OpSummary::with_library);
+    if has_library {
+        headers.push("plan");
+    }
     headers.extend(over.iter().map(String::as_str));
     headers.push(">% of floor");
     let has_cost = summary.ops.iter().any(|op| cost_text(&op.spend).is_some());
@@ -71,6 +75,9 @@ pub fn op_table(summary: &Summary) -> TextTable {
     for op in &summary.ops {
         let mut cells =
             vec![op.op.clone(), verdict_text(op), op.attempts.to_string(), cases_text(op)];
+        if has_library {
+            cells.push(op.library_use.map_or("-", LibraryUse::name).to_owned());
+        }
         if several {
             cells.extend(baselines.iter().map(|name| factor_text(op.speedup_over(name))));
         } else {
@@ -172,7 +179,8 @@ fn overhead_text(speedup: &Speedup) -> String {
 pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
     let text = |mean: &MeanSpeedup| {
         let on = mean.gpu.as_ref().map_or(String::new(), |gpu| format!(" on {gpu}"));
-        format!("{:.2}x vs {}{on}", mean.geomean, mean.baseline)
+        let kind = mean.library_use.map_or_else(String::new, |kind| format!(" ({})", kind.name()));
+        format!("{:.2}x vs {}{on}{kind}", mean.geomean, mean.baseline)
     };
     let texts: Vec<String> = speedups.iter().map(text).collect();
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
@@ -332,7 +340,8 @@ The floor of a case is the time in which the hardware could do it at best: 100 %
 const SCORES: &str = "\
 `fast_p` is KernelBench's: the share of all ops that are correct and more than p times as fast as the baseline;
 `fast_0` is the share that is correct. An op that was not timed against a baseline is not fast there. Mean and
-median are over the ops that were. Brackets hold the 95 % interval from resampling ops, from 5 ops on.
+median are over the ops that were. Brackets hold the 95 % interval from resampling ops, from 5 ops on. Kernels
+whose plans call libraries have rows of their own, and are neither correct nor fast in those of the others.
 ";
 
 const SPEND: &str = "\

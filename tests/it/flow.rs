@@ -186,6 +186,41 @@ fn a_mailbox_is_answered_step_by_step_and_the_run_replays() {
     kgen(path, &["resume", "dear", "--max-calls", "2"]).assert().code(0);
 }
 
+/// A product by a library, for `mm`.
+const PRODUCT: &str = r#"/*@plan
+a = contiguous(self)
+b = contiguous(mat2)
+matmul(a, b, out, m=a.shape[0], n=b.shape[1], k=a.shape[1])
+@*/
+"#;
+
+#[test]
+fn a_resumed_run_allows_libraries_as_it_began() {
+    let folder = folder();
+    let path = folder.path();
+    for (id, flag, code, said) in
+        [("with", Some("--libraries"), 0, "passed on emu"), ("without", None, 1, "plan_error")]
+    {
+        let args = ["generate", "--ops", "mm", "--dtypes", "f32", "--provider", "mailbox"];
+        let mut args = [&args[..], &["--max-attempts", "1", "--run-id", id]].concat();
+        args.extend(flag);
+        kgen(path, &args).assert().code(6);
+        let run = path.join("generated_kernels").join(id);
+        let asked = fs::read_to_string(run.join("mm/mm_attempt_1.call_1.request.md")).unwrap();
+        assert_eq!(asked.contains("matmul(a, b, out"), flag.is_some());
+        fs::write(run.join("mm/mm_attempt_1.call_1.reply.md"), reply(PRODUCT)).unwrap();
+        let assert = kgen(path, &["resume", id]).assert().code(code);
+        assert!(stdout(&assert).contains(said), "{}", stdout(&assert));
+        let stored = fs::read_to_string(run.join("mm/mm_attempt_1.eval.json")).unwrap();
+        let stored: Value = serde_json::from_str(&stored).unwrap();
+        assert_eq!(stored["library_use"], "with-library", "whether it was allowed or not");
+        let rows = fs::read_to_string(run.join("operator_summary.csv")).unwrap();
+        assert!(rows.lines().nth(1).unwrap().ends_with(",with-library"), "{rows}");
+        let log = fs::read_to_string(run.join("mm/mm_attempt_1.feedback.md")).unwrap();
+        assert_eq!(log.contains("--libraries"), flag.is_none(), "{log}");
+    }
+}
+
 #[test]
 fn a_run_on_a_suite_file_is_resumed_from_another_folder() {
     let folder = folder();

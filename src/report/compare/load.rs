@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kgen_compare::{self as data, html::MOST_BYTES};
-use kgen_record::{AttemptId, Level, OpKey, Speedup, Verdict};
+use kgen_record::{AttemptId, Level, LibraryUse, OpKey, Speedup, Verdict};
 use kgen_store::{
     AttemptRecord, CallsSpend, Confirmation, OpMetadata, Run, RunStatus, StageFile, best,
     effective_verdict,
@@ -197,7 +197,7 @@ impl OpLoader<'_> {
             gpu: target.filter(|_| ran_on_gpu).map(|target| target.name.clone()),
             speedups: if reported.is_empty() && solved { &of_attempt } else { &reported }
                 .iter()
-                .map(speedup)
+                .map(|one| speedup(one, chosen.library_use))
                 .collect(),
             attempts: records.iter().map(|record| self.attempt(record)).collect(),
             unfinished: data::Spend::default(),
@@ -205,7 +205,7 @@ impl OpLoader<'_> {
         if let Some(best) = op.attempts.iter_mut().find(|attempt| attempt.number == chosen.attempt)
             && !of_attempt.is_empty()
         {
-            best.speedups = of_attempt.iter().map(speedup).collect();
+            best.speedups = of_attempt.iter().map(|one| speedup(one, chosen.library_use)).collect();
         }
         if detail == Detail::Texts {
             self.add_texts(&mut op)?;
@@ -250,7 +250,7 @@ impl OpLoader<'_> {
             replayed: record.replayed,
             cached: record.cached,
             reused_evaluation: record.reused_evaluation,
-            speedups: record.speedup.iter().map(speedup).collect(),
+            speedups: record.speedup.iter().map(|one| speedup(one, record.library_use)).collect(),
             spend: spend(record),
             seconds_judging: record.seconds_judging,
             source: None,
@@ -280,9 +280,15 @@ impl OpLoader<'_> {
     }
 }
 
-fn speedup(speedup: &Speedup) -> data::Speedup {
+/// Returns a speedup; that of a plan that calls libraries is over a baseline by another name, so that it is
+/// never averaged with those of other plans.
+fn speedup(speedup: &Speedup, library_use: Option<LibraryUse>) -> data::Speedup {
+    let baseline = match library_use {
+        Some(kind @ LibraryUse::WithLibrary) => format!("{} ({})", speedup.baseline, kind.name()),
+        Some(LibraryUse::DeviceOnly) | None => speedup.baseline.clone(),
+    };
     data::Speedup {
-        baseline: speedup.baseline.clone(),
+        baseline,
         long: speedup.is_headline().then_some(speedup.geomean),
         all: speedup.geomean_all.unwrap_or(speedup.geomean),
         n_long: speedup.n,
