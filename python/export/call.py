@@ -1,6 +1,7 @@
 # --------------------------------------------------------------------------------------------------
 # Calls of the kernel with PyTorch's tensors.
 
+import contextlib
 import threading
 
 try:
@@ -86,6 +87,8 @@ class _Call:
                 _, view, (kind, target) = step
                 source = _strided(buffers[view.buffer[0]][view.buffer[1]], view)
                 _typed(buffers[kind][target], view.dtype).copy_(source.reshape(-1))
+            elif step[0] == "matmul":
+                _matmul(buffers, *step[1:])
             else:
                 filled = buffers[step[1][0]][step[1][1]]
                 n_bytes = filled.numel() * filled.element_size()
@@ -118,6 +121,33 @@ class _Launch:
             addresses[index] = base + 8 * slot
         parameters = (ctypes.c_void_p * len(addresses))(*addresses)
         _driver.launch(self.function, self.extents, self.smem, parameters, stream)
+
+
+@contextlib.contextmanager
+def _precision():
+    """Sets how exact PyTorch's products are: as those of the kernel's library steps were judged."""
+    wanted = [(torch.backends.cuda.matmul, "allow_tf32", MATMUL_TF32)] + [
+        (torch.backends.cuda.matmul, f"allow_{dtype}_reduced_precision_reduction", False)
+        for dtype in ("fp16", "bf16")]
+    before = [getattr(place, name) for place, name, _ in wanted]
+    try:
+        for place, name, value in wanted:
+            setattr(place, name, value)
+        yield
+    finally:
+        for (place, name, _), value in zip(wanted, before):
+            setattr(place, name, value)
+
+
+def _matmul(buffers, a, b, out, trans_a, trans_b, alpha, accumulate):
+    a, b, out = (_strided(buffers[view.buffer[0]][view.buffer[1]], view) for view in (a, b, out))
+    a, b = a.mT if trans_a else a, b.mT if trans_b else b
+    factors = {"beta": int(accumulate), "alpha": alpha}
+    with _precision():
+        if out.dtype == a.dtype:
+            out.baddbmm_(a, b, **factors)
+        else:
+            out.copy_(torch.baddbmm(out, a, b, out_dtype=out.dtype, **factors))
 
 
 def _typed(buffer, dtype):

@@ -77,6 +77,20 @@ def step_of_kgen(step):
         spec = step["source"]["spec"]
         layout = (spec["dtype"], tuple(spec["shape"]), tuple(spec["stride"]), spec["offset"])
         return ("copy", buffer(step["source"]["buffer"]), layout, buffer(step["target"]))
+    if step["kind"] == "gemm":
+        call = step["call"]
+        m, n, k, batch = (call[name] for name in ("m", "n", "k", "batch"))
+
+        def operand(name, dtype, shape):
+            matrix = call[name]
+            shape = shape if matrix["row_major"] else (shape[0], shape[2], shape[1])
+            at = matrix["at"]
+            return (buffer(at["buffer"]), at["byte_offset"], call[dtype], shape)
+
+        return ("matmul", operand("left", "dtype", (batch, m, k)),
+                operand("right", "dtype", (batch, k, n)), operand("out", "out_dtype", (batch, m, n)),
+                not call["left"]["row_major"], not call["right"]["row_major"], call["alpha"],
+                call["addend"] is not None)
     return ("fill", buffer(step["target"]), step["byte"])
 
 
@@ -85,7 +99,8 @@ def step_of_python(step):
         source = step[1]
         layout = (str(source.dtype), source.shape, source.stride, source.offset)
         return ("copy", source.buffer, layout, step[2])
-    return step
+    return tuple((part.buffer, part.offset * part.itemsize, str(part.dtype), part.shape)
+                 if isinstance(part, plan.View) else part for part in step)
 
 
 def kgens(resolved):

@@ -53,10 +53,10 @@ class View:
 
 
 class Pointer:
-    """An untyped pointer into a buffer."""
+    """A pointer into a buffer; `dtype` is that of the tensor that it points into, None in scratch."""
 
-    def __init__(self, buffer, byte_offset):
-        self.buffer, self.byte_offset = buffer, byte_offset
+    def __init__(self, buffer, byte_offset, dtype=None):
+        self.buffer, self.byte_offset, self.dtype = buffer, byte_offset, dtype
 
 
 def _product(extents):
@@ -127,7 +127,7 @@ def ptr(x, byte_offset=0):
     if x is None:
         return None
     base = x.offset * x.itemsize if isinstance(x, View) else x.byte_offset
-    return Pointer(x.buffer, base + byte_offset)
+    return Pointer(x.buffer, base + byte_offset, x.dtype)
 
 
 _FUNCTIONS = {
@@ -142,7 +142,8 @@ class Resolved:
 
     defines: macros for the compiler. params: the autotuning axes as (name, values, chosen).
     scratch: buffers to allocate as (bytes, zero). steps: ("launch", kernel, grid, block, smem,
-    args), ("copy", source view, target buffer) and ("fill", buffer, byte), to be done in order.
+    args), ("copy", source view, target buffer), ("fill", buffer, byte) and ("matmul", a, b, out,
+    trans_a, trans_b, alpha, accumulate), to be done in order; a, b and out are dense views.
     An argument is ("pointer", buffer, byte offset), ("null",), ("int", n), ("float", x) or
     ("bool", b); a buffer is ("input", i), ("output", i) or ("scratch", i).
     """
@@ -153,7 +154,7 @@ class Resolved:
 
     def functions(self):
         """Returns the functions of the plan that leave something behind."""
-        names = ("define", "param", "scratch", "fill", "contiguous", "expand", "launch")
+        names = ("define", "param", "scratch", "fill", "contiguous", "expand", "launch", "matmul")
         return {name: getattr(self, name) for name in names}
 
     def _define(self, name, text):
@@ -218,6 +219,38 @@ class Resolved:
         if 0 not in grid:
             args = tuple(_argument(arg) for arg in args)
             self.steps.append(("launch", kernel, grid, block, _int(smem, 0), args))
+
+    def matmul(self, a, b, out, m, n, k, batch=1, trans_a=False, trans_b=False, alpha=1.0,
+               accumulate=False, dtype=None):
+        dtype = _factor_type(a, b, dtype)
+        step = ("matmul", _operand(a, dtype, (batch, k, m) if trans_a else (batch, m, k)),
+                _operand(b, dtype, (batch, n, k) if trans_b else (batch, k, n)),
+                _operand(out, _sum_type(dtype), (batch, m, n)),
+                trans_a, trans_b, float(alpha), accumulate)
+        if m * n * batch and not (k == 0 and accumulate):
+            self.steps.append(step)
+
+
+def _factor_type(a, b, dtype):
+    """Returns the type of factors in scratch: that of those that are tensors, else the one named."""
+    known = [name for name in (a.dtype, b.dtype, dtype) if name is not None]
+    if len(set(known)) != 1:
+        raise PlanError(f"a library needs factors of one element type, found {known}")
+    return DType(known[0])
+
+
+def _sum_type(dtype):
+    return "f64" if dtype == "f64" else "f32"
+
+
+def _operand(x, dtype, shape):
+    """Returns an operand of a library as a dense view; scratch has the type `dtype`."""
+    if isinstance(x, View):
+        if not x.contiguous or _product(shape) > x.numel:
+            raise PlanError(f"{x.shape} does not hold {shape} without gaps")
+        return View(x.buffer, x.dtype, shape, _dense(shape), x.offset)
+    dtype = DType(x.dtype or dtype)
+    return View(x.buffer, dtype, shape, _dense(shape), x.byte_offset // dtype.size)
 
 
 def _dense(shape):

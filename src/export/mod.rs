@@ -17,7 +17,8 @@ use kgen_compile::{PRELUDE, bundled_headers};
 use kgen_kernel::{KernelFile, KernelFileError, plan::plan_names};
 use kgen_ops::op::{self, OpDef, Role, Schema};
 use kgen_record::{
-    ArgValue, Case, DType, Gen, InputDistribution, List, MatrixStructure, TensorArg, WindowAxis,
+    ArgValue, Case, DType, Gen, InputDistribution, List, MatrixStructure, Precision, TensorArg,
+    WindowAxis,
 };
 use literal::{boolean, float, numbers, string, text, tuple};
 
@@ -47,6 +48,8 @@ pub struct Export<'a> {
     pub kernel: &'a str,
     /// Where it comes from, a few lines for people.
     pub origin: Vec<String>,
+    /// The precision that library steps were judged in.
+    pub precision: Precision,
     /// Cases that the kernel passed.
     pub cases: Vec<Case>,
     /// Timed cases with the values of the plan's axes that were fastest.
@@ -247,6 +250,11 @@ fn kernel_constants(export: &Export<'_>, file: &KernelFile) -> Vec<Constant> {
         ("The one whose element type stands in for that of tensors left out.", "MAIN", main),
         ("", "RETURNS_LIST", boolean(op.returns_list).to_owned()),
         ("Values of the plan's axes that were fastest, by call.", "TUNED", tuned(export)),
+        (
+            "Whether library steps may round factors of f32 matrix products to TF32.",
+            "MATMUL_TF32",
+            boolean(export.precision.shortens_matmul()).to_owned(),
+        ),
         ("", "SOURCE", text(file.text())),
         (
             "The plan in the source's comment: from shapes to launches.",

@@ -11,7 +11,7 @@ use kgen_ops::{
     suite,
 };
 use kgen_process::Spec;
-use kgen_record::{Case, ResolvedPlan, Target};
+use kgen_record::{Case, Precision, ResolvedPlan, Target};
 use serde_json::{Value, json};
 
 use super::{Export, ExportError, FIRST_LINE, backward_of, module_name, to_torch};
@@ -51,6 +51,7 @@ fn python(python: &str, script: &str, args: &[&Path], stdin: Vec<u8>) -> Option<
 fn resolve(op: &OpDef, kernel: &str, case: &Case, chosen: &[(&str, i64)]) -> Option<ResolvedPlan> {
     let outputs = op.infer(case).unwrap();
     let env = plan::Env::new(case, &outputs, &Target::h100_class());
+    let env = env.with_libraries(Some(Precision::Strict));
     let env = if op.returns_list { env.with_output_list(&outputs) } else { env };
     let chosen: BTreeMap<_, _> = chosen.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
     match plan::resolve(&KernelFile::parse(kernel).unwrap(), &env, &chosen) {
@@ -103,6 +104,24 @@ const UNUSUAL: &str = r#"
 @*/
 "#;
 
+/// A kernel file with steps of libraries.
+const LIBRARY: &str = r#"
+/*@plan
+x = contiguous(self)
+n = x.numel
+size = x.itemsize
+acc = scratch(n * max(size, 4))
+if x.dtype in ("f32", "f16", "bf16"):
+    matmul(x, x, acc, m=min(n, 1), n=n, k=min(n, 1))
+    matmul(x, ptr(x), ptr(acc), m=n, n=1, k=min(n, 1), trans_b=True, alpha=2, accumulate=True)
+    if n >= 4:
+        matmul(ptr(x, n // 2 * size), x, acc, 1, 1, n // 4, 2, True, dtype=x.dtype)
+    matmul(x, x, out, m=n, n=1, k=0)
+    matmul(acc, acc, out, m=0, n=n, k=1, dtype=x.dtype)
+launch("k", 1, 32, args=[ptr(acc), out])
+@*/
+"#;
+
 #[test]
 fn plans_mean_the_same_in_python() {
     let mut lines = Vec::new();
@@ -113,6 +132,7 @@ fn plans_mean_the_same_in_python() {
     for case in suite::load("smoke").unwrap().public_cases("relu").unwrap() {
         lines.push(line(relu, UNUSUAL, &case, &[]));
         lines.push(line(relu, UNUSUAL, &case, &[("BLOCK", 256)]));
+        lines.push(line(relu, LIBRARY, &case, &[]));
     }
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     if let Some(said) = python("python3", "compare_plans.py", &[], text.into_bytes()) {
@@ -124,7 +144,9 @@ fn plans_mean_the_same_in_python() {
 fn export<'a>(op: &'a OpDef, kernel: &'a str, cases: &[Case]) -> Export<'a> {
     let origin = vec!["From a \"test\".".to_owned()];
     let tuned = cases.iter().take(1).map(|case| (case.clone(), vec![("BLOCK".to_owned(), 256)]));
-    Export { op, kernel, origin, cases: cases.to_vec(), tuned: tuned.collect(), backward: None }
+    let precision = Precision::Strict;
+    let (cases, tuned) = (cases.to_vec(), tuned.collect());
+    Export { op, kernel, origin, precision, cases, tuned, backward: None }
 }
 
 /// Returns a Python with PyTorch, which `KGEN_TEST_PYTHON` names.

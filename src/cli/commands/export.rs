@@ -110,7 +110,9 @@ impl Module {
         let cases = winner.passed_cases(context, run, op);
         let tuned = winner.tuned(&cases);
         let origin = winner.origin(run);
-        let export = Export { op, kernel: &winner.kernel, origin, cases, tuned, backward };
+        let precision = winner.evaluation.as_ref().map(|e| e.precision).unwrap_or_default();
+        let kernel = &winner.kernel;
+        let export = Export { op, kernel, origin, precision, cases, tuned, backward };
         let text = export::to_torch(&export);
         let text = text.map_err(|error| CommandError::new(Exit::Config, error))?;
         let kernel = format!("attempt {} of {}, {}", winner.id.number, op.name, winner.judged());
