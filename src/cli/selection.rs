@@ -104,6 +104,7 @@ fn select_from(
     loaded: Loaded,
 ) -> Result<Selection, CommandError> {
     summarise_log(ui, &loaded);
+    let skipped = loaded.skipped.clone();
     let suite = if settings.keep_going {
         for error in &loaded.errors {
             ui.warn(&format!("left out: {error}"));
@@ -136,6 +137,9 @@ fn select_from(
             "{}: its reference is the Python code of its file, which PyTorch's process runs in f64",
             op.name
         ));
+    }
+    for skipped in skipped.iter().filter(|of| ops.iter().any(|op| op.name == of.op)) {
+        ui.note(&skipped.to_string());
     }
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
     let by_name = !settings.ops.is_empty();

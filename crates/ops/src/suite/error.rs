@@ -55,7 +55,7 @@ pub enum Error {
         /// Which.
         source: UnknownOpError,
     },
-    /// An op is there twice, without cases or with a dtype that it lacks.
+    /// An op is without cases, has none of the dtypes, or is defined twice in different ways.
     #[error("suite {file}, line {line}: op `{op}` {reason}")]
     Entry {
         /// The file.

@@ -14,7 +14,12 @@ use crate::{
     record::{CaseClass, DType},
 };
 
-use super::{Entry, Error, Suite, file, filter::Limits, logged, union};
+use super::{
+    Entry, Error, SkippedType, Suite,
+    file::{self, Parsed, Remarks},
+    filter::Limits,
+    logged, union,
+};
 use logs::{Entries, from_folder, from_log};
 
 pub use logs::Unjudged;
@@ -100,6 +105,8 @@ pub struct Loaded {
     /// The mistakes, in the order of the file: each names file, op and reason and, where there is
     /// one, the line.
     pub errors: Vec<Error>,
+    /// Element types that the file names for ops that lack them.
+    pub skipped: Vec<SkippedType>,
     /// Calls of a log that are cases of the suite.
     pub judged: u64,
     /// Calls of a log of which there is nothing to judge: views, new tensors, random values.
@@ -111,7 +118,7 @@ pub struct Loaded {
 impl Loaded {
     /// Returns a suite that is no log.
     const fn of(suite: Suite, errors: Vec<Error>) -> Self {
-        Self { suite, errors, judged: 0, free: 0, unjudged: Vec::new() }
+        Self { suite, errors, skipped: Vec::new(), judged: 0, free: 0, unjudged: Vec::new() }
     }
 
     /// Returns the suite if nothing is wrong, else the first mistake.
@@ -184,8 +191,8 @@ fn read(path: &Path) -> Result<String, Error> {
 
 /// Parses a suite file and builds every case once.
 pub(super) fn from_file(origin: &str, text: &str) -> Result<Loaded, Error> {
-    let (suite, errors) = file::parse(origin, text)?;
-    tried(suite, errors)
+    let Parsed { suite, remarks } = file::parse(origin, text)?;
+    tried(suite, remarks)
 }
 
 /// Makes the suite of a custom op from the cases of its definition.
@@ -196,21 +203,28 @@ pub(super) fn from_file(origin: &str, text: &str) -> Result<Loaded, Error> {
 ///
 /// [`Error`] where no case is right.
 pub fn of_op(op: Arc<OpDef>, origin: &str) -> Result<Loaded, Error> {
-    let (templates, errors) = file::own_cases(&op, origin)?;
+    let mut remarks = Remarks::default();
+    let templates = file::own_cases(&op, origin, &mut remarks)?;
     let suite = Suite {
         name: op.name.clone(),
         description: "The cases of its definition.".to_owned(),
         origin: origin.to_owned(),
         ops: vec![op.name.clone()],
-        entries: vec![Entry { dtypes: op.dtypes.clone(), op, templates, fixed: Vec::new() }],
+        entries: vec![Entry {
+            dtypes: op.dtypes.clone(),
+            op,
+            templates,
+            fixed: Vec::new(),
+            joined: false,
+        }],
         limits: Limits::default(),
-        joined: false,
     };
-    tried(suite, errors)
+    tried(suite, remarks)
 }
 
 /// Builds every case once and leaves out those that make no call.
-fn tried(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
+fn tried(mut suite: Suite, remarks: Remarks) -> Result<Loaded, Error> {
+    let Remarks { mut errors, skipped } = remarks;
     for index in 0..suite.entries.len() {
         let templates = std::mem::take(&mut suite.entries[index].templates);
         let op = suite.ops[index].clone();
@@ -225,7 +239,7 @@ fn tried(mut suite: Suite, mut errors: Vec<Error>) -> Result<Loaded, Error> {
         suite.entries[index].templates = kept;
     }
     suite.entries.retain(|entry| !entry.templates.is_empty());
-    finish(suite, errors)
+    Ok(Loaded { skipped, ..finish(suite, errors)? })
 }
 
 /// Merges suite files of the binary; the first that names an op says in which types it is judged.
@@ -235,9 +249,15 @@ fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<L
     let mut entries: Vec<Entry> = Vec::new();
     let mut errors = Vec::new();
     for (path, text) in files {
-        let (part, wrong) = file::parse(path, text)?;
-        errors.extend(wrong);
-        part.entries.into_iter().for_each(|entry| file::add_entry(&mut entries, entry));
+        let Parsed { suite: part, remarks } = file::parse(path, text)?;
+        errors.extend(remarks.errors);
+        for entry in part.entries {
+            match entries.iter_mut().find(|known| known.op == entry.op) {
+                Some(known) => known.templates.extend(entry.templates),
+                // A case that is there twice is a mistake of these files, which a test finds.
+                None => entries.push(Entry { joined: false, ..entry }),
+            }
+        }
     }
     let suite = Suite {
         name: name.to_owned(),
@@ -246,7 +266,6 @@ fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<L
         ops: Vec::new(),
         entries,
         limits: Limits::default(),
-        joined: false,
     };
     finish(suite, errors)
 }

@@ -16,6 +16,8 @@ mod load;
 mod logged;
 mod memo;
 mod shape;
+mod skipped;
+mod template;
 mod union;
 
 #[cfg(test)]
@@ -27,12 +29,14 @@ use crate::{
 };
 
 use draw::Seed;
-use file::Template;
 use filter::Limits;
+use template::Template;
+use union::alike;
 
 pub use error::{CaseError, Error};
 pub use filter::Filter;
 pub use load::{DEFAULT, Loaded, Unjudged, builtin_names, load, load_lenient, of_op};
+pub use skipped::SkippedType;
 
 /// A named set of ops with their cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,8 +52,6 @@ pub struct Suite {
     entries: Vec<Entry>,
     /// The limits that [`Suite::filter`] has set on each op's cases.
     limits: Limits,
-    /// Whether it was joined of several, which may share cases.
-    joined: bool,
 }
 
 /// One op of a suite.
@@ -60,6 +62,8 @@ struct Entry {
     templates: Vec<Template>,
     /// Cases that were complete from the beginning, such as those of a log.
     fixed: Vec<Case>,
+    /// Whether it was joined of several, which may share cases.
+    joined: bool,
 }
 
 impl Suite {
@@ -130,7 +134,7 @@ impl Suite {
     ) -> Result<Vec<Case>, Error> {
         let entry = self.entry(op)?;
         let wanted = |dtype: &&DType| dtypes.is_none_or(|only| only.contains(dtype));
-        let mut cases = Unique { once: self.joined, ..Unique::default() };
+        let mut cases = Unique { once: entry.joined, ..Unique::default() };
         for &dtype in entry.dtypes.iter().filter(wanted) {
             for (index, template) in entry.templates.iter().enumerate() {
                 let build = |draw| self.build_template(entry, index, dtype, draw);
@@ -214,12 +218,18 @@ impl Unique {
     /// Returns the case that judges the same, where one is there.
     fn alike(&self, case: &Case) -> Option<&Case> {
         self.taken.get(&case.id)?;
-        self.cases.iter().find(|known| union::alike(known, case))
+        self.cases.iter().find(|known| alike(known, case))
     }
 
     /// Adds a case; an id that is taken gets a number.
     fn push(&mut self, mut case: Case) {
-        if self.alike(&case).is_some_and(|known| self.once || known.class == CaseClass::Drawn) {
+        // A timed case is no repetition of a small one.
+        let repeats = |known: &Case| {
+            known.class == CaseClass::Drawn
+                || self.once && known.class.is_large() == case.class.is_large()
+        };
+        let named_alike = self.taken.contains_key(&case.id);
+        if named_alike && self.cases.iter().any(|known| repeats(known) && alike(known, &case)) {
             return;
         }
         let count = self.taken.entry(case.id.clone()).or_default();

@@ -1,6 +1,7 @@
 mod cheats;
 mod evaluation;
 mod opinfo;
+mod tables;
 #[expect(
     clippy::float_cmp,
     clippy::cast_possible_truncation,

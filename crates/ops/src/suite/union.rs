@@ -1,6 +1,6 @@
 //! Several suites as one.
 
-use super::{Entry, Suite, file::Template, filter::Limits};
+use super::{Entry, Suite, filter::Limits, template::Template};
 use crate::record::{Case, DType};
 
 /// Joins suites: the ops of the first are listed, and every op has its cases of all suites, each
@@ -11,17 +11,9 @@ pub(super) fn join(name: &str, description: &str, parts: Vec<Suite>) -> Suite {
     let ops = parts.first().map(|suite| suite.ops.clone()).unwrap_or_default();
     let mut entries: Vec<Entry> = Vec::new();
     for entry in parts.into_iter().flat_map(|suite| suite.entries) {
-        let templates = entry.templates.iter().map(|template| only(template, &entry.dtypes));
-        let templates: Vec<Template> = templates.collect();
         match entries.iter_mut().find(|known| known.op.name == entry.op.name) {
-            Some(known) => {
-                known.templates.extend(templates);
-                known.fixed.extend(entry.fixed);
-                let new = entry.dtypes.iter().filter(|dtype| !known.dtypes.contains(dtype));
-                let new: Vec<DType> = new.copied().collect();
-                known.dtypes.extend(new);
-            }
-            None => entries.push(Entry { templates, ..entry }),
+            Some(known) => known.join(entry),
+            None => entries.push(entry),
         }
     }
     Suite {
@@ -31,7 +23,25 @@ pub(super) fn join(name: &str, description: &str, parts: Vec<Suite>) -> Suite {
         ops,
         entries,
         limits: Limits::default(),
-        joined: true,
+    }
+}
+
+impl Entry {
+    /// Adds the cases of another entry of the op: each case once, and in the types of its own entry.
+    pub(super) fn join(&mut self, other: Self) {
+        if self.dtypes != other.dtypes {
+            self.templates.iter_mut().for_each(|template| *template = only(template, &self.dtypes));
+        }
+        let others = other.templates.iter().map(|template| match self.dtypes == other.dtypes {
+            true => template.clone(),
+            false => only(template, &other.dtypes),
+        });
+        self.templates.extend(others.collect::<Vec<_>>());
+        self.fixed.extend(other.fixed);
+        let new = other.dtypes.iter().filter(|dtype| !self.dtypes.contains(dtype));
+        let new: Vec<DType> = new.copied().collect();
+        self.dtypes.extend(new);
+        self.joined = true;
     }
 }
 

@@ -206,7 +206,7 @@ impl Entries {
                     dtypes.push(case.dtype);
                 }
             }
-            Entry { op, dtypes, templates: Vec::new(), fixed }
+            Entry { op, dtypes, templates: Vec::new(), fixed, joined: false }
         };
         let entries: Vec<Entry> = self.ops.into_iter().map(entry).collect();
         Suite {
@@ -216,7 +216,6 @@ impl Entries {
             ops: entries.iter().map(|entry| entry.op.name.clone()).collect(),
             entries,
             limits: Limits::default(),
-            joined: false,
         }
     }
 }
