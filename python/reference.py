@@ -1,12 +1,14 @@
 # Appended to module.py or function.py: what `result` gives in f64, and how roundings move it.
+import random
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # The unit roundoff of f32, and the runs that responses to roundings are taken over.
 UNIT_ROUNDOFF = 2.0**-24
 RUNS = 6
-# Elements that are changed at once.
-CHUNK = 1 << 26
+# Elements that are changed at once, by numbers of their own; in larger tensors by parts of twice as many numbers.
+CHUNK = 1 << 24
 # Most bytes of responses that are kept for a second call, which asks for the elements that differ.
 KEPT_BYTES = 4 << 30
 KEPT = {}
@@ -14,12 +16,44 @@ KEPT = {}
 SAME = 1e-9
 
 
+def signs(n, device, generator):
+    return torch.randint(0, 2, (n,), dtype=torch.int8, device=device, generator=generator).double().mul_(2).sub_(1)
+
+
+def within_two(n, device, generator):
+    return torch.rand(n, dtype=torch.float64, device=device, generator=generator).mul_(4).sub_(2)
+
+
+class Noise:
+    """Relative changes in units of one rounding, drawn by `draw`."""
+
+    def __init__(self, draw, generator):
+        self.draw = draw
+        self.generator = generator
+        self.places = random.Random(generator.initial_seed())
+        self.drawn = None
+
+    def apply(self, value):
+        if not value.is_contiguous() or value.numel() <= CHUNK:
+            value.addcmul_(value, self.numbers(value.numel(), value.device).view(value.shape), value=UNIT_ROUNDOFF)
+            return
+        # Drawing takes most of the time where tensors are large. Parts begin anywhere: none is like its neighbour.
+        if self.drawn is None:
+            self.drawn = self.numbers(2 * CHUNK, value.device)
+        for piece in value.view(-1).split(CHUNK):
+            start = self.places.randrange(CHUNK)
+            piece.addcmul_(piece, self.drawn[start : start + piece.numel()], value=UNIT_ROUNDOFF)
+
+    def numbers(self, n, device):
+        return self.draw(n, device, self.generator)
+
+
 class Roundings(TorchDispatchMode):
     """Changes every result by one rounding of f32, up or down by chance."""
 
     def __init__(self, generator):
         super().__init__()
-        self.generator = generator
+        self.noise = Noise(signs, generator)
 
     def __torch_dispatch__(self, operator, _types, args=(), kwargs=None):
         returned = operator(*args, **(kwargs or {}))
@@ -27,14 +61,8 @@ class Roundings(TorchDispatchMode):
             return returned
         for value in returned if isinstance(returned, (tuple, list)) else [returned]:
             if isinstance(value, torch.Tensor) and value.dtype == torch.float64:
-                self.change(value)
+                self.noise.apply(value)
         return returned
-
-    def change(self, value):
-        dense = value.is_contiguous()
-        for piece in value.view(-1).split(CHUNK) if dense else [value]:
-            sign = torch.randint(0, 2, piece.shape, dtype=torch.int8, device=piece.device, generator=self.generator)
-            piece.mul_(sign.double().mul_(2).sub_(1).mul_(UNIT_ROUNDOFF).add_(1))
 
 
 class Lengths(TorchDispatchMode):
@@ -75,14 +103,10 @@ def wide(tensors):
 
 def moved(tensors, generator):
     """Tensors in f64 that are off by a rounding or two."""
-    values = wide(tensors)
-    for value, of in zip(values, tensors):
-        if not of.is_floating_point():
-            continue
-        # Piece by piece: memory is short where cases are large.
-        for piece in value.view(-1).split(CHUNK):
-            change = torch.rand(piece.shape, dtype=piece.dtype, device=piece.device, generator=generator)
-            piece.mul_(change.mul_(4).sub_(2).mul_(UNIT_ROUNDOFF).add_(1))
+    values, noise = wide(tensors), Noise(within_two, generator)
+    for value in values:
+        if value.is_floating_point():
+            noise.apply(value)
     return values
 
 

@@ -178,6 +178,20 @@ class Text(unittest.TestCase):
         [scale] = self.function(text)["magnitude"](x)
         self.assertTrue(torch.all(scale >= 32 * x.double().sum(1).abs()))
 
+    def test_changes_of_large_tensors_are_as_those_of_small_ones(self):
+        function = self.function("def reference(x):\n    return x")
+        generator = torch.Generator("cpu").manual_seed(3)
+        for n in (1000, 5000):
+            function["Noise"].apply.__globals__["CHUNK"] = 1024
+            value = torch.ones(n, dtype=torch.float64)
+            function["Noise"](function["within_two"], generator).apply(value)
+            change = (value - 1) / 2**-24
+            self.assertTrue(1.05 < change.std() < 1.25 and change.abs().max() <= 2, change.std())
+            self.assertFalse(torch.equal(change[:500], change[500:1000]))
+            value = torch.ones(n, dtype=torch.float64)
+            function["Noise"](function["signs"], generator).apply(value)
+            self.assertTrue(torch.equal(((value - 1) / 2**-24).abs(), torch.ones(n, dtype=torch.float64)))
+
     def test_what_cannot_be_a_reference_is_refused(self):
         for text, message in [
             ("import torch\ndef reference(x):\n    return x + torch.rand(1)", "two runs"),
