@@ -89,6 +89,8 @@ class _Call:
                 _typed(buffers[kind][target], view.dtype).copy_(source.reshape(-1))
             elif step[0] == "matmul":
                 _matmul(buffers, *step[1:])
+            elif step[0] == "convolution":
+                _convolution(buffers, *step[1:])
             else:
                 filled = buffers[step[1][0]][step[1][1]]
                 n_bytes = filled.numel() * filled.element_size()
@@ -126,7 +128,8 @@ class _Launch:
 @contextlib.contextmanager
 def _precision():
     """Sets how exact PyTorch's products are: as those of the kernel's library steps were judged."""
-    wanted = [(torch.backends.cuda.matmul, "allow_tf32", MATMUL_TF32)] + [
+    wanted = [(torch.backends.cuda.matmul, "allow_tf32", MATMUL_TF32),
+              (torch.backends.cudnn, "allow_tf32", CONVOLUTION_TF32)] + [
         (torch.backends.cuda.matmul, f"allow_{dtype}_reduced_precision_reduction", False)
         for dtype in ("fp16", "bf16")]
     before = [getattr(place, name) for place, name, _ in wanted]
@@ -148,6 +151,13 @@ def _matmul(buffers, a, b, out, trans_a, trans_b, alpha, accumulate):
             out.baddbmm_(a, b, **factors)
         else:
             out.copy_(torch.baddbmm(out, a, b, out_dtype=out.dtype, **factors))
+
+
+def _convolution(buffers, x, w, out, stride, padding, dilation, groups):
+    x, w, out = (_strided(buffers[view.buffer[0]][view.buffer[1]], view) for view in (x, w, out))
+    with _precision():
+        spatial = (0,) * len(stride)
+        out.copy_(torch.convolution(x, w, None, stride, padding, dilation, False, spatial, groups))
 
 
 def _typed(buffer, dtype):

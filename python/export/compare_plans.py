@@ -91,6 +91,12 @@ def step_of_kgen(step):
                 operand("right", "dtype", (batch, k, n)), operand("out", "out_dtype", (batch, m, n)),
                 not call["left"]["row_major"], not call["right"]["row_major"], call["alpha"],
                 call["addend"] is not None)
+    if step["kind"] == "convolution":
+        call = step["call"]
+        tensors = tuple((buffer(call[name]["buffer"]), call[name]["byte_offset"], call["dtype"],
+                         tuple(call[f"{name}_shape"])) for name in ("input", "weight", "out"))
+        numbers = tuple(tuple(call[name]) for name in ("stride", "padding", "dilation"))
+        return ("convolution", *tensors, *numbers, call["groups"])
     return ("fill", buffer(step["target"]), step["byte"])
 
 

@@ -143,7 +143,8 @@ class Resolved:
     defines: macros for the compiler. params: the autotuning axes as (name, values, chosen).
     scratch: buffers to allocate as (bytes, zero). steps: ("launch", kernel, grid, block, smem,
     args), ("copy", source view, target buffer), ("fill", buffer, byte) and ("matmul", a, b, out,
-    trans_a, trans_b, alpha, accumulate), to be done in order; a, b and out are dense views.
+    trans_a, trans_b, alpha, accumulate) and ("convolution", x, w, out, stride, padding, dilation,
+    groups), to be done in order; the tensors of the last two are dense views.
     An argument is ("pointer", buffer, byte offset), ("null",), ("int", n), ("float", x) or
     ("bool", b); a buffer is ("input", i), ("output", i) or ("scratch", i).
     """
@@ -154,7 +155,8 @@ class Resolved:
 
     def functions(self):
         """Returns the functions of the plan that leave something behind."""
-        names = ("define", "param", "scratch", "fill", "contiguous", "expand", "launch", "matmul")
+        names = ("define", "param", "scratch", "fill", "contiguous", "expand", "launch", "matmul",
+                 "convolution")
         return {name: getattr(self, name) for name in names}
 
     def _define(self, name, text):
@@ -229,6 +231,28 @@ class Resolved:
                 trans_a, trans_b, float(alpha), accumulate)
         if m * n * batch and not (k == 0 and accumulate):
             self.steps.append(step)
+
+    def convolution(self, x, w, out, stride=1, padding=0, dilation=1, groups=1, shape=None):
+        dtype, spatial = _factor_type(x, w, None), w.ndim - 2
+        shape = tuple(x.shape if shape is None else shape)
+        shape = (1,) * (len(shape) == spatial + 1) + shape
+        stride, padding, dilation = (
+            _per_dimension(value, spatial) for value in (stride, padding, dilation))
+        extents = tuple(
+            (size + 2 * padding[dim] - dilation[dim] * (kernel - 1) - 1) // stride[dim] + 1
+            for dim, (size, kernel) in enumerate(zip(shape[2:], w.shape[2:])))
+        if len(shape) != w.ndim or w.shape[1] * groups != shape[1] or min(extents) < 1:
+            raise PlanError(f"{w.shape} does not convolve {shape}")
+        result = (shape[0], w.shape[0], *extents)
+        step = ("convolution", _operand(x, dtype, shape), _operand(w, dtype, w.shape),
+                _operand(out, dtype, result), stride, padding, dilation, groups)
+        if _product(result):
+            self.steps.append(step)
+
+
+def _per_dimension(value, spatial):
+    values = tuple(value) if isinstance(value, tuple) else (value,)
+    return values * spatial if len(values) == 1 else values
 
 
 def _factor_type(a, b, dtype):

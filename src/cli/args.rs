@@ -76,7 +76,7 @@ pub(crate) struct SuiteArgs {
         help_heading = "Selection"
     )]
     pub(crate) precision: Option<String>,
-    /// Let plans call NVIDIA's libraries for matrix products
+    /// Let plans call NVIDIA's libraries for matrix products and convolutions
     #[arg(long, help_heading = "Selection")]
     pub(crate) libraries: bool,
 }

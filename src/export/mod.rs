@@ -255,6 +255,11 @@ fn kernel_constants(export: &Export<'_>, file: &KernelFile) -> Vec<Constant> {
             "MATMUL_TF32",
             boolean(export.precision.shortens_matmul()).to_owned(),
         ),
+        (
+            "The same of convolutions.",
+            "CONVOLUTION_TF32",
+            boolean(export.precision.shortens_convolution()).to_owned(),
+        ),
         ("", "SOURCE", text(file.text())),
         (
             "The plan in the source's comment: from shapes to launches.",

@@ -118,6 +118,11 @@ if x.dtype in ("f32", "f16", "bf16"):
         matmul(ptr(x, n // 2 * size), x, acc, 1, 1, n // 4, 2, True, dtype=x.dtype)
     matmul(x, x, out, m=n, n=1, k=0)
     matmul(acc, acc, out, m=0, n=n, k=1, dtype=x.dtype)
+    if x.ndim in (3, 4, 5) and n > 0:
+        convolution(x, x, scratch(x.shape[0] * x.shape[0] * size))
+        if x.ndim == 4:
+            convolution(x, x, scratch(x.shape[0] * size), shape=(x.shape[1], x.shape[2], x.shape[3]))
+        convolution(ptr(x), x, scratch(x.shape[0] * x.shape[0] * 8 * size), (2,), padding=1, shape=x.shape)
 launch("k", 1, 32, args=[ptr(acc), out])
 @*/
 "#;

@@ -26,7 +26,7 @@ pub use compiler::{CompileError, CompileJob, Compiled, Compiler};
 pub use copy::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source};
 pub use guard::{guard_ptx, guard_source};
 pub use loader::load_library;
-pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt};
+pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt, locate_cudnn};
 pub use prelude::{PRELUDE, bundled_headers};
 pub use provision::{Progress, ProvisionOptions, provision};
 pub use tools::find_tool;

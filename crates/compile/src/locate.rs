@@ -117,6 +117,18 @@ pub fn locate_cublaslt(options: &LocateOptions) -> Option<PathBuf> {
     })
 }
 
+/// Finds cuDNN 9 in the places where NVRTC is looked for.
+#[must_use]
+pub fn locate_cudnn(options: &LocateOptions) -> Option<PathBuf> {
+    const NAME: &str = "libcudnn.so.";
+    let is_9 =
+        |library: &PathBuf| numbers_after(library, NAME).is_some_and(|n| n.first() == Some(&9));
+    implicit_places(options).iter().find_map(|(_, folder)| {
+        let mut folders = library_folders(folder, "cudnn");
+        folders.find_map(|folder| numbered(&folder, NAME).into_iter().find(is_9))
+    })
+}
+
 /// Returns the places that are looked at unasked, in order.
 fn implicit_places(options: &LocateOptions) -> Vec<(&'static str, PathBuf)> {
     let mut places: Vec<(&'static str, PathBuf)> = Vec::new();

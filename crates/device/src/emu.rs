@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use kgen_measure::Flush;
 use kgen_record::{
-    Emulation, Fault, Finding, Gemm, LaunchCounters, Level, RelatedAccess, Sanitize, SourceSpan,
-    Target, Verdict,
+    Convolution, Emulation, Fault, Finding, Gemm, LaunchCounters, Level, RelatedAccess, Sanitize,
+    SourceSpan, Target, Verdict,
 };
 use ptx_emu::{Blocks, Checks, Config, Coverage, Edges, Emulator, FindingKind, Module, Options};
 
@@ -250,6 +250,10 @@ impl Device for EmuDevice {
 
     fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
         self.matrix_product(call)
+    }
+
+    fn convolution(&mut self, call: &Convolution<BufferId>) -> Result<(), LaunchError> {
+        self.convolve(call)
     }
 
     fn observed(&mut self) -> Observed {

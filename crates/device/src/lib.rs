@@ -13,7 +13,7 @@ mod nvml;
 use std::time::Duration;
 
 use kgen_measure::{Flush, Health, Session};
-use kgen_record::{Finding, Gemm, LaunchCounters, Level, Target, Verdict};
+use kgen_record::{Convolution, Finding, Gemm, LaunchCounters, Level, Target, Verdict};
 
 pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, gpus};
 pub use emu::EmuDevice;
@@ -83,6 +83,11 @@ pub enum TimedOp {
     Gemm {
         /// The product.
         call: Box<Gemm<BufferId>>,
+    },
+    /// Calls a library for a convolution.
+    Convolution {
+        /// The convolution.
+        call: Box<Convolution<BufferId>>,
     },
     /// Sets every byte of a buffer, as part of the candidate's work.
     Fill { buffer: BufferId, byte: u8 },
@@ -319,6 +324,17 @@ pub trait Device {
     fn gemm(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
         _ = call;
         let finding = Finding::new("this device has no library of matrix products");
+        Err(LaunchError::verdict(Verdict::Unsupported, finding))
+    }
+
+    /// Enqueues a convolution of NVIDIA's library.
+    ///
+    /// # Errors
+    ///
+    /// [`Verdict::Unsupported`] where there is no such library, or it does not take the convolution.
+    fn convolution(&mut self, call: &Convolution<BufferId>) -> Result<(), LaunchError> {
+        _ = call;
+        let finding = Finding::new("this device has no library of convolutions");
         Err(LaunchError::verdict(Verdict::Unsupported, finding))
     }
 

@@ -38,7 +38,9 @@ impl Launches {
 fn launches(program: &CaseProgram) -> impl Iterator<Item = (u32, u32)> {
     program.plan.steps.iter().filter_map(|step| match step {
         Step::Launch { line, grid, .. } => Some((*line, grid[0])),
-        Step::Copy { .. } | Step::Gemm { .. } | Step::Fill { .. } => None,
+        Step::Copy { .. } | Step::Gemm { .. } | Step::Convolution { .. } | Step::Fill { .. } => {
+            None
+        }
     })
 }
 

@@ -249,6 +249,7 @@ impl<'a> Session<'a> {
             match op {
                 TimedOp::Launch { module, launch } => device.launch(module, &launch)?,
                 TimedOp::Gemm { call } => device.gemm(&call)?,
+                TimedOp::Convolution { call } => device.convolution(&call)?,
                 TimedOp::Fill { buffer, byte } => device.clear(buffer, byte)?,
             }
             if (index + 1).is_multiple_of(MAX_QUEUED) {
@@ -294,6 +295,10 @@ impl<'a> Session<'a> {
             Step::Copy { source, target } => self.copy_op(source, *target),
             Step::Gemm { call } => {
                 Some(TimedOp::Gemm { call: Box::new(call.map(|buffer| self.buffer(buffer))) })
+            }
+            Step::Convolution { call } => {
+                let call = Box::new(call.map(|buffer| self.buffer(buffer)));
+                Some(TimedOp::Convolution { call })
             }
         }
     }

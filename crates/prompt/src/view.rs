@@ -303,7 +303,8 @@ const fn explains_itself(builtin: Builtin) -> bool {
         | Builtin::Contiguous
         | Builtin::Expand
         | Builtin::Tmap
-        | Builtin::Matmul => false,
+        | Builtin::Matmul
+        | Builtin::Convolution => false,
     }
 }
 

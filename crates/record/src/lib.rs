@@ -3,7 +3,8 @@
 //! Nothing here computes, prints or touches a file; every other module may know this one, and it
 //! knows none of them.
 
-pub mod coverage;
+pub mod convolution;
+mod coverage;
 pub mod evaluation;
 pub mod feedback;
 pub mod finding;
@@ -32,6 +33,7 @@ pub use kgen_measure::{
     Comparison, Flag, L2, Mode, Profile, Session, TimeVerdict, Timing, roofline::Roofline,
 };
 
+pub use convolution::Convolution;
 pub use coverage::{Coverage, Gap, GapKind, Grids};
 pub use evaluation::{
     CaseOutcome, CaseResult, Evaluation, FullSize, LaunchCounters, OtherRules, Stage, StageTime,

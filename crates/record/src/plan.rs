@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DType, Gemm, TensorSpec, number};
+use super::{Convolution, DType, Gemm, TensorSpec, number};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResolvedPlan {
@@ -63,6 +63,8 @@ pub enum Step {
     },
     /// Calls a library for a matrix product.
     Gemm { call: Box<Gemm<BufferRef>> },
+    /// Calls a library for a convolution.
+    Convolution { call: Box<Convolution<BufferRef>> },
     /// Sets every byte of a buffer.
     Fill {
         /// The buffer: an output or a scratch buffer.

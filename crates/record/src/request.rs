@@ -85,6 +85,12 @@ impl Precision {
         matches!(self, Self::Tf32)
     }
 
+    /// Returns whether a library may round factors of f32 convolutions to TF32.
+    #[must_use]
+    pub const fn shortens_convolution(self) -> bool {
+        matches!(self, Self::Tf32 | Self::TorchDefault)
+    }
+
     /// Returns the name as flags and records spell it.
     #[must_use]
     pub const fn name(self) -> &'static str {

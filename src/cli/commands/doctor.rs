@@ -295,8 +295,9 @@ fn cublaslt() -> Item {
         Ok(None) => Item::new("cuBLASLt", State::Ok, "found by the system's loader"),
         Err(missing) => {
             let (found, how_to) = missing.split_once(": ").unwrap_or((&missing, ""));
-            Item::new("cuBLASLt", State::Missing, found)
-                .advice(format!("needed only for the baseline and backend cublas: {how_to}"))
+            Item::new("cuBLASLt", State::Missing, found).advice(format!(
+                "needed only for the backend cublas and for library steps: {how_to}"
+            ))
         }
     }
 }

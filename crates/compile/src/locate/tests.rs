@@ -101,3 +101,21 @@ fn cublaslt_is_found_beside_nvrtc_unless_the_driver_is_older() {
     assert_eq!(found(13_000).unwrap(), Path::new(site).join("cu13/lib/libcublasLt.so.13"));
     assert_eq!(found(12_080).unwrap(), Path::new(site).join("cublas/lib/libcublasLt.so.12"));
 }
+
+#[test]
+fn cudnn_is_found_in_its_own_folder_and_in_its_ninth_version_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = "lib/python3.12/site-packages/nvidia/cudnn/lib";
+    let found = || {
+        let python_prefixes = vec![root.path().to_owned()];
+        locate_cudnn(&LocateOptions { python_prefixes, ..LocateOptions::default() })
+            .filter(|path| path.starts_with(root.path()))
+    };
+    install(
+        root.path(),
+        &[&format!("{folder}/libcudnn.so.8"), &format!("{folder}/libcudnn_ops.so.9")],
+    );
+    assert_eq!(found(), None);
+    install(root.path(), &[&format!("{folder}/libcudnn.so.9")]);
+    assert_eq!(found(), Some(root.path().join(folder).join("libcudnn.so.9")));
+}

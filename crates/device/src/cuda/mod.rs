@@ -6,6 +6,7 @@
 mod buffer;
 mod calibrate;
 mod cublas;
+mod cudnn;
 mod driver;
 mod launch;
 mod list;
@@ -22,11 +23,12 @@ use cudarc::driver::{
     sys::{CUdevice, CUdeviceptr, CUevent, CUresult, CUstream},
 };
 use kgen_measure::{Flush, Health, Session};
-use kgen_record::{Gemm, Level, Target, Verdict};
+use kgen_record::{Convolution, Gemm, Level, Target, Verdict};
 
 use self::{
     buffer::Buffer,
     cublas::{Cublas, ReadyGemm},
+    cudnn::{Cudnn, ReadyConvolution},
     driver::{init, machine},
     launch::{Module, Ready},
     time::Graph,
@@ -60,6 +62,8 @@ pub struct CudaDevice {
     lost: bool,
     /// The library of matrix products, once it was needed.
     cublas: Option<Cublas>,
+    /// The library of convolutions, once it was needed.
+    cudnn: Option<Cudnn>,
     /// Whether buffers are plain allocations.
     bare: bool,
     /// A counter in the GPU's memory, once it was needed.
@@ -103,6 +107,7 @@ impl CudaDevice {
             launched: Vec::new(),
             lost: false,
             cublas: None,
+            cudnn: None,
             bare: false,
             counter: None,
             kernel_limit: Duration::MAX,
@@ -234,6 +239,27 @@ impl CudaDevice {
             None => Cublas::open(self.target.driver_version)?,
         };
         self.cublas.insert(library).ready(&call)
+    }
+
+    /// Makes a convolution ready.
+    fn ready_convolution(
+        &mut self,
+        call: &Convolution<BufferId>,
+    ) -> Result<ReadyConvolution, LaunchError> {
+        if self.lost {
+            return Err(LaunchError::Machine(Error::Lost));
+        }
+        let call = call.map(|buffer| self.buffer(buffer).address());
+        let library = match self.cudnn.take() {
+            Some(library) => library,
+            None => Cudnn::open(self.target.driver_version, self.stream)?,
+        };
+        self.cudnn.insert(library).ready(&call)
+    }
+
+    fn enqueue_convolution(&mut self, ready: &ReadyConvolution) -> Result<(), LaunchError> {
+        self.launched.push("a convolution of cuDNN".to_owned());
+        ready.enqueue()
     }
 
     /// Returns where the zeros of a product of nothing go, and their bytes.
@@ -393,6 +419,11 @@ impl Device for CudaDevice {
         self.enqueue_gemm(&ready)
     }
 
+    fn convolution(&mut self, call: &Convolution<BufferId>) -> Result<(), LaunchError> {
+        let ready = self.ready_convolution(call)?;
+        self.enqueue_convolution(&ready)
+    }
+
     fn limit_kernels(&mut self, limit: Duration) {
         self.kernel_limit = limit;
     }
@@ -457,6 +488,9 @@ impl Drop for CudaDevice {
         }
         self.destroy_graphs();
         if let Some(library) = self.cublas.take() {
+            library.close();
+        }
+        if let Some(library) = self.cudnn.take() {
             library.close();
         }
         let modules = self.modules.drain().map(|(_, module)| module).chain(self.support.take());

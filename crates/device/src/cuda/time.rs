@@ -6,7 +6,7 @@ use cudarc::driver::{
 };
 use kgen_measure::Flush;
 
-use super::{CudaDevice, Ready, cublas::ReadyGemm, support::Support};
+use super::{CudaDevice, Ready, cublas::ReadyGemm, cudnn::ReadyConvolution, support::Support};
 use crate::{BufferId, Device as _, Error, GraphId, LaunchError, TimedCall, TimedOp, TimedWork};
 
 /// Nanoseconds that the GPU is kept busy per operation that is enqueued meanwhile, where no flush
@@ -26,6 +26,7 @@ struct ReadyCall {
 enum ReadyOp {
     Launch(Ready),
     Gemm(Box<ReadyGemm>),
+    Convolution(Box<ReadyConvolution>),
     /// A product of nothing.
     Zero(CUdeviceptr, usize),
     /// A kernel of kgen's own.
@@ -121,6 +122,9 @@ impl CudaDevice {
                     ReadyOp::Zero(address, bytes)
                 }
                 TimedOp::Gemm { call } => ReadyOp::Gemm(Box::new(self.ready_gemm(call)?)),
+                TimedOp::Convolution { call } => {
+                    ReadyOp::Convolution(Box::new(self.ready_convolution(call)?))
+                }
                 TimedOp::Fill { buffer, byte } => ReadyOp::Fill(*buffer, *byte),
             })
         };
@@ -131,6 +135,7 @@ impl CudaDevice {
         match op {
             ReadyOp::Launch(launch) => self.enqueue(launch),
             ReadyOp::Gemm(gemm) => self.enqueue_gemm(gemm),
+            ReadyOp::Convolution(ready) => self.enqueue_convolution(ready),
             ReadyOp::Zero(address, bytes) => self.enqueue_zero(*address, *bytes),
             ReadyOp::Own(launch) => self.enqueue_own(launch),
             ReadyOp::Fill(buffer, byte) => self.clear(*buffer, *byte),

@@ -5,8 +5,8 @@ use kgen_ops::{
     reference::{self, Reference},
 };
 use kgen_record::{
-    Arg, ArgValue, BufferOffset, Case, CaseClass, DType, Fault, Finding, Gemm, Gen, HostTensor,
-    InputDistribution, Matrix, TensorArg, TensorSpec, Verdict, tensor,
+    Arg, ArgValue, BufferOffset, Case, CaseClass, Convolution, DType, Fault, Finding, Gemm, Gen,
+    HostTensor, InputDistribution, Matrix, TensorArg, TensorSpec, Verdict, tensor,
 };
 use ptx_emu::FindingKind;
 
@@ -32,6 +32,14 @@ impl Operand {
         };
         Self { buffer, spec }
     }
+
+    fn dense(at: BufferOffset<BufferId>, dtype: DType, shape: &[usize]) -> Self {
+        let offset = at.byte_offset / dtype.size();
+        Self {
+            buffer: at.buffer,
+            spec: TensorSpec { offset, ..TensorSpec::contiguous(dtype, shape) },
+        }
+    }
 }
 
 /// A step as findings name it: the plan's function and its line.
@@ -45,7 +53,7 @@ impl EmuDevice {
     pub(super) fn matrix_product(&mut self, call: &Gemm<BufferId>) -> Result<(), LaunchError> {
         let step = Step { name: "matmul", line: call.line };
         let &Gemm { dtype, out_dtype, m, n, k, batch, .. } = call;
-        self.spend([m, n, k, batch])?;
+        self.spend(&[m, n, k, batch])?;
         let shape = [batch, m, n];
         let addend = call.addend.as_ref();
         let addend = addend.map(|addend| Operand::matrix(addend, out_dtype, shape));
@@ -70,8 +78,36 @@ impl EmuDevice {
         Ok(())
     }
 
+    /// Computes a convolution without a bias.
+    pub(super) fn convolve(&mut self, call: &Convolution<BufferId>) -> Result<(), LaunchError> {
+        let step = Step { name: "convolution", line: Some(call.line) };
+        let factors = call.out_shape.iter().chain(&call.weight_shape[1..]);
+        self.spend(&factors.copied().collect::<Vec<_>>())?;
+        let dense = |at, shape| Operand::dense(at, call.dtype, shape);
+        let input = self.read_operand(&step, dense(call.input, &call.input_shape))?;
+        let weight = self.read_operand(&step, dense(call.weight, &call.weight_shape))?;
+        let numbers = |values: &[usize]| {
+            ArgValue::Ints(
+                values.iter().map(|&value| i64::try_from(value).unwrap_or(i64::MAX)).collect(),
+            )
+        };
+        let others = vec![
+            ("bias", ArgValue::None),
+            ("stride", numbers(&call.stride)),
+            ("padding", numbers(&call.padding)),
+            ("dilation", numbers(&call.dilation)),
+            ("transposed", ArgValue::Bool(false)),
+            ("output_padding", numbers(&vec![0; call.stride.len()])),
+            ("groups", ArgValue::Int(i64::try_from(call.groups).unwrap_or(i64::MAX))),
+        ];
+        let sums = evaluate("convolution", vec![("input", input), ("weight", weight)], others);
+        let sums = sums.map_err(|error| refused(&step, &error))?;
+        self.write_result(&dense(call.out, &call.out_shape), &sums.into_iter().collect::<Vec<_>>());
+        Ok(())
+    }
+
     /// Takes multiplications from the budget, each as one lane instruction.
-    fn spend(&mut self, extents: [usize; 4]) -> Result<(), LaunchError> {
+    fn spend(&mut self, extents: &[usize]) -> Result<(), LaunchError> {
         let products = extents.iter().fold(1_u64, |all, &extent| all.saturating_mul(extent as u64));
         if products > self.budget {
             self.budget = 0;

@@ -88,6 +88,38 @@ fn batches_accumulation_and_loops_over_matrices_agree() {
     assert_eq!(bmm("matmul(a, b, out, m=m, n=n, k=k)").verdict, Verdict::WrongOutput);
 }
 
+/// `addmm` by a product that is added to its scaled addend.
+const ADDMM: &str = r#"
+a = contiguous(mat1)
+b = contiguous(mat2)
+m, n, k = a.shape[0], b.shape[1], a.shape[1]
+acc = scratch(m * n * 4)
+launch("scale", cdiv(m * n, 128), 128, args=[expand(self, (m, n)), ptr(acc), f32(beta), m * n])
+matmul(a, b, acc, m, n, k, alpha=alpha, accumulate=True)
+launch("cast", cdiv(m * n, 128), 128, args=[ptr(acc), out, m * n])
+"#;
+
+const SCALE_AND_ROUND: &str = r#"
+extern "C" __global__ void scale(const T_self* c, float* acc, float beta, long long all) {
+    const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+    if (i < all) acc[i] = beta == 0.0f ? 0.0f : beta * kg::to_float(c[i]);
+}
+extern "C" __global__ void cast(const float* acc, T_out* out, long long all) {
+    const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+    if (i < all) out[i] = kg::from_float<T_out>(acc[i]);
+}
+"#;
+
+#[test]
+fn factors_of_a_product_that_does_not_count_are_not_read() {
+    let cases = r#"[
+        { self = "[4, 5]", mat1 = "[4, 3]", mat2 = "[3, 5]", beta = 2, alpha = 0, distributions = ["specials"] },
+        { self = "[5]", mat1 = "[4, 3]", mat2 = "[3, 5]", beta = 1, alpha = -0.5 },
+    ]"#;
+    let evaluation = judged("addmm", FLOATS, cases, ADDMM, SCALE_AND_ROUND);
+    assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
+}
+
 #[test]
 fn what_nobody_wrote_is_not_multiplied() {
     for (step, buffer) in [
@@ -122,4 +154,62 @@ fn products_spend_the_emulators_budget() {
     let request = request("bmm", r#"["f32"]"#, BMM_CASES, &file);
     let evaluation = evaluate(&EvalRequest { libraries: true, limits, ..request });
     assert_eq!((evaluation.n_passed(), evaluation.n_skipped()), (0, 2), "{evaluation:#?}");
+}
+
+/// A convolution of any rank in one type, with a kernel before it and one after it.
+const CONV: &str = r#"
+x = contiguous(input)
+h = scratch(x.numel * x.itemsize)
+launch("negate", cdiv(x.numel, 128), 128, args=[x, ptr(h), x.numel])
+convolution(h, contiguous(weight), out, stride, padding, dilation, groups, shape=x.shape)
+launch("epilogue", cdiv(out.numel, 128), 128,
+       args=[out, contiguous(bias), prod(out.shape, 2), out.shape[1], out.numel])
+"#;
+
+const AROUND: &str = r#"
+extern "C" __global__ void negate(const T_input* x, T_input* h, long long all) {
+    const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+    if (i < all) h[i] = kg::from_float<T_input>(-kg::to_float(x[i]));
+}
+extern "C" __global__ void epilogue(T_out* out, const T_bias* bias, long long area, long long channels,
+                                    long long all) {
+    const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
+    if (i >= all) return;
+    const float row = bias ? kg::to_float(bias[i / area % channels]) : 0.0f;
+    out[i] = kg::from_float<T_out>(row - kg::to_float(out[i]));
+}
+"#;
+
+#[test]
+fn convolutions_of_every_rank_are_right_and_wrong_ones_found() {
+    for (op, cases) in [
+        (
+            "conv1d",
+            r#"[{ input = "[2, 3, 17]", weight = "[4, 3, 5]", bias = "[4]", stride = [2], padding = [1], dilation = [2], groups = 1 }]"#,
+        ),
+        (
+            "conv2d",
+            r#"[{ input = "[2, 6, 9, 8]", weight = "[4, 3, 3, 2]", bias = "[4]", stride = [2, 1], padding = [1, 2], dilation = [1, 2], groups = 2 },
+                { input = "[0, 3, 5, 5]", weight = "[4, 3, 2, 2]", stride = [1, 1], padding = [0, 0], dilation = [1, 1], groups = 1 }]"#,
+        ),
+        (
+            "conv3d",
+            r#"[{ input = "[1, 2, 5, 4, 6] transposed", weight = "[3, 2, 2, 3, 1]", stride = [1, 1, 2], padding = [1, 0, 0], dilation = [1, 1, 1], groups = 1 }]"#,
+        ),
+    ] {
+        let evaluation = judged(op, r#"["f32"]"#, cases, CONV, AROUND);
+        assert_eq!(evaluation.verdict, Verdict::Passed, "{op}: {evaluation:#?}");
+        assert_eq!(evaluation.library_use, Some(LibraryUse::WithLibrary));
+        let unread = CONV
+            .replace("launch(\"negate\", cdiv(x.numel, 128), 128,", "launch(\"negate\", 0, 128,");
+        let evaluation = judged(op, r#"["f32"]"#, cases, &unread, AROUND);
+        assert_eq!(evaluation.verdict, Verdict::Uninitialised, "{op}");
+    }
+    let same = r#"[{ input = "[2, 4, 6, 6]", weight = "[4, 4, 3, 3]", bias = "[4]", stride = [1, 1], padding = [1, 1], dilation = [1, 1], groups = 1 }]"#;
+    assert_eq!(judged("conv2d", r#"["f32"]"#, same, CONV, AROUND).verdict, Verdict::Passed);
+    let dilated = CONV.replace("padding, dilation,", "2, 2,");
+    assert_eq!(
+        judged("conv2d", r#"["f32"]"#, same, &dilated, AROUND).verdict,
+        Verdict::WrongOutput
+    );
 }

@@ -53,6 +53,8 @@ pub enum Builtin {
     Tmap,
     /// A matrix product by a library.
     Matmul,
+    /// A convolution by a library.
+    Convolution,
 }
 
 /// Call and purpose of a builtin, for messages and prompts.
@@ -83,7 +85,7 @@ const fn spec(
 
 impl Builtin {
     /// All builtins.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Launch,
         Self::Cdiv,
         Self::Min,
@@ -109,6 +111,7 @@ impl Builtin {
         Self::I32,
         Self::Tmap,
         Self::Matmul,
+        Self::Convolution,
     ];
 
     /// Finds a builtin by its name.
@@ -125,7 +128,7 @@ impl Builtin {
     /// Returns whether a library computes it.
     #[must_use]
     pub const fn is_library(self) -> bool {
-        matches!(self, Self::Matmul)
+        matches!(self, Self::Matmul | Self::Convolution)
     }
 
     /// Returns its name, parameters and purpose.
@@ -255,5 +258,13 @@ const TABLE: [BuiltinSpec; Builtin::ALL.len()] = [
         "cuBLASLt computes `out = alpha * a @ b` (`+ out` with `accumulate`) for each matrix of the batch; `a` is \
          `[batch, m, k]` (`[batch, k, m]` with `trans_a`), `b` `[batch, k, n]` (`[batch, n, k]` with `trans_b`), \
          `out` `[batch, m, n]`, all row-major without gaps",
+    ),
+    spec(
+        "convolution",
+        &["x", "w", "out", "stride", "padding", "dilation", "groups", "shape"],
+        3,
+        "convolution(x, w, out, stride=1, padding=0, dilation=1, groups=1)",
+        "cuDNN computes PyTorch's convolution without bias: `x` is `[n, c, ..]`, `w` a tensor `[c_out, c // groups, ..]`, \
+         `out` `[n, c_out, ..]`, with 1 to 3 spatial dimensions; stride, padding and dilation are a number or a tuple",
     ),
 ];

@@ -120,6 +120,7 @@ impl Evaluator<'_> {
             Builtin::F32 => to_float(args.get(0))?,
             Builtin::I32 => to_int(args.get(0))?,
             Builtin::Matmul => self.matmul(&args)?,
+            Builtin::Convolution => self.convolution(&args)?,
             Builtin::Min | Builtin::Max => unreachable!("handled above"),
             Builtin::Tmap => {
                 return Err(Problem::new(call.start, "`tmap` is not supported")

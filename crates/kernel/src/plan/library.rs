@@ -1,4 +1,4 @@
-//! Steps that a library computes: `matmul`.
+//! Steps that a library computes: `matmul`, and what all have in common.
 //!
 //! The plan names buffers and sizes; everything else is kgen's. A step that would leave its buffers is
 //! an error of the plan, so that none ever reaches a device.
@@ -39,10 +39,11 @@ impl Evaluator<'_> {
         let batch = args.optional(6).map_or(Ok(1), extent)?;
         let [trans_a, trans_b, accumulate] = [args.flag(7)?, args.flag(8)?, args.flag(10)?];
         let alpha = args.optional(9).map_or(Ok(1.0), number)?;
-        let dtype = factor_type(args, 11)?;
+        let dtype = factor_type(args, Some(11))?;
         let a = self.operand(args, 0, dtype, &[batch, m, k])?;
         let b = self.operand(args, 1, dtype, &[batch, k, n])?;
-        let out = self.result(args, dtype, &[batch, m, n], [&a, &b])?;
+        let sums = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let out = self.result(args, [dtype, sums], &[batch, m, n], [&a, &b])?;
         self.count_launch(args.call)?;
         if m * n * batch == 0 || (k == 0 && accumulate) {
             return Ok(Value::None);
@@ -76,7 +77,7 @@ impl Evaluator<'_> {
     }
 
     /// Returns the precision of library steps.
-    fn library_precision(&self, args: &Args<'_>) -> Result<Precision, Problem> {
+    pub(super) fn library_precision(&self, args: &Args<'_>) -> Result<Precision, Problem> {
         self.env.libraries.ok_or_else(|| {
             let name = args.name;
             let message = format!("`{name}` calls a library, which is not allowed here");
@@ -86,7 +87,7 @@ impl Evaluator<'_> {
     }
 
     /// Reads an operand that must hold so many elements; one in scratch has the type `untyped`.
-    fn operand(
+    pub(super) fn operand(
         &self,
         args: &Args<'_>,
         slot: usize,
@@ -136,7 +137,7 @@ impl Evaluator<'_> {
                 "`{name}` of `{}` is {shape:?} of {dtype}, which does not fit the {left} bytes given",
                 args.name
             );
-            return Err(problem(message).hint("check the sizes; a result in scratch is f32"));
+            return Err(problem(message).hint("check the sizes; a product in scratch is f32"));
         };
         let at = BufferOffset {
             buffer,
@@ -145,17 +146,17 @@ impl Evaluator<'_> {
         Ok(Operand { at, dtype, bytes: start..start + needed })
     }
 
-    /// Reads the result, which may lie nowhere in the operands.
-    fn result(
+    /// Reads the result, which may lie nowhere in the operands. It has the type of the factors or that of
+    /// the sums, and in scratch the latter.
+    pub(super) fn result(
         &self,
         args: &Args<'_>,
-        dtype: DType,
+        [dtype, sums]: [DType; 2],
         shape: &[usize],
         operands: [&Operand; 2],
     ) -> Result<Operand, Problem> {
         const SLOT: usize = 2;
         let start = args.get(SLOT).1.start;
-        let sums = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
         let out = self.operand(args, SLOT, sums, shape)?;
         if matches!(out.at.buffer, BufferRef::Input(_)) {
             return Err(Problem::new(start, "inputs are read-only"));
@@ -172,7 +173,7 @@ impl Evaluator<'_> {
     }
 }
 
-fn extent(given: &Given<'_>) -> Result<usize, Problem> {
+pub(super) fn extent(given: &Given<'_>) -> Result<usize, Problem> {
     let value = at_least(given, 0)?;
     // Libraries take extents as i32.
     let fits = i32::try_from(value).ok().and_then(|value| usize::try_from(value).ok());
@@ -186,13 +187,13 @@ fn number((value, expr): &Given<'_>) -> Result<f64, Problem> {
 }
 
 /// Returns the element type of the factors: that of the tensors among them, else the argument `dtype`.
-fn factor_type(args: &Args<'_>, slot: usize) -> Result<DType, Problem> {
+pub(super) fn factor_type(args: &Args<'_>, slot: Option<usize>) -> Result<DType, Problem> {
     let of = |slot| match args.get(slot) {
         (Value::Tensor(tensor), _) => Some(tensor.spec.dtype),
         (Value::Pointer(pointer), _) => pointer.dtype,
         _ => None,
     };
-    let given = match args.optional(slot) {
+    let given = match slot.and_then(|slot| args.optional(slot)) {
         None | Some((Value::None, _)) => None,
         Some((Value::DType(dtype), _)) => Some(*dtype),
         Some((Value::Str(text), expr)) => {

@@ -26,6 +26,7 @@ mod ast;
 mod buffer;
 mod builtin;
 mod call;
+mod convolution;
 mod env;
 mod eval;
 mod expression;

@@ -1,8 +1,11 @@
-use kgen_record::{BufferOffset, BufferRef, DType, Gemm, LibraryUse, Matrix, Precision, Step};
+use kgen_record::{
+    BufferOffset, BufferRef, Convolution, DType, Gemm, LibraryUse, Matrix, Precision, Step, Target,
+    TensorSpec,
+};
 
 use super::super::{
-    LaunchPlanError, library_use,
-    tests::{env, run},
+    Env, LaunchPlanError, library_use,
+    tests::{case, env, run, tensor},
 };
 use crate::KernelFile;
 
@@ -107,7 +110,7 @@ fn what_does_not_fit_is_an_error_with_its_remedy() {
         ("matmul(self, other, out, m=1, n=1, k=1, dtype=self.dtype)", "one element type"),
         ("matmul(self, self, ptr(other), m=1, n=1, k=1)", "read-only"),
         ("s = scratch(64)\nmatmul(self, s, ptr(s, 12), m=2, n=2, k=2)", "overlaps"),
-        ("s = scratch(8)\nmatmul(self, self, s, m=2, n=2, k=2)", "a result in scratch is f32"),
+        ("s = scratch(8)\nmatmul(self, self, s, m=2, n=2, k=2)", "a product in scratch is f32"),
         ("s = scratch(8)\nmatmul(s, s, out, m=1, n=1, k=1)", "dtype=x.dtype"),
         (
             "s = scratch(8)\nmatmul(s, s, out, m=1, n=1, k=1, dtype='i32')",
@@ -135,4 +138,70 @@ fn without_leave_a_library_step_is_refused_with_the_flags_name() {
     assert_eq!(kind(plan), LibraryUse::WithLibrary);
     assert_eq!(kind("if False:\n    matmul(1)"), LibraryUse::WithLibrary);
     assert_eq!(kind("x = 'matmul('  # matmul(\nlaunch('matmul', 1, 1)"), LibraryUse::DeviceOnly);
+}
+
+/// The names of a case of convolutions.
+fn images() -> Env {
+    let of = |shape: &[usize]| tensor(TensorSpec::contiguous(DType::F32, shape));
+    let image = ("image", of(&[2, 6, 9, 8]));
+    let rest = [("filter", of(&[4, 3, 3, 2])), ("row", of(&[2, 4, 5])), ("taps", of(&[3, 4, 2]))];
+    let case = case(&[&[image], &rest[..]].concat());
+    Env::new(&case, &[TensorSpec::contiguous(DType::F32, &[2, 3, 6])], &Target::h100_class())
+}
+
+/// `image` is f32[2, 6, 9, 8], `filter` f32[4, 3, 3, 2], `row` f32[2, 4, 5], `taps` f32[3, 4, 2].
+fn convolved(plan: &str, precision: Precision) -> Result<Convolution<BufferRef>, String> {
+    let env = images().with_libraries(Some(precision));
+    let plan = run(&env, plan, &[]).map_err(|error| error.to_string())?;
+    match plan.steps.last() {
+        Some(Step::Convolution { call }) => Ok((**call).clone()),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+#[test]
+fn a_convolution_says_how_its_windows_move() {
+    let plan =
+        "convolution(image, filter, scratch(4096), (2, 1), padding=1, dilation=[2], groups=2)";
+    let call = convolved(plan, Precision::TorchDefault).unwrap();
+    assert_eq!(call.out_shape, [2, 4, 4, 8]);
+    assert_eq!((call.stride, call.padding, call.dilation), (vec![2, 1], vec![1, 1], vec![2, 2]));
+    assert_eq!((call.groups, call.dtype, call.tf32, call.line), (2, DType::F32, true, 2));
+    assert!(!convolved(plan, Precision::Strict).unwrap().tf32);
+    let plan = "convolution(image, filter, scratch(4096), shape=(3, 9, 8))";
+    let call = convolved(plan, Precision::Strict).unwrap();
+    assert_eq!((call.input_shape, call.out_shape), (vec![1, 3, 9, 8], vec![1, 4, 7, 7]));
+    let plan =
+        "s = scratch(160)\nfill(s, 0)\nconvolution(s, taps, out, padding=1, shape=row.shape)";
+    let call = convolved(plan, Precision::Tf32).unwrap();
+    assert_eq!((call.input_shape, call.out_shape), (vec![2, 4, 5], vec![2, 3, 6]));
+    assert_eq!((call.input.buffer, call.out.buffer), (BufferRef::Scratch(0), BufferRef::Output(0)));
+}
+
+#[test]
+fn a_convolution_that_does_not_fit_is_an_error_with_its_remedy() {
+    for (plan, said) in [
+        ("convolution(row, taps, out)", "gives [2, 3, 4], and `out` is [2, 3, 6]"),
+        ("convolution(row, taps, out, padding=2)", "`out` of `convolution` is [2, 3, 8] of f32"),
+        ("convolution(row, taps, out, padding=(1, 1))", "2 numbers for 1 spatial"),
+        ("convolution(row, taps, out, stride=0)", "at least 1"),
+        ("convolution(row, taps, out, padding='same')", "expected an integer"),
+        ("convolution(row, taps, out, dilation=9)", "reaches over 10 does not fit 5"),
+        ("convolution(row, taps, out, groups=2)", "2 groups do not fit"),
+        ("convolution(row, filter, out, shape=(2, 3))", "1 to 3 spatial extents"),
+        ("convolution(row, ptr(taps), out)", "`w` of `convolution` is a tensor"),
+        ("convolution(ptr(row), taps, out)", "shape=(n, c, h, w)"),
+        ("convolution(row, taps, out, padding=1, shape=(3, 4, 5))", "does not fit"),
+        ("convolution(row, taps, row, padding=1)", "read-only"),
+        ("s = scratch(143)\nconvolution(row, taps, s, padding=1)", "does not fit the 143 bytes"),
+        (
+            "s = scratch(999)\nconvolution(s, taps, ptr(s, 8), padding=1, shape=row.shape)",
+            "overlaps",
+        ),
+    ] {
+        let error = convolved(plan, Precision::Strict).unwrap_err();
+        assert!(error.contains(said), "{plan}: {error}");
+    }
+    let refused = run(&images(), "convolution(row, taps, out, padding=1)", &[]).unwrap_err();
+    assert!(refused.to_string().contains("--libraries"), "{refused}");
 }
