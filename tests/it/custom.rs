@@ -264,3 +264,19 @@ fn a_kernel_of_an_imported_problem_is_reported_and_exported_in_kernelbenchs_term
         assert!(module.contains(part), "{part} is missing in {module}");
     }
 }
+
+#[test]
+fn the_examples_with_library_steps_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, suffix: &str| {
+        format!("{}/examples/libraries/{name}.{suffix}", env!("CARGO_MANIFEST_DIR"))
+    };
+    for name in ["linear", "linear_gelu", "conv2d_relu"] {
+        let (kernel, definition) = (file(name, "cu"), file(name, "toml"));
+        let op = if name == "linear" { ["--op", name] } else { ["--op-file", &definition] };
+        let args = [&["eval", &kernel, "--libraries"], &op[..]].concat();
+        let assert = kgen(folder.path(), &args).assert().code(0);
+        let said = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+        assert!(said.contains("passed on emu (strict, with-library)"), "{said}");
+    }
+}

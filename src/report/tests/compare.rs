@@ -60,6 +60,22 @@ fn a_run_is_read_with_what_it_did_not_reach() {
 }
 
 #[test]
+fn a_plan_that_calls_libraries_has_a_baseline_of_its_own() {
+    let root = tempfile::tempdir().unwrap();
+    let run = stored(root.path(), "a", 1, "repair");
+    let record = run.dir().join("relu/relu_attempt_1.json");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let text = text.replacen('{', r#"{"library_use":"with-library","#, 1);
+    std::fs::write(&record, text).unwrap();
+    std::fs::remove_file(run.dir().join("relu/metadata.json")).unwrap();
+    let found = load(&run, Detail::Numbers).unwrap();
+    let apart = "builtin (with-library)";
+    assert_eq!(found.ops[0].speedups[0].baseline, apart);
+    assert_eq!(found.ops[0].attempts[0].speedups[0].baseline, apart);
+    assert_eq!(found.baselines, ["builtin", "aten", apart]);
+}
+
+#[test]
 fn a_comparison_is_written_for_people_and_for_programs() {
     let root = tempfile::tempdir().unwrap();
     let runs = [stored(root.path(), "a", 1, "repair"), stored(root.path(), "b", 1, "beam")];
