@@ -7,6 +7,7 @@
 //! - [`suite`]: named sets of ops with their cases, built in, from files, from logs of real calls.
 //! - [`call`]: calls in PyTorch's own terms, bound to the ops of the catalogue.
 //! - [`log`]: logs of the operator inputs of real models.
+//! - [`expr`]: integers that are made of extents.
 //! - [`record`]: element types, tensors and cases as plain data.
 //!
 //! Nothing here knows of kernels, devices or judges.
@@ -14,6 +15,7 @@
 #![warn(missing_docs)]
 
 pub mod call;
+pub mod expr;
 pub mod log;
 mod near;
 pub mod op;

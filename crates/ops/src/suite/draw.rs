@@ -1,12 +1,10 @@
 //! Shapes drawn from the secret seed of an evaluation.
 
-use std::collections::BTreeMap;
-
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest as _, Sha256};
 
-use crate::record::DType;
+use crate::{expr::Symbols, record::DType};
 
 use super::shape::{Axes, Extent, Range};
 
@@ -22,7 +20,7 @@ pub(super) struct Seed {
 /// One draw: a stream of random numbers and the axes that it has fixed.
 pub(super) struct Draw {
     rng: ChaCha8Rng,
-    axes: BTreeMap<String, usize>,
+    axes: Symbols,
 }
 
 impl Draw {
@@ -32,23 +30,38 @@ impl Draw {
         hash.update(seed.to_le_bytes());
         hash.update(format!("draw {op} {case} {dtype} {n}"));
         let mut rng = ChaCha8Rng::from_seed(hash.finalize().into());
-        let axes = axes.iter().map(|(name, &range)| (name.clone(), pick(&mut rng, range)));
+        let axes = axes.iter().map(|(name, &range)| {
+            (name.clone(), i64::try_from(pick(&mut rng, range)).unwrap_or(i64::MAX))
+        });
         let axes = axes.collect();
         Self { rng, axes }
     }
 
     /// Returns an extent as a number.
-    pub(super) fn extent(&mut self, extent: &Extent) -> usize {
-        match extent {
-            Extent::Fixed(extent) => *extent,
-            Extent::Range(range) => pick(&mut self.rng, *range),
-            Extent::Axis(name) => self.axis(name),
-            Extent::Multiple(factor, name) => factor.saturating_mul(self.axis(name)),
-        }
+    pub(super) fn extent(&mut self, extent: &Extent) -> Result<usize, String> {
+        let value = self.integer(extent)?;
+        usize::try_from(value).map_err(|_| format!("{} is {value}", self.spelled(extent)))
     }
 
-    fn axis(&self, name: &str) -> usize {
-        *self.axes.get(name).expect("the parser knows only names of axes")
+    /// Returns an integer that is written as an extent is.
+    pub(super) fn integer(&mut self, extent: &Extent) -> Result<i64, String> {
+        let value = match extent {
+            Extent::Fixed(extent) => i64::try_from(*extent).ok(),
+            Extent::Range(range) => i64::try_from(pick(&mut self.rng, *range)).ok(),
+            Extent::Expr(expr) => expr.value(&self.axes),
+        };
+        value.ok_or_else(|| format!("{} is no number of 64 bits", self.spelled(extent)))
+    }
+
+    /// Names an extent with the axes that it was computed from.
+    fn spelled(&self, extent: &Extent) -> String {
+        let Extent::Expr(expr) = extent else { return "an extent".to_owned() };
+        let mut names = expr.names();
+        names.sort_unstable();
+        names.dedup();
+        let values =
+            names.iter().filter_map(|name| Some(format!("{name} = {}", self.axes.get(*name)?)));
+        format!("`{expr}` for {}", values.collect::<Vec<_>>().join(", "))
     }
 }
 

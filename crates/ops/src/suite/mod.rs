@@ -165,16 +165,16 @@ impl Suite {
         seed: Seed,
     ) -> Result<Vec<Case>, Error> {
         let template = &entry.templates[index];
-        let build = |draft| {
-            build_case(&entry.op, &draft).map_err(|error| Error::Case {
-                file: self.origin.clone(),
-                line: template.line,
-                op: entry.op.name.clone(),
-                number: template.number,
-                source: Box::new(error.into()),
-            })
+        let wrong = |source: CaseError| Error::Case {
+            file: self.origin.clone(),
+            line: template.line,
+            op: entry.op.name.clone(),
+            number: template.number,
+            source: Box::new(source),
         };
-        let built = template.drafts(&entry.op, index, dtype, seed).into_iter().map(build);
+        let drafts = template.drafts(&entry.op, index, dtype, seed).map_err(wrong)?;
+        let build = |draft| build_case(&entry.op, &draft).map_err(|error| wrong(error.into()));
+        let built = drafts.into_iter().map(build);
         if template.of_kind {
             // Types and distributions that the op does not take are those of others of its kind.
             return Ok(built.filter_map(Result::ok).collect());

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::{op::Layout, record::DType};
+use crate::{
+    expr::{Expr, Symbols},
+    op::Layout,
+    record::DType,
+};
 
 /// An extent as a suite file gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,10 +15,18 @@ pub(super) enum Extent {
     Fixed(usize),
     /// Drawn anew for each evaluation.
     Range(Range),
-    /// The value of one of the case's `axes`.
-    Axis(String),
-    /// A multiple of one of the case's `axes`.
-    Multiple(usize, String),
+    /// One of the case's `axes`, or an expression of them.
+    Expr(Expr),
+}
+
+impl Extent {
+    /// Puts numbers in the place of names.
+    pub(super) fn with(&self, known: &Symbols) -> Self {
+        let Self::Expr(expr) = self else { return self.clone() };
+        let expr = expr.with(known);
+        let number = expr.value(&Symbols::new()).and_then(|value| usize::try_from(value).ok());
+        number.map_or(Self::Expr(expr), Self::Fixed)
+    }
 }
 
 /// Numbers from `first` to `last`, both included.
@@ -77,14 +89,10 @@ fn parse_extent(text: &str, axes: &Axes) -> Result<Extent, String> {
     if text.contains("..") {
         return Ok(Extent::Range(parse_range(text)?));
     }
-    if axes.contains_key(text) {
-        return Ok(Extent::Axis(text.to_owned()));
-    }
-    if let Some((factor, axis)) = text.split_once('*')
-        && let Ok(factor) = factor.trim().parse()
-        && axes.contains_key(axis.trim())
+    if let Some(expr) = Expr::parse(text)
+        && expr.names().iter().all(|name| axes.contains_key(*name))
     {
-        return Ok(Extent::Multiple(factor, axis.trim().to_owned()));
+        return Ok(Extent::Expr(expr).with(&Symbols::new()));
     }
     Err(format!("`{text}` is no extent: use a number, a range `1..64` or a name of `axes`"))
 }

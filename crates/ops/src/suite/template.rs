@@ -208,9 +208,9 @@ impl Template {
         index: usize,
         dtype: DType,
         seed: Seed,
-    ) -> Vec<CaseDraft> {
+    ) -> Result<Vec<CaseDraft>, CaseError> {
         if self.dtypes.as_ref().is_some_and(|only| !only.contains(&dtype)) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let draws = if self.is_drawn() { self.draws } else { 1 };
         let mut drafts = Vec::new();
@@ -218,13 +218,15 @@ impl Template {
             let n = n + seed.again * MAX_DRAWS;
             for &distribution in &self.distributions {
                 let mut draw = Draw::new(seed.value, &op.name, index, dtype, n, &self.axes);
-                let values =
-                    self.values.iter().map(|(name, value)| (name.clone(), value.fixed(&mut draw)));
-                let values = values.collect();
+                let values = self.values.iter().map(|(name, value)| {
+                    let value = value.fixed(&mut draw).map_err(|reason| key_error(name, reason))?;
+                    Ok((name.clone(), value))
+                });
+                let values = values.collect::<Result<_, CaseError>>()?;
                 drafts.push(CaseDraft { dtype, class: self.class, distribution, values });
             }
         }
-        drafts
+        Ok(drafts)
     }
 }
 
@@ -239,24 +241,24 @@ impl TemplateValue {
         one.into_iter().chain(list.iter().flatten())
     }
 
-    fn fixed(&self, draw: &mut Draw) -> DraftValue {
-        let mut tensor = |text: &TensorText| DraftTensor {
-            dtype: text.dtype,
-            shape: text.shape.iter().map(|extent| draw.extent(extent)).collect(),
-            layout: text.layout,
+    fn fixed(&self, draw: &mut Draw) -> Result<DraftValue, String> {
+        let mut tensor = |text: &TensorText| -> Result<DraftTensor, String> {
+            let shape = text.shape.iter().map(|extent| draw.extent(extent));
+            let shape = shape.collect::<Result<_, _>>()?;
+            Ok(DraftTensor { dtype: text.dtype, shape, layout: text.layout })
         };
-        match self {
-            Self::Tensor(text) => DraftValue::Tensor(tensor(text)),
+        Ok(match self {
+            Self::Tensor(text) => DraftValue::Tensor(tensor(text)?),
             Self::Tensors(list) => {
-                DraftValue::Tensors(list.iter().map(|one| one.as_ref().map(&mut tensor)).collect())
+                let mut one =
+                    |text: &Option<TensorText>| text.as_ref().map(&mut tensor).transpose();
+                DraftValue::Tensors(list.iter().map(&mut one).collect::<Result<_, _>>()?)
             }
-            Self::Extents(extents) => DraftValue::Ints(
-                extents
-                    .iter()
-                    .map(|extent| i64::try_from(draw.extent(extent)).unwrap_or(i64::MAX))
-                    .collect(),
-            ),
+            Self::Extents(extents) => {
+                let integers = extents.iter().map(|extent| draw.integer(extent));
+                DraftValue::Ints(integers.collect::<Result<_, _>>()?)
+            }
             Self::Plain(value) => value.clone(),
-        }
+        })
     }
 }

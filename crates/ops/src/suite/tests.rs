@@ -1,5 +1,6 @@
 mod cheats;
 mod evaluation;
+mod extents;
 mod opinfo;
 mod tables;
 #[expect(

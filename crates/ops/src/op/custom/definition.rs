@@ -3,18 +3,13 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::{
+    expr::{Expr, Symbols},
     op::{Kind, Param, Role},
     record::{ArgValue, DType},
 };
 
 use super::{
-    CustomError,
-    dims::Shape,
-    evaluated::PythonReference,
-    expr::{Expr, Symbols},
-    graph::Graph,
-    init::Init,
-    module::TorchModule,
+    CustomError, dims::Shape, evaluated::PythonReference, graph::Graph, init::Init, module::TorchModule,
 };
 
 /// A custom op.
@@ -276,7 +271,7 @@ fn axis(key: &CaseKey) -> Result<Axis, String> {
 fn spell(shape: &Shape, known: &Symbols) -> String {
     let dims = shape.dims.iter().map(|dim| match dim.value(known) {
         Some(extent) => extent.to_string(),
-        None => dim.to_string(),
+        None => dim.with(known).to_string(),
     });
     let dtype = shape.dtype.map_or("", DType::name);
     format!("{dtype}[{}]", dims.collect::<Vec<_>>().join(", "))

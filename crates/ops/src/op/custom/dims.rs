@@ -1,11 +1,10 @@
 //! Symbolic shapes: `[b, s, 2*d]`, `[n, h + 2]`.
 
 use crate::{
+    expr::{Expr, Symbols},
     op::InferError,
     record::{DType, TensorSpec, dtype::UnknownDTypeError},
 };
-
-use super::expr::{Expr, Symbols};
 
 /// A symbolic shape, perhaps with an element type: `i64[b, s]`.
 #[derive(Debug, Clone, PartialEq, Eq)]

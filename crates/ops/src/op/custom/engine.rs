@@ -4,6 +4,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
+    expr::Symbols,
     op::{
         Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
         by_role,
@@ -17,7 +18,6 @@ use crate::{
 
 use super::{
     definition::{Definition, OutputDecl, TensorDecl},
-    expr::Symbols,
     graph::{Graph, Node, NodeArg, Resolved, Value},
 };
 

@@ -6,6 +6,7 @@ use toml::{
 };
 
 use crate::{
+    expr::{Expr, is_name},
     op::Role,
     record::{ArgValue, DType, dtype::UnknownDTypeError},
 };
@@ -15,7 +16,6 @@ use super::{
     definition::{CaseDecl, CaseKey, Definition, OutputDecl, Reference, TensorDecl},
     dims::Shape,
     evaluated::PythonReference,
-    expr::{Expr, is_name},
     init::{self, Init},
     module::{self, ModuleTensor, TorchModule},
     parse,

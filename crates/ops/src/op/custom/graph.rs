@@ -1,14 +1,13 @@
 //! A composition of catalogue ops.
 
 use crate::{
+    expr::{Expr, Symbols},
     op::{
         BuildError, Call, CaseDraft, DraftTensor, DraftValue, InferError, Layout, OpDef, OpFamily,
         Shaped, build_case,
     },
     record::{ArgValue, Case, CaseClass, InputDistribution},
 };
-
-use super::expr::{Expr, Symbols};
 
 /// A list of assignments, each a call of a catalogue op.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 //! How the values of a tensor are made: `uniform(-0.5, 0.5)`, `integers(0, n)`.
 
-use crate::record::{Gen, MatrixStructure};
-
-use super::expr::{Expr, Symbols};
+use crate::{
+    expr::{Expr, Symbols},
+    record::{Gen, MatrixStructure},
+};
 
 /// The names of the functions with their arguments, for messages.
 pub(super) const FORMS: &str = "uniform(low, high), uniform(low, high, upper), or lower or symmetric, sign(), normal(mean, std), fill(value), \

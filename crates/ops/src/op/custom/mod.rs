@@ -10,7 +10,6 @@ mod definition;
 mod dims;
 mod engine;
 mod evaluated;
-mod expr;
 mod file;
 mod graph;
 mod init;
@@ -22,6 +21,8 @@ mod parse;
 mod tests;
 
 use std::sync::Arc;
+
+use crate::expr::Expr;
 
 use super::{Engine, OpDef, OpFamily, catalogue};
 use definition::Reference;
@@ -90,7 +91,7 @@ pub fn custom_cases(op: &OpDef) -> Result<Vec<CaseText>, CustomError> {
 /// [`CustomError`] where the definition cannot be read.
 pub fn custom_extents(op: &OpDef) -> Result<Vec<Vec<String>>, CustomError> {
     let Some(text) = &op.definition else { return Ok(Vec::new()) };
-    let spelled = |dims: &[expr::Expr]| dims.iter().map(expr::Expr::to_string).collect();
+    let spelled = |dims: &[Expr]| dims.iter().map(Expr::to_string).collect();
     Ok(file::read(text)?.tensors.iter().map(|tensor| spelled(&tensor.shape.dims)).collect())
 }
 

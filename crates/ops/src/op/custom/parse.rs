@@ -1,6 +1,7 @@
 //! Reads a graph: `h = add(x, bias)`, one assignment per line.
 
 use crate::{
+    expr::Expr,
     op::{DraftValue, Kind, OpDef, Param, find},
     record::ArgValue,
 };
@@ -8,7 +9,6 @@ use crate::{
 use super::{
     CustomError,
     definition::Definition,
-    expr::Expr,
     graph::{Graph, Node, NodeArg, Value},
 };
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{CaseError, TemplateValue, key_error};
-use crate::suite::shape::{Axes, Extent, Range, TensorText};
+use crate::{
+    expr::Symbols,
+    suite::shape::{Axes, Extent, Range, TensorText},
+};
 
 /// Most combinations of a grid.
 const MAX_POINTS: usize = 4096;
@@ -45,19 +48,19 @@ impl Grid {
         &self,
         values: &[(String, TemplateValue)],
     ) -> Result<Vec<Vec<(String, TemplateValue)>>, CaseError> {
-        let mut points: Vec<BTreeMap<&str, usize>> = vec![BTreeMap::new()];
+        let mut points = vec![Symbols::new()];
         for (name, extents) in &self.axes {
             let mut longer = Vec::with_capacity(points.len() * extents.len());
             for point in &points {
                 for &extent in extents {
                     let mut point = point.clone();
-                    point.insert(name, extent);
+                    point.insert(name.clone(), i64::try_from(extent).unwrap_or(i64::MAX));
                     longer.push(point);
                 }
             }
             points = longer;
         }
-        let at = |point: &BTreeMap<&str, usize>| -> Vec<(String, TemplateValue)> {
+        let at = |point: &Symbols| -> Vec<(String, TemplateValue)> {
             values.iter().map(|(name, value)| (name.clone(), value.at(point))).collect()
         };
         let is_small = |values: &Vec<(String, TemplateValue)>| {
@@ -77,26 +80,16 @@ fn elements(tensor: &TensorText) -> usize {
     let extents = tensor.shape.iter().map(|extent| match extent {
         Extent::Fixed(extent) => *extent,
         Extent::Range(range) => range.first,
-        Extent::Axis(_) | Extent::Multiple(..) => 1,
+        Extent::Expr(_) => 1,
     });
     extents.fold(1, usize::saturating_mul)
 }
 
 impl TemplateValue {
     /// Returns the value with the extents of a point.
-    fn at(&self, point: &BTreeMap<&str, usize>) -> Self {
-        let extents = |extents: &[Extent]| -> Vec<Extent> {
-            let one = |extent: &Extent| match extent {
-                Extent::Axis(name) => {
-                    point.get(name.as_str()).map_or_else(|| extent.clone(), |&at| Extent::Fixed(at))
-                }
-                Extent::Multiple(factor, name) => point
-                    .get(name.as_str())
-                    .map_or_else(|| extent.clone(), |at| Extent::Fixed(factor.saturating_mul(*at))),
-                other => other.clone(),
-            };
-            extents.iter().map(one).collect()
-        };
+    fn at(&self, point: &Symbols) -> Self {
+        let extents =
+            |extents: &[Extent]| extents.iter().map(|extent| extent.with(point)).collect();
         let tensor = |text: &TensorText| TensorText { shape: extents(&text.shape), ..text.clone() };
         match self {
             Self::Tensor(text) => Self::Tensor(tensor(text)),

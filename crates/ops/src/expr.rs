@@ -1,17 +1,19 @@
-//! Integers of a definition: `2*d`, `h + 2`, `(w - k) // s + 1`.
+//! Integers that are made of extents: `2*d`, `h + 2`, `(w - k) // s + 1`.
 
 use std::{collections::BTreeMap, fmt};
 
 /// Values of names.
-pub(super) type Symbols = BTreeMap<String, i64>;
+pub type Symbols = BTreeMap<String, i64>;
 
 /// Deepest nesting of brackets.
 const MAX_DEPTH: usize = 16;
 
 /// An integer expression of names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Expr {
+pub enum Expr {
+    /// A number.
     Number(i64),
+    /// An extent, or an integer argument.
     Name(String),
     /// An operation on two operands; a quotient is rounded down.
     Binary(Box<Self>, Operator, Box<Self>),
@@ -19,10 +21,14 @@ pub(super) enum Expr {
 
 /// An operator, in the order of how closely it binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Operator {
+pub enum Operator {
+    /// `+`
     Add,
+    /// `-`
     Sub,
+    /// `*`
     Mul,
+    /// `//`, rounded down.
     FloorDiv,
 }
 
@@ -43,20 +49,22 @@ impl Operator {
 
 impl Expr {
     /// Parses a whole text.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let (expr, len) = Self::parse_prefix(text)?;
         text[len..].trim().is_empty().then_some(expr)
     }
 
     /// Parses the longest expression that a text begins with; returns it and its length in bytes.
-    pub(super) fn parse_prefix(text: &str) -> Option<(Self, usize)> {
+    pub(crate) fn parse_prefix(text: &str) -> Option<(Self, usize)> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let expr = parser.sum()?;
         Some((expr, parser.at))
     }
 
     /// Returns the names in it, each as often as it occurs.
-    pub(super) fn names(&self) -> Vec<&str> {
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
         match self {
             Self::Number(_) => Vec::new(),
             Self::Name(name) => vec![name],
@@ -65,7 +73,8 @@ impl Expr {
     }
 
     /// Returns the value; `None` where a name has none, by a division by 0, and on overflow.
-    pub(super) fn value(&self, symbols: &Symbols) -> Option<i64> {
+    #[must_use]
+    pub fn value(&self, symbols: &Symbols) -> Option<i64> {
         match self {
             Self::Number(value) => Some(*value),
             Self::Name(name) => symbols.get(name).copied(),
@@ -81,8 +90,20 @@ impl Expr {
         }
     }
 
+    /// Puts numbers in the place of names.
+    pub(crate) fn with(&self, known: &Symbols) -> Self {
+        match self {
+            Self::Name(name) if known.contains_key(name) => Self::Number(known[name]),
+            Self::Binary(left, operator, right) => {
+                let [left, right] = [left, right].map(|side| Box::new(side.with(known)));
+                Self::Binary(left, *operator, right)
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Returns the factor and the name of a name or a multiple of one.
-    pub(super) fn multiple(&self) -> Option<(i64, &str)> {
+    pub(crate) fn multiple(&self) -> Option<(i64, &str)> {
         match self {
             Self::Name(name) => Some((1, name)),
             Self::Binary(left, Operator::Mul, right) => match (left.as_ref(), right.as_ref()) {
@@ -188,7 +209,7 @@ impl Parser<'_> {
 }
 
 /// Returns whether a text can name something.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && text.len() <= 64
@@ -218,6 +239,8 @@ mod tests {
             assert_eq!((expr.to_string(), expr.value(&symbols)), (text.to_owned(), Some(value)));
         }
         assert_eq!(Expr::parse("h//(k - 3)").unwrap().value(&symbols), None);
+        let part = Expr::parse("(h - k)//s + 1").unwrap().with(&[("k".to_owned(), 3)].into());
+        assert_eq!((part.to_string().as_str(), part.value(&symbols)), ("(h - 3)//s + 1", Some(4)));
         for text in ["", "h +", "h h", "2h", "(h", "h % 2", "1.5"] {
             assert_eq!(Expr::parse(text), None, "{text}");
         }
