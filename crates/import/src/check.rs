@@ -1,8 +1,8 @@
 //! Compares a definition's reference with the module's own results in f64.
 
 use kgen_ops::{
-    op::{Array, Input, Inputs, ModuleTensor},
-    record::Gen,
+    op::{Array, Input, Inputs, ModuleTensor, OpDef},
+    record::{Case, DType, Gen},
 };
 
 use crate::{Imported, name::name, trace::Check};
@@ -50,75 +50,22 @@ const LEAST_RESPONSE: f64 = 1e-6;
 /// not pass.
 const OTHER_INPUTS: [(f64, f64); 2] = [(0.5, 0.25), (16.0, -8.0)];
 
-/// A reference that gives the module's results.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Checked {
-    /// The largest difference, as a part of the result's largest magnitude.
-    pub difference: f64,
-    /// Whether other inputs give other results.
-    pub responds: bool,
-}
-
-/// Compares the reference of a variant with the module's results.
+/// Compares the reference of a variant with the module's results; returns the largest difference, as a part of
+/// the result's largest magnitude.
 ///
 /// # Errors
 ///
 /// [`CheckError`] where they are not the same.
-pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<Checked, CheckError> {
-    let (op, case) = (&imported.op, &imported.cases[variant]);
-    let values = |wanted: &str| {
-        let found = check.tensors.iter().find(|(key, _)| name(key) == wanted);
-        found.and_then(|(_, values)| values.array())
-    };
-    let missing = |name: &str| CheckError::Fails(format!("`{name}` has no values"));
-    let mut tensors = Vec::new();
-    for (name, tensor) in case.tensors() {
-        // A number in the place of a tensor is none of the module's.
-        let values = match (values(&name), tensor.generator) {
-            (Some(values), _) => values,
-            (None, Gen::Constant { value }) => Array::from_elem(tensor.spec.shape.clone(), value),
-            (None, _) => return Err(missing(&name)),
-        };
-        tensors.push((name.to_string(), tensor.spec.dtype, values));
-    }
-    let expected = check.outputs.iter().map(|values| values.array().ok_or_else(|| missing("out")));
-    let expected = expected.collect::<Result<Vec<_>, _>>()?;
-    let evaluate = |change: &dyn Fn(&str, &Array) -> Array| {
-        let changed = tensors.iter().map(|(name, dtype, values)| {
-            (name.clone(), Input::computed(*dtype, change(name, values)))
-        });
-        let inputs = Inputs::computed(changed.collect());
-        let got = op.engine.evaluate(&op.call(case), &inputs);
-        got.map_err(|error| CheckError::Fails(error.to_string()))
-    };
-    let got = evaluate(&|_, values| values.clone())?;
-    let is_input = |name: &str| {
-        let parts = op.module.iter().flat_map(|module| &module.tensors);
-        parts.into_iter().any(|(of, part)| of == name && *part == ModuleTensor::Input)
-    };
-    // Numbers that say where something lies stay.
-    let is_float = |name: &str| tensors.iter().any(|(of, dtype, _)| of == name && dtype.is_float());
-    let changed = |(scale, offset): (f64, f64)| {
-        evaluate(&|name, values| match is_input(name) && is_float(name) {
-            true => reversed(values).mapv(|value| scale * value + offset),
-            false => values.clone(),
-        })
-    };
-    let others = OTHER_INPUTS.into_iter().map(changed).collect::<Result<Vec<_>, _>>()?;
-    let has_floats = tensors.iter().any(|(name, dtype, _)| is_input(name) && dtype.is_float());
-    let mut responds = !has_floats;
+pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<f64, CheckError> {
+    let version = Version::new(imported, variant, check)?;
+    let got = version.evaluate(|_, values| values.clone())?;
     let mut largest = 0f64;
-    for (output, (got, expected)) in got.iter().zip(&expected).enumerate() {
+    for (output, (got, expected)) in got.iter().zip(&version.expected).enumerate() {
         if got.shape() != expected.shape() {
             let (got, expected) = (got.shape().to_vec(), expected.shape().to_vec());
             return Err(CheckError::Shape { output, got, expected });
         }
-        let finite = expected.iter().filter(|value| value.is_finite());
-        let scale = finite.fold(LEAST_SCALE, |scale, value| scale.max(value.abs()));
-        for other in &others {
-            let moved = got.iter().zip(&other[output]).map(|(got, other)| (got - other).abs());
-            responds |= moved.fold(0.0, f64::max) > LEAST_RESPONSE * scale;
-        }
+        let scale = scale(expected);
         for (index, (&got, &expected)) in got.iter().zip(expected).enumerate() {
             let same = got.total_cmp(&expected).is_eq() || (got.is_nan() && expected.is_nan());
             let difference = if same { 0.0 } else { (got - expected).abs() / scale };
@@ -128,7 +75,94 @@ pub fn check(imported: &Imported, variant: usize, check: &Check) -> Result<Check
             largest = largest.max(difference);
         }
     }
-    Ok(Checked { difference: largest, responds })
+    Ok(largest)
+}
+
+/// Returns whether other inputs give a variant other results, by its reference; where no input is a number,
+/// they do.
+///
+/// # Errors
+///
+/// [`CheckError`] where the reference gives no result.
+pub fn responds(imported: &Imported, variant: usize, check: &Check) -> Result<bool, CheckError> {
+    let version = Version::new(imported, variant, check)?;
+    let parts = imported.op.module.iter().flat_map(|module| &module.tensors);
+    let inputs: Vec<&str> = parts
+        .filter(|(_, part)| *part == ModuleTensor::Input)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    // Numbers that say where something lies stay.
+    let is_changed = |name: &str, dtype: DType| inputs.contains(&name) && dtype.is_float();
+    if !version.tensors.iter().any(|(name, dtype, _)| is_changed(name, *dtype)) {
+        return Ok(true);
+    }
+    for (scale_by, offset) in OTHER_INPUTS {
+        let other = version.evaluate(|(name, dtype), values| match is_changed(name, dtype) {
+            true => reversed(values).mapv(|value| scale_by * value + offset),
+            false => values.clone(),
+        })?;
+        let moved = version.expected.iter().zip(&other).any(|(expected, other)| {
+            let moved = expected.iter().zip(other).map(|(of, other)| (of - other).abs());
+            moved.fold(0.0, f64::max) > LEAST_RESPONSE * scale(expected)
+        });
+        if moved {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the largest magnitude of a result.
+fn scale(expected: &Array) -> f64 {
+    let finite = expected.iter().filter(|value| value.is_finite());
+    finite.fold(LEAST_SCALE, |scale, value| scale.max(value.abs()))
+}
+
+/// A variant with the module's tensors and results.
+struct Version<'a> {
+    op: &'a OpDef,
+    case: &'a Case,
+    tensors: Vec<(String, DType, Array)>,
+    expected: Vec<Array>,
+}
+
+impl<'a> Version<'a> {
+    fn new(imported: &'a Imported, variant: usize, check: &Check) -> Result<Self, CheckError> {
+        let (op, case) = (&imported.op, &imported.cases[variant]);
+        let values = |wanted: &str| {
+            let found = check.tensors.iter().find(|(key, _)| name(key) == wanted);
+            found.and_then(|(_, values)| values.array())
+        };
+        let missing = |name: &str| CheckError::Fails(format!("`{name}` has no values"));
+        let mut tensors = Vec::new();
+        for (name, tensor) in case.tensors() {
+            // A number in the place of a tensor is none of the module's.
+            let values = match (values(&name), tensor.generator) {
+                (Some(values), _) => values,
+                (None, Gen::Constant { value }) => {
+                    Array::from_elem(tensor.spec.shape.clone(), value)
+                }
+                (None, _) => return Err(missing(&name)),
+            };
+            tensors.push((name.to_string(), tensor.spec.dtype, values));
+        }
+        let expected = check.outputs.iter();
+        let expected = expected.map(|values| values.array().ok_or_else(|| missing("out")));
+        Ok(Self { op, case, tensors, expected: expected.collect::<Result<_, _>>()? })
+    }
+
+    /// Evaluates the reference on changed tensors.
+    fn evaluate(
+        &self,
+        change: impl Fn((&str, DType), &Array) -> Array,
+    ) -> Result<Vec<Array>, CheckError> {
+        let changed = self.tensors.iter().map(|(name, dtype, values)| {
+            (name.clone(), Input::computed(*dtype, change((name, *dtype), values)))
+        });
+        let inputs = Inputs::computed(changed.collect());
+        let got = self.op.engine.evaluate(&self.op.call(self.case), &inputs);
+        got.map_err(|error| CheckError::Fails(error.to_string()))
+    }
 }
 
 /// Returns the elements in reverse order.
@@ -146,8 +180,8 @@ mod tests {
     use super::*;
     use crate::trace::Values;
 
-    /// Checks a graph of `x` and `w`, [0.25, 0.75] and [1, -1], that gives these results.
-    fn checked(graph: &str, results: &[f64]) -> Checked {
+    /// Whether a graph of `x` and `w`, [0.25, 0.75] and [1, -1], that gives these results responds.
+    fn responding(graph: &str, results: &[f64]) -> bool {
         let text = format!(
             "format = 1\nname = \"net\"\nsemantics = \"x\"\ndtypes = [\"f32\"]\n[tensors]\nx = \"[n]\"\n\
             w = {{ shape = \"[n]\", init = \"normal(0.0, 1.0)\", path = \"w\" }}\n[reference]\ngraph = \"\"\"\n{graph}\n\"\"\"\n[module]\n\
@@ -164,14 +198,16 @@ mod tests {
         let tensors = [("x", values(&[0.25, 0.75])), ("w", values(&[1.0, -1.0]))];
         let tensors = tensors.map(|(name, values)| (name.to_owned(), values)).into();
         let of_module = Check { tensors, outputs: vec![values(results)] };
-        check(&Imported { text, op, cases }, 0, &of_module).unwrap()
+        let imported = Imported { text, op, cases };
+        assert_eq!(check(&imported, 0, &of_module), Ok(0.0));
+        responds(&imported, 0, &of_module).unwrap()
     }
 
     #[test]
     fn a_result_that_answers_no_input_is_degenerate() {
-        assert!(checked("out = mul(x, w)", &[0.25, -0.75]).responds);
-        assert!(!checked("h = sub(x, x)\nout = add(h, w)", &[1.0, -1.0]).responds);
+        assert!(responding("out = mul(x, w)", &[0.25, -0.75]));
+        assert!(!responding("h = sub(x, x)\nout = add(h, w)", &[1.0, -1.0]));
         // No usual input passes the rectifier, larger ones do.
-        assert!(checked("h = sub(x, 2.0)\ng = relu(h)\nout = mul(g, w)", &[0.0, -0.0]).responds);
+        assert!(responding("h = sub(x, 2.0)\ng = relu(h)\nout = mul(g, w)", &[0.0, -0.0]));
     }
 }

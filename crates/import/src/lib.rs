@@ -25,7 +25,7 @@ use kgen_ops::{
 use bind::Graph;
 use symbols::Symbols;
 
-pub use check::{CheckError, Checked, check};
+pub use check::{CheckError, check, responds};
 pub use name::spelled;
 pub use trace::{Role, Trace, Variant};
 
