@@ -26,37 +26,47 @@ class Function(torch.nn.Module):
         self.forward = function
 
 
-def made(variant, device):
-    """The module of a variant and its inputs, on a device."""
+def made(constants, device):
+    """The module with constants, as pairs, and its inputs, on a device."""
     # A module of its own, since torch.compile imports by name what it looks at.
     name = f"kgen_module_{len(sys.modules)}"
     sys.modules[name] = types.ModuleType(name)
     names = vars(sys.modules[name])
     with torch.device(device):
-        exec(parsed().code(PROBLEM["variants"][variant]), names)
+        exec(parsed().code(dict(constants)), names)
         made_by = names[PROBLEM["class"]]
         module = Function(made_by) if PROBLEM["function"] else made_by(*names["get_init_inputs"]())
         inputs = list(names["get_inputs"]())
     return module.train(PROBLEM["train"]), inputs
 
 
-@functools.cache
-def shapes(variant):
-    """Extents of a variant's inputs, and of its parameters and buffers by their paths."""
+# Sizes that are drawn are others for every evaluation.
+@functools.lru_cache(64)
+def shapes(constants):
+    """Extents of the inputs, and of the parameters and buffers by their paths."""
     try:
-        module, inputs = made(variant, "meta")
+        module, inputs = made(constants, "meta")
     except (RuntimeError, NotImplementedError):
         # Code that looks at values needs some.
-        module, inputs = made(variant, "cpu")
+        module, inputs = made(constants, "cpu")
     held = {path: list(value.shape) for path, value in module.state_dict(keep_vars=True).items()}
     return [list(leaf.shape) for leaf in tree_leaves(inputs) if isinstance(leaf, torch.Tensor)], held
 
 
+def drawn(tensors):
+    """The constants of a case with drawn sizes, by the extents of its tensors."""
+    sizes = {}
+    for dims, value in zip(PROBLEM["extents"], tensors):
+        sizes |= {dim: extent for dim, extent in zip(dims, value.shape) if dim.isidentifier()}
+    return {name: eval(text, {"__builtins__": {}}, sizes) for name, text in PROBLEM["drawn"].items()}
+
+
 def variant_of(tensors):
-    """The variant with these tensors."""
+    """The constants of the variant with these tensors, as pairs."""
     inputs = [list(value.shape) for (_, kind, _), value in zip(PROBLEM["tensors"], tensors) if kind == "input"]
     held = {path: list(value.shape) for (_, kind, path), value in zip(PROBLEM["tensors"], tensors) if kind == "path"}
-    for variant in range(len(PROBLEM["variants"])):
+    for constants in [*PROBLEM["variants"], *([drawn(tensors)] if PROBLEM["drawn"] else [])]:
+        variant = tuple(constants.items())
         of_inputs, of_held = shapes(variant)
         if of_inputs == inputs and all(of_held.get(path, shape) == shape for path, shape in held.items()):
             return variant
@@ -67,7 +77,7 @@ def variant_of(tensors):
 GIVEN = object()
 
 
-@functools.cache
+@functools.lru_cache(16)
 def built(variant, device, wide):
     """
     The module of a variant, and its arguments as a list and a structure. Tensors that kgen gives are not

@@ -186,7 +186,10 @@ class Problem:
             return value
 
         leaves = tuple((leaf.kind, leaf.path, leaf.name, leaf.tensor.dim(), leaf.tensor.dtype) for leaf in self.leaves)
-        nodes = tuple((n.func, form(n.args), form(tuple(sorted(n.kwargs.items()))), len(n.outputs)) for n in self.nodes)
+        nodes = tuple(
+            (n.func, form(n.args), form(tuple(sorted(n.kwargs.items()))), tuple(t.dim() for t in n.outputs))
+            for n in self.nodes
+        )
         return leaves, nodes, form(self.outputs)
 
     def shapes(self):

@@ -28,6 +28,7 @@ try:
     from check import computed, real, samples
     from constants import Source
     from cost import SMALL, excess, work
+    from drawn import drawn
     from problem import Problem
     from values import Refused
     from variants import SLACK, Search
@@ -79,6 +80,7 @@ def traced(request, out_dir, limit_s):
     original = Problem(source, request, {})
     search = Search(source, request, original, started + min(SEARCH_S, limit_s / 2))
     found = search.variants()
+    found += [("drawn", p) for p in drawn(search, [p for role, p in found if role == "small"])]
     notes = list(original.notes)
     if not any(role == "small" for role, _ in found):
         if excess(original, SMALL) <= SLACK:
@@ -95,7 +97,7 @@ def traced(request, out_dir, limit_s):
         written = {"role": role, "constants": source.constants(problem.values), "work": work(problem)}
         written |= problem.written(seen)
         written["check"] = None
-        if role == "small" or i == 0 and excess(original, SMALL) <= SLACK:
+        if role in ("small", "drawn") or i == 0 and excess(original, SMALL) <= SLACK:
             try:
                 written["check"] = computed(problem, source, request)
             except Refused:

@@ -33,9 +33,18 @@ class Group:
     def at(self, value):
         return {s.name: value * f for s, f in zip(self.slots, self.factors)}
 
+    def value_in(self, values):
+        """Its value among those of a version."""
+        slot = self.slots[self.factors.index(1)]
+        return values.get(slot.name, slot.value)
+
+    def step(self, now):
+        """What divides its value where the others have the values `now`."""
+        return math.lcm(self.multiple, *(now.get(s.name, s.value) for s in self.divisors))
+
     def near(self, target, now=()):
         """An odd multiple of what divides the constant, close to `target`; one that no variant has yet."""
-        step = math.lcm(self.multiple, *(dict(now).get(s.name, s.value) for s in self.divisors))
+        step = self.step(dict(now))
         if self.value < 8:
             options = [v for v in range(max(2, self.least), self.value + 3) if v % step == 0]
             fresh = [v for v in options if v not in self.used] or options or [self.value]
@@ -63,6 +72,9 @@ class Search:
         self.why = ""
         # The fewest elements there were with nearly all constants small.
         self.remains = math.inf
+        self.limit = TRACES
+        # What varies in the versions that were found.
+        self.varied = []
 
     def reason(self):
         """Why nothing is small."""
@@ -73,7 +85,7 @@ class Search:
         return f"the smallest found has tensors of {size(least)} elements and takes {work(least) / 1e6:.3g} MFLOP"
 
     def spent(self):
-        return len(self.tried) >= TRACES or time.monotonic() > self.deadline
+        return len(self.tried) >= self.limit or time.monotonic() > self.deadline
 
     def hopeless(self):
         """Whether parameters that no constant changes are too large for any version."""
@@ -305,8 +317,11 @@ class Search:
             for groups in self.groups(structure):
                 found = self.sized(groups)
                 best = max(best, found, key=len)
-                if any(role == "small" for role, _ in found) or self.spent() or self.hopeless():
-                    return found if any(role == "small" for role, _ in found) else best
+                small = any(role == "small" for role, _ in found)
+                if small:
+                    self.varied = groups
+                if small or self.spent() or self.hopeless():
+                    return found if small else best
         return best
 
     def sized(self, groups):

@@ -77,6 +77,7 @@ FILES = {
     "tied": plain("return x + self.w", init="self.w = nn.Parameter(torch.zeros(512))", constants="batch = 64\nn = 512"),
     "heads": plain("return x.view(batch, 8, n // 8).softmax(-1).transpose(1, 2)", constants="batch = 64\nn = 768"),
     "loop": plain("for i in range(steps): x = torch.tanh(x)\nreturn x", constants="batch = 64\nn = 768\nsteps = 70"),
+    "odd": plain("return x * 2 if x.shape[1] % 2 else x + 2", constants="batch = 60\nn = 770"),
     "lstm": plain("return self.lstm(x)[0]", init="self.lstm = nn.LSTM(n, 96)", inputs="torch.rand(64, batch, n)"),
 }
 SHOWN = {"noisy": plain("print('hello'); return x + 1", init="import os; os.system('echo loud')")}
@@ -222,6 +223,32 @@ class Import(unittest.TestCase):
         self.assertTrue(all(v["constants"]["n"] % 8 == 0 for v in self.small("heads")))
         self.assertTrue(all(v["constants"]["steps"] == 70 for v in self.small("loop")))
         self.assertEqual(len({v["constants"]["n"] for v in self.small("loop")}), len(self.small("loop")))
+
+    def drawn(self, name):
+        self.original(name)
+        return [v["constants"] for v in self.record["variants"] if v["role"] == "drawn"]
+
+    def test_sizes_vary_alone_and_together_and_are_checked(self):
+        drawn, [base, *_] = self.drawn("linear"), self.small("linear")
+        changed = [{k for k in base["constants"] if v[k] != base["constants"][k]} for v in drawn]
+        self.assertTrue({"batch"} in changed and {"n"} in changed, drawn)
+        self.assertGreaterEqual(changed.count({"batch", "n"}), 2, drawn)
+        self.assertTrue(all(v["check"] for v in self.record["variants"] if v["role"] == "drawn"))
+        self.assertIn(1, [v["batch"] for v in drawn])
+
+    def test_sizes_that_are_multiples_or_change_the_graph_do_not_vary(self):
+        for name, fixed in (("conv", "channels"), ("heads", "n"), ("odd", "n"), ("loop", "steps")):
+            self.assertEqual(len({v[fixed] for v in self.drawn(name)}), 1, (name, self.drawn(name)))
+            self.assertGreater(len({v["batch"] for v in self.drawn(name)}), 1, name)
+        # A mask of one element has another formula.
+        self.assertGreater(min(v["n"] for v in self.drawn("mask")), 1)
+
+    def test_equal_files_have_equal_versions(self):
+        drawn = self.drawn("conv")
+        with tempfile.TemporaryDirectory(prefix="kgen-import-") as folder:
+            imported(folder, {"conv": FILES["conv"]})
+            record = json.loads(pathlib.Path(folder, "conv.json").read_text(encoding="utf-8"))
+        self.assertEqual([v["constants"] for v in record["variants"] if v["role"] == "drawn"], drawn)
 
     def test_recurrent_layers_are_one_node(self):
         self.assertEqual(self.targets("lstm"), ["lstm.input"])

@@ -30,7 +30,8 @@ def get_init_inputs():
 '''
 TENSORS = [["x", "input", None], ["w", "path", "linear.weight"], ["b", "path", "linear.bias"]]
 PROBLEM = {"source": SOURCE, "class": "Model", "function": None, "train": True, "tensors": TENSORS,
-           "variants": [{}, {"batch": 5, "width": 7, "hidden": 3}]}  # fmt: skip
+           "variants": [{}, {"batch": 5, "width": 7, "hidden": 3}], "drawn": {},
+           "extents": [["b", "width"], ["width//2", "width"], ["width//2"]]}  # fmt: skip
 
 
 def run(*files, **names):
@@ -118,6 +119,13 @@ class Module(unittest.TestCase):
             [rounded] = loaded(problem)["values"](*self.tensors)
         torch.testing.assert_close(kept, exact, rtol=1e-12, atol=1e-12)
         self.assertGreater((rounded - exact).abs().max(), 1e-6)
+
+    def test_drawn_sizes_give_the_constants(self):
+        drawn = {"batch": "b", "width": "width", "hidden": "width//2"}
+        tensors = torch.rand(4, 9), torch.randn(4, 9), torch.randn(4)
+        with torch.no_grad():
+            [out] = loaded({**PROBLEM, "drawn": drawn})["forward"](*tensors)
+        torch.testing.assert_close(out, self.expected(tensors))
 
     def test_other_extents_are_no_variant(self):
         with self.assertRaisesRegex(ValueError, "no variant"):

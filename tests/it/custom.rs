@@ -153,7 +153,7 @@ fn mistakes_name_the_file_the_place_and_the_reason() {
     let folder = folder();
     let path = folder.path();
     for (from, to, says) in [
-        ("gelu(h,", "geluu(h,", "line 59, column 5: unknown op `geluu` (did you mean `gelu`"),
+        ("gelu(h,", "geluu(h,", "line 60, column 5: unknown op `geluu` (did you mean `gelu`"),
         ("\"[b, s, d]\"\nbias", "\"[b, s d]\"\nbias", "is no shape"),
         ("add(g, residual)", "add(g, residuals)", "unknown name `residuals`"),
         ("[reference]\ngraph", "[reference]\npython", "defines no `reference`"),

@@ -1,6 +1,9 @@
 //! PyTorch code that computes an op of one's own, as text for the Python process.
 
-use kgen_ops::op::{ModuleTensor, OpDef, PythonReference, TorchModule};
+use kgen_ops::{
+    expr::Expr,
+    op::{ModuleTensor, OpDef, PythonReference, TorchModule},
+};
 use serde_json::json;
 
 /// Arithmetic in f64.
@@ -73,6 +76,8 @@ fn problem(module: &TorchModule, is_reference: bool) -> serde_json::Value {
         let constants = constants.iter().map(|(name, value)| (name.clone(), json!(value)));
         serde_json::Value::Object(constants.collect())
     });
+    let spelled = |dims: &Vec<Expr>| dims.iter().map(Expr::to_string).collect::<Vec<_>>();
+    let drawn = module.drawn.iter().map(|(name, of)| (name.clone(), json!(of.to_string())));
     let function = module.inputs.as_ref().map(|inputs| json!({ "inputs": inputs }));
     json!({
         "source": module.source,
@@ -81,6 +86,8 @@ fn problem(module: &TorchModule, is_reference: bool) -> serde_json::Value {
         "train": module.train,
         "tensors": tensors.collect::<Vec<_>>(),
         "variants": variants.collect::<Vec<_>>(),
+        "extents": module.extents.iter().map(spelled).collect::<Vec<_>>(),
+        "drawn": drawn.collect::<serde_json::Map<_, _>>(),
         "is_reference": is_reference,
     })
 }

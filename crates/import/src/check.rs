@@ -198,7 +198,7 @@ mod tests {
         let tensors = [("x", values(&[0.25, 0.75])), ("w", values(&[1.0, -1.0]))];
         let tensors = tensors.map(|(name, values)| (name.to_owned(), values)).into();
         let of_module = Check { tensors, outputs: vec![values(results)] };
-        let imported = Imported { text, op, cases };
+        let imported = Imported { text, op, cases, drawn: Vec::new() };
         assert_eq!(check(&imported, 0, &of_module), Ok(0.0));
         responds(&imported, 0, &of_module).unwrap()
     }

@@ -3,10 +3,12 @@
 //! `python/importer` traces a module for several sets of its constants ([`Trace`]). [`import`] binds
 //! every call to an op of the catalogue as calls of a log are bound, rewrites views as shape arithmetic,
 //! and finds extents that the variants have in common: an integer that differs between variants is a
-//! symbol, or an expression of symbols that gives its value in each.
+//! symbol, or an expression of symbols that gives its value in each. Symbols that may change alone are drawn
+//! anew for every evaluation, in one case of the definition.
 
 mod bind;
 mod check;
+mod draw;
 pub mod flashinfer;
 mod name;
 mod symbols;
@@ -73,6 +75,19 @@ pub struct Imported {
     pub op: Arc<OpDef>,
     /// The case of each variant.
     pub cases: Vec<Case>,
+    /// The extents that are drawn.
+    pub drawn: Vec<String>,
+}
+
+impl Trace {
+    /// Leaves out drawn versions whose graph is another one: where an extent is 1, a call may be none.
+    pub fn leave_out_others(&mut self) {
+        let Some(Ok(first)) = self.variants.first().map(bind::bind) else { return };
+        self.variants.retain(|variant| {
+            let alike = || bind::bind(variant).is_ok_and(|graph| symbols::alike(&first, &graph));
+            variant.role != Role::Drawn || alike()
+        });
+    }
 }
 
 /// Returns the definition of a traced module as an op of a name.
@@ -86,16 +101,23 @@ pub fn import(trace: &Trace, name: &str) -> Result<Imported, ImportError> {
         return Err(ImportError::Variants("there is none".to_owned()));
     }
     let mut symbols = symbols::find(trace, &graphs)?;
-    let text = write::write(trace, name, &graphs, &symbols)?;
+    let written = write::write(trace, name, &graphs, &symbols)?;
     // A simpler expression may have come after a scalar was made.
-    let text = match symbols.drop_unused(&text) {
+    let mut written = match symbols.drop_unused(&written.text()) {
         true => write::write(trace, name, &graphs, &symbols)?,
-        false => text,
+        false => written,
     };
-    let op = op::custom(&text)?;
+    let mut op = op::custom(&written.text())?;
+    let drawn = draw::find(&written.head, &draw::Versions::new(trace, &graphs, &symbols));
+    if !drawn.ranges.is_empty() {
+        written.head.push_str(&drawn.constants());
+        written.cases.push_str(&drawn.case());
+        op = op::custom(&written.text())?;
+    }
     let cases = (0..graphs.len()).map(|variant| case(&op, &graphs[variant], &symbols, variant));
     let cases = cases.collect::<Result<_, _>>()?;
-    Ok(Imported { text, op, cases })
+    let drawn = drawn.ranges.into_iter().map(|range| range.name).collect();
+    Ok(Imported { text: written.text(), op, cases, drawn })
 }
 
 fn case(op: &OpDef, graph: &Graph, symbols: &Symbols, variant: usize) -> Result<Case, ImportError> {

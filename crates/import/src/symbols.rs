@@ -71,9 +71,24 @@ pub(crate) fn find(trace: &Trace, graphs: &[Graph]) -> Result<Symbols, ImportErr
     Ok(symbols)
 }
 
+/// Returns whether two graphs are the same but for numbers.
+pub(crate) fn alike(a: &Graph, b: &Graph) -> bool {
+    let same = |(a, b): (&(String, BoundArg), &(String, BoundArg))| match (&a.1, &b.1) {
+        (BoundArg::Value(ArgValue::Int(_)), BoundArg::Value(ArgValue::Int(_)))
+        | (BoundArg::Value(ArgValue::Float(_)), BoundArg::Value(ArgValue::Float(_))) => true,
+        (BoundArg::Value(ArgValue::Ints(a)), BoundArg::Value(ArgValue::Ints(b))) => {
+            a.len() == b.len()
+        }
+        (a, b) => a == b,
+    };
+    let of_nodes = || a.nodes.iter().zip(&b.nodes);
+    check_structure([a, b]).is_ok() && of_nodes().all(|(a, b)| a.args.iter().zip(&b.args).all(same))
+}
+
 /// Checks that graphs have the same calls with the same arguments but for numbers.
-fn check_structure(graphs: &[Graph]) -> Result<(), ImportError> {
-    let first = &graphs[0];
+fn check_structure<'g>(graphs: impl IntoIterator<Item = &'g Graph>) -> Result<(), ImportError> {
+    let mut graphs = graphs.into_iter();
+    let Some(first) = graphs.next() else { return Ok(()) };
     for graph in graphs {
         let calls =
             |graph: &Graph| graph.nodes.iter().map(|node| node.op.name.clone()).collect::<Vec<_>>();
@@ -133,6 +148,11 @@ impl Symbols {
         }
         let pool: Vec<&Symbol> = self.extents.iter().chain(&self.integers).collect();
         derive(values, &pool).unwrap_or_else(|| values[0].to_string())
+    }
+
+    /// Returns the text of an integer that follows from extents alone.
+    pub(crate) fn by_extents(&self, values: &[i64]) -> Option<String> {
+        derive(values, &self.extents.iter().collect::<Vec<_>>())
     }
 
     /// Drops scalars that nothing but their own declarations and the cases name; returns whether there

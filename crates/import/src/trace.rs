@@ -87,6 +87,8 @@ pub enum Role {
     Small,
     /// Extents that cross a tile.
     Middle,
+    /// Random small extents, for the proof of those that an op file draws; no case of its own.
+    Drawn,
 }
 
 /// A tensor that is no result.

@@ -12,7 +12,7 @@ use crate::{
     bind::{BoundArg, BoundNode, Graph, dtype},
     name::name,
     symbols::Symbols,
-    trace::{Init, Place, Role, Tensor, TensorKind, Trace},
+    trace::{Init, Place, Role, Tensor, TensorKind, Trace, Variant},
 };
 
 /// Distributions of a small case: the module's own, and others.
@@ -35,13 +35,26 @@ pub(crate) fn block(text: &str) -> String {
     if plain { format!("'''\n{text}'''") } else { quoted(text) }
 }
 
+/// The text of a definition in parts: lines of the last table of the first may come between them.
+pub(crate) struct Written {
+    /// All but the cases; the last table is that of the module.
+    pub(crate) head: String,
+    pub(crate) cases: String,
+}
+
+impl Written {
+    pub(crate) fn text(&self) -> String {
+        format!("{}{}", self.head, self.cases)
+    }
+}
+
 /// Writes the definition.
 pub(crate) fn write(
     trace: &Trace,
     op: &str,
     graphs: &[Graph],
     symbols: &Symbols,
-) -> Result<String, ImportError> {
+) -> Result<Written, ImportError> {
     let mut text = String::new();
     let writer = Writer { trace, graphs, symbols };
     let mode = if trace.train { "training" } else { "evaluation" };
@@ -92,7 +105,9 @@ pub(crate) fn write(
     line(&format!("torch = {}", quoted(&trace.torch)));
     line(&format!("train = {}", trace.train));
     line("variants = [");
-    for variant in &trace.variants {
+    // Drawn versions are no cases.
+    let is_case = |variant: &&Variant| variant.role != Role::Drawn;
+    for variant in trace.variants.iter().filter(is_case) {
         let integers = variant.constants.iter().filter(|(_, value)| value.is_i64());
         let integers: Vec<String> =
             integers.map(|(name, value)| format!("{} = {value}", quoted(name))).collect();
@@ -100,10 +115,10 @@ pub(crate) fn write(
     }
     line("]");
     line(&format!("source = {}", block(&trace.source)));
-    for place in 0..trace.variants.len() {
-        line(&writer.case(place));
-    }
-    Ok(text)
+    let places = 0..trace.variants.len();
+    let places = places.filter(|&place| is_case(&&trace.variants[place]));
+    let cases = places.map(|place| format!("{}\n", writer.case(place))).collect();
+    Ok(Written { head: text, cases })
 }
 
 struct Writer<'a> {
@@ -322,7 +337,7 @@ impl Writer<'_> {
                 let distributions = if has_norm { WITH_NORM } else { DISTRIBUTIONS };
                 lines.push(format!("distributions = {distributions}"));
             }
-            Role::Middle => {}
+            Role::Middle | Role::Drawn => {}
         }
         format!("\n[[cases]]\n{}", lines.join("\n"))
     }

@@ -1,9 +1,15 @@
-//! A module that was traced once (`mixer.json`): convolution, batch norm in training mode, views, an
-//! operation in place, a buffer that is a mask, two results.
+//! Modules that were traced once. `mixer.json`: convolution, batch norm in training mode, views, an
+//! operation in place, a buffer that is a mask, two results. `halved.json`, with versions of random sizes: a layer of
+//! half its width, and a factor that follows from another size.
 
 use kgen_import::{CheckError, Trace, check, import, responds, suite};
-use kgen_ops::op::{ModuleTensor, custom_cases};
+use kgen_ops::{
+    op::{ModuleTensor, custom_cases},
+    record::{Case, CaseClass},
+    suite::of_op,
+};
 
+const HALVED: &str = include_str!("halved.json");
 const TRACE: &str = include_str!("mixer.json");
 
 fn trace() -> Trace {
@@ -67,4 +73,74 @@ fn variants_with_other_calls_are_refused() {
 fn a_suite_names_its_files() {
     let text = suite("mine", "my \"model\"", &["a".to_owned(), "b".to_owned()]);
     assert!(text.contains("op_file = \"b.toml\"") && text.contains("my \"model\""), "{text}");
+}
+
+#[test]
+fn sizes_that_may_change_alone_are_drawn() {
+    let trace: Trace = serde_json::from_str(HALVED).unwrap();
+    let imported = import(&trace, "halved").unwrap();
+    // The factor of `y` is 1 / sqrt(features).
+    assert_eq!(imported.drawn, ["batch", "width"]);
+    for line in [
+        "batch = \"1..7\"",
+        "width = \"2..199\"",
+        "features = 13",
+        "drawn = { \"batch\" = \"batch\", \"width\" = \"width\", \"features\" = \"features\" }",
+    ] {
+        assert!(imported.text.contains(&format!("\n{line}\n")), "{line}\n{}", imported.text);
+    }
+    for (place, variant) in trace.variants.iter().enumerate() {
+        if let Some(of_module) = &variant.check {
+            assert!(check(&imported, place, of_module).unwrap() < 1e-12);
+        }
+    }
+    let suite = of_op(imported.op.clone(), "halved.toml").unwrap().strict().unwrap();
+    let public = suite.public_cases("halved").unwrap();
+    assert!(public.iter().all(|case| case.class != CaseClass::Drawn));
+    let drawn = |seed| -> Vec<Case> {
+        let cases = suite.cases("halved", None, seed).unwrap();
+        cases.into_iter().filter(|case| case.class == CaseClass::Drawn).collect()
+    };
+    for seed in 0..50 {
+        let [case] = &drawn(seed)[..] else { panic!("seed {seed}") };
+        let shape = |name| case.tensor(name).unwrap().spec.shape.clone();
+        let width = shape("x")[1];
+        assert_eq!((shape("fc_weight"), shape("y")[1]), (vec![width / 2, width], 13));
+    }
+    assert_ne!(drawn(0)[0].args, drawn(1)[0].args);
+}
+
+#[test]
+fn without_versions_of_random_sizes_none_is_drawn() {
+    let imported = import(&trace(), "mixer").unwrap();
+    assert!(imported.drawn.is_empty() && !imported.text.contains("\ndrawn = "));
+}
+
+#[test]
+fn an_expression_that_fits_the_fixed_versions_alone_is_found_out() {
+    let mut trace: Trace = serde_json::from_str(HALVED).unwrap();
+    // A module whose layer is larger for one random width.
+    let drawn = trace.variants.iter_mut().find(|of| of.constants["width"] == 122).unwrap();
+    for tensor in drawn.tensors.iter_mut().filter(|tensor| tensor.name.starts_with("fc")) {
+        tensor.shape[0] += 1;
+    }
+    for node in &mut drawn.nodes {
+        for output in node.outputs.iter_mut().filter(|output| output.shape == [5, 61]) {
+            output.shape[1] += 1;
+        }
+    }
+    let imported = import(&trace, "halved").unwrap();
+    assert_eq!(imported.drawn, ["batch"], "{}", imported.text);
+    assert!(imported.text.contains("[fc_weight_0, width]"), "{}", imported.text);
+}
+
+#[test]
+fn a_version_with_another_graph_is_left_out() {
+    let mut trace: Trace = serde_json::from_str(HALVED).unwrap();
+    let n_variants = trace.variants.len();
+    let drawn = trace.variants.iter_mut().find(|of| of.constants["batch"] == 1).unwrap();
+    drawn.nodes.pop();
+    trace.leave_out_others();
+    assert_eq!(trace.variants.len(), n_variants - 1);
+    assert_eq!(import(&trace, "halved").unwrap().drawn, ["batch", "width"]);
 }

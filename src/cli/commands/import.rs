@@ -11,10 +11,11 @@ use std::{
 use clap::{Args, Subcommand};
 use kgen_baseline::python;
 use kgen_import::{
-    CheckError, Imported, Role, Trace, spelled,
+    CheckError, Imported, Role, Trace, Variant, spelled,
     tracer::{self, Function, Request, Source},
 };
 use kgen_settings::Overrides;
+use rayon::prelude::*;
 
 use crate::cli::{CommandError, Context, args::PythonArgs, exit_codes::Exit, session::plural};
 
@@ -227,11 +228,17 @@ fn import(
             job.request.files.iter().map(named).collect()
         }
     };
-    for (name, file) in names {
-        let Some(trace) = traces.remove(&name) else { continue };
-        let name = problem_name(&name);
-        match trace.map_err(|error| (error.line, error.reason)).and_then(|trace| one(trace, &name))
-        {
+    let traces: Vec<_> = names
+        .into_iter()
+        .filter_map(|(name, file)| Some((problem_name(&name), file, traces.remove(&name)?)))
+        .collect();
+    let made = traces.into_par_iter().map(|(name, file, trace)| {
+        let trace = trace.map_err(|error| (error.line, error.reason));
+        let made = trace.and_then(|trace| one(trace, &name));
+        (name, file, made)
+    });
+    for (name, file, made) in made.collect::<Vec<_>>() {
+        match made {
             Ok((imported, said)) => {
                 let path = folder.join(format!("{name}.toml"));
                 fs::write(&path, &imported.text).map_err(|error| unwritable(&path, &error))?;
@@ -268,7 +275,8 @@ fn write_suite(
 }
 
 /// Makes an op of a trace and compares it with the module's own results.
-fn one(trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, String)> {
+fn one(mut trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, String)> {
+    trace.leave_out_others();
     let mut imported = kgen_import::import(&trace, name).map_err(|error| {
         let line = match &error {
             kgen_import::ImportError::Call { line, .. } => *line,
@@ -287,12 +295,17 @@ fn one(trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, Str
         responds = responds || kgen_import::responds(&imported, place, check).map_err(wrong)?;
         n_checked += 1;
     }
-    let small = trace.variants.iter().filter(|variant| variant.role != Role::Original).count();
+    let is_reduced = |variant: &&Variant| matches!(variant.role, Role::Small | Role::Middle);
+    let small = trace.variants.iter().filter(is_reduced).count();
     let checked = match n_checked {
         0 => "not compared with the module's values".to_owned(),
         n => format!("as the module in f64 in {} ({largest:.0e})", plural(n, "version")),
     };
-    let mut said = format!("{}, {checked}", plural(small, "reduced version"));
+    let drawn = match imported.drawn.as_slice() {
+        [] => "no size can be drawn".to_owned(),
+        drawn => format!("drawn sizes: {}", drawn.join(", ")),
+    };
+    let mut said = format!("{}, {checked}; {drawn}", plural(small, "reduced version"));
     if n_checked > 0 && !responds {
         imported.mark_degenerate();
         said.push_str("; degenerate: its result does not depend on the inputs");

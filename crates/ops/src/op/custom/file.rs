@@ -91,8 +91,9 @@ pub(super) fn read(text: &str) -> Result<Definition, CustomError> {
                 };
                 (tensor.name.clone(), part)
             });
+            let extents = tensors.iter().map(|tensor| tensor.shape.dims.clone()).collect();
             let tensors = parts.collect();
-            Some(TorchModule { tensors, draws, ..module::read(&reader, &section)? })
+            Some(TorchModule { tensors, draws, extents, ..module::read(&reader, &section)? })
         }
         None => None,
     };

@@ -2,6 +2,8 @@
 
 use toml::{Spanned, de::DeValue};
 
+use crate::expr::Expr;
+
 use super::{
     CustomError,
     file::{Reader, Section},
@@ -30,6 +32,10 @@ pub struct TorchModule {
     pub draws: bool,
     /// Module-level integers of the file for each case: the first are the original ones.
     pub variants: Vec<Vec<(String, i64)>>,
+    /// The same for the drawn case: numbers, and expressions of extents.
+    pub drawn: Vec<(String, Expr)>,
+    /// The extents of each tensor.
+    pub extents: Vec<Vec<Expr>>,
 }
 
 /// The part that a tensor of the op has in its module.
@@ -58,6 +64,7 @@ pub(super) fn read(
         "degenerate",
         "sha256",
         "variants",
+        "drawn",
     ])?;
     let text = |key: &'static str, what: &str| -> Result<String, CustomError> {
         Ok(reader.string(section.need(key, what)?.1)?.to_owned())
@@ -74,6 +81,10 @@ pub(super) fn read(
         None => Vec::new(),
         Some((at, value)) => variants(reader, at, value)?,
     };
+    let drawn = match section.get("drawn") {
+        None => Vec::new(),
+        Some((at, value)) => drawn(reader, at, value)?,
+    };
     Ok(TorchModule {
         source: text("source", "the text of the file")?,
         file: text("file", "the name of the file")?,
@@ -88,7 +99,27 @@ pub(super) fn read(
         tensors: Vec::new(),
         draws: false,
         variants,
+        drawn,
+        extents: Vec::new(),
     })
+}
+
+fn drawn(
+    reader: &Reader<'_>,
+    at: usize,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Vec<(String, Expr)>, CustomError> {
+    let wrong = || reader.wrong(at, "`drawn` is a table such as { batch_size = \"b\", width = 3 }");
+    let DeValue::Table(table) = value.get_ref() else { return Err(wrong()) };
+    let constant = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+        DeValue::String(text) => Expr::parse(text),
+        DeValue::Integer(_) => reader.raw(value).replace('_', "").parse().ok().map(Expr::Number),
+        _ => None,
+    };
+    let constants = table.iter().map(|(key, value)| {
+        Ok((key.get_ref().clone().into_owned(), constant(value).ok_or_else(wrong)?))
+    });
+    constants.collect()
 }
 
 fn variants(
