@@ -157,7 +157,54 @@ pub enum ParamType {
 
 #[cfg(test)]
 mod tests {
-    use super::PlanArg;
+    use super::{BufferRef, PlanArg, Step};
+    use crate::{BufferOffset, Convolution, DType, Gemm, Matrix};
+
+    #[test]
+    fn library_steps_survive_json() {
+        let at = |buffer, byte_offset| BufferOffset { buffer, byte_offset };
+        let matrix =
+            |buffer| Matrix { at: at(buffer, 8), row_major: false, ld: 3, batch_stride: 6 };
+        let product = Gemm {
+            dtype: DType::BF16,
+            out_dtype: DType::F32,
+            m: 2,
+            n: 3,
+            k: 4,
+            batch: 5,
+            left: matrix(BufferRef::Input(1)),
+            right: matrix(BufferRef::Scratch(0)),
+            out: matrix(BufferRef::Output(0)),
+            addend: Some(matrix(BufferRef::Output(0))),
+            bias: None,
+            alpha: 0.1,
+            beta: 1.0,
+            tf32: true,
+            line: Some(7),
+        };
+        let convolution = Convolution {
+            dtype: DType::F16,
+            input: at(BufferRef::Input(0), 0),
+            input_shape: vec![2, 4, 9],
+            weight: at(BufferRef::Input(1), 2),
+            weight_shape: vec![6, 2, 3],
+            out: at(BufferRef::Scratch(3), 4),
+            out_shape: vec![2, 6, 7],
+            stride: vec![1],
+            padding: vec![0],
+            dilation: vec![1],
+            groups: 2,
+            tf32: false,
+            line: 3,
+        };
+        for step in [
+            Step::Gemm { call: Box::new(product) },
+            Step::Convolution { call: Box::new(convolution) },
+        ] {
+            let json = serde_json::to_string(&step).unwrap();
+            assert_eq!(serde_json::from_str::<Step>(&json).unwrap(), step, "{json}");
+        }
+    }
 
     #[test]
     fn numbers_that_are_not_finite_survive_json() {
