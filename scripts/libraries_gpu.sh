@@ -3,7 +3,8 @@
 # cases of `linear` in f32, f16 and bf16.
 #   scripts/libraries_gpu.sh KGEN OUT
 # KGEN: the binary. OUT: the folder for results. The variable LIMIT_S holds the seconds that an evaluation may take.
-# Needs no Rust; needs a Python with PyTorch (cuBLASLt and cuDNN come with it) and NVRTC 12.8 or newer.
+# Needs no Rust; needs NVRTC 12.8 or newer and a Python with PyTorch, with VIRTUAL_ENV or CONDA_PREFIX set to its environment:
+# cuBLASLt and cuDNN are found in there.
 set -uo pipefail
 kgen=$(realpath "$1") out=$(realpath -m "$2")
 cd "$(dirname "$0")/.."
