@@ -1,15 +1,17 @@
 """Small versions of random sizes: they show which sizes an op file may draw."""
 
 import random
+import time
 
 from cost import SMALL, excess
 from values import Refused
 
 # Versions in which every size is random.
 RANDOM = 2
-# Most traces beside those of the search.
+# Most traces, and seconds of the processor, beside those of the search.
 TRACES = 60
-ATTEMPTS = 6
+SECONDS = 6
+ATTEMPTS = 8
 
 
 def drawn(search, small):
@@ -20,6 +22,7 @@ def drawn(search, small):
     if not small or not search.varied:
         return []
     search.limit = len(search.tried) + TRACES
+    search.deadline = time.process_time() + SECONDS
     base, rng = small[0].values, random.Random(search.source.text)
     for least in (1, 2):
         spans, alone = varied(search, small, base, rng, least)
@@ -33,6 +36,8 @@ def drawn(search, small):
         if not problem:
             group = culprit(search, spans, values, base)
             del spans[group], alone[group]
+            # It varies in none of them.
+            together.clear()
         elif excess(problem, SMALL) <= 1:
             together.append(problem)
         if not spans or len(together) > RANDOM:

@@ -85,7 +85,7 @@ class Search:
         return f"the smallest found has tensors of {size(least)} elements and takes {work(least) / 1e6:.3g} MFLOP"
 
     def spent(self):
-        return len(self.tried) >= self.limit or time.monotonic() > self.deadline
+        return len(self.tried) >= self.limit or time.process_time() > self.deadline
 
     def hopeless(self):
         """Whether parameters that no constant changes are too large for any version."""
