@@ -2,7 +2,8 @@
 
     python3 trace.py OUT_DIR SPEC.json
 
-SPEC holds `files`, a list of {path, class, name}, perhaps `function` {path, name, inputs}, `eval` and `limit_s`. One
+SPEC holds `files`, a list of {path, class, name}, perhaps `function` {path, name, inputs}, `eval`, `python_reference`
+(a module without a graph is taken all the same) and `limit_s`. One
 JSON line on stdout tells of each file: {name, ok} and, where it is not ok, {error, line, op}. OUT_DIR gets NAME.json
 with a graph for the file as it is and for smaller versions of it, the latter with the module's f64 results. The files'
 own code runs here.
@@ -29,6 +30,7 @@ try:
     from constants import Source
     from cost import SMALL, excess, work
     from drawn import drawn
+    from opaque import Opaque
     from problem import Problem
     from values import Refused
     from variants import SLACK, Search
@@ -77,8 +79,29 @@ def traced(request, out_dir, limit_s):
         source = Source(path, text, request.get("function"))
     except SyntaxError as error:
         raise Refused(f"syntax error: {error.msg}", error.lineno) from error
-    original = Problem(source, request, {})
-    search = Search(source, request, original, started + min(SEARCH_S, limit_s / 2))
+    try:
+        record = versions(source, request, Problem, started + min(SEARCH_S, limit_s / 2))
+    except Refused as refusal:
+        if not request.get("python_reference"):
+            raise
+        deadline = time.process_time() + min(SEARCH_S, limit_s / 2)
+        record = versions(source, request, Opaque, deadline)
+        record["notes"].insert(0, f"It has no graph of kgen's ops: {refusal}.")
+    function = request.get("function")
+    record |= {"format": 1, "kind": "function" if function else "module", "torch": torch.__version__.split("+")[0],
+               "file": os.path.basename(path), "sha256": hashlib.sha256(text.encode()).hexdigest(),
+               "class": function["name"] if function else request["class"], "source": text,
+               "train": not request["eval"]}  # fmt: skip
+    target = os.path.join(out_dir, f"{name}.json")
+    with open(target + ".part", "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    os.replace(target + ".part", target)
+
+
+def versions(source, request, kind, deadline):
+    """The file as it is, and smaller versions of it."""
+    original = kind(source, request, {})
+    search = Search(source, request, original, deadline)
     found = search.variants()
     found += [("drawn", p) for p in drawn(search, [p for role, p in found if role == "small"])]
     notes = list(original.notes)
@@ -97,7 +120,8 @@ def traced(request, out_dir, limit_s):
         written = {"role": role, "constants": source.constants(problem.values), "work": work(problem)}
         written |= problem.written(seen)
         written["check"] = None
-        if role in ("small", "drawn") or i == 0 and excess(original, SMALL) <= SLACK:
+        checked = role in ("small", "drawn") or i == 0 and excess(original, SMALL) <= SLACK
+        if checked and not isinstance(problem, Opaque):
             try:
                 written["check"] = computed(problem, source, request)
             except Refused:
@@ -106,15 +130,7 @@ def traced(request, out_dir, limit_s):
                 notes.append(f"no check of variant {i}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
         variants.append(written)
     differ = [k for k in variants[0]["constants"] if len({v["constants"][k] for v in variants}) > 1]
-    function = request.get("function")
-    record = {"format": 1, "kind": "function" if function else "module", "torch": torch.__version__.split("+")[0],
-              "file": os.path.basename(path), "sha256": hashlib.sha256(text.encode()).hexdigest(),
-              "class": function["name"] if function else request["class"], "source": text, "train": not request["eval"],
-              "constants": differ, "notes": list(dict.fromkeys(notes)), "variants": variants}  # fmt: skip
-    target = os.path.join(out_dir, f"{name}.json")
-    with open(target + ".part", "w", encoding="utf-8") as file:
-        json.dump(record, file)
-    os.replace(target + ".part", target)
+    return {"constants": differ, "notes": list(dict.fromkeys(notes)), "variants": variants}
 
 
 def told(request, out_dir, limit_s):
@@ -140,11 +156,12 @@ def told(request, out_dir, limit_s):
 
 
 def requests(spec):
+    options = {name: bool(spec.get(name)) for name in ("eval", "python_reference")}
     for file in spec.get("files") or []:
-        yield {"class": "Model", "eval": bool(spec.get("eval")), **file}
+        yield {"class": "Model", **options, **file}
     function = spec.get("function")
     if function:
-        yield {"eval": bool(spec.get("eval")), "path": function["path"], "name": function["name"], "function": function}
+        yield {**options, "path": function["path"], "name": function["name"], "function": function}
 
 
 def main():

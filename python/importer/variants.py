@@ -100,7 +100,7 @@ class Search:
             return None
         found = None
         try:
-            found = Problem(self.source, self.request, values, self.expected)
+            found = type(self.original)(self.source, self.request, values, self.expected)
             if found.signature() != self.signature:
                 self.why, found = "another graph comes out", None
             elif min((n for s in found.shapes() for n in s), default=1) == 0:

@@ -262,6 +262,31 @@ class Import(unittest.TestCase):
         self.assertFalse(record["train"])
         self.assertEqual([n["target"] for n in record["variants"][0]["nodes"]], ["aten.relu.default"])
 
+    def test_a_module_without_a_graph_is_its_own_reference_where_that_is_asked_for(self):
+        files = {
+            "counted": plain("n = int((x > 0.5).sum().item())\nreturn x + n, x[0]"),
+            "table": plain("return x * self.t", init="self.register_buffer('t', (torch.arange(n) ** 2 % 97).float())", constants="batch = 8\nn = 6000"),
+            "random": plain("return x + torch.rand_like(x)"),
+            "fails": plain("return x[x.sum().item():]"),
+            "graph": plain("return x + 1"),
+        }  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="kgen-import-") as folder:
+            said = imported(folder, files, python_reference=True)
+            records = {n: json.loads(pathlib.Path(folder, f"{n}.json").read_text()) for n in files if said[n]["ok"]}
+            self.assertFalse(imported(folder, {"counted": files["counted"]})["counted"]["ok"])
+        self.assertEqual(set(records), {"counted", "table", "graph"}, said)
+        self.assertIn("other results each time", said["random"]["error"])
+        self.assertIn("forward fails", said["fails"]["error"])
+        self.assertIsNotNone(said["fails"]["line"])
+        first = records["counted"]["variants"][0]
+        self.assertEqual([r["shape"] for r in first["results"]], [[128, 640], [640]])
+        self.assertEqual((first["nodes"], first["outputs"], first["check"]), ([], [], None))
+        roles = {variant["role"] for variant in records["counted"]["variants"]}
+        self.assertLessEqual({"small", "drawn"}, roles)
+        self.assertEqual([t["name"] for t in records["table"]["variants"][0]["tensors"]], ["x"])
+        self.assertTrue(any("table of the module" in note for note in records["table"]["notes"]))
+        self.assertTrue(records["graph"]["variants"][0]["nodes"])
+
     def test_a_function_is_a_problem(self):
         with tempfile.TemporaryDirectory(prefix="kgen-import-") as folder:
             path = os.path.join(folder, "f.py")

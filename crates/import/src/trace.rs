@@ -32,6 +32,14 @@ pub struct Trace {
     pub variants: Vec<Variant>,
 }
 
+impl Trace {
+    /// Returns whether the module has no graph: it is its own reference then.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        self.variants.first().is_some_and(|variant| !variant.results.is_empty())
+    }
+}
+
 /// A module with a set of constants.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Variant {
@@ -45,6 +53,9 @@ pub struct Variant {
     pub nodes: Vec<Node>,
     /// The results.
     pub outputs: Vec<Place>,
+    /// The results of a module that has no graph.
+    #[serde(default)]
+    pub results: Vec<Output>,
     /// The module's results in f64, where they were computed.
     pub check: Option<Check>,
 }

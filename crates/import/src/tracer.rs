@@ -54,6 +54,8 @@ pub struct Request {
     pub eval: bool,
     /// The function.
     pub function: Option<Function>,
+    /// Whether a module without a graph is taken as its own reference.
+    pub python_reference: bool,
 }
 
 /// Why a module has no trace.

@@ -86,6 +86,9 @@ pub(crate) fn write(
         }
     }
     line("\n[outputs]");
+    for index in 0..trace.variants[0].results.len() {
+        line(&writer.result(index)?);
+    }
     for index in 0..graphs[0].outputs.len() {
         let result = match graphs[0].outputs.len() {
             1 => "the result".to_owned(),
@@ -94,7 +97,10 @@ pub(crate) fn write(
         line(&format!("{} = {}", writer.output(index), quoted(&result)));
     }
     line("\n[reference]");
-    line(&format!("graph = '''\n{}'''", writer.graph()?));
+    match trace.is_opaque() {
+        true => line("module = true"),
+        false => line(&format!("graph = '''\n{}'''", writer.graph()?)),
+    }
     line("\n[module]");
     line(&format!("file = {}", quoted(&trace.file)));
     line(&format!("sha256 = {}", quoted(&trace.sha256)));
@@ -128,6 +134,31 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Declares a result of a module without a graph.
+    fn result(&self, index: usize) -> Result<String, ImportError> {
+        let wrong =
+            |reason: String| ImportError::Tensor { name: format!("result {index}"), reason };
+        let all = || self.trace.variants.iter().map(|variant| &variant.results[index]);
+        let results = &self.trace.variants[0].results;
+        let of = dtype(results[index].dtype)
+            .ok_or_else(|| wrong("kgen does not have its dtype".to_owned()))?;
+        let prefix = if of == DType::F32 { "" } else { of.name() };
+        let dims = (0..results[index].shape.len()).map(|dim| {
+            let values: Vec<i64> = all().map(|result| result.shape[dim] as i64).collect();
+            let fixed = values.iter().all(|value| *value == values[0]);
+            let text = match fixed {
+                true => Some(values[0].to_string()),
+                false => self.symbols.by_extents(&values),
+            };
+            text.ok_or_else(|| {
+                wrong(format!("dimension {dim} does not follow from those of the inputs"))
+            })
+        });
+        let shape = format!("{prefix}[{}]", dims.collect::<Result<Vec<_>, _>>()?.join(", "));
+        let name = if results.len() == 1 { "out".to_owned() } else { format!("out{index}") };
+        Ok(format!("{name} = {{ shape = {}, text = \"the result\" }}", quoted(&shape)))
+    }
+
     fn tensor(&self, place: usize) -> Result<String, ImportError> {
         let tensor = &self.graphs[0].tensors[place];
         let wrong = |reason: &str| ImportError::Tensor {

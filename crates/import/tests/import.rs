@@ -4,7 +4,7 @@
 
 use kgen_import::{CheckError, Trace, check, import, responds, suite};
 use kgen_ops::{
-    op::{ModuleTensor, custom_cases},
+    op::{ModuleTensor, PythonReference, custom_cases},
     record::{Case, CaseClass},
     suite::of_op,
 };
@@ -50,6 +50,40 @@ fn a_graph_gives_the_values_of_its_module_and_another_does_not() {
     let other = import(&serde_json::from_str(&text).unwrap(), "mixer").unwrap();
     let error = check(&other, 1, of_module).unwrap_err();
     assert!(matches!(error, CheckError::Value { output: 1, .. }), "{error}");
+}
+
+/// The trace of a module without a graph, whose result has these extents per variant.
+fn opaque(extents: impl Fn(&Trace, usize) -> Vec<usize>) -> Trace {
+    let of_graph = trace();
+    let mut text: serde_json::Value = serde_json::from_str(TRACE).expect("a trace");
+    for (place, variant) in text["variants"].as_array_mut().into_iter().flatten().enumerate() {
+        variant["nodes"] = serde_json::json!([]);
+        variant["outputs"] = serde_json::json!([]);
+        let shape = extents(&of_graph, place);
+        variant["results"] = serde_json::json!([{ "dtype": "i64", "shape": shape }]);
+    }
+    serde_json::from_value(text).expect("a trace")
+}
+
+#[test]
+fn a_module_without_a_graph_is_its_own_reference() {
+    let extents = |trace: &Trace, place: usize| {
+        let x = &trace.variants[place].tensors[0].shape;
+        vec![x[0], x[1] + 1, 3]
+    };
+    let trace = opaque(extents);
+    assert!(trace.is_opaque());
+    let imported = import(&trace, "mixer").unwrap();
+    for line in ["[reference]\nmodule = true", "shape = \"i64[batch_size, channels + 1, 3]\""] {
+        assert!(imported.text.contains(line), "{line}\n{}", imported.text);
+    }
+    assert_eq!(imported.op.python_reference, Some(PythonReference::Module));
+    let shapes = imported.op.infer(&imported.cases[1]).unwrap();
+    assert_eq!(shapes[0].shape, extents(&trace, 1));
+
+    let error =
+        import(&opaque(|_, place| vec![[5, 90, 11, 70, 3][place % 5]]), "mixer").unwrap_err();
+    assert!(error.to_string().contains("dimension 0 does not follow"), "{error}");
 }
 
 #[test]

@@ -82,8 +82,18 @@ struct Common {
     /// Put modules into evaluation mode first: no dropout, running statistics
     #[arg(long)]
     eval: bool,
+    /// Where a module has no graph, take it as its own reference: judging needs PyTorch then
+    #[arg(long)]
+    python_reference: bool,
     #[command(flatten)]
     python: PythonArgs,
+}
+
+impl Common {
+    /// Returns a request of no module.
+    fn request(&self) -> Request {
+        Request { eval: self.eval, python_reference: self.python_reference, ..Request::default() }
+    }
 }
 
 /// A suite and the modules in it.
@@ -170,7 +180,7 @@ fn kernelbench(dir: &Path, levels: &[u32], common: &Common) -> Result<Vec<Job>, 
             class: "Model".to_owned(),
             path,
         });
-        let request = Request { files: files.collect(), eval: common.eval, function: None };
+        let request = Request { files: files.collect(), ..common.request() };
         let description = format!("KernelBench, level {level}");
         Ok(Job { suite: format!("kernelbench-l{level}"), description, request })
     };
@@ -185,7 +195,7 @@ fn module_job(module: &str, common: &Common) -> Result<Job, CommandError> {
     let path = existing(path)?;
     let name = op_name(&stem(&path));
     let file = Source { path, class: class.to_owned(), name: name.clone() };
-    let request = Request { files: vec![file], eval: common.eval, function: None };
+    let request = Request { files: vec![file], ..common.request() };
     Ok(Job { suite: name, description: format!("{module}, imported"), request })
 }
 
@@ -195,7 +205,7 @@ fn function_job(function: &str, inputs: &str, common: &Common) -> Result<Job, Co
         .ok_or_else(|| CommandError::usage("a function is named FILE.py:function"))?;
     let function_of =
         Function { path: existing(path)?, name: name.to_owned(), inputs: inputs.to_owned() };
-    let request = Request { files: Vec::new(), eval: common.eval, function: Some(function_of) };
+    let request = Request { function: Some(function_of), ..common.request() };
     Ok(Job { suite: op_name(name), description: format!("{function}, imported"), request })
 }
 
@@ -298,6 +308,7 @@ fn one(mut trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>,
     let is_reduced = |variant: &&Variant| matches!(variant.role, Role::Small | Role::Middle);
     let small = trace.variants.iter().filter(is_reduced).count();
     let checked = match n_checked {
+        _ if trace.is_opaque() => "the module is its own reference".to_owned(),
         0 => "not compared with the module's values".to_owned(),
         n => format!("as the module in f64 in {} ({largest:.0e})", plural(n, "version")),
     };
