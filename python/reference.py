@@ -25,24 +25,25 @@ def within_two(n, device, generator):
 
 
 class Noise:
-    """Relative changes in units of one rounding, drawn by `draw`."""
+    """Relative changes in multiples of `unit`, drawn by `draw`."""
 
-    def __init__(self, draw, generator):
+    def __init__(self, draw, generator, unit=UNIT_ROUNDOFF):
         self.draw = draw
         self.generator = generator
+        self.unit = unit
         self.places = random.Random(generator.initial_seed())
         self.drawn = None
 
     def apply(self, value):
         if not value.is_contiguous() or value.numel() <= CHUNK:
-            value.addcmul_(value, self.numbers(value.numel(), value.device).view(value.shape), value=UNIT_ROUNDOFF)
+            value.addcmul_(value, self.numbers(value.numel(), value.device).view(value.shape), value=self.unit)
             return
         # Drawing takes most of the time where tensors are large. Parts begin anywhere: none is like its neighbour.
         if self.drawn is None:
             self.drawn = self.numbers(2 * CHUNK, value.device)
         for piece in value.view(-1).split(CHUNK):
             start = self.places.randrange(CHUNK)
-            piece.addcmul_(piece, self.drawn[start : start + piece.numel()], value=UNIT_ROUNDOFF)
+            piece.addcmul_(piece, self.drawn[start : start + piece.numel()], value=self.unit)
 
     def numbers(self, n, device):
         return self.draw(n, device, self.generator)
@@ -101,9 +102,9 @@ def wide(tensors):
     return [value.to(torch.float64 if value.is_floating_point() else value.dtype, copy=True) for value in tensors]
 
 
-def moved(tensors, generator):
+def moved(tensors, generator, unit=UNIT_ROUNDOFF):
     """Tensors in f64 that are off by a rounding or two."""
-    values, noise = wide(tensors), Noise(within_two, generator)
+    values, noise = wide(tensors), Noise(within_two, generator, unit)
     for value in values:
         if value.is_floating_point():
             noise.apply(value)
@@ -151,23 +152,23 @@ def magnitude(*tensors, **scalars):
     return [scale.maximum(value.abs()).mul_(weight) for scale, value in zip(inside, expected)]
 
 
-def response(tensors, expected, taken, run):
+def response(tensors, expected, taken, run, runs=RUNS):
     squares = [torch.zeros_like(value) for value in expected]
-    for number in range(RUNS):
+    for number in range(runs):
         returned = run(torch.Generator(tensors[0].device).manual_seed(number))
         while returned:
             value = returned.pop()
             at = len(returned)
             squares[at].add_((taken(at, value) - expected[at]).nan_to_num_(0.0, 0.0, 0.0).square_())
             del value
-    return [square.div_(RUNS).sqrt_() for square in squares]
+    return [square.div_(runs).sqrt_() for square in squares]
 
 
-def response_to_inputs(tensors, expected, taken, scalars):
+def response_to_inputs(tensors, expected, taken, scalars, runs=RUNS, unit=UNIT_ROUNDOFF):
     def run(generator):
-        return result(moved(tensors, generator), in_f64=True, **scalars)
+        return result(moved(tensors, generator, unit), in_f64=True, **scalars)
 
-    return response(tensors, expected, taken, run)
+    return response(tensors, expected, taken, run, runs)
 
 
 def response_inside(tensors, expected, taken, scalars):
@@ -201,19 +202,36 @@ def responses(tensors, returned, weight, taken, scalars):
     return list(zip(expected, [value.mul_(weight) for value in to_inputs], inside))
 
 
+def second_look(tensors, taken, scalars, runs, factor):
+    """`responses` over so many runs: those of few leave some elements with a fraction of their response."""
+    returned, weight = weighed(tensors, scalars) if WEIGHED else (exact(tensors, scalars), 1.0)
+    expected = [taken(at, value) for at, value in enumerate(returned)]
+    spread = response_to_inputs(tensors, expected, taken, scalars, runs)
+    if factor > 1:
+        coarse = response_to_inputs(tensors, expected, taken, scalars, runs, factor * UNIT_ROUNDOFF)
+        spread = [one.maximum(other / factor) for one, other in zip(spread, coarse)]
+    inside = response_inside(tensors, expected, taken, scalars)
+    inside = [scale.maximum(value.abs()) for scale, value in zip(inside, expected)]
+    return list(zip(expected, [one.mul_(weight) for one in spread], [scale.mul_(weight) for scale in inside]))
+
+
 def elements(*tensors, **given):
     """
     `responses` of some elements of each result. By name come, beside scalars, `list0`, a number that names the
-    tensors' values, and in `list1` and so on the row-major places of each result.
+    tensors' values, and in `list1` and so on the row-major places of each result. For a second look there are in
+    `list0`, behind that number, how many runs to take and the unit roundoff of the factors of products over that of
+    f32: where the result bends within such a distance, its response is that at this distance.
     """
     lists = [value for name, value in given.items() if name.startswith("list")]
     scalars = {name: value for name, value in given.items() if not name.startswith("list")}
-    [number], *places = lists
+    (number, *look), *places = lists
     places = [torch.tensor(place, device=tensors[0].device) for place in places]
 
     def gathered(at, value):
         return value.reshape(-1)[places[at]].double()
 
+    if look:
+        return [part for parts in second_look(tensors, gathered, scalars, *look) for part in parts]
     parts = KEPT.pop(number, None)
     KEPT.clear()
     if parts is None:

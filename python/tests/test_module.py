@@ -200,6 +200,20 @@ class Text(unittest.TestCase):
             function["Noise"](function["signs"], generator).apply(value)
             self.assertTrue(torch.equal(((value - 1) / 2**-24).abs(), torch.ones(n, dtype=torch.float64)))
 
+    def test_a_second_look_sees_where_a_result_bends_and_agrees_elsewhere(self):
+        # The third is 0 for roundings of f32, and moves when a factor is one of TF32.
+        x = torch.tensor([2.0, 3.0, 0.9999])
+        function = self.function("def reference(x):\n    return (x - 1).relu() + 0 * x")
+        places = {"list1": [0, 1, 2]}
+        _, first, _ = function["elements"](x, list0=[1], **places)
+        _, second, scale = function["elements"](x, list0=[2, 200, 8192], **places)
+        _, fine, _ = function["elements"](x, list0=[3, 200, 0], **places)
+        expected = x[:2].double() * 2 / 3**0.5 * 2**-24
+        torch.testing.assert_close(fine[:2], expected, rtol=0.15, atol=0)
+        self.assertTrue(torch.all((second / expected.mean())[:2] > 0.5) and first[2] == fine[2] == 0)
+        self.assertTrue(1e-9 < second[2] < 1e-7, second)
+        self.assertTrue(torch.all(scale[:2] >= x[:2] - 1))
+
     def test_what_cannot_be_a_reference_is_refused(self):
         for text, message in [
             ("import torch\ndef reference(x):\n    return x + torch.rand(1)", "two runs"),

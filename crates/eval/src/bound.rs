@@ -154,8 +154,8 @@ pub struct Bounds<'a> {
 const TF32_OVER_F32: f64 = (1 << 13) as f64;
 const BF16_OVER_F32: f64 = (1 << 16) as f64;
 
-/// Returns the unit roundoff of the type that factors of f32 products may be rounded to, over that of f32.
-fn factors(op: &OpDef, precision: Precision, dtype: DType) -> f64 {
+/// Returns the unit roundoff of the type that factors of f32 products may be rounded to, over that of f32; 0 for f32.
+pub(super) fn factors(op: &OpDef, precision: Precision, dtype: DType) -> f64 {
     if dtype != DType::F32 || !rounds_factors(op, precision) {
         return 0.0;
     }

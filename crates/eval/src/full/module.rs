@@ -55,6 +55,29 @@ impl Prepared<'_> {
     }
 }
 
+/// How closely elements are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Look {
+    First,
+    /// With more runs, and for factors of this unit roundoff over that of f32 (0: of f32).
+    Second {
+        factor: f64,
+    },
+}
+
+/// Runs of a second look.
+const SECOND_RUNS: i64 = 32;
+
+impl Look {
+    fn list(self, number: i64) -> Vec<i64> {
+        match self {
+            Self::First => vec![number],
+            #[expect(clippy::cast_possible_truncation, reason = "a power of two below 2^17")]
+            Self::Second { factor } => vec![number, SECOND_RUNS, factor as i64],
+        }
+    }
+}
+
 /// The module's results on the device, rounded to the types of the outputs.
 pub(super) struct ModuleResults<'p> {
     python: &'p Python<'p>,
@@ -83,12 +106,16 @@ impl<'p> ModuleResults<'p> {
 
     /// Computes the references of some elements of each output: the module runs again, and nothing is
     /// kept of its other elements, which can be more than the device holds.
+    ///
+    /// A response that is measured over few runs is too small by half for some of many elements: those that
+    /// seem to be wrong are looked at once more.
     pub(super) fn points(
         &self,
         device: &mut dyn Device,
         case: &Case,
         inputs: &[BufferId],
         indices: Vec<Vec<usize>>,
+        look: Look,
     ) -> Result<SampledElements, LaunchError> {
         // Every output has an element; where none is asked for, the first is computed and left out.
         let place = |&index: &usize| i64::try_from(index).unwrap_or(i64::MAX);
@@ -97,7 +124,7 @@ impl<'p> ModuleResults<'p> {
             false => list.iter().map(place).collect(),
         };
         let lists = indices.iter().map(or_first);
-        let lists: Vec<Vec<i64>> = std::iter::once(vec![self.number]).chain(lists).collect();
+        let lists: Vec<Vec<i64>> = std::iter::once(look.list(self.number)).chain(lists).collect();
         let parts = |list: &Vec<i64>| {
             let spec = TensorSpec::contiguous(DType::F64, &[list.len()]);
             vec![("elements".to_owned(), spec); torch_code::ELEMENTS_PARTS]

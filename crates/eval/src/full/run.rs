@@ -16,12 +16,13 @@ use super::{
     DataSet, Digest, Prepared,
     device_kernels::{DifferingElements, NearBound, OutputPair},
     load::{Trusted, TrustedBy},
-    module::ModuleResults,
+    module::{Look, ModuleResults},
     sampled_elements::{ElementQuery, SampledElements},
     source::Generated,
 };
 use crate::{
     CaseProgram, Error,
+    bound::factors,
     compare::{Comparison, RoundingStats},
     error::EvalError,
     execute::{CaseData, Ran, conclude, from_error, wrong_when_timed},
@@ -294,18 +295,43 @@ impl<'p> Run<'p> {
         poison: u8,
     ) -> Result<Vec<Comparison>, EvalError> {
         let prepared = self.prepared;
-        let points = self.module_points(device, session, results, prepared.chosen(set))?;
+        let chosen = prepared.chosen(set);
+        let points = self.module_points(device, session, results, chosen.clone(), Look::First)?;
         let trusted = |output: usize| results.of(output);
         let found = self.differing(device, session, &points, poison, &trusted, MAX_BY_MODULE)?;
         self.log.record.by_module = true;
         self.log.compared(&prepared.outputs, &found, false);
-        let got = self.read(device, session, &points)?;
-        let mut compared = prepared.question().compare(&points, &points, got, poison);
+        let is_listed = found.iter().any(|found| !found.listed.is_empty());
+        let listed: Vec<Vec<usize>> = found.into_iter().map(|found| found.listed).collect();
+        let listed = is_listed.then_some(&listed[..]);
+        let compared = self.look(device, session, results, &points, listed, poison, Look::First)?;
+        if compared.iter().all(|output| output.mismatch.is_none()) {
+            return Ok(compared);
+        }
+        let factor = factors(&prepared.op, prepared.precision, DType::F32);
+        let look = Look::Second { factor };
+        let points = self.module_points(device, session, results, chosen, look)?;
+        self.look(device, session, results, &points, listed, poison, look)
+    }
+
+    /// Compares chosen elements, and those that differ, with their references.
+    #[expect(clippy::too_many_arguments, reason = "the state of one comparison")]
+    fn look(
+        &mut self,
+        device: &mut dyn Device,
+        session: &Session<'_>,
+        results: &ModuleResults<'_>,
+        points: &SampledElements,
+        listed: Option<&[Vec<usize>]>,
+        poison: u8,
+        look: Look,
+    ) -> Result<Vec<Comparison>, EvalError> {
+        let got = self.read(device, session, points)?;
+        let mut compared = self.prepared.question().compare(points, points, got, poison);
         self.log.record.judged += points.count();
-        if found.iter().any(|found| !found.listed.is_empty()) {
-            let listed = found.into_iter().map(|found| found.listed).collect();
-            let further = self.module_points(device, session, results, listed)?;
-            let beyond = self.beyond(device, session, &further, &points, poison)?;
+        if let Some(listed) = listed {
+            let further = self.module_points(device, session, results, listed.to_vec(), look)?;
+            let beyond = self.beyond(device, session, &further, points, poison)?;
             compared.splice(0..0, beyond);
         }
         Ok(compared)
@@ -317,10 +343,11 @@ impl<'p> Run<'p> {
         session: &Session<'_>,
         results: &ModuleResults<'_>,
         indices: Vec<Vec<usize>>,
+        look: Look,
     ) -> Result<SampledElements, EvalError> {
         let (case, inputs) = (self.prepared.case, session.inputs());
         let points = self.log.step(device, "references of elements", |device| {
-            results.points(device, case, inputs, indices)
+            results.points(device, case, inputs, indices, look)
         });
         points.map_err(not_by_module)
     }

@@ -207,6 +207,18 @@ impl<'a> Reference<'a> {
         Ok(bounds.collect())
     }
 
+    /// Returns what [`Bound::s`] would be per output if it were measured with inputs that are off by roundings of
+    /// a type whose unit roundoff is `factor` times that of f32, over `factor`: larger where the result bends
+    /// within such a distance, as at the edge of a clamp.
+    ///
+    /// # Errors
+    ///
+    /// As [`Reference::evaluate`].
+    pub fn coarse_spreads(&self, outputs: &[Array], factor: f64) -> Result<Vec<Vec<f64>>, Error> {
+        let spreads = perturb::sensitivity(&self.call, &self.inputs, outputs, factor * U)?;
+        Ok(spreads.into_iter().map(|spread| finite(spread / factor, DType::F32)).collect())
+    }
+
     /// The sensitivity of every output to inputs that are off by f32 roundings.
     fn spreads(&self, outputs: &[Array], dtypes: &[DType]) -> Result<Vec<Array>, Error> {
         let Call { op, case, .. } = self.call;
@@ -218,11 +230,11 @@ impl<'a> Reference<'a> {
         let largest = largest.chain(outputs.iter().map(Array::len)).max().unwrap_or(0);
         let cheap = op.work(case).flops < 64.0 * PERTURB_BELOW as f64;
         if largest < PERTURB_BELOW && cheap && !op.engine.spreads_at_every_size() {
-            return perturb::sensitivity(&self.call, &self.inputs, outputs);
+            return perturb::sensitivity(&self.call, &self.inputs, outputs, U);
         }
         match op.engine.spread(&self.call, &self.inputs)? {
             Some(spreads) => Ok(spreads.into_iter().map(|s| s * DELTA_RMS).collect()),
-            None => perturb::sensitivity(&self.call, &self.inputs, outputs),
+            None => perturb::sensitivity(&self.call, &self.inputs, outputs, U),
         }
     }
 

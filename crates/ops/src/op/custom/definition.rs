@@ -9,7 +9,8 @@ use crate::{
 };
 
 use super::{
-    CustomError, dims::Shape, evaluated::PythonReference, graph::Graph, init::Init, module::TorchModule,
+    CustomError, dims::Shape, evaluated::PythonReference, graph::Graph, init::Init,
+    module::TorchModule,
 };
 
 /// A custom op.

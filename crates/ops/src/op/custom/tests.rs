@@ -226,6 +226,22 @@ fn a_python_reference_measures_its_responses_itself() {
 }
 
 #[test]
+fn a_coarse_spread_sees_where_a_result_bends() {
+    let text = file("x = \"[n]\"", "h = sub(x, 1.0)\nout = relu(h)", "n = 2");
+    let op = custom(&text).unwrap();
+    let case = cases(&op).swap_remove(0);
+    let mut hosts = inputs(&case);
+    // Roundings of f32 leave the first at 0, those of TF32 do not.
+    hosts[0].storage = [0.9999f32, 2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let reference = Reference::new(&op, &case, &hosts).unwrap();
+    let outputs = reference.evaluate().unwrap();
+    let fine = &reference.bounds(&outputs).unwrap()[0].s;
+    let coarse = reference.coarse_spreads(&outputs, 8192.0).unwrap().swap_remove(0);
+    assert!(fine[0] == 0.0 && coarse[0] > 1e-9, "{fine:?} {coarse:?}");
+    assert!((coarse[1] / fine[1] - 1.0).abs() < 1e-3, "{fine:?} {coarse:?}");
+}
+
+#[test]
 fn a_suite_carries_ops_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let mine = file("x = \"[n]\"", "out = relu(x)", "n = 3").replace("mine", "suite_own");

@@ -9,7 +9,7 @@ use crate::{
     suite,
 };
 
-use super::{DELTA_RMS, Error, PERTURB_BELOW, Reference, perturb, sampled};
+use super::{DELTA_RMS, Error, PERTURB_BELOW, Reference, U, perturb, sampled};
 
 fn reference<'a>(case: &'a Case, hosts: &'a [HostTensor]) -> Result<Reference<'a>, Error> {
     Reference::new(find(&case.op).unwrap(), case, hosts)
@@ -59,7 +59,7 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
             }
             let (call, inputs) = (&reference.call, &reference.inputs);
             let of = |values: crate::op::Array| rms(&values.into_iter().collect::<Vec<f64>>());
-            let measured = perturb::sensitivity(call, inputs, &outputs).unwrap();
+            let measured = perturb::sensitivity(call, inputs, &outputs, U).unwrap();
             let measured = of(measured.into_iter().next().unwrap());
             let closed = op.engine.spread(call, inputs).unwrap().unwrap();
             let closed = of(closed.into_iter().next().unwrap() * DELTA_RMS);
@@ -80,7 +80,8 @@ fn a_softmax_is_sensitive_to_distances_alone() {
             let reference = reference(case, hosts).unwrap();
             let outputs = reference.evaluate().unwrap();
             let closed = rms(&reference.bounds(&outputs).unwrap().remove(0).s);
-            let moved = perturb::sensitivity(&reference.call, &reference.inputs, &outputs).unwrap();
+            let moved =
+                perturb::sensitivity(&reference.call, &reference.inputs, &outputs, U).unwrap();
             (closed, rms(&moved[0].iter().copied().collect::<Vec<f64>>()))
         };
         let (closed, moved) = of(&hosts);
