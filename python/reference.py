@@ -1,5 +1,7 @@
 # Appended to module.py or function.py: what `result` gives in f64, and how roundings move it.
+import contextlib
 import random
+import time
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -12,6 +14,8 @@ CHUNK = 1 << 24
 # Most bytes of responses that are kept for a second call, which asks for the elements that differ.
 KEPT_BYTES = 4 << 30
 KEPT = {}
+# Seconds that the runs of a second look may take.
+SECOND_LOOK_S = 30.0
 # Largest difference of two runs on equal inputs, as a part of the largest magnitude: sums of other orders.
 SAME = 1e-9
 
@@ -36,11 +40,11 @@ class Noise:
 
     def apply(self, value):
         if not value.is_contiguous() or value.numel() <= CHUNK:
-            value.addcmul_(value, self.numbers(value.numel(), value.device).view(value.shape), value=self.unit)
+            value.addcmul_(value, self.numbers(value.numel(), value.device).view(value.shape).to(value.dtype), value=self.unit)
             return
         # Drawing takes most of the time where tensors are large. Parts begin anywhere: none is like its neighbour.
-        if self.drawn is None:
-            self.drawn = self.numbers(2 * CHUNK, value.device)
+        if self.drawn is None or self.drawn.dtype != value.dtype:
+            self.drawn = self.numbers(2 * CHUNK, value.device).to(value.dtype)
         for piece in value.view(-1).split(CHUNK):
             start = self.places.randrange(CHUNK)
             piece.addcmul_(piece, self.drawn[start : start + piece.numel()], value=self.unit)
@@ -202,14 +206,49 @@ def responses(tensors, returned, weight, taken, scalars):
     return list(zip(expected, [value.mul_(weight) for value in to_inputs], inside))
 
 
+@contextlib.contextmanager
+def full_f32():
+    """Products of f32 as they are, whatever the precision of this evaluation allows."""
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
+def coarse_response(tensors, taken, scalars, runs, factor):
+    """
+    The response to roundings of the inputs that are `factor` times those of f32, over it. It is measured in f32,
+    whose own roundings are far smaller, and which takes a fraction of the time.
+    """
+
+    def run(generator):
+        copies, noise = [value.clone() for value in tensors], Noise(within_two, generator, factor * UNIT_ROUNDOFF)
+        for value in copies:
+            if value.dtype == torch.float32:
+                noise.apply(value)
+        return result(copies, **scalars)
+
+    with full_f32():
+        expected = [taken(at, value) for at, value in enumerate(result([value.clone() for value in tensors], **scalars))]
+        return [value / factor for value in response(tensors, expected, taken, run, runs)]
+
+
 def second_look(tensors, taken, scalars, runs, factor):
     """`responses` over so many runs: those of few leave some elements with a fraction of their response."""
+    start = time.monotonic()
     returned, weight = weighed(tensors, scalars) if WEIGHED else (exact(tensors, scalars), 1.0)
     expected = [taken(at, value) for at, value in enumerate(returned)]
-    spread = response_to_inputs(tensors, expected, taken, scalars, runs)
+    returned.clear()
     if factor > 1:
-        coarse = response_to_inputs(tensors, expected, taken, scalars, runs, factor * UNIT_ROUNDOFF)
-        spread = [one.maximum(other / factor) for one, other in zip(spread, coarse)]
+        spread = response_to_inputs(tensors, expected, taken, scalars)
+        coarse = coarse_response(tensors, taken, scalars, runs, factor)
+        spread = [one.maximum(other) for one, other in zip(spread, coarse)]
+    else:
+        # Fewer where one takes long.
+        affordable = int(SECOND_LOOK_S / max(time.monotonic() - start, 1e-6))
+        spread = response_to_inputs(tensors, expected, taken, scalars, max(RUNS, min(runs, affordable)))
     inside = response_inside(tensors, expected, taken, scalars)
     inside = [scale.maximum(value.abs()) for scale, value in zip(inside, expected)]
     return list(zip(expected, [one.mul_(weight) for one in spread], [scale.mul_(weight) for scale in inside]))

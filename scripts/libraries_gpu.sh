@@ -31,7 +31,7 @@ for case in e["cases"]:
 print("  worst error over bound:", max((c["worst_ratio"] for c in e["cases"] if isinstance(c["worst_ratio"], (int, float))), default=None))
 for t in e["timings"]:
     print("  timed", t["case"], "candidate", round(t["candidate"]["median_us"], 2), "us", t["params"],
-          [(b["name"], b["timing"] and round(b["timing"]["median_us"], 2), b["comparison"] and round(b["comparison"]["speedup"], 3), b["note"]) for b in t["baselines"]])
+          [(b["name"], b["timing"] and round(b["timing"]["median_us"], 2), b["comparison"] and round(b["comparison"]["speedup"], 3), b.get("note")) for b in t["baselines"]])
 PY
 }
 

@@ -84,6 +84,7 @@ pub enum PythonKind {
     /// The same through `torch.compile`.
     TorchCompile,
     /// The same with `mode="max-autotune"`.
+    #[serde(rename = "torch_compile_max_autotune")]
     TorchMaxAutotune,
     /// The kernel of `FlagGems` for it.
     FlagGems,
