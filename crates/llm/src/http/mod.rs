@@ -65,6 +65,8 @@ impl Http {
         }
         let headers = headers::request(&access).map_err(misconfigured)?;
         let redactor = Redactor::new(access.key.clone());
+        // Another client may have chosen before.
+        drop(rustls::crypto::ring::default_provider().install_default());
         let client = reqwest::Client::builder()
             .connect_timeout(access.connect_timeout)
             // A redirected POST would carry the key to another host.
