@@ -258,7 +258,8 @@ impl Pool {
             None => None,
         };
         let deadlines = Deadlines::of(request);
-        let in_python = reference_in_python(request);
+        let needs = PythonNeeds::of(request);
+        let on_gpu = needs.on_gpu || request.needs_python();
         let first = Task {
             line: &|side, _| {
                 json_line(&Job::Cpu {
@@ -269,17 +270,17 @@ impl Pool {
             attachment: &[],
             deadlines,
             ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
-            pythons: in_python.then_some(&*self.pythons),
+            pythons: needs.on_cpu.then_some(&*self.pythons),
             fresh: false,
         };
-        if let Some(gpu) = gpu.filter(|_| in_python || request.needs_python()) {
+        if let Some(gpu) = gpu.filter(|_| on_gpu) {
             // PyTorch takes seconds to import: that overlaps the work without a GPU.
             self.warm_up(gpu);
         }
         match (gpu, first.run(&self.cpu).await?) {
             (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
                 program.push(b'\n');
-                let first = GpuJob { request, evaluation, program, in_python, observer };
+                let first = GpuJob { request, evaluation, program, needs_python: on_gpu, observer };
                 let alone = !self.shares_gpus || request.timing.is_some();
                 let usage = if alone { Access::Exclusive } else { Access::Shared };
                 let found = self.run_on_gpu(gpu, &first, usage).await?;
@@ -301,7 +302,7 @@ impl Pool {
         job: &GpuJob<'_>,
         usage: Access,
     ) -> Result<Evaluation, Error> {
-        let GpuJob { request, evaluation, program, in_python, observer } = job;
+        let GpuJob { request, evaluation, program, needs_python, observer } = job;
         let task = Task {
             line: &|side, python_pid| {
                 json_line(&Job::Gpu {
@@ -318,7 +319,7 @@ impl Pool {
                 let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
                 Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, *observer)
             },
-            pythons: (*in_python || request.needs_python()).then_some(&*self.pythons),
+            pythons: needs_python.then_some(&*self.pythons),
             // Times for a claim come from processes of their own, each with other addresses.
             fresh: request.timing.as_ref().is_some_and(|t| 1 < t.profile.n_processes()),
         };
@@ -365,10 +366,21 @@ impl Pool {
     }
 }
 
-/// Returns whether the reference of a request's op is Python code.
-fn reference_in_python(request: &EvalRequest) -> bool {
-    let op = request.definition.as_deref().and_then(|text| op::custom(text).ok());
-    op.is_some_and(|op| op.python_reference.is_some())
+/// Whether the references of a request's op come from the Python process.
+struct PythonNeeds {
+    on_cpu: bool,
+    on_gpu: bool,
+}
+
+impl PythonNeeds {
+    fn of(request: &EvalRequest) -> Self {
+        let op = request.definition.as_deref().and_then(|text| op::custom(text).ok());
+        let is_large = || request.cases.iter().any(|case| case.class.is_large());
+        let on_cpu = op.as_ref().is_some_and(|op| op.python_reference.is_some());
+        // Original sizes are judged beside the module.
+        let by_module = op.is_some_and(|op| op.module.is_some()) && is_large();
+        Self { on_cpu, on_gpu: on_cpu || by_module }
+    }
 }
 
 /// Input of the second half of an evaluation: the results of the first.
@@ -377,8 +389,8 @@ struct GpuJob<'a> {
     evaluation: Evaluation,
     /// The compiled program as one line.
     program: Vec<u8>,
-    /// Whether the reference is Python code.
-    in_python: bool,
+    /// Whether it needs the GPU's Python process.
+    needs_python: bool,
     observer: Observer<'a>,
 }
 
