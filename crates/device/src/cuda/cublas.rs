@@ -3,11 +3,7 @@
 //! The library thinks in columns: a row-major matrix is its transpose there. So it is asked for
 //! `out^T = right^T @ left^T`, in which every row-major operand is a plain one.
 
-use std::{
-    ffi::c_void,
-    path::{Path, PathBuf},
-    ptr,
-};
+use std::{ffi::c_void, path::PathBuf, ptr};
 
 use cudarc::{
     cublaslt::{
@@ -23,10 +19,10 @@ use cudarc::{
         sys::{CUdeviceptr, CUstream},
     },
 };
-use kgen_compile::{LocateOptions, load_library, locate_cublaslt};
-use kgen_record::{BufferOffset, DType, Finding, Gemm, Matrix, Verdict};
-use kgen_settings::NvrtcSettings;
+use kgen_compile::locate_cublaslt;
+use kgen_record::{DType, Gemm, Matrix};
 
+use super::library::{Library, address, options, unsupported};
 use crate::{LaunchError, limits::launch_error};
 
 /// Bytes that algorithms may use beside the matrices; the amount that PyTorch gives them on a
@@ -47,7 +43,7 @@ pub(super) struct Cublas {
 impl Cublas {
     /// Loads the library and allocates its workspace.
     pub(super) fn open(driver_version: Option<u32>) -> Result<Self, LaunchError> {
-        load(located(driver_version).as_deref(), is_present)?;
+        LIBRARY.load(locate_cublaslt(&options(driver_version)).as_deref(), is_present)?;
         let handle = lt::create_handle().map_err(|error| refused("be opened", error))?;
         // SAFETY: freed in `close`.
         let workspace = unsafe { driver::malloc_sync(WORKSPACE) };
@@ -103,47 +99,30 @@ impl Cublas {
 ///
 /// In one line how to get it, where there is none.
 pub fn find_cublaslt(driver_version: Option<u32>) -> Result<Option<PathBuf>, String> {
-    found(located(driver_version), is_present)
+    found(locate_cublaslt(&options(driver_version)), is_present)
 }
 
 fn found(
     located: Option<PathBuf>,
     is_present: impl FnOnce() -> bool,
 ) -> Result<Option<PathBuf>, String> {
-    if located.is_some() || is_present() { Ok(located) } else { Err(MISSING.to_owned()) }
+    if located.is_some() || is_present() { Ok(located) } else { Err(LIBRARY.missing.to_owned()) }
 }
 
-/// The message where the library is missing.
-const MISSING: &str = "cuBLASLt was not found: it comes with PyTorch for CUDA, with the package \
-                       nvidia-cublas and with the CUDA toolkit (CUDA_HOME)";
-
-fn located(driver_version: Option<u32>) -> Option<PathBuf> {
-    let settings = NvrtcSettings { path: None, offline: true, cache_dir: None };
-    locate_cublaslt(&LocateOptions::new(&settings, driver_version))
-}
+const LIBRARY: Library = Library {
+    name: "cuBLASLt",
+    file: "libcublasLt.so",
+    missing: "cuBLASLt was not found: it comes with PyTorch for CUDA, with the package \
+              nvidia-cublas and with the CUDA toolkit (CUDA_HOME)",
+};
 
 fn is_present() -> bool {
     // SAFETY: asking loads the library, which runs its initialisers.
     unsafe { sys::is_culib_present() }
 }
 
-fn load(located: Option<&Path>, is_present: impl FnOnce() -> bool) -> Result<(), LaunchError> {
-    if let Some(path) = located {
-        load_library(path, "libcublasLt.so").map_err(|error| unsupported(error.to_string()))?;
-    }
-    if is_present() { Ok(()) } else { Err(unsupported(MISSING)) }
-}
-
-fn unsupported(reason: impl Into<String>) -> LaunchError {
-    LaunchError::verdict(Verdict::Unsupported, Finding::new(reason))
-}
-
 fn refused(what: &str, error: CublasError) -> LaunchError {
-    unsupported(format!("cuBLASLt cannot {what}: {error}"))
-}
-
-const fn address(at: BufferOffset<CUdeviceptr>) -> CUdeviceptr {
-    at.buffer + at.byte_offset as u64
+    LIBRARY.refused(what, error)
 }
 
 /// Returns the operation on an operand that is seen as its transpose: none if it is row-major.
@@ -382,6 +361,8 @@ impl Drop for Preference {
 
 #[cfg(test)]
 mod tests {
+    use kgen_record::Verdict;
+
     use super::*;
 
     fn refusal(loaded: Result<(), LaunchError>) -> String {
@@ -395,10 +376,10 @@ mod tests {
 
     #[test]
     fn a_library_that_is_missing_is_unsupported_and_says_how_to_get_it() {
-        let line = refusal(load(None, || false));
+        let line = refusal(LIBRARY.load(None, || false));
         assert!(line.starts_with("cuBLASLt was not found: ") && line.contains("nvidia-cublas"));
         assert_eq!(found(None, || false), Err(line));
-        assert!(load(None, || true).is_ok());
+        assert!(LIBRARY.load(None, || true).is_ok());
         assert_eq!(found(None, || true), Ok(None));
     }
 
@@ -407,7 +388,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libcublasLt.so.13");
         std::fs::write(&path, "no library").unwrap();
-        let line = refusal(load(Some(&path), || true));
+        let line = refusal(LIBRARY.load(Some(&path), || true));
         assert!(line.contains("libcublasLt.so.13") && !line.contains('\n'), "{line}");
         // Its place is found without loading it.
         assert_eq!(found(Some(path.clone()), || false), Ok(Some(path)));

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::{c_int, c_void},
-    path::Path,
     ptr,
 };
 
@@ -20,10 +19,10 @@ use cudarc::{
         sys::{CUdeviceptr, CUstream},
     },
 };
-use kgen_compile::{LocateOptions, load_library, locate_cublaslt, locate_cudnn};
-use kgen_record::{BufferOffset, Convolution, DType, Finding, Verdict};
-use kgen_settings::NvrtcSettings;
+use kgen_compile::{load_library, locate_cublaslt, locate_cudnn};
+use kgen_record::{Convolution, DType};
 
+use super::library::{Library, address, options, unsupported};
 use crate::LaunchError;
 
 /// Algorithms that the heuristic is asked for: all there are.
@@ -44,13 +43,12 @@ pub(super) struct Cudnn {
 impl Cudnn {
     /// Loads the library for a stream; the context is current.
     pub(super) fn open(driver_version: Option<u32>, stream: CUstream) -> Result<Self, LaunchError> {
-        let settings = NvrtcSettings { path: None, offline: true, cache_dir: None };
-        let options = LocateOptions::new(&settings, driver_version);
+        let options = options(driver_version);
         if let Some(cublaslt) = locate_cublaslt(&options) {
             // cuDNN asks for it by a bare name, and does without for most algorithms.
             drop(load_library(&cublaslt, "libcublasLt.so"));
         }
-        load(locate_cudnn(&options).as_deref(), is_present)?;
+        LIBRARY.load(locate_cudnn(&options).as_deref(), is_present)?;
         let handle = dnn::create_handle().map_err(|error| refused("be opened", error))?;
         let library = Self { handle, workspaces: Vec::new() };
         // SAFETY: handle and stream are alive and of one context.
@@ -130,32 +128,20 @@ const fn sums_products(algorithm: Algorithm) -> bool {
     )
 }
 
-/// The message where the library is missing.
-const MISSING: &str = "cuDNN 9 was not found: it comes with PyTorch for CUDA and with the package \
-                       nvidia-cudnn-cu13 or nvidia-cudnn-cu12";
+const LIBRARY: Library = Library {
+    name: "cuDNN",
+    file: "libcudnn.so",
+    missing: "cuDNN 9 was not found: it comes with PyTorch for CUDA and with the package \
+              nvidia-cudnn-cu13 or nvidia-cudnn-cu12",
+};
 
 fn is_present() -> bool {
     // SAFETY: asking loads the library, which runs its initialisers.
     unsafe { sys::is_culib_present() }
 }
 
-fn load(located: Option<&Path>, is_present: impl FnOnce() -> bool) -> Result<(), LaunchError> {
-    if let Some(path) = located {
-        load_library(path, "libcudnn.so").map_err(|error| unsupported(error.to_string()))?;
-    }
-    if is_present() { Ok(()) } else { Err(unsupported(MISSING)) }
-}
-
-fn unsupported(reason: impl Into<String>) -> LaunchError {
-    LaunchError::verdict(Verdict::Unsupported, Finding::new(reason))
-}
-
 fn refused(what: &str, error: CudnnError) -> LaunchError {
-    unsupported(format!("cuDNN cannot {what}: {error}"))
-}
-
-const fn address(at: BufferOffset<CUdeviceptr>) -> CUdeviceptr {
-    at.buffer + at.byte_offset as u64
+    LIBRARY.refused(what, error)
 }
 
 const fn type_of(dtype: DType) -> DataType {
@@ -391,15 +377,17 @@ impl Drop for Operation {
 
 #[cfg(test)]
 mod tests {
+    use kgen_record::Verdict;
+
     use super::*;
 
     #[test]
     fn a_library_that_is_missing_is_unsupported_and_says_how_to_get_it() {
-        let missing = load(None, || false).unwrap_err();
+        let missing = LIBRARY.load(None, || false).unwrap_err();
         let LaunchError::Kernel { verdict, finding, .. } = missing else { panic!("{missing:?}") };
         assert_eq!(verdict, Verdict::Unsupported);
         assert!(finding.message.contains("nvidia-cudnn") && !finding.message.contains('\n'));
-        assert!(load(None, || true).is_ok());
+        assert!(LIBRARY.load(None, || true).is_ok());
     }
 
     #[test]

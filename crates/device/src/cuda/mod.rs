@@ -9,6 +9,7 @@ mod cublas;
 mod cudnn;
 mod driver;
 mod launch;
+mod library;
 mod list;
 mod session;
 mod support;
