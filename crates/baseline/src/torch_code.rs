@@ -51,14 +51,24 @@ pub const SPREAD: &str = "spread";
 /// The function that returns the responses to roundings of all results in between, of every result.
 pub const MAGNITUDE: &str = "magnitude";
 
-/// Returns Python text with these functions; `None` where no PyTorch code is known of an op, or it gives
-/// others values than kernels are to give.
+/// Returns whether PyTorch code is known of an op that gives the values that kernels are to give.
+#[must_use]
+pub fn is_known(op: &OpDef) -> bool {
+    matches!(op.python_reference, Some(PythonReference::Text(_))) || module(op).is_some()
+}
+
+/// Returns the module of an op; a module that draws values of its own gives others.
+fn module(op: &OpDef) -> Option<&TorchModule> {
+    op.module.as_ref().filter(|module| !module.draws)
+}
+
+/// Returns Python text with these functions; `None` where no PyTorch code is known of an op, see [`is_known`].
 #[must_use]
 pub fn source(op: &OpDef) -> Option<String> {
     if let Some(PythonReference::Text(text)) = &op.python_reference {
         return Some(format!("{WIDE}\n\nTEXT = {}\n\n{FUNCTION}\n\n{REFERENCES}", json!(text)));
     }
-    let module = op.module.as_ref().filter(|module| !module.draws)?;
+    let module = module(op)?;
     // A string of JSON is one of Python.
     let problem = json!(problem(module, op.python_reference.is_some()).to_string());
     Some(format!(

@@ -48,7 +48,7 @@ const fn function_of(kind: PythonKind) -> Option<&'static str> {
 /// Returns whether PyTorch computes an op: by an operator, or by code that comes with the op.
 #[must_use]
 pub fn is_computed_by(op: &OpDef, kind: PythonKind) -> bool {
-    aten(op).is_some() || (function_of(kind).is_some() && torch_code::source(op).is_some())
+    aten(op).is_some() || (function_of(kind).is_some() && torch_code::is_known(op))
 }
 
 /// Words the call of a case; `inputs` and `outputs` say where the tensors lie, inputs in the order

@@ -31,7 +31,7 @@ const N_CHOSEN: usize = 4096;
 /// Returns whether a case is judged beside the PyTorch code of its op: a device can make its inputs.
 pub(crate) fn is_of_module(op: &OpDef, case: &Case) -> bool {
     let Ok(outputs) = op.infer(case) else { return false };
-    torch_code::source(op).is_some()
+    torch_code::is_known(op)
         && case.class.is_large()
         && outputs.iter().all(|spec| spec.numel() > 0 && spec.dtype == DType::F32)
         && Values::new(case, 0).is_some()
