@@ -13,6 +13,7 @@
 //! cpu ─> emulate ─> rounding <─ gpu
 //! ```
 
+mod arrays;
 mod blocks;
 pub mod bound;
 mod budget;

@@ -7,14 +7,15 @@ use std::{
 
 use kgen_device::{Device as _, EmuDevice, Image, LaunchError, ModuleId};
 use kgen_ops::op::{Array, Call, Inputs};
-use kgen_record::{Case, Emulation, HostTensor, Sanitize, Target, TensorSpec, tensor::decode};
+use kgen_record::{Case, Emulation, HostTensor, Sanitize, Target, TensorSpec};
 
 use super::{
-    CaseProgram, Job, Program, budget,
+    CaseProgram, Job, Program,
+    arrays::{array, contiguous},
+    budget,
     builder::describe_args,
     program::ReferenceProgram,
     session::{InputSource, Modules, Session},
-    side::contiguous,
 };
 
 /// How a call is run.
@@ -118,13 +119,10 @@ fn launch(
         Modules::loaded(Some(candidate), reference.copy_ptx.as_deref().map(load).transpose()?);
     let session = Session::open(device, case, program, modules, hosts, outputs)?;
     let ran = session.run(device).and_then(|()| {
-        let values = outputs.iter().enumerate().map(|(index, (_, spec))| {
-            let bytes = session.output(device, index)?;
-            let elements = bytes.chunks_exact(spec.dtype.size());
-            let values = elements.map(|bytes| decode(spec.dtype, bytes)).collect();
-            let shaped = Array::from_shape_vec(spec.shape.clone(), values);
-            Ok(shaped.expect("an output has as many elements as its shape says"))
-        });
+        let values = outputs
+            .iter()
+            .enumerate()
+            .map(|(index, (_, spec))| Ok(array(spec, &session.output(device, index)?)));
         values.collect()
     });
     session.close(device);

@@ -10,4 +10,4 @@ mod tests;
 
 pub(super) use process::Process;
 pub(super) use python::Python;
-pub(super) use reference::{contiguous, evaluate};
+pub(super) use reference::evaluate;

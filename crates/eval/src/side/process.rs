@@ -13,6 +13,9 @@ use kgen_record::{Finding, PythonFacts, PythonKind, PythonSettings, Target, Verd
 /// Time that the process has to free the resources of its last client.
 const HELLO_LIMIT: Duration = Duration::from_secs(30);
 
+/// Time that the process has to let go of a call.
+const DROP_LIMIT: Duration = Duration::from_secs(30);
+
 /// The Python process of one evaluation; the connection is made when it is first needed.
 pub(crate) struct Process<'s> {
     side: &'s Side,
@@ -152,7 +155,7 @@ impl<'s> Process<'s> {
     }
 
     /// Asks for something that nobody waits for, if the process is there at all.
-    pub(crate) fn send(&self, what: impl FnOnce(&mut Client) -> Result<(), Error>) {
+    fn send(&self, what: impl FnOnce(&mut Client) -> Result<(), Error>) {
         let Side::Ready(ready) = self.side else { return };
         let mut state = lock(&self.state);
         let State::Connected(client) = &mut *state else { return };
@@ -162,6 +165,11 @@ impl<'s> Process<'s> {
                 drop(lose(&mut state, ready, error));
             }
         }
+    }
+
+    /// Lets go of a call.
+    pub(crate) fn drop_handle(&self, handle: u64) {
+        self.send(|client| client.drop_handle(handle, DROP_LIMIT));
     }
 
     fn ready(&self, target: &Target) -> Result<&'s Ready, Failure> {

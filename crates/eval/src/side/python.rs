@@ -34,9 +34,6 @@ const fn prepare_limit(kind: PythonKind) -> Duration {
 /// Calls that are thrown away after the process got the GPU.
 const WARM_UP: u32 = 1;
 
-/// Time that the process has to let go of a call.
-const DROP_LIMIT: Duration = Duration::from_secs(30);
-
 /// An implementation in Python for an op.
 pub(crate) struct Python<'p> {
     process: &'p Process<'p>,
@@ -263,6 +260,6 @@ impl BoundCall for Call<'_> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         // The process must close its mappings before kgen frees the memory behind them.
-        self.process.send(|client| client.drop_handle(self.handle, DROP_LIMIT));
+        self.process.drop_handle(self.handle);
     }
 }

@@ -11,19 +11,14 @@ use kgen_baseline::{
     torch_code,
 };
 use kgen_ops::op::{Array, Call, Inputs, PythonReference, Quantity};
-use kgen_record::{
-    DType, HostTensor, Precision, PythonKind, Target, TensorSpec,
-    tensor::{decode, encode},
-};
+use kgen_record::{DType, Precision, PythonKind, Target, TensorSpec};
 use tempfile::NamedTempFile;
 
 use super::process::{Failure, Process};
+use crate::arrays::{array, contiguous};
 
 /// Time that a quantity has.
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// Time that the process has to let go of a call.
-const DROP_LIMIT: Duration = Duration::from_secs(30);
 
 /// The name of the code in tracebacks, as `python/function.py` gives it.
 const CODE_FILE: &str = "\"<reference>\", line ";
@@ -71,8 +66,9 @@ pub(crate) fn evaluate(
             format!("{failure}{line}")
         })?;
     process.note_settings(prepared.settings);
-    process.send(|client| client.drop_handle(prepared.handle, DROP_LIMIT));
-    let read = specs.iter().zip(&files.outputs).map(|(spec, (file, _))| array(spec, file));
+    process.drop_handle(prepared.handle);
+    let read = specs.iter().zip(&files.outputs);
+    let read = read.map(|(spec, (file, _))| Ok(array(spec, &fs::read(file.path())?)));
     read.collect::<io::Result<_>>().map_err(|error| format!("a file with a result: {error}"))
 }
 
@@ -118,21 +114,4 @@ impl Files {
 
 fn location((file, bytes): &Sized) -> Location {
     Location::in_file(file.path(), *bytes as u64)
-}
-
-/// Returns a contiguous tensor of these values.
-pub(crate) fn contiguous(spec: &TensorSpec, values: &Array) -> HostTensor {
-    let mut host = HostTensor::zeroed(spec.clone());
-    let size = spec.dtype.size();
-    for (value, bytes) in values.iter().zip(host.storage.chunks_exact_mut(size)) {
-        encode(spec.dtype, *value, bytes);
-    }
-    host
-}
-
-fn array(spec: &TensorSpec, file: &NamedTempFile) -> io::Result<Array> {
-    let bytes = fs::read(file.path())?;
-    let elements = bytes.chunks_exact(spec.dtype.size());
-    let values = elements.map(|bytes| decode(spec.dtype, bytes)).collect();
-    Array::from_shape_vec(spec.shape.clone(), values).map_err(io::Error::other)
 }
