@@ -121,10 +121,11 @@ struct Writer<'a> {
 }
 
 fn specs(of: &Map<String, Value>) -> Result<Vec<(&str, Spec)>, String> {
-    let one = |(name, value): (&'_ String, &Value)| {
-        Spec::deserialize(value).map_err(|error| format!("`{name}`: {error}"))
+    let one = |(name, value)| match Spec::deserialize(value) {
+        Ok(spec) => Ok((String::as_str(name), spec)),
+        Err(error) => Err(format!("`{name}`: {error}")),
     };
-    of.iter().map(|(name, value)| Ok((name.as_str(), one((name, value))?))).collect()
+    of.iter().map(one).collect()
 }
 
 fn dtype(of: &Spec) -> Result<DType, String> {
@@ -137,13 +138,11 @@ impl<'a> Writer<'a> {
     fn new(definition: &'a Definition, workloads: Vec<Workload>) -> Result<Self, String> {
         let (inputs, outputs) = (specs(&definition.inputs)?, specs(&definition.outputs)?);
         let tensors = || inputs.iter().filter(|(_, spec)| spec.shape.is_some());
-        for (input, _) in tensors() {
+        for (input, spec) in tensors() {
             let from_file = |workload: &Workload| {
                 matches!(workload.inputs.get(*input), Some(Source::Safetensors {}))
             };
-            let is_float = |spec: &Spec| dtype(spec).is_ok_and(DType::is_float);
-            let spec = tensors().find(|(name, _)| name == input).map(|(_, spec)| spec);
-            if workloads.iter().any(from_file) && !spec.is_some_and(is_float) {
+            if workloads.iter().any(from_file) && !dtype(spec).is_ok_and(DType::is_float) {
                 return Err(format!("the values of `{input}` are data of a file, not drawn"));
             }
         }

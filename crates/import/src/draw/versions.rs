@@ -98,11 +98,8 @@ impl<'a> Versions<'a> {
         let versions: Vec<&BTreeSet<usize>> =
             self.places(&[Role::Drawn]).map(|place| &self.differing[place]).collect();
         let is_alone = |extent: &usize| versions.iter().any(|of| of.iter().eq([extent]));
-        let mut free: BTreeSet<usize> = (0..self.symbols.extents.len()).filter(is_alone).collect();
-        while let Some(tied) = tied(&versions, &free) {
-            free.retain(|extent| !tied.contains(extent));
-        }
-        free.into_iter().collect()
+        let free = (0..self.symbols.extents.len()).filter(is_alone).collect();
+        untied(&versions, free).into_iter().collect()
     }
 
     /// Returns extents and scalars with their values in the smallest version; `None` where there is none.
@@ -129,6 +126,14 @@ impl<'a> Versions<'a> {
     }
 }
 
+/// Leaves out of free extents those that something else changes with.
+fn untied(versions: &[&BTreeSet<usize>], mut free: BTreeSet<usize>) -> BTreeSet<usize> {
+    while let Some(tied) = tied(versions, &free) {
+        free.retain(|extent| !tied.contains(extent));
+    }
+    free
+}
+
 /// Returns extents that change together with a number that does not change without them: those of the
 /// version with the fewest.
 fn tied(versions: &[&BTreeSet<usize>], free: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
@@ -153,11 +158,7 @@ mod tests {
     fn freed(versions: &[&[usize]], free: &[usize]) -> BTreeSet<usize> {
         let versions: Vec<BTreeSet<usize>> = versions.iter().map(|of| set(of)).collect();
         let versions: Vec<&BTreeSet<usize>> = versions.iter().collect();
-        let mut free = set(free);
-        while let Some(tied) = tied(&versions, &free) {
-            free.retain(|extent| !tied.contains(extent));
-        }
-        free
+        untied(&versions, set(free))
     }
 
     #[test]
