@@ -135,7 +135,9 @@ def values(*tensors, **scalars):
 
 
 def weighed(tensors, scalars):
-    """The results, and the weight of their responses."""
+    """The results, and the weight of their responses: 1 where kgen knows the lengths, as those of a graph."""
+    if not WEIGHED:
+        return exact(tensors, scalars), 1.0
     with Lengths() as lengths:
         returned = exact(tensors, scalars)
     return returned, lengths.weight()
@@ -151,9 +153,7 @@ def spread(*tensors, **scalars):
 def magnitude(*tensors, **scalars):
     """Of each result its scale: the response to roundings of all results in between, over the unit roundoff; weighed."""
     returned, weight = weighed(tensors, scalars)
-    expected = [value.double() for value in returned]
-    inside = response_inside(tensors, expected, whole, scalars)
-    return [scale.maximum(value.abs()).mul_(weight) for scale, value in zip(inside, expected)]
+    return scales(tensors, [value.double() for value in returned], whole, scalars, weight)
 
 
 def response(tensors, expected, taken, run, runs=RUNS):
@@ -175,13 +175,17 @@ def response_to_inputs(tensors, expected, taken, scalars, runs=RUNS, unit=UNIT_R
     return response(tensors, expected, taken, run, runs)
 
 
-def response_inside(tensors, expected, taken, scalars):
+def scales(tensors, expected, taken, scalars, weight):
+    """Of each result the response to roundings of all results in between, over the unit roundoff, or its magnitude where
+    that is larger; weighed."""
+
     def run(generator):
         given = wide(tensors)
         with Roundings(generator):
             return result(given, in_f64=True, **scalars)
 
-    return [value.div_(UNIT_ROUNDOFF) for value in response(tensors, expected, taken, run)]
+    inside = [value.div_(UNIT_ROUNDOFF) for value in response(tensors, expected, taken, run)]
+    return [scale.maximum(value.abs()).mul_(weight) for scale, value in zip(inside, expected)]
 
 
 def reference(*tensors, **scalars):
@@ -200,9 +204,7 @@ def responses(tensors, returned, weight, taken, scalars):
     expected = [taken(at, value) for at, value in enumerate(returned)]
     returned.clear()
     to_inputs = response_to_inputs(tensors, expected, taken, scalars)
-    inside = response_inside(tensors, expected, taken, scalars)
-    if weight != 1.0:
-        inside = [scale.maximum(value.abs()).mul_(weight) for scale, value in zip(inside, expected)]
+    inside = scales(tensors, expected, taken, scalars, weight)
     return list(zip(expected, [value.mul_(weight) for value in to_inputs], inside))
 
 
@@ -238,7 +240,7 @@ def coarse_response(tensors, taken, scalars, runs, factor):
 def second_look(tensors, taken, scalars, runs, factor):
     """`responses` over so many runs: those of few leave some elements with a fraction of their response."""
     start = time.monotonic()
-    returned, weight = weighed(tensors, scalars) if WEIGHED else (exact(tensors, scalars), 1.0)
+    returned, weight = weighed(tensors, scalars)
     expected = [taken(at, value) for at, value in enumerate(returned)]
     returned.clear()
     if factor > 1:
@@ -249,9 +251,8 @@ def second_look(tensors, taken, scalars, runs, factor):
         # Fewer where one takes long.
         affordable = int(SECOND_LOOK_S / max(time.monotonic() - start, 1e-6))
         spread = response_to_inputs(tensors, expected, taken, scalars, max(RUNS, min(runs, affordable)))
-    inside = response_inside(tensors, expected, taken, scalars)
-    inside = [scale.maximum(value.abs()) for scale, value in zip(inside, expected)]
-    return list(zip(expected, [one.mul_(weight) for one in spread], [scale.mul_(weight) for scale in inside]))
+    inside = scales(tensors, expected, taken, scalars, weight)
+    return list(zip(expected, [one.mul_(weight) for one in spread], inside))
 
 
 def elements(*tensors, **given):
@@ -274,8 +275,7 @@ def elements(*tensors, **given):
     parts = KEPT.pop(number, None)
     KEPT.clear()
     if parts is None:
-        # kgen knows the lengths of a graph.
-        returned, weight = weighed(tensors, scalars) if WEIGHED else (exact(tensors, scalars), 1.0)
+        returned, weight = weighed(tensors, scalars)
         if 3 * sum(8 * value.numel() for value in returned) > KEPT_BYTES:
             return [part for parts in responses(tensors, returned, weight, gathered, scalars) for part in parts]
         parts = KEPT[number] = responses(tensors, returned, weight, whole, scalars)
