@@ -15,7 +15,7 @@ use std::time::Duration;
 use kgen_measure::{Flush, Health, Session};
 use kgen_record::{Convolution, Finding, Gemm, LaunchCounters, Level, Target, Verdict};
 
-pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, gpus};
+pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, find_cudnn, gpus};
 pub use emu::EmuDevice;
 pub use lock::GpuLock;
 

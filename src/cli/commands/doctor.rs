@@ -1,5 +1,7 @@
 //! `kgen doctor`: the findings, the missing parts, how to get them.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use kgen_baseline::python::{self, HOW_TO};
 use kgen_llm::PRESETS;
@@ -76,7 +78,14 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let mut items = vec![nvrtc(&settings), pip(), cache(&settings)];
     items.extend(workers(context, &settings)?);
-    items.push(cublaslt());
+    let driver = kgen_device::driver_version();
+    let uses = "the backend cublas and library steps";
+    items.push(library("cuBLASLt", kgen_device::find_cublaslt(driver), uses));
+    items.push(library(
+        "cuDNN",
+        kgen_device::find_cudnn(driver),
+        "library steps with convolutions",
+    ));
     items.push(pytorch(&settings));
     items.push(profilers());
     items.push(keys());
@@ -289,15 +298,14 @@ fn no_gpu(settings: &Settings, pool: &Pool) -> Item {
 }
 
 /// Says where the library of the baseline and backend `cublas` is.
-fn cublaslt() -> Item {
-    match kgen_device::find_cublaslt(kgen_device::driver_version()) {
-        Ok(Some(path)) => Item::new("cuBLASLt", State::Ok, path.display().to_string()),
-        Ok(None) => Item::new("cuBLASLt", State::Ok, "found by the system's loader"),
+fn library(name: &'static str, found: Result<Option<PathBuf>, String>, uses: &str) -> Item {
+    match found {
+        Ok(Some(path)) => Item::new(name, State::Ok, path.display().to_string()),
+        Ok(None) => Item::new(name, State::Ok, "found by the system's loader"),
         Err(missing) => {
             let (found, how_to) = missing.split_once(": ").unwrap_or((&missing, ""));
-            Item::new("cuBLASLt", State::Missing, found).advice(format!(
-                "needed only for the backend cublas and for library steps: {how_to}"
-            ))
+            let advice = format!("needed only for {uses}: {how_to}");
+            Item::new(name, State::Missing, found).advice(advice)
         }
     }
 }

@@ -99,14 +99,7 @@ impl Cublas {
 ///
 /// In one line how to get it, where there is none.
 pub fn find_cublaslt(driver_version: Option<u32>) -> Result<Option<PathBuf>, String> {
-    found(locate_cublaslt(&options(driver_version)), is_present)
-}
-
-fn found(
-    located: Option<PathBuf>,
-    is_present: impl FnOnce() -> bool,
-) -> Result<Option<PathBuf>, String> {
-    if located.is_some() || is_present() { Ok(located) } else { Err(LIBRARY.missing.to_owned()) }
+    LIBRARY.find(locate_cublaslt(&options(driver_version)), is_present)
 }
 
 const LIBRARY: Library = Library {
@@ -378,9 +371,9 @@ mod tests {
     fn a_library_that_is_missing_is_unsupported_and_says_how_to_get_it() {
         let line = refusal(LIBRARY.load(None, || false));
         assert!(line.starts_with("cuBLASLt was not found: ") && line.contains("nvidia-cublas"));
-        assert_eq!(found(None, || false), Err(line));
+        assert_eq!(LIBRARY.find(None, || false), Err(line));
         assert!(LIBRARY.load(None, || true).is_ok());
-        assert_eq!(found(None, || true), Ok(None));
+        assert_eq!(LIBRARY.find(None, || true), Ok(None));
     }
 
     #[test]
@@ -391,6 +384,6 @@ mod tests {
         let line = refusal(LIBRARY.load(Some(&path), || true));
         assert!(line.contains("libcublasLt.so.13") && !line.contains('\n'), "{line}");
         // Its place is found without loading it.
-        assert_eq!(found(Some(path.clone()), || false), Ok(Some(path)));
+        assert_eq!(LIBRARY.find(Some(path.clone()), || false), Ok(Some(path)));
     }
 }

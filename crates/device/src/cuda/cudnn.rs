@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{c_int, c_void},
+    path::PathBuf,
     ptr,
 };
 
@@ -126,6 +127,15 @@ const fn sums_products(algorithm: Algorithm) -> bool {
             | Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_GEMM
             | Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_DIRECT
     )
+}
+
+/// Says where cuDNN is, as [`find_cublaslt`](super::find_cublaslt) does.
+///
+/// # Errors
+///
+/// In one line how to get it, where there is none.
+pub fn find_cudnn(driver_version: Option<u32>) -> Result<Option<PathBuf>, String> {
+    LIBRARY.find(locate_cudnn(&options(driver_version)), is_present)
 }
 
 const LIBRARY: Library = Library {

@@ -1,6 +1,9 @@
 //! Loading of NVIDIA's libraries, and how their refusals are worded.
 
-use std::{fmt::Display, path::Path};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use cudarc::driver::sys::CUdeviceptr;
 use kgen_compile::{LocateOptions, load_library};
@@ -29,6 +32,16 @@ impl Library {
             load_library(path, self.file).map_err(|error| unsupported(error.to_string()))?;
         }
         if is_present() { Ok(()) } else { Err(unsupported(self.missing)) }
+    }
+
+    /// Returns the path, or `None` where only the system's loader knows it, which has loaded the library
+    /// then; the error says in one line how to get it.
+    pub(super) fn find(
+        &self,
+        located: Option<PathBuf>,
+        is_present: impl FnOnce() -> bool,
+    ) -> Result<Option<PathBuf>, String> {
+        if located.is_some() || is_present() { Ok(located) } else { Err(self.missing.to_owned()) }
     }
 
     pub(super) fn refused(&self, what: &str, error: impl Display) -> LaunchError {

@@ -40,6 +40,7 @@ use super::{
 };
 
 pub use cublas::find_cublaslt;
+pub use cudnn::find_cudnn;
 pub use list::{choose, driver_version, gpus};
 
 /// A GPU.
