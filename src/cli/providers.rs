@@ -108,11 +108,35 @@ fn replay(settings: &Settings) -> Result<Provider, CommandError> {
     } else {
         (Run::open(&find_run(&settings.run.output_dir, name)?)?, None)
     };
+    if settings.run.reuse_evals {
+        check_rules(run.info(), settings)?;
+    }
     let model = run.info().model.clone().unwrap_or_default();
     let access = Access::Replay(Arc::new(RecordedRun::new(run.clone())));
     let config = ProviderConfig::new("replay", &model, settings.llm.concurrency, access);
     let recording = Some((name.clone(), run));
     Ok(Provider { config, recording, calls_wait: false, _demo: demo })
+}
+
+/// Refuses to reuse evaluations that were made under other rules.
+fn check_rules(recorded: &RunInfo, settings: &Settings) -> Result<(), CommandError> {
+    let recorded_suite = &recorded.settings["suite"];
+    let libraries = recorded_suite["libraries"].as_bool().unwrap_or_default();
+    let precision = recorded_suite["precision"].as_str();
+    let wanted = settings.suite.precision.name();
+    if libraries == settings.suite.libraries && precision.is_none_or(|name| name == wanted) {
+        return Ok(());
+    }
+    let rules = |precision: &str, libraries: bool| {
+        format!("precision {precision}, {} libraries", if libraries { "with" } else { "without" })
+    };
+    Err(CommandError::usage(format!(
+        "the evaluations of {} are of {}, and --reuse-evals would show them as of {}",
+        recorded.run_id,
+        rules(precision.unwrap_or(wanted), libraries),
+        rules(wanted, settings.suite.libraries),
+    ))
+    .hint("without --reuse-evals the recorded kernels are evaluated anew"))
 }
 
 /// A provider that can be named.

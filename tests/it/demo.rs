@@ -55,6 +55,12 @@ fn the_recorded_session_of_a_gpu_is_replayed_as_it_was() {
     let as_it_was = ["--ops", "softmax,mm,layer_norm", "--planner", "--max-attempts", "3"];
     let device = ["--target-speedup", "3", "--device", "emu"];
     let args = [&command[..], &as_it_was, &device].concat();
+    // Under other rules the evaluations would say what nobody found.
+    for rules in [&["--libraries"][..], &["--precision", "tf32"]] {
+        let refused = kgen(folder.path(), &[&args[..], rules].concat()).assert().code(2);
+        let said = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+        assert!(said.contains("precision strict, without libraries"), "{said}");
+    }
     kgen(folder.path(), &args).assert().success();
     let again = folder.path().join("generated_kernels/r");
     for op in ["softmax", "mm", "layer_norm"] {
