@@ -196,7 +196,12 @@ impl From<kgen_device::Error> for CommandError {
 
 impl From<kgen_worker::Error> for CommandError {
     fn from(error: kgen_worker::Error) -> Self {
-        Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
+        match error {
+            kgen_worker::Error::Op { .. } => Self::new(Exit::Config, error),
+            error => {
+                Self::new(Exit::Device, error).hint("`kgen doctor` says what works on this machine")
+            }
+        }
     }
 }
 

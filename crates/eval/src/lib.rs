@@ -142,3 +142,22 @@ pub enum Error {
         reason: String,
     },
 }
+
+impl Error {
+    /// Returns whether the op is at fault, so that no machine can judge a candidate for it.
+    #[must_use]
+    pub const fn is_of_op(&self) -> bool {
+        match self {
+            Self::Op(_)
+            | Self::Custom(_)
+            | Self::ReferenceKernel(_)
+            | Self::Case(_)
+            | Self::Reference(_)
+            | Self::NoPart { .. }
+            | Self::Module { .. } => true,
+            Self::Compile(_) | Self::Device(_) | Self::OwnKernels(_) | Self::Baseline { .. } => {
+                false
+            }
+        }
+    }
+}

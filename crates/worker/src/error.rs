@@ -47,6 +47,12 @@ pub enum Error {
         /// The worker's error with its causes.
         message: String,
     },
+    /// The op cannot be judged, whoever the candidate is: its definition or reference is wrong.
+    #[error("{message}")]
+    Op {
+        /// The error with its causes.
+        message: String,
+    },
     /// The pool is shutting down.
     #[error("the workers are shut down")]
     ShutDown,
@@ -61,7 +67,7 @@ impl Error {
     #[must_use]
     pub const fn is_of_one_evaluation(&self) -> bool {
         match self {
-            Self::Judge { .. } | Self::Start { .. } => true,
+            Self::Judge { .. } | Self::Op { .. } | Self::Start { .. } => true,
             Self::Version { .. }
             | Self::Quarantined { .. }
             | Self::NoGpu

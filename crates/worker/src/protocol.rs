@@ -18,7 +18,7 @@ use kgen_record::{EvalRequest, Evaluation, Session, Target};
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol; both sides must speak the same.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -144,13 +144,24 @@ pub enum Message {
         /// Whether the Python process does not answer any more and must be replaced.
         side_broken: bool,
     },
-    /// kgen or its machine failed; says nothing about the candidate.
+    /// The job failed; says nothing about the candidate.
     Failed {
         /// The error with its causes.
         message: String,
-        /// Whether this is a bug of kgen that one candidate brought to light.
-        panicked: bool,
+        cause: FailureCause,
         /// As in [`Self::Finished`].
         side_broken: bool,
     },
+}
+
+/// The party that a failed job is laid to; never the candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// kgen or its machine: a fresh worker may succeed.
+    Machine,
+    /// The op: its definition or its reference is wrong, for every candidate.
+    Op,
+    /// A bug of kgen that one candidate brought to light: it panicked.
+    Panic,
 }

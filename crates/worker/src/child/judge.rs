@@ -15,7 +15,7 @@ use kgen_record::{EvalRequest, Evaluation, Implementation, Stage, StageTime, Tar
 
 use crate::{
     profile::{self, Profilers},
-    protocol::{Hello, PROTOCOL, Role, Setup},
+    protocol::{FailureCause, Hello, PROTOCOL, Role, Setup},
 };
 
 /// The result of one half of an evaluation.
@@ -30,19 +30,39 @@ pub struct Half {
     pub side_broken: bool,
 }
 
-/// The two halves of an evaluation. An `Err` is a failure of kgen or its machine, with its causes.
+/// A job that failed.
+pub struct Failure {
+    /// The error with its causes.
+    pub message: String,
+    pub cause: FailureCause,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { message, cause: FailureCause::Machine }
+    }
+}
+
+impl From<kgen_eval::Error> for Failure {
+    fn from(error: kgen_eval::Error) -> Self {
+        let cause = if error.is_of_op() { FailureCause::Op } else { FailureCause::Machine };
+        Self { message: causes(&error), cause }
+    }
+}
+
+/// The two halves of an evaluation.
 pub trait Judge {
     /// Does the half that needs no GPU.
     ///
     /// # Errors
     ///
-    /// Failures of kgen or its machine.
+    /// Failures of kgen, its machine or the op, never of the candidate.
     fn cpu(
         &mut self,
         request: &EvalRequest,
         side: &Side,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String>;
+    ) -> Result<Half, Failure>;
 
     /// Hears the number of the GPU's Python process before a job there; `None` where none runs.
     fn set_python_pid(&mut self, python_pid: Option<u32>);
@@ -52,7 +72,7 @@ pub trait Judge {
     ///
     /// # Errors
     ///
-    /// Failures of kgen or its machine.
+    /// Failures of kgen, its machine or the op, never of the candidate.
     fn gpu(
         &mut self,
         request: &EvalRequest,
@@ -61,7 +81,7 @@ pub trait Judge {
         side: &Side,
         usage: Access,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String>;
+    ) -> Result<Half, Failure>;
 }
 
 /// Opens the compiler or device that the role needs.
@@ -114,9 +134,8 @@ impl Judge for CpuJudge {
         request: &EvalRequest,
         side: &Side,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
-        let outcome = kgen_eval::cpu_half(request, &self.compiler, side, progress);
-        let outcome = outcome.map_err(|error| causes(&error))?;
+    ) -> Result<Half, Failure> {
+        let outcome = kgen_eval::cpu_half(request, &self.compiler, side, progress)?;
         let program = outcome.program.as_ref().map(serde_json::to_string).transpose();
         let program = program.map_err(|error| format!("the program has no JSON form: {error}"))?;
         let (evaluation, side_broken) = (outcome.evaluation, side.is_broken());
@@ -133,8 +152,8 @@ impl Judge for CpuJudge {
         _side: &Side,
         _usage: Access,
         _progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
-        Err("a cpu worker has no GPU".to_owned())
+    ) -> Result<Half, Failure> {
+        Err("a cpu worker has no GPU".to_owned().into())
     }
 }
 
@@ -157,8 +176,8 @@ impl Judge for GpuJudge {
         _request: &EvalRequest,
         _side: &Side,
         _progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
-        Err("a gpu worker has no compiler".to_owned())
+    ) -> Result<Half, Failure> {
+        Err("a gpu worker has no compiler".to_owned().into())
     }
 
     fn set_python_pid(&mut self, python_pid: Option<u32>) {
@@ -173,7 +192,7 @@ impl Judge for GpuJudge {
         side: &Side,
         usage: Access,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
+    ) -> Result<Half, Failure> {
         let program: Program = serde_json::from_slice(program)
             .map_err(|error| format!("the program cannot be read: {error}"))?;
         let device = &mut self.device;
@@ -188,8 +207,8 @@ impl Judge for GpuJudge {
         if request.timing.is_some() && device.session().is_none() {
             device.begin_session().map_err(|error| causes(&error))?;
         }
-        let evaluation = kgen_eval::gpu_half(request, &program, evaluation, device, side, progress);
-        let mut evaluation = evaluation.map_err(|error| causes(&error))?;
+        let mut evaluation =
+            kgen_eval::gpu_half(request, &program, evaluation, device, side, progress)?;
         // A context that a fault has poisoned fails every call from then on.
         let lost = self.device.is_lost() || self.device.sync().is_err();
         if !lost {

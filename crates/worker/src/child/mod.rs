@@ -13,7 +13,7 @@ pub use judge::{Half, Judge};
 
 use channel::{Input, Output};
 
-use super::protocol::{Hello, Message, PROTOCOL, Role, Setup};
+use super::protocol::{FailureCause, Hello, Message, PROTOCOL, Role, Setup};
 
 /// Runs a worker until the parent closes its standard input.
 ///
@@ -35,7 +35,8 @@ pub fn main(_role: Role) -> ExitCode {
         Ok(None) => ExitCode::SUCCESS,
         Err(message) => {
             // Nobody listens: the exit code says it too.
-            drop(output.send(&Message::Failed { message, panicked: false, side_broken: false }));
+            let cause = FailureCause::Machine;
+            drop(output.send(&Message::Failed { message, cause, side_broken: false }));
             ExitCode::FAILURE
         }
     }

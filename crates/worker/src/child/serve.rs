@@ -11,9 +11,9 @@ use kgen_eval::Progress;
 
 use super::{
     channel::{Input, Output},
-    judge::{Half, Judge},
+    judge::{Failure, Half, Judge},
 };
-use crate::protocol::{Job, Message};
+use crate::protocol::{FailureCause, Job, Message};
 
 /// Judges jobs until the parent closes the pipe or this process is not fit for another one.
 pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -> ExitCode {
@@ -25,9 +25,10 @@ pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -
                 let retire = half.retire;
                 (send_half(output, half), !retire)
             }
-            Err(Failure { message, panicked, side_broken }) => {
-                (output.send(&Message::Failed { message, panicked, side_broken }), !panicked)
-            }
+            Err((Failure { message, cause }, side_broken)) => (
+                output.send(&Message::Failed { message, cause, side_broken }),
+                cause != FailureCause::Panic,
+            ),
         };
         if sent.is_err() {
             return ExitCode::FAILURE;
@@ -37,18 +38,6 @@ pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -
         }
     }
     ExitCode::SUCCESS
-}
-
-struct Failure {
-    message: String,
-    panicked: bool,
-    side_broken: bool,
-}
-
-impl From<String> for Failure {
-    fn from(message: String) -> Self {
-        Self { message, panicked: false, side_broken: false }
-    }
 }
 
 fn send_half(output: &mut Output, half: Half) -> io::Result<()> {
@@ -66,14 +55,16 @@ fn send_half(output: &mut Output, half: Half) -> io::Result<()> {
     }
 }
 
+/// Judges one job; a failure stands beside whether the Python process must be replaced.
 fn judge_line(
     line: &[u8],
     input: &Input,
     output: &mut Output,
     judge: &mut dyn Judge,
-) -> Result<Half, Failure> {
-    let job =
-        serde_json::from_slice(line).map_err(|error| format!("the job cannot be read: {error}"))?;
+) -> Result<Half, (Failure, bool)> {
+    let unreadable = |message: String| (Failure::from(message), false);
+    let job = serde_json::from_slice(line)
+        .map_err(|error| unreadable(format!("the job cannot be read: {error}")))?;
     // When the parent is gone the watchdog ends this process; nothing else is to be done then.
     let mut report = |progress: Progress| drop(output.send(&Message::Progress { progress }));
     let (judged, side) = match job {
@@ -82,7 +73,8 @@ fn judge_line(
             (judged, side)
         }
         Job::Gpu { request, evaluation, side, python_pid, usage } => {
-            let program = input.next_line().ok_or_else(|| "the program is missing".to_owned())?;
+            let program = input.next_line();
+            let program = program.ok_or_else(|| unreadable("the program is missing".to_owned()))?;
             let judged = catch_unwind(AssertUnwindSafe(|| {
                 judge.set_python_pid(python_pid);
                 judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut report)
@@ -92,10 +84,10 @@ fn judge_line(
     };
     let side_broken = side.is_broken();
     match judged {
-        Ok(result) => result.map_err(|message| Failure { message, panicked: false, side_broken }),
+        Ok(result) => result.map_err(|failure| (failure, side_broken)),
         Err(panic) => {
             let message = panic_text(panic.as_ref()).to_owned();
-            Err(Failure { message, panicked: true, side_broken })
+            Err((Failure { message, cause: FailureCause::Panic }, side_broken))
         }
     }
 }

@@ -9,7 +9,7 @@ use kgen_record::{
 
 use super::{
     channel::{Input, Output},
-    judge::{Half, Judge},
+    judge::{Failure, Half, Judge},
     serve::serve,
 };
 use crate::protocol::{Job, Message};
@@ -26,11 +26,11 @@ impl Scripted {
         request: &EvalRequest,
         program: Option<String>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
+    ) -> Result<Half, Failure> {
         progress(Progress::Stage { stage: Stage::Compile });
         match request.source() {
             "panic" => panic!("index out of bounds"),
-            "fail" => Err("no device".to_owned()),
+            "fail" => Err("no device".to_owned().into()),
             kernel => Ok(Half {
                 evaluation: evaluation(),
                 program,
@@ -47,7 +47,7 @@ impl Judge for Scripted {
         request: &EvalRequest,
         _side: &Side,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
+    ) -> Result<Half, Failure> {
         let program = request.on_gpu.then(|| r#"{"code":1}"#.to_owned());
         Self::judge(request, program, progress)
     }
@@ -64,7 +64,7 @@ impl Judge for Scripted {
         _side: &Side,
         _usage: Access,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Half, String> {
+    ) -> Result<Half, Failure> {
         assert_eq!(program, b"{\"code\":1}\n");
         assert_eq!(self.python_pid, Some(41));
         Self::judge(request, None, progress)
@@ -129,7 +129,7 @@ fn serve_lines(lines: &[String]) -> (Vec<String>, ExitCode) {
     let words = text.lines().map(|line| match serde_json::from_str(line) {
         Ok(Message::Progress { .. }) => "progress".to_owned(),
         Ok(Message::Finished { program, .. }) => format!("finished {program}"),
-        Ok(Message::Failed { message, panicked, .. }) => format!("failed {panicked} {message}"),
+        Ok(Message::Failed { message, cause, .. }) => format!("failed {cause:?} {message}"),
         Ok(Message::Hello { .. }) => "hello".to_owned(),
         Err(_) => line.to_owned(),
     });
@@ -174,15 +174,15 @@ fn jobs_are_served_in_order_until_the_input_ends() {
 #[test]
 fn a_failure_is_reported_and_the_next_job_is_served() {
     let (said, _) = serve_lines(&[job("fail", false), "{}".to_owned(), job("good", false)]);
-    assert_eq!(said[..2], ["progress", "failed false no device"]);
-    assert!(said[2].starts_with("failed false the job cannot be read: "), "{said:?}");
+    assert_eq!(said[..2], ["progress", "failed Machine no device"]);
+    assert!(said[2].starts_with("failed Machine the job cannot be read: "), "{said:?}");
     assert_eq!(said[3..], ["progress", "finished false"]);
 }
 
 #[test]
 fn nothing_is_served_after_a_panic_or_a_lost_device() {
     let (said, _) = serve_lines(&[job("panic", false), job("good", false)]);
-    assert_eq!(said, ["progress", "failed true index out of bounds"]);
+    assert_eq!(said, ["progress", "failed Panic index out of bounds"]);
     let (said, _) = serve_lines(&[job("retire", false), job("good", false)]);
     assert_eq!(said, ["progress", "finished false"]);
 }

@@ -78,7 +78,9 @@ impl Task<'_> {
             // A worker that sat out its wait for the Python process says that the latter hangs.
             let is_broken = match &silence {
                 JobError::Overdue(_) => ledger.is_waiting(),
-                JobError::Failed { side_broken, .. } => *side_broken,
+                JobError::Failed { side_broken, .. } | JobError::Op { side_broken, .. } => {
+                    *side_broken
+                }
                 JobError::Closed | JobError::Garbage(_) | JobError::Panicked(_) => false,
             };
             self.release_python(lease, &side, is_broken).await;
@@ -87,7 +89,8 @@ impl Task<'_> {
                 JobError::Overdue(_)
                 | JobError::Garbage(_)
                 | JobError::Panicked(_)
-                | JobError::Failed { .. } => None,
+                | JobError::Failed { .. }
+                | JobError::Op { .. } => None,
             };
             let undead = end(&mut worker, lease).await;
             let role = worker.role();
@@ -101,6 +104,7 @@ impl Task<'_> {
                 (JobError::Failed { message, .. }, Ok(())) => {
                     return Err(Error::Judge { role, message });
                 }
+                (JobError::Op { message, .. }, Ok(())) => return Err(Error::Op { message }),
                 // Something else may have killed it, for want of memory say: only who dies twice has died
                 // over this candidate.
                 (JobError::Closed | JobError::Garbage(_), Ok(()))
@@ -108,7 +112,9 @@ impl Task<'_> {
                 {
                     is_retry = true;
                 }
-                (JobError::Failed { .. } | JobError::Closed, Err(error)) if !had_begun => {
+                (JobError::Failed { .. } | JobError::Op { .. } | JobError::Closed, Err(error))
+                    if !had_begun =>
+                {
                     return Err(error);
                 }
                 (silence, _) => {

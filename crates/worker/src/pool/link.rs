@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     Error,
-    protocol::{Hello, Message, PROTOCOL, Role, Setup},
+    protocol::{FailureCause, Hello, Message, PROTOCOL, Role, Setup},
 };
 
 /// Length of a worker's longest line: a program with the machine code of all its variants.
@@ -78,6 +78,8 @@ pub(super) enum JobError {
     Panicked(String),
     /// kgen or its machine failed; the worker lives.
     Failed { message: String, side_broken: bool },
+    /// The op cannot be judged; the worker lives.
+    Op { message: String, side_broken: bool },
 }
 
 impl JobError {
@@ -88,7 +90,7 @@ impl JobError {
             Self::Closed => "its pipe closed".to_owned(),
             Self::Garbage(text) => format!("garbage: {text}"),
             Self::Panicked(message) => format!("panicked: {message}"),
-            Self::Failed { message, .. } => format!("failed: {message}"),
+            Self::Failed { message, .. } | Self::Op { message, .. } => format!("failed: {message}"),
         }
     }
 }
@@ -240,11 +242,12 @@ impl Worker {
                     let (evaluation, fit) = (*evaluation, !retire);
                     return Ok(Answer { evaluation, program, fit, side_broken });
                 }
-                Message::Failed { message, panicked: false, side_broken } => {
-                    return Err(JobError::Failed { message, side_broken });
-                }
-                Message::Failed { message, panicked: true, .. } => {
-                    return Err(JobError::Panicked(message));
+                Message::Failed { message, cause, side_broken } => {
+                    return Err(match cause {
+                        FailureCause::Machine => JobError::Failed { message, side_broken },
+                        FailureCause::Op => JobError::Op { message, side_broken },
+                        FailureCause::Panic => JobError::Panicked(message),
+                    });
                 }
                 Message::Hello { .. } => {
                     return Err(JobError::Garbage("a second hello".to_owned()));
@@ -366,7 +369,9 @@ pub(super) fn verdict_of(silence: &JobError, died: Option<Status>, is_candidates
             what: "the worker's memory is corrupt: it sent an unreadable message".to_owned(),
             hint: None,
         },
-        JobError::Panicked(message) | JobError::Failed { message, .. } => End {
+        JobError::Panicked(message)
+        | JobError::Failed { message, .. }
+        | JobError::Op { message, .. } => End {
             verdict: Verdict::Unsupported,
             what: format!("kgen itself failed, which is not the kernel's fault: {message}"),
             hint: None,
